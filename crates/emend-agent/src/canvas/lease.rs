@@ -1,0 +1,387 @@
+//! The canvas lease: one holder, a time to live, and an epoch that fences late writes.
+//!
+//! The lease decides who may touch the canvas; it never holds text. `now_ms` is always an argument, so that a
+//! throttled tab cannot lose a lease to a timer that did not fire (S4 §4, DESIGN §7). The user needs no lease: every
+//! keystroke preempts.
+
+use serde::Serialize;
+
+use crate::code::Code;
+
+/// How long a lease lives without a sign of activity.
+pub const LEASE_TTL_MS: u64 = 15_000;
+/// How long one call in flight may keep a lease alive.
+pub const GUARD_MS_MAX: u64 = 120_000;
+
+/// What a holder shows with each use. Two check-outs never give equal tickets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Ticket {
+    /// Names the lease.
+    pub lease_id: u64,
+    /// The epoch in which it was given.
+    pub epoch: u64,
+}
+
+/// Why the lease refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LeaseError {
+    /// Someone else holds it.
+    #[error("the canvas is checked out for {remaining_ms} ms more")]
+    NotAvailable {
+        /// How long the present lease still runs if nothing renews it.
+        remaining_ms: u64,
+    },
+    /// The ticket is not the holder's.
+    #[error("this lease is not the one in force; check the canvas out first")]
+    NotOwned,
+    /// The lease ran out before it was used.
+    #[error("the lease expired; check the canvas out and read it again")]
+    Expired,
+    /// The user took the canvas back since the ticket was given.
+    #[error("the user took the canvas back; do not edit it again before the user's next message")]
+    StaleEpoch,
+}
+
+impl LeaseError {
+    /// Returns the stable code.
+    #[must_use]
+    pub fn code(self) -> Code {
+        match self {
+            Self::NotAvailable { .. } => Code::LockNotAvailable,
+            Self::NotOwned => Code::LockNotOwned,
+            Self::Expired => Code::LeaseExpired,
+            Self::StaleEpoch => Code::StaleEpoch,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Held {
+    lease_id: u64,
+    expires_at_ms: u64,
+    // When each call in flight began; at most two run at once (a model call and a tool).
+    guard_began_at_ms: Option<u64>,
+    n_guards: u32,
+}
+
+/// The lease of one canvas.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lease {
+    ttl_ms: u64,
+    epoch: u64,
+    last_lease_id: u64,
+    held: Option<Held>,
+}
+
+impl Default for Lease {
+    fn default() -> Self {
+        Self::new(LEASE_TTL_MS)
+    }
+}
+
+impl Lease {
+    /// Returns a free lease whose holders keep it for `ttl_ms` after each sign of activity.
+    #[must_use]
+    pub fn new(ttl_ms: u64) -> Self {
+        Self { ttl_ms, epoch: 0, last_lease_id: 0, held: None }
+    }
+
+    /// Returns the epoch. It only grows.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Returns whether someone holds the lease at `now_ms`, and until when if nothing renews it.
+    #[must_use]
+    pub fn held_until(&self, now_ms: u64) -> Option<u64> {
+        let held = self.held.as_ref().filter(|held| is_live(held, now_ms))?;
+        Some(held.guard_began_at_ms.map_or(held.expires_at_ms, |began| held.expires_at_ms.max(began + GUARD_MS_MAX)))
+    }
+
+    /// Gives the lease to a caller that knows `epoch`.
+    ///
+    /// # Errors
+    ///
+    /// [`LeaseError::StaleEpoch`] if the user preempted since, [`LeaseError::NotAvailable`] while it is held.
+    pub fn check_out(&mut self, epoch: u64, now_ms: u64) -> Result<Ticket, LeaseError> {
+        if epoch != self.epoch {
+            return Err(LeaseError::StaleEpoch);
+        }
+        if let Some(until) = self.held_until(now_ms) {
+            return Err(LeaseError::NotAvailable { remaining_ms: until - now_ms });
+        }
+        self.last_lease_id += 1;
+        self.held = Some(Held {
+            lease_id: self.last_lease_id,
+            expires_at_ms: now_ms + self.ttl_ms,
+            guard_began_at_ms: None,
+            n_guards: 0,
+        });
+        Ok(Ticket { lease_id: self.last_lease_id, epoch })
+    }
+
+    /// Checks that `ticket` may be used at `now_ms`. Every write asks this in the same step in which it lands.
+    ///
+    /// # Errors
+    ///
+    /// Every [`LeaseError`] but `NotAvailable`.
+    pub fn verify(&self, ticket: Ticket, now_ms: u64) -> Result<(), LeaseError> {
+        if ticket.epoch != self.epoch {
+            return Err(LeaseError::StaleEpoch);
+        }
+        match &self.held {
+            Some(held) if held.lease_id == ticket.lease_id && is_live(held, now_ms) => Ok(()),
+            Some(held) if held.lease_id == ticket.lease_id => Err(LeaseError::Expired),
+            _ => Err(LeaseError::NotOwned),
+        }
+    }
+
+    /// Keeps the lease for another time to live and returns when it ends. An expired lease stays expired.
+    ///
+    /// # Errors
+    ///
+    /// As [`verify`](Self::verify).
+    pub fn renew(&mut self, ticket: Ticket, now_ms: u64) -> Result<u64, LeaseError> {
+        self.verify(ticket, now_ms)?;
+        let ttl_ms = self.ttl_ms;
+        Ok(self.held.as_mut().map_or(now_ms, |held| {
+            held.expires_at_ms = held.expires_at_ms.max(now_ms + ttl_ms);
+            held.expires_at_ms
+        }))
+    }
+
+    /// Gives the lease back. Returns whether `ticket` still held it; giving back twice does nothing.
+    pub fn check_in(&mut self, ticket: Ticket) -> bool {
+        let owned = ticket.epoch == self.epoch && self.held.is_some_and(|held| held.lease_id == ticket.lease_id);
+        if owned {
+            self.held = None;
+        }
+        owned
+    }
+
+    /// Keeps the lease alive while a call (of the model or of a tool) is in flight, at most [`GUARD_MS_MAX`].
+    ///
+    /// # Errors
+    ///
+    /// As [`verify`](Self::verify).
+    pub fn begin_guard(&mut self, ticket: Ticket, now_ms: u64) -> Result<(), LeaseError> {
+        self.verify(ticket, now_ms)?;
+        if let Some(held) = &mut self.held {
+            held.guard_began_at_ms.get_or_insert(now_ms);
+            held.n_guards += 1;
+        }
+        Ok(())
+    }
+
+    /// Ends what [`begin_guard`](Self::begin_guard) began; the end counts as activity if the lease still lives.
+    pub fn end_guard(&mut self, ticket: Ticket, now_ms: u64) {
+        let alive = self.verify(ticket, now_ms).is_ok();
+        let ttl_ms = self.ttl_ms;
+        let Some(held) = self.held.as_mut().filter(|held| held.lease_id == ticket.lease_id) else { return };
+        held.n_guards = held.n_guards.saturating_sub(1);
+        if held.n_guards == 0 {
+            held.guard_began_at_ms = None;
+        }
+        if alive {
+            held.expires_at_ms = held.expires_at_ms.max(now_ms + ttl_ms);
+        }
+    }
+
+    /// Takes the canvas back for the user, at once, and returns the new epoch. Tickets of older epochs are void.
+    pub fn preempt(&mut self) -> u64 {
+        self.held = None;
+        self.epoch += 1;
+        self.epoch
+    }
+}
+
+fn is_live(held: &Held, now_ms: u64) -> bool {
+    now_ms < held.expires_at_ms || held.guard_began_at_ms.is_some_and(|began| now_ms < began + GUARD_MS_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+    #[cfg(target_family = "wasm")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
+    /// Everything that can happen to a lease, for two callers.
+    #[derive(Clone, Copy, Debug)]
+    enum Action {
+        CheckOut(usize),
+        Renew(usize),
+        CheckIn(usize),
+        BeginGuard(usize),
+        EndGuard(usize),
+        Write(usize),
+        LearnEpoch(usize),
+        Preempt,
+        Wait(u64),
+    }
+
+    #[derive(Clone)]
+    struct World {
+        lease: Lease,
+        now_ms: u64,
+        known_epoch: [u64; 2],
+        ticket: [Option<Ticket>; 2],
+        // The model, kept apart from the lease: who holds by the rules, since when guarded, until when.
+        holder: Option<(usize, u64, Option<u64>, u32)>,
+        epoch: u64,
+    }
+
+    impl World {
+        fn holder_is_live(&self) -> bool {
+            self.holder.is_some_and(|(_, until, guard, _)| {
+                self.now_ms < until || guard.is_some_and(|began| self.now_ms < began + GUARD_MS_MAX)
+            })
+        }
+
+        fn may(&self, caller: usize) -> bool {
+            self.holder_is_live()
+                && self.holder.is_some_and(|(holder, ..)| holder == caller)
+                && self.ticket[caller].is_some_and(|ticket| ticket.epoch == self.epoch)
+        }
+
+        fn step(&mut self, action: Action) {
+            let before = self.lease.epoch();
+            match action {
+                Action::CheckOut(caller) => {
+                    let free = !self.holder_is_live() && self.known_epoch[caller] == self.epoch;
+                    let result = self.lease.check_out(self.known_epoch[caller], self.now_ms);
+                    assert_eq!(result.is_ok(), free, "{action:?}: at most one holder, and no stale epoch gets in");
+                    if let Ok(ticket) = result {
+                        self.ticket[caller] = Some(ticket);
+                        self.holder = Some((caller, self.now_ms + LEASE_TTL_MS, None, 0));
+                    }
+                }
+                Action::Renew(caller) => {
+                    let Some(ticket) = self.ticket[caller] else { return };
+                    let may = self.may(caller);
+                    assert_eq!(
+                        self.lease.renew(ticket, self.now_ms).is_ok(),
+                        may,
+                        "{action:?}: renewing never revives"
+                    );
+                    if may && let Some(holder) = &mut self.holder {
+                        holder.1 = holder.1.max(self.now_ms + LEASE_TTL_MS);
+                    }
+                }
+                Action::CheckIn(caller) => {
+                    let Some(ticket) = self.ticket[caller] else { return };
+                    let owned = self.lease.check_in(ticket);
+                    assert!(!self.lease.check_in(ticket), "{action:?}: giving back is idempotent");
+                    if owned {
+                        assert_eq!(self.holder.map(|(holder, ..)| holder), Some(caller));
+                        self.holder = None;
+                    }
+                }
+                Action::BeginGuard(caller) => {
+                    let Some(ticket) = self.ticket[caller] else { return };
+                    let may = self.may(caller);
+                    assert_eq!(self.lease.begin_guard(ticket, self.now_ms).is_ok(), may);
+                    if may && let Some(holder) = &mut self.holder {
+                        holder.2.get_or_insert(self.now_ms);
+                        holder.3 += 1;
+                    }
+                }
+                Action::EndGuard(caller) => {
+                    let Some(ticket) = self.ticket[caller] else { return };
+                    let (may, now_ms) = (self.may(caller), self.now_ms);
+                    self.lease.end_guard(ticket, now_ms);
+                    if let Some(holder) = self.holder.as_mut().filter(|holder| holder.0 == caller) {
+                        holder.3 = holder.3.saturating_sub(1);
+                        if holder.3 == 0 {
+                            holder.2 = None;
+                        }
+                        if may {
+                            holder.1 = holder.1.max(now_ms + LEASE_TTL_MS);
+                        }
+                    }
+                }
+                Action::Write(caller) => {
+                    let Some(ticket) = self.ticket[caller] else { return };
+                    assert_eq!(
+                        self.lease.verify(ticket, self.now_ms).is_ok(),
+                        self.may(caller),
+                        "{action:?}: a write lands only for the live holder of the present epoch"
+                    );
+                }
+                Action::LearnEpoch(caller) => self.known_epoch[caller] = self.lease.epoch(),
+                Action::Preempt => {
+                    self.epoch = self.lease.preempt();
+                    self.holder = None;
+                    assert!(self.lease.held_until(self.now_ms).is_none(), "preempting is immediate");
+                }
+                Action::Wait(ms) => self.now_ms += ms,
+            }
+            assert!(self.lease.epoch() >= before, "the epoch never decreases");
+            assert_eq!(self.lease.held_until(self.now_ms).is_some(), self.holder_is_live());
+        }
+    }
+
+    /// Runs every sequence of actions up to a depth, merging states that cannot be told apart.
+    #[test]
+    fn every_short_history_obeys_the_rules() {
+        let mut actions = vec![Action::Preempt, Action::Wait(LEASE_TTL_MS), Action::Wait(GUARD_MS_MAX - 1)];
+        for caller in 0..2 {
+            actions.extend([
+                Action::CheckOut(caller),
+                Action::Renew(caller),
+                Action::CheckIn(caller),
+                Action::BeginGuard(caller),
+                Action::EndGuard(caller),
+                Action::Write(caller),
+                Action::LearnEpoch(caller),
+            ]);
+        }
+        let start = World {
+            lease: Lease::default(),
+            now_ms: 0,
+            known_epoch: [0; 2],
+            ticket: [None; 2],
+            holder: None,
+            epoch: 0,
+        };
+        let mut frontier = vec![start];
+        let (mut seen, mut n_states) = (HashSet::new(), 0);
+        for _depth in 0..8 {
+            let mut next = Vec::new();
+            for world in &frontier {
+                for &action in &actions {
+                    let mut world = world.clone();
+                    world.step(action);
+                    let key = format!("{:?}{}{:?}{:?}", world.lease, world.now_ms, world.known_epoch, world.ticket);
+                    if seen.insert(key) {
+                        n_states += 1;
+                        next.push(world);
+                    }
+                }
+            }
+            frontier = next;
+        }
+        assert!(n_states > 10_000, "only {n_states} states were reached");
+    }
+
+    #[test]
+    fn a_slow_call_keeps_the_lease_but_not_for_ever() {
+        let mut lease = Lease::default();
+        let ticket = lease.check_out(0, 0).unwrap();
+        lease.begin_guard(ticket, 1_000).unwrap();
+        assert_eq!(lease.verify(ticket, 60_000), Ok(()));
+        assert_eq!(lease.verify(ticket, 1_000 + GUARD_MS_MAX), Err(LeaseError::Expired));
+    }
+
+    #[test]
+    fn an_old_ticket_is_void_after_the_user_typed() {
+        let mut lease = Lease::default();
+        let ticket = lease.check_out(0, 0).unwrap();
+        assert_eq!(lease.preempt(), 1);
+        assert_eq!(lease.verify(ticket, 1), Err(LeaseError::StaleEpoch));
+        assert_eq!(lease.check_out(0, 1), Err(LeaseError::StaleEpoch));
+        assert_eq!(lease.check_out(1, 1).map(|ticket| ticket.lease_id), Ok(2));
+    }
+}

@@ -1,0 +1,213 @@
+//! Profiles: what a family of models works best with (S2 §3). A model is given the tools, names and instructions that
+//! resemble those of its maker's own agent, over the same implementations.
+//!
+//! The names are in `table.rs`, one table for all profiles; the instructions are text files beside this one, in our own
+//! words. How a provider is talked to is its adapter's.
+
+mod named;
+mod table;
+
+use emend_llm::{Clock, Provider, Random, Shared, get_model_info};
+use serde_json::{Map, Value, json};
+
+pub use named::Named;
+pub use table::{Naming, Offer, Param};
+
+use crate::session::{SessionConfig, SessionOptions};
+use crate::tool::{Tool, ToolRegistry};
+use crate::tools::{ApplyPatch, ClarifyUser, EditFile, Glob, Grep, ListDir, ReadFile, WriteFile};
+use crate::workspace::Workspace;
+
+/// What a family of models works best with. Everything can be changed before a session is made of it; a tool that is
+/// registered later replaces one of the same name.
+#[derive(Clone)]
+pub struct Profile {
+    /// `openai`, `anthropic` or `gemini`.
+    pub id: &'static str,
+    /// The provider's model id.
+    pub model: String,
+    /// What the model may call.
+    pub tools: ToolRegistry,
+    /// The base instructions.
+    pub base_prompt: String,
+    /// The documents in which projects instruct this family's agents.
+    pub project_documents: Vec<String>,
+    /// What is sent beside the conversation, by provider name: beta headers, safety settings, built-in tools.
+    pub provider_options: Map<String, Value>,
+    /// How long a command may run whose call names no time, where that differs from the session's default.
+    pub default_command_timeout_ms: Option<u64>,
+    /// Whether the model reasons before it answers.
+    pub supports_reasoning: bool,
+    /// Whether answers come piece by piece. Others are shown when they are complete.
+    pub supports_streaming: bool,
+    /// Whether the model makes several calls in one answer.
+    pub supports_parallel_tool_calls: bool,
+    /// The most tokens of input and output together.
+    pub context_window_size: u64,
+}
+
+/// The window of a model that is not in the catalogue.
+const CONTEXT_WINDOW_UNKNOWN: u64 = 128_000;
+
+impl Profile {
+    /// Returns the profile of OpenAI's models: `apply_patch` is how they edit.
+    #[must_use]
+    pub fn openai(model: &str) -> Self {
+        Self::new("openai", model, table::OPENAI, include_str!("openai.md"), ".codex/instructions.md")
+    }
+
+    /// Returns the profile of Anthropic's models: they edit by exact replacement, and commands may take two minutes.
+    #[must_use]
+    pub fn anthropic(model: &str) -> Self {
+        let profile = Self::new("anthropic", model, table::ANTHROPIC, include_str!("anthropic.md"), "CLAUDE.md");
+        Self { default_command_timeout_ms: Some(120_000), ..profile }
+    }
+
+    /// Returns the profile of Google's models.
+    #[must_use]
+    pub fn gemini(model: &str) -> Self {
+        Self::new("gemini", model, table::GEMINI, include_str!("gemini.md"), "GEMINI.md")
+    }
+
+    /// Returns the profile for a model by the provider that serves it: by its name, or by what the catalogue says of
+    /// the model. `None` for families without one, which do well with the tools' canonical names.
+    #[must_use]
+    pub fn of(provider: &str, model: &str) -> Option<Self> {
+        let known = || get_model_info(model).map(|info| info.provider.as_str());
+        [Some(provider), known()].into_iter().flatten().find_map(|name| match name {
+            "openai" => Some(Self::openai(model)),
+            "anthropic" => Some(Self::anthropic(model)),
+            "gemini" => Some(Self::gemini(model)),
+            _ => None,
+        })
+    }
+
+    fn new(id: &'static str, model: &str, names: &'static [Naming], base_prompt: &str, document: &str) -> Self {
+        let info = get_model_info(model);
+        let profile = Self {
+            id,
+            model: model.to_owned(),
+            tools: ToolRegistry::new(),
+            base_prompt: base_prompt.to_owned(),
+            project_documents: vec!["AGENTS.md".to_owned(), document.to_owned()],
+            provider_options: Map::new(),
+            default_command_timeout_ms: None,
+            supports_reasoning: info.is_none_or(|info| info.supports_reasoning),
+            supports_streaming: true,
+            supports_parallel_tool_calls: true,
+            context_window_size: info.map_or(CONTEXT_WINDOW_UNKNOWN, |info| info.context_window),
+        };
+        profile.with_offered(names, Offer::Always)
+    }
+
+    fn with_offered(mut self, names: &'static [Naming], offer: Offer) -> Self {
+        for naming in names.iter().filter(|naming| naming.offer == offer) {
+            if let Some(tool) = canonical(naming.canonical) {
+                self.tools.register(Shared::new(Named::new(tool, naming, names)));
+            }
+        }
+        self
+    }
+
+    /// Lets the model ask the user.
+    #[must_use]
+    pub fn with_questions(self) -> Self {
+        let names = table::of(self.id);
+        self.with_offered(names, Offer::OnRequest)
+    }
+
+    /// Lets the model search the web by its provider's own means.
+    #[must_use]
+    pub fn with_web_search(mut self) -> Self {
+        let tool = match self.id {
+            "anthropic" => json!({ "type": "web_search_20250305", "name": "web_search" }),
+            "gemini" => json!({ "google_search": {} }),
+            _ => json!({ "type": "web_search" }),
+        };
+        self.add_option("tools", tool);
+        self
+    }
+
+    /// Asks Anthropic for features that are not yet part of its API, by the names of their headers, e.g. a longer
+    /// context. Other providers know no such names.
+    #[must_use]
+    pub fn with_beta_headers(mut self, names: &[&str]) -> Self {
+        for name in names.iter().filter(|_| self.id == "anthropic").copied().collect::<Vec<_>>() {
+            self.add_option("beta_headers", json!(name));
+        }
+        self
+    }
+
+    /// Sets how strictly Google's filters judge, e.g. `HARM_CATEGORY_DANGEROUS_CONTENT` and `BLOCK_ONLY_HIGH`. Other
+    /// providers know no such setting.
+    #[must_use]
+    pub fn with_safety(mut self, category: &str, threshold: &str) -> Self {
+        if self.id == "gemini" {
+            self.add_option("safetySettings", json!({ "category": category, "threshold": threshold }));
+        }
+        self
+    }
+
+    /// Adds to a list among the provider's options.
+    fn add_option(&mut self, key: &str, value: Value) {
+        let own = self.provider_options.entry(self.id).or_insert_with(|| json!({}));
+        match &mut own[key] {
+            Value::Array(list) => list.push(value),
+            slot => *slot = json!([value]),
+        }
+    }
+
+    /// Returns what a session with this profile is made of. `config` keeps what the host set itself: its own base
+    /// instructions, documents, context window and provider options win.
+    #[must_use]
+    pub fn session_options(
+        self,
+        provider: Shared<dyn Provider>,
+        workspace: Shared<Workspace>,
+        clock: Shared<dyn Clock>,
+        random: Shared<dyn Random>,
+        config: SessionConfig,
+    ) -> SessionOptions {
+        let mut config = config;
+        config.base_prompt.get_or_insert(self.base_prompt);
+        if config.project_documents == SessionConfig::default().project_documents {
+            config.project_documents = self.project_documents;
+        }
+        config.context_window.get_or_insert(self.context_window_size);
+        config.parallel_tool_calls &= self.supports_parallel_tool_calls;
+        if let Some(timeout_ms) = self.default_command_timeout_ms {
+            config.default_command_timeout_ms = timeout_ms.min(config.max_command_timeout_ms);
+        }
+        for (name, options) in self.provider_options {
+            config.provider_options.entry(name).or_insert(options);
+        }
+        SessionOptions {
+            provider,
+            model: self.model,
+            offline: false,
+            tools: self.tools,
+            workspace,
+            clock,
+            random,
+            config,
+        }
+    }
+}
+
+/// Returns the tool of that canonical name.
+fn canonical(name: &str) -> Option<Shared<dyn Tool>> {
+    Some(match name {
+        "read_file" => Shared::new(ReadFile),
+        "write_file" => Shared::new(WriteFile),
+        "edit_file" => Shared::new(EditFile),
+        "apply_patch" => Shared::new(ApplyPatch),
+        "grep" => Shared::new(Grep),
+        "glob" => Shared::new(Glob),
+        "list_dir" => Shared::new(ListDir),
+        "clarify_user" => Shared::new(ClarifyUser),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,119 @@
+//! A tool under another name: what the model sees and sends is translated, the tool itself knows nothing of it.
+
+use emend_llm::{BoxFuture, Shared, ToolDefinition};
+use serde_json::{Map, Value};
+
+use super::table::Naming;
+use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
+
+/// A tool as one profile names it.
+pub struct Named {
+    inner: Shared<dyn Tool>,
+    naming: &'static Naming,
+    /// All names of the profile: texts speak of other tools too.
+    names: &'static [Naming],
+}
+
+impl Named {
+    /// Returns `inner` under the name and parameters of `naming`, which is one of `names`.
+    #[must_use]
+    pub fn new(inner: Shared<dyn Tool>, naming: &'static Naming, names: &'static [Naming]) -> Self {
+        Self { inner, naming, names }
+    }
+
+    fn to_canonical(&self, arguments: &Map<String, Value>) -> Map<String, Value> {
+        let canonical = arguments.iter().map(|(name, value)| {
+            let param = self.naming.params.iter().find(|(_, wire)| wire == name);
+            let name = param.map_or(name.as_str(), |(canonical, _)| canonical);
+            let known = self.naming.values.iter().find(|(_, wire)| value.as_str() == Some(wire));
+            (name.to_owned(), known.map_or_else(|| value.clone(), |(canonical, _)| Value::from(*canonical)))
+        });
+        canonical.collect()
+    }
+
+    /// Calls the tools of a text by their names on the wire. Only names that are no ordinary words are looked for.
+    fn renamed(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for naming in self.names.iter().filter(|naming| naming.canonical.contains('_')) {
+            if naming.canonical != naming.wire {
+                text = text.replace(naming.canonical, naming.wire);
+            }
+        }
+        text
+    }
+
+    fn rename_params(&self, parameters: &mut Value) {
+        for (canonical, wire) in self.naming.params {
+            if let Some(Value::Array(required)) = parameters.get_mut("required") {
+                for name in required.iter_mut().filter(|name| name.as_str() == Some(canonical)) {
+                    *name = Value::from(*wire);
+                }
+            }
+        }
+        let Some(Value::Object(properties)) = parameters.get_mut("properties") else { return };
+        // Rebuilt, so that the order stays.
+        let renamed = std::mem::take(properties).into_iter().map(|(name, mut schema)| {
+            for (canonical, wire) in self.naming.values {
+                if let Some(Value::Array(values)) = schema.get_mut("enum") {
+                    for value in values.iter_mut().filter(|value| value.as_str() == Some(canonical)) {
+                        *value = Value::from(*wire);
+                    }
+                }
+            }
+            if let Some(Value::String(description)) = schema.get_mut("description") {
+                *description = self.renamed(description);
+            }
+            let param = self.naming.params.iter().find(|(canonical, _)| *canonical == name);
+            (param.map_or(name, |(_, wire)| (*wire).to_owned()), schema)
+        });
+        *properties = renamed.collect();
+    }
+}
+
+impl Tool for Named {
+    fn definition(&self) -> ToolDefinition {
+        let mut definition = self.inner.definition();
+        definition.name = self.naming.wire.to_owned();
+        definition.description = self.renamed(&definition.description);
+        for (canonical, wire) in self.naming.values {
+            definition.description = definition.description.replace(&format!("`{canonical}`"), &format!("`{wire}`"));
+        }
+        self.rename_params(&mut definition.parameters);
+        definition
+    }
+
+    fn canonical_name(&self) -> Option<&str> {
+        Some(self.naming.canonical)
+    }
+
+    fn paths(&self, arguments: &Map<String, Value>) -> Vec<String> {
+        self.inner.paths(&self.to_canonical(arguments))
+    }
+
+    fn interruptible(&self) -> bool {
+        self.inner.interruptible()
+    }
+
+    fn concurrent(&self) -> bool {
+        self.inner.concurrent()
+    }
+
+    fn asks_user(&self) -> bool {
+        self.inner.asks_user()
+    }
+
+    fn call<'a>(
+        &'a self,
+        arguments: &'a Map<String, Value>,
+        context: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let outcome = self.inner.call(&self.to_canonical(arguments), context).await;
+            outcome.map_err(|error| ToolError {
+                message: self.renamed(&error.message),
+                suggestions: error.suggestions.iter().map(|text| self.renamed(text)).collect(),
+                ..error
+            })
+        })
+    }
+}

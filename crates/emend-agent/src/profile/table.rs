@@ -1,0 +1,104 @@
+//! One table, tool by profile: the name a tool has on the wire, and the names of its parameters.
+//!
+//! A tool or parameter that is not listed keeps its canonical name (S2 §3.3).
+
+/// A parameter's canonical name and its name on the wire.
+pub type Param = (&'static str, &'static str);
+
+/// Whether a profile has a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offer {
+    /// From the start.
+    Always,
+    /// If the host asks for it.
+    OnRequest,
+    /// Not at all: where texts name it, they name the tool that stands in for it.
+    Instead,
+}
+
+/// What one tool is called in one profile.
+pub struct Naming {
+    /// The tool's canonical name.
+    pub canonical: &'static str,
+    /// Its name on the wire.
+    pub wire: &'static str,
+    /// Whether the profile has it.
+    pub offer: Offer,
+    /// Parameters that are called differently.
+    pub params: &'static [Param],
+    /// Values of parameters that are called differently.
+    pub values: &'static [Param],
+}
+
+const fn naming(canonical: &'static str, wire: &'static str, params: &'static [Param]) -> Naming {
+    Naming { canonical, wire, offer: Offer::Always, params, values: &[] }
+}
+
+/// The tool that asks the user.
+const fn question(wire: &'static str) -> Naming {
+    Naming { canonical: "clarify_user", wire, offer: Offer::OnRequest, params: &[], values: &[] }
+}
+
+const fn instead(canonical: &'static str, wire: &'static str) -> Naming {
+    Naming { canonical, wire, offer: Offer::Instead, params: &[], values: &[] }
+}
+
+/// Codex: edits are patches; writing whole files is for new ones.
+pub(super) const OPENAI: &[Naming] = &[
+    naming("read_file", "read_file", &[]),
+    naming("apply_patch", "apply_patch", &[("patch", "input")]),
+    naming("write_file", "write_file", &[]),
+    naming("grep", "grep_files", &[("glob_filter", "include"), ("max_results", "limit")]),
+    naming("glob", "glob", &[]),
+    naming("list_dir", "list_dir", &[("path", "dir_path")]),
+    question("request_user_input"),
+    instead("edit_file", "apply_patch"),
+];
+
+/// Claude Code.
+pub(super) const ANTHROPIC: &[Naming] = &[
+    naming("read_file", "Read", &[]),
+    naming("write_file", "Write", &[]),
+    naming("edit_file", "Edit", &[]),
+    Naming {
+        canonical: "grep",
+        wire: "Grep",
+        offer: Offer::Always,
+        params: &[
+            ("glob_filter", "glob"),
+            ("case_insensitive", "-i"),
+            ("context", "-C"),
+            ("max_results", "head_limit"),
+        ],
+        values: &[("files", "files_with_matches")],
+    },
+    naming("glob", "Glob", &[]),
+    naming("list_dir", "LS", &[]),
+    question("AskUserQuestion"),
+    instead("apply_patch", "Edit"),
+];
+
+/// Gemini CLI.
+pub(super) const GEMINI: &[Naming] = &[
+    naming("read_file", "read_file", &[]),
+    naming("write_file", "write_file", &[]),
+    naming("edit_file", "replace", &[("replace_all", "allow_multiple")]),
+    naming(
+        "grep",
+        "grep_search",
+        &[("path", "dir_path"), ("glob_filter", "include_pattern"), ("max_results", "total_max_matches")],
+    ),
+    naming("glob", "glob", &[("path", "dir_path")]),
+    naming("list_dir", "list_directory", &[("path", "dir_path")]),
+    question("ask_user"),
+    instead("apply_patch", "replace"),
+];
+
+/// Returns a profile's names.
+pub(super) fn of(profile: &str) -> &'static [Naming] {
+    match profile {
+        "anthropic" => ANTHROPIC,
+        "gemini" => GEMINI,
+        _ => OPENAI,
+    }
+}

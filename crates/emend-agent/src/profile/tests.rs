@@ -1,0 +1,215 @@
+//! Profiles: what the model is shown, and that what it sends reaches the same tools.
+
+use emend_llm::CancelToken;
+use expect_test::{Expect, expect};
+use futures::StreamExt;
+use futures::executor::block_on;
+#[cfg(target_family = "wasm")]
+use wasm_bindgen_test::wasm_bindgen_test as test;
+
+use super::*;
+use crate::event::{Event, EventKind};
+use crate::session::Session;
+use crate::session::tests::{Answer, Setup, World};
+
+const ALL: [fn(&str) -> Profile; 3] = [Profile::openai, Profile::anthropic, Profile::gemini];
+
+/// Writes each tool as `name(required, optional?)`.
+fn signatures(profile: &Profile) -> String {
+    let of = |definition: emend_llm::ToolDefinition| {
+        let required = definition.parameters["required"].as_array().cloned().unwrap_or_default();
+        let properties = definition.parameters["properties"].as_object().cloned().unwrap_or_default();
+        let params = properties
+            .keys()
+            .map(|name| if required.contains(&json!(name)) { name.clone() } else { format!("{name}?") });
+        format!("{}({})\n", definition.name, params.collect::<Vec<_>>().join(", "))
+    };
+    profile.tools.definitions().into_iter().map(of).collect()
+}
+
+#[track_caller]
+fn check(profile: &Profile, expected: &Expect) {
+    expected.assert_eq(&signatures(profile));
+}
+
+#[test]
+fn tools_have_the_names_of_each_familys_own_agent() {
+    check(
+        &Profile::openai("gpt-5.2").with_questions(),
+        &expect![[r#"
+        read_file(file_path, offset?, limit?)
+        apply_patch(input)
+        write_file(file_path, content)
+        grep_files(pattern, path?, include?, case_insensitive?, output_mode?, context?, limit?)
+        glob(pattern, path?)
+        list_dir(dir_path?, depth?)
+        request_user_input(question, options?)
+    "#]],
+    );
+    check(
+        &Profile::anthropic("claude-opus-4-6").with_questions(),
+        &expect![[r#"
+        Read(file_path, offset?, limit?)
+        Write(file_path, content)
+        Edit(file_path, old_string, new_string, replace_all?)
+        Grep(pattern, path?, glob?, -i?, output_mode?, -C?, head_limit?)
+        Glob(pattern, path?)
+        LS(path?, depth?)
+        AskUserQuestion(question, options?)
+    "#]],
+    );
+    check(
+        &Profile::gemini("gemini-3-pro").with_questions(),
+        &expect![[r#"
+        read_file(file_path, offset?, limit?)
+        write_file(file_path, content)
+        replace(file_path, old_string, new_string, allow_multiple?)
+        grep_search(pattern, dir_path?, include_pattern?, case_insensitive?, output_mode?, context?, total_max_matches?)
+        glob(pattern, dir_path?)
+        list_directory(dir_path?, depth?)
+        ask_user(question, options?)
+    "#]],
+    );
+}
+
+#[test]
+fn no_text_of_a_profile_names_a_tool_that_it_does_not_have() {
+    let canonical = ["read_file", "write_file", "edit_file", "apply_patch", "list_dir", "clarify_user"];
+    let mut n_checked = 0;
+    for profile in ALL.map(|profile| profile("m").with_questions()) {
+        let names: Vec<String> = profile.tools.names().map(str::to_owned).collect();
+        let mut texts = vec![profile.base_prompt.clone()];
+        texts.extend(
+            profile
+                .tools
+                .definitions()
+                .iter()
+                .map(|definition| format!("{} {}", definition.description, definition.parameters)),
+        );
+        for text in texts {
+            for word in text.split(|char: char| !char.is_ascii_alphanumeric() && char != '_') {
+                let is_tool = canonical.contains(&word);
+                assert!(!is_tool || names.iter().any(|name| name == word), "{}: {word} in {text}", profile.id);
+                n_checked += u32::from(is_tool);
+            }
+        }
+        let mentioned = names.iter().filter(|name| profile.base_prompt.contains(name.as_str()));
+        assert!(mentioned.count() >= 5, "{}: the instructions name the tools", profile.id);
+    }
+    assert!(n_checked >= 5, "{n_checked}");
+}
+
+/// Runs one turn of a session with this profile over these files and returns the results the model saw.
+fn run(profile: Profile, fixture: &str, calls: Vec<(&'static str, Value)>) -> (World, String) {
+    let world = World::new(fixture, vec![], Setup::default());
+    let other = world.options(vec![Answer::Call(calls), Answer::Say("Done.")]);
+    let config = SessionConfig::default();
+    let options = profile.session_options(other.provider, other.workspace, other.clock, other.random, config);
+    let session = Session::new(options);
+    let events: Vec<Event> = block_on(session.submit("do it", CancelToken::new()).unwrap().collect());
+    assert!(events.iter().any(|event| matches!(event.kind, EventKind::ProcessingEnd { .. })));
+    let results = world.last_results().join("\n");
+    (world, results)
+}
+
+const FILES: &str = "//- src/a.txt\none\ntwo\n//- b.md\nTWO\n";
+
+#[test]
+fn each_family_edits_in_its_own_way() {
+    let patch = "*** Begin Patch\n*** Update File: src/a.txt\n one\n-two\n+2\n*** End Patch\n";
+    let edit = |name| (name, json!({"file_path": "src/a.txt", "old_string": "two", "new_string": "2"}));
+    let cases = [
+        (Profile::openai("m"), ("apply_patch", json!({ "input": patch }))),
+        (Profile::anthropic("m"), edit("Edit")),
+        (Profile::gemini("m"), edit("replace")),
+    ];
+    for (profile, call) in cases {
+        let id = profile.id;
+        let (world, results) = run(profile, FILES, vec![call]);
+        assert_eq!(world.disk("src/a.txt"), "one\n2\n", "{id}: {results}");
+    }
+}
+
+#[test]
+fn parameters_and_values_are_translated() {
+    let grep = json!({"pattern": "two", "glob": "*.md", "-i": true, "output_mode": "files_with_matches"});
+    let (_, results) = run(Profile::anthropic("m"), FILES, vec![("Grep", grep)]);
+    assert_eq!(results, "b.md");
+    let grep = json!({"pattern": "two", "dir_path": "src", "total_max_matches": 1});
+    let (_, results) = run(Profile::gemini("m"), FILES, vec![("grep_search", grep)]);
+    assert_eq!(results, "src/a.txt:2:two");
+    let (_, results) = run(Profile::openai("m"), FILES, vec![("list_dir", json!({"dir_path": "src"}))]);
+    assert!(results.contains("a.txt") && !results.contains("b.md"), "{results}");
+}
+
+#[test]
+fn errors_speak_of_the_tools_as_the_model_knows_them() {
+    let (_, results) = run(Profile::anthropic("m"), FILES, vec![("Read", json!({"file_path": "src"}))]);
+    assert!(results.contains("or use LS"), "{results}");
+    let (_, results) = run(Profile::anthropic("m"), FILES, vec![("Grep", json!({"glob": "*.md"}))]);
+    assert!(results.contains("pattern: required but missing"), "{results}");
+    let (_, results) = run(Profile::anthropic("m"), FILES, vec![("apply_patch", json!({"patch": ""}))]);
+    assert!(results.contains("[unknown_tool]") && results.contains("Read, Write, Edit"), "{results}");
+}
+
+#[test]
+fn output_limits_go_by_the_canonical_name() {
+    let fixture = format!("//- a.txt\n{}", "x\n".repeat(300));
+    let call = ("Grep", json!({"pattern": "x", "head_limit": 300}));
+    let (_, results) = run(Profile::anthropic("m"), &fixture, vec![call]);
+    assert!(results.contains("lines omitted"), "grep shows 200 lines, whatever its name");
+}
+
+#[test]
+fn a_profile_fills_in_what_the_host_left_open() {
+    let options = |config: SessionConfig| {
+        let other = World::new("", vec![], Setup::default()).options(vec![]);
+        let profile = Profile::anthropic("claude-haiku-4-5");
+        profile.session_options(other.provider, other.workspace, other.clock, other.random, config).config
+    };
+    let config = options(SessionConfig::default());
+    assert_eq!(config.project_documents, ["AGENTS.md", "CLAUDE.md"]);
+    assert_eq!((config.default_command_timeout_ms, config.context_window), (120_000, Some(200_000)));
+    assert!(config.base_prompt.unwrap().contains("old_string"));
+    let own = options(SessionConfig {
+        base_prompt: Some("Mine.".to_owned()),
+        project_documents: vec!["HOUSE.md".to_owned()],
+        max_command_timeout_ms: 60_000,
+        context_window: Some(5),
+        ..SessionConfig::default()
+    });
+    assert_eq!((own.base_prompt.as_deref(), own.context_window), (Some("Mine."), Some(5)));
+    assert_eq!((&*own.project_documents, own.default_command_timeout_ms), (&["HOUSE.md".to_owned()][..], 60_000));
+}
+
+#[test]
+fn options_are_the_providers_own() {
+    let profile = Profile::anthropic("m").with_beta_headers(&["a-1", "b-2"]).with_web_search();
+    assert_eq!(profile.provider_options["anthropic"]["beta_headers"], json!(["a-1", "b-2"]));
+    assert_eq!(profile.provider_options["anthropic"]["tools"][0]["name"], "web_search");
+    let profile = Profile::gemini("m").with_safety("HARM", "BLOCK").with_web_search().with_beta_headers(&["a-1"]);
+    let expected =
+        json!({"safetySettings": [{"category": "HARM", "threshold": "BLOCK"}], "tools": [{"google_search": {}}]});
+    assert_eq!(profile.provider_options["gemini"], expected);
+    assert!(Profile::openai("m").with_safety("HARM", "BLOCK").provider_options.is_empty());
+}
+
+#[test]
+fn a_tool_that_is_registered_later_wins() {
+    let mut profile = Profile::anthropic("m");
+    let n_tools = profile.tools.names().count();
+    let naming: &'static Naming =
+        &Naming { canonical: "glob", wire: "Read", offer: Offer::Always, params: &[], values: &[] };
+    profile.tools.register(Shared::new(Named::new(Shared::new(Glob), naming, &[])));
+    assert_eq!(profile.tools.names().count(), n_tools);
+    let (_, results) = run(profile, FILES, vec![("Read", json!({"pattern": "*.md"}))]);
+    assert_eq!(results, "b.md");
+}
+
+#[test]
+fn profiles_are_found_by_provider_or_model() {
+    let id = |provider: &str, model: &str| Profile::of(provider, model).map(|profile| profile.id);
+    assert_eq!(id("anthropic", "new-model"), Some("anthropic"));
+    assert_eq!(id("openai_compatible", "gpt-5.2"), Some("openai"));
+    assert_eq!(id("openai_compatible", "local-model"), None);
+}

@@ -1,0 +1,55 @@
+//! The project's own instructions to agents: which files are read, in which order, and how much of them (S2 §6.5).
+
+use crate::env::{Access, EntryKind, ExecutionEnvironment, FilePath};
+
+/// One document, as the model is shown it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProjectDocument {
+    /// The file.
+    pub path: FilePath,
+    /// Its text, or the beginning of it.
+    pub text: String,
+}
+
+/// The most bytes of all documents together.
+pub const DOCUMENT_BYTES_MAX: usize = 32 * 1024;
+/// Stands where documents were cut.
+const MARKER: &str = "[Project instructions truncated at 32KB]";
+
+/// Reads the documents called `names` from the root down to the directory `to`: those of the root first, those of deeper
+/// directories after them, in the order of `names` within one directory. What is saved counts, not what an agent
+/// proposes; what is missing, no text, or outside the root is passed over.
+pub async fn discover(environment: &dyn ExecutionEnvironment, to: &FilePath, names: &[String]) -> Vec<ProjectDocument> {
+    let mut documents = Vec::new();
+    let mut room = DOCUMENT_BYTES_MAX;
+    let mut directory = FilePath::root();
+    let mut deeper = to.as_str().split('/').filter(|segment| !segment.is_empty());
+    loop {
+        for name in names {
+            let Some((path, text)) = read(environment, &directory.join(name)).await else { continue };
+            if text.len() <= room {
+                room -= text.len();
+                documents.push(ProjectDocument { path, text });
+                continue;
+            }
+            let end = (0..=room).rfind(|&at| text.is_char_boundary(at)).unwrap_or(0);
+            documents.push(ProjectDocument { path, text: format!("{}\n{MARKER}", &text[..end]) });
+            return documents;
+        }
+        match deeper.next() {
+            Some(segment) => directory = directory.join(segment),
+            None => return documents,
+        }
+    }
+}
+
+async fn read(environment: &dyn ExecutionEnvironment, path: &FilePath) -> Option<(FilePath, String)> {
+    // Links may stay inside of the root only; resolving decides that.
+    let real = environment.resolve(path.as_str(), Access::Read).await.ok()?;
+    let metadata = environment.metadata(&real).await.ok()??;
+    if metadata.kind != EntryKind::File {
+        return None;
+    }
+    let text = String::from_utf8(environment.read(&real).await.ok()?).ok()?;
+    (!text.trim().is_empty()).then(|| (path.clone(), text))
+}

@@ -1,0 +1,377 @@
+//! A session: one conversation with one model over one workspace.
+//!
+//! [`Session::submit`] starts a turn and returns it as a stream of events; polling the stream is what drives the turn,
+//! so the same code runs under any executor and dropping the stream stops it. Which tools there are and where they act
+//! is decided by whoever makes the session.
+
+mod answer;
+mod config;
+mod context;
+mod emitter;
+mod history;
+mod keeper;
+mod loops;
+mod pipeline;
+mod prompt;
+mod run;
+mod saving;
+mod turn;
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use emend_llm::{CancelToken, Clock, Message, Provider, Random, Shared, ToolResult};
+
+pub use config::{SessionConfig, SessionOptions, SessionState, SubmitError};
+pub use context::{Compaction, ContextStrategy, ContextUse, KeepEverything, PruneOldOutputs};
+pub use emitter::Subscription;
+pub use history::{Turn, TurnKind, is_valid, repaired};
+pub use pipeline::call_tool;
+pub use run::Run;
+pub use saving::ResumeError;
+
+use crate::event::{Event, EventKind, ResyncRequired};
+use crate::tool::ToolRegistry;
+use crate::workspace::{Seen, Workspace};
+use config::Settings;
+use emitter::Emitter;
+use history::History;
+use prompt::Scene;
+use saving::Save;
+
+/// One conversation. Cheap to share; at most one turn runs at a time.
+#[derive(Clone)]
+pub struct Session {
+    core: Shared<Core>,
+}
+
+/// What a turn needs of its session.
+struct Core {
+    id: String,
+    tools: ToolRegistry,
+    workspace: Shared<Workspace>,
+    clock: Shared<dyn Clock>,
+    random: Shared<dyn Random>,
+    seen: Shared<Seen>,
+    emitter: Shared<Emitter>,
+    settings: Mutex<Settings>,
+    history: Mutex<History>,
+    /// Results of the calls of the last message that have run so far.
+    results: Mutex<Vec<ToolResult>>,
+    queues: Mutex<Queues>,
+    status: Mutex<Status>,
+    scene: Mutex<Scene>,
+    saver: OnceLock<Box<dyn Save>>,
+}
+
+/// What the user said while the agent works.
+#[derive(Default)]
+struct Queues {
+    /// Goes into the conversation after the current round of tools.
+    steering: Vec<String>,
+    /// Goes into the conversation when the current message is dealt with.
+    follow_ups: VecDeque<String>,
+}
+
+struct Status {
+    state: SessionState,
+    /// Whether the session closes when the running turn ends.
+    closing: bool,
+    /// Cancels the running turn.
+    cancel: Option<CancelToken>,
+    /// The last step of context usage that was warned of, in units of five percent.
+    context_step: u64,
+}
+
+impl Session {
+    /// Returns a session that waits for its first message.
+    #[must_use]
+    pub fn new(options: SessionOptions) -> Self {
+        let id = format!("sess_{:016x}", options.random.next_u64());
+        Self::build(options, id)
+    }
+
+    fn build(options: SessionOptions, id: String) -> Self {
+        let SessionOptions { provider, model, offline, tools, workspace, clock, random, config } = options;
+        let emitter = Shared::new(Emitter::new(id.clone(), Shared::clone(&clock), config.event_bytes_max));
+        emitter.emit(EventKind::SessionStart { model: model.clone(), provider: provider.name().to_owned(), offline });
+        let settings = Settings { provider, model, offline, config: Shared::new(config) };
+        let status = Status { state: SessionState::Idle, closing: false, cancel: None, context_step: 0 };
+        Self {
+            core: Shared::new(Core {
+                id,
+                tools,
+                workspace,
+                clock,
+                random,
+                seen: Shared::new(Seen::default()),
+                emitter,
+                settings: Mutex::new(settings),
+                history: Mutex::default(),
+                results: Mutex::default(),
+                queues: Mutex::default(),
+                status: Mutex::new(status),
+                scene: Mutex::default(),
+                saver: OnceLock::new(),
+            }),
+        }
+    }
+
+    /// Takes the conversation of an earlier session, as [`history`](Self::history) returned it, so that this one goes
+    /// on where that one ended.
+    #[must_use]
+    pub fn with_history(self, history: Vec<Message>) -> Self {
+        let turns = history.into_iter().map(Turn::of_message).collect();
+        *self.core.history() = History::new(repaired(turns, LOST));
+        self
+    }
+
+    /// Returns the session's id.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.core.id
+    }
+
+    /// Returns what the session is doing.
+    #[must_use]
+    pub fn state(&self) -> SessionState {
+        self.core.status().state
+    }
+
+    /// Returns whether the session has ended: a message would be refused.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.state() == SessionState::Closed
+    }
+
+    /// Returns the conversation so far, as the model is sent it.
+    #[must_use]
+    pub fn history(&self) -> Vec<Message> {
+        self.core.history().turns().iter().map(|turn| turn.message.clone()).collect()
+    }
+
+    /// Returns the conversation so far, with what is known of each entry.
+    #[must_use]
+    pub fn turns(&self) -> Vec<Turn> {
+        self.core.history().turns().to_vec()
+    }
+
+    /// Returns how full the model's context is.
+    #[must_use]
+    pub fn context_use(&self) -> ContextUse {
+        self.core.context_use()
+    }
+
+    /// Returns the limits and settings as they are now.
+    #[must_use]
+    pub fn config(&self) -> SessionConfig {
+        (*self.core.settings().config).clone()
+    }
+
+    /// Changes limits and settings. A turn that runs goes by them from its next call to the model on.
+    pub fn configure(&self, change: impl FnOnce(&mut SessionConfig)) {
+        let mut config = self.config();
+        change(&mut config);
+        self.core.settings_mut().config = Shared::new(config);
+    }
+
+    /// Lets another model answer, of the same provider or of another, from the next call on. It is told the
+    /// conversation so far.
+    pub fn set_model(&self, provider: Shared<dyn Provider>, model: String, offline: bool) {
+        let mut settings = self.core.settings_mut();
+        (settings.provider, settings.model, settings.offline) = (provider, model, offline);
+    }
+
+    /// Starts a turn on the user's message. Nothing happens until the returned stream is polled; dropping it, or
+    /// `cancel`, ends the turn. A new message also takes the canvas back from any earlier turn.
+    ///
+    /// # Errors
+    ///
+    /// [`SubmitError`], before anything changed.
+    pub fn submit(&self, text: &str, cancel: CancelToken) -> Result<Run, SubmitError> {
+        if text.trim().is_empty() {
+            return Err(SubmitError::Empty);
+        }
+        {
+            let mut status = self.core.status();
+            match status.state {
+                SessionState::Processing => return Err(SubmitError::Busy),
+                SessionState::Closed => return Err(SubmitError::Closed),
+                _ if status.closing => return Err(SubmitError::Closed),
+                SessionState::Idle | SessionState::AwaitingInput => {}
+            }
+            status.state = SessionState::Processing;
+            status.cancel = Some(cancel.clone());
+        }
+        Ok(Run::start(&self.core, text.to_owned(), cancel))
+    }
+
+    /// Puts a message in while the agent works: it reaches the model after the current round of tools, or after the
+    /// answer that is being written. In an idle session it goes with the next message.
+    ///
+    /// # Errors
+    ///
+    /// [`SubmitError::Empty`] or [`SubmitError::Closed`].
+    pub fn steer(&self, text: &str) -> Result<(), SubmitError> {
+        self.queue(text, |queues, text| queues.steering.push(text))
+    }
+
+    /// Queues a message for when the current one is dealt with: it is worked on in the same run, as if submitted.
+    ///
+    /// # Errors
+    ///
+    /// [`SubmitError::Empty`] or [`SubmitError::Closed`].
+    pub fn follow_up(&self, text: &str) -> Result<(), SubmitError> {
+        self.queue(text, |queues, text| queues.follow_ups.push_back(text))
+    }
+
+    fn queue(&self, text: &str, put: fn(&mut Queues, String)) -> Result<(), SubmitError> {
+        if text.trim().is_empty() {
+            return Err(SubmitError::Empty);
+        }
+        if self.is_closed() {
+            return Err(SubmitError::Closed);
+        }
+        put(&mut self.core.queues(), text.to_owned());
+        Ok(())
+    }
+
+    /// Returns the session's events after a cursor, now and later, independently of who polls the running turn. Any
+    /// number of readers may subscribe; 0 is from the beginning.
+    ///
+    /// # Errors
+    ///
+    /// [`ResyncRequired`] if events after the cursor are no longer kept.
+    pub fn subscribe(&self, after: u64) -> Result<Subscription, ResyncRequired> {
+        Subscription::new(&self.core.emitter, after)
+    }
+
+    /// Returns up to `n_max` events after a cursor that are there by now; go on from the last one's cursor.
+    ///
+    /// # Errors
+    ///
+    /// [`ResyncRequired`] if events after the cursor are no longer kept.
+    pub fn poll_events(&self, after: u64, n_max: usize) -> Result<Vec<Event>, ResyncRequired> {
+        self.core.emitter.read(after, n_max)
+    }
+
+    /// Returns the cursor of the newest event.
+    #[must_use]
+    pub fn cursor(&self) -> u64 {
+        self.core.emitter.cursor()
+    }
+
+    /// Makes room in the conversation now, by the session's [`ContextStrategy`].
+    ///
+    /// # Errors
+    ///
+    /// [`SubmitError::Busy`] while a turn runs, [`SubmitError::Closed`] afterwards.
+    pub async fn compact(&self) -> Result<Compaction, SubmitError> {
+        match self.state() {
+            SessionState::Processing => Err(SubmitError::Busy),
+            SessionState::Closed => Err(SubmitError::Closed),
+            SessionState::Idle | SessionState::AwaitingInput => Ok(context::compact(&self.core).await),
+        }
+    }
+
+    /// Ends the session. A turn that runs is cancelled first and still reports how it ended; what comes last is
+    /// `SESSION_END`. A session that has ended stays so.
+    pub fn close(&self) {
+        let cancel = {
+            let mut status = self.core.status();
+            if std::mem::replace(&mut status.closing, true) && status.state != SessionState::Processing {
+                return;
+            }
+            status.cancel.clone()
+        };
+        match cancel {
+            Some(cancel) => cancel.cancel(),
+            None => self.core.end(),
+        }
+    }
+}
+
+impl Core {
+    fn history(&self) -> MutexGuard<'_, History> {
+        self.history.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn results(&self) -> MutexGuard<'_, Vec<ToolResult>> {
+        self.results.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn queues(&self) -> MutexGuard<'_, Queues> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn status(&self) -> MutexGuard<'_, Status> {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn scene(&self) -> MutexGuard<'_, Scene> {
+        self.scene.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn settings_mut(&self) -> MutexGuard<'_, Settings> {
+        self.settings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns who answers and how, as it is now.
+    fn settings(&self) -> Settings {
+        self.settings_mut().clone()
+    }
+
+    /// Adds an entry to the conversation.
+    fn record(&self, kind: TurnKind, message: Message) {
+        let turn = Turn::new(kind, self.clock.now_ms(), message);
+        self.history().push(turn);
+    }
+
+    /// Answers every call of the last message in one message: with its result if it ran, else by saying that it did
+    /// not. A history that ends in an unanswered call would be refused by the provider.
+    fn answer_calls(&self, why_not_run: &str) {
+        let mut results = std::mem::take(&mut *self.results());
+        {
+            let history = self.history();
+            let calls = history.turns().last().map(|turn| turn.message.tool_calls()).unwrap_or_default();
+            results.extend(calls.iter().skip(results.len()).map(|call| history::refusal(call, why_not_run)));
+        }
+        if !results.is_empty() {
+            self.record(TurnKind::ToolResults, Message::tool_results(results));
+        }
+    }
+
+    /// Puts waiting messages of the user's into the conversation. Returns whether there were any.
+    fn inject_steering(&self) -> bool {
+        let waiting = std::mem::take(&mut self.queues().steering);
+        let any = !waiting.is_empty();
+        for content in waiting {
+            self.record(TurnKind::Steering, Message::user(content.clone()));
+            self.emitter.emit(EventKind::SteeringInjected { content });
+        }
+        any
+    }
+
+    /// Closes the session and says so.
+    fn end(&self) {
+        self.emitter.emit(EventKind::SessionEnd { state: SessionState::Closed });
+        self.status().state = SessionState::Closed;
+        self.emitter.end();
+    }
+}
+
+impl Drop for Core {
+    /// Nothing more can happen in a session that nobody holds.
+    fn drop(&mut self) {
+        self.emitter.end();
+    }
+}
+
+/// What the model is told of calls that a cancelled turn did not get to.
+const CANCELLED: &str = "The user cancelled before this call ran. Nothing was changed by it.";
+/// What the model is told of calls whose results are not known.
+const LOST: &str =
+    "The result of this call was lost when the session was interrupted. Look at the files before you repeat it.";
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,240 @@
+//! What happens to one tool call: look up, validate, take the canvas if needed, execute, truncate, tell (DESIGN §3).
+//!
+//! Whatever goes wrong, the call gets exactly one result.
+
+use emend_edit::truncate::truncate_tool_output;
+use emend_llm::schema::validate;
+use emend_llm::{CancelToken, FinishKind, Shared, ToolCall, ToolResult};
+use futures::future::{Either, select};
+use serde_json::{Map, Value};
+
+use super::history::result;
+use super::keeper::Keeper;
+use super::{Core, SessionConfig};
+use crate::code::Code;
+use crate::event::EventKind;
+use crate::tool::{Progress, Tool, ToolContext, ToolError, ToolOutput, ToolRegistry, drop_empty_optionals};
+use crate::workspace::{Seen, Workspace};
+
+/// The keeper of the canvas, shared by calls that run at the same time.
+pub(super) type SharedKeeper<'k, 'a> = futures::lock::Mutex<&'k mut Keeper<'a>>;
+
+/// A call that was dealt with.
+pub(super) struct Done {
+    pub(super) result: ToolResult,
+    /// Whether it put a question to the user, whose answer the turn has to wait for.
+    pub(super) asked: bool,
+}
+
+/// Runs one call and reports it. Never fails: failures are results.
+pub(super) async fn execute(
+    core: &Core,
+    run: u64,
+    keeper: &SharedKeeper<'_, '_>,
+    call: &ToolCall,
+    cancel: &CancelToken,
+) -> Done {
+    begin(core, call);
+    // Whoever reads the events can stop a call that they see begin.
+    core.emitter.hand_over().await;
+    let began_at = core.clock.now_ms();
+    let outcome = if cancel.is_cancelled() {
+        Err(ToolError::new(Code::Aborted, super::CANCELLED))
+    } else {
+        attempt(core, run, keeper, call, cancel).await
+    };
+    let duration_ms = core.clock.now_ms().saturating_sub(began_at);
+    let output_ref = match (&outcome, core.saver.get()) {
+        (Ok(output), Some(saver)) => saver.keep_output(core, &output.text).await,
+        _ => None,
+    };
+    end(core, call, &outcome, output_ref, duration_ms);
+    let asked = outcome.is_ok() && core.tools.get(&call.name).is_some_and(|(_, tool)| tool.asks_user());
+    Done { result: result_for_model(core, call, outcome), asked }
+}
+
+/// Tells which files changed since `revision`.
+pub(super) fn report_changes(core: &Core, revision: u64) {
+    for change in core.workspace.changes_since(revision) {
+        core.emitter.emit(EventKind::FileChanged {
+            path: change.path,
+            revision: change.revision,
+            pending_hunks: change.pending_hunks,
+        });
+    }
+}
+
+fn begin(core: &Core, call: &ToolCall) {
+    core.emitter.emit(EventKind::ToolCallStart {
+        call_id: call.id.clone(),
+        tool_name: call.name.clone(),
+        arguments: call.arguments.clone(),
+    });
+}
+
+fn end(
+    core: &Core,
+    call: &ToolCall,
+    outcome: &Result<ToolOutput, ToolError>,
+    output_ref: Option<String>,
+    duration_ms: u64,
+) {
+    let (output, error) = match outcome {
+        Ok(output) => (output.text.clone(), None),
+        Err(error) => (error.text(), Some(error.info())),
+    };
+    core.emitter.emit(EventKind::ToolCallEnd {
+        call_id: call.id.clone(),
+        tool_name: call.name.clone(),
+        ok: outcome.is_ok(),
+        output,
+        output_ref,
+        output_cut: false,
+        error,
+        duration_ms,
+    });
+}
+
+/// Answers calls of an answer that did not end well without running any: half of a call can do a whole lot of harm.
+pub(super) fn refuse_cut(core: &Core, calls: &[ToolCall], finish: FinishKind) {
+    for call in calls {
+        begin(core, call);
+        let why = match finish {
+            FinishKind::Length => "This call was cut off by the output limit and was not run.",
+            _ => "The answer broke off, so this call was not run.",
+        };
+        let message = format!("{why} {} Repeat it in smaller pieces.", what_arrived(call));
+        let outcome = Err(ToolError::new(Code::LimitReached, message));
+        end(core, call, &outcome, None, 0);
+        let result = result_for_model(core, call, outcome);
+        core.results().push(result);
+    }
+}
+
+/// The most characters that are quoted of each end of a call's arguments.
+const QUOTE_CHARS: usize = 200;
+
+/// Quotes the arguments of a call as far as they came.
+fn what_arrived(call: &ToolCall) -> String {
+    let text = match (&call.raw_arguments, &call.arguments) {
+        (Some(raw), _) => raw.clone(),
+        (None, Value::String(text)) => text.clone(),
+        (None, arguments) => arguments.to_string(),
+    };
+    let n_chars = text.chars().count();
+    if n_chars <= 2 * QUOTE_CHARS {
+        return format!("What arrived of its arguments: {text}");
+    }
+    let head: String = text.chars().take(QUOTE_CHARS).collect();
+    let tail: String = text.chars().skip(n_chars - QUOTE_CHARS).collect();
+    format!("{n_chars} characters of its arguments arrived, from {head} to {tail}")
+}
+
+async fn attempt(
+    core: &Core,
+    run: u64,
+    keeper: &SharedKeeper<'_, '_>,
+    call: &ToolCall,
+    cancel: &CancelToken,
+) -> Result<ToolOutput, ToolError> {
+    let (tool, arguments) = prepare(&core.tools, &call.name, call.arguments.clone())?;
+    let ticket = keeper.lock().await.before_tool(&tool.paths(&arguments)).await?;
+    let context = ToolContext {
+        workspace: Shared::clone(&core.workspace),
+        seen: Shared::clone(&core.seen),
+        run,
+        call_id: call.id.clone(),
+        ticket,
+        cancel: cancel.clone(),
+        config: core.settings().config,
+        progress: progress(core, &call.id),
+    };
+    let call = tool.call(&arguments, &context);
+    let outcome = if tool.interruptible() {
+        match select(call, cancel.cancelled()).await {
+            Either::Left((outcome, _)) => outcome,
+            Either::Right(_) => Err(ToolError::new(Code::Aborted, "The user cancelled while this call ran.")),
+        }
+    } else {
+        // A call that writes is never dropped half-way: it ends by itself, or not at all.
+        call.await
+    };
+    if ticket.is_some() {
+        keeper.lock().await.after();
+    }
+    outcome
+}
+
+/// Returns how a call reports what it prints while it runs.
+fn progress(core: &Core, call_id: &str) -> Progress {
+    let (emitter, call_id) = (Shared::clone(&core.emitter), call_id.to_owned());
+    Progress::new(move |delta: &str| {
+        emitter.emit(EventKind::ToolCallOutputDelta { call_id: call_id.clone(), delta: delta.to_owned() });
+    })
+}
+
+/// Runs one call outside any conversation, as `emend tools call` does: the same lookup and validation, its own view
+/// of what was seen.
+///
+/// # Errors
+///
+/// What a model would be told.
+pub async fn call_tool(
+    tools: &ToolRegistry,
+    workspace: &Shared<Workspace>,
+    name: &str,
+    arguments: Value,
+) -> Result<ToolOutput, ToolError> {
+    let (tool, arguments) = prepare(tools, name, arguments)?;
+    let context = ToolContext {
+        workspace: Shared::clone(workspace),
+        seen: Shared::new(Seen::default()),
+        run: workspace.begin_run(),
+        call_id: "call".to_owned(),
+        ticket: None,
+        cancel: CancelToken::new(),
+        config: Shared::new(SessionConfig::default()),
+        progress: Progress::default(),
+    };
+    tool.call(&arguments, &context).await
+}
+
+/// A tool and arguments it accepts.
+type Prepared<'a> = (&'a Shared<dyn Tool>, Map<String, Value>);
+
+/// Finds the tool and checks the arguments. The messages name what was received, so that the model can mend it.
+fn prepare<'a>(tools: &'a ToolRegistry, name: &str, arguments: Value) -> Result<Prepared<'a>, ToolError> {
+    let Some((definition, tool)) = tools.get(name) else {
+        let names: Vec<&str> = tools.names().collect();
+        return Err(ToolError::new(
+            Code::UnknownTool,
+            format!("Unknown tool: {name}. The tools are {}.", names.join(", ")),
+        )
+        .with_suggestions(crate::suggest::closest(name, names.iter().copied(), 3)));
+    };
+    let Value::Object(mut arguments) = arguments else {
+        return Err(ToolError::new(
+            Code::InvalidArgument,
+            format!("Invalid arguments for tool: {name}: they are not a JSON object. Send one JSON object."),
+        ));
+    };
+    drop_empty_optionals(&definition.parameters, &mut arguments);
+    let checked = Value::Object(arguments);
+    validate(&definition.parameters, &checked).map_err(|violation| {
+        ToolError::new(Code::InvalidArgument, format!("Invalid arguments for tool: {name}: {violation}."))
+    })?;
+    match checked {
+        Value::Object(arguments) => Ok((tool, arguments)),
+        _ => Err(ToolError::new(Code::Internal, "validated arguments are no longer an object")),
+    }
+}
+
+fn result_for_model(core: &Core, call: &ToolCall, outcome: Result<ToolOutput, ToolError>) -> ToolResult {
+    let (text, is_error) = match outcome {
+        Ok(output) => (output.text, false),
+        Err(error) => (format!("Tool error ({}): [{}] {}", call.name, error.code.as_str(), error.text()), true),
+    };
+    let name = core.tools.get(&call.name).and_then(|(_, tool)| tool.canonical_name()).unwrap_or(&call.name);
+    let shown = truncate_tool_output(name, &text, &core.settings().config.output_limits());
+    result(call, shown.text, is_error)
+}

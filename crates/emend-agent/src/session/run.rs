@@ -1,0 +1,103 @@
+//! A running turn: the stream that drives it, and what happens when it ends or is dropped.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use emend_llm::{BoxFuture, CancelToken, Shared, Usage};
+use futures::Stream;
+
+use super::emitter::Subscription;
+use super::{CANCELLED, Core, SessionState, turn};
+use crate::event::{EndReason, Event, EventKind};
+
+/// A running turn: its events, in order. Ends after `PROCESSING_END`.
+#[must_use = "a turn does nothing unless its events are polled"]
+pub struct Run {
+    // Dropped before the events: the end of a turn that is dropped is part of its events.
+    driver: Option<BoxFuture<'static, ()>>,
+    events: Subscription,
+    cancel: CancelToken,
+}
+
+impl Run {
+    pub(super) fn start(core: &Shared<Core>, text: String, cancel: CancelToken) -> Self {
+        let events = Subscription::of_run(&core.emitter);
+        let running = Running { core: Shared::clone(core), ended: false };
+        let driver = Box::pin(turn::drive(running, text, cancel.clone()));
+        Self { driver: Some(driver), events, cancel }
+    }
+}
+
+impl Stream for Run {
+    type Item = Event;
+
+    /// Hands out what is ready before it lets the turn go on: a slow reader slows the turn down.
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Event>> {
+        loop {
+            if let Poll::Ready(Some(event)) = Pin::new(&mut self.events).poll_next(context) {
+                return Poll::Ready(Some(event));
+            }
+            let Some(driver) = &mut self.driver else { return Poll::Ready(None) };
+            if driver.as_mut().poll(context).is_ready() {
+                self.driver = None;
+                continue;
+            }
+            return match Pin::new(&mut self.events).poll_next(context) {
+                Poll::Ready(Some(event)) => Poll::Ready(Some(event)),
+                _ => Poll::Pending,
+            };
+        }
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        // Work that outlives the turn's own future (a request in a browser, a child process) ends with it.
+        if self.driver.is_some() {
+            self.cancel.cancel();
+        }
+    }
+}
+
+/// Marks the session as running until the turn ends, however it does.
+pub(super) struct Running {
+    pub(super) core: Shared<Core>,
+    ended: bool,
+}
+
+impl Running {
+    /// Ends the turn and says so.
+    pub(super) fn end(mut self, reason: EndReason, usage: Usage) {
+        self.close(reason, usage);
+    }
+
+    fn close(&mut self, reason: EndReason, usage: Usage) {
+        self.ended = true;
+        self.core.answer_calls(CANCELLED);
+        let closes = {
+            let mut status = self.core.status();
+            status.cancel = None;
+            // A host that reacts to the end by submitting again must not be told the session is busy.
+            if !status.closing {
+                status.state = match reason {
+                    EndReason::AwaitingInput => SessionState::AwaitingInput,
+                    _ => SessionState::Idle,
+                };
+            }
+            status.closing
+        };
+        self.core.emitter.emit(EventKind::ProcessingEnd { reason, usage });
+        if closes {
+            self.core.end();
+        }
+    }
+}
+
+impl Drop for Running {
+    /// A turn that is dropped half-way was cancelled: other readers of the session's events learn of it.
+    fn drop(&mut self) {
+        if !self.ended {
+            self.close(EndReason::Aborted, Usage::default());
+        }
+    }
+}

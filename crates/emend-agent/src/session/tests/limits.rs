@@ -1,0 +1,219 @@
+//! What ends a turn or makes it warn: limits, loops, answers that end badly, a context that fills up.
+
+use expect_test::expect;
+#[cfg(target_family = "wasm")]
+use wasm_bindgen_test::wasm_bindgen_test as test;
+
+use super::*;
+
+fn with_config(fixture: &str, answers: Vec<Answer>, config: SessionConfig) -> World {
+    World::new(fixture, answers, Setup { config, ..Setup::default() })
+}
+
+/// The lines that start with `prefix`.
+fn only(events: &str, prefix: &str) -> String {
+    events.lines().filter(|line| line.starts_with(prefix)).map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn defaults_are_the_seeds() {
+    let config = SessionConfig::default();
+    assert_eq!((config.max_turns, config.max_tool_rounds_per_input), (0, 0));
+    assert_eq!((config.default_command_timeout_ms, config.max_command_timeout_ms), (10_000, 600_000));
+    assert_eq!((config.enable_loop_detection, config.loop_detection_window), (true, 10));
+    assert_eq!((config.max_subagent_depth, config.reasoning_effort), (1, None));
+    assert!(config.tool_output_limits.is_empty() && config.tool_line_limits.is_empty());
+}
+
+#[test]
+fn a_limit_on_turns_holds_for_the_whole_session() {
+    let config = SessionConfig { max_turns: 2, ..SessionConfig::default() };
+    let world = with_config(NOTES, vec![Answer::Say("One."), Answer::Call(vec![read()])], config);
+    world.turn("first");
+    world.session.follow_up("waits").unwrap();
+    let events = world.turn("second");
+    assert!(events.contains("TURN_LIMIT {\"rounds\":1,\"total_turns\":2}\nPROCESSING_END {\"reason\":\"turn_limit\""));
+    world.session.configure(|config| config.max_turns = 0);
+    *world.script.answers.lock().unwrap() = vec![Answer::Say("Three."), Answer::Say("Four.")].into();
+    assert!(world.turn("third").contains("waits"), "limits can be raised, and what waited is done");
+}
+
+#[test]
+fn output_limits_are_the_sessions() {
+    let fixture = format!("//- notes.md\n{}\n", "x".repeat(5_000));
+    let config =
+        SessionConfig { tool_output_limits: [("read_file".to_owned(), 100)].into(), ..SessionConfig::default() };
+    let world = with_config(&fixture, vec![Answer::Call(vec![read()]), Answer::Say("Long.")], config);
+    let run = world.session.submit("do it", CancelToken::new()).unwrap();
+    let events: Vec<Event> = block_on(run.collect());
+    let full = events.iter().find_map(|event| match &event.kind {
+        EventKind::ToolCallEnd { output, .. } => Some(output.len()),
+        _ => None,
+    });
+    assert!(full.unwrap() > 5_000, "the event has all of it");
+    assert!(world.last_results()[0].contains("[WARNING: Tool output was truncated."));
+}
+
+#[test]
+fn a_model_that_repeats_itself_is_told() {
+    let config = SessionConfig { loop_detection_window: 4, ..SessionConfig::default() };
+    let mut answers = vec![Answer::Call(vec![read()]); 4];
+    answers.push(Answer::Say("I see."));
+    let world = with_config(NOTES, answers.clone(), config.clone());
+    expect![[r#"
+        LOOP_DETECTION {"message":"Loop detected: the last 4 tool calls follow a repeating pattern. Try a different approach."}
+    "#]].assert_eq(&only(&world.turn("do it"), "LOOP_DETECTION"));
+    let turns = world.session.turns();
+    let steering = turns.iter().find(|turn| turn.kind == TurnKind::Steering).unwrap();
+    assert_eq!((steering.message.role, &*steering.message.text()), (Role::User, &*loops::warning(4)));
+    let off = SessionConfig { enable_loop_detection: false, ..config };
+    assert!(!with_config(NOTES, answers, off).turn("do it").contains("LOOP_DETECTION"));
+}
+
+#[test]
+fn answers_that_end_badly_end_the_turn_with_a_warning() {
+    #[track_caller]
+    fn check(text: &'static str, finish: FinishKind, expected: &str) {
+        let world = World::new(NOTES, vec![Answer::End(text, vec![], finish)], Setup::default());
+        let events = world.turn("do it");
+        assert_eq!(only(&events, "WARNING"), expected);
+        assert!(only(&events, "PROCESSING_END").contains("natural"));
+        assert_eq!(world.session.history().len(), if text.is_empty() { 1 } else { 2 }, "nothing empty is kept");
+    }
+    let warning = |code: &str, message: &str| format!("WARNING {}\n", json!({"code": code, "message": message}));
+    check("Half", FinishKind::Length, &warning("output_limit", "The answer was cut off by the output limit."));
+    let blocked = "The provider's filter blocked the answer, or the model refused.";
+    check("", FinishKind::ContentFilter, &warning("content_filter", blocked));
+    check("I can't", FinishKind::ContentFilter, &warning("content_filter", blocked));
+    check("", FinishKind::Error, &warning("answer_failed", "The provider reported that the answer failed."));
+    let empty = "The model answered nothing; say \"go on\" or ask differently.";
+    check("", FinishKind::Stop, &warning("empty_answer", empty));
+    check("Done.", FinishKind::Stop, "");
+    check("Done.", FinishKind::Other, "");
+}
+
+#[test]
+fn calls_of_an_answer_that_a_filter_stopped_are_not_run() {
+    let (name, arguments) = edit("two", "2");
+    let answers = vec![Answer::End("", vec![(name, arguments)], FinishKind::ContentFilter), Answer::Say("Again.")];
+    let world = World::new(NOTES, answers, Setup::default());
+    expect![[r#"
+        SESSION_START {"model":"m","provider":"script","offline":false}
+        USER_INPUT {"content":"do it"}
+        TOOL_CALL_START edit_file
+        TOOL_CALL_END edit_file limit_reached
+        WARNING {"code":"content_filter","message":"The provider's filter blocked the answer, or the model refused."}
+        PROCESSING_END {"reason":"natural","usage":{"input_tokens":10,"output_tokens":1}}
+    "#]]
+    .assert_eq(&world.turn("do it"));
+    assert_eq!(world.disk("notes.md"), "one\ntwo\nthree\n");
+    assert!(world.turn("go on").contains("Again."));
+}
+
+#[test]
+fn a_long_cut_call_is_quoted_in_part() {
+    let (name, arguments) = edit(&"a".repeat(900), "b");
+    let cut = Answer::End("", vec![read(), (name, arguments)], FinishKind::Length);
+    let world = World::new(NOTES, vec![cut, Answer::Say("Smaller.")], Setup::default());
+    expect![[r#"
+        TOOL_CALL_START read_file
+        TOOL_CALL_END read_file limit_reached
+        TOOL_CALL_START edit_file
+        TOOL_CALL_END edit_file limit_reached
+    "#]]
+    .assert_eq(&only(&world.turn("do it"), "TOOL"));
+    let results = world.last_results();
+    assert!(results[1].contains("957 characters of its arguments arrived, from {\"file_path\""), "{}", results[1]);
+    assert!(results[1].len() < 700);
+}
+
+#[test]
+fn an_answer_that_the_provider_paused_is_sent_back() {
+    let pause = |text| Answer::End(text, vec![], FinishKind::Pause);
+    let world = World::new(NOTES, vec![pause("Searching."), Answer::Say("Found.")], Setup::default());
+    let events = world.turn("do it");
+    assert!(events.contains("Searching.") && events.contains("Found.") && !events.contains("WARNING"));
+    let requests = world.script.requests.lock().unwrap();
+    assert_eq!(requests[1].messages.last().unwrap().text(), "Searching.");
+    drop(requests);
+    let world = World::new(NOTES, vec![pause("Still."); 9], Setup::default());
+    assert!(only(&world.turn("do it"), "WARNING").contains("\"paused\""), "not for ever");
+}
+
+#[test]
+fn a_conversation_that_does_not_fit_is_a_warning_and_the_session_stays() {
+    let answers = vec![Answer::Refuse(ErrorKind::ContextLength), Answer::Say("Again.")];
+    let world = World::new(NOTES, answers, Setup::default());
+    expect![[r#"
+        SESSION_START {"model":"m","provider":"script","offline":false}
+        USER_INPUT {"content":"do it"}
+        WARNING {"code":"context_length","message":"The conversation no longer fits the model (refused by the script). Compact it, or start a new session."}
+        PROCESSING_END {"reason":"context_length","usage":{"input_tokens":0,"output_tokens":0}}
+    "#]].assert_eq(&world.turn("do it"));
+    assert_eq!(world.session.state(), SessionState::Idle);
+    assert!(world.turn("go on").contains("Again."));
+}
+
+#[test]
+fn the_context_is_reported_once_for_each_step_from_eighty_percent() {
+    // 4,000 characters are the window; each message has its own share.
+    let config =
+        SessionConfig { context_window: Some(1_000), context: Shared::new(KeepEverything), ..SessionConfig::default() };
+    let world = with_config("", vec![Answer::Say("."); 6], config);
+    let warnings = |n_chars: usize| only(&world.turn(&"x".repeat(n_chars)), "WARNING");
+    assert_eq!(warnings(3_200), "", "80 percent are not more than 80");
+    expect![[r#"
+        WARNING {"code":"context_usage","message":"Context usage at ~83% of context window"}
+    "#]]
+    .assert_eq(&warnings(100));
+    assert_eq!(warnings(10), "", "the same step");
+    expect![[r#"
+        WARNING {"code":"context_usage","message":"Context usage at ~92% of context window"}
+    "#]]
+    .assert_eq(&warnings(350));
+    assert_eq!(world.session.context_use().window, Some(1_000));
+}
+
+#[test]
+fn room_is_made_by_pruning_old_outputs() {
+    let fixture = format!("//- notes.md\n{}\n", "x".repeat(4_000));
+    let config = SessionConfig { context_window: Some(4_000), ..SessionConfig::default() };
+    let mut answers = vec![Answer::Call(vec![read()]); 5];
+    answers.push(Answer::Say("Done."));
+    let world = with_config(&fixture, answers, config);
+    expect![[r#"
+        WARNING {"code":"context_usage","message":"Context usage at ~104% of context window"}
+        WARNING {"code":"context_compacted","message":"The conversation was shortened from about 4152 to 2148 tokens to make room."}
+    "#]].assert_eq(&only(&world.turn("do it"), "WARNING"));
+    assert!(is_valid(&world.session.turns()));
+    let made = block_on(world.session.compact()).unwrap();
+    assert!(made.tokens_after < made.tokens_before, "{made:?}");
+    let again = block_on(world.session.compact()).unwrap();
+    assert_eq!(again.tokens_after, again.tokens_before);
+}
+
+/// Drops the last message, whatever it is.
+struct DropLast;
+
+impl ContextStrategy for DropLast {
+    fn is_due(&self, _usage: ContextUse) -> bool {
+        true
+    }
+
+    fn compact<'a>(&'a self, mut turns: Vec<Turn>, _usage: ContextUse) -> BoxFuture<'a, Vec<Turn>> {
+        turns.pop();
+        Box::pin(std::future::ready(turns))
+    }
+}
+
+#[test]
+fn a_strategy_may_not_separate_a_call_from_its_result() {
+    let config = SessionConfig { context: Shared::new(DropLast), ..SessionConfig::default() };
+    let world = with_config(NOTES, vec![Answer::Call(vec![read()]), Answer::Say("Done.")], config);
+    let events = world.turn("do it");
+    expect![[r#"
+        WARNING {"code":"context_compacted","message":"The conversation was shortened from about 1 to 0 tokens to make room."}
+        WARNING {"code":"context_strategy","message":"The context strategy separated a tool call from its result; the conversation stays as it was."}
+    "#]].assert_eq(&only(&events, "WARNING"));
+    assert!(is_valid(&world.session.turns()));
+}

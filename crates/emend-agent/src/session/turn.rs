@@ -1,0 +1,247 @@
+//! The loop: call the model, run its tools, answer, again, until it asks for none (S2 §2.5).
+
+use std::task::Poll;
+
+use emend_llm::{
+    BoxFuture, CancelToken, ContentPart, ErrorKind, FinishKind, LlmError, Message, Response, Shared, ToolCall, Usage,
+};
+use serde_json::Value;
+
+use super::answer::call_model;
+use super::keeper::Keeper;
+use super::loops::{self, LoopDetector};
+use super::pipeline::SharedKeeper;
+use super::run::Running;
+use super::{CANCELLED, Core, Turn, TurnKind, context, pipeline, prompt};
+use crate::code::{Code, SessionEffect};
+use crate::event::{EndReason, ErrorInfo, EventKind};
+
+/// Runs one turn, and the follow-ups that wait, to the end. Every way out emits `PROCESSING_END` and leaves a history
+/// that a provider accepts: each tool call is followed by exactly one result.
+pub(super) async fn drive(running: Running, text: String, cancel: CancelToken) {
+    let core = Shared::clone(&running.core);
+    let mut usage = Usage::default();
+    let mut next = Some(text);
+    let mut reason = EndReason::Natural;
+    while let Some(text) = next.take() {
+        reason = process(&core, text, &mut usage, &cancel).await;
+        core.save().await;
+        let dealt_with = matches!(reason, EndReason::Natural | EndReason::TurnLimit);
+        if dealt_with && !cancel.is_cancelled() && !turns_are_over(&core) {
+            next = core.queues().follow_ups.pop_front();
+        }
+    }
+    running.end(reason, usage);
+}
+
+/// Deals with one message of the user's.
+async fn process(core: &Core, text: String, usage: &mut Usage, cancel: &CancelToken) -> EndReason {
+    core.emitter.emit(EventKind::UserInput { content: text.clone() });
+    core.record(TurnKind::User, Message::user(text));
+    core.inject_steering();
+    prompt::set_scene(core).await;
+    let run = core.workspace.begin_run();
+    let mut keeper = Keeper::new(&core.workspace, Shared::clone(&core.clock), &core.emitter);
+    let reason = rounds(core, run, &mut keeper, usage, cancel).await;
+    keeper.release();
+    reason
+}
+
+/// How often in a row an answer that the provider paused is sent back.
+const PAUSES_MAX: u32 = 8;
+
+async fn rounds(core: &Core, run: u64, keeper: &mut Keeper<'_>, usage: &mut Usage, cancel: &CancelToken) -> EndReason {
+    let mut n_rounds = 0;
+    let mut n_pauses = 0;
+    let mut loops = LoopDetector::default();
+    loop {
+        if let Some(reason) = stop(core, n_rounds, cancel) {
+            return reason;
+        }
+        context::attend(core).await;
+        core.save().await;
+        let response = match call_model(core, keeper, cancel).await {
+            Ok(response) => response,
+            Err(error) if error.kind == ErrorKind::Abort => return EndReason::Aborted,
+            Err(error) => return fail(core, &error),
+        };
+        *usage = std::mem::take(usage) + response.usage.clone();
+        let finish = response.finish_reason.reason;
+        let calls: Vec<ToolCall> = response.message.tool_calls().into_iter().cloned().collect();
+        if calls.is_empty() {
+            let text = record_answer(core, response);
+            if finish == FinishKind::Pause && n_pauses < PAUSES_MAX {
+                n_pauses += 1;
+            } else if !core.inject_steering() {
+                return end_of_words(core, finish, &text);
+            }
+            continue;
+        }
+        record_answer(core, response);
+        core.save().await;
+        (n_rounds, n_pauses) = (n_rounds + 1, 0);
+        let asked = match finish {
+            FinishKind::Length | FinishKind::ContentFilter | FinishKind::Error => {
+                pipeline::refuse_cut(core, &calls, finish);
+                false
+            }
+            _ => run_calls(core, run, keeper, &calls, cancel).await,
+        };
+        core.answer_calls(CANCELLED);
+        match (cancel.is_cancelled(), asked, finish) {
+            (true, ..) => return EndReason::Aborted,
+            (_, true, _) => return EndReason::AwaitingInput,
+            (.., FinishKind::ContentFilter | FinishKind::Error) => return end_of_words(core, finish, ""),
+            _ => {}
+        }
+        core.inject_steering();
+        warn_of_loop(core, &mut loops, &calls);
+    }
+}
+
+/// Returns why the turn may not go on, if it may not.
+fn stop(core: &Core, n_rounds: u64, cancel: &CancelToken) -> Option<EndReason> {
+    let limit = core.settings().config.max_tool_rounds_per_input;
+    if (limit > 0 && n_rounds >= limit) || turns_are_over(core) {
+        let total_turns = core.history().n_answers();
+        core.emitter.emit(EventKind::TurnLimit { rounds: n_rounds, total_turns });
+        return Some(EndReason::TurnLimit);
+    }
+    cancel.is_cancelled().then_some(EndReason::Aborted)
+}
+
+fn turns_are_over(core: &Core) -> bool {
+    let max_turns = core.settings().config.max_turns;
+    max_turns > 0 && core.history().n_answers() >= max_turns
+}
+
+/// Keeps an answer in the conversation and returns its text. An answer that says and does nothing is not kept: a
+/// provider would refuse to read it back.
+fn record_answer(core: &Core, response: Response) -> String {
+    let text = response.message.text();
+    let says = |part: &ContentPart| match part {
+        ContentPart::Text { text } => !text.trim().is_empty(),
+        ContentPart::Thinking(_) | ContentPart::RedactedThinking(_) => false,
+        _ => true,
+    };
+    if response.message.content.iter().any(says) {
+        let turn = Turn::new(TurnKind::Assistant, core.clock.now_ms(), response.message);
+        core.history().push(Turn { usage: Some(response.usage), response_id: Some(response.id), ..turn });
+    }
+    text
+}
+
+/// Runs all calls of one message, until the turn is cancelled. Concurrent ones that follow each other run at the same
+/// time; everything else waits for what was asked before it. Returns whether a call asked the user.
+async fn run_calls(core: &Core, run: u64, keeper: &mut Keeper<'_>, calls: &[ToolCall], cancel: &CancelToken) -> bool {
+    let parallel = core.settings().config.parallel_tool_calls;
+    let concurrent = |call: &ToolCall| core.tools.get(&call.name).is_some_and(|(_, tool)| tool.concurrent());
+    let keeper = SharedKeeper::new(keeper);
+    let mut asked = false;
+    for group in calls.chunk_by(|a, b| parallel && concurrent(a) && concurrent(b)) {
+        if cancel.is_cancelled() {
+            break;
+        }
+        let revision = core.workspace.revision();
+        let all = group
+            .iter()
+            .map(|call| -> BoxFuture<'_, _> { Box::pin(pipeline::execute(core, run, &keeper, call, cancel)) });
+        for done in all_in_order(all.collect()).await {
+            asked |= done.asked;
+            core.results().push(done.result);
+        }
+        pipeline::report_changes(core, revision);
+        core.emitter.hand_over().await;
+    }
+    asked
+}
+
+/// Runs futures at the same time and returns what they give in their order. There are few of them, so each wake polls
+/// all that are not done.
+async fn all_in_order<T>(mut futures: Vec<BoxFuture<'_, T>>) -> Vec<T> {
+    let mut done: Vec<Option<T>> = futures.iter().map(|_| None).collect();
+    std::future::poll_fn(|context| {
+        for (future, slot) in futures.iter_mut().zip(&mut done).filter(|(_, slot)| slot.is_none()) {
+            if let Poll::Ready(value) = future.as_mut().poll(context) {
+                *slot = Some(value);
+            }
+        }
+        if done.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    done.into_iter().flatten().collect()
+}
+
+fn warn_of_loop(core: &Core, loops: &mut LoopDetector, calls: &[ToolCall]) {
+    let config = core.settings().config;
+    if config.enable_loop_detection && loops.note(calls, config.loop_detection_window) {
+        let message = loops::warning(config.loop_detection_window);
+        core.record(TurnKind::Steering, Message::user(message.clone()));
+        core.emitter.emit(EventKind::LoopDetection { message });
+    }
+}
+
+/// Ends a turn after an answer without calls. Whatever made it shorter than the model meant is a warning.
+fn end_of_words(core: &Core, finish: FinishKind, text: &str) -> EndReason {
+    let (code, message) = match finish {
+        FinishKind::Length => ("output_limit", "The answer was cut off by the output limit."),
+        FinishKind::ContentFilter => {
+            ("content_filter", "The provider's filter blocked the answer, or the model refused.")
+        }
+        FinishKind::Error => ("answer_failed", "The provider reported that the answer failed."),
+        FinishKind::Pause => ("paused", "The provider paused the answer again and again; say \"go on\" to resume it."),
+        _ if text.trim().is_empty() => {
+            ("empty_answer", "The model answered nothing; say \"go on\" or ask differently.")
+        }
+        _ if core.settings().config.detect_questions && is_question(text) => return EndReason::AwaitingInput,
+        _ => return EndReason::Natural,
+    };
+    core.emitter.emit(EventKind::Warning { code, message: message.to_owned() });
+    EndReason::Natural
+}
+
+/// Returns whether a text closes with a question, whatever quotes or Markdown follow it.
+fn is_question(text: &str) -> bool {
+    text.trim_end_matches(|char: char| char.is_whitespace() || "*_`\"')]”’»".contains(char)).ends_with(['?', '？'])
+}
+
+fn fail(core: &Core, error: &LlmError) -> EndReason {
+    let code = Code::of_llm(error.kind);
+    if error.kind == ErrorKind::ContextLength {
+        let message = format!(
+            "The conversation no longer fits the model ({}). Compact it, or start a new session.",
+            error.message.trim_end_matches('.')
+        );
+        core.emitter.emit(EventKind::Warning { code: "context_length", message });
+        return EndReason::ContextLength;
+    }
+    // What may succeed later is no reason to end a conversation: the user can say "go on".
+    if code.row().session == SessionEffect::Closes && !error.retryable {
+        core.status().closing = true;
+    }
+    let data = error.status_code.map(|status| serde_json::json!({ "status": status, "kind": error.kind.code() }));
+    core.emitter.emit(EventKind::Error(ErrorInfo {
+        code: code.as_str(),
+        message: error.message.clone(),
+        suggestions: Vec::new(),
+        data: data.or(Some(serde_json::json!({ "kind": error.kind.code() }))).filter(|data| *data != Value::Null),
+    }));
+    EndReason::Error
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    #[cfg(target_family = "wasm")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
+    #[test]
+    fn a_closing_question_is_told_from_other_texts() {
+        for question in ["Which one?", "Done. Shall I go on?\n", "**Really?**", "Is it \"a\" or \"b?\"", "どれ？"] {
+            assert!(is_question(question), "{question}");
+        }
+        for other in ["", "Why? Because.", "a?b", "Done."] {
+            assert!(!is_question(other), "{other}");
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Tools: what one is, the registry a session holds, and what a call gives back.
+//!
+//! The pipeline that runs calls (lookup, validate, execute, truncate, emit) is the session's; what the built-in tools
+//! do is in [`crate::tools`].
+
+mod arguments;
+mod progress;
+
+use emend_llm::schema::unsupported_keywords;
+use emend_llm::{BoxFuture, CancelToken, MaybeSend, MaybeSync, Shared, ToolDefinition};
+use serde_json::{Map, Value, json};
+
+pub use arguments::drop_empty_optionals;
+pub use progress::Progress;
+
+use crate::canvas::Ticket;
+use crate::code::Code;
+use crate::env::EnvError;
+use crate::event::ErrorInfo;
+use crate::session::SessionConfig;
+use crate::workspace::{Seen, Workspace};
+
+/// What a call may use.
+pub struct ToolContext {
+    /// Where files are read and edits go.
+    pub workspace: Shared<Workspace>,
+    /// What this session has seen of each file.
+    pub seen: Shared<Seen>,
+    /// The turn the call belongs to.
+    pub run: u64,
+    /// The call's own id; it marks the changes the call makes.
+    pub call_id: String,
+    /// The canvas lease, where the call holds it.
+    pub ticket: Option<Ticket>,
+    /// Ends the call early.
+    pub cancel: CancelToken,
+    /// The session's limits, e.g. how long a command may run.
+    pub config: Shared<SessionConfig>,
+    /// Takes what the call prints while it runs.
+    pub progress: Progress,
+}
+
+/// What a call that worked gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolOutput {
+    /// Text for the model and for events, not yet truncated.
+    pub text: String,
+    /// The same as data, for callers that want fields.
+    pub data: Value,
+}
+
+/// What a call that failed gives. The model is told; the loop goes on.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct ToolError {
+    /// The stable code.
+    pub code: Code,
+    /// What happened and what to do.
+    pub message: String,
+    /// What to try instead, best first.
+    pub suggestions: Vec<String>,
+    /// Details for callers and, as JSON, for the model.
+    pub data: Option<Value>,
+}
+
+impl ToolError {
+    /// Returns an error without suggestions.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), suggestions: Vec::new(), data: None }
+    }
+
+    /// Adds what to try instead.
+    #[must_use]
+    pub fn with_suggestions(mut self, suggestions: Vec<String>) -> Self {
+        self.suggestions = suggestions;
+        self
+    }
+
+    /// Returns the failure as events show it.
+    #[must_use]
+    pub fn info(&self) -> ErrorInfo {
+        ErrorInfo {
+            code: self.code.as_str(),
+            message: self.message.clone(),
+            suggestions: self.suggestions.clone(),
+            data: self.data.clone(),
+        }
+    }
+
+    /// Returns the text the model sees: names that come close are asked about, other advice is given as it is.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let asks = matches!(self.code, Code::NotFound | Code::UnknownTool);
+        match self.suggestions.as_slice() {
+            [] => self.message.clone(),
+            [one] if asks => format!("{}\nDid you mean {one}?", self.message),
+            many if asks => format!("{}\nDid you mean one of {}?", self.message, many.join(", ")),
+            advice => format!("{}\nTry: {}", self.message, advice.join("; ")),
+        }
+    }
+}
+
+impl From<EnvError> for ToolError {
+    fn from(error: EnvError) -> Self {
+        let data = match &error {
+            EnvError::OutsideRoot { decision, .. } => Some(json!({ "sandbox": decision })),
+            _ => None,
+        };
+        Self { code: error.code(), message: error.to_string(), suggestions: error.suggestions(), data }
+    }
+}
+
+/// Returns a call's outcome as the envelope that scripts and debug output show (S0 spec 5).
+#[must_use]
+pub fn envelope(outcome: &Result<ToolOutput, ToolError>) -> Value {
+    match outcome {
+        Ok(output) => json!({ "ok": true, "data": output.data }),
+        Err(error) => json!({ "ok": false, "error": error.info() }),
+    }
+}
+
+/// Something the model may call.
+pub trait Tool: MaybeSend + MaybeSync {
+    /// Returns the name, description and parameters the model sees.
+    fn definition(&self) -> ToolDefinition;
+
+    /// Returns the name by which limits know this tool, where that is not the name the model sees.
+    fn canonical_name(&self) -> Option<&str> {
+        None
+    }
+
+    /// Returns the paths a call with these arguments touches, as the model wrote them: the session takes the canvas
+    /// lease first if the canvas is among them.
+    fn paths(&self, arguments: &Map<String, Value>) -> Vec<String> {
+        arguments.get("file_path").and_then(Value::as_str).map(str::to_owned).into_iter().collect()
+    }
+
+    /// Returns whether a call may be dropped half-way when the user cancels: true for calls that only read.
+    fn interruptible(&self) -> bool {
+        false
+    }
+
+    /// Returns whether a call may run at the same time as others of its message: true for calls that change nothing,
+    /// not even what the session has seen. Reading a file counts as seen, and counting has an order.
+    fn concurrent(&self) -> bool {
+        false
+    }
+
+    /// Returns whether a call that worked has put a question to the user: the turn ends, and the user's next message
+    /// is the answer.
+    fn asks_user(&self) -> bool {
+        false
+    }
+
+    /// Runs a call. The arguments are valid by [`definition`](Self::definition).
+    fn call<'a>(
+        &'a self,
+        arguments: &'a Map<String, Value>,
+        context: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
+}
+
+/// The tools of a session, in the order they were registered. The latest of a name wins.
+#[derive(Clone, Default)]
+pub struct ToolRegistry {
+    tools: Vec<(ToolDefinition, Shared<dyn Tool>)>,
+}
+
+impl ToolRegistry {
+    /// Returns a registry with no tools.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds `tool`, in place of one of the same name. Returns the schema keywords that will not be checked.
+    pub fn register(&mut self, tool: Shared<dyn Tool>) -> Vec<String> {
+        let definition = tool.definition();
+        let unsupported = unsupported_keywords(&definition.parameters);
+        match self.tools.iter_mut().find(|(known, _)| known.name == definition.name) {
+            Some(slot) => *slot = (definition, tool),
+            None => self.tools.push((definition, tool)),
+        }
+        unsupported
+    }
+
+    /// Returns the tool of that name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<(&ToolDefinition, &Shared<dyn Tool>)> {
+        self.tools.iter().find(|(definition, _)| definition.name == name).map(|(definition, tool)| (definition, tool))
+    }
+
+    /// Returns what the model is told of all tools.
+    #[must_use]
+    pub fn definitions(&self) -> Vec<ToolDefinition> {
+        self.tools.iter().map(|(definition, _)| definition.clone()).collect()
+    }
+
+    /// Returns all names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.tools.iter().map(|(definition, _)| definition.name.as_str())
+    }
+}

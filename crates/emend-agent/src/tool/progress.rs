@@ -1,0 +1,40 @@
+//! What a tool prints while it runs, on its way to whoever watches.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use emend_llm::{MaybeSend, MaybeSync};
+
+/// The most bytes of one call that are shown as they come. The end of the call brings all of its output.
+const SHOWN_BYTES_MAX: usize = 1 << 20;
+
+/// Takes text. By default nobody watches.
+#[derive(Default)]
+pub struct Progress {
+    watcher: Option<Box<dyn Watch>>,
+    n_shown: AtomicUsize,
+}
+
+trait Watch: MaybeSend + MaybeSync {
+    fn show(&self, text: &str);
+}
+
+impl<F: Fn(&str) + MaybeSend + MaybeSync> Watch for F {
+    fn show(&self, text: &str) {
+        self(text);
+    }
+}
+
+impl Progress {
+    /// Returns a progress that shows text to `watcher`.
+    pub fn new(watcher: impl Fn(&str) + MaybeSend + MaybeSync + 'static) -> Self {
+        Self { watcher: Some(Box::new(watcher)), n_shown: AtomicUsize::new(0) }
+    }
+
+    /// Shows more text, until a mebibyte was shown: what floods the screen is no use as it comes.
+    pub fn show(&self, text: &str) {
+        let Some(watcher) = self.watcher.as_ref().filter(|_| !text.is_empty()) else { return };
+        if self.n_shown.fetch_add(text.len(), Ordering::Relaxed).saturating_add(text.len()) <= SHOWN_BYTES_MAX {
+            watcher.show(text);
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! `edit_file`: replaces one string in one file.
+
+use emend_edit::edit::{Change, Patch};
+use emend_llm::{BoxFuture, ToolDefinition};
+use serde_json::{Map, Value, json};
+
+use super::patch::apply;
+use super::{flag_argument, text_argument};
+use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
+
+/// Replaces an exact string in a file.
+pub struct EditFile;
+
+impl Tool for EditFile {
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
+            name: "edit_file".to_owned(),
+            description:
+                "Replaces old_string by new_string in a file. old_string must be copied exactly from the file, \
+                          without line numbers, and occur once, unless replace_all is set. Line endings are kept \
+                          whatever endings the strings use. An empty old_string creates a file."
+                    .to_owned(),
+            parameters: json!({
+                "type": "object",
+                "required": ["file_path", "old_string", "new_string"],
+                "properties": {
+                    "file_path": {"type": "string", "description": "Path under the working directory."},
+                    "old_string": {"type": "string", "description": "The text to replace."},
+                    "new_string": {"type": "string", "description": "The text to put in its place."},
+                    "replace_all": {"type": "boolean", "description": "Replace every occurrence. Default false."},
+                },
+            }),
+        }
+    }
+
+    fn call<'a>(
+        &'a self,
+        arguments: &'a Map<String, Value>,
+        context: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        let patch = Patch::of(
+            text_argument(arguments, "file_path"),
+            Change::Replace {
+                old: text_argument(arguments, "old_string").to_owned(),
+                new: text_argument(arguments, "new_string").to_owned(),
+                replace_all: flag_argument(arguments, "replace_all"),
+            },
+        );
+        Box::pin(async move { apply(context, patch, Vec::new()).await })
+    }
+}

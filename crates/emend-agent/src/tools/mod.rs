@@ -1,0 +1,59 @@
+//! The built-in tools (S2 §3.3): each a definition for the model and a call over the workspace.
+//!
+//! Tools check nothing twice: arguments are valid when a call begins, paths are resolved by the workspace, and text is
+//! located by the engines of `emend-edit`.
+
+mod clarify;
+mod edit;
+mod files;
+mod patch;
+mod search;
+
+use emend_llm::Shared;
+use serde_json::{Map, Value};
+
+pub use clarify::ClarifyUser;
+pub use edit::EditFile;
+pub use files::{ListDir, ReadFile, WriteFile};
+pub use patch::ApplyPatch;
+pub use search::{Glob, Grep};
+
+use crate::tool::ToolRegistry;
+
+/// Returns a registry with every built-in tool.
+#[must_use]
+pub fn core_tools() -> ToolRegistry {
+    let mut registry = ToolRegistry::new();
+    registry.register(Shared::new(ReadFile));
+    registry.register(Shared::new(WriteFile));
+    registry.register(Shared::new(EditFile));
+    registry.register(Shared::new(ApplyPatch));
+    registry.register(Shared::new(Grep));
+    registry.register(Shared::new(Glob));
+    registry.register(Shared::new(ListDir));
+    registry
+}
+
+fn text_argument<'a>(arguments: &'a Map<String, Value>, name: &str) -> &'a str {
+    arguments.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn number_argument(arguments: &Map<String, Value>, name: &str) -> Option<usize> {
+    let number = arguments.get(name)?;
+    // Models write 3.0 for 3; validation has already refused fractions.
+    let whole = number.as_u64().or_else(|| number.as_f64().map(|number| number as u64))?;
+    usize::try_from(whole).ok()
+}
+
+fn flag_argument(arguments: &Map<String, Value>, name: &str) -> bool {
+    arguments.get(name).and_then(Value::as_bool).unwrap_or(false)
+}
+
+/// Writes `count` with the right form of `noun`.
+fn counted(count: usize, noun: &str) -> String {
+    match (count, noun.strip_suffix("ch")) {
+        (1, _) => format!("1 {noun}"),
+        (_, Some(_)) => format!("{count} {noun}es"),
+        _ => format!("{count} {noun}s"),
+    }
+}

@@ -1,0 +1,114 @@
+//! `apply_patch`: several edits of several files in one patch, all or none. Also carries out `edit_file`'s one edit.
+
+use emend_edit::edit::{Diagnostic, Patch};
+use emend_edit::plan::{Operation, PlannedFile, plan};
+use emend_edit::v4a;
+use emend_llm::{BoxFuture, ToolDefinition};
+use serde_json::{Map, Value, json};
+
+use super::{counted, text_argument};
+use crate::code::Code;
+use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
+use crate::workspace::FileWrite;
+
+/// Applies a patch in the v4a format.
+pub struct ApplyPatch;
+
+impl Tool for ApplyPatch {
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
+            name: "apply_patch".to_owned(),
+            description: "Applies a patch to one or more files; all of it or nothing. The form:\n\
+                          *** Begin Patch\n*** Update File: path\n@@ a line above the change, such as a heading or \
+                          function\n unchanged line\n-removed line\n+added line\n*** Add File: path\n+line\n\
+                          *** Delete File: path\n*** End Patch\n`*** Move to: path` after `*** Update File:` renames. \
+                          Give about three unchanged lines around each change."
+                .to_owned(),
+            parameters: json!({
+                "type": "object",
+                "required": ["patch"],
+                "properties": {"patch": {"type": "string", "minLength": 1, "description": "The patch text."}},
+            }),
+        }
+    }
+
+    fn paths(&self, arguments: &Map<String, Value>) -> Vec<String> {
+        v4a::parse(text_argument(arguments, "patch"))
+            .map(|(patch, _)| patch.paths().into_iter().map(str::to_owned).collect())
+            .unwrap_or_default()
+    }
+
+    fn call<'a>(
+        &'a self,
+        arguments: &'a Map<String, Value>,
+        context: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let (patch, diagnostics) = v4a::parse(text_argument(arguments, "patch"))
+                .map_err(|error| ToolError::new(Code::InvalidArgument, error.to_string()))?;
+            apply(context, patch, diagnostics).await
+        })
+    }
+}
+
+/// Plans `patch` over the visible texts, writes what it gives and reports file by file.
+pub(super) async fn apply(
+    context: &ToolContext,
+    patch: Patch,
+    diagnostics: Vec<Diagnostic>,
+) -> Result<ToolOutput, ToolError> {
+    let paths: Vec<String> = patch.paths().into_iter().map(str::to_owned).collect();
+    let mut planned: Vec<PlannedFile> = Vec::new();
+    let applied = context
+        .workspace
+        .write(context, &paths, |texts| {
+            planned = plan(&patch, texts).map_err(|error| {
+                let code = Code::from_name(error.code()).unwrap_or(Code::Conflict);
+                ToolError::new(code, error.to_string()).with_suggestions(error.suggestions())
+            })?;
+            Ok(planned.iter().flat_map(|file| writes(file, &planned)).collect())
+        })
+        .await?;
+    let diagnostics: Vec<&Diagnostic> =
+        diagnostics.iter().chain(planned.iter().flat_map(|file| &file.diagnostics)).collect();
+    let mut lines: Vec<String> = planned.iter().map(line).collect();
+    let states = applied.iter().filter(|file| !file.deleted);
+    lines.extend(states.map(|file| format!("[{} | version {} | {}]", file.path, file.version, file.hash)));
+    lines.extend(diagnostics.iter().map(|diagnostic| format!("Note: {}", diagnostic.message)));
+    let files: Vec<Value> = planned.iter().map(shown).collect();
+    Ok(ToolOutput { text: lines.join("\n"), data: json!({ "files": files, "diagnostics": diagnostics }) })
+}
+
+fn shown(file: &PlannedFile) -> Value {
+    json!({ "path": file.path, "operation": operation_name(&file.operation), "hunks": file.hunks.len() })
+}
+
+fn writes(file: &PlannedFile, planned: &[PlannedFile]) -> Vec<FileWrite> {
+    let moved_from = match &file.operation {
+        Operation::Rename { from } => Some(from.clone()),
+        _ => None,
+    };
+    // Another file may have taken the place of the one that moved.
+    let vacated = moved_from.clone().filter(|from| planned.iter().all(|file| file.path != *from));
+    let removal = vacated.map(|path| FileWrite { path, text: None, moved_from: None });
+    let write = FileWrite { path: file.path.clone(), text: file.after.clone(), moved_from };
+    removal.into_iter().chain([write]).collect()
+}
+
+fn operation_name(operation: &Operation) -> &'static str {
+    match operation {
+        Operation::Create => "create",
+        Operation::Update => "update",
+        Operation::Delete => "delete",
+        Operation::Rename { .. } => "rename",
+    }
+}
+
+fn line(file: &PlannedFile) -> String {
+    match &file.operation {
+        Operation::Create => format!("Created {}", file.path),
+        Operation::Delete => format!("Deleted {}", file.path),
+        Operation::Rename { from } => format!("Moved {from} to {} ({})", file.path, counted(file.hunks.len(), "hunk")),
+        Operation::Update => format!("Updated {} ({})", file.path, counted(file.hunks.len(), "place")),
+    }
+}

@@ -1,0 +1,202 @@
+//! Reading: files, listings and searches, all with pending edits applied.
+
+use emend_edit::hash::ContentHash;
+use emend_edit::order::set_of;
+use emend_edit::text::split_lines;
+
+use super::{Seen, Workspace};
+use crate::env::{Access, DirEntry, EntryKind, EnvError, FilePath, GrepQuery, Metadata};
+use crate::glob::Glob;
+use crate::search::{FileMatches, Matcher, SearchLimits};
+use crate::tool::ToolError;
+
+/// A file as it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileView {
+    /// The file.
+    pub path: FilePath,
+    /// The whole visible text.
+    pub text: String,
+    /// Its hash.
+    pub hash: ContentHash,
+    /// The session's version after this read.
+    pub version: u64,
+}
+
+impl Workspace {
+    /// Reads a file and notes that the session has seen `limit` lines from line `offset` (from 1).
+    ///
+    /// # Errors
+    ///
+    /// The path does not resolve, does not exist, or is not a text file.
+    pub async fn read(&self, seen: &Seen, path: &str, offset: usize, limit: usize) -> Result<FileView, ToolError> {
+        let (path, text) = self.lookup(path).await?;
+        let hash = ContentHash::of(text.as_bytes());
+        let n_lines = split_lines(&text).len();
+        let from = offset.saturating_sub(1).min(n_lines);
+        let version = seen.note(&path, hash, from, n_lines.min(from.saturating_add(limit)));
+        Ok(FileView { path, text, hash, version })
+    }
+
+    /// Returns the visible text of a file, `None` if it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// The path leaves the root or is not a text file.
+    pub async fn text(&self, path: &str) -> Result<Option<String>, ToolError> {
+        let path = self.environment().resolve(path, Access::Write).await?;
+        self.visible(&path).await
+    }
+
+    /// Returns the text that is saved, `None` if there is no file on disk.
+    ///
+    /// # Errors
+    ///
+    /// As [`text`](Self::text).
+    pub async fn saved_text(&self, path: &str) -> Result<Option<String>, ToolError> {
+        let path = self.environment().resolve(path, Access::Write).await?;
+        self.disk_text(&path).await
+    }
+
+    /// Resolves a path to read, also of a file that exists only as a pending edit.
+    async fn lookup(&self, path: &str) -> Result<(FilePath, String), ToolError> {
+        let missing = match self.environment().resolve(path, Access::Read).await {
+            Ok(path) => match self.visible(&path).await? {
+                Some(text) => return Ok((path, text)),
+                // A pending edit deletes it.
+                None => EnvError::NotFound { path: path.to_string(), suggestions: Vec::new() },
+            },
+            Err(error) => error,
+        };
+        if matches!(missing, EnvError::NotFound { .. })
+            && let Ok(path) = self.environment().resolve(path, Access::Write).await
+            && let Some(text) = self.visible(&path).await?
+        {
+            return Ok((path, text));
+        }
+        Err(missing.into())
+    }
+
+    /// Lists a directory down to `depth` levels.
+    ///
+    /// # Errors
+    ///
+    /// The path is not a directory under the root.
+    pub async fn list(&self, path: &str, depth: usize) -> Result<Vec<DirEntry>, ToolError> {
+        let directory = self.environment().resolve(path, Access::List).await?;
+        let mut entries = self.environment().list(&directory, depth).await?;
+        for file in self.overlay().into_iter().filter(|file| file.path.is_under(&directory)) {
+            entries.retain(|entry| entry.path != file.path);
+            let below = file.path.as_str()[directory.as_str().len()..].trim_start_matches('/').split('/').count();
+            if below <= depth
+                && let Some(text) = file.text
+            {
+                insert_sorted(&mut entries, entry_of(file.path, text.len()));
+            }
+        }
+        Ok(entries)
+    }
+
+    /// Returns the files under `path` that match `glob`.
+    ///
+    /// # Errors
+    ///
+    /// The path does not resolve or the glob is malformed.
+    pub async fn glob(&self, path: &str, glob: &str) -> Result<Vec<DirEntry>, ToolError> {
+        let directory = self.environment().resolve(path, Access::List).await?;
+        let mut entries = self.environment().glob(&directory, glob).await?;
+        let wanted = compile(glob)?;
+        let known = set_of(entries.iter().map(|entry| entry.path.clone()));
+        for file in self.overlay().into_iter().filter(|file| file.path.is_under(&directory)) {
+            match file.text {
+                None => entries.retain(|entry| entry.path != file.path),
+                Some(text)
+                    if !known.contains(&file.path)
+                        && file.is_new
+                        && wanted.is_match(relative(&directory, &file.path)) =>
+                {
+                    insert_sorted(&mut entries, entry_of(file.path, text.len()));
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(entries)
+    }
+
+    /// Returns matching lines of the visible texts, sorted by path then line.
+    ///
+    /// # Errors
+    ///
+    /// The path does not resolve.
+    pub async fn grep(
+        &self,
+        matcher: Matcher,
+        path: &str,
+        glob: Option<&str>,
+        context_lines: usize,
+        max_results: usize,
+    ) -> Result<Vec<FileMatches>, ToolError> {
+        let root = self.environment().resolve(path, Access::Read).await?;
+        let overlay: Vec<OverlayFile> = self.overlay().into_iter().filter(|file| file.path.is_under(&root)).collect();
+        let query = GrepQuery {
+            matcher,
+            path: root.clone(),
+            glob: glob.map(str::to_owned),
+            exclude: overlay.iter().map(|file| file.path.clone()).collect(),
+            max_results,
+            context_lines,
+        };
+        let wanted = glob.map(compile).transpose()?;
+        let mut found = self.environment().grep(&query).await?;
+        for file in overlay {
+            let Some(text) = file.text else { continue };
+            if wanted.as_ref().is_some_and(|glob| !glob.is_match_or_name(relative(&root, &file.path))) {
+                continue;
+            }
+            let limits =
+                SearchLimits { max_matches: max_results, context_lines, max_line_bytes: SearchLimits::MAX_LINE_BYTES };
+            let lines = query.matcher.search(text.as_bytes(), limits);
+            if !lines.is_empty() {
+                let at = found.partition_point(|other| other.path < file.path);
+                found.insert(at, FileMatches { path: file.path, lines });
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the edited files whose visible text is not what the environment holds.
+    fn overlay(&self) -> Vec<OverlayFile> {
+        let state = self.state();
+        let edited = state.files.iter().filter_map(|(path, entry)| {
+            let text = entry.log.visible_text();
+            let hash = text.as_ref().map(|text| ContentHash::of(text.as_bytes()));
+            (hash != entry.disk).then(|| OverlayFile { path: path.clone(), text, is_new: entry.disk.is_none() })
+        });
+        edited.collect()
+    }
+}
+
+fn compile(glob: &str) -> Result<Glob, ToolError> {
+    Glob::new(glob).map_err(|error| ToolError::new(error.code(), error.to_string()))
+}
+
+/// Returns the part of `path` below `directory`; the name if they are the same file.
+fn relative<'a>(directory: &FilePath, path: &'a FilePath) -> &'a str {
+    if path == directory { path.name() } else { path.as_str()[directory.as_str().len()..].trim_start_matches('/') }
+}
+
+struct OverlayFile {
+    path: FilePath,
+    text: Option<String>,
+    is_new: bool,
+}
+
+/// Puts an entry where it belongs in a listing that is sorted by path. Edited files are few, and a sort would weigh more.
+fn insert_sorted(entries: &mut Vec<DirEntry>, entry: DirEntry) {
+    let at = entries.partition_point(|other| other.path < entry.path);
+    entries.insert(at, entry);
+}
+
+fn entry_of(path: FilePath, size: usize) -> DirEntry {
+    DirEntry { path, metadata: Metadata { kind: EntryKind::File, size: size as u64, modified_ms: 0 } }
+}

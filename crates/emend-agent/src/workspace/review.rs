@@ -1,0 +1,409 @@
+//! Review: the pending edits as hunks, and the user's decisions on them.
+//!
+//! Decisions are status changes in the line logs; the disk follows by the rule of DESIGN §4.2. The user's own lines
+//! are no hunks: no decision here hides them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use emend_edit::hunk::LineKind;
+use emend_edit::log::{
+    Applied, ChangeId, DecisionError, DependentsPolicy, Hunk, HunkId, HunkQuery, LineLog, Origin, Status,
+};
+use emend_edit::words;
+use serde::Serialize;
+
+use super::Workspace;
+use crate::code::Code;
+use crate::env::FilePath;
+use crate::tool::ToolError;
+
+/// Everything that waits for a decision.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Review {
+    /// The workspace revision this describes.
+    pub revision: u64,
+    /// Files with pending hunks, by path.
+    pub files: Vec<ReviewFile>,
+}
+
+/// The pending hunks of one file.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReviewFile {
+    /// The file.
+    pub path: FilePath,
+    /// `create`, `update` or `delete`.
+    pub operation: &'static str,
+    /// Its hunks, in file order.
+    pub hunks: Vec<ReviewHunk>,
+    /// Lines its hunks add.
+    pub added: usize,
+    /// Lines its hunks remove.
+    pub removed: usize,
+}
+
+/// One hunk.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReviewHunk {
+    /// What decisions name it by; stays valid until the review ends.
+    pub id: String,
+    /// What has been decided.
+    pub status: Status,
+    /// First line in the text without the hunk, from 1.
+    pub old_start: usize,
+    /// Lines in the text without the hunk.
+    pub old_lines: usize,
+    /// First line in the visible text, from 1.
+    pub new_start: usize,
+    /// Lines in the visible text.
+    pub new_lines: usize,
+    /// The lines with context.
+    pub lines: Vec<ReviewLine>,
+    /// Whether the disk has it although it is pending, because the user edited inside it.
+    pub kept_by_user: bool,
+    /// Live changes, the user's among them, that stand on it.
+    pub dependents: usize,
+}
+
+/// One line of a hunk.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReviewLine {
+    /// `context`, `added` or `removed`.
+    pub kind: LineKind,
+    /// The line with its own ending.
+    pub text: String,
+    /// Its number without the hunk, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub old_number: Option<usize>,
+    /// Its number in the visible text, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub new_number: Option<usize>,
+    /// The words that changed, as ranges of UTF-16 code units, where the line replaces or is replaced by one other.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub spans: Vec<(usize, usize)>,
+}
+
+/// What undoing a run did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UndoneRun {
+    /// Files that were changed back.
+    pub restored: Vec<FilePath>,
+    /// Files in which something of the run stays, because the user has edited it since.
+    pub kept: Vec<FilePath>,
+}
+
+/// Why a decision was refused. Nothing changed then.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ReviewError {
+    /// No hunk or file of that name.
+    #[error("there is no hunk {id}; the review may have moved on, so look at it again")]
+    UnknownHunk {
+        /// The name that was given.
+        id: String,
+    },
+    /// Live changes stand on what shall be rejected.
+    #[error(
+        "{path}: {n_dependents} later changes stand on it, {from_user} of them not the agent's; reject it alone (those \
+         lines stay) or with them"
+    )]
+    HasDependents {
+        /// The file.
+        path: FilePath,
+        /// How many.
+        n_dependents: usize,
+        /// How many of them are the user's or another program's.
+        from_user: usize,
+    },
+    /// There is nothing to undo or redo.
+    #[error("there is nothing to {action}")]
+    Nothing {
+        /// `undo` or `redo`.
+        action: &'static str,
+    },
+    /// The disk refused.
+    #[error(transparent)]
+    Tool(#[from] ToolError),
+}
+
+impl ReviewError {
+    /// Returns the stable code.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        match self {
+            Self::UnknownHunk { .. } | Self::Nothing { .. } => Code::NotFound,
+            Self::HasDependents { .. } => Code::Conflict,
+            Self::Tool(error) => error.code,
+        }
+    }
+}
+
+impl Workspace {
+    /// Returns the pending hunks of all files.
+    #[must_use]
+    pub fn review(&self) -> Review {
+        let state = self.state();
+        let mut files = Vec::new();
+        for (path, entry) in &state.files {
+            let hunks: Vec<ReviewHunk> = pending(&entry.log).map(|hunk| shown(entry.number, hunk)).collect();
+            if hunks.is_empty() {
+                continue;
+            }
+            let count = |kind| hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.kind == kind).count();
+            files.push(ReviewFile {
+                path: path.clone(),
+                operation: match (entry.disk.is_some(), entry.log.visible_text().is_some()) {
+                    (false, _) => "create",
+                    (true, false) => "delete",
+                    (true, true) => "update",
+                },
+                added: count(LineKind::Added),
+                removed: count(LineKind::Removed),
+                hunks,
+            });
+        }
+        Review { revision: state.revision, files }
+    }
+
+    /// Accepts hunks: they are saved.
+    ///
+    /// # Errors
+    ///
+    /// [`ReviewError`]; nothing changed then.
+    pub async fn accept(&self, hunk_ids: &[String]) -> Result<Review, ReviewError> {
+        self.decide(hunk_ids, |log, ids, at_ms| log.accept(ids, Origin::User, at_ms)).await
+    }
+
+    /// Rejects hunks: what they inserted goes, what they removed comes back, the user's lines stay.
+    ///
+    /// # Errors
+    ///
+    /// [`ReviewError`]; nothing changed then.
+    pub async fn reject(&self, hunk_ids: &[String], policy: DependentsPolicy) -> Result<Review, ReviewError> {
+        self.decide(hunk_ids, |log, ids, at_ms| log.reject(ids, policy, Origin::User, at_ms)).await
+    }
+
+    /// Accepts every pending hunk, of one file or of all.
+    ///
+    /// # Errors
+    ///
+    /// [`ReviewError`]; nothing changed then.
+    pub async fn accept_all(&self, path: Option<&FilePath>) -> Result<Review, ReviewError> {
+        self.accept(&self.pending_ids(path)).await
+    }
+
+    /// Rejects every pending hunk, of one file or of all. Lines of the user's that stand on one stay.
+    ///
+    /// # Errors
+    ///
+    /// [`ReviewError`]; nothing changed then.
+    pub async fn reject_all(&self, path: Option<&FilePath>) -> Result<Review, ReviewError> {
+        self.reject(&self.pending_ids(path), DependentsPolicy::OnlyThese).await
+    }
+
+    /// Takes back the user's last edit or decision.
+    ///
+    /// # Errors
+    ///
+    /// [`ReviewError::Nothing`], or the disk refuses.
+    pub async fn undo(&self) -> Result<Review, ReviewError> {
+        let _writing = self.writing.lock().await;
+        let Some(paths) = self.state().done.last().cloned() else {
+            return Err(ReviewError::Nothing { action: "undo" });
+        };
+        self.step_logs(&paths, |log, at_ms| log.undo(Origin::User, at_ms)).await?;
+        let mut state = self.state();
+        state.done.pop();
+        state.undone.push(paths);
+        drop(state);
+        Ok(self.review())
+    }
+
+    /// Takes back the last [`undo`](Self::undo).
+    ///
+    /// # Errors
+    ///
+    /// [`ReviewError::Nothing`], or the disk refuses.
+    pub async fn redo(&self) -> Result<Review, ReviewError> {
+        let _writing = self.writing.lock().await;
+        let Some(paths) = self.state().undone.last().cloned() else {
+            return Err(ReviewError::Nothing { action: "redo" });
+        };
+        self.step_logs(&paths, |log, at_ms| log.redo(Origin::User, at_ms)).await?;
+        let mut state = self.state();
+        state.undone.pop();
+        state.done.push(paths);
+        drop(state);
+        Ok(self.review())
+    }
+
+    /// Switches off what the agent changed in `run`. Lines of the user's stay, and so does a change whose lines the user
+    /// has since deleted or replaced: bringing the old lines back would put them beside what the user made of them.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be read or the disk refuses; nothing changed then.
+    pub async fn undo_run(&self, run: u64) -> Result<UndoneRun, ToolError> {
+        let _writing = self.writing.lock().await;
+        let run = run.to_string();
+        let paths: Vec<FilePath> = self.state().files.keys().cloned().collect();
+        let mut undone = UndoneRun::default();
+        let mut logs = Vec::new();
+        for path in paths {
+            self.visible(&path).await?;
+            let mut log = self.log_of(&path).await?;
+            let overwritten = overwritten_by_user(&log);
+            let (kept, ids): (Vec<ChangeId>, Vec<ChangeId>) = log
+                .changes()
+                .filter(|change| change.origin == Origin::Agent && change.meta.run == run && change.status.is_on())
+                .map(|change| change.id)
+                .partition(|id| overwritten.contains(id));
+            if !kept.is_empty() {
+                undone.kept.push(path.clone());
+            }
+            if ids.is_empty() {
+                continue;
+            }
+            log.rollback(&ids, DependentsPolicy::OnlyThese, Origin::User, self.clock.now_ms())
+                .map_err(|error| ToolError::new(Code::Internal, format!("{path}: {error}")))?;
+            undone.restored.push(path.clone());
+            logs.push((path, log));
+        }
+        self.save_logs(logs).await?;
+        Ok(undone)
+    }
+
+    fn pending_ids(&self, path: Option<&FilePath>) -> Vec<String> {
+        let files = self.review().files.into_iter().filter(|file| path.is_none_or(|path| file.path == *path));
+        files.flat_map(|file| file.hunks).map(|hunk| hunk.id).collect()
+    }
+
+    async fn decide(
+        &self,
+        hunk_ids: &[String],
+        decision: impl Fn(&mut LineLog, &[ChangeId], u64) -> Result<Applied, DecisionError>,
+    ) -> Result<Review, ReviewError> {
+        let _writing = self.writing.lock().await;
+        let by_file = self.changes_of(hunk_ids)?;
+        let mut logs = Vec::new();
+        for (path, ids) in by_file {
+            self.visible(&path).await?;
+            let mut log = self.log_of(&path).await?;
+            decision(&mut log, &ids, self.clock.now_ms()).map_err(|error| match error {
+                DecisionError::HasDependents { dependents, from_user } => {
+                    ReviewError::HasDependents { path: path.clone(), n_dependents: dependents.len(), from_user }
+                }
+                DecisionError::UnknownChange { id } => ReviewError::UnknownHunk { id: format!("{path}:{}", id.0) },
+                error @ DecisionError::UnknownCheckpoint { .. } => {
+                    ReviewError::Tool(ToolError::new(Code::Internal, error.to_string()))
+                }
+            })?;
+            logs.push((path, log));
+        }
+        let paths: Vec<FilePath> = logs.iter().map(|(path, _)| path.clone()).collect();
+        self.save_logs(logs).await?;
+        if !paths.is_empty() {
+            let mut state = self.state();
+            state.done.push(paths);
+            state.undone.clear();
+        }
+        Ok(self.review())
+    }
+
+    fn changes_of(&self, hunk_ids: &[String]) -> Result<BTreeMap<FilePath, Vec<ChangeId>>, ReviewError> {
+        let state = self.state();
+        let mut by_file: BTreeMap<FilePath, Vec<ChangeId>> = BTreeMap::new();
+        for id in hunk_ids {
+            let unknown = || ReviewError::UnknownHunk { id: id.clone() };
+            let (number, hunk) = id.strip_prefix('f').and_then(|rest| rest.split_once(':')).ok_or_else(unknown)?;
+            let file = state.files.iter().find(|(_, entry)| entry.number.to_string() == number).ok_or_else(unknown)?;
+            let changes = HunkId::from(hunk).changes().ok_or_else(unknown)?;
+            by_file.entry(file.0.clone()).or_default().extend(changes);
+        }
+        Ok(by_file)
+    }
+
+    async fn step_logs(
+        &self,
+        paths: &[FilePath],
+        step: impl Fn(&mut LineLog, u64) -> Option<Applied>,
+    ) -> Result<(), ToolError> {
+        let mut logs = Vec::new();
+        for path in paths {
+            self.visible(path).await?;
+            let mut log = self.log_of(path).await?;
+            if step(&mut log, self.clock.now_ms()).is_some() {
+                logs.push((path.clone(), log));
+            }
+        }
+        self.save_logs(logs).await
+    }
+}
+
+/// Returns the changes of the agent's that a live change of the user's or of another program's deletes lines of.
+fn overwritten_by_user(log: &LineLog) -> BTreeSet<ChangeId> {
+    log.changes()
+        .filter(|change| change.origin != Origin::Agent && change.status.is_on() && change.deleted_lines > 0)
+        .flat_map(|change| change.deps)
+        .collect()
+}
+
+/// Returns how many hunks wait for a decision.
+pub(super) fn n_pending(log: &LineLog) -> usize {
+    pending(log).count()
+}
+
+fn pending(log: &LineLog) -> impl Iterator<Item = Hunk> {
+    log.hunks(HunkQuery::default()).into_iter().filter(|hunk| hunk.status == Status::Pending)
+}
+
+fn shown(number: u64, hunk: Hunk) -> ReviewHunk {
+    let mut lines: Vec<ReviewLine> = hunk
+        .lines
+        .into_iter()
+        .map(|line| ReviewLine {
+            kind: line.kind,
+            text: line.text,
+            old_number: line.old,
+            new_number: line.new,
+            spans: Vec::new(),
+        })
+        .collect();
+    mark_words(&mut lines);
+    ReviewHunk {
+        id: format!("f{number}:{}", hunk.id),
+        status: hunk.status,
+        old_start: hunk.old_start,
+        old_lines: hunk.old_lines,
+        new_start: hunk.new_start,
+        new_lines: hunk.new_lines,
+        lines,
+        kept_by_user: hunk.kept_by_user,
+        dependents: hunk.dependents.len(),
+    }
+}
+
+/// Marks the words that changed where a run of removed lines is followed by as many added ones: line by line.
+fn mark_words(lines: &mut [ReviewLine]) {
+    let mut at = 0;
+    while at < lines.len() {
+        let n_removed = lines[at..].iter().take_while(|line| line.kind == LineKind::Removed).count();
+        let n_added = lines[at + n_removed..].iter().take_while(|line| line.kind == LineKind::Added).count();
+        if n_removed == n_added {
+            for index in at..at + n_removed {
+                let words = words::spans(&lines[index].text, &lines[index + n_removed].text);
+                lines[index].spans = in_utf16(&lines[index].text, &words.old);
+                lines[index + n_removed].spans = in_utf16(&lines[index + n_removed].text, &words.new);
+            }
+        }
+        at += (n_removed + n_added).max(1);
+    }
+}
+
+/// Turns byte ranges into ranges of UTF-16 code units, which is how JavaScript counts.
+fn in_utf16(text: &str, ranges: &[std::ops::Range<usize>]) -> Vec<(usize, usize)> {
+    let units = |end: usize| text[..end].encode_utf16().count();
+    ranges.iter().map(|range| (units(range.start), units(range.end))).collect()
+}

@@ -1,0 +1,91 @@
+//! Saving and loading: what a workspace must remember from one run, or one page load, to the next.
+
+use std::collections::BTreeMap;
+
+use emend_edit::hash::ContentHash;
+use emend_edit::log::LineLog;
+use serde::{Deserialize, Serialize};
+
+use super::{Entry, Workspace};
+use crate::env::FilePath;
+
+/// The format's version. A snapshot of another version is refused, never guessed at.
+const VERSION: u32 = 1;
+
+/// The line logs of a workspace, as plain data.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Snapshot {
+    version: u32,
+    revision: u64,
+    run: u64,
+    n_entries: u64,
+    files: BTreeMap<FilePath, SavedEntry>,
+    done: Vec<Vec<FilePath>>,
+    undone: Vec<Vec<FilePath>>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct SavedEntry {
+    number: u64,
+    log: LineLog,
+    disk: Option<ContentHash>,
+    changed_at: u64,
+}
+
+/// Why a snapshot was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SnapshotError {
+    /// It was written by another version of this library.
+    #[error(
+        "the saved review is of format {found}, this program reads format {VERSION}; finish it with the program that wrote it"
+    )]
+    Version {
+        /// The version found.
+        found: u32,
+    },
+}
+
+impl Workspace {
+    /// Returns what must be kept.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        let state = self.state();
+        let files = state.files.iter().map(|(path, entry)| {
+            let Entry { number, log, disk, changed_at } = entry.clone();
+            (path.clone(), SavedEntry { number, log, disk, changed_at })
+        });
+        Snapshot {
+            version: VERSION,
+            revision: state.revision,
+            run: state.run,
+            n_entries: state.n_entries,
+            files: files.collect(),
+            done: state.done.clone(),
+            undone: state.undone.clone(),
+        }
+    }
+
+    /// Goes on where a snapshot left off, in place of everything this workspace remembers. What changed on disk since
+    /// is taken in when each file is next used.
+    ///
+    /// # Errors
+    ///
+    /// [`SnapshotError`]; nothing changed then.
+    pub fn restore(&self, snapshot: Snapshot) -> Result<(), SnapshotError> {
+        if snapshot.version != VERSION {
+            return Err(SnapshotError::Version { found: snapshot.version });
+        }
+        let mut state = self.state();
+        state.revision = snapshot.revision;
+        state.run = snapshot.run;
+        state.n_entries = snapshot.n_entries;
+        state.done = snapshot.done;
+        state.undone = snapshot.undone;
+        state.files = snapshot
+            .files
+            .into_iter()
+            .map(|(path, SavedEntry { number, log, disk, changed_at })| (path, Entry { number, log, disk, changed_at }))
+            .collect();
+        Ok(())
+    }
+}

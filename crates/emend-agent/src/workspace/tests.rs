@@ -1,0 +1,242 @@
+//! Edits, reviews and the disk, over files in memory.
+
+use emend_edit::log::DependentsPolicy;
+use emend_llm::{CancelToken, Shared};
+use futures::executor::block_on;
+#[cfg(target_family = "wasm")]
+use wasm_bindgen_test::wasm_bindgen_test as test;
+
+use super::*;
+use crate::memfs::MemFs;
+use crate::session::tests::TickingClock;
+use crate::tool::{Progress, ToolContext};
+
+struct World {
+    files: Shared<MemFs>,
+    workspace: Shared<Workspace>,
+    seen: Shared<Seen>,
+}
+
+impl World {
+    fn new(fixture: &str, mode: Mode) -> Self {
+        let files = Shared::new(MemFs::from_fixture(fixture));
+        let workspace = Shared::new(Workspace::new(
+            Shared::clone(&files) as Shared<dyn crate::env::ExecutionEnvironment>,
+            mode,
+            Shared::new(TickingClock::default()),
+        ));
+        workspace.begin_run();
+        Self { files, workspace, seen: Shared::new(Seen::default()) }
+    }
+
+    fn context(&self) -> ToolContext {
+        ToolContext {
+            workspace: Shared::clone(&self.workspace),
+            seen: Shared::clone(&self.seen),
+            run: self.workspace.last_run(),
+            call_id: "call".to_owned(),
+            ticket: None,
+            cancel: CancelToken::new(),
+            config: Shared::default(),
+            progress: Progress::default(),
+        }
+    }
+
+    fn agent(&self, path: &str, text: Option<&str>) -> Result<Vec<Applied>, ToolError> {
+        self.agent_all(&[(path, text)])
+    }
+
+    fn agent_all(&self, files: &[(&str, Option<&str>)]) -> Result<Vec<Applied>, ToolError> {
+        let paths: Vec<String> = files.iter().map(|(path, _)| (*path).to_owned()).collect();
+        let writes = files
+            .iter()
+            .map(|(path, text)| FileWrite { path: (*path).to_owned(), text: text.map(str::to_owned), moved_from: None })
+            .collect();
+        block_on(self.workspace.write(&self.context(), &paths, |_| Ok(writes)))
+    }
+
+    fn user(&self, path: &str, text: &str) {
+        block_on(self.workspace.user_edit(path, Some(text), None)).unwrap();
+    }
+
+    fn visible(&self, path: &str) -> Option<String> {
+        block_on(self.workspace.text(path)).unwrap()
+    }
+
+    fn disk(&self, path: &str) -> Option<String> {
+        self.files.get(path).map(|bytes| String::from_utf8(bytes).unwrap())
+    }
+
+    fn ids(&self) -> Vec<String> {
+        self.workspace.review().files.into_iter().flat_map(|file| file.hunks).map(|hunk| hunk.id).collect()
+    }
+
+    fn accept(&self, index: usize) {
+        block_on(self.workspace.accept(&self.ids()[index..=index])).unwrap();
+    }
+
+    fn reject(&self, index: usize) -> Result<Review, ReviewError> {
+        block_on(self.workspace.reject(&self.ids()[index..=index], DependentsPolicy::Refuse))
+    }
+}
+
+const TEN: &str = "0\n1\n2\n3\n4\n5\n6\n7\n8\n9\n";
+
+fn some(text: &str) -> Option<String> {
+    Some(text.to_owned())
+}
+
+#[test]
+fn staged_edits_are_visible_at_once_and_on_disk_when_accepted() {
+    let world = World::new(&format!("//- a.txt\n{TEN}"), Mode::Staged);
+    world.agent("a.txt", Some("zero\n1\n2\n3\n4\n5\n6\n7\n8\nnine\n")).unwrap();
+    assert_eq!(world.disk("a.txt"), some(TEN));
+    assert_eq!(world.ids().len(), 2);
+    world.accept(1);
+    assert_eq!(world.disk("a.txt"), some("0\n1\n2\n3\n4\n5\n6\n7\n8\nnine\n"));
+    world.reject(0).unwrap();
+    assert_eq!(world.visible("a.txt"), some("0\n1\n2\n3\n4\n5\n6\n7\n8\nnine\n"));
+    assert!(world.ids().is_empty());
+}
+
+#[test]
+fn direct_edits_are_on_disk_at_once_and_can_be_undone_beside_the_users_own() {
+    let world = World::new("//- a.txt\none\ntwo\n", Mode::Direct);
+    world.agent("a.txt", Some("ONE\ntwo\n")).unwrap();
+    assert_eq!(world.disk("a.txt"), some("ONE\ntwo\n"));
+    world.files.insert("a.txt", "ONE\ntwo\nmine\n").unwrap();
+    assert_eq!(block_on(world.workspace.undo_run(1)).unwrap().restored.len(), 1);
+    assert_eq!(world.disk("a.txt"), some("one\ntwo\nmine\n"));
+}
+
+#[test]
+fn a_line_the_user_typed_inside_a_hunk_survives_its_rejection() {
+    let world = World::new("//- a.txt\none\ntwo\n", Mode::Staged);
+    world.agent("a.txt", Some("one\nA\nB\ntwo\n")).unwrap();
+    world.user("a.txt", "one\nA\nmine\nB\ntwo\n");
+    assert_eq!(world.disk("a.txt"), some("one\nA\nmine\nB\ntwo\n"), "kept because the user edited inside it");
+    assert!(world.workspace.review().files[0].hunks.iter().any(|hunk| hunk.kept_by_user));
+    assert_eq!(world.reject(0).map_err(|error| error.code()), Err(Code::Conflict));
+    block_on(world.workspace.reject(&world.ids(), DependentsPolicy::OnlyThese)).unwrap();
+    assert_eq!(world.visible("a.txt"), some("one\nmine\ntwo\n"));
+}
+
+#[test]
+fn creating_and_deleting_are_decided_like_any_edit() {
+    let world = World::new("//- old.txt\nold\n", Mode::Staged);
+    world.agent_all(&[("new.txt", Some("new\n")), ("old.txt", None)]).unwrap();
+    assert_eq!((world.disk("new.txt"), world.disk("old.txt")), (None, some("old\n")));
+    assert_eq!((world.visible("new.txt"), world.visible("old.txt")), (some("new\n"), None));
+    let review = world.workspace.review();
+    let operations: Vec<&str> = review.files.iter().map(|file| file.operation).collect();
+    assert_eq!(operations, ["create", "delete"]);
+    block_on(world.workspace.accept_all(None)).unwrap();
+    assert_eq!((world.disk("new.txt"), world.disk("old.txt")), (some("new\n"), None));
+}
+
+#[test]
+fn every_decision_can_be_undone_and_redone() {
+    let world = World::new("//- a.txt\none\n", Mode::Staged);
+    world.agent("a.txt", Some("ONE\n")).unwrap();
+    world.accept(0);
+    assert_eq!(world.disk("a.txt"), some("ONE\n"));
+    block_on(world.workspace.undo()).unwrap();
+    assert_eq!(world.disk("a.txt"), some("one\n"));
+    assert_eq!(world.ids().len(), 1, "it waits again");
+    block_on(world.workspace.redo()).unwrap();
+    assert_eq!(world.disk("a.txt"), some("ONE\n"));
+    let nothing = block_on(world.workspace.redo()).map_err(|error| error.code());
+    assert_eq!(nothing.map(|_| ()), Err(Code::NotFound));
+}
+
+#[test]
+fn what_another_program_wrote_is_taken_in_before_anything_else() {
+    let world = World::new(&format!("//- a.txt\n{TEN}"), Mode::Staged);
+    world.agent("a.txt", Some("zero\n1\n2\n3\n4\n5\n6\n7\n8\n9\n")).unwrap();
+    world.files.insert("a.txt", "0\n1\n2\n3\n4\n5\n6\n7\n8\n9\nten\n").unwrap();
+    assert_eq!(world.visible("a.txt"), some("zero\n1\n2\n3\n4\n5\n6\n7\n8\n9\nten\n"));
+    world.reject(0).unwrap();
+    assert_eq!(world.disk("a.txt"), some("0\n1\n2\n3\n4\n5\n6\n7\n8\n9\nten\n"));
+}
+
+#[test]
+fn a_whole_file_is_overwritten_only_if_it_was_seen_as_it_is() {
+    let world = World::new("//- a.txt\none\ntwo\n", Mode::Direct);
+    let overwrite = || {
+        let write =
+            |_: Option<&str>| Ok(vec![FileWrite { path: "a.txt".to_owned(), text: some("new\n"), moved_from: None }]);
+        block_on(world.workspace.write_seen(&world.context(), "a.txt", write))
+    };
+    let error = overwrite().unwrap_err();
+    assert_eq!(error.code, Code::Stale);
+    assert_eq!(error.data.unwrap()["latest_file_state"]["content"], "one\ntwo\n");
+    assert_eq!(world.disk("a.txt"), some("one\ntwo\n"));
+    world.files.insert("a.txt", "one\n2\n").unwrap();
+    assert_eq!(overwrite().unwrap_err().code, Code::Stale, "it changed after it was shown");
+    overwrite().unwrap();
+    assert_eq!(world.disk("a.txt"), some("new\n"));
+    overwrite().unwrap();
+}
+
+#[test]
+fn pending_edits_show_in_listings_and_searches() {
+    let world = World::new("//- a.txt\nalpha\n//- b.txt\nbeta\n", Mode::Staged);
+    world.agent_all(&[("a.txt", Some("gamma\n")), ("c.txt", Some("alpha\n")), ("b.txt", None)]).unwrap();
+    let matcher = crate::search::Matcher::new("alpha|beta|gamma", false).unwrap();
+    let found = block_on(world.workspace.grep(matcher, ".", None, 0, 100)).unwrap();
+    let lines: Vec<String> = found.iter().map(|file| format!("{}:{}", file.path, file.lines[0].text)).collect();
+    assert_eq!(lines, ["a.txt:gamma", "c.txt:alpha"]);
+    let names = |entries: Vec<crate::env::DirEntry>| -> Vec<String> {
+        entries.into_iter().map(|entry| entry.path.to_string()).collect()
+    };
+    assert_eq!(names(block_on(world.workspace.list(".", 1)).unwrap()), ["a.txt", "c.txt"]);
+    assert_eq!(names(block_on(world.workspace.glob(".", "*.txt")).unwrap()), ["a.txt", "c.txt"]);
+}
+
+#[test]
+fn a_users_edit_of_an_older_text_keeps_what_the_agent_changed_elsewhere() {
+    let world = World::new(&format!("//- a.txt\n{TEN}"), Mode::Staged);
+    world.agent("a.txt", Some("zero\n1\n2\n3\n4\n5\n6\n7\n8\n9\n")).unwrap();
+    let typed = "0\n1\n2\n3\n4\n5\n6\n7\n8\nnine\n";
+    block_on(world.workspace.user_edit("a.txt", Some(typed), Some(TEN))).unwrap();
+    assert_eq!(world.visible("a.txt"), some("zero\n1\n2\n3\n4\n5\n6\n7\n8\nnine\n"));
+    assert_eq!(world.disk("a.txt"), some(typed));
+}
+
+#[test]
+fn a_snapshot_goes_on_where_it_left_off() {
+    let world = World::new("//- a.txt\none\n", Mode::Staged);
+    world.agent("a.txt", Some("ONE\n")).unwrap();
+    let saved = serde_json::to_string(&world.workspace.snapshot()).unwrap();
+    let again = Workspace::new(
+        Shared::clone(&world.files) as Shared<dyn crate::env::ExecutionEnvironment>,
+        Mode::Staged,
+        Shared::new(TickingClock::default()),
+    );
+    again.restore(serde_json::from_str(&saved).unwrap()).unwrap();
+    assert_eq!(again.review(), world.workspace.review());
+    block_on(again.accept_all(None)).unwrap();
+    assert_eq!(world.disk("a.txt"), some("ONE\n"));
+}
+
+#[test]
+fn undoing_a_run_leaves_what_the_user_put_next_to_it_in_place() {
+    let world = World::new("//- a.txt\none\ntwo\n", Mode::Direct);
+    world.agent("a.txt", Some("one\nTWO\n")).unwrap();
+    world.files.insert("a.txt", "one\nTWO\nmine\n").unwrap();
+    block_on(world.workspace.undo_run(1)).unwrap();
+    assert_eq!(world.disk("a.txt"), some("one\ntwo\nmine\n"));
+}
+
+#[test]
+fn undoing_a_run_does_not_bring_back_lines_beside_what_the_user_made_of_them() {
+    let world = World::new("//- a.txt\none\ntwo\n", Mode::Direct);
+    world.agent("a.txt", Some("one\nTWO\n")).unwrap();
+    world.files.insert("a.txt", "one\ntwo\n").unwrap();
+    block_on(world.workspace.undo_run(1)).unwrap();
+    assert_eq!(world.disk("a.txt"), some("one\ntwo\n"), "the user had taken it back by hand");
+    world.agent("a.txt", Some("one\nTWO\n")).unwrap();
+    world.files.insert("a.txt", "one\nzwei\n").unwrap();
+    block_on(world.workspace.undo_run(1)).unwrap();
+    assert_eq!(world.disk("a.txt"), some("one\nzwei\n"), "the user's line stands");
+}

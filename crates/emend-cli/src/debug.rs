@@ -1,0 +1,84 @@
+//! `emend debug`: what the wire formats make of a recorded answer, and of a request that was never sent.
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use emend_agent::code::Code;
+use emend_llm::{Config, Headers, LlmError, MediaData, Request, SECRET_HEADERS};
+use serde_json::{Map, Value, json};
+
+use crate::args::{DecodeArgs, EncodeArgs};
+use crate::failure::Failure;
+
+/// Prints what an answer says. A provider's error is an answer too.
+pub(crate) fn decode(args: &DecodeArgs) -> Result<ExitCode, Failure> {
+    let body = read(Some(&args.file))?;
+    let chunks = body.chunks(args.chunk.map_or_else(|| body.len().max(1), std::num::NonZeroUsize::get));
+    let (events, outcome) = args.api.decode(args.status, &Headers::default(), chunks);
+    print(&args.api.summary(&events, &outcome))
+}
+
+/// Prints the HTTP request that would carry a request. Nothing is sent, and no key is asked for or shown.
+pub(crate) fn encode(args: &EncodeArgs) -> Result<ExitCode, Failure> {
+    let text = String::from_utf8(read(args.file.as_deref())?)
+        .map_err(|_| Failure::new(Code::InvalidArgument, "the request is not UTF-8"))?;
+    let mut request: Request = serde_json::from_str(&text).map_err(|error| {
+        let example = r#"{"model": "m", "messages": [{"role": "user", "content": [{"kind": "text", "text": "hi"}]}]}"#;
+        Failure::new(Code::InvalidArgument, format!("the request cannot be read: {error}; e.g. {example}"))
+    })?;
+    for media in request.local_media() {
+        let url = media.url.clone().unwrap_or_default();
+        let path = url.strip_prefix("file://").unwrap_or(&url);
+        let bytes = read(Some(Path::new(path)))?;
+        *media = MediaData { detail: media.detail.take(), ..MediaData::from_file(path, &bytes) };
+    }
+    let config = Config { api_key: "none".to_owned(), ..Config::default() };
+    let adapter = args.api.adapter(config);
+    let http = adapter.encode(&request, !args.whole).map_err(|error| refused(&error))?;
+    for warning in adapter.warnings(&request) {
+        // A standard error that is closed takes the warning with it; the request still counts.
+        let _ = writeln!(std::io::stderr(), "emend: warning: {}", warning.message);
+    }
+    let headers: Map<String, Value> = http
+        .headers
+        .0
+        .into_iter()
+        .map(|(name, value)| {
+            let secret = SECRET_HEADERS.iter().any(|secret| name.eq_ignore_ascii_case(secret));
+            (name, Value::from(if secret { "[key]".to_owned() } else { value }))
+        })
+        .collect();
+    let body: Value = serde_json::from_slice(&http.body)
+        .map_err(|error| Failure::new(Code::Internal, format!("the encoded body is not JSON: {error}")))?;
+    print(&json!({"method": http.method, "url": http.url, "headers": headers, "body": body}))
+}
+
+/// A request that the format cannot carry is wrong usage of this command, whatever it would be in a session.
+fn refused(error: &LlmError) -> Failure {
+    Failure::new(Code::InvalidArgument, format!("the request cannot be encoded: {error}"))
+}
+
+/// Reads a file, or standard input where none is named or its name is `-`.
+fn read(file: Option<&Path>) -> Result<Vec<u8>, Failure> {
+    match file.filter(|file| *file != Path::new("-")) {
+        Some(file) => std::fs::read(file).map_err(|error| {
+            let code = match error.kind() {
+                std::io::ErrorKind::NotFound => Code::NotFound,
+                std::io::ErrorKind::PermissionDenied => Code::PermissionDenied,
+                _ => Code::IoError,
+            };
+            Failure::new(code, format!("cannot read {}: {error}", file.display()))
+        }),
+        None => {
+            let mut bytes = Vec::new();
+            std::io::stdin().read_to_end(&mut bytes)?;
+            Ok(bytes)
+        }
+    }
+}
+
+fn print(value: &Value) -> Result<ExitCode, Failure> {
+    writeln!(std::io::stdout().lock(), "{value}")?;
+    Ok(ExitCode::SUCCESS)
+}

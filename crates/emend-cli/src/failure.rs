@@ -1,0 +1,44 @@
+//! What a command that failed prints, and with which status it exits.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use emend_agent::code::Code;
+use emend_agent::tool::ToolError;
+
+/// A command that could not do what was asked.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) code: Code,
+    pub(crate) message: String,
+    pub(crate) suggestions: Vec<String>,
+}
+
+impl Failure {
+    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), suggestions: Vec::new() }
+    }
+
+    /// Prints the failure to standard error and returns the exit status of its code.
+    pub(crate) fn report(&self) -> ExitCode {
+        let mut stderr = std::io::stderr().lock();
+        // A standard error that is closed leaves only the exit status to speak.
+        let _ = writeln!(stderr, "emend: error [{}]: {}", self.code.as_str(), self.message);
+        for suggestion in &self.suggestions {
+            let _ = writeln!(stderr, "  try: {suggestion}");
+        }
+        ExitCode::from(self.code.row().exit_status)
+    }
+}
+
+impl From<ToolError> for Failure {
+    fn from(error: ToolError) -> Self {
+        Self { code: error.code, message: error.message, suggestions: error.suggestions }
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::new(Code::IoError, error.to_string())
+    }
+}

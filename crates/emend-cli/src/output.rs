@@ -1,0 +1,178 @@
+//! Prints the events of a run: as text for people, or as JSON lines for programs.
+//!
+//! Text and JSON go to standard output, debug lines to standard error, so that one can be piped and the other read.
+
+use std::io::{self, Write};
+
+use emend_agent::event::{EndReason, Event, EventKind, LeaseChange};
+use serde_json::{Value, json};
+
+/// How events are printed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Style {
+    pub(crate) json: bool,
+    pub(crate) debug: bool,
+}
+
+/// Prints events one by one.
+pub(crate) struct Printer<O, E> {
+    style: Style,
+    out: O,
+    err: E,
+    /// Whether the model's prefix was printed in this turn.
+    prefixed: bool,
+    /// Whether the cursor stands in the middle of a line.
+    mid_line: bool,
+    offline: bool,
+}
+
+impl<O: Write, E: Write> Printer<O, E> {
+    pub(crate) fn new(style: Style, out: O, err: E) -> Self {
+        Self { style, out, err, prefixed: false, mid_line: false, offline: false }
+    }
+
+    pub(crate) fn print(&mut self, event: &Event) -> io::Result<()> {
+        if self.style.debug {
+            self.debug(event)?;
+        }
+        if self.style.json {
+            serde_json::to_writer(&mut self.out, event)?;
+            self.out.write_all(b"\n")?;
+            return self.out.flush();
+        }
+        self.text(&event.kind)?;
+        self.out.flush()
+    }
+
+    fn text(&mut self, kind: &EventKind) -> io::Result<()> {
+        match kind {
+            EventKind::SessionStart { offline, .. } => self.offline = *offline,
+            EventKind::UserInput { .. } => self.prefixed = false,
+            EventKind::AssistantTextDelta { delta } => {
+                if !self.prefixed {
+                    self.line_start()?;
+                    self.out.write_all(if self.offline { b"offline: " } else { b"emend: " })?;
+                    self.prefixed = true;
+                }
+                self.out.write_all(delta.as_bytes())?;
+                self.mid_line = !delta.ends_with('\n');
+            }
+            EventKind::AssistantTextEnd { .. } => self.line_start()?,
+            EventKind::ToolCallStart { tool_name, arguments, .. } => {
+                self.line_start()?;
+                writeln!(self.out, "→ {tool_name} {}", target(arguments))?;
+            }
+            EventKind::ToolCallEnd { tool_name, error: Some(error), .. } => {
+                self.line_start()?;
+                writeln!(self.out, "  {tool_name} failed [{}]: {}", error.code, first_line(&error.message))?;
+            }
+            EventKind::CanvasLease { path, state: LeaseChange::Preempted, .. } => {
+                self.line_start()?;
+                writeln!(self.out, "  {path} was taken back")?;
+            }
+            EventKind::Warning { message, .. } => {
+                self.line_start()?;
+                writeln!(self.out, "  warning: {message}")?;
+            }
+            EventKind::TurnLimit { rounds, .. } => {
+                self.line_start()?;
+                writeln!(self.out, "  stopped: the limit was reached after {rounds} rounds of tools")?;
+            }
+            EventKind::ProcessingEnd { reason, .. } => {
+                self.line_start()?;
+                if *reason == EndReason::Aborted {
+                    writeln!(self.out, "  interrupted")?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn line_start(&mut self) -> io::Result<()> {
+        if self.mid_line {
+            self.out.write_all(b"\n")?;
+            self.mid_line = false;
+        }
+        Ok(())
+    }
+
+    /// Writes calls, answers and, where a path was refused, how that was decided (S0 spec 5).
+    fn debug(&mut self, event: &Event) -> io::Result<()> {
+        let line = match &event.kind {
+            EventKind::ToolCallStart { call_id, tool_name, arguments } => {
+                json!({ "debug": "tool_call", "id": call_id, "tool": tool_name, "arguments": arguments })
+            }
+            EventKind::ToolCallEnd { call_id, tool_name, ok, output, error, .. } => {
+                if let Some(decision) =
+                    error.as_ref().and_then(|error| error.data.as_ref()).map(|data| &data["sandbox"])
+                    && !decision.is_null()
+                {
+                    let decision = json!({ "debug": "sandbox", "id": call_id, "decision": decision });
+                    writeln!(self.err, "{decision}")?;
+                }
+                let result = if *ok { json!({ "output": output }) } else { json!({ "error": error }) };
+                json!({ "debug": "tool_result", "id": call_id, "tool": tool_name, "ok": ok, "result": result })
+            }
+            _ => return Ok(()),
+        };
+        writeln!(self.err, "{line}")
+    }
+}
+
+/// Returns what a call is about, in a few words.
+fn target(arguments: &Value) -> String {
+    let name = ["file_path", "path"].iter().find_map(|name| arguments[*name].as_str());
+    let pattern = arguments["pattern"].as_str();
+    match (pattern, name) {
+        (Some(pattern), Some(name)) => format!("{pattern:?} in {name}"),
+        (Some(pattern), None) => format!("{pattern:?}"),
+        (None, Some(name)) => name.to_owned(),
+        (None, None) => String::new(),
+    }
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(kinds: Vec<EventKind>, expected: &str) {
+        let mut out = Vec::new();
+        let mut printer = Printer::new(Style { json: false, debug: false }, &mut out, Vec::new());
+        for kind in kinds {
+            printer.print(&Event { cursor: 1, ts: 0, session_id: "s".to_owned(), kind }).unwrap();
+        }
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    #[test]
+    fn one_prefix_a_turn_and_tools_on_their_own_lines() {
+        let delta = |text: &str| EventKind::AssistantTextDelta { delta: text.to_owned() };
+        check(
+            vec![
+                EventKind::UserInput { content: "x".to_owned() },
+                delta("Let me "),
+                delta("look."),
+                EventKind::AssistantTextEnd { text: String::new() },
+                EventKind::ToolCallStart {
+                    call_id: "1".to_owned(),
+                    tool_name: "grep".to_owned(),
+                    arguments: json!({"pattern": "a", "path": "src"}),
+                },
+                EventKind::ToolCallStart {
+                    call_id: "2".to_owned(),
+                    tool_name: "read_file".to_owned(),
+                    arguments: json!({"file_path": "a.rs"}),
+                },
+                delta("Done."),
+                EventKind::AssistantTextEnd { text: String::new() },
+            ],
+            "emend: Let me look.\n→ grep \"a\" in src\n→ read_file a.rs\nDone.\n",
+        );
+    }
+}

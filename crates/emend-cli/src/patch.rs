@@ -1,0 +1,273 @@
+//! `emend patch`: carries a patch out over a directory, all of it or nothing, also when it is killed half-way.
+//!
+//! Reading the formats is in [`input`], what is printed in [`report`]; how edits find their places is decided in
+//! `emend-edit`, how files are changed together in `emend-host`.
+
+mod input;
+mod report;
+mod steps;
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use emend_agent::code::Code;
+use emend_agent::env::{Access, EnvError, ExecutionEnvironment as _, FileChange, FilePath};
+use emend_edit::edit::{Change, Diagnostic, Patch};
+use emend_edit::hash::ContentHash;
+use emend_edit::plan::{EditError, Operation, PlannedFile, plan};
+use emend_edit::text::{DecodeError, decode, split_bom};
+use emend_edit::unified::{FileKind, Mode};
+use emend_host::LocalEnvironment;
+
+use self::input::Input;
+use self::report::FileState;
+use crate::args::PatchArgs;
+use crate::failure::Failure;
+use crate::project::open_state;
+
+/// What was wrong is the patch or a file.
+const EXIT_REFUSED: u8 = 1;
+
+/// What was wrong is the command line.
+const EXIT_USAGE: u8 = 2;
+
+/// How much advice a refusal gives.
+const SUGGESTIONS_MAX: usize = 3;
+
+/// A patch that was carried out, or could be.
+struct Done {
+    planned: Vec<PlannedFile>,
+    diagnostics: Vec<Diagnostic>,
+    /// The file as it is now, where the format asks for it.
+    state: Option<FileState>,
+}
+
+/// A patch that was not carried out.
+struct Refusal {
+    failure: Failure,
+    status: u8,
+    /// The file as it is, where the format asks for it.
+    state: Option<FileState>,
+}
+
+impl Refusal {
+    fn usage(code: Code, message: impl Into<String>) -> Self {
+        Self { status: EXIT_USAGE, ..Self::from(Failure::new(code, message)) }
+    }
+}
+
+impl From<Failure> for Refusal {
+    fn from(failure: Failure) -> Self {
+        Self { failure, status: EXIT_REFUSED, state: None }
+    }
+}
+
+impl From<EnvError> for Refusal {
+    fn from(error: EnvError) -> Self {
+        Failure::from(emend_agent::tool::ToolError::from(error)).into()
+    }
+}
+
+pub(crate) async fn patch(args: PatchArgs) -> ExitCode {
+    let outcome = carry_out(&args).await;
+    report::print(&outcome, args.json, args.check)
+}
+
+async fn carry_out(args: &PatchArgs) -> Result<Done, Refusal> {
+    let text = read_patch(args.file.as_deref())?;
+    let format = match args.format {
+        Some(format) => format,
+        None => input::detect(&text)?,
+    };
+    let mut input = input::parse(format, &text)?;
+    let environment = LocalEnvironment::new(&args.root).map_err(|error| {
+        let message = format!("cannot open {}: {error}; give a directory with --root", args.root.display());
+        Refusal::usage(Code::Configuration, message)
+    })?;
+    // Whoever only checks writes nothing, so neither is anything recovered nor locked.
+    let state = if args.check { None } else { Some(open_state(&environment)?) };
+    if args.check && environment.has_unfinished_commit() {
+        let message = "an interrupted patch waits to be completed; any emend command that writes here does so first";
+        return Err(Failure::new(Code::Busy, message).into());
+    }
+    let texts = read_files(&environment, &mut input.patch).await?;
+    if let Some(error) = mismatch(&input, &texts) {
+        return Err(error);
+    }
+    let planned = match plan(&input.patch, &texts) {
+        Ok(planned) => planned,
+        Err(error) => return Err(refused(&environment, &input, &texts, &error).await),
+    };
+    let changes = changes(&planned, &texts)?;
+    let outcome = match &state {
+        None => environment.check_commit(&changes),
+        Some(state) => environment.commit(state, &changes, &mut steps::observer()),
+    };
+    outcome.map_err(|error| Failure::new(error.code(), error.to_string()))?;
+    // The first version is that of the read, the second that of the write.
+    let version = if args.check { 1 } else { 2 };
+    let after = if args.check { None } else { planned.first() };
+    let state = input.base_hash.and_then(|_| {
+        let path = input.patch.edits.first()?.path.clone();
+        let text = after.map_or_else(|| texts.get(&path).cloned().flatten(), |file| file.after.clone());
+        Some(FileState::new(&path, version, text))
+    });
+    Ok(Done { planned, diagnostics: input.diagnostics, state })
+}
+
+/// Returns the text of the patch, without a byte-order mark before it.
+fn read_patch(file: Option<&Path>) -> Result<String, Refusal> {
+    let mut bytes = Vec::new();
+    match file.filter(|file| *file != Path::new("-")) {
+        Some(file) => {
+            bytes = std::fs::read(file).map_err(|error| {
+                Refusal::usage(Code::NotFound, format!("cannot read the patch {}: {error}", file.display()))
+            })?;
+        }
+        None => {
+            std::io::stdin().lock().read_to_end(&mut bytes).map_err(Failure::from)?;
+        }
+    }
+    let text = decode(&bytes).map_err(|error| {
+        let offset = match error {
+            DecodeError::Binary { offset } => format!("a NUL byte at offset {offset}"),
+            DecodeError::InvalidUtf8 { offset } => format!("an invalid byte at offset {offset}"),
+        };
+        Failure::new(Code::InvalidArgument, format!("the patch is not UTF-8 text ({offset}); send it as UTF-8"))
+    })?;
+    let text = split_bom(text).1;
+    if text.trim().is_empty() {
+        return Err(Failure::new(Code::InvalidArgument, "the patch is empty: there is nothing to do").into());
+    }
+    Ok(text.to_owned())
+}
+
+/// Reads every file the patch names, and names it in the patch by its real path: two names may lead to one file, and
+/// edits of it must meet.
+async fn read_files(
+    environment: &LocalEnvironment,
+    patch: &mut Patch,
+) -> Result<BTreeMap<String, Option<String>>, Refusal> {
+    let mut texts = BTreeMap::new();
+    for edit in &mut patch.edits {
+        let moves = edit.moved_to().is_some();
+        if (moves || edit.change == Change::Delete || deletes(&edit.change)) && environment.is_link(&edit.path)? {
+            let verb = if moves { "move" } else { "delete" };
+            let target = environment.resolve(&edit.path, Access::Write).await?;
+            let message = format!("{} is a link; {verb} the file it leads to, {target}, by its own name", edit.path);
+            return Err(Failure::new(Code::Unsupported, message).into());
+        }
+        let target = match &mut edit.change {
+            Change::Update { move_to, .. } => move_to.as_mut(),
+            Change::Unified(unified) => unified.rename_to.as_mut(),
+            _ => None,
+        };
+        for name in [Some(&mut edit.path), target].into_iter().flatten() {
+            let path = environment.resolve(name, Access::Write).await?;
+            if !texts.contains_key(path.as_str()) {
+                texts.insert(path.as_str().to_owned(), read_file(environment, &path).await?);
+            }
+            path.as_str().clone_into(name);
+        }
+    }
+    Ok(texts)
+}
+
+fn deletes(change: &Change) -> bool {
+    matches!(change, Change::Unified(unified) if unified.kind == FileKind::Delete)
+}
+
+/// Returns the text of a file, `None` if there is none.
+async fn read_file(environment: &LocalEnvironment, path: &FilePath) -> Result<Option<String>, Refusal> {
+    let bytes = match environment.read(path).await {
+        Ok(bytes) => bytes,
+        Err(EnvError::NotFound { .. }) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let text = decode(&bytes).map_err(|error| {
+        Failure::new(Code::from_name(error.code()).unwrap_or(Code::Unsupported), format!("{path}: {error}"))
+    })?;
+    Ok(Some(text.to_owned()))
+}
+
+/// Returns the refusal of a patch that was made for another content than the file has.
+fn mismatch(input: &Input, texts: &BTreeMap<String, Option<String>>) -> Option<Refusal> {
+    let expected = input.base_hash?;
+    let path = &input.patch.edits.first()?.path;
+    let text = texts.get(path)?;
+    let actual = ContentHash::of(text.as_deref().unwrap_or_default().as_bytes());
+    let mut failure = Failure::new(Code::Stale, input::STATE_MISMATCH);
+    failure.suggestions.push(format!("make the diff for {path} as it is now, with the hash {}", actual.hex()));
+    let state = Some(FileState::new(path, 1, text.clone()));
+    (actual != expected).then_some(Refusal { failure, status: EXIT_REFUSED, state })
+}
+
+/// Returns the refusal of a patch that cannot be carried out.
+async fn refused(
+    environment: &LocalEnvironment,
+    input: &Input,
+    texts: &BTreeMap<String, Option<String>>,
+    error: &EditError,
+) -> Refusal {
+    let mut failure = Failure::new(Code::from_name(error.code()).unwrap_or(Code::Conflict), error.to_string());
+    failure.suggestions = error.suggestions();
+    if let EditError::NotFound { path, .. } = error
+        && let Err(missing) = environment.resolve(path, Access::Read).await
+    {
+        failure.suggestions = missing.suggestions();
+    }
+    if failure.suggestions.is_empty() {
+        failure.suggestions = right_lines(&input.patch, texts);
+    }
+    if input.base_hash.is_some() && failure.code == Code::Conflict {
+        failure.message = format!("{}\n{}", input::INVALID_DIFF, failure.message);
+    }
+    let path = input.base_hash.and(input.patch.edits.first()).map(|edit| &edit.path);
+    let state = path.map(|path| FileState::new(path, 1, texts.get(path).cloned().flatten()));
+    Refusal { failure, status: EXIT_REFUSED, state }
+}
+
+/// Returns where the hunks of a strict diff stand, if all that is wrong with it is the lines it states.
+fn right_lines(patch: &Patch, texts: &BTreeMap<String, Option<String>>) -> Vec<String> {
+    let mut located = patch.clone();
+    for edit in &mut located.edits {
+        if let Change::Unified(unified) = &mut edit.change {
+            unified.mode = Mode::Located;
+        }
+    }
+    let planned = if located == *patch { Vec::new() } else { plan(&located, texts).unwrap_or_default() };
+    let notes = planned.iter().flat_map(|file| {
+        let moved = file.diagnostics.iter().filter(|diagnostic| diagnostic.code == "wrong_line");
+        moved.map(|diagnostic| format!("correct the header in {}: {}", file.path, diagnostic.message))
+    });
+    notes.take(SUGGESTIONS_MAX).collect()
+}
+
+/// Returns what becomes of each file on disk.
+fn changes(planned: &[PlannedFile], texts: &BTreeMap<String, Option<String>>) -> Result<Vec<FileChange>, Refusal> {
+    let change = |path: &str, after: Option<&String>, mode_of: Option<&String>| {
+        let clean = |path: &str| {
+            let outside = || Failure::new(Code::Internal, format!("{path} is no path inside the root"));
+            FilePath::clean(path).ok_or_else(outside)
+        };
+        let before = texts.get(path).and_then(Option::as_ref).map(|text| ContentHash::of(text.as_bytes()));
+        let after = after.map(|text| text.as_bytes().to_vec());
+        let mode_of = mode_of.map(|path| clean(path)).transpose()?;
+        Ok::<_, Refusal>(FileChange { path: clean(path)?, before, after, mode_of })
+    };
+    let mut changes = Vec::new();
+    for file in planned {
+        let from = match &file.operation {
+            Operation::Rename { from } => Some(from),
+            _ => None,
+        };
+        changes.push(change(&file.path, file.after.as_ref(), from)?);
+        // Another file may have taken the place of the one that moved.
+        if let Some(from) = from.filter(|from| planned.iter().all(|file| file.path != **from)) {
+            changes.push(change(from, None, None)?);
+        }
+    }
+    Ok(changes)
+}

@@ -1,0 +1,73 @@
+//! A project on this machine: its root, its workspace, and the state that outlives a run.
+//!
+//! The state is kept outside the project, under the user's state directory, keyed by the root.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use emend_agent::code::Code;
+use emend_agent::workspace::{Mode, Snapshot, Workspace};
+use emend_host::{LocalEnvironment, StateDir, SystemClock};
+use emend_llm::{Clock, Shared};
+
+use crate::failure::Failure;
+
+/// The document that holds the workspace's line logs.
+const WORKSPACE_DOCUMENT: &str = "workspace";
+
+/// Opens and locks the state of a project, and completes or takes back what a run before was killed in the middle of.
+pub(crate) fn open_state(environment: &LocalEnvironment) -> Result<StateDir, Failure> {
+    let state = StateDir::open(environment.root()).map_err(|error| Failure::new(error.code(), error.to_string()))?;
+    let recovered = environment
+        .recover(&state, &mut |_| Ok(()))
+        .map_err(|error| Failure::new(error.code(), format!("an earlier patch was interrupted: {error}")))?;
+    if let Some(recovered) = recovered {
+        let mut stderr = std::io::stderr().lock();
+        let done = if recovered.completed { "completed" } else { "taken back" };
+        let n_files = recovered.files.len();
+        let noun = if n_files == 1 { "file" } else { "files" };
+        // What was done is done, whether or not anyone reads of it.
+        let _ = writeln!(stderr, "emend: an earlier patch of {n_files} {noun} was interrupted; it is {done} now");
+        for path in recovered.left_alone {
+            let _ = writeln!(stderr, "emend: {path} was changed since and is left as it is");
+        }
+    }
+    Ok(state)
+}
+
+/// A project that is open. One process at a time: the state directory is locked while it is.
+pub(crate) struct Project {
+    pub(crate) workspace: Shared<Workspace>,
+    pub(crate) clock: Shared<dyn Clock>,
+    state: Arc<StateDir>,
+}
+
+impl Project {
+    /// Opens the project at `root` with what earlier runs left to decide or undo.
+    pub(crate) fn open(root: &Path, mode: Mode) -> Result<Self, Failure> {
+        let environment = LocalEnvironment::new(root).map_err(|error| {
+            Failure::new(
+                Code::Configuration,
+                format!("cannot open {}: {error}; give a directory with --root", root.display()),
+            )
+        })?;
+        let state = Arc::new(open_state(&environment)?);
+        let clock: Shared<dyn Clock> = Shared::new(SystemClock);
+        let environment = Shared::new(environment.with_journal(Arc::clone(&state)));
+        let saved: Option<Snapshot> =
+            state.load(WORKSPACE_DOCUMENT).map_err(|error| Failure::new(error.code(), error.to_string()))?;
+        let workspace = Workspace::new(environment, mode, Shared::clone(&clock));
+        if let Some(snapshot) = saved {
+            workspace.restore(snapshot).map_err(|error| Failure::new(Code::IoError, error.to_string()))?;
+        }
+        Ok(Self { workspace: Shared::new(workspace), clock, state })
+    }
+
+    /// Keeps the line logs for the next command.
+    pub(crate) fn save(&self) -> Result<(), Failure> {
+        self.state
+            .save(WORKSPACE_DOCUMENT, &self.workspace.snapshot())
+            .map_err(|error| Failure::new(error.code(), error.to_string()))
+    }
+}

@@ -1,0 +1,105 @@
+//! Who answers: turns `--model` and `--record` into a provider. Keys come from the environment only.
+
+use std::path::Path;
+
+use emend_agent::code::Code;
+use emend_host::{ReqwestTransport, Timeouts};
+use emend_llm::cassette::{Cassette, Player, PlayerOptions, Recorder, RecorderOptions, secrets_of_environment};
+use emend_llm::offline::{self, OfflineTransport};
+use emend_llm::{Api, Client, Config, HttpProvider, Provider, Shared, Transport};
+
+use crate::args::{Model, RunArgs};
+use crate::failure::Failure;
+use crate::project::Project;
+
+/// A provider, and what has to be done when the run is over.
+pub(crate) struct Chosen {
+    pub(crate) provider: Shared<dyn Provider>,
+    pub(crate) model: String,
+    pub(crate) offline: bool,
+    recorder: Option<Shared<Recorder>>,
+}
+
+impl Chosen {
+    /// Writes the recording, if one was asked for.
+    pub(crate) fn finish(&self, args: &RunArgs) -> Result<(), Failure> {
+        let (Some(recorder), Some(path)) = (&self.recorder, &args.record) else { return Ok(()) };
+        std::fs::write(path, recorder.cassette().to_json() + "\n").map_err(|error| {
+            Failure::new(Code::IoError, format!("cannot write the recording to {}: {error}", path.display()))
+        })
+    }
+}
+
+/// Returns who answers. Fails before anything is sent if the set-up is wrong.
+pub(crate) fn choose(args: &RunArgs, project: &Project) -> Result<Chosen, Failure> {
+    let root = project.workspace.environment().working_directory();
+    let secrets = secrets_of_environment(
+        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))),
+    );
+    let transport: Shared<dyn Transport> = match &args.model {
+        Model::Offline => Shared::new(OfflineTransport::new(offline::Options::default())),
+        Model::Remote { .. } => Shared::new(ReqwestTransport::new(Timeouts::default())),
+        Model::Cassette(path) => {
+            let options = PlayerOptions { root: root.clone(), secrets: secrets.clone() };
+            Shared::new(Player::new(load(path)?, options))
+        }
+    };
+    let (transport, recorder) = match &args.record {
+        None => (transport, None),
+        Some(_) => {
+            let options = RecorderOptions { clock_ms: project.clock.now_ms(), seed: 0, root, secrets };
+            let recorder = Shared::new(Recorder::new(transport, options));
+            (Shared::clone(&recorder) as Shared<dyn Transport>, Some(recorder))
+        }
+    };
+    // The stand-in and a recording ask for no key, but the wire format has a place for one.
+    let keyless = |api: Api| {
+        let config = Config { api_key: "none".to_owned(), ..Config::default() };
+        Shared::new(HttpProvider::new(api.adapter(config), Shared::clone(&transport))) as Shared<dyn Provider>
+    };
+    let (provider, model) = match &args.model {
+        Model::Offline => (keyless(Api::AnthropicMessages), offline::MODEL.to_owned()),
+        Model::Remote { provider, model } => (remote(provider, &transport)?, model.clone()),
+        Model::Cassette(path) => {
+            let (api, model) = recorded(&load(path)?);
+            (keyless(api), model)
+        }
+    };
+    let offline = model == offline::MODEL;
+    Ok(Chosen { provider, model, offline, recorder })
+}
+
+/// Returns a provider that the environment has a key for.
+fn remote(name: &str, transport: &Shared<dyn Transport>) -> Result<Shared<dyn Provider>, Failure> {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
+    let client = Client::from_env(variable, Shared::clone(transport), false);
+    client.provider(Some(name)).map(Shared::clone).map_err(|_| {
+        let variable = match name {
+            "anthropic" => "ANTHROPIC_API_KEY",
+            "openai" => "OPENAI_API_KEY",
+            "gemini" => "GEMINI_API_KEY",
+            _ => "OPENAI_COMPATIBLE_BASE_URL",
+        };
+        let what = if variable.ends_with("_KEY") { "key" } else { "address" };
+        let message = format!("there is no {what} for {name}; set {variable}, or use --model offline");
+        Failure::new(Code::Configuration, message)
+    })
+}
+
+fn load(path: &Path) -> Result<Cassette, Failure> {
+    let wrong = |what: String| Failure::new(Code::Configuration, format!("cannot play {}: {what}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    Cassette::from_json(&text).map_err(|error| wrong(error.to_string()))
+}
+
+/// Returns what was recorded: a request in another wire format or for another model would not match.
+fn recorded(cassette: &Cassette) -> (Api, String) {
+    let Some(first) = cassette.exchanges.first() else {
+        return (Api::AnthropicMessages, offline::MODEL.to_owned());
+    };
+    // Gemini has the model in the address: …/models/NAME:streamGenerateContent.
+    let in_address = || first.request.url.split_once("/models/").and_then(|(_, rest)| rest.split(':').next());
+    let model = first.request.body.get("model").and_then(|model| model.as_str()).or_else(in_address);
+    let api = Api::from_name(&first.api).unwrap_or(Api::AnthropicMessages);
+    (api, model.unwrap_or(offline::MODEL).to_owned())
+}

@@ -1,0 +1,22 @@
+//! `emend truncate`: prints exactly what the model would see of a tool's output.
+
+use std::io::{Read as _, Write as _};
+use std::process::ExitCode;
+
+use emend_agent::code::Code;
+use emend_edit::truncate::{Limits, truncate_tool_output};
+
+use crate::failure::Failure;
+
+pub(crate) fn truncate(tool: &str) -> Result<ExitCode, Failure> {
+    let mut bytes = Vec::new();
+    std::io::stdin().lock().read_to_end(&mut bytes)?;
+    let output = String::from_utf8(bytes).map_err(|error| {
+        let offset = error.utf8_error().valid_up_to();
+        Failure::new(Code::Unsupported, format!("the text is not UTF-8 (an invalid byte at offset {offset})"))
+    })?;
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(truncate_tool_output(tool, &output, &Limits::default()).text.as_bytes())?;
+    stdout.flush()?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,21 @@
+//! The command as a user runs it: the real binary on real directories.
+
+#[cfg(test)]
+mod bad_input;
+#[cfg(test)]
+mod debug;
+#[cfg(test)]
+mod diff_truncate;
+#[cfg(test)]
+#[cfg(unix)]
+mod kill;
+#[cfg(test)]
+mod patch;
+#[cfg(test)]
+mod patch_refused;
+#[cfg(test)]
+mod review;
+#[cfg(test)]
+mod support;
+#[cfg(test)]
+mod tasks;

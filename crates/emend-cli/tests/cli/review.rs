@@ -1,0 +1,40 @@
+//! `--review`: nothing is saved before it is accepted, hunk by hunk.
+
+use std::io::Write;
+use std::process::Stdio;
+
+use crate::support::{Outcome, Project};
+
+fn project() -> Project {
+    Project::new(&[("a.txt", b"alpha\n1\n2\n3\n4\n5\n6\n7\n8\n9\nalpha\n")])
+}
+
+fn answer(project: &Project, args: &[&str], decisions: &str) -> Outcome {
+    let mut child =
+        project.command(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(decisions.as_bytes()).unwrap();
+    Outcome::of(child.wait_with_output().unwrap())
+}
+
+#[test]
+fn accepted_hunks_are_saved_and_rejected_ones_never_were() {
+    let project = project();
+    let outcome = answer(&project, &["run", "rename alpha to omega", "--review"], "y\nn\n");
+    outcome.assert_ok();
+    assert_eq!(project.read("a.txt"), "omega\n1\n2\n3\n4\n5\n6\n7\n8\n9\nalpha\n");
+}
+
+#[test]
+fn undecided_hunks_wait_outside_the_project_for_a_later_review() {
+    let project = project();
+    let before = project.tree();
+    let outcome = answer(&project, &["run", "rename alpha to omega", "--review"], "");
+    outcome.assert_ok();
+    assert!(outcome.stdout.contains("emend review"), "{}", outcome.stdout);
+    assert_eq!(project.tree(), before);
+    answer(&project, &["review"], "n\ny\n").assert_ok();
+    assert_eq!(project.read("a.txt"), "alpha\n1\n2\n3\n4\n5\n6\n7\n8\n9\nomega\n");
+    let outcome = answer(&project, &["review"], "");
+    outcome.assert_ok();
+    assert!(outcome.stdout.contains("nothing"), "{}", outcome.stdout);
+}

@@ -1,0 +1,218 @@
+//! What the tests of the command share: a project in a temporary directory, the real binary, and a provider that
+//! misbehaves on request.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+
+/// A project and its own state directory, both removed at the end.
+pub(crate) struct Project {
+    pub(crate) root: tempfile::TempDir,
+    state: tempfile::TempDir,
+    /// Who runs the command, if not whoever runs the tests.
+    user: Option<u32>,
+}
+
+impl Project {
+    pub(crate) fn new(files: &[(&str, &[u8])]) -> Self {
+        Self::below(&std::env::temp_dir(), files)
+    }
+
+    /// Makes a project in memory where the system has a place for that: syncing many files takes long elsewhere.
+    #[cfg(unix)]
+    pub(crate) fn in_memory(files: &[(&str, &[u8])]) -> Self {
+        let memory = PathBuf::from("/dev/shm");
+        let has_memory = tempfile::tempdir_in(&memory).is_ok();
+        Self::below(&if has_memory { memory } else { std::env::temp_dir() }, files)
+    }
+
+    fn below(directory: &Path, files: &[(&str, &[u8])]) -> Self {
+        let make = || tempfile::tempdir_in(directory).unwrap();
+        let project = Self { root: make(), state: make(), user: None };
+        for (path, content) in files {
+            let path = project.path(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        }
+        project
+    }
+
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.root.path().join(path)
+    }
+
+    pub(crate) fn read(&self, path: &str) -> String {
+        String::from_utf8(fs::read(self.path(path)).unwrap()).unwrap()
+    }
+
+    /// Returns the command with this project's state directory and no key.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_emend"));
+        command.args(args).current_dir(self.root.path()).env("XDG_STATE_HOME", self.state.path());
+        for provider in ["ANTHROPIC", "OPENAI", "OPENAI_COMPATIBLE", "GEMINI", "GOOGLE"] {
+            command.env_remove(format!("{provider}_API_KEY")).env_remove(format!("{provider}_BASE_URL"));
+        }
+        #[cfg(unix)]
+        if let Some(user) = self.user {
+            std::os::unix::process::CommandExt::uid(&mut command, user);
+        }
+        command
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Outcome {
+        Outcome::of(self.command(args).output().unwrap())
+    }
+
+    /// Returns whether no command has kept or locked anything.
+    pub(crate) fn state_is_untouched(&self) -> bool {
+        fs::read_dir(self.state.path()).unwrap().count() == 0
+    }
+
+    /// Returns whether a commit was begun and is not finished.
+    #[cfg(unix)]
+    pub(crate) fn has_journal(&self) -> bool {
+        let projects = fs::read_dir(self.state.path().join("emend")).unwrap();
+        projects.into_iter().any(|project| project.unwrap().path().join("commit.json").exists())
+    }
+
+    /// Locks the project as another process does that works on it.
+    pub(crate) fn lock(&self) -> emend_host::StateDir {
+        emend_host::StateDir::open_in(&self.state.path().join("emend"), self.root.path()).unwrap()
+    }
+
+    /// Has the command run as a user without rights of its own, who owns the project. Returns whether it can.
+    #[cfg(unix)]
+    pub(crate) fn give_to_nobody(&mut self) -> bool {
+        const NOBODY: u32 = 65_534;
+        for directory in [self.root.path(), self.state.path()] {
+            give_away(directory, NOBODY);
+        }
+        self.user = Some(NOBODY);
+        self.command(&["--version"]).output().is_ok_and(|output| output.status.success())
+    }
+
+    /// Returns every file of the project with its bytes.
+    pub(crate) fn tree(&self) -> Vec<(String, Vec<u8>)> {
+        let mut files = Vec::new();
+        collect(self.root.path(), self.root.path(), &mut files);
+        files.sort();
+        files
+    }
+}
+
+#[cfg(unix)]
+fn give_away(path: &Path, user: u32) {
+    std::os::unix::fs::chown(path, Some(user), None).unwrap();
+    if path.is_dir() {
+        fs::read_dir(path).unwrap().for_each(|entry| give_away(&entry.unwrap().path(), user));
+    }
+}
+
+fn collect(root: &Path, directory: &Path, files: &mut Vec<(String, Vec<u8>)>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect(root, &path, files);
+        } else {
+            files.push((path.strip_prefix(root).unwrap().display().to_string(), fs::read(&path).unwrap()));
+        }
+    }
+}
+
+/// What a command printed and how it ended.
+pub(crate) struct Outcome {
+    pub(crate) status: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Outcome {
+    pub(crate) fn of(output: Output) -> Self {
+        Self {
+            status: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn assert_ok(&self) -> &Self {
+        assert_eq!(self.status, 0, "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
+        self
+    }
+}
+
+/// Serves `answer` to every request on a port of this machine and returns the address.
+pub(crate) fn serve(answer: &'static [u8]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            read_request(&mut stream);
+            // A client that has seen enough may hang up first.
+            let _ = stream.write_all(answer);
+        }
+    });
+    address
+}
+
+/// Answers every request. Returns the address, and each request's first line.
+pub(crate) fn answer(answer: String) -> (String, Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let (sender, receiver) = channel();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let request = read_request(&mut stream);
+            let _ = stream.write_all(answer.as_bytes());
+            if sender.send(request.lines().next().unwrap_or_default().to_owned()).is_err() {
+                return;
+            }
+        }
+    });
+    (address, receiver)
+}
+
+/// Begins an answer to every request and never goes on with it. Returns the address, and a message for each request.
+pub(crate) fn stall(beginning: &'static [u8]) -> (String, Receiver<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let (sender, receiver) = channel();
+    thread::spawn(move || {
+        let mut open = Vec::new();
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            read_request(&mut stream);
+            stream.write_all(beginning).unwrap();
+            open.push(stream);
+            sender.send(()).unwrap();
+        }
+    });
+    (address, receiver)
+}
+
+/// Returns the request as it was sent.
+fn read_request(stream: &mut TcpStream) -> String {
+    let mut request = Vec::new();
+    let mut buffer = [0; 4096];
+    loop {
+        let n_read = stream.read(&mut buffer).unwrap();
+        request.extend_from_slice(&buffer[..n_read]);
+        let sent = String::from_utf8_lossy(&request);
+        let text = sent.to_lowercase();
+        let Some(head_end) = text.find("\r\n\r\n") else { continue };
+        let length = text[..head_end]
+            .lines()
+            .find_map(|line| line.strip_prefix("content-length: "))
+            .map_or(0, |length| length.trim().parse::<usize>().unwrap());
+        if n_read == 0 || request.len() >= head_end + 4 + length {
+            return sent.into_owned();
+        }
+    }
+}

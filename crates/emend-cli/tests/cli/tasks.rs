@@ -1,0 +1,161 @@
+//! The main job on real trees: the offline stand-in renames through grep, read and edit; undo takes it back.
+
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::support::{Outcome, Project, answer, stall};
+
+fn tree() -> Project {
+    Project::new(&[
+        ("src/lib.rs", b"pub fn alpha() {}\npub fn alpha_beta() { alpha() }\n"),
+        ("src/win.txt", b"alpha one\r\ntwo\r\nalpha three"),
+        ("notes/a.md", b"# alpha\n\nAbout `alpha`, not alphabet.\n"),
+        ("logo.bin", b"alpha\0alpha"),
+        ("ignored/gen.rs", b"alpha\n"),
+        (".gitignore", b"ignored/\n"),
+    ])
+}
+
+#[test]
+fn a_rename_touches_whole_identifiers_in_every_text_file_and_nothing_else() {
+    let project = tree();
+    let outcome = project.run(&["run", "rename alpha to omega"]);
+    outcome.assert_ok();
+    assert_eq!(project.read("src/lib.rs"), "pub fn omega() {}\npub fn alpha_beta() { omega() }\n");
+    assert_eq!(project.read("src/win.txt"), "omega one\r\ntwo\r\nomega three");
+    assert_eq!(project.read("notes/a.md"), "# omega\n\nAbout `omega`, not alphabet.\n");
+    assert_eq!(std::fs::read(project.path("logo.bin")).unwrap(), b"alpha\0alpha");
+    assert_eq!(project.read("ignored/gen.rs"), "alpha\n");
+    assert!(outcome.stdout.contains("→ grep"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("no AI"), "the stand-in says what it is: {}", outcome.stdout);
+}
+
+#[test]
+fn events_show_grep_then_read_then_edit() {
+    let project = tree();
+    let outcome = project.run(&["run", "rename alpha to omega", "--json"]);
+    outcome.assert_ok();
+    let events: Vec<Value> = outcome.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let mut tools: Vec<&str> = events
+        .iter()
+        .filter(|event| event["kind"] == "TOOL_CALL_START")
+        .map(|event| event["data"]["tool_name"].as_str().unwrap())
+        .collect();
+    tools.dedup();
+    assert_eq!(tools[..3], ["grep", "read_file", "edit_file"]);
+    assert_eq!(events.first().unwrap()["kind"], "SESSION_START");
+    assert_eq!(events.last().unwrap()["kind"], "PROCESSING_END");
+    let cursors: Vec<u64> = events.iter().map(|event| event["cursor"].as_u64().unwrap()).collect();
+    assert_eq!(cursors, (1..=cursors.len() as u64).collect::<Vec<_>>());
+}
+
+#[test]
+fn undo_restores_every_byte_and_keeps_the_users_own_lines() {
+    let project = tree();
+    let before = project.tree();
+    project.run(&["run", "rename alpha to omega"]).assert_ok();
+    assert_ne!(project.tree(), before);
+    project.run(&["undo"]).assert_ok();
+    assert_eq!(project.tree(), before);
+
+    project.run(&["run", "rename alpha to omega"]).assert_ok();
+    let edited = project.read("notes/a.md") + "\nMy own line.\n";
+    std::fs::write(project.path("notes/a.md"), edited).unwrap();
+    project.run(&["undo"]).assert_ok();
+    assert_eq!(project.read("notes/a.md"), "# alpha\n\nAbout `alpha`, not alphabet.\n\nMy own line.\n");
+}
+
+#[test]
+fn an_instruction_it_does_not_understand_changes_nothing_and_is_answered_with_examples() {
+    let project = tree();
+    let before = project.tree();
+    let outcome = project.run(&["run", "make it faster"]);
+    outcome.assert_ok();
+    assert!(outcome.stdout.contains("rename"), "{}", outcome.stdout);
+    assert_eq!(project.tree(), before);
+}
+
+#[test]
+fn debug_lines_go_to_standard_error_as_json() {
+    let project = tree();
+    let outcome = project.run(&["run", "rename alpha to omega", "--debug"]);
+    outcome.assert_ok();
+    let lines: Vec<Value> = outcome.stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(lines.iter().any(|line| line["debug"] == "tool_call" && line["tool"] == "grep"));
+    assert!(lines.iter().any(|line| line["debug"] == "tool_result" && line["ok"] == true));
+}
+
+#[test]
+fn a_recording_plays_back_to_the_same_bytes() {
+    let (project, again) = (tree(), tree());
+    let cassette = project.path("../emend-cassette.json");
+    let cassette = std::path::absolute(cassette).unwrap();
+    project.run(&["run", "rename alpha to omega", "--record", cassette.to_str().unwrap()]).assert_ok();
+    let model = format!("cassette:{}", cassette.display());
+    again.run(&["run", "rename alpha to omega", "--model", &model]).assert_ok();
+    assert_eq!(again.tree(), project.tree());
+    let other = again.run(&["run", "rename beta to gamma", "--model", &model]);
+    assert_ne!(other.status, 0, "a request that was not recorded is refused: {}", other.stdout);
+    std::fs::remove_file(cassette).unwrap();
+}
+
+#[test]
+fn every_provider_is_spoken_to_in_its_own_way() {
+    #[track_caller]
+    fn check(provider: &str, model: &str, path: &str, events: &[&str]) {
+        let body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+        let (url, requested) = answer(format!("{head}{body}"));
+        let project = tree();
+        let mut command = project.command(&["run", "say hello", "--model", model]);
+        command.env(format!("{provider}_API_KEY"), "key").env(format!("{provider}_BASE_URL"), url);
+        let outcome = Outcome::of(command.output().unwrap());
+        outcome.assert_ok();
+        assert!(outcome.stdout.contains("Hello from there."), "{model}: {}", outcome.stdout);
+        let request = requested.recv().unwrap();
+        assert!(request.contains(path), "{model}: {request}");
+    }
+    check(
+        "OPENAI",
+        "openai:gpt-x",
+        "/responses HTTP/1.1",
+        &[
+            r#"{"type":"response.created","response":{"id":"r","status":"in_progress"}}"#,
+            r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"message","id":"m","role":"assistant","content":[]}}"#,
+            r#"{"type":"response.output_text.delta","output_index":0,"content_index":0,"item_id":"m","delta":"Hello from there."}"#,
+            r#"{"type":"response.completed","response":{"id":"r","status":"completed","output":[],"usage":{"input_tokens":1,"output_tokens":2}}}"#,
+        ],
+    );
+    check(
+        "GEMINI",
+        "gemini:gemini-x",
+        "/models/gemini-x:streamGenerateContent",
+        &[
+            r#"{"candidates":[{"content":{"role":"model","parts":[{"text":"Hello from there."}]},"finishReason":"STOP"}]}"#,
+        ],
+    );
+    check(
+        "OPENAI_COMPATIBLE",
+        "openai_compatible:qwen3:8b",
+        "/chat/completions HTTP/1.1",
+        &[r#"{"choices":[{"index":0,"delta":{"content":"Hello from there."},"finish_reason":"stop"}]}"#, "[DONE]"],
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_the_turn_at_once_and_changes_nothing() {
+    let project = tree();
+    let before = project.tree();
+    let (url, requested) = stall(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n: wait\n\n");
+    let mut command = project.command(&["run", "rename alpha to omega", "--model", "anthropic:claude-sonnet-4-5"]);
+    command.env("ANTHROPIC_API_KEY", "key").env("ANTHROPIC_BASE_URL", url);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    requested.recv().unwrap();
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let outcome = Outcome::of(child.wait_with_output().unwrap());
+    assert_eq!(outcome.status, 130, "{}{}", outcome.stdout, outcome.stderr);
+    assert!(outcome.stdout.contains("interrupted"), "{}", outcome.stdout);
+    assert_eq!(project.tree(), before);
+}

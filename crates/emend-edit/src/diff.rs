@@ -1,0 +1,207 @@
+//! Line diffs: where two texts differ, as stretches of lines and as hunks with context.
+//!
+//! The answer is a shortest edit script if the texts differ in little or have up to [`EXACT_LINES_MAX`] lines in question,
+//! and a good one above that. No
+//! clock is involved, so the same texts give the same diff everywhere. Rendering is in `render.rs`, differences inside
+//! a line in [`crate::words`].
+
+mod greedy;
+mod render;
+
+#[cfg(test)]
+#[cfg(not(target_family = "wasm"))]
+mod host_tests;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+use std::ops::Range;
+
+use similar::algorithms::{DiffHook, myers};
+
+pub use render::{Names, TextHunk, hunks, hunks_of, unified};
+
+use crate::text::split_lines;
+
+/// Up to how many lines (of both texts together) that could match somewhere the diff is guaranteed to be minimal.
+///
+/// Lines that only one text has, and the lines the texts share at both ends, do not count.
+pub const EXACT_LINES_MAX: usize = 8192;
+
+/// How many deletions and insertions are looked for without numbering the lines first.
+const GREEDY_MAX: usize = 256;
+
+/// One stretch in which two texts differ: the lines `old` of the first became the lines `new` of the second.
+///
+/// Line indexes count from 0. Either range may be empty, never both. Everything between two stretches is equal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Op {
+    /// The lines of the old text.
+    pub old: Range<usize>,
+    /// The lines of the new text.
+    pub new: Range<usize>,
+}
+
+/// Returns where `b` differs from `a`, in order, line by line as [`split_lines`] splits them.
+#[must_use]
+pub fn diff_lines(a: &str, b: &str) -> Vec<Op> {
+    diff_slices(&split_lines(a), &split_lines(b))
+}
+
+/// Returns where `new` differs from `old`, in order. Adjacent stretches are one.
+#[must_use]
+pub fn diff_slices<T: Hash + Eq>(old: &[T], new: &[T]) -> Vec<Op> {
+    let prefix = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+    let (old_rest, new_rest) = (&old[prefix..], &new[prefix..]);
+    let suffix = old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(|(a, b)| a == b).count();
+    let old_middle = &old_rest[..old_rest.len() - suffix];
+    let new_middle = &new_rest[..new_rest.len() - suffix];
+    let matches =
+        greedy::matches(old_middle, new_middle, GREEDY_MAX).unwrap_or_else(|| match_middle(old_middle, new_middle));
+    let mut ops = Vec::new();
+    let (mut old_at, mut new_at) = (0, 0);
+    for (old_index, new_index) in matches.into_iter().chain([(old_middle.len(), new_middle.len())]) {
+        if old_index > old_at || new_index > new_at {
+            ops.push(Op { old: prefix + old_at..prefix + old_index, new: prefix + new_at..prefix + new_index });
+        }
+        (old_at, new_at) = (old_index + 1, new_index + 1);
+    }
+    slide(&mut ops, old, new);
+    ops
+}
+
+/// Pairs up equal lines of two texts: increasing in both, as many as possible.
+fn match_middle<T: Hash + Eq>(old: &[T], new: &[T]) -> Vec<(usize, usize)> {
+    if old.is_empty() || new.is_empty() {
+        return Vec::new();
+    }
+    let (old_ids, new_ids, distinct) = intern(old, new);
+    // A line that only one side has cannot match: leaving it out changes no answer and most of the cost.
+    let (mut in_old, mut in_new) = (vec![false; distinct], vec![false; distinct]);
+    old_ids.iter().for_each(|&id| in_old[id as usize] = true);
+    new_ids.iter().for_each(|&id| in_new[id as usize] = true);
+    let candidates = |ids: &[u32], other: &[bool]| -> Vec<usize> {
+        (0..ids.len()).filter(|&index| other[ids[index] as usize]).collect()
+    };
+    let (old_kept, new_kept) = (candidates(&old_ids, &in_new), candidates(&new_ids, &in_old));
+    let old_values: Vec<u32> = old_kept.iter().map(|&index| old_ids[index]).collect();
+    let new_values: Vec<u32> = new_kept.iter().map(|&index| new_ids[index]).collect();
+    let mut hook = Matches(Vec::with_capacity(old_values.len().min(new_values.len())));
+    let (n, m) = (old_values.len(), new_values.len());
+    let Ok(()) = if n + m <= EXACT_LINES_MAX {
+        myers::diff_deadline_raw(&mut hook, &old_values, 0..n, &new_values, 0..m, None)
+    } else {
+        myers::diff(&mut hook, &old_values, 0..n, &new_values, 0..m)
+    };
+    hook.0.into_iter().map(|(a, b)| (old_kept[a], new_kept[b])).collect()
+}
+
+/// Gives equal items equal numbers, so that the search compares numbers; also returns how many there are.
+fn intern<T: Hash + Eq>(old: &[T], new: &[T]) -> (Vec<u32>, Vec<u32>, usize) {
+    let mut ids: HashMap<&T, u32, LineHash> = HashMap::with_capacity_and_hasher(old.len(), LineHash::new());
+    let mut number = |item| {
+        let next = ids.len() as u32;
+        *ids.entry(item).or_insert(next)
+    };
+    let old_ids = old.iter().map(&mut number).collect();
+    let new_ids = new.iter().map(&mut number).collect();
+    (old_ids, new_ids, ids.len())
+}
+
+/// Hashes lines eight bytes at a time: a diff of a million lines takes less than half as long as with the standard hash.
+///
+/// The seed is the standard library's, so that no text can be made to collide. No answer depends on it.
+#[derive(Clone, Copy)]
+struct LineHash(u64);
+
+impl LineHash {
+    fn new() -> Self {
+        Self(RandomState::new().hash_one(0_u8))
+    }
+}
+
+impl BuildHasher for LineHash {
+    type Hasher = LineHasher;
+
+    fn build_hasher(&self) -> LineHasher {
+        LineHasher(self.0)
+    }
+}
+
+struct LineHasher(u64);
+
+impl LineHasher {
+    #[cfg(not(target_family = "wasm"))]
+    fn mix(&mut self, word: u64) {
+        let product = u128::from(self.0 ^ word) * 0x9e37_79b9_7f4a_7c15;
+        self.0 = (product as u64) ^ ((product >> 64) as u64);
+    }
+
+    /// The same without a product of 128 bits, for which wasm has no instruction: it takes a call and ten times as long.
+    #[cfg(target_family = "wasm")]
+    fn mix(&mut self, word: u64) {
+        let product = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = product ^ (product >> 32);
+    }
+}
+
+impl Hasher for LineHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        let (words, rest) = bytes.as_chunks::<8>();
+        words.iter().for_each(|&word| self.mix(u64::from_le_bytes(word)));
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        self.mix(u64::from_le_bytes(last) ^ (bytes.len() as u64) << 56);
+    }
+
+    fn write_u8(&mut self, byte: u8) {
+        self.mix(u64::from(byte));
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// Collects the pairs of equal items that the search reports.
+struct Matches(Vec<(usize, usize)>);
+
+impl DiffHook for Matches {
+    type Error = Infallible;
+
+    fn equal(&mut self, old_index: usize, new_index: usize, len: usize) -> Result<(), Infallible> {
+        self.0.extend((0..len).map(|step| (old_index + step, new_index + step)));
+        Ok(())
+    }
+}
+
+/// Moves each pure insertion or deletion as far down as equal lines allow, as git does, and joins what then touches.
+///
+/// Among equally short scripts this is the one readers expect: a new function ends with its own closing brace.
+fn slide<T: Eq>(ops: &mut Vec<Op>, old: &[T], new: &[T]) {
+    for index in (0..ops.len()).rev() {
+        let (old_limit, new_limit) =
+            ops.get(index + 1).map_or((old.len(), new.len()), |next| (next.old.start, next.new.start));
+        let op = &mut ops[index];
+        if op.old.is_empty() {
+            while op.new.end < new_limit && new[op.new.start] == new[op.new.end] {
+                shift_down(op);
+            }
+        } else if op.new.is_empty() {
+            while op.old.end < old_limit && old[op.old.start] == old[op.old.end] {
+                shift_down(op);
+            }
+        }
+        if op.old.end == old_limit && op.new.end == new_limit && index + 1 < ops.len() {
+            let next = ops.remove(index + 1);
+            ops[index] = Op { old: ops[index].old.start..next.old.end, new: ops[index].new.start..next.new.end };
+        }
+    }
+}
+
+fn shift_down(op: &mut Op) {
+    op.old = op.old.start + 1..op.old.end + 1;
+    op.new = op.new.start + 1..op.new.end + 1;
+}

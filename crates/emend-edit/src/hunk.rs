@@ -1,0 +1,248 @@
+//! What a reviewer decides on: hunk lines, how large a hunk may be, and where a large change may be cut.
+//!
+//! Which changes form a hunk on screen is the line log's business; this file knows only lines.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use crate::text::split_eol;
+
+/// Most changed lines a hunk may have before it is cut or flagged (seed 001, §23).
+pub const HUNK_LINES_MAX: usize = 80;
+
+/// Most changed bytes a hunk may have before it is cut or flagged (seed 001, §23).
+pub const HUNK_BYTES_MAX: usize = 8192;
+
+/// What a line of a hunk is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LineKind {
+    /// In both texts.
+    Context,
+    /// Only in the new text.
+    Added,
+    /// Only in the old text.
+    Removed,
+}
+
+impl LineKind {
+    /// Returns the character that starts such a line in a unified diff.
+    #[must_use]
+    pub fn marker(self) -> char {
+        match self {
+            Self::Context => ' ',
+            Self::Added => '+',
+            Self::Removed => '-',
+        }
+    }
+}
+
+/// One line of a hunk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HunkLine {
+    /// What the line is.
+    pub kind: LineKind,
+    /// The line with its own ending.
+    pub text: String,
+    /// Its number in the old text, from 1; none if it is not there.
+    pub old: Option<usize>,
+    /// Its number in the new text, from 1; none if it is not there.
+    pub new: Option<usize>,
+}
+
+impl HunkLine {
+    pub(crate) fn new(kind: LineKind, text: &str, old: Option<usize>, new: Option<usize>) -> Self {
+        Self { kind, text: text.to_owned(), old, new }
+    }
+}
+
+/// A replacement of lines, given as ranges into an old and a new list of lines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) old: Range<usize>,
+    pub(crate) new: Range<usize>,
+}
+
+/// Cuts a replacement of `old` by `new` into pieces that can be decided on one by one.
+///
+/// Pure insertions and deletions are cut after each run of blank lines, so that touching one paragraph concerns one
+/// piece. A piece above the limits is cut further at the ends of sentences. A replacement within the limits stays
+/// whole; a larger one is cut by its longer side, and the shorter side goes with it in proportion.
+pub(crate) fn cut(old: &[&str], new: &[&str]) -> Vec<Piece> {
+    let fits_whole = fits(old.iter().chain(new));
+    if !old.is_empty() && !new.is_empty() && fits_whole {
+        return vec![Piece { old: 0..old.len(), new: 0..new.len() }];
+    }
+    let old_is_longer = size_of(old) > size_of(new);
+    let (long, short) = if old_is_longer { (old, new) } else { (new, old) };
+    let mut ends = paragraph_ends(long);
+    if !short.is_empty() {
+        // Both sides count towards a hunk's size, so the longer one may take its share only.
+        let share = Limits::share_of(long, short);
+        ends = pack(long, &refine(long, &ends, share), share);
+    } else {
+        ends = refine(long, &ends, Limits::WHOLE);
+    }
+    let mut pieces = Vec::with_capacity(ends.len());
+    let (mut long_at, mut short_at) = (0, 0);
+    for end in ends {
+        let short_end = if end == long.len() { short.len() } else { short.len() * end / long.len() };
+        let (long_range, short_range) = (long_at..end, short_at..short_end);
+        pieces.push(match old_is_longer {
+            true => Piece { old: long_range, new: short_range },
+            false => Piece { old: short_range, new: long_range },
+        });
+        (long_at, short_at) = (end, short_end);
+    }
+    pieces
+}
+
+/// Returns whether changed lines stay within the limits of one hunk.
+pub(crate) fn fits<'a>(lines: impl IntoIterator<Item = &'a &'a str>) -> bool {
+    let (mut n_lines, mut n_bytes) = (0, 0);
+    for line in lines {
+        n_lines += 1;
+        n_bytes += line.len();
+    }
+    Limits::WHOLE.hold(n_lines, n_bytes)
+}
+
+#[derive(Clone, Copy)]
+struct Limits {
+    lines: usize,
+    bytes: usize,
+}
+
+impl Limits {
+    const WHOLE: Self = Self { lines: HUNK_LINES_MAX, bytes: HUNK_BYTES_MAX };
+
+    fn share_of(long: &[&str], short: &[&str]) -> Self {
+        let share = |whole: usize, a: usize, b: usize| (whole * a / (a + b).max(1)).max(1);
+        Self {
+            lines: share(HUNK_LINES_MAX, long.len(), short.len()),
+            bytes: share(HUNK_BYTES_MAX, size_of(long), size_of(short)),
+        }
+    }
+
+    fn hold(self, n_lines: usize, n_bytes: usize) -> bool {
+        n_lines <= self.lines && n_bytes <= self.bytes
+    }
+}
+
+fn size_of(lines: &[&str]) -> usize {
+    lines.iter().map(|line| line.len()).sum()
+}
+
+fn is_blank(line: &str) -> bool {
+    line.trim().is_empty()
+}
+
+fn ends_sentence(line: &str) -> bool {
+    let content = split_eol(line).0.trim_end().trim_end_matches(['"', '\'', ')', '”', '’', '*', '_']);
+    content.ends_with(['.', '!', '?', '…', '。', '！', '？'])
+}
+
+/// Returns the index after each run of blank lines, and the end.
+fn paragraph_ends(lines: &[&str]) -> Vec<usize> {
+    let seams = (1..lines.len()).filter(|&i| is_blank(lines[i - 1]) && !is_blank(lines[i]));
+    // Blank lines at the very top are no paragraph of their own.
+    let text_starts = lines.iter().position(|line| !is_blank(line)).unwrap_or(lines.len());
+    seams.filter(|&i| i > text_starts).chain([lines.len()]).collect()
+}
+
+/// Cuts those parts that break `limits` at the ends of sentences.
+fn refine(lines: &[&str], ends: &[usize], limits: Limits) -> Vec<usize> {
+    let mut refined = Vec::new();
+    let mut start = 0;
+    for &end in ends {
+        if limits.hold(end - start, size_of(&lines[start..end])) {
+            refined.push(end);
+        } else {
+            let part = &lines[start..end];
+            let seams: Vec<usize> =
+                (1..part.len()).filter(|&i| ends_sentence(part[i - 1])).chain([part.len()]).collect();
+            refined.extend(pack(part, &seams, limits).into_iter().map(|seam| start + seam));
+        }
+        start = end;
+    }
+    refined
+}
+
+/// Joins neighbouring parts as long as `limits` hold.
+fn pack(lines: &[&str], ends: &[usize], limits: Limits) -> Vec<usize> {
+    let mut packed: Vec<usize> = Vec::new();
+    let mut start = 0;
+    for (index, &end) in ends.iter().enumerate() {
+        let next_fits =
+            ends.get(index + 1).is_some_and(|&next| limits.hold(next - start, size_of(&lines[start..next])));
+        if !next_fits {
+            packed.push(end);
+            start = end;
+        }
+    }
+    packed
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    #[cfg(target_family = "wasm")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
+    use super::*;
+    use crate::test_support::cases;
+    use crate::text::split_lines;
+
+    fn lines() -> impl Strategy<Value = Vec<String>> {
+        let line = prop_oneof![
+            3 => Just("\n".to_owned()),
+            5 => Just("code {\n".to_owned()),
+            5 => Just("It ends here.\n".to_owned()),
+            1 => (1..3000_usize).prop_map(|n| "x".repeat(n) + "\n"),
+        ];
+        (vec(line, 0..60), 1..6_usize).prop_map(|(lines, n)| vec![lines; n].concat())
+    }
+
+    proptest! {
+        #![proptest_config(cases(2_000))]
+
+        #[test]
+        fn pieces_cover_both_sides_and_fit_where_seams_allow(old in lines(), new in lines()) {
+            let old: Vec<&str> = old.iter().map(String::as_str).collect();
+            let new: Vec<&str> = new.iter().map(String::as_str).collect();
+            prop_assume!(!old.is_empty() || !new.is_empty());
+            let pieces = cut(&old, &new);
+            let (mut old_at, mut new_at) = (0, 0);
+            for piece in &pieces {
+                prop_assert_eq!((piece.old.start, piece.new.start), (old_at, new_at));
+                prop_assert!(!piece.old.is_empty() || !piece.new.is_empty());
+                (old_at, new_at) = (piece.old.end, piece.new.end);
+            }
+            prop_assert_eq!((old_at, new_at), (old.len(), new.len()));
+            // A pure insertion that is too large has no seam inside.
+            for piece in cut(&[], &new) {
+                let part = &new[piece.new];
+                if !fits(part) {
+                    let seams = part[..part.len() - 1].iter().filter(|line| ends_sentence(line));
+                    prop_assert_eq!(seams.count(), 0, "{:?}", part);
+                }
+            }
+        }
+    }
+
+    #[track_caller]
+    fn check(old: &str, new: &str, expected: &[(Range<usize>, Range<usize>)]) {
+        let pieces = cut(&split_lines(old), &split_lines(new)).into_iter().map(|piece| (piece.old, piece.new));
+        assert_eq!(pieces.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn insertions_are_cut_after_blank_lines_and_small_replacements_stay_whole() {
+        check("", "a\nb\n\n\nc\n", &[(0..0, 0..4), (0..0, 4..5)]);
+        check("", "\n\na\n\nb\n", &[(0..0, 0..4), (0..0, 4..5)]);
+        check("a\n\nb\n", "", &[(0..2, 0..0), (2..3, 0..0)]);
+        check("a\n\nb\n", "c\n\nd\n", &[(0..3, 0..3)]);
+    }
+}

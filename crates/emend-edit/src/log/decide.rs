@@ -1,0 +1,230 @@
+//! Decisions: switching changes on and off, and what that does to the visible text and to the disk.
+//!
+//! Costs grow with what a decision touches, and with the square root of the file.
+
+use std::collections::BTreeSet;
+
+use super::history::{Action, StatusChange};
+use super::sequence::TokenIx;
+use super::{
+    Applied, ChangeId, ChangeIx, DecisionError, DependentsPolicy, HunkId, LineEdit, LineLog, Origin, Status, View,
+};
+use crate::order::set_of;
+
+impl LineLog {
+    /// Returns every change that is on and directly or indirectly stands on one of `ids`, in order, without `ids`.
+    ///
+    /// Ids the log does not have stand for nothing.
+    #[must_use]
+    pub fn dependents(&self, ids: &[ChangeId]) -> Vec<ChangeId> {
+        let from = set_of(ids.iter().flat_map(|&id| self.resolve(id).unwrap_or_default()));
+        self.dependents_of(&from).into_iter().map(|ix| self.id_of(ix)).collect()
+    }
+
+    /// Accepts changes: they are on and on the disk. Accepting what was rejected switches it on again.
+    ///
+    /// # Errors
+    ///
+    /// [`DecisionError::UnknownChange`].
+    pub fn accept(&mut self, ids: &[ChangeId], by: Origin, at_ms: u64) -> Result<Applied, DecisionError> {
+        let ixs = self.resolve_all(ids)?;
+        Ok(self.decide(&ixs, Status::Accepted, by, at_ms, Action::Accept))
+    }
+
+    /// Rejects changes: they are off. What stands on them is treated as `policy` says.
+    ///
+    /// # Errors
+    ///
+    /// [`DecisionError::UnknownChange`]; [`DecisionError::HasDependents`] with [`DependentsPolicy::Refuse`].
+    pub fn reject(
+        &mut self,
+        ids: &[ChangeId],
+        policy: DependentsPolicy,
+        by: Origin,
+        at_ms: u64,
+    ) -> Result<Applied, DecisionError> {
+        let ixs = self.with_policy(ids, policy)?;
+        Ok(self.decide(&ixs, Status::Rejected, by, at_ms, Action::Reject))
+    }
+
+    /// Makes changes pending again, whatever had been decided about them. Users' changes stay as they are.
+    ///
+    /// # Errors
+    ///
+    /// [`DecisionError::UnknownChange`].
+    pub fn reopen(&mut self, ids: &[ChangeId], by: Origin, at_ms: u64) -> Result<Applied, DecisionError> {
+        let mut ixs = self.resolve_all(ids)?;
+        ixs.retain(|&ix| self.write_of(ix).origin == Origin::Agent);
+        Ok(self.decide(&ixs, Status::Pending, by, at_ms, Action::Reopen))
+    }
+
+    /// Switches chosen changes off as a rollback: like [`LineLog::reject`], with another status.
+    ///
+    /// # Errors
+    ///
+    /// As [`LineLog::reject`].
+    pub fn rollback(
+        &mut self,
+        ids: &[ChangeId],
+        policy: DependentsPolicy,
+        by: Origin,
+        at_ms: u64,
+    ) -> Result<Applied, DecisionError> {
+        let ixs = self.with_policy(ids, policy)?;
+        Ok(self.decide(&ixs, Status::RolledBack, by, at_ms, Action::Rollback { checkpoint: None }))
+    }
+
+    /// Returns the changes a hunk id stands for, those a split has since made of them included.
+    ///
+    /// # Errors
+    ///
+    /// [`DecisionError::UnknownChange`] if the id is malformed or names a change the log no longer has.
+    pub fn changes_of(&self, hunk: &HunkId) -> Result<Vec<ChangeId>, DecisionError> {
+        let ids = hunk.changes().ok_or(DecisionError::UnknownChange { id: ChangeId(0) })?;
+        Ok(self.resolve_all(&ids)?.into_iter().map(|ix| self.id_of(ix)).collect())
+    }
+
+    /// Returns the change an id stands for, or the parts it was split into.
+    fn resolve(&self, id: ChangeId) -> Option<Vec<ChangeIx>> {
+        let mut found = Vec::new();
+        let mut open = vec![self.index_of(id)?];
+        while let Some(ix) = open.pop() {
+            match self.changes[ix as usize].parts.as_slice() {
+                [] => found.push(ix),
+                parts => open.extend(parts),
+            }
+        }
+        Some(found)
+    }
+
+    pub(super) fn resolve_all(&self, ids: &[ChangeId]) -> Result<BTreeSet<ChangeIx>, DecisionError> {
+        let mut ixs = BTreeSet::new();
+        for &id in ids {
+            ixs.extend(self.resolve(id).ok_or(DecisionError::UnknownChange { id })?);
+        }
+        Ok(ixs)
+    }
+
+    fn with_policy(&self, ids: &[ChangeId], policy: DependentsPolicy) -> Result<BTreeSet<ChangeIx>, DecisionError> {
+        let mut ixs = self.resolve_all(ids)?;
+        if policy == DependentsPolicy::OnlyThese {
+            return Ok(ixs);
+        }
+        let dependents = self.dependents_of(&ixs);
+        if policy == DependentsPolicy::Refuse && !dependents.is_empty() {
+            let from_user = dependents.iter().filter(|&&ix| self.write_of(ix).origin != Origin::Agent).count();
+            let dependents = dependents.into_iter().map(|ix| self.id_of(ix)).collect();
+            return Err(DecisionError::HasDependents { dependents, from_user });
+        }
+        ixs.extend(dependents);
+        Ok(ixs)
+    }
+
+    /// Follows `dependents` through changes that are on. What stands on a change that is off anyway is not asked for.
+    pub(super) fn dependents_of(&self, from: &BTreeSet<ChangeIx>) -> BTreeSet<ChangeIx> {
+        let is_on = |ix: &ChangeIx| self.is_on(*ix, View::Visible);
+        let mut found = BTreeSet::new();
+        let mut open: Vec<ChangeIx> = from.iter().copied().filter(is_on).collect();
+        while let Some(ix) = open.pop() {
+            for &next in self.changes[ix as usize].dependents.iter().filter(|next| is_on(next)) {
+                if !from.contains(&next) && found.insert(next) {
+                    open.push(next);
+                }
+            }
+        }
+        found
+    }
+
+    fn decide(&mut self, ixs: &BTreeSet<ChangeIx>, status: Status, by: Origin, at_ms: u64, action: Action) -> Applied {
+        let set: Vec<(ChangeIx, Status)> = ixs.iter().map(|&ix| (ix, status)).collect();
+        self.set_statuses(&set, by, at_ms, action)
+    }
+
+    /// Gives changes new statuses, as one entry of the history if any of them is news.
+    pub(super) fn set_statuses(
+        &mut self,
+        set: &[(ChangeIx, Status)],
+        by: Origin,
+        at_ms: u64,
+        action: Action,
+    ) -> Applied {
+        let mut news: Vec<StatusChange> = Vec::new();
+        let mut switched = Vec::new();
+        for &(ix, to) in set {
+            let from = self.changes[ix as usize].status;
+            if from == to {
+                continue;
+            }
+            news.push(StatusChange { change: self.id_of(ix), from, to });
+            self.changes[ix as usize].status = to;
+            if from.is_on() != to.is_on() {
+                switched.push(ix);
+            }
+            self.settle_on_disk(ix);
+        }
+        let edits = self.show_and_hide(&switched);
+        let changed = news.iter().map(|change| change.change).collect();
+        if !news.is_empty() {
+            self.record(by, at_ms, action, news);
+        }
+        Applied { revision: self.revision, changed, edits }
+    }
+
+    /// Brings `on_disk` of a change, and of all it stands on, in line with the statuses.
+    pub(super) fn settle_on_disk(&mut self, ix: ChangeIx) {
+        let mut open = vec![ix];
+        while let Some(ix) = open.pop() {
+            let change = &mut self.changes[ix as usize];
+            let on_disk = match change.status {
+                Status::Accepted => true,
+                Status::Pending => change.n_disk_dependents > 0,
+                Status::Rejected | Status::RolledBack => false,
+            };
+            if on_disk == change.on_disk {
+                continue;
+            }
+            change.on_disk = on_disk;
+            for dep in change.deps.clone() {
+                let count = &mut self.changes[dep as usize].n_disk_dependents;
+                *count = if on_disk { *count + 1 } else { *count - 1 };
+                open.push(dep);
+            }
+        }
+    }
+
+    /// Tells the changes that a new change on the disk stands on about it.
+    pub(super) fn count_on_disk(&mut self, ix: ChangeIx) {
+        self.changes[ix as usize].on_disk = false;
+        self.settle_on_disk(ix);
+    }
+
+    /// Shows or hides the tokens of changes that were switched on or off; returns what that does to the text.
+    fn show_and_hide(&mut self, switched: &[ChangeIx]) -> Vec<LineEdit> {
+        let mut tokens: Vec<TokenIx> = Vec::new();
+        for &ix in switched {
+            let change = &self.changes[ix as usize];
+            tokens.extend(change.inserted.iter().chain(&change.deleted));
+        }
+        tokens.sort_unstable();
+        tokens.dedup();
+        let is_on = |ix| self.is_on(ix, View::Visible);
+        tokens.retain(|&token| self.shows(token, is_on) != self.sequence.is_visible(token));
+        let flips = self.sequence.flip(&tokens);
+        let last = self.sequence.last_visible();
+        let mut edits: Vec<LineEdit> = Vec::new();
+        for flip in flips {
+            match edits.last() {
+                Some(edit) if edit.line + edit.removed == flip.line_before => {}
+                _ => edits.push(LineEdit { line: flip.line_before, removed: 0, inserted: Vec::new() }),
+            }
+            let Some(edit) = edits.last_mut() else { continue };
+            edit.removed += usize::from(flip.was_visible);
+            if self.sequence.is_visible(flip.token) {
+                let line = self.sequence.text(flip.token);
+                let is_bare = !line.ends_with(['\n', '\r']) && last != Some(flip.token);
+                edit.inserted.push(if is_bare { format!("{line}{}", self.eol()) } else { line.to_owned() });
+            }
+        }
+        edits
+    }
+}

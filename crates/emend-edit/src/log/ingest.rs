@@ -1,0 +1,414 @@
+//! How changes enter the log: every write is reduced to a minimal line diff and cut into small changes.
+//!
+//! Unchanged lines keep their tokens, so a whole-file write touches what it changed and nothing else. Where inserted
+//! lines go, and what a change stands on, is decided here once; afterwards only statuses change.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use super::history::{Action, StatusChange};
+use super::sequence::TokenIx;
+use super::{
+    BASE, ChangeId, ChangeIx, ChangeMeta, ChangeOp, ChangeState, Incarnation, LineLog, Origin, Saved, Status, View,
+    Write,
+};
+use crate::diff::{Op, diff_slices};
+use crate::hunk;
+use crate::order::set_of;
+use crate::text::{first_eol, split_eol, split_lines};
+
+/// The text a write was made against, as tokens.
+struct Seen {
+    tokens: Vec<TokenIx>,
+    /// Which changes count as on: those of the visible text, or of the disk.
+    view: View,
+    /// For a text that may be older than the view: which tokens it shows.
+    shown: Option<Vec<bool>>,
+}
+
+impl LineLog {
+    /// Records that `origin` made the visible text into `text`, creating the file if it does not exist.
+    ///
+    /// Returns the changes this amounts to, in text order; none if the text is the same. Only an agent's change can be
+    /// pending: whatever `status` says, what a user or another program wrote is accepted. A status that is off counts
+    /// as pending.
+    pub fn write(&mut self, origin: Origin, meta: ChangeMeta, text: &str, status: Status) -> Vec<ChangeId> {
+        let seen = self.seen_in(View::Visible);
+        let exists = self.exists_in(View::Visible);
+        self.ingest(origin, meta, status, &seen, exists, text)
+    }
+
+    /// Records that `origin` deleted the file. Returns the change, or none if there was no file.
+    pub fn delete(&mut self, origin: Origin, meta: ChangeMeta, status: Status) -> Option<ChangeId> {
+        let seen = self.seen_in(View::Visible);
+        self.exists_in(View::Visible).then(|| self.ingest_delete(origin, meta, status, &seen))
+    }
+
+    /// Records that `origin` gave the file another path. Returns the change, or none if it has that path already.
+    pub fn rename(&mut self, origin: Origin, meta: ChangeMeta, to: &str, status: Status) -> Option<ChangeId> {
+        if self.visible_path() == Some(to) {
+            return None;
+        }
+        let write = self.begin_write(origin, meta);
+        let ix = self.add_change(write, ChangeOp::Rename { to: to.to_owned() }, status_for(origin, status));
+        Some(self.finish_write(write, vec![ix])[0])
+    }
+
+    /// Records what another program made of the file on the disk; `None` if it is gone.
+    ///
+    /// The difference to the text last known to be there ([`LineLog::mark_saved`]) becomes accepted changes of
+    /// [`Origin::External`]; pending changes stay. Afterwards `text` is the text known to be on the disk.
+    ///
+    /// A text that a save would have written is no change of another program but a save nobody noted, such as one
+    /// before a crash. If the disk shows the visible text, the pending changes are on it, and so they are accepted.
+    pub fn external(&mut self, text: Option<&str>, meta: ChangeMeta) -> Vec<ChangeId> {
+        if text != self.saved_text().as_deref() && self.is_save_nobody_noted(text, meta.at_ms) {
+            self.mark_saved();
+            return Vec::new();
+        }
+        if self.saved_text() == self.disk_text() {
+            // Equal, but perhaps by other lines than those once saved: the lines there now are what has changed.
+            self.mark_saved();
+        }
+        let (existed, seen) = self.seen_on_disk();
+        let ids = match text {
+            Some(text) => self.ingest(Origin::External, meta, Status::Accepted, &seen, existed, text),
+            None if existed => vec![self.ingest_delete(Origin::External, meta, Status::Accepted, &seen)],
+            None => Vec::new(),
+        };
+        self.saved = Some(self.saved_after(&seen, text.is_some(), &ids));
+        ids
+    }
+
+    /// Returns whether a text found on the disk is one that a save would write, accepting what it shows as pending.
+    fn is_save_nobody_noted(&mut self, text: Option<&str>, at_ms: u64) -> bool {
+        if text == self.visible_text().as_deref() {
+            let pending: Vec<_> = self.pending_indexes().map(|ix| (ix, Status::Accepted)).collect();
+            self.set_statuses(&pending, Origin::External, at_ms, Action::Accept);
+        }
+        text == self.disk_text().as_deref()
+    }
+
+    /// Returns whether the file was last known to exist on the disk, and with which lines.
+    fn seen_on_disk(&self) -> (bool, Seen) {
+        let (exists, tokens) = match &self.saved {
+            None => (self.exists_in(View::Base), self.tokens_in(View::Base).collect()),
+            Some(saved) => (saved.exists, saved.tokens.clone()),
+        };
+        let mut shown = vec![false; self.sequence.len()];
+        tokens.iter().for_each(|&token| shown[token as usize] = true);
+        (exists, Seen { tokens, view: View::Disk, shown: Some(shown) })
+    }
+
+    /// Notes that the disk now holds [`LineLog::disk_text`]: the caller has just saved it.
+    pub fn mark_saved(&mut self) {
+        self.saved = Some(Saved { exists: self.exists_in(View::Disk), tokens: self.tokens_in(View::Disk).collect() });
+    }
+
+    fn seen_in(&self, view: View) -> Seen {
+        Seen { tokens: self.tokens_in(view).collect(), view, shown: None }
+    }
+
+    /// The tokens of the disk's text after an external change: what was there, less what it deleted, plus its own.
+    fn saved_after(&self, seen: &Seen, exists: bool, ids: &[ChangeId]) -> Saved {
+        let new = set_of(ids.iter().filter_map(|&id| self.index_of(id)));
+        let was_shown = |token: TokenIx| {
+            seen.shown.as_ref().is_some_and(|shown| shown.get(token as usize).copied().unwrap_or(false))
+        };
+        let stays = |&token: &TokenIx| {
+            let state = self.sequence.token(token);
+            new.contains(&state.inserted_by) || was_shown(token) && !state.deleted_by.iter().any(|by| new.contains(by))
+        };
+        Saved { exists, tokens: self.sequence.iter().filter(stays).collect() }
+    }
+
+    fn ingest(
+        &mut self,
+        origin: Origin,
+        meta: ChangeMeta,
+        status: Status,
+        seen: &Seen,
+        exists: bool,
+        text: &str,
+    ) -> Vec<ChangeId> {
+        let lines = split_lines(text);
+        let eol = self.eol.take().unwrap_or_else(|| first_eol(text).unwrap_or("\n").to_owned());
+        let ops = self.minimal_diff(&seen.tokens, &lines, &eol);
+        if exists && ops.is_empty() {
+            // Nothing was written, so nothing is settled: the first real write decides on the ending.
+            self.eol = self.sequence_has_eol().then_some(eol);
+            return Vec::new();
+        }
+        self.eol = Some(eol);
+        let pieces = self.pieces(&ops, seen, &lines);
+        let write = self.begin_write(origin, meta);
+        let op = if exists { ChangeOp::Edit } else { ChangeOp::Create };
+        let n_changes = pieces.len().max(usize::from(!exists));
+        let status = status_for(origin, status);
+        let ixs: Vec<ChangeIx> = (0..n_changes).map(|_| self.add_change(write, op.clone(), status)).collect();
+        // From the end, so that the places of the pieces still to come do not move.
+        for (piece, &ix) in pieces.iter().zip(&ixs).rev() {
+            self.apply_piece(ix, piece, seen, &lines);
+        }
+        // Also a file that was there only for its lines, and has just lost the last of them, is an empty file now.
+        if !exists || !self.exists_in(seen.view) {
+            self.add_incarnation(&ixs, seen.view);
+        }
+        self.finish_write(write, ixs)
+    }
+
+    fn sequence_has_eol(&self) -> bool {
+        self.sequence.iter().any(|token| !split_eol(self.sequence.text(token)).1.is_empty())
+    }
+
+    /// Finds the fewest lines to delete and insert so that the tokens seen read as `lines`.
+    ///
+    /// A token without an ending reads as one with `eol`, except at the end. So it matches a line that ends in `eol`
+    /// anywhere but at the end, and there it matches only a line without an ending: equality depends on the place, and
+    /// the last line is matched by hand.
+    fn minimal_diff(&self, tokens: &[TokenIx], lines: &[&str], eol: &str) -> Vec<Op> {
+        let old: Vec<&str> = tokens.iter().map(|&token| self.sequence.text(token)).collect();
+        let is_bare = |line: &&str| split_eol(line).1.is_empty();
+        let Some((last, rest)) = lines.split_last().filter(|_| old.iter().any(is_bare)) else {
+            return diff_slices(&old, lines);
+        };
+        let full = |line| if is_bare(&line) { Cow::Owned(format!("{line}{eol}")) } else { Cow::Borrowed(line) };
+        let old_full: Vec<Cow<'_, str>> = old.iter().map(|&line| full(line)).collect();
+        let rest_full: Vec<Cow<'_, str>> = rest.iter().map(|&line| full(line)).collect();
+        let cost = |ops: &[Op]| -> usize { ops.iter().map(|op| op.old.len() + op.new.len()).sum() };
+        let tail = |old_from: usize, new_from: usize| Op { old: old_from..old.len(), new: new_from..lines.len() };
+
+        let matched = old.iter().rposition(|line| line == last).map(|at| {
+            let mut ops = diff_slices(&old_full[..at], &rest_full);
+            join(&mut ops, tail(at + 1, lines.len()));
+            ops
+        });
+        // Nothing is gained by leaving the last line unmatched if the last token can be its match.
+        if let Some(ops) = &matched
+            && old.last() == Some(last)
+        {
+            return ops.clone();
+        }
+        let mut unmatched = diff_slices(&old_full, &rest_full);
+        join(&mut unmatched, tail(old.len(), rest.len()));
+        matched.filter(|ops| cost(ops) <= cost(&unmatched)).unwrap_or(unmatched)
+    }
+
+    /// Cuts the stretches of a diff into the pieces that become changes.
+    fn pieces(&self, ops: &[Op], seen: &Seen, lines: &[&str]) -> Vec<Op> {
+        let mut pieces = Vec::new();
+        for op in ops {
+            let old: Vec<&str> = seen.tokens[op.old.clone()].iter().map(|&token| self.sequence.text(token)).collect();
+            pieces.extend(hunk::cut(&old, &lines[op.new.clone()]).into_iter().map(|piece| Op {
+                old: op.old.start + piece.old.start..op.old.start + piece.old.end,
+                new: op.new.start + piece.new.start..op.new.start + piece.new.end,
+            }));
+        }
+        pieces
+    }
+
+    /// Marks the old lines of a piece deleted, and inserts the new ones where those stood.
+    ///
+    /// New lines come right after the last line they replace, or, if they replace none, right after the line seen
+    /// before them. So a replaced line stays in front of its replacement, and a line typed next to a replacement stands
+    /// on neither.
+    fn apply_piece(&mut self, ix: ChangeIx, piece: &Op, seen: &Seen, lines: &[&str]) {
+        let deleted = &seen.tokens[piece.old.clone()];
+        let mut deps = self.mark_deleted(ix, deleted);
+        if !piece.new.is_empty() {
+            let anchor = piece.old.end.checked_sub(1).map(|index| seen.tokens[index]);
+            match deleted {
+                [] => self.find_deleted_at(ix, anchor, seen, &mut deps),
+                [first, ..] => self.find_deleted_between(ix, *first, anchor, seen, &mut deps),
+            }
+            self.find_around(ix, anchor, seen, &mut deps);
+            let new = self.sequence.insert_after(anchor, &lines[piece.new.clone()], ix);
+            self.changes[ix as usize].inserted = new.collect();
+        }
+        self.set_deps(ix, &deps);
+    }
+
+    /// Marks tokens deleted by a change; returns the changes that had inserted them.
+    fn mark_deleted(&mut self, ix: ChangeIx, tokens: &[TokenIx]) -> BTreeSet<ChangeIx> {
+        let mut deps = BTreeSet::new();
+        for &token in tokens {
+            let state = self.sequence.token_mut(token);
+            state.deleted_by.push(ix);
+            deps.insert(state.inserted_by);
+            self.sequence.set_visible(token, false);
+        }
+        self.changes[ix as usize].deleted = tokens.to_vec();
+        deps
+    }
+
+    /// Finds the changes that deleted lines where a pure insertion comes to lie: between `anchor` and the next line
+    /// seen. Lines that this next line replaced do not count, as their place is behind the insertion.
+    fn find_deleted_at(&self, ix: ChangeIx, anchor: Option<TokenIx>, seen: &Seen, deps: &mut BTreeSet<ChangeIx>) {
+        let mut hidden = Vec::new();
+        let mut right = None;
+        for token in self.sequence.iter_after(anchor) {
+            if self.is_seen(token, seen) && !self.is_deleted_with(token, ix) {
+                right = Some(token);
+                break;
+            }
+            hidden.push(token);
+        }
+        let mut replacing = set_of(right.iter().map(|&token| self.sequence.token(token).inserted_by));
+        for &token in hidden.iter().rev() {
+            let state = self.sequence.token(token);
+            if state.deleted_by.iter().any(|by| replacing.contains(by)) {
+                replacing.insert(state.inserted_by);
+            }
+            deps.extend(self.others_deleting(token, ix, seen).filter(|by| !replacing.contains(by)));
+        }
+    }
+
+    /// Finds the changes that deleted lines among those a replacement deletes.
+    fn find_deleted_between(
+        &self,
+        ix: ChangeIx,
+        first: TokenIx,
+        last: Option<TokenIx>,
+        seen: &Seen,
+        deps: &mut BTreeSet<ChangeIx>,
+    ) {
+        if Some(first) == last {
+            return;
+        }
+        for token in self.sequence.iter_after(Some(first)).take_while(|&token| Some(token) != last) {
+            if !self.is_seen(token, seen) {
+                deps.extend(self.others_deleting(token, ix, seen));
+            }
+        }
+    }
+
+    /// Finds the changes that have lines on both sides of `anchor`, and enters the innermost as the parent.
+    fn find_around(&mut self, ix: ChangeIx, anchor: Option<TokenIx>, seen: &Seen, deps: &mut BTreeSet<ChangeIx>) {
+        let right = self.sequence.iter_after(anchor).next();
+        let block_of = |token: Option<TokenIx>| token.map_or(BASE, |token| self.sequence.token(token).inserted_by);
+        let parent = self.innermost_around(block_of(anchor), block_of(right));
+        let mut around = parent;
+        while around != BASE {
+            if self.is_on(around, seen.view) {
+                deps.insert(around);
+            }
+            around = self.changes[around as usize].parent;
+        }
+        let depth = self.changes[parent as usize].depth + 1;
+        (self.changes[ix as usize].parent, self.changes[ix as usize].depth) = (parent, depth);
+    }
+
+    /// Returns whether the text a write was made against, as the write has changed it so far, shows a token.
+    fn is_seen(&self, token: TokenIx, seen: &Seen) -> bool {
+        match &seen.shown {
+            Some(shown) => shown.get(token as usize).copied().unwrap_or(true),
+            None => self.shows_in(token, seen.view),
+        }
+    }
+
+    /// Returns whether the write that `ix` belongs to has deleted a token.
+    fn is_deleted_with(&self, token: TokenIx, ix: ChangeIx) -> bool {
+        self.sequence.token(token).deleted_by.iter().any(|&by| self.are_of_one_write(by, ix))
+    }
+
+    /// The changes that are on and deleted a token, but for those of the same write as `ix`.
+    fn others_deleting(&self, token: TokenIx, ix: ChangeIx, seen: &Seen) -> impl Iterator<Item = ChangeIx> {
+        let deleting = self.sequence.token(token).deleted_by.iter().copied();
+        deleting.filter(move |&by| !self.are_of_one_write(by, ix) && self.is_on(by, seen.view))
+    }
+
+    fn are_of_one_write(&self, a: ChangeIx, b: ChangeIx) -> bool {
+        self.changes[a as usize].write == self.changes[b as usize].write
+    }
+
+    /// Returns the innermost change with lines on both sides of a seam between lines of `left` and `right`.
+    ///
+    /// Each change inserts its lines in one place, so the lines of changes nest like brackets.
+    fn innermost_around(&self, mut left: ChangeIx, mut right: ChangeIx) -> ChangeIx {
+        while left != right {
+            let (left_change, right_change) = (&self.changes[left as usize], &self.changes[right as usize]);
+            if left_change.depth >= right_change.depth {
+                left = left_change.parent;
+            } else {
+                right = right_change.parent;
+            }
+        }
+        left
+    }
+
+    fn set_deps(&mut self, ix: ChangeIx, deps: &BTreeSet<ChangeIx>) {
+        for &dep in deps.iter().filter(|&&dep| dep != BASE && dep != ix) {
+            self.changes[dep as usize].dependents.push(ix);
+            self.changes[ix as usize].deps.push(dep);
+        }
+    }
+
+    /// Starts a new existence of the file; it stands on the deletions that ended the ones before.
+    fn add_incarnation(&mut self, created_by: &[ChangeIx], view: View) {
+        let ended = set_of(self.incarnations.iter().flat_map(|inc| inc.deleted_by.iter().copied()));
+        let ended = set_of(ended.into_iter().filter(|&by| self.is_on(by, view)));
+        for &ix in created_by {
+            let missing = set_of(ended.iter().copied().filter(|by| !self.changes[ix as usize].deps.contains(by)));
+            self.set_deps(ix, &missing);
+            self.changes[ix as usize].deps.sort_unstable();
+        }
+        self.incarnations.push(Incarnation { created_by: created_by.to_vec(), deleted_by: Vec::new() });
+    }
+
+    fn ingest_delete(&mut self, origin: Origin, meta: ChangeMeta, status: Status, seen: &Seen) -> ChangeId {
+        let write = self.begin_write(origin, meta);
+        let ix = self.add_change(write, ChangeOp::Delete, status_for(origin, status));
+        let deps = self.mark_deleted(ix, &seen.tokens);
+        self.set_deps(ix, &deps);
+        self.incarnations.iter_mut().for_each(|inc| inc.deleted_by.push(ix));
+        self.finish_write(write, vec![ix])[0]
+    }
+
+    fn begin_write(&mut self, origin: Origin, meta: ChangeMeta) -> u32 {
+        self.writes.push(Write { origin, meta, base_revision: self.revision });
+        self.writes.len() as u32 - 1
+    }
+
+    fn add_change(&mut self, write: u32, op: ChangeOp, status: Status) -> ChangeIx {
+        self.changes.push(ChangeState::new(write, op, status));
+        self.changes.len() as ChangeIx - 1
+    }
+
+    /// Puts new changes on the disk where the disk rule says so, and enters them into the history.
+    fn finish_write(&mut self, write: u32, ixs: Vec<ChangeIx>) -> Vec<ChangeId> {
+        let Write { origin, meta, .. } = &self.writes[write as usize];
+        let (origin, at_ms) = (*origin, meta.at_ms);
+        for &ix in &ixs {
+            if self.changes[ix as usize].on_disk {
+                self.count_on_disk(ix);
+            }
+        }
+        let created = ixs.iter().map(|&ix| StatusChange {
+            change: self.id_of(ix),
+            from: Status::RolledBack,
+            to: self.changes[ix as usize].status,
+        });
+        let set = created.collect();
+        self.record(origin, at_ms, Action::Write, set);
+        ixs.into_iter().map(|ix| self.id_of(ix)).collect()
+    }
+}
+
+/// Appends a stretch to the stretches of a diff; one that touches the last is joined to it, an empty one dropped.
+fn join(ops: &mut Vec<Op>, op: Op) {
+    match ops.last_mut() {
+        _ if op.old.is_empty() && op.new.is_empty() => {}
+        Some(last) if last.old.end == op.old.start && last.new.end == op.new.start => {
+            (last.old.end, last.new.end) = (op.old.end, op.new.end);
+        }
+        _ => ops.push(op),
+    }
+}
+
+/// Returns the status a new change gets.
+fn status_for(origin: Origin, asked: Status) -> Status {
+    match (origin, asked) {
+        (Origin::User | Origin::External, _) | (_, Status::Accepted) => Status::Accepted,
+        _ => Status::Pending,
+    }
+}

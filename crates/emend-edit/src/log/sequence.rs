@@ -1,0 +1,313 @@
+//! The sequence of line tokens: every line the file ever had, in order, shown or not.
+//!
+//! Tokens live in an arena and are never removed. Their order is kept in chunks of about √n tokens, each with a count
+//! of its shown lines, so that hiding a line and finding its number cost O(√n). What shows a token is decided
+//! elsewhere; here it is a flag.
+
+use std::ops::Range;
+
+use super::ChangeIx;
+
+/// Index of a token in the arena, in order of creation.
+pub(super) type TokenIx = u32;
+
+/// One line with its own ending.
+#[derive(Clone, Debug)]
+pub(super) struct Token {
+    text: Range<usize>,
+    pub(super) inserted_by: ChangeIx,
+    pub(super) deleted_by: Vec<ChangeIx>,
+    chunk: u32,
+    visible: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Chunk {
+    tokens: Vec<TokenIx>,
+    n_visible: usize,
+    /// Position in `Sequence::order`.
+    rank: usize,
+}
+
+/// A token whose appearance in the visible text changes, and the number of the line it stands at before that.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flip {
+    pub(super) token: TokenIx,
+    pub(super) line_before: usize,
+    pub(super) was_visible: bool,
+}
+
+/// All tokens of a file.
+#[derive(Clone, Debug)]
+pub(super) struct Sequence {
+    text: String,
+    tokens: Vec<Token>,
+    chunks: Vec<Chunk>,
+    /// The chunks in text order.
+    order: Vec<u32>,
+}
+
+/// A chunk is never cut below this size.
+const CHUNK_TOKENS_MIN: usize = 64;
+
+impl Sequence {
+    pub(super) fn new() -> Self {
+        Self { text: String::new(), tokens: Vec::new(), chunks: vec![Chunk::default()], order: vec![0] }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.tokens.len()
+    }
+
+    pub(super) fn token(&self, ix: TokenIx) -> &Token {
+        &self.tokens[ix as usize]
+    }
+
+    pub(super) fn token_mut(&mut self, ix: TokenIx) -> &mut Token {
+        &mut self.tokens[ix as usize]
+    }
+
+    /// Returns the line, with its ending.
+    pub(super) fn text(&self, ix: TokenIx) -> &str {
+        &self.text[self.tokens[ix as usize].text.clone()]
+    }
+
+    pub(super) fn is_visible(&self, ix: TokenIx) -> bool {
+        self.tokens[ix as usize].visible
+    }
+
+    /// Creates visible tokens and puts them right after `anchor`, or at the very front.
+    pub(super) fn insert_after(
+        &mut self,
+        anchor: Option<TokenIx>,
+        lines: &[&str],
+        inserted_by: ChangeIx,
+    ) -> Range<TokenIx> {
+        let (chunk, at) = self.place_after(anchor);
+        let first = self.tokens.len() as TokenIx;
+        for line in lines {
+            let start = self.text.len();
+            self.text.push_str(line);
+            let text = start..self.text.len();
+            self.tokens.push(Token { text, inserted_by, deleted_by: Vec::new(), chunk, visible: true });
+        }
+        let new = first..self.tokens.len() as TokenIx;
+        let home = &mut self.chunks[chunk as usize];
+        home.tokens.splice(at..at, new.clone());
+        home.n_visible += lines.len();
+        if self.chunks[chunk as usize].tokens.len() > 2 * self.chunk_tokens() {
+            self.cut_chunk(chunk);
+        }
+        new
+    }
+
+    /// The chunk size aimed at: the square root of all, so that neither the chunks nor their number dominate.
+    fn chunk_tokens(&self) -> usize {
+        self.tokens.len().isqrt().max(CHUNK_TOKENS_MIN)
+    }
+
+    fn cut_chunk(&mut self, chunk: u32) {
+        let size = self.chunk_tokens();
+        let tokens = std::mem::take(&mut self.chunks[chunk as usize].tokens);
+        let rank = self.chunks[chunk as usize].rank;
+        let mut added = Vec::new();
+        for (index, part) in tokens.chunks(size).enumerate() {
+            let id = if index == 0 { chunk } else { self.chunks.len() as u32 };
+            for &token in part {
+                self.tokens[token as usize].chunk = id;
+            }
+            let n_visible = part.iter().filter(|&&token| self.tokens[token as usize].visible).count();
+            let piece = Chunk { tokens: part.to_vec(), n_visible, rank };
+            if index == 0 {
+                self.chunks[chunk as usize] = piece;
+            } else {
+                self.chunks.push(piece);
+                added.push(id);
+            }
+        }
+        self.order.splice(rank + 1..rank + 1, added);
+        for (rank, &id) in self.order.iter().enumerate().skip(rank) {
+            self.chunks[id as usize].rank = rank;
+        }
+    }
+
+    /// Returns the chunk and the place in it right after `anchor`.
+    fn place_after(&self, anchor: Option<TokenIx>) -> (u32, usize) {
+        match anchor {
+            None => (self.order[0], 0),
+            Some(token) => {
+                let chunk = self.tokens[token as usize].chunk;
+                (chunk, self.place_in_chunk(token) + 1)
+            }
+        }
+    }
+
+    fn place_in_chunk(&self, token: TokenIx) -> usize {
+        let chunk = &self.chunks[self.tokens[token as usize].chunk as usize];
+        chunk.tokens.iter().position(|&other| other == token).unwrap_or(chunk.tokens.len())
+    }
+
+    /// Returns a key by which tokens compare in text order.
+    pub(super) fn place(&self, token: TokenIx) -> (usize, usize) {
+        (self.chunks[self.tokens[token as usize].chunk as usize].rank, self.place_in_chunk(token))
+    }
+
+    /// All tokens in text order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = TokenIx> + '_ {
+        self.order.iter().flat_map(|&chunk| self.chunks[chunk as usize].tokens.iter().copied())
+    }
+
+    /// The tokens behind `anchor` in text order.
+    pub(super) fn iter_after(&self, anchor: Option<TokenIx>) -> impl Iterator<Item = TokenIx> + '_ {
+        let (chunk, at) = self.place_after(anchor);
+        let rank = self.chunks[chunk as usize].rank;
+        let rest = self.order[rank + 1..].iter().flat_map(|&chunk| self.chunks[chunk as usize].tokens.iter());
+        self.chunks[chunk as usize].tokens[at..].iter().chain(rest).copied()
+    }
+
+    /// Returns how many lines the visible text has.
+    pub(super) fn n_visible(&self) -> usize {
+        self.order.iter().map(|&chunk| self.chunks[chunk as usize].n_visible).sum()
+    }
+
+    /// Returns the last line of the visible text.
+    pub(super) fn last_visible(&self) -> Option<TokenIx> {
+        let chunk = self.order.iter().rev().find(|&&chunk| self.chunks[chunk as usize].n_visible > 0)?;
+        self.chunks[*chunk as usize].tokens.iter().rev().copied().find(|&token| self.is_visible(token))
+    }
+
+    /// Shows or hides one token.
+    pub(super) fn set_visible(&mut self, ix: TokenIx, visible: bool) {
+        let token = &mut self.tokens[ix as usize];
+        if token.visible != visible {
+            token.visible = visible;
+            let count = &mut self.chunks[token.chunk as usize].n_visible;
+            *count = if visible { *count + 1 } else { *count - 1 };
+        }
+    }
+
+    /// Shows each hidden and hides each shown one of `tokens`, and returns them in text order with their line numbers.
+    ///
+    /// A last line without an ending changes its form when it stops or starts being the last; if that happens to a
+    /// line not in `tokens`, it is in the answer too, as one visible before and after.
+    pub(super) fn flip(&mut self, tokens: &[TokenIx]) -> Vec<Flip> {
+        let last_before = self.last_visible();
+        let mut marks: Vec<TokenIx> = tokens.to_vec();
+        marks.sort_unstable();
+        for &token in &marks {
+            let visible = self.is_visible(token);
+            self.set_visible(token, !visible);
+        }
+        let last_after = self.last_visible();
+        let mut restyled = Vec::new();
+        if last_before != last_after {
+            let is_bare = |&token: &TokenIx| !self.text(token).ends_with(['\n', '\r']);
+            restyled.extend(last_before.into_iter().chain(last_after).filter(is_bare));
+            restyled.retain(|token| marks.binary_search(token).is_err());
+        }
+        let ranks = marks.iter().chain(&restyled).map(|&t| self.chunks[self.tokens[t as usize].chunk as usize].rank);
+        let mut ranks: Vec<usize> = ranks.collect();
+        ranks.sort_unstable();
+        ranks.dedup();
+
+        let mut flips = Vec::with_capacity(marks.len() + restyled.len());
+        let (mut line_before, mut rank_at) = (0, 0);
+        for rank in ranks {
+            line_before +=
+                self.order[rank_at..rank].iter().map(|&chunk| self.chunks[chunk as usize].n_visible).sum::<usize>();
+            rank_at = rank + 1;
+            for &token in &self.chunks[self.order[rank] as usize].tokens {
+                let flipped = marks.binary_search(&token).is_ok();
+                let was_visible = self.is_visible(token) != flipped;
+                if flipped || restyled.contains(&token) {
+                    flips.push(Flip { token, line_before, was_visible });
+                }
+                line_before += usize::from(was_visible);
+            }
+        }
+        flips
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    #[cfg(target_family = "wasm")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
+    use super::*;
+    use crate::log::BASE;
+    use crate::test_support::cases;
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Insert { at: prop::sample::Index, n: usize },
+        Flip { tokens: Vec<prop::sample::Index> },
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let n = prop_oneof![8 => 1..5_usize, 1 => 100..600_usize];
+        let insert = (any::<prop::sample::Index>(), n).prop_map(|(at, n)| Step::Insert { at, n });
+        let flip = vec(any::<prop::sample::Index>(), 1..8).prop_map(|tokens| Step::Flip { tokens });
+        prop_oneof![insert, flip]
+    }
+
+    /// Compares with the plain list of tokens in order, and checks the counts and sizes that make it fast.
+    #[track_caller]
+    fn check(sequence: &Sequence, plain: &[(TokenIx, bool)]) {
+        let found: Vec<(TokenIx, bool)> = sequence.iter().map(|token| (token, sequence.is_visible(token))).collect();
+        assert_eq!(found, plain);
+        let visible = || plain.iter().filter(|(_, visible)| *visible).map(|(token, _)| *token);
+        assert_eq!(sequence.n_visible(), visible().count());
+        assert_eq!(sequence.last_visible(), visible().next_back());
+        for (rank, &id) in sequence.order.iter().enumerate() {
+            let chunk = &sequence.chunks[id as usize];
+            assert_eq!(chunk.rank, rank);
+            assert!(chunk.tokens.iter().all(|&token| sequence.token(token).chunk == id));
+            assert_eq!(chunk.n_visible, chunk.tokens.iter().filter(|&&token| sequence.is_visible(token)).count());
+            assert!(chunk.tokens.len() <= 2 * sequence.chunk_tokens());
+        }
+        assert!(sequence.order.len() <= 2 + 2 * sequence.len() / CHUNK_TOKENS_MIN);
+    }
+
+    proptest! {
+        #![proptest_config(cases(2_000))]
+
+        #[test]
+        fn a_sequence_is_a_list_with_counts(steps in vec(step(), 1..20)) {
+            let mut sequence = Sequence::new();
+            let mut plain: Vec<(TokenIx, bool)> = Vec::new();
+            for step in &steps {
+                match step {
+                    Step::Insert { at, n } => {
+                        let at = at.index(plain.len() + 1);
+                        let anchor = at.checked_sub(1).map(|before| plain[before].0);
+                        let new = sequence.insert_after(anchor, &vec!["line\n"; *n], BASE);
+                        plain.splice(at..at, new.map(|token| (token, true)));
+                    }
+                    Step::Flip { tokens } if !plain.is_empty() => {
+                        let mut places: Vec<usize> = tokens.iter().map(|index| index.index(plain.len())).collect();
+                        places.sort_unstable();
+                        places.dedup();
+                        let shown_before = |place: usize| plain[..place].iter().filter(|(_, shown)| *shown).count();
+                        let expected: Vec<(TokenIx, usize, bool)> =
+                            places.iter().map(|&at| (plain[at].0, shown_before(at), plain[at].1)).collect();
+                        let chosen: Vec<TokenIx> = places.iter().rev().map(|&place| plain[place].0).collect();
+                        let flips = sequence.flip(&chosen);
+                        let found = flips.iter().map(|flip| (flip.token, flip.line_before, flip.was_visible));
+                        prop_assert_eq!(found.collect::<Vec<_>>(), expected);
+                        places.iter().for_each(|&place| plain[place].1 ^= true);
+                    }
+                    Step::Flip { .. } => {}
+                }
+                check(&sequence, &plain);
+            }
+            for (at, &(token, _)) in plain.iter().enumerate() {
+                let rest = plain[at + 1..].iter().map(|(token, _)| *token);
+                prop_assert!(at % 50 > 0 || sequence.iter_after(Some(token)).eq(rest));
+            }
+            prop_assert!(plain.windows(2).all(|pair| sequence.place(pair[0].0) < sequence.place(pair[1].0)));
+        }
+    }
+}

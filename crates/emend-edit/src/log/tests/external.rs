@@ -1,0 +1,165 @@
+//! Changes on the disk, and logs that were saved and loaded, damaged ones included.
+
+use std::cell::Cell;
+
+use proptest::prelude::*;
+#[cfg(target_family = "wasm")]
+use wasm_bindgen_test::wasm_bindgen_test as test;
+
+use super::plain::Plain;
+use super::properties::{check, count};
+use super::steps::{base, history, play};
+use super::{meta, propose, type_in};
+use crate::log::{HunkQuery, LineLog, LoadError, Origin, Status};
+
+#[test]
+fn after_an_external_change_the_disk_is_as_it_was_found() {
+    let (n_external, n_as_saved) = (Cell::new(0), Cell::new(0));
+    check((history(), base(), any::<bool>()), |((start, steps), found, save)| {
+        let mut log = play(start.as_deref(), &steps);
+        if save {
+            log.mark_saved();
+        }
+        let is_all_saved = log.saved_text() == log.disk_text();
+        let before = Plain::of(&log);
+        let is_news = log.saved_text() != found;
+        let ids = log.external(found.as_deref(), meta("disk"));
+        assert_eq!(log.saved_text(), found);
+        count(&n_external, !ids.is_empty());
+        count(&n_as_saved, is_news && ids.is_empty());
+        if is_all_saved {
+            assert_eq!(log.disk_text(), found);
+            assert_eq!(log.external(found.as_deref(), meta("again")), []);
+        }
+        for id in &ids {
+            let change = log.change(*id).unwrap();
+            assert_eq!((change.origin, change.status), (Origin::External, Status::Accepted));
+        }
+        // Only what the other program deleted is hidden by it.
+        let after = Plain::of(&log);
+        let ours = after.lines.iter().filter(|line| !ids.contains(&log.id_of(line.by)));
+        for (was, is) in before.lines.iter().zip(ours) {
+            let is_deleted = is.deleted_by.iter().any(|&by| ids.contains(&log.id_of(by)));
+            assert_eq!(before.is_visible(was) && !is_deleted, after.is_visible(is));
+        }
+    });
+    println!("external changes: {}, saves nobody noted: {}", n_external.get(), n_as_saved.get());
+    assert!(n_external.get() > 0 && n_as_saved.get() > 0);
+}
+
+#[test]
+fn a_save_that_was_not_noted_is_no_change() {
+    let mut log = LineLog::new(Some("a\nb\n"));
+    type_in(&mut log, "a\nb\nmine\n");
+    propose(&mut log, "A\nb\nmine\n");
+    assert_eq!(log.external(Some("a\nb\nmine\n"), meta("disk")), []);
+    assert_eq!(log.saved_text().as_deref(), Some("a\nb\nmine\n"));
+    assert_eq!(log.pending().len(), 1);
+    // The proposal itself has got onto the disk: it is as good as accepted.
+    assert_eq!(log.external(Some("A\nb\nmine\n"), meta("disk")), []);
+    assert_eq!(log.pending(), []);
+    assert_eq!(log.disk_text().as_deref(), Some("A\nb\nmine\n"));
+}
+
+#[test]
+fn a_file_deleted_on_the_disk_keeps_what_is_pending() {
+    let mut log = LineLog::new(Some("a\nb\n"));
+    propose(&mut log, "a\nB\nc\n");
+    log.external(None, meta("disk"));
+    assert_eq!(log.disk_text(), None);
+    assert_eq!(log.visible_text().as_deref(), Some("B\nc\n"));
+}
+
+#[test]
+fn compaction_keeps_the_text_and_goes_on_counting() {
+    let mut log = LineLog::new(Some("a\nb"));
+    let first = propose(&mut log, "a\nB\nc\n");
+    assert!(!log.compact(), "a change is pending");
+    log.accept(&first, Origin::User, 1).unwrap();
+    assert!(!log.compact(), "the disk does not have it yet");
+    log.mark_saved();
+    let checkpoint = log.checkpoint();
+    assert!(!log.compact(), "a checkpoint may need it");
+    assert!(log.release(checkpoint));
+    let revision = log.revision();
+    assert!(log.compact());
+    assert_eq!(log.base_text().as_deref(), Some("a\nB\nc\n"));
+    assert_eq!((log.saved_text(), log.visible_text()), (log.base_text(), log.base_text()));
+    assert!(log.revision() > revision);
+    let next = propose(&mut log, "a\nB\nC\n");
+    assert!(next[0] > first[first.len() - 1]);
+    assert_eq!(log.change(first[0]), None);
+    assert!(log.undo(Origin::User, 2).is_none());
+    let json = serde_json::to_string(&log).unwrap();
+    let loaded: LineLog = serde_json::from_str(&json).unwrap();
+    assert_eq!(loaded.hunks(HunkQuery::default()), log.hunks(HunkQuery::default()));
+}
+
+#[track_caller]
+fn check_damaged(json: &serde_json::Value, expected: &LoadError) {
+    let error = serde_json::from_value::<LineLog>(json.clone()).unwrap_err();
+    assert!(error.to_string().contains(&expected.to_string()), "{error}, expected {expected}");
+}
+
+#[test]
+fn a_damaged_log_is_refused() {
+    let mut log = LineLog::new(Some("a\nb\n"));
+    propose(&mut log, "a\nB\n");
+    type_in(&mut log, "a\nB!\n");
+    log.mark_saved();
+    log.checkpoint();
+    let good = serde_json::to_value(&log).unwrap();
+    let edits: &[(&str, serde_json::Value, LoadError)] = &[
+        ("/version", 2.into(), LoadError::Version { found: 2 }),
+        ("/revision", u64::MAX.into(), LoadError::Damaged { what: "counter" }),
+        ("/eol", "x".into(), LoadError::Damaged { what: "line ending" }),
+        ("/lines/0/0", "a\nb\n".into(), LoadError::Damaged { what: "line" }),
+        ("/lines/0/1", 9.into(), LoadError::Damaged { what: "line's change" }),
+        ("/lines/1/2/0", 0.into(), LoadError::Damaged { what: "line's change" }),
+        ("/changes/0/write", 7.into(), LoadError::Damaged { what: "write of a change" }),
+        ("/changes/1/deps/0", 2.into(), LoadError::Damaged { what: "dependency" }),
+        ("/changes/1/parent", 2.into(), LoadError::Damaged { what: "nesting of changes" }),
+        ("/changes/1/parts", serde_json::json!([1]), LoadError::Damaged { what: "part of a change" }),
+        ("/entries/0/number", 5.into(), LoadError::Damaged { what: "history entry" }),
+        ("/entries/0/set/0/change", 50.into(), LoadError::Damaged { what: "change in the history" }),
+        ("/checkpoints/1", 50.into(), LoadError::Damaged { what: "checkpoint" }),
+        ("/saved/lines/0", 50.into(), LoadError::Damaged { what: "line on the disk" }),
+    ];
+    for (pointer, value, expected) in edits {
+        let mut bad = good.clone();
+        *bad.pointer_mut(pointer).unwrap_or_else(|| panic!("no {pointer} in {good}")) = value.clone();
+        check_damaged(&bad, expected);
+    }
+}
+
+#[test]
+fn damage_of_any_kind_never_panics() {
+    let n_loaded = Cell::new(0);
+    check((history(), any::<u16>(), 0..40_u64), |((start, steps), pick, value)| {
+        let log = play(start.as_deref(), &steps);
+        let mut json = serde_json::to_value(&log).unwrap();
+        let mut numbers = Vec::new();
+        collect_numbers(&mut json, &mut numbers);
+        let n = numbers.len();
+        *numbers[pick as usize % n] = value.into();
+        let Ok(mut loaded) = serde_json::from_value::<LineLog>(json) else { return };
+        count(&n_loaded, true);
+        // Whatever it says, it can be worked with.
+        let _ = (loaded.visible_text(), loaded.disk_text(), loaded.hunks(HunkQuery::default()));
+        propose(&mut loaded, "a\nx\n");
+        assert_eq!(loaded.visible_text().as_deref(), Some("a\nx\n"));
+        loaded.external(Some("b\n"), meta("disk"));
+        let _ = loaded.reject(&loaded.pending(), crate::log::DependentsPolicy::WithDependents, Origin::User, 0);
+        while loaded.undo(Origin::User, 0).is_some() {}
+    });
+    assert!(n_loaded.get() > 0);
+}
+
+fn collect_numbers<'a>(value: &'a mut serde_json::Value, numbers: &mut Vec<&'a mut serde_json::Value>) {
+    match value {
+        serde_json::Value::Number(_) => numbers.push(value),
+        serde_json::Value::Array(items) => items.iter_mut().for_each(|item| collect_numbers(item, numbers)),
+        serde_json::Value::Object(fields) => fields.values_mut().for_each(|item| collect_numbers(item, numbers)),
+        _ => {}
+    }
+}

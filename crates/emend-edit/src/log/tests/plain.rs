@@ -1,0 +1,186 @@
+//! The plain model: what DESIGN says about tokens, restated without any of the log's bookkeeping.
+//!
+//! `Plain::of` reads the facts out of a log and answers every question from the definitions, by looking at everything.
+//! `Plain::edit` goes further and takes edits itself, so that a log can be held against a model it had no part in.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::log::{BASE, ChangeIx, LineLog, Origin, Status};
+
+/// One line that ever was, in text order.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct PlainLine {
+    pub(super) text: String,
+    pub(super) by: ChangeIx,
+    pub(super) deleted_by: BTreeSet<ChangeIx>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct PlainChange {
+    pub(super) origin: Origin,
+    pub(super) status: Status,
+    pub(super) deps: BTreeSet<ChangeIx>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Plain {
+    pub(super) lines: Vec<PlainLine>,
+    pub(super) changes: BTreeMap<ChangeIx, PlainChange>,
+    pub(super) eol: String,
+}
+
+impl Plain {
+    /// Reads the facts of a log: its tokens in order, and each change's status and direct dependencies.
+    pub(super) fn of(log: &LineLog) -> Self {
+        let line = |token| PlainLine {
+            text: log.sequence.text(token).to_owned(),
+            by: log.sequence.token(token).inserted_by,
+            deleted_by: log.sequence.token(token).deleted_by.iter().copied().collect(),
+        };
+        let change = |ix: ChangeIx| {
+            let state = &log.changes[ix as usize];
+            let deps = state.deps.iter().copied().collect();
+            (ix, PlainChange { origin: log.write_of(ix).origin, status: state.status, deps })
+        };
+        Self {
+            lines: log.sequence.iter().map(line).collect(),
+            changes: log.live_indexes().map(change).collect(),
+            eol: log.eol().to_owned(),
+        }
+    }
+
+    /// Starts a model with base lines that all have endings.
+    pub(super) fn new(base: &[String]) -> Self {
+        let line = |text: &String| PlainLine { text: text.clone(), by: BASE, deleted_by: BTreeSet::new() };
+        Self { lines: base.iter().map(line).collect(), changes: BTreeMap::new(), eol: "\n".to_owned() }
+    }
+
+    pub(super) fn is_on(&self, ix: ChangeIx) -> bool {
+        ix == BASE || self.changes[&ix].status.is_on()
+    }
+
+    pub(super) fn is_settled(&self, ix: ChangeIx) -> bool {
+        ix == BASE || self.changes[&ix].status == Status::Accepted
+    }
+
+    /// The disk rule: on and not pending, or pending and some change on the disk stands on it.
+    pub(super) fn is_on_disk(&self, ix: ChangeIx) -> bool {
+        ix == BASE
+            || match self.changes[&ix].status {
+                Status::Accepted => true,
+                Status::Pending => self.dependents(&BTreeSet::from([ix])).iter().any(|&by| self.is_settled(by)),
+                _ => false,
+            }
+    }
+
+    pub(super) fn shows(&self, line: &PlainLine, is_on: impl Fn(ChangeIx) -> bool) -> bool {
+        is_on(line.by) && !line.deleted_by.iter().any(|&by| is_on(by))
+    }
+
+    pub(super) fn is_visible(&self, line: &PlainLine) -> bool {
+        self.shows(line, |ix| self.is_on(ix))
+    }
+
+    /// Indexes of the lines that the visible text shows.
+    pub(super) fn visible(&self) -> Vec<usize> {
+        (0..self.lines.len()).filter(|&index| self.is_visible(&self.lines[index])).collect()
+    }
+
+    /// Indexes of the lines on the disk.
+    pub(super) fn on_disk(&self) -> Vec<usize> {
+        let on: BTreeSet<ChangeIx> = self.changes.keys().copied().filter(|&ix| self.is_on_disk(ix)).collect();
+        let shows = |line| self.shows(line, |ix| ix == BASE || on.contains(&ix));
+        (0..self.lines.len()).filter(|&index| shows(&self.lines[index])).collect()
+    }
+
+    /// The lines at these indexes as a text shows them: each with an ending, but for the last.
+    pub(super) fn render(&self, indexes: &[usize]) -> Vec<String> {
+        let mut lines: Vec<String> = indexes.iter().map(|&index| self.lines[index].text.clone()).collect();
+        let n = lines.len();
+        for line in lines.iter_mut().take(n.saturating_sub(1)) {
+            if !line.ends_with(['\n', '\r']) {
+                line.push_str(&self.eol);
+            }
+        }
+        lines
+    }
+
+    pub(super) fn visible_lines(&self) -> Vec<String> {
+        self.render(&self.visible())
+    }
+
+    pub(super) fn visible_text(&self) -> String {
+        self.visible_lines().concat()
+    }
+
+    pub(super) fn disk_text(&self) -> String {
+        self.render(&self.on_disk()).concat()
+    }
+
+    /// Changes that are on and reach one of `ids` over changes that are on.
+    pub(super) fn dependents(&self, ids: &BTreeSet<ChangeIx>) -> BTreeSet<ChangeIx> {
+        let mut reached: BTreeSet<ChangeIx> = ids.iter().copied().filter(|&ix| self.is_on(ix)).collect();
+        loop {
+            let on = self.changes.iter().filter(|(ix, _)| self.is_on(**ix));
+            let next: Vec<ChangeIx> = on
+                .filter(|(ix, change)| !reached.contains(ix) && !change.deps.is_disjoint(&reached))
+                .map(|(&ix, _)| ix)
+                .collect();
+            if next.is_empty() {
+                return reached.difference(ids).copied().collect();
+            }
+            reached.extend(next);
+        }
+    }
+
+    /// Replaces the visible lines `at .. at + n_deleted` by `new`, as change `ix`, by the rules of the line log.
+    pub(super) fn edit(&mut self, ix: ChangeIx, change: PlainChange, at: usize, n_deleted: usize, new: &[String]) {
+        let visible = self.visible();
+        let left = at.checked_sub(1).map(|before| visible[before]);
+        let right = visible.get(at + n_deleted).copied();
+        let mut deps = BTreeSet::new();
+        for &index in &visible[at..at + n_deleted] {
+            deps.insert(self.lines[index].by);
+            self.lines[index].deleted_by.insert(ix);
+        }
+        // The seam: behind the last line replaced, or else behind the visible left neighbour.
+        let seam = visible[..at + n_deleted].last().map_or(0, |&index| index + 1);
+        if !new.is_empty() {
+            let gap = match n_deleted {
+                0 => left.map_or(0, |left| left + 1)..right.unwrap_or(self.lines.len()),
+                _ => visible[at]..seam,
+            };
+            deps.extend(self.deleters_in(gap, ix, if n_deleted == 0 { right } else { None }));
+            deps.extend(self.blocks_around(seam));
+            let line = |text: &String| PlainLine { text: text.clone(), by: ix, deleted_by: BTreeSet::new() };
+            self.lines.splice(seam..seam, new.iter().map(line));
+        }
+        deps.remove(&BASE);
+        self.changes.insert(ix, PlainChange { deps, ..change });
+    }
+
+    /// Changes that are on and deleted a hidden line in `gap`, unless `right` stands in the place of that line: it is
+    /// by the deleter, or replaced a line that is, and so on.
+    fn deleters_in(&self, gap: std::ops::Range<usize>, ix: ChangeIx, right: Option<usize>) -> BTreeSet<ChangeIx> {
+        let mut found = BTreeSet::new();
+        for line in &self.lines[gap.clone()] {
+            found.extend(line.deleted_by.iter().copied().filter(|&by| by != ix && self.is_on(by)));
+        }
+        let mut stands_for: BTreeSet<ChangeIx> = right.iter().map(|&right| self.lines[right].by).collect();
+        loop {
+            let replaced = self.lines[gap.clone()].iter().filter(|line| !line.deleted_by.is_disjoint(&stands_for));
+            let before = stands_for.len();
+            stands_for.extend(replaced.map(|line| line.by).collect::<Vec<_>>());
+            if stands_for.len() == before {
+                return found.difference(&stands_for).copied().collect();
+            }
+        }
+    }
+
+    /// Changes that are on and have lines, shown or not, on both sides of `seam`.
+    fn blocks_around(&self, seam: usize) -> BTreeSet<ChangeIx> {
+        let authors = |lines: &[PlainLine]| -> BTreeSet<ChangeIx> { lines.iter().map(|line| line.by).collect() };
+        let (before, behind) = (authors(&self.lines[..seam]), authors(&self.lines[seam..]));
+        before.intersection(&behind).copied().filter(|&by| self.is_on(by)).collect()
+    }
+}

@@ -1,0 +1,258 @@
+//! Three-way merge and compare: what two texts made of a common base.
+//!
+//! Changes of both sides that overlap or touch conflict unless they are the same, as in git. The line log needs no
+//! merge; this serves rebases onto a changed disk, the three-way view, and the tests that hold the log against it.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use crate::diff::{Op, diff_slices};
+use crate::text::{first_eol, split_lines};
+
+/// Who changed a region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RegionKind {
+    /// Nobody.
+    Unchanged,
+    /// Only our side.
+    Ours,
+    /// Only their side.
+    Theirs,
+    /// Both sides, to the same text.
+    Same,
+    /// Both sides, to different texts.
+    Conflict,
+}
+
+/// A stretch of the three texts, as ranges of lines from 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// Who changed it.
+    pub kind: RegionKind,
+    /// Its lines in the base.
+    pub base: Range<usize>,
+    /// Its lines on our side.
+    pub ours: Range<usize>,
+    /// Its lines on their side.
+    pub theirs: Range<usize>,
+}
+
+/// The outcome of a three-way merge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Merged {
+    /// The merged text. A conflict stands in it between git's markers.
+    pub text: String,
+    /// How many conflicts it holds; with 0 the text is the merge.
+    pub conflicts: usize,
+}
+
+/// Merges what `ours` and `theirs` made of `base`.
+#[must_use]
+pub fn merge3(base: &str, ours: &str, theirs: &str) -> Merged {
+    let lines = [split_lines(base), split_lines(ours), split_lines(theirs)];
+    let mut merged = Merged { text: String::new(), conflicts: 0 };
+    let eol = first_eol(ours).or_else(|| first_eol(base)).unwrap_or("\n");
+    for region in regions_of(&lines[0], &lines[1], &lines[2]) {
+        match region.kind {
+            RegionKind::Theirs => push_lines(&mut merged.text, &lines[2][region.theirs], eol),
+            RegionKind::Conflict => {
+                merged.conflicts += 1;
+                push_conflict(&mut merged.text, &lines[1][region.ours], &lines[2][region.theirs], eol);
+            }
+            _ => push_lines(&mut merged.text, &lines[1][region.ours], eol),
+        }
+    }
+    merged
+}
+
+/// Compares three texts: consecutive regions that cover all of each.
+#[must_use]
+pub fn compare3(base: &str, ours: &str, theirs: &str) -> Vec<Region> {
+    regions_of(&split_lines(base), &split_lines(ours), &split_lines(theirs))
+}
+
+fn regions_of(base: &[&str], ours: &[&str], theirs: &[&str]) -> Vec<Region> {
+    let (our_ops, their_ops) = (diff_slices(base, ours), diff_slices(base, theirs));
+    let (mut our_side, mut their_side) = (Side::new(&our_ops), Side::new(&their_ops));
+    let mut regions = Vec::new();
+    let mut base_at = 0;
+    while let Some(start) = our_side.next_start().into_iter().chain(their_side.next_start()).min() {
+        if start > base_at {
+            regions.push(Region {
+                kind: RegionKind::Unchanged,
+                base: base_at..start,
+                ours: our_side.map(base_at)..our_side.map(start),
+                theirs: their_side.map(base_at)..their_side.map(start),
+            });
+        }
+        let (our_from, their_from) = (our_side.map(start), their_side.map(start));
+        // Grow until neither side has a change that overlaps or touches what is taken so far.
+        let mut end = start;
+        let (mut n_ours, mut n_theirs) = (0, 0);
+        loop {
+            if let Some(op) = our_side.take_touching(end) {
+                (end, n_ours) = (end.max(op.old.end), n_ours + 1);
+            } else if let Some(op) = their_side.take_touching(end) {
+                (end, n_theirs) = (end.max(op.old.end), n_theirs + 1);
+            } else {
+                break;
+            }
+        }
+        let (our_range, their_range) = (our_from..our_side.map(end), their_from..their_side.map(end));
+        let kind = match (n_ours, n_theirs) {
+            (_, 0) => RegionKind::Ours,
+            (0, _) => RegionKind::Theirs,
+            _ if ours[our_range.clone()] == theirs[their_range.clone()] => RegionKind::Same,
+            _ => RegionKind::Conflict,
+        };
+        regions.push(Region { kind, base: start..end, ours: our_range, theirs: their_range });
+        base_at = end;
+    }
+    if base_at < base.len() {
+        regions.push(Region {
+            kind: RegionKind::Unchanged,
+            base: base_at..base.len(),
+            ours: our_side.map(base_at)..ours.len(),
+            theirs: their_side.map(base_at)..theirs.len(),
+        });
+    }
+    regions
+}
+
+/// A walk over one side's changes, in the order of the base.
+struct Side<'a> {
+    rest: &'a [Op],
+    /// Where the side stands after the changes taken so far: a base line and the line it became.
+    taken: (usize, usize),
+}
+
+impl<'a> Side<'a> {
+    fn new(ops: &'a [Op]) -> Self {
+        Self { rest: ops, taken: (0, 0) }
+    }
+
+    fn next_start(&self) -> Option<usize> {
+        self.rest.first().map(|op| op.old.start)
+    }
+
+    /// Takes the next change if it starts at or before the base line `end`.
+    fn take_touching(&mut self, end: usize) -> Option<&'a Op> {
+        let (op, rest) = self.rest.split_first()?;
+        if op.old.start > end {
+            return None;
+        }
+        self.rest = rest;
+        self.taken = (op.old.end, op.new.end);
+        Some(op)
+    }
+
+    /// Returns the line that the base line `at` became, if no change lies between the last one taken and it.
+    fn map(&self, at: usize) -> usize {
+        self.taken.1 + (at - self.taken.0)
+    }
+}
+
+/// Appends lines; one without an ending that is not the last of the text gets `eol`.
+fn push_lines(text: &mut String, lines: &[&str], eol: &str) {
+    for line in lines {
+        if !text.is_empty() && !text.ends_with(['\n', '\r']) {
+            text.push_str(eol);
+        }
+        text.push_str(line);
+    }
+}
+
+fn push_conflict(text: &mut String, ours: &[&str], theirs: &[&str], eol: &str) {
+    let ours_marker = format!("<<<<<<< ours{eol}");
+    let middle = format!("======={eol}");
+    let theirs_marker = format!(">>>>>>> theirs{eol}");
+    push_lines(text, &[&ours_marker], eol);
+    push_lines(text, ours, eol);
+    push_lines(text, &[&middle], eol);
+    push_lines(text, theirs, eol);
+    push_lines(text, &[&theirs_marker], eol);
+}
+
+#[cfg(test)]
+#[cfg(not(target_family = "wasm"))]
+mod host_tests;
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    #[cfg(target_family = "wasm")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
+    use super::*;
+    use crate::test_support::cases;
+
+    /// A base of different lines and two edits of it, as splices; new lines may be the same on both sides.
+    pub(super) fn sides() -> impl Strategy<Value = (String, String, String)> {
+        let splices = || vec((any::<prop::sample::Index>(), 0..3_usize, vec(0..4_u8, 0..3)), 0..4);
+        let eol = prop_oneof![4 => Just("\n"), 1 => Just("\r\n")];
+        (1..14_usize, splices(), splices(), eol, any::<bool>()).prop_map(|(n_lines, ours, theirs, eol, bare_end)| {
+            let base: Vec<String> = (0..n_lines).map(|index| format!("line {index}{eol}")).collect();
+            let edit = |splices: &[(prop::sample::Index, usize, Vec<u8>)]| {
+                let mut lines = base.clone();
+                for (at, n_deleted, new) in splices {
+                    let from = at.index(lines.len() + 1);
+                    let to = lines.len().min(from + n_deleted);
+                    lines.splice(from..to, new.iter().map(|kind| format!("new {kind}{eol}")));
+                }
+                lines
+            };
+            let text = |lines: Vec<String>| {
+                let text = lines.concat();
+                if bare_end { text.trim_end().to_owned() } else { text }
+            };
+            (text(base.clone()), text(edit(&ours)), text(edit(&theirs)))
+        })
+    }
+
+    proptest! {
+        #![proptest_config(cases(20_000))]
+
+        #[test]
+        fn regions_cover_all_three_texts((base, ours, theirs) in sides()) {
+            let lines = [split_lines(&base), split_lines(&ours), split_lines(&theirs)];
+            let mut at = [0; 3];
+            for region in compare3(&base, &ours, &theirs) {
+                let ranges = [region.base, region.ours, region.theirs];
+                for (side, range) in ranges.iter().enumerate() {
+                    prop_assert_eq!(range.start, at[side]);
+                    at[side] = range.end;
+                }
+                let [old, our, their] = [0, 1, 2].map(|side: usize| &lines[side][ranges[side].clone()]);
+                let kind = match (old == our, old == their, our == their) {
+                    (true, true, _) => RegionKind::Unchanged,
+                    (false, true, _) => RegionKind::Ours,
+                    (true, false, _) => RegionKind::Theirs,
+                    (false, false, true) => RegionKind::Same,
+                    (false, false, false) => RegionKind::Conflict,
+                };
+                prop_assert_eq!(region.kind, kind);
+            }
+            prop_assert_eq!(at, [0, 1, 2].map(|side: usize| lines[side].len()));
+        }
+
+        #[test]
+        fn merging_is_fair_and_idle_when_one_side_is((base, ours, theirs) in sides()) {
+            prop_assert_eq!(merge3(&base, &base, &theirs), Merged { text: theirs.clone(), conflicts: 0 });
+            prop_assert_eq!(merge3(&base, &ours, &base), Merged { text: ours.clone(), conflicts: 0 });
+            prop_assert_eq!(merge3(&base, &ours, &ours), Merged { text: ours.clone(), conflicts: 0 });
+            let (one, other) = (merge3(&base, &ours, &theirs), merge3(&base, &theirs, &ours));
+            prop_assert_eq!(one.conflicts, other.conflicts);
+            prop_assert!(one.conflicts > 0 || one.text == other.text);
+        }
+    }
+
+    #[test]
+    fn a_conflict_stands_between_markers() {
+        let merged = merge3("a\nb\nc\n", "a\nours\nc\n", "a\ntheirs\nc");
+        let expected = "a\n<<<<<<< ours\nours\nc\n=======\ntheirs\nc\n>>>>>>> theirs\n";
+        assert_eq!(merged, Merged { text: expected.to_owned(), conflicts: 1 });
+    }
+}

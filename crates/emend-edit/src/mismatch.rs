@@ -1,0 +1,339 @@
+//! Says why a hunk was refused: which hunk, which line differs, what is there instead, and what to do.
+//!
+//! The reasons themselves come from `place.rs` and from the strict check of [`crate::unified`].
+
+use std::collections::HashSet;
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::nearest::{Nearest, nearest};
+use crate::place::{Misplaced, Wanted};
+use crate::table::{PASSES, Table};
+
+/// A hunk that was refused. Nothing of its file edit was applied.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HunkError {
+    /// The hunk's number in its file edit, from 1.
+    pub hunk: usize,
+    /// How many hunks the file edit has.
+    pub n_hunks: usize,
+    /// The line of the patch the hunk starts on, from 1.
+    pub patch_line: usize,
+    /// What is wrong with it.
+    pub reason: HunkReason,
+}
+
+/// Why a hunk was refused. Line numbers are the file's, from 1.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum HunkReason {
+    /// The line named after `@@` is not in the file where it was looked for.
+    AnchorNotFound {
+        /// The line.
+        anchor: String,
+        /// Lines that resemble it.
+        nearest: Vec<Nearest>,
+    },
+    /// The lines are not in the file.
+    NotFound {
+        /// The regions that resemble them most.
+        nearest: Vec<Nearest>,
+    },
+    /// The lines are not in the file, but the lines they were to become are.
+    AlreadyApplied {
+        /// Where.
+        line: usize,
+    },
+    /// The lines contain a placeholder such as `...` for text left out.
+    Elided {
+        /// The placeholder.
+        placeholder: String,
+    },
+    /// The lines stand only before an earlier hunk, or above the `@@` line.
+    OutOfOrder {
+        /// Where.
+        line: usize,
+    },
+    /// The lines are marked as the end of the file but stand further up.
+    NotAtEnd {
+        /// Where.
+        line: usize,
+    },
+    /// The lines stand in several places.
+    Ambiguous {
+        /// The first lines of the places, at most 20.
+        lines: Vec<usize>,
+        /// How many places there are.
+        n_places: usize,
+    },
+    /// The hunk only inserts lines and has no context to say where.
+    NoContext,
+    /// The lines do not stand at the line the hunk states.
+    NotInPlace {
+        /// The stated line.
+        line: usize,
+        /// The first line that differs.
+        differs_at: usize,
+        /// What the hunk says stands there.
+        asked: String,
+        /// What does stand there, or `None` past the end of the file.
+        found: Option<String>,
+    },
+    /// The hunk states a line that the file does not reach.
+    PastEnd {
+        /// The stated line.
+        line: usize,
+        /// How many lines the file has.
+        n_lines: usize,
+    },
+    /// The hunk puts something after a line that has no line ending, in the file or by its own account.
+    OpenEnd {
+        /// That line.
+        line: usize,
+    },
+    /// The hunk overlaps the one before it.
+    Overlap {
+        /// The stated line.
+        line: usize,
+    },
+}
+
+impl HunkError {
+    /// Returns the code that callers branch on.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self.reason {
+            HunkReason::Ambiguous { .. } => "ambiguous",
+            HunkReason::NoContext | HunkReason::Elided { .. } | HunkReason::Overlap { .. } => "invalid_argument",
+            _ => "conflict",
+        }
+    }
+
+    /// Returns up to three places the author may have meant, each with its line number.
+    #[must_use]
+    pub fn suggestions(&self) -> Vec<String> {
+        match &self.reason {
+            HunkReason::NotFound { nearest } | HunkReason::AnchorNotFound { nearest, .. } => suggest(nearest),
+            HunkReason::Ambiguous { lines, .. } => lines.iter().take(3).map(|line| format!("line {line}")).collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl HunkReason {
+    /// Turns a placement's failure into what the author needs to know.
+    pub(crate) fn of(table: &Table<'_>, hunk: &Wanted<'_>, new: &[&str], why: Misplaced) -> Self {
+        match why {
+            Misplaced::AnchorAbsent { anchor } => {
+                let file: Vec<&str> = table.contents().collect();
+                HunkReason::AnchorNotFound { nearest: nearest(&file, &[anchor.as_str()], 3), anchor }
+            }
+            Misplaced::Absent => absent(table, hunk, new),
+            Misplaced::TooEarly { start } => HunkReason::OutOfOrder { line: start + 1 },
+            Misplaced::NotAtEnd { start } => HunkReason::NotAtEnd { line: start + 1 },
+            Misplaced::Ambiguous { starts } => HunkReason::Ambiguous {
+                n_places: starts.len(),
+                lines: starts.into_iter().take(20).map(|start| start + 1).collect(),
+            },
+            Misplaced::Unanchored => HunkReason::NoContext,
+        }
+    }
+}
+
+fn absent(table: &Table<'_>, hunk: &Wanted<'_>, new: &[&str]) -> HunkReason {
+    if hunk.changes
+        && new.iter().any(|line| !line.trim().is_empty())
+        && let Some(start) = PASSES.into_iter().take(2).find_map(|pass| table.find(new, pass, 0..table.len()))
+        && inserts_anything(hunk, new)
+    {
+        return HunkReason::AlreadyApplied { line: start + 1 };
+    }
+    if let Some(placeholder) = hunk.old.iter().find(|line| is_placeholder(line)) {
+        return HunkReason::Elided { placeholder: placeholder.trim().to_owned() };
+    }
+    let file: Vec<&str> = table.contents().collect();
+    HunkReason::NotFound { nearest: nearest(&file, &hunk.old, 3) }
+}
+
+/// Returns whether `new` has a line that `old` has not. Finding the rest proves nothing: it was there before as well.
+fn inserts_anything(hunk: &Wanted<'_>, new: &[&str]) -> bool {
+    let old: HashSet<&str> = hunk.old.iter().copied().collect();
+    new.iter().any(|line| !line.trim().is_empty() && !old.contains(line))
+}
+
+/// Returns whether a line stands for text that was left out, as in `...` or `// ... rest unchanged ...`.
+pub(crate) fn is_placeholder(line: &str) -> bool {
+    let text = line.trim();
+    text == "..." || text == "…" || is_worded_placeholder(text)
+}
+
+/// Returns whether a line says in words that text was left out. Unlike `...` alone it is valid code in no language.
+pub(crate) fn is_worded_placeholder(line: &str) -> bool {
+    let mut text = line.trim();
+    for (open, close) in [("<!--", "-->"), ("{/*", "*/}"), ("/*", "*/")] {
+        text = text.strip_prefix(open).map_or(text, |rest| rest.strip_suffix(close).unwrap_or(rest).trim());
+    }
+    text = text.trim_start_matches(['/', '#', '-', ';', '%']).trim();
+    text = text.strip_prefix('(').map_or(text, |rest| rest.strip_suffix(')').unwrap_or(rest).trim());
+    let leads = text.starts_with("...") || text.starts_with('…');
+    let trails = text.ends_with("...") || text.ends_with('…');
+    let lowered = text.trim_matches(['.', '…', ' ', '(', ')']).to_lowercase();
+    let words: Vec<&str> = lowered.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let has = |word: &str| words.contains(&word);
+    let left_out = ["rest", "unchanged", "existing", "remaining", "remainder", "omitted", "same", "previous"];
+    // "Loading existing content..." is a message; "existing content..." is a gap.
+    let says_so = leads || trails && words.first().is_some_and(|first| left_out.contains(first));
+    let what = [
+        "code",
+        "methods",
+        "method",
+        "functions",
+        "function",
+        "file",
+        "class",
+        "lines",
+        "content",
+        "contents",
+        "above",
+        "before",
+        "as",
+        "here",
+        "of",
+        "unchanged",
+        "implementation",
+        "imports",
+        "tests",
+        "logic",
+        "omitted",
+    ];
+    says_so && words.len() <= 8 && left_out.iter().any(|word| has(word)) && what.iter().any(|word| has(word))
+}
+
+/// Returns one sentence per region, with the diff against what was asked for.
+pub(crate) fn suggest(regions: &[Nearest]) -> Vec<String> {
+    regions
+        .iter()
+        .map(|region| match region.n_lines {
+            0 | 1 => format!("line {}:\n{}", region.line, region.diff),
+            n_lines => format!("lines {}-{}:\n{}", region.line, region.line + n_lines - 1, region.diff),
+        })
+        .collect()
+}
+
+/// Writes where the nearest region is and how it differs.
+pub(crate) fn write_nearest(f: &mut fmt::Formatter<'_>, regions: &[Nearest]) -> fmt::Result {
+    let Some(region) = regions.first() else {
+        return write!(f, "; nothing in the file resembles it");
+    };
+    write!(f, "; the nearest place starts at line {}", region.line)?;
+    let Some(difference) = &region.difference else { return Ok(()) };
+    let (line, asked_line) = (difference.line, difference.asked_line);
+    match (&difference.asked, &difference.found) {
+        (Some(asked), Some(found)) => {
+            write!(f, " and first differs at line {line}:\n  given:   {asked:?}\n  in file: {found:?}")
+        }
+        (Some(asked), None) => write!(f, " and lacks the given line {asked_line}: {asked:?}"),
+        (None, Some(found)) => write!(f, " and has one more line, line {line}: {found:?}"),
+        (None, None) => Ok(()),
+    }
+}
+
+/// Writes `lines` as a list, with how many more there are.
+pub(crate) fn write_lines(f: &mut fmt::Formatter<'_>, lines: &[usize], n_places: usize) -> fmt::Result {
+    for (index, line) in lines.iter().enumerate() {
+        write!(f, "{}{line}", if index == 0 { "" } else { ", " })?;
+    }
+    if n_places > lines.len() {
+        write!(f, " and {} more", n_places - lines.len())?;
+    }
+    Ok(())
+}
+
+impl fmt::Display for HunkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "hunk {} of {} (patch line {}) ", self.hunk, self.n_hunks, self.patch_line)?;
+        match &self.reason {
+            HunkReason::AnchorNotFound { anchor, nearest } => {
+                write!(f, "is below a line that is not in the file: `@@ {anchor}`")?;
+                write_nearest(f, nearest)
+            }
+            HunkReason::NotFound { nearest } => {
+                write!(f, "does not match: its context and deleted lines are not in the file")?;
+                write_nearest(f, nearest)
+            }
+            HunkReason::AlreadyApplied { line } => {
+                write!(f, "is already applied at line {line}: its new lines are there and its old lines are not")
+            }
+            HunkReason::Elided { placeholder } => {
+                write!(f, "leaves text out (`{placeholder}`): write every line of the context as it is in the file")
+            }
+            HunkReason::OutOfOrder { line } => write!(
+                f,
+                "is out of order: its lines are at line {line}, before the end of the hunk above it or of its `@@` \
+                 line; write the hunks in file order and no line twice"
+            ),
+            HunkReason::NotAtEnd { line } => {
+                write!(f, "is marked `*** End of File`, but its lines are at line {line}, further up")
+            }
+            HunkReason::Ambiguous { lines, n_places } => {
+                write!(f, "matches in {n_places} places, lines ")?;
+                write_lines(f, lines, *n_places)?;
+                write!(f, "; add context lines or an `@@` line above it that only one of them has")
+            }
+            HunkReason::NoContext => write!(f, "only inserts lines and does not say where; add context lines"),
+            HunkReason::NotInPlace { line, differs_at, asked, found } => match found {
+                Some(found) => write!(
+                    f,
+                    "does not stand at line {line}; line {differs_at} differs:\n  given:   {asked:?}\n  in file: {found:?}"
+                ),
+                None => write!(f, "does not stand at line {line}; the file ends before line {differs_at}, {asked:?}"),
+            },
+            HunkReason::PastEnd { line, n_lines } => {
+                write!(f, "states line {line}, but the file has {n_lines} lines")
+            }
+            HunkReason::OpenEnd { line } => {
+                write!(f, "puts a line after line {line}, which has no line ending (`\\ No newline at end of file`)")
+            }
+            HunkReason::Overlap { line } => write!(f, "overlaps or precedes the hunk above it at line {line}"),
+        }
+    }
+}
+
+impl std::error::Error for HunkError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    #[cfg(target_family = "wasm")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
+    #[test]
+    fn placeholders_are_told_from_code() {
+        for line in [
+            "// ... rest of code unchanged ...",
+            "    # ... existing code ...",
+            "(rest of methods ...)",
+            "<!-- ... remaining content ... -->",
+            "/* ...unchanged code... */",
+            "... (rest of the file)...",
+            "-- … rest of the function …",
+        ] {
+            assert!(is_worded_placeholder(line), "{line}");
+        }
+        for line in [
+            "    ...",
+            "let rest = f(...existing);",
+            "print(\"...\")",
+            "// and so on ...",
+            "const msg = \"(rest of methods ...)\";",
+            "    return super().rest(*args)",
+            "# Loading existing content...",
+            "...rest,",
+            "// ...",
+        ] {
+            assert!(!is_worded_placeholder(line), "{line}");
+        }
+        assert!(is_placeholder("  ...") && is_placeholder("…") && !is_placeholder("...args"));
+    }
+}

@@ -1,0 +1,67 @@
+//! Sorts items of any type with one sort of their places, and collects sets without sorting.
+//!
+//! The standard library's sorts are compiled anew for each type of item, several kilobytes each time, which a page has
+//! to load. This one is for lists that are sorted seldom; where sorting takes the time, use `slice::sort_unstable`.
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+
+/// Sorts `items` by `compare`; those that are equal keep their order.
+pub fn sort_by<T>(items: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) {
+    let mut places: Vec<usize> = (0..items.len()).collect();
+    sort_places(&mut places, &mut |a, b| compare(&items[a], &items[b]));
+    // `places[to]` is where the item of `to` still is; each cycle of them is walked once.
+    for start in 0..places.len() {
+        let mut to = start;
+        loop {
+            let from = std::mem::replace(&mut places[to], to);
+            if from == start {
+                break;
+            }
+            items.swap(to, from);
+            to = from;
+        }
+    }
+}
+
+/// Sorts `items` by what `key` makes of them; those that are equal keep their order.
+pub fn sort_by_key<T, K: Ord>(items: &mut [T], mut key: impl FnMut(&T) -> K) {
+    sort_by(items, |a, b| key(a).cmp(&key(b)));
+}
+
+/// Collects `items` one by one. `collect` would sort them first, with a sort of their type's own.
+pub fn set_of<T: Ord>(items: impl IntoIterator<Item = T>) -> BTreeSet<T> {
+    let mut set = BTreeSet::new();
+    set.extend(items);
+    set
+}
+
+#[inline(never)]
+fn sort_places(places: &mut [usize], compare: &mut dyn FnMut(usize, usize) -> Ordering) {
+    places.sort_by(|&a, &b| compare(a, b));
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::test_support::cases;
+    #[cfg(target_family = "wasm")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
+    #[test]
+    fn it_sorts_as_the_standard_library_does() {
+        proptest!(cases(2_000), |(keys in prop::collection::vec(0..8_u8, 0..40))| {
+            let mut items: Vec<(u8, String)> =
+                keys.iter().enumerate().map(|(index, &key)| (key, index.to_string())).collect();
+            let mut expected = items.clone();
+            expected.sort_by_key(|item| item.0);
+            sort_by_key(&mut items, |item| item.0);
+            prop_assert_eq!(&items, &expected);
+            expected.sort_by(|a, b| b.1.cmp(&a.1));
+            sort_by(&mut items, |a, b| b.1.cmp(&a.1));
+            prop_assert_eq!(&items, &expected);
+        });
+    }
+}

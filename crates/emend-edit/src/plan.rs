@@ -1,0 +1,419 @@
+//! Carries a patch out in memory: all of its files or none.
+//!
+//! What comes out says, per file, what was there and what is to be there. Reading and writing files is the caller's:
+//! see [`Patch::paths`] for what to read first. Two edits of one file are carried out in order, and come out as one.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Serialize;
+
+use crate::edit::{AppliedHunk, Change, Diagnostic, FileEdit, Pass, Patch};
+use crate::lines::{self, LinesError};
+use crate::mismatch::HunkError;
+use crate::replace::{self, ReplaceError, Replaced, Strategy};
+use crate::unified::{self, FileKind, Mode, UnifiedEdit, UnifiedHunk};
+use crate::v4a;
+
+/// What a patch does to one file in the end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Operation {
+    /// The file is new.
+    Create,
+    /// The file gets another text, or is found to be as the patch wants it.
+    Update,
+    /// The file goes.
+    Delete,
+    /// The file is moved, with its text changed or not.
+    Rename {
+        /// Where it was.
+        from: String,
+    },
+}
+
+/// One file of a patch that was carried out in memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PlannedFile {
+    /// The file; for a move, its new path.
+    pub path: String,
+    /// What happens to it.
+    pub operation: Operation,
+    /// The text before, of the old path for a move. `None` if there was no file.
+    pub before: Option<String>,
+    /// The text after. `None` if there is no file any more.
+    pub after: Option<String>,
+    /// The text that was at the path of a file that is overwritten by a create or a move.
+    pub overwritten: Option<String>,
+    /// Where its hunks went, in the order of the patch.
+    pub hunks: Vec<AppliedHunk>,
+    /// What was accepted with a warning.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Why a patch was refused. Nothing of it was carried out.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum EditError {
+    /// The patch has no edits.
+    #[error("No files were modified: the patch is empty.")]
+    Empty,
+    /// A file to change or delete is not there.
+    #[error("{path}: no such file to {verb}")]
+    NotFound {
+        /// The file.
+        path: String,
+        /// What was to be done to it.
+        verb: &'static str,
+    },
+    /// A file to create, or to move onto, is there already.
+    #[error("{path}: the file exists already; {}", if *moved { "move to another path" } else { "update it instead of adding it" })]
+    AlreadyExists {
+        /// The file.
+        path: String,
+        /// Whether something was to be moved onto it.
+        moved: bool,
+    },
+    /// A hunk has no place.
+    #[error("{path}: {error}")]
+    Hunk {
+        /// The file.
+        path: String,
+        /// Which hunk, and why.
+        #[source]
+        error: HunkError,
+    },
+    /// A diff that deletes its file does not show the whole of it.
+    #[error("{path}: the diff deletes the file but leaves {n_lines} of its lines")]
+    NotWhole {
+        /// The file.
+        path: String,
+        /// How many lines would be left.
+        n_lines: usize,
+    },
+    /// A replacement was refused.
+    #[error("{path}: {error}")]
+    Replace {
+        /// The file.
+        path: String,
+        /// Why.
+        #[source]
+        error: ReplaceError,
+    },
+    /// Line edits were refused.
+    #[error("{path}: {error}")]
+    Lines {
+        /// The file.
+        path: String,
+        /// Why.
+        #[source]
+        error: LinesError,
+    },
+}
+
+impl EditError {
+    /// Returns the code that callers branch on.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Empty => "invalid_argument",
+            Self::NotFound { .. } => "not_found",
+            Self::AlreadyExists { .. } => "already_exists",
+            Self::NotWhole { .. } => "conflict",
+            Self::Hunk { error, .. } => error.code(),
+            Self::Replace { error, .. } => error.code(),
+            Self::Lines { error, .. } => error.code(),
+        }
+    }
+
+    /// Returns up to three places the author may have meant.
+    #[must_use]
+    pub fn suggestions(&self) -> Vec<String> {
+        match self {
+            Self::Hunk { error, .. } => error.suggestions(),
+            Self::Replace { error, .. } => error.suggestions(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Carries `patch` out over `files`, which hold the text of each of [`Patch::paths`]; `None` or absent means no file.
+///
+/// # Errors
+/// Fails if any edit cannot be carried out; then none is.
+pub fn plan(patch: &Patch, files: &BTreeMap<String, Option<String>>) -> Result<Vec<PlannedFile>, EditError> {
+    plan_patch(patch, &mut |path| Ok(files.get(path).cloned().flatten()))
+}
+
+/// Carries `patch` out over the files that `read` returns; `None` means no file. Each path is read at most once.
+///
+/// # Errors
+/// Fails if `read` does or if any edit cannot be carried out; then none is.
+pub fn plan_patch<E: From<EditError>>(
+    patch: &Patch,
+    read: &mut dyn FnMut(&str) -> Result<Option<String>, E>,
+) -> Result<Vec<PlannedFile>, E> {
+    let mut draft = Draft { files: Vec::new(), positions: HashMap::new(), overwrite: patch.overwrite };
+    if patch.edits.is_empty() {
+        return Err(EditError::Empty.into());
+    }
+    for edit in &patch.edits {
+        for path in [Some(edit.path.as_str()), edit.moved_to()].into_iter().flatten() {
+            if draft.position(path).is_none() {
+                let text = read(path)?;
+                draft.positions.insert(normal(path), draft.files.len());
+                draft.files.push(Entry::new(path, text));
+            }
+        }
+        draft.edit(edit)?;
+    }
+    Ok(draft.finish())
+}
+
+/// Returns `path` without `.` and empty parts, and with `..` taken back, so that two names of one file are equal.
+fn normal(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if parts.last().is_some_and(|last| *last != "..") => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    let root = if path.starts_with('/') { "/" } else { "" };
+    format!("{root}{}", parts.join("/"))
+}
+
+/// Notes the hunks whose lines were not found as they are written.
+fn loose_hunks(hunks: &[AppliedHunk]) -> impl Iterator<Item = Diagnostic> {
+    hunks.iter().filter_map(|hunk| {
+        let but_for = match hunk.matched {
+            Pass::Exact => return None,
+            Pass::TrailingBlanks => "blanks at line ends",
+            Pass::Indentation => "indentation",
+            Pass::LookAlikes => "blanks or typographic look-alikes",
+        };
+        let message = format!("hunk {} matches at line {} but for {but_for}", hunk.number, hunk.old_start);
+        Some(Diagnostic { code: "loose_match", message, line: Some(hunk.old_start) })
+    })
+}
+
+/// Notes a replacement whose old text was not found as it is written.
+fn loose_replacement(replaced: &Replaced) -> Option<Diagnostic> {
+    let but_for = match replaced.strategy {
+        Strategy::Exact => return None,
+        Strategy::LineEndings => "line endings",
+        Strategy::LookAlikes => "blanks at line ends or typographic look-alikes",
+        Strategy::Indentation => "indentation, which the new text was given as well",
+    };
+    let line = replaced.lines.first().map(|&(first, _)| first);
+    let message = format!("the old text matches at line {} but for {but_for}", line.unwrap_or_default());
+    Some(Diagnostic { code: "loose_match", message, line })
+}
+
+/// Notes the hunks whose stated line was wrong.
+fn moved_hunks(unified: &UnifiedEdit, applied: &[AppliedHunk]) -> impl Iterator<Item = Diagnostic> {
+    let note = |(stated, applied): (&UnifiedHunk, &AppliedHunk)| {
+        let line = stated.old_start.filter(|&line| line != applied.old_start && applied.old_lines > 0)?;
+        let message = format!("hunk {} states line {line} but was found at line {}", applied.number, applied.old_start);
+        Some(Diagnostic { code: "wrong_line", message, line: Some(applied.old_start) })
+    };
+    unified.hunks.iter().zip(applied).filter_map(note)
+}
+
+/// One path: what is there and what is to be there.
+struct Entry {
+    path: String,
+    before: Option<String>,
+    now: Option<String>,
+    /// The entry whose file this is, if it was moved here.
+    moved_from: Option<usize>,
+    /// Whether its file was moved elsewhere.
+    moved_away: bool,
+    touched: bool,
+    hunks: Vec<AppliedHunk>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl Entry {
+    fn new(path: &str, text: Option<String>) -> Self {
+        Self {
+            path: path.to_owned(),
+            now: text.clone(),
+            before: text,
+            moved_from: None,
+            moved_away: false,
+            touched: false,
+            hunks: Vec::new(),
+            diagnostics: Vec::new(),
+        }
+    }
+}
+
+struct Draft {
+    files: Vec<Entry>,
+    /// Where each file is, by its normal path.
+    positions: HashMap<String, usize>,
+    overwrite: bool,
+}
+
+impl Draft {
+    fn position(&self, path: &str) -> Option<usize> {
+        self.positions.get(&normal(path)).copied()
+    }
+
+    fn edit(&mut self, edit: &FileEdit) -> Result<(), EditError> {
+        let Some(at) = self.position(&edit.path) else { return Ok(()) };
+        let path = || edit.path.clone();
+        match &edit.change {
+            Change::Create { text } => self.create(at, path(), text.clone()),
+            Change::Delete => self.delete(at, path()),
+            Change::Update { hunks, .. } => {
+                let before = self.text(at, path(), "update")?;
+                let applied = v4a::apply(before, hunks).map_err(|error| EditError::Hunk { path: path(), error })?;
+                let diagnostics = loose_hunks(&applied.hunks).collect();
+                self.set(at, applied.text, applied.hunks, diagnostics);
+                self.rename(at, edit)
+            }
+            Change::Unified(unified) => self.unified(at, edit, unified),
+            Change::Replace { old, new, .. } if old.is_empty() && self.is_vacant(at) => {
+                let is_change = self.files[at].now.as_ref() != Some(new);
+                self.set(at, new.clone(), Vec::new(), Vec::new());
+                let error = ReplaceError::NoChange;
+                if is_change { Ok(()) } else { Err(EditError::Replace { path: path(), error }) }
+            }
+            Change::Replace { old, new, replace_all } => {
+                let before = self.text(at, path(), "edit")?;
+                let replaced = replace::replace(before, old, new, *replace_all)
+                    .map_err(|error| EditError::Replace { path: path(), error })?;
+                let diagnostics = loose_replacement(&replaced).into_iter().collect();
+                let hunks = replaced.applied_hunks();
+                self.set(at, replaced.text, hunks, diagnostics);
+                Ok(())
+            }
+            Change::Lines(edits) => {
+                let before = self.text(at, path(), "edit")?;
+                let applied = lines::apply(before, edits).map_err(|error| EditError::Lines { path: path(), error })?;
+                self.set(at, applied.text, applied.hunks, applied.diagnostics);
+                Ok(())
+            }
+        }
+    }
+
+    fn unified(&mut self, at: usize, edit: &FileEdit, unified: &UnifiedEdit) -> Result<(), EditError> {
+        let path = || edit.path.clone();
+        let creates = unified.kind == FileKind::Create;
+        let apply = match unified.mode {
+            Mode::Strict => unified::apply_strict,
+            Mode::Located => unified::apply_located,
+        };
+        if creates && !self.is_vacant(at) && !self.overwrite {
+            return Err(EditError::AlreadyExists { path: path(), moved: false });
+        }
+        // What only inserts needs no file to start from; the headers of a single-file diff are often made up.
+        let needs_text = unified.hunks.is_empty() || unified.hunks.iter().any(|hunk| hunk.lines.old().next().is_some());
+        let makes_file = creates || (self.files[at].now.is_none() && !needs_text && unified.mode == Mode::Located);
+        let before = if makes_file { "" } else { self.text(at, path(), "update")? };
+        let applied = apply(before, &unified.hunks).map_err(|error| EditError::Hunk { path: path(), error })?;
+        match unified.kind {
+            FileKind::Delete if !applied.text.is_empty() => {
+                Err(EditError::NotWhole { path: path(), n_lines: applied.text.lines().count() })
+            }
+            FileKind::Delete => self.delete(at, path()),
+            FileKind::Create | FileKind::Update => {
+                let diagnostics = moved_hunks(unified, &applied.hunks).chain(loose_hunks(&applied.hunks)).collect();
+                self.set(at, applied.text, applied.hunks, diagnostics);
+                self.rename(at, edit)
+            }
+        }
+    }
+
+    /// Returns whether there is no file, or one without text.
+    fn is_vacant(&self, at: usize) -> bool {
+        self.files[at].now.as_ref().is_none_or(String::is_empty)
+    }
+
+    fn text(&self, at: usize, path: String, verb: &'static str) -> Result<&str, EditError> {
+        self.files[at].now.as_deref().ok_or(EditError::NotFound { path, verb })
+    }
+
+    fn set(&mut self, at: usize, text: String, hunks: Vec<AppliedHunk>, diagnostics: Vec<Diagnostic>) {
+        let file = &mut self.files[at];
+        (file.now, file.touched) = (Some(text), true);
+        file.hunks.extend(hunks);
+        file.diagnostics.extend(diagnostics);
+    }
+
+    fn create(&mut self, at: usize, path: String, text: String) -> Result<(), EditError> {
+        if self.files[at].now.is_some() && !self.overwrite && !(self.is_vacant(at) && text.is_empty()) {
+            return Err(EditError::AlreadyExists { path, moved: false });
+        }
+        self.set(at, text, Vec::new(), Vec::new());
+        Ok(())
+    }
+
+    fn delete(&mut self, at: usize, path: String) -> Result<(), EditError> {
+        self.text(at, path, "delete")?;
+        let file = &mut self.files[at];
+        (file.now, file.touched) = (None, true);
+        file.hunks.clear();
+        // A file that was moved here is gone from where it was.
+        if let Some(origin) = file.moved_from.take() {
+            self.files[origin].moved_away = false;
+        }
+        Ok(())
+    }
+
+    fn rename(&mut self, from: usize, edit: &FileEdit) -> Result<(), EditError> {
+        let Some(to) = edit.moved_to().and_then(|path| self.position(path)).filter(|&to| to != from) else {
+            return Ok(());
+        };
+        if self.files[to].now.is_some() && !self.overwrite {
+            return Err(EditError::AlreadyExists { path: self.files[to].path.clone(), moved: true });
+        }
+        let (hunks, diagnostics) = {
+            let file = &mut self.files[from];
+            (file.moved_away, file.touched) = (true, true);
+            (std::mem::take(&mut file.hunks), std::mem::take(&mut file.diagnostics))
+        };
+        // A file that was itself moved here keeps its first origin.
+        let origin = self.files[from].moved_from.take().unwrap_or(from);
+        let text = self.files[from].now.take();
+        let file = &mut self.files[to];
+        (file.now, file.touched, file.hunks, file.diagnostics) = (text, true, hunks, diagnostics);
+        // A file that comes back to where it was has not moved.
+        (file.moved_from, file.moved_away) = (Some(origin).filter(|&origin| origin != to), false);
+        Ok(())
+    }
+
+    fn finish(self) -> Vec<PlannedFile> {
+        let befores: Vec<(String, Option<String>)> =
+            self.files.iter().map(|file| (file.path.clone(), file.before.clone())).collect();
+        let mut planned = Vec::new();
+        for file in self.files.into_iter().filter(|file| file.touched) {
+            let origin = file.moved_from.map(|index| befores[index].clone()).filter(|(_, text)| text.is_some());
+            let (operation, before, overwritten) = match (&file.before, &file.now, origin) {
+                (_, None, _) if file.moved_away => continue,
+                (None, None, _) => continue,
+                (Some(_), None, _) => (Operation::Delete, file.before, None),
+                (_, Some(_), Some((from, text))) => (Operation::Rename { from }, text, file.before),
+                (None, Some(_), None) => (Operation::Create, None, None),
+                (Some(_), Some(_), None) => (Operation::Update, file.before, None),
+            };
+            planned.push(PlannedFile {
+                path: file.path,
+                operation,
+                before,
+                after: file.now,
+                overwritten,
+                hunks: file.hunks,
+                diagnostics: file.diagnostics,
+            });
+        }
+        planned
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,138 @@
+//! Replaces one string by another, forgiving only what cannot lead to a wrong place.
+//!
+//! Four ways of comparing are tried, strictest first, and the first that finds anything decides: exactly; with any
+//! line ending for any other; without blanks at line ends and with typographic look-alikes folded; and with one and
+//! the same indentation exchanged on every line. Similar text is never enough. The new text goes into the original
+//! bytes: lines that are in both strings keep the file's spelling and endings. Whether a file may be created is decided
+//! in [`crate::plan`].
+
+mod error;
+mod find;
+mod respell;
+
+pub use error::ReplaceError;
+
+use serde::Serialize;
+
+use crate::edit::{AppliedHunk, Pass};
+use crate::mismatch::is_worded_placeholder;
+use crate::text::{LineIndex, split_bom};
+use find::Found;
+
+/// How the old text was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Strategy {
+    /// Byte for byte.
+    Exact,
+    /// With other line endings, another byte-order mark, or none after the last line.
+    LineEndings,
+    /// With other blanks at line ends, or with typographic quotes, dashes and spaces for ASCII ones.
+    LookAlikes,
+    /// With another indentation, the same difference on every line.
+    Indentation,
+}
+
+/// A text with a string replaced.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Replaced {
+    /// The new text.
+    pub text: String,
+    /// How many places were replaced.
+    pub count: usize,
+    /// How they were found.
+    pub strategy: Strategy,
+    /// The first and last line of each place in the old text, from 1.
+    pub lines: Vec<(usize, usize)>,
+    /// By how many lines each place grew.
+    lines_gained: isize,
+}
+
+impl Replaced {
+    /// Returns each place as a hunk of whole lines.
+    #[must_use]
+    pub fn applied_hunks(&self) -> Vec<AppliedHunk> {
+        let matched = match self.strategy {
+            Strategy::Exact | Strategy::LineEndings => Pass::Exact,
+            Strategy::LookAlikes => Pass::LookAlikes,
+            Strategy::Indentation => Pass::Indentation,
+        };
+        let hunk = |(index, &(first, last)): (usize, &(usize, usize))| AppliedHunk {
+            number: index + 1,
+            old_start: first,
+            old_lines: last + 1 - first,
+            new_start: first.saturating_add_signed(self.lines_gained * isize::try_from(index).unwrap_or(isize::MAX)),
+            new_lines: (last + 1 - first).saturating_add_signed(self.lines_gained),
+            matched,
+        };
+        self.lines.iter().enumerate().map(hunk).collect()
+    }
+}
+
+/// Replaces `old` by `new` in `before`: the only occurrence, or every one if `replace_all` is set.
+///
+/// `old` may be written with LF for CRLF, and end in a line ending that the file's last line lacks, because that is
+/// how files are shown to models. Line endings in `new` become those of the file.
+///
+/// # Errors
+/// Fails if `old` is empty, equals `new`, is not there or is there more than once, and if either text stands for text
+/// that it leaves out (`// ... rest unchanged ...`).
+///
+/// ```
+/// use emend_edit::replace::{replace, Strategy};
+/// let replaced = replace("a\r\nb\r\n", "a\nb", "a\nx\nb", false).unwrap();
+/// assert_eq!(replaced.text, "a\r\nx\r\nb\r\n");
+/// assert_eq!(replaced.strategy, Strategy::LineEndings);
+/// ```
+pub fn replace(before: &str, old: &str, new: &str, replace_all: bool) -> Result<Replaced, ReplaceError> {
+    if old == new {
+        return Err(ReplaceError::NoChange);
+    }
+    if old.is_empty() {
+        return Err(ReplaceError::EmptyOld);
+    }
+    if let Some(placeholder) = added_placeholder(old, new) {
+        return Err(ReplaceError::LeavesOut { placeholder, in_new: true });
+    }
+    let (bom, body) = split_bom(before);
+    let (old, new) = (split_bom(old).1, split_bom(new).1);
+    let found = find::find(body, old, new).filter(|found| found.n_places > 0);
+    let Some(found) = found else { return Err(error::why_absent(body, old, new)) };
+    if found.n_places > 1 && !replace_all {
+        return Err(error::ambiguous(body, &found));
+    }
+    let text = splice(bom, body, old, new, &found);
+    if text == before {
+        return Err(ReplaceError::NoChange);
+    }
+    let index = LineIndex::new(body);
+    let n_lines_now = LineIndex::new(&text).n_lines().cast_signed();
+    let lines_gained = (n_lines_now - index.n_lines().cast_signed()) / found.ranges.len().max(1).cast_signed();
+    let lines = found
+        .ranges
+        .iter()
+        .map(|range| (index.line_at(range.start) + 1, index.line_at(range.end.saturating_sub(1).max(range.start)) + 1));
+    Ok(Replaced { text, count: found.ranges.len(), strategy: found.strategy, lines: lines.collect(), lines_gained })
+}
+
+/// Returns the first line of `new` that stands for text left out, unless `old` has it too.
+fn added_placeholder(old: &str, new: &str) -> Option<String> {
+    let is_added = |line: &&str| is_worded_placeholder(line) && !old.contains(line.trim());
+    new.lines().find(is_added).map(|line| line.trim().to_owned())
+}
+
+fn splice(bom: &str, body: &str, old: &str, new: &str, found: &Found) -> String {
+    let mut text = String::with_capacity(bom.len() + body.len() + new.len());
+    text.push_str(bom);
+    let mut end = 0;
+    for range in &found.ranges {
+        text.push_str(&body[end..range.start]);
+        text.push_str(&respell::respell(body, range.clone(), old, new, found));
+        end = range.end;
+    }
+    text.push_str(&body[end..]);
+    text
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,285 @@
+//! A file's lines laid out for searching: contents apart from their endings, compared under one of the four passes.
+//!
+//! One search takes time linear in the file whatever the pattern (Knuth-Morris-Pratt over lines). Once searches have
+//! gone over the file a few times, an index of lines makes further ones nearly free, so that many hunks of which none
+//! stands exactly as written stay linear together. Which match is meant when there are several is decided in
+//! [`crate::place`].
+
+mod index;
+
+use std::cell::{Cell, OnceCell};
+use std::ops::Range;
+
+use index::LineIndex;
+
+use crate::edit::Pass;
+use crate::text::split_bom;
+
+/// The passes from the strictest on. Each accepts whatever the one before it accepts.
+pub(crate) const PASSES: [Pass; 4] = [Pass::Exact, Pass::TrailingBlanks, Pass::Indentation, Pass::LookAlikes];
+
+/// A file's lines. A byte-order mark belongs to none of them.
+pub(crate) struct Table<'a> {
+    text: &'a str,
+    // Where each line starts and where its content ends.
+    lines: Vec<(usize, usize)>,
+    /// How many lines searches have looked at.
+    n_searched: Cell<usize>,
+    index: OnceCell<LineIndex>,
+}
+
+impl<'a> Table<'a> {
+    /// Splits `text` at LF, CRLF and CR.
+    pub(crate) fn new(text: &'a str) -> Self {
+        let bytes = text.as_bytes();
+        let mut start = split_bom(text).0.len();
+        let mut lines = Vec::with_capacity(text.len() / 32);
+        for at in memchr::memchr2_iter(b'\n', b'\r', bytes) {
+            if at < start {
+                continue;
+            }
+            lines.push((start, at));
+            start = at + if bytes[at..].starts_with(b"\r\n") { 2 } else { 1 };
+        }
+        if start < text.len() {
+            lines.push((start, text.len()));
+        }
+        Self::of(text, lines)
+    }
+
+    /// Splits `text` at LF and CRLF only, as unified diffs count lines.
+    pub(crate) fn of_lf_lines(text: &'a str) -> Self {
+        let mut start = split_bom(text).0.len();
+        let mut lines = Vec::with_capacity(text.len() / 32);
+        for at in memchr::memchr_iter(b'\n', text.as_bytes()) {
+            let content = &text[start..at];
+            lines.push((start, start + content.strip_suffix('\r').unwrap_or(content).len()));
+            start = at + 1;
+        }
+        if start < text.len() {
+            lines.push((start, text.len()));
+        }
+        Self::of(text, lines)
+    }
+
+    fn of(text: &'a str, lines: Vec<(usize, usize)>) -> Self {
+        Self { text, lines, n_searched: Cell::new(0), index: OnceCell::new() }
+    }
+
+    /// Returns the byte-order mark, or nothing.
+    pub(crate) fn bom(&self) -> &'a str {
+        split_bom(self.text).0
+    }
+
+    pub(crate) fn n_bytes(&self) -> usize {
+        self.text.len()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Returns line `index` without its ending.
+    pub(crate) fn content(&self, index: usize) -> &'a str {
+        let (start, end) = self.lines[index];
+        &self.text[start..end]
+    }
+
+    /// Returns the ending of line `index`, empty if it has none.
+    pub(crate) fn eol(&self, index: usize) -> &'a str {
+        &self.text[self.lines[index].1..self.start(index + 1)]
+    }
+
+    /// Returns the byte at which line `index` starts; past the last line, the length of the text.
+    pub(crate) fn start(&self, index: usize) -> usize {
+        self.lines.get(index).map_or(self.text.len(), |&(start, _)| start)
+    }
+
+    /// Returns the text of the given lines, endings included.
+    pub(crate) fn text(&self, lines: Range<usize>) -> &'a str {
+        &self.text[self.start(lines.start)..self.start(lines.end)]
+    }
+
+    /// Returns the lines' contents.
+    pub(crate) fn contents(&self) -> impl Iterator<Item = &'a str> {
+        self.lines.iter().map(|&(start, end)| &self.text[start..end])
+    }
+
+    /// Returns the first line of the first match of `pattern` that lies within `range`.
+    pub(crate) fn find(&self, pattern: &[&str], pass: Pass, range: Range<usize>) -> Option<usize> {
+        let range = range.start..range.end.min(self.len());
+        if let Some(starts) = self.index().and_then(|index| index.candidates(pattern, range.clone())) {
+            let stands =
+                |start: usize| pattern.iter().zip(start..).all(|(line, at)| equal(pass, self.content(at), line));
+            return starts.into_iter().find(|&start| stands(start));
+        }
+        let found = self.matches(pattern, pass, range.clone()).next();
+        let looked_at = found.unwrap_or(range.end).saturating_sub(range.start);
+        self.n_searched.set(self.n_searched.get() + looked_at);
+        found
+    }
+
+    /// Returns the index if the searches so far were long enough to pay for one.
+    fn index(&self) -> Option<&LineIndex> {
+        const PASSES_OVER_FILE: usize = 3;
+        if self.index.get().is_none() && self.n_searched.get() <= PASSES_OVER_FILE * self.len() {
+            return None;
+        }
+        Some(self.index.get_or_init(|| LineIndex::of(self.contents())))
+    }
+
+    /// Returns the first line of every match of `pattern` within `range`, overlapping ones too.
+    ///
+    /// The empty pattern matches nowhere.
+    pub(crate) fn matches<'b>(
+        &'b self,
+        pattern: &'b [&'b str],
+        pass: Pass,
+        range: Range<usize>,
+    ) -> impl Iterator<Item = usize> + use<'a, 'b> {
+        let fallback = fallbacks(pattern, pass);
+        let mut matched = 0;
+        let lines = range.start..range.end.min(self.len());
+        lines.filter_map(move |index| {
+            let content = self.content(index);
+            while matched > 0 && !equal(pass, content, pattern[matched]) {
+                matched = fallback[matched - 1];
+            }
+            if pattern.get(matched).is_some_and(|line| equal(pass, content, line)) {
+                matched += 1;
+            }
+            if matched == 0 || matched < pattern.len() {
+                return None;
+            }
+            matched = fallback[matched - 1];
+            Some(index + 1 - pattern.len())
+        })
+    }
+
+    /// Returns the strictest pass under which `pattern` stands at line `start`.
+    pub(crate) fn pass_at(&self, pattern: &[&str], start: usize) -> Option<Pass> {
+        if start + pattern.len() > self.len() {
+            return None;
+        }
+        let stands =
+            |pass| pattern.iter().enumerate().all(|(index, line)| equal(pass, self.content(start + index), line));
+        PASSES.into_iter().find(|&pass| stands(pass))
+    }
+}
+
+/// For each prefix of `pattern`, the length of its longest proper prefix that is also its suffix.
+fn fallbacks(pattern: &[&str], pass: Pass) -> Vec<usize> {
+    let mut fallback = vec![0; pattern.len()];
+    let mut matched = 0;
+    for index in 1..pattern.len() {
+        while matched > 0 && !equal(pass, pattern[index], pattern[matched]) {
+            matched = fallback[matched - 1];
+        }
+        if equal(pass, pattern[index], pattern[matched]) {
+            matched += 1;
+        }
+        fallback[index] = matched;
+    }
+    fallback
+}
+
+/// Returns whether two lines without endings are equal under `pass`.
+pub(crate) fn equal(pass: Pass, a: &str, b: &str) -> bool {
+    match pass {
+        Pass::Exact => a == b,
+        Pass::TrailingBlanks => a.trim_end() == b.trim_end(),
+        Pass::Indentation => a.trim() == b.trim(),
+        Pass::LookAlikes => a.trim().chars().map(fold).eq(b.trim().chars().map(fold)),
+    }
+}
+
+/// Returns the ASCII look-alike of a typographic dash, quote or space, and any other character as it is.
+pub(crate) fn fold(c: char) -> char {
+    match c {
+        '\u{2010}'..='\u{2015}' | '\u{2212}' => '-',
+        '\u{2018}'..='\u{201b}' => '\'',
+        '\u{201c}'..='\u{201f}' => '"',
+        '\u{a0}' | '\u{2002}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => ' ',
+        _ => c,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::test_support::cases;
+    #[cfg(target_family = "wasm")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
+    #[test]
+    fn contents_and_endings_make_the_text() {
+        for text in ["", "\u{feff}", "a", "\u{feff}a\r\nb\rc\n\n", "a\r\r\n"] {
+            let table = Table::new(text);
+            let joined: String = (0..table.len()).map(|line| [table.content(line), table.eol(line)].concat()).collect();
+            assert_eq!([table.bom(), &joined].concat(), text);
+            assert_eq!(table.text(0..table.len()), joined);
+            assert_eq!(table.contents().count(), table.len());
+        }
+    }
+
+    #[test]
+    fn each_pass_forgives_more() {
+        #[track_caller]
+        fn check(a: &str, b: &str, expected: Option<Pass>) {
+            assert_eq!(PASSES.into_iter().find(|&pass| equal(pass, a, b)), expected, "{a:?} {b:?}");
+            assert_eq!(
+                PASSES.into_iter().filter(|&pass| equal(pass, b, a)).count(),
+                match expected {
+                    Some(first) => PASSES.into_iter().filter(|&pass| pass >= first).count(),
+                    None => 0,
+                }
+            );
+        }
+        check("a b", "a b", Some(Pass::Exact));
+        check("a b \t", "a b", Some(Pass::TrailingBlanks));
+        check("\ta b", "  a b ", Some(Pass::Indentation));
+        check(" “a”\u{a0}– b", "\"a\" - b", Some(Pass::LookAlikes));
+        check("a  b", "a b", None);
+        check("A", "a", None);
+        check("a…", "a...", None);
+    }
+
+    proptest! {
+        #![proptest_config(cases(2_000))]
+
+        #[test]
+        fn every_match_is_found(file in "[ab ]{0,12}", pattern in "[ab ]{1,4}") {
+            let text: String = file.chars().map(|c| format!("{c}\n")).collect();
+            let pattern: Vec<String> = pattern.chars().map(String::from).collect();
+            let pattern: Vec<&str> = pattern.iter().map(String::as_str).collect();
+            let table = Table::new(&text);
+            for pass in PASSES {
+                let found: Vec<usize> = table.matches(&pattern, pass, 0..table.len()).collect();
+                let expected: Vec<usize> = (0..(table.len() + 1).saturating_sub(pattern.len()))
+                    .filter(|start| pattern.iter().enumerate().all(|(i, line)| equal(pass, table.content(start + i), line)))
+                    .collect();
+                prop_assert_eq!(found, expected);
+            }
+        }
+
+        #[test]
+        fn with_and_without_the_index_the_same_is_found(
+            file in "[ab \u{2013}-]{0,24}",
+            pattern in "[ab -]{1,3}",
+            from in 0..8_usize,
+            to in 0..26_usize,
+        ) {
+            let text: String = file.chars().map(|c| format!("{c}\n")).collect();
+            let pattern: Vec<String> = pattern.chars().map(String::from).collect();
+            let pattern: Vec<&str> = pattern.iter().map(String::as_str).collect();
+            let (plain, indexed) = (Table::new(&text), Table::new(&text));
+            prop_assert!(indexed.index.set(LineIndex::of(indexed.contents())).is_ok());
+            for pass in PASSES {
+                let found = indexed.find(&pattern, pass, from..to);
+                prop_assert_eq!(found, plain.matches(&pattern, pass, from..to).next());
+            }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What the tests of this crate share: how many cases a property runs, and random edits whose outcome is known.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+/// Returns the settings of a property that runs `native` cases natively and a sample of 200 in the browser.
+///
+/// The seed is fixed, so that a failure on one machine is a failure on all.
+pub(crate) fn cases(native: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases: if cfg!(target_family = "wasm") { 200 } else { native },
+        failure_persistence: None,
+        rng_seed: proptest::test_runner::RngSeed::Fixed(0x656d_656e_6400),
+        ..ProptestConfig::default()
+    }
+}
+
+/// A line of a text, and what an edit does to it.
+#[derive(Clone, Debug)]
+pub(crate) struct ScriptLine {
+    pub(crate) content: String,
+    pub(crate) eol: &'static str,
+    pub(crate) deleted: bool,
+    /// The lines inserted before it.
+    pub(crate) inserted: Vec<String>,
+}
+
+/// A text and an edit of it, line by line.
+#[derive(Clone, Debug)]
+pub(crate) struct Script {
+    pub(crate) bom: bool,
+    pub(crate) lines: Vec<ScriptLine>,
+    /// The lines inserted after the last.
+    pub(crate) appended: Vec<String>,
+    /// How many lines of context each hunk shows.
+    pub(crate) n_context: usize,
+}
+
+/// One hunk of a script: its lines with their markers, and where it starts.
+#[derive(Clone, Debug)]
+pub(crate) struct ScriptHunk {
+    /// The first line it covers, from 0.
+    pub(crate) old_start: usize,
+    /// Marker and content of each line, and the old line that it is.
+    pub(crate) lines: Vec<(char, String, Option<usize>)>,
+}
+
+impl Script {
+    /// Returns the text before the edit.
+    pub(crate) fn before(&self) -> String {
+        let lines = self.lines.iter().flat_map(|line| [line.content.as_str(), line.eol]);
+        std::iter::once(self.bom()).chain(lines).collect()
+    }
+
+    pub(crate) fn bom(&self) -> &'static str {
+        if self.bom { "\u{feff}" } else { "" }
+    }
+
+    /// Returns the hunks of the edit, each with its context; neighbours that touch are one.
+    pub(crate) fn hunks(&self) -> Vec<ScriptHunk> {
+        let n_lines = self.lines.len();
+        let inserted = |index: usize| self.lines.get(index).map_or(&self.appended, |line| &line.inserted);
+        let is_changed =
+            |index: usize| !inserted(index).is_empty() || self.lines.get(index).is_some_and(|line| line.deleted);
+        // The old lines that each change needs around it, with those that overlap merged.
+        let mut ranges: Vec<(usize, usize)> = Vec::new();
+        for index in (0..=n_lines).filter(|&index| is_changed(index)) {
+            let deleted = self.lines.get(index).is_some_and(|line| line.deleted);
+            let from = index.saturating_sub(self.n_context);
+            let to = (index + usize::from(deleted) + self.n_context).min(n_lines);
+            match ranges.last_mut() {
+                Some(last) if from <= last.1 => last.1 = to.max(last.1),
+                _ => ranges.push((from, to)),
+            }
+        }
+        let hunk = |&(from, to): &(usize, usize)| {
+            let mut lines = Vec::new();
+            for index in from..=to {
+                let is_inside = index < to || index == n_lines;
+                lines.extend(inserted(index).iter().filter(|_| is_inside).map(|text| ('+', text.clone(), None)));
+                if index < to {
+                    let marker = if self.lines[index].deleted { '-' } else { ' ' };
+                    lines.push((marker, self.lines[index].content.clone(), Some(index)));
+                }
+            }
+            ScriptHunk { old_start: from, lines }
+        };
+        ranges.iter().map(hunk).collect()
+    }
+}
+
+/// Returns scripts over few different lines, so that hunks repeat and compete. `eols` are the line endings to draw
+/// from; the last line may have none.
+pub(crate) fn scripts(eols: &'static [&'static str]) -> impl Strategy<Value = Script> {
+    let content = prop_oneof![8 => "[ab]", 1 => "[a-c]{2}", 1 => Just(String::new()), 1 => "[ab] {1,2}", 1 => "\t[ab]"];
+    let line = (content, any::<prop::sample::Index>(), prop::bool::weighted(0.15), inserted(0.15));
+    let lines = vec(line, 0..16);
+    (lines, inserted(0.2), 1..3_usize, any::<bool>(), prop::bool::weighted(0.1)).prop_map(
+        move |(lines, appended, n_context, open_end, bom)| {
+            let mut lines: Vec<ScriptLine> = lines
+                .into_iter()
+                .map(|(content, eol, deleted, inserted)| ScriptLine {
+                    content,
+                    eol: eols[eol.index(eols.len())],
+                    deleted,
+                    inserted,
+                })
+                .collect();
+            // A last line without content and ending is no line.
+            if let Some(last) = lines.last_mut().filter(|last| open_end && !last.content.is_empty()) {
+                last.eol = "";
+            }
+            // An empty line that LF ends, after one that CR ends, would be the second half of a CRLF.
+            for index in 1..lines.len() {
+                if lines[index - 1].eol == "\r" && lines[index].content.is_empty() && lines[index].eol == "\n" {
+                    lines[index].eol = "\r\n";
+                }
+            }
+            Script { bom, lines, appended, n_context }
+        },
+    )
+}
+
+fn inserted(probability: f64) -> impl Strategy<Value = Vec<String>> {
+    prop::bool::weighted(probability)
+        .prop_flat_map(|some| if some { vec("[abx]{0,2}", 1..3).boxed() } else { Just(Vec::new()).boxed() })
+}
+
+/// Returns texts made of the pieces that matter to the parsers, so that random ones get somewhere.
+pub(crate) fn pieces(pieces: &'static [&'static str]) -> impl Strategy<Value = String> + Clone {
+    let piece = prop_oneof![8 => prop::sample::select(pieces).prop_map(str::to_owned), 1 => ".{0,3}"];
+    vec(piece, 0..24).prop_map(|pieces| pieces.concat())
+}

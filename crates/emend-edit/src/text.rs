@@ -1,0 +1,195 @@
+//! Text as lines that own their end-of-line bytes: LF, CRLF or CR.
+//!
+//! Joining the lines of a text gives the text back, byte for byte. Everything that edits works on such lines, so
+//! endings that no edit names cannot change. Finding lines by content is left to the patch engines.
+
+/// Bytes that are no text this crate edits.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+pub enum DecodeError {
+    /// The bytes hold a NUL, as only binary files do.
+    #[error("the file is binary (a NUL byte at offset {offset}); only UTF-8 text can be edited")]
+    Binary {
+        /// Where the first NUL is, from 0.
+        offset: usize,
+    },
+    /// The bytes are not UTF-8, though they may well be text in another encoding.
+    #[error("the file is not UTF-8 (invalid byte at offset {offset}); convert it before editing")]
+    InvalidUtf8 {
+        /// Where the first invalid byte is, from 0.
+        offset: usize,
+    },
+}
+
+impl DecodeError {
+    /// Returns the code that callers branch on.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        "unsupported"
+    }
+}
+
+/// Reads the bytes of a file as text.
+///
+/// A byte-order mark stays in the text as U+FEFF, so that the text's bytes are the file's bytes.
+///
+/// # Errors
+/// Fails on a NUL byte (binary) and on anything that is not UTF-8.
+pub fn decode(bytes: &[u8]) -> Result<&str, DecodeError> {
+    if let Some(offset) = memchr::memchr(0, bytes) {
+        return Err(DecodeError::Binary { offset });
+    }
+    std::str::from_utf8(bytes).map_err(|error| DecodeError::InvalidUtf8 { offset: error.valid_up_to() })
+}
+
+/// The byte-order mark, which some editors write before the first line.
+pub const BOM: char = '\u{feff}';
+
+/// Splits `text` into its byte-order mark, which may be empty, and the rest.
+#[must_use]
+pub fn split_bom(text: &str) -> (&str, &str) {
+    text.split_at(if text.starts_with(BOM) { BOM.len_utf8() } else { 0 })
+}
+
+/// Splits `text` into lines, each with its own line ending. The last line has none if the text does not end in one.
+///
+/// The empty text has no lines.
+#[must_use]
+pub fn split_lines(text: &str) -> Vec<&str> {
+    let mut lines = Vec::with_capacity(text.len() / 32 + 1);
+    let mut start = 0;
+    for end in line_ends(text) {
+        lines.push(&text[start..end]);
+        start = end;
+    }
+    lines
+}
+
+/// Returns where each line ends, found in one sweep: a search of its own for each line takes three times as long.
+fn line_ends(text: &str) -> impl Iterator<Item = usize> {
+    let bytes = text.as_bytes();
+    // The LF of a CRLF ends the line.
+    let ends_line = move |at: &usize| bytes[*at] == b'\n' || bytes.get(at + 1) != Some(&b'\n');
+    let ends = memchr::memchr2_iter(b'\n', b'\r', bytes).filter(ends_line).map(|at| at + 1);
+    ends.chain((!text.is_empty() && !text.ends_with(['\n', '\r'])).then_some(text.len()))
+}
+
+/// Returns the lines of [`split_lines`] one by one.
+pub fn lines(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let end = match memchr::memchr2(b'\n', b'\r', rest.as_bytes()) {
+            Some(at) if rest[at..].starts_with("\r\n") => at + 2,
+            Some(at) => at + 1,
+            None if rest.is_empty() => return None,
+            None => rest.len(),
+        };
+        let (line, after) = rest.split_at(end);
+        rest = after;
+        Some(line)
+    })
+}
+
+/// Splits one line into its content and its line ending, which may be empty.
+#[must_use]
+pub fn split_eol(line: &str) -> (&str, &str) {
+    let content = line.strip_suffix("\r\n").or_else(|| line.strip_suffix(['\n', '\r'])).unwrap_or(line);
+    (content, &line[content.len()..])
+}
+
+/// Returns the ending of the first line that has one: what a new line of this text should end with.
+#[must_use]
+pub fn first_eol(text: &str) -> Option<&str> {
+    let at = memchr::memchr2(b'\n', b'\r', text.as_bytes())?;
+    Some(if text[at..].starts_with("\r\n") { "\r\n" } else { &text[at..=at] })
+}
+
+/// Where each line of a text starts and ends, found in one pass.
+///
+/// Lines are counted from 0 and are those of [`split_lines`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineIndex {
+    // The start of every line, then the length of the text.
+    bounds: Vec<usize>,
+}
+
+impl LineIndex {
+    /// Indexes `text`.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        let mut bounds = Vec::with_capacity(text.len() / 32 + 2);
+        bounds.push(0);
+        bounds.extend(line_ends(text));
+        Self { bounds }
+    }
+
+    /// Returns the number of lines.
+    #[must_use]
+    pub fn n_lines(&self) -> usize {
+        self.bounds.len() - 1
+    }
+
+    /// Returns the bytes of the lines `from..to`, endings included; both are clamped to the text.
+    #[must_use]
+    pub fn range(&self, from: usize, to: usize) -> std::ops::Range<usize> {
+        let last = self.n_lines();
+        let to = to.min(last);
+        self.bounds[from.min(to)]..self.bounds[to]
+    }
+
+    /// Returns the line that the byte at `offset` is in; offsets past the end belong to the last line.
+    #[must_use]
+    pub fn line_at(&self, offset: usize) -> usize {
+        self.bounds.partition_point(|&start| start <= offset).saturating_sub(1).min(self.n_lines().saturating_sub(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    #[cfg(target_family = "wasm")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
+    #[track_caller]
+    fn check(text: &str, expected: &[&str]) {
+        assert_eq!(split_lines(text), expected);
+        assert_eq!(split_lines(text).concat(), text);
+    }
+
+    #[test]
+    fn lines_own_their_endings() {
+        check("", &[]);
+        check("a", &["a"]);
+        check("a\nb", &["a\n", "b"]);
+        check("a\r\nb\rc\n", &["a\r\n", "b\r", "c\n"]);
+        check("\n\r\n\r", &["\n", "\r\n", "\r"]);
+        assert_eq!(split_eol("a\r\n"), ("a", "\r\n"));
+        assert_eq!(split_eol("a\r"), ("a", "\r"));
+        assert_eq!(split_eol("a"), ("a", ""));
+        assert_eq!(first_eol("a\r\nb\n"), Some("\r\n"));
+        assert_eq!(first_eol("a"), None);
+    }
+
+    #[test]
+    fn the_index_agrees_with_the_lines() {
+        for text in ["", "a", "a\n", "a\r\n\rb\n\nç", "\r"] {
+            let (index, lines) = (LineIndex::new(text), split_lines(text));
+            assert_eq!(index.n_lines(), lines.len());
+            let mut offset = 0;
+            for (number, line) in lines.iter().enumerate() {
+                assert_eq!(&text[index.range(number, number + 1)], *line);
+                assert!((offset..offset + line.len()).all(|at| index.line_at(at) == number));
+                offset += line.len();
+            }
+            assert_eq!(index.range(0, usize::MAX), 0..text.len());
+            assert_eq!(index.range(9, 10), text.len()..text.len());
+        }
+        assert_eq!(LineIndex::new("a\nb").line_at(99), 1);
+    }
+
+    #[test]
+    fn only_utf8_text_is_read() {
+        assert_eq!(decode("\u{feff}é\r\n".as_bytes()), Ok("\u{feff}é\r\n"));
+        assert_eq!(decode(b"ab\0\xff"), Err(DecodeError::Binary { offset: 2 }));
+        assert_eq!(decode(b"caf\xe9"), Err(DecodeError::InvalidUtf8 { offset: 3 }));
+    }
+}

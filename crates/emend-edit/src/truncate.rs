@@ -1,0 +1,241 @@
+//! Shortens a tool's output to what the model may see: characters first, then lines.
+//!
+//! The markers and the default limits are those of the agent-loop specification, section 5, word for word. A character
+//! is a Unicode scalar value, so a cut never splits one. Keeping the full output for the event stream is the caller's
+//! business, and so is cutting inside a structured result's `content` field instead of across its JSON.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Which part of an output survives the cut by characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// The first half and the last half; the middle goes.
+    HeadTail,
+    /// The end only.
+    Tail,
+}
+
+/// What one tool's output is cut to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ToolLimits {
+    /// The most characters kept, markers excluded.
+    pub chars_max: usize,
+    /// Which characters are kept.
+    pub mode: Mode,
+    /// The most lines kept, or `None` where the cut by characters is enough.
+    pub lines_max: Option<usize>,
+}
+
+impl ToolLimits {
+    /// Returns the default limits of the tool with the canonical name `tool`.
+    ///
+    /// Tools outside the table get 30,000 characters, head and tail.
+    #[must_use]
+    pub fn of(tool: &str) -> Self {
+        let (chars_max, mode, lines_max) = match tool {
+            "read_file" => (50_000, Mode::HeadTail, None),
+            "shell" => (30_000, Mode::HeadTail, Some(256)),
+            "grep" => (20_000, Mode::Tail, Some(200)),
+            "glob" => (20_000, Mode::Tail, Some(500)),
+            "edit_file" | "apply_patch" => (10_000, Mode::Tail, None),
+            "write_file" => (1_000, Mode::Tail, None),
+            "spawn_agent" => (20_000, Mode::HeadTail, None),
+            _ => (30_000, Mode::HeadTail, None),
+        };
+        Self { chars_max, mode, lines_max }
+    }
+}
+
+/// A session's own limits, by canonical tool name; tools that are not named keep their defaults.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Limits {
+    /// The most characters per tool (`tool_output_limits` in the specification).
+    pub chars_max: BTreeMap<String, usize>,
+    /// The most lines per tool (`tool_line_limits` in the specification).
+    pub lines_max: BTreeMap<String, usize>,
+}
+
+impl Limits {
+    /// Returns what the output of `tool` is cut to.
+    #[must_use]
+    pub fn of(&self, tool: &str) -> ToolLimits {
+        let defaults = ToolLimits::of(tool);
+        ToolLimits {
+            chars_max: self.chars_max.get(tool).copied().unwrap_or(defaults.chars_max),
+            mode: defaults.mode,
+            lines_max: self.lines_max.get(tool).copied().or(defaults.lines_max),
+        }
+    }
+}
+
+/// An output as the model sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Truncated {
+    /// The text, with a marker wherever something is missing.
+    pub text: String,
+    /// Whether anything is missing.
+    pub truncated: bool,
+}
+
+/// Returns what the model sees of `output`, printed by the tool with the canonical name `tool`.
+///
+/// ```
+/// use emend_edit::truncate::{Limits, truncate_tool_output};
+/// let seen = truncate_tool_output("shell", &"x\n".repeat(300), &Limits::default());
+/// assert!(seen.truncated && seen.text.contains("\n[... 45 lines omitted ...]\n"));
+/// ```
+#[must_use]
+pub fn truncate_tool_output(tool: &str, output: &str, limits: &Limits) -> Truncated {
+    let limits = limits.of(tool);
+    let by_chars = truncate_chars(output, limits.chars_max, limits.mode);
+    let by_lines =
+        limits.lines_max.and_then(|lines_max| truncate_lines(by_chars.as_deref().unwrap_or(output), lines_max));
+    match by_lines.or(by_chars) {
+        Some(text) => Truncated { text, truncated: true },
+        None => Truncated { text: output.to_owned(), truncated: false },
+    }
+}
+
+/// Cuts `text` to `chars_max` characters plus a marker, or returns `None` if it fits.
+///
+/// With an odd limit, head and tail are one character short of it together, as specified.
+#[must_use]
+pub fn truncate_chars(text: &str, chars_max: usize, mode: Mode) -> Option<String> {
+    // A scalar value takes at least one byte, so a short text needs no count.
+    if text.len() <= chars_max {
+        return None;
+    }
+    let chars_removed = text.chars().count().checked_sub(chars_max).filter(|&removed| removed > 0)?;
+    Some(match mode {
+        Mode::HeadTail => {
+            let (head, tail) = (first_chars(text, chars_max / 2), last_chars(text, chars_max / 2));
+            format!(
+                "{head}\n\n[WARNING: Tool output was truncated. {chars_removed} characters were removed from the \
+                 middle. The full output is available in the event stream. If you need to see specific parts, re-run \
+                 the tool with more targeted parameters.]\n\n{tail}"
+            )
+        }
+        Mode::Tail => format!(
+            "[WARNING: Tool output was truncated. First {chars_removed} characters were removed. The full output is \
+             available in the event stream.]\n\n{}",
+            last_chars(text, chars_max)
+        ),
+    })
+}
+
+/// Cuts `text` to its first and last lines, `lines_max` together, or returns `None` if it fits.
+///
+/// Lines are what `\n` separates, so a final `\n` has an empty line after it.
+#[must_use]
+pub fn truncate_lines(text: &str, lines_max: usize) -> Option<String> {
+    let n_lines = text.bytes().filter(|&byte| byte == b'\n').count() + 1;
+    if n_lines <= lines_max {
+        return None;
+    }
+    let n_head = lines_max / 2;
+    let n_tail = lines_max - n_head;
+    let head = match n_head {
+        0 => "",
+        n => text.match_indices('\n').nth(n - 1).map_or(text, |(at, _)| &text[..at]),
+    };
+    let tail = match n_tail {
+        0 => "",
+        n => text.rmatch_indices('\n').nth(n - 1).map_or(text, |(at, _)| &text[at + 1..]),
+    };
+    Some(format!("{head}\n[... {} lines omitted ...]\n{tail}", n_lines - lines_max))
+}
+
+fn first_chars(text: &str, n_chars: usize) -> &str {
+    text.char_indices().nth(n_chars).map_or(text, |(at, _)| &text[..at])
+}
+
+fn last_chars(text: &str, n_chars: usize) -> &str {
+    match n_chars {
+        0 => "",
+        n => text.char_indices().rev().nth(n - 1).map_or(text, |(at, _)| &text[at..]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    #[cfg(target_family = "wasm")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
+    fn see(tool: &str, output: &str) -> Truncated {
+        truncate_tool_output(tool, output, &Limits::default())
+    }
+
+    #[test]
+    fn short_outputs_are_untouched() {
+        for tool in ["read_file", "shell", "grep", "glob", "edit_file", "apply_patch", "write_file", "spawn_agent", "x"]
+        {
+            let ToolLimits { chars_max, lines_max, .. } = ToolLimits::of(tool);
+            for output in ["", "a\r\nb\r\n", &"é".repeat(chars_max), &"\n".repeat(lines_max.map_or(1, |n| n - 1))] {
+                assert_eq!(see(tool, output), Truncated { text: output.to_owned(), truncated: false });
+            }
+        }
+    }
+
+    #[test]
+    fn the_middle_goes_with_its_exact_count() {
+        let output = format!("{}{}{}", "h".repeat(25_000), "é".repeat(7), "t".repeat(25_000));
+        let expected = format!(
+            "{}\n\n[WARNING: Tool output was truncated. 7 characters were removed from the middle. The full output is \
+             available in the event stream. If you need to see specific parts, re-run the tool with more targeted \
+             parameters.]\n\n{}",
+            "h".repeat(25_000),
+            "t".repeat(25_000)
+        );
+        assert_eq!(see("read_file", &output), Truncated { text: expected, truncated: true });
+    }
+
+    #[test]
+    fn tail_mode_keeps_the_end() {
+        let output = format!("{}{}", "a".repeat(5), "ż".repeat(1_000));
+        let expected = format!(
+            "[WARNING: Tool output was truncated. First 5 characters were removed. The full output is available in \
+             the event stream.]\n\n{}",
+            "ż".repeat(1_000)
+        );
+        assert_eq!(see("write_file", &output).text, expected);
+    }
+
+    #[test]
+    fn lines_are_cut_after_characters() {
+        let numbered: String = (1..=300).map(|n| format!("{n}\n")).collect();
+        let seen = see("shell", &numbered).text;
+        // 300 lines and the empty one after the last `\n`; 128 from each end stay.
+        assert!(seen.starts_with("1\n2\n") && seen.contains("\n128\n[... 45 lines omitted ...]\n174\n"), "{seen}");
+        assert!(seen.ends_with("\n300\n"));
+        // Two huge lines are caught by the first step alone.
+        let wide = format!("{}\n{}", "a".repeat(10_000_000), "b".repeat(10_000_000));
+        let seen = see("shell", &wide).text;
+        assert!(seen.contains("19970001 characters were removed") && !seen.contains("lines omitted"));
+        assert!(seen.chars().count() < 30_300);
+    }
+
+    #[test]
+    fn a_session_may_set_its_own_limits() {
+        let limits = Limits {
+            chars_max: BTreeMap::from([("shell".to_owned(), 4)]),
+            lines_max: BTreeMap::from([("mine".to_owned(), 3)]),
+        };
+        let seen = truncate_tool_output("shell", "abcdefgh", &limits).text;
+        assert!(seen.starts_with("ab\n\n[WARNING") && seen.ends_with("]\n\ngh"));
+        assert_eq!(truncate_tool_output("mine", "1\n2\n3\n4\n5", &limits).text, "1\n[... 2 lines omitted ...]\n4\n5");
+    }
+
+    #[test]
+    fn tiny_limits_leave_the_marker() {
+        assert!(truncate_chars("ab", 0, Mode::Tail).unwrap().ends_with("stream.]\n\n"));
+        assert!(truncate_chars("ab", 1, Mode::HeadTail).unwrap().starts_with("\n\n[WARNING"));
+        assert_eq!(truncate_lines("a\nb", 0).unwrap(), "\n[... 2 lines omitted ...]\n");
+        assert_eq!(truncate_lines("a\nb", 1).unwrap(), "\n[... 1 lines omitted ...]\nb");
+        assert_eq!(truncate_lines("a", 1), None);
+    }
+}

@@ -1,0 +1,290 @@
+//! Unified diffs: read, checked against a text, and applied.
+//!
+//! **Strict**: every hunk's old lines must stand, byte for byte, exactly at the line the hunk states. The usual tools
+//! shift hunks silently; nothing here does. **Located**: models count lines badly, so wrong numbers and counts are
+//! corrected by finding each hunk's old lines in the text, and the corrected diff is then applied strictly. Lines are
+//! what LF ends, as in every tool that reads such diffs. Making diffs is left to the diff module.
+
+mod parser;
+
+pub use parser::{ParseError, parse, parse_for};
+
+use crate::edit::{AppliedHunk, HunkLines, LineKind, Pass};
+use crate::mismatch::{HunkError, HunkReason};
+use crate::place::{Place, Rules, Wanted, place_all};
+use crate::table::Table;
+use crate::text::{split_bom, split_eol};
+
+/// How a diff is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Numbers and counts must be right.
+    Strict,
+    /// Numbers are hints and counts are ignored: hunks are found by their lines.
+    Located,
+}
+
+/// What a diff does to its file besides changing lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// The file exists before and after.
+    Update,
+    /// The file is new.
+    Create,
+    /// The file goes; the hunks hold its whole text.
+    Delete,
+}
+
+/// One file of a unified diff.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnifiedEdit {
+    /// How the hunks are taken.
+    pub mode: Mode,
+    /// What happens to the file.
+    pub kind: FileKind,
+    /// Where the file is moved to, if anywhere.
+    pub rename_to: Option<String>,
+    /// The hunks; none for a file that is only moved, or created empty.
+    pub hunks: Vec<UnifiedHunk>,
+}
+
+/// One hunk of a unified diff.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UnifiedHunk {
+    /// The first old line it states, from 1; 0 if there is none before it. `None` if it states nothing.
+    pub old_start: Option<usize>,
+    /// Its lines with their endings. The last old and the last new one have none after `\ No newline at end of file`.
+    pub lines: HunkLines,
+    /// The line of the patch it starts on, from 1.
+    pub patch_line: usize,
+}
+
+impl UnifiedHunk {
+    fn n_old(&self) -> usize {
+        self.lines.old().count()
+    }
+
+    /// Returns the line (from 0) before which, or at which, the hunk says it stands.
+    fn stated(&self) -> Option<usize> {
+        // A hunk without old lines states the line above it.
+        self.old_start.map(|line| if self.n_old() == 0 { line } else { line.saturating_sub(1) })
+    }
+}
+
+/// A text with a diff applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Applied {
+    /// The new text.
+    pub text: String,
+    /// Where each hunk went.
+    pub hunks: Vec<AppliedHunk>,
+    /// The hunks as they were applied: right numbers, and old lines as they are in the text (byte-order mark aside).
+    pub corrected: Vec<UnifiedHunk>,
+}
+
+/// Writes hunks that state their lines as unified diff text, without file headers.
+///
+/// Given [`Applied::corrected`] it is the diff as it was applied, for display and for other tools.
+#[must_use]
+pub fn render(hunks: &[UnifiedHunk]) -> String {
+    use std::fmt::Write;
+    let mut text = String::new();
+    let mut n_gained = 0;
+    for hunk in hunks {
+        let (n_old, n_new) = (hunk.n_old(), hunk.lines.new_lines().count());
+        let start = hunk.stated().unwrap_or_default();
+        // A side without lines states the line above it.
+        let first = |start: usize, n_lines: usize| start + usize::from(n_lines > 0);
+        let new_start = first(start.saturating_add_signed(n_gained), n_new);
+        let _ = writeln!(text, "@@ -{},{n_old} +{new_start},{n_new} @@", first(start, n_old));
+        for (kind, line) in hunk.lines.iter() {
+            text.extend([kind.marker()]);
+            text.push_str(line);
+            if !line.ends_with('\n') {
+                text.push_str("\n\\ No newline at end of file\n");
+            }
+        }
+        n_gained += n_new.cast_signed() - n_old.cast_signed();
+    }
+    text
+}
+
+/// Applies `hunks` where they say they stand, or not at all.
+///
+/// # Errors
+/// Fails if the old lines of a hunk are not, byte for byte, at the line it states, or if hunks overlap.
+pub fn apply_strict(before: &str, hunks: &[UnifiedHunk]) -> Result<Applied, HunkError> {
+    let lines = LfLines::of(before);
+    let mut text = String::with_capacity(before.len() + 256);
+    let mut applied = Vec::with_capacity(hunks.len());
+    let (mut next, mut n_new) = (0, 0);
+    for (index, hunk) in hunks.iter().enumerate() {
+        let error = |reason| HunkError { hunk: index + 1, n_hunks: hunks.len(), patch_line: hunk.patch_line, reason };
+        let Some(start) = hunk.stated() else { return Err(error(HunkReason::NoContext)) };
+        if start < next {
+            return Err(error(HunkReason::Overlap { line: start + 1 }));
+        }
+        let mut at = start;
+        for asked in hunk.lines.old() {
+            let found = lines.get(at);
+            if found != Some(asked) {
+                let (asked, found) = (asked.to_owned(), found.map(str::to_owned));
+                return Err(error(HunkReason::NotInPlace { line: start + 1, differs_at: at + 1, asked, found }));
+            }
+            at += 1;
+        }
+        if start > lines.len() {
+            return Err(error(HunkReason::PastEnd { line: start, n_lines: lines.len() }));
+        }
+        n_new += start - next;
+        text.push_str(lines.range(next, start));
+        // Only the last line of either text may lack its ending.
+        let is_open = |line: &str| !line.ends_with('\n');
+        let adds_after_open = at == start
+            && start > 0
+            && hunk.lines.new_lines().next().is_some()
+            && lines.get(start - 1).is_some_and(is_open);
+        let is_open_inside = at < lines.len() && hunk.lines.new_lines().any(is_open);
+        if adds_after_open || is_open_inside {
+            return Err(error(HunkReason::OpenEnd { line: start.max(1) }));
+        }
+        let new_start = n_new;
+        for line in hunk.lines.new_lines() {
+            text.push_str(line);
+            n_new += 1;
+        }
+        applied.push(AppliedHunk {
+            number: index + 1,
+            old_start: start + 1,
+            old_lines: at - start,
+            new_start: new_start + 1,
+            new_lines: n_new - new_start,
+            matched: Pass::Exact,
+        });
+        next = at;
+    }
+    text.push_str(lines.range(next, lines.len()));
+    Ok(Applied { text, hunks: applied, corrected: hunks.to_vec() })
+}
+
+/// The lines of a text as LF ends them, by number from 0. What is between two of them is copied as one.
+struct LfLines<'a> {
+    text: &'a str,
+    /// Where each line starts, and where the last one ends.
+    bounds: Vec<usize>,
+}
+
+impl<'a> LfLines<'a> {
+    fn of(text: &'a str) -> Self {
+        let mut bounds = Vec::with_capacity(text.len() / 32 + 2);
+        bounds.push(0);
+        bounds.extend(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1));
+        if bounds.last() != Some(&text.len()) {
+            bounds.push(text.len());
+        }
+        Self { text, bounds }
+    }
+
+    fn len(&self) -> usize {
+        self.bounds.len() - 1
+    }
+
+    fn get(&self, line: usize) -> Option<&'a str> {
+        (line < self.len()).then(|| self.range(line, line + 1))
+    }
+
+    /// Returns the lines from `start` until before `end`, both at most [`Self::len`].
+    fn range(&self, start: usize, end: usize) -> &'a str {
+        &self.text[self.bounds[start]..self.bounds[end]]
+    }
+}
+
+/// Applies `hunks` wherever their old lines are, or not at all.
+///
+/// A hunk that stands where it says is taken there. Any other must fit in exactly one place that keeps the hunks in
+/// order; lines are compared exactly and, only if that finds nothing, without the blanks around them.
+///
+/// # Errors
+/// Fails if a hunk's old lines are nowhere, or in several places that are equally good.
+pub fn apply_located(before: &str, hunks: &[UnifiedHunk]) -> Result<Applied, HunkError> {
+    // A number alone is no place: what only inserts must not rest on it, unless there is only one place anyway.
+    let is_placed = |hunk: &UnifiedHunk| hunk.n_old() > 0 || before.is_empty();
+    if hunks.iter().all(is_placed)
+        && let Ok(applied) = apply_strict(before, hunks)
+    {
+        return Ok(applied);
+    }
+    // A byte-order mark stays where it is, whether or not the diff shows it.
+    let (bom, before) = split_bom(before);
+    let table = Table::of_lf_lines(before);
+    let wanted: Vec<Wanted<'_>> = hunks.iter().map(wanted).collect();
+    let rules = Rules { most: Pass::Indentation, append: false };
+    let places = place_all(&table, &wanted, rules).map_err(|(index, why)| {
+        let new: Vec<&str> = hunks[index].lines.new_lines().map(content).collect();
+        HunkError {
+            hunk: index + 1,
+            n_hunks: hunks.len(),
+            patch_line: hunks[index].patch_line,
+            reason: HunkReason::of(&table, &wanted[index], &new, why),
+        }
+    })?;
+    let corrected: Vec<UnifiedHunk> =
+        hunks.iter().zip(&places).map(|(hunk, place)| correct(&table, hunk, *place)).collect();
+    let mut applied = apply_strict(before, &corrected)?;
+    applied.text.insert_str(0, bom);
+    for (hunk, place) in applied.hunks.iter_mut().zip(&places) {
+        hunk.matched = place.matched;
+    }
+    Ok(applied)
+}
+
+fn wanted(hunk: &UnifiedHunk) -> Wanted<'_> {
+    let is_blank_context = |&(kind, line): &(LineKind, &str)| kind == LineKind::Context && split_eol(line).0.is_empty();
+    Wanted {
+        anchors: Vec::new(),
+        old: hunk.lines.old().map(content).collect(),
+        n_droppable: hunk.lines.iter().rev().take_while(is_blank_context).count(),
+        end_of_file: false,
+        changes: hunk.lines.changes(),
+        stated: hunk.stated(),
+    }
+}
+
+/// Returns a line without its ending, and without the byte-order mark of a first line.
+fn content(line: &str) -> &str {
+    split_bom(split_eol(line).0).1
+}
+
+/// Returns `hunk` with the number of its place, the text's own old lines, and endings that fit in.
+fn correct(table: &Table<'_>, hunk: &UnifiedHunk, place: Place) -> UnifiedHunk {
+    let mut lines = HunkLines::default();
+    let mut at = place.start;
+    let n_lines = table.len();
+    let eol_near = |line: usize| {
+        let near = [line.checked_sub(1), Some(line), Some(0)];
+        let eol = near.into_iter().flatten().filter(|&line| line < n_lines).map(|line| table.eol(line));
+        eol.into_iter().find(|eol| !eol.is_empty()).unwrap_or("\n")
+    };
+    // Whether the diff itself speaks about the end of the file, so that its endings there are meant.
+    let says_end = hunk.lines.iter().any(|(_, line)| !line.ends_with('\n'));
+    let ends_open = n_lines > 0 && table.eol(n_lines - 1).is_empty();
+    let covers_end = place.start + place.len == n_lines;
+    let n_kept = hunk.lines.len() - place.dropped;
+    let last_new =
+        hunk.lines.iter().take(n_kept).enumerate().filter(|(_, (kind, _))| *kind != LineKind::Removed).last();
+    let last_new = last_new.map(|(index, _)| index);
+    for (index, (kind, line)) in hunk.lines.iter().take(n_kept).enumerate() {
+        if kind == LineKind::Added {
+            let open = if says_end { !line.ends_with('\n') } else { ends_open };
+            let is_end = covers_end && Some(index) == last_new;
+            lines.push(kind, &[content(line), if is_end && open { "" } else { eol_near(at) }].concat());
+        } else {
+            lines.push(kind, table.text(at..at + 1));
+            at += 1;
+        }
+    }
+    UnifiedHunk { old_start: Some(place.start + usize::from(place.len > 0)), lines, patch_line: hunk.patch_line }
+}
+
+#[cfg(test)]
+mod tests;

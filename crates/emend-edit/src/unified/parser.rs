@@ -1,0 +1,396 @@
+//! Reads unified diffs: plain ones and git's, of one file or several.
+//!
+//! A strict diff is read by its counts. In a located one they are ignored, and a hunk goes on as long as its lines
+//! look like a hunk's. What is not understood is an error, never skipped.
+
+use crate::edit::{Change, Diagnostic, FileEdit, LineKind, Patch};
+use crate::unified::{FileKind, Mode, UnifiedEdit, UnifiedHunk};
+
+/// A text that is no unified diff. Lines are counted from 1.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+pub enum ParseError {
+    /// There is no file header and no hunk.
+    #[error("no diff found: expected `--- a/path`, `+++ b/path` and hunks that start with `@@`")]
+    NoDiff,
+    /// A line is neither a header nor part of a hunk.
+    #[error("line {line}: unexpected {text:?}; every line of a hunk starts with ` `, `-` or `+`")]
+    UnexpectedLine {
+        /// The line.
+        line: usize,
+        /// What stands there.
+        text: String,
+    },
+    /// A hunk names no file.
+    #[error("line {line}: this hunk has no `--- a/path` and `+++ b/path` above it")]
+    NoFile {
+        /// The line.
+        line: usize,
+    },
+    /// A hunk has fewer or more lines than it states.
+    #[error("line {line}: the hunk states {stated} {side} lines but has {found}")]
+    WrongCount {
+        /// The line of its header.
+        line: usize,
+        /// `old` or `new`.
+        side: &'static str,
+        /// The stated count.
+        stated: usize,
+        /// The count found.
+        found: usize,
+    },
+    /// A hunk has no lines, or states nothing where it must.
+    #[error("line {line}: {text:?} is not a hunk header such as `@@ -1,3 +1,4 @@` with lines below it")]
+    BadHunk {
+        /// The line.
+        line: usize,
+        /// The header.
+        text: String,
+    },
+    /// The diff holds binary data.
+    #[error("line {line}: binary diffs are not supported")]
+    Binary {
+        /// The line.
+        line: usize,
+    },
+    /// The diff copies a file.
+    #[error("line {line}: copying files is not supported; add the copy as a new file")]
+    Copy {
+        /// The line.
+        line: usize,
+    },
+    /// The diff is for several files where one was expected.
+    #[error("the diff is for {n_files} files, but only `{path}` can be changed here")]
+    SeveralFiles {
+        /// The expected file.
+        path: String,
+        /// How many it is for.
+        n_files: usize,
+    },
+}
+
+impl ParseError {
+    /// Returns the code that callers branch on.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Binary { .. } | Self::Copy { .. } => "unsupported",
+            _ => "invalid_argument",
+        }
+    }
+}
+
+/// Reads a diff whose headers name its files.
+///
+/// # Errors
+/// Fails if the text is no diff, or holds anything that cannot be carried out.
+pub fn parse(text: &str, mode: Mode) -> Result<(Patch, Vec<Diagnostic>), ParseError> {
+    let (files, diagnostics) = Reader::new(text, mode).read()?;
+    let mut patch = Patch::default();
+    for file in files {
+        patch.edits.push(file.into_edit(mode)?);
+    }
+    Ok((patch, diagnostics))
+}
+
+/// Reads a diff for the one file at `path`, whatever file its headers name, if it has headers at all.
+///
+/// # Errors
+/// Fails as [`parse`] does, and if the diff is for several files.
+pub fn parse_for(path: &str, text: &str, mode: Mode) -> Result<(Patch, Vec<Diagnostic>), ParseError> {
+    let (files, diagnostics) = Reader::new(text, mode).read()?;
+    let mut names: Vec<&Option<String>> = files.iter().map(|file| file.name()).collect();
+    names.dedup();
+    if names.len() > 1 {
+        return Err(ParseError::SeveralFiles { path: path.to_owned(), n_files: names.len() });
+    }
+    let kind = files.first().map_or(FileKind::Update, File::kind);
+    let hunks = files.into_iter().flat_map(|file| file.hunks).collect();
+    let edit = UnifiedEdit { mode, kind, rename_to: None, hunks };
+    Ok((Patch::of(path, Change::Unified(edit)), diagnostics))
+}
+
+/// One file as its headers describe it.
+#[derive(Debug, Default)]
+struct File {
+    line: usize,
+    /// The names after `---` and `+++`; the inner `None` is `/dev/null`.
+    old: Option<Option<String>>,
+    new: Option<Option<String>>,
+    /// The name that `diff --git` gives on both sides, for changes without hunks.
+    git_name: Option<String>,
+    is_new: bool,
+    is_deleted: bool,
+    rename_from: Option<String>,
+    rename_to: Option<String>,
+    hunks: Vec<UnifiedHunk>,
+}
+
+impl File {
+    fn kind(&self) -> FileKind {
+        match () {
+            () if self.is_new || self.old == Some(None) => FileKind::Create,
+            () if self.is_deleted || self.new == Some(None) => FileKind::Delete,
+            () => FileKind::Update,
+        }
+    }
+
+    fn name(&self) -> &Option<String> {
+        match (&self.new, &self.old) {
+            (Some(Some(_)), _) => self.new.as_ref().unwrap_or(&None),
+            (_, Some(old)) => old,
+            _ => &self.git_name,
+        }
+    }
+
+    fn into_edit(self, mode: Mode) -> Result<FileEdit, ParseError> {
+        let kind = self.kind();
+        let strip = |name: &str, prefix: &str| name.strip_prefix(prefix).unwrap_or(name).to_owned();
+        // `a/` and `b/` are git's only if both sides agree.
+        let prefixed = |name: &Option<Option<String>>, prefix: &str| {
+            name.as_ref().is_none_or(|name| name.as_ref().is_none_or(|name| name.starts_with(prefix)))
+        };
+        let is_git = prefixed(&self.old, "a/") && prefixed(&self.new, "b/");
+        let side = |name: &Option<Option<String>>, prefix: &str| {
+            name.clone().flatten().map(|name| if is_git { strip(&name, prefix) } else { name })
+        };
+        let (old, new) = (side(&self.old, "a/"), side(&self.new, "b/"));
+        let (from, to) = match (self.rename_from, self.rename_to) {
+            (Some(from), Some(to)) => (Some(from), Some(to)),
+            _ => (old.or_else(|| self.git_name.clone()), new.or(self.git_name)),
+        };
+        let path = match kind {
+            FileKind::Create => to.clone().or(from),
+            _ => from.or_else(|| to.clone()),
+        };
+        let path = path.ok_or(ParseError::NoFile { line: self.line })?;
+        let rename_to = to.filter(|to| kind == FileKind::Update && *to != path);
+        Ok(FileEdit { path, change: Change::Unified(UnifiedEdit { mode, kind, rename_to, hunks: self.hunks }) })
+    }
+}
+
+struct Reader<'a> {
+    mode: Mode,
+    lines: Vec<&'a str>,
+    at: usize,
+    files: Vec<File>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(text: &'a str, mode: Mode) -> Self {
+        Self { mode, lines: text.split_inclusive('\n').collect(), at: 0, files: Vec::new(), diagnostics: Vec::new() }
+    }
+
+    fn read(mut self) -> Result<(Vec<File>, Vec<Diagnostic>), ParseError> {
+        let mut fence: Option<&str> = None;
+        while self.at < self.lines.len() {
+            let line = self.lines[self.at].trim_end();
+            if line.starts_with("@@") {
+                self.hunk()?;
+                continue;
+            }
+            let opens = self.files.is_empty() && fence.is_none() && line.starts_with("```");
+            if opens || fence == Some(line) {
+                fence = opens.then(|| &line[..line.len() - line.trim_start_matches('`').len()]);
+                if opens {
+                    let message = "send the diff without a Markdown code fence around it".to_owned();
+                    self.diagnostics.push(Diagnostic { code: "fenced", message, line: Some(self.at + 1) });
+                }
+            } else if !line.is_empty() && !self.header(line)? {
+                return Err(ParseError::UnexpectedLine { line: self.at + 1, text: line.chars().take(80).collect() });
+            }
+            self.at += 1;
+        }
+        let is_empty =
+            |file: &File| file.hunks.is_empty() && file.kind() == FileKind::Update && file.rename_to.is_none();
+        if self.files.is_empty() || self.files.iter().all(is_empty) {
+            return Err(ParseError::NoDiff);
+        }
+        Ok((self.files, self.diagnostics))
+    }
+
+    /// Reads one line of a file's header, and returns whether it is one.
+    fn header(&mut self, line: &'a str) -> Result<bool, ParseError> {
+        let number = self.at + 1;
+        if let Some(names) = line.strip_prefix("diff --git ") {
+            self.files.push(File { line: number, git_name: git_name(names), ..File::default() });
+            return Ok(true);
+        }
+        if let Some(name) = line.strip_prefix("--- ") {
+            // Without `diff --git` this line starts a file.
+            if self.files.last().is_none_or(|file| file.old.is_some() || !file.hunks.is_empty()) {
+                self.files.push(File { line: number, ..File::default() });
+            }
+            self.file().old = Some(header_name(name));
+            return Ok(true);
+        }
+        if let Some(name) = line.strip_prefix("+++ ") {
+            self.file().new = Some(header_name(name));
+            return Ok(true);
+        }
+        if line.starts_with("Binary files ") || line.starts_with("GIT binary patch") {
+            return Err(ParseError::Binary { line: number });
+        }
+        if line.starts_with("copy from ") || line.starts_with("copy to ") {
+            return Err(ParseError::Copy { line: number });
+        }
+        if let Some(name) = line.strip_prefix("rename from ") {
+            self.file().rename_from = Some(unquote(name));
+        } else if let Some(name) = line.strip_prefix("rename to ") {
+            self.file().rename_to = Some(unquote(name));
+        } else if line.starts_with("new file mode ") {
+            self.file().is_new = true;
+        } else if line.starts_with("deleted file mode ") {
+            self.file().is_deleted = true;
+        } else {
+            let ignored =
+                ["index ", "old mode ", "new mode ", "similarity index ", "dissimilarity index ", "Index: ", "====="];
+            return Ok(ignored.iter().any(|prefix| line.starts_with(prefix)));
+        }
+        Ok(true)
+    }
+
+    fn file(&mut self) -> &mut File {
+        if self.files.is_empty() {
+            self.files.push(File { line: self.at + 1, ..File::default() });
+        }
+        let last = self.files.len() - 1;
+        &mut self.files[last]
+    }
+
+    fn hunk(&mut self) -> Result<(), ParseError> {
+        let header_line = self.at + 1;
+        let header = self.lines[self.at].trim_end();
+        let ranges = ranges(header);
+        if ranges.is_none() && self.mode == Mode::Strict {
+            return Err(ParseError::BadHunk { line: header_line, text: header.to_owned() });
+        }
+        self.file();
+        self.at += 1;
+        let mut hunk = UnifiedHunk {
+            old_start: ranges.map(|ranges| ranges.old_start),
+            patch_line: header_line,
+            ..UnifiedHunk::default()
+        };
+        let (n_old, n_new) = self.body(&mut hunk, ranges)?;
+        if hunk.lines.is_empty() {
+            return Err(ParseError::BadHunk { line: header_line, text: header.to_owned() });
+        }
+        if let Some(stated) = ranges {
+            let sides = [("old", stated.n_old, n_old), ("new", stated.n_new, n_new)];
+            for (side, stated, found) in sides.into_iter().filter(|(_, stated, found)| stated != found) {
+                if self.mode == Mode::Strict {
+                    return Err(ParseError::WrongCount { line: header_line, side, stated, found });
+                }
+                let message = format!("the hunk states {stated} {side} lines but has {found}");
+                self.diagnostics.push(Diagnostic { code: "wrong_count", message, line: Some(header_line) });
+            }
+        }
+        self.file().hunks.push(hunk);
+        Ok(())
+    }
+
+    /// Reads the lines of a hunk and returns how many are old and new.
+    fn body(&mut self, hunk: &mut UnifiedHunk, stated: Option<Ranges>) -> Result<(usize, usize), ParseError> {
+        let (mut n_old, mut n_new) = (0, 0);
+        while let Some(&line) = self.lines.get(self.at) {
+            if line.starts_with('\\') {
+                hunk.lines.strip_last_lf();
+                self.at += 1;
+                continue;
+            }
+            let within = stated.is_some_and(|stated| n_old < stated.n_old || n_new < stated.n_new);
+            if !within && (self.mode == Mode::Strict || self.starts_header()) {
+                break;
+            }
+            let kind = match line.bytes().next() {
+                Some(b' ' | b'\n' | b'\r') => LineKind::Context,
+                Some(b'-') => LineKind::Removed,
+                Some(b'+') => LineKind::Added,
+                _ => break,
+            };
+            let content = if line.starts_with(['\n', '\r']) { line } else { &line[1..] };
+            // A diff's last line may lack its own line ending; only the marker below says that the file's does.
+            let ended = if content.ends_with('\n') { content.to_owned() } else { format!("{content}\n") };
+            hunk.lines.push(kind, &ended);
+            n_old += usize::from(kind != LineKind::Added);
+            n_new += usize::from(kind != LineKind::Removed);
+            self.at += 1;
+        }
+        Ok((n_old, n_new))
+    }
+
+    /// Returns whether the next lines start a hunk or a file, although they may look like lines of a hunk.
+    fn starts_header(&self) -> bool {
+        let line = |offset: usize| self.lines.get(self.at + offset).copied().unwrap_or_default();
+        line(0).starts_with("@@")
+            || line(0).starts_with("diff --git ")
+            || (line(0).starts_with("--- ") && line(1).starts_with("+++ ") && line(2).starts_with("@@"))
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Ranges {
+    old_start: usize,
+    n_old: usize,
+    n_new: usize,
+}
+
+/// Reads `@@ -start,count +start,count @@`, where a count of 1 may be left out.
+fn ranges(header: &str) -> Option<Ranges> {
+    let mut words = header.strip_prefix("@@ -")?.split_whitespace();
+    let range = |word: &str| {
+        let (start, count) = word.split_once(',').unwrap_or((word, "1"));
+        Some((start.parse().ok()?, count.parse().ok()?))
+    };
+    let (old_start, n_old) = range(words.next()?)?;
+    let (_, n_new): (usize, _) = range(words.next()?.strip_prefix('+')?)?;
+    words.next().filter(|word| word.starts_with("@@"))?;
+    Some(Ranges { old_start, n_old, n_new })
+}
+
+/// Reads a name after `---` or `+++`: without a time stamp, `None` for `/dev/null`.
+fn header_name(text: &str) -> Option<String> {
+    let name = unquote(text.split('\t').next().unwrap_or(text).trim_end());
+    (name != "/dev/null").then_some(name)
+}
+
+/// Returns the name in `a/name b/name`, if both are the same.
+fn git_name(names: &str) -> Option<String> {
+    if let Some(rest) = names.strip_prefix('"') {
+        let end = rest.find("\" ")? + 1;
+        return unquote(&names[..=end]).strip_prefix("a/").map(str::to_owned);
+    }
+    let middle = names.len() / 2;
+    let (old, new) = (names.get(..middle)?, names.get(middle..)?.strip_prefix(' ')?);
+    let name = old.strip_prefix("a/")?;
+    (new.strip_prefix("b/") == Some(name)).then(|| name.to_owned())
+}
+
+/// Takes git's quotes off a name: `"a\303\251\t"`. Names without quotes, or not UTF-8 inside, come back as they are.
+fn unquote(name: &str) -> String {
+    let Some(quoted) = name.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) else {
+        return name.to_owned();
+    };
+    let mut bytes = Vec::with_capacity(quoted.len());
+    let mut rest = quoted.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'\\' {
+            bytes.push(byte);
+            continue;
+        }
+        match rest.next() {
+            Some(b'n') => bytes.push(b'\n'),
+            Some(b't') => bytes.push(b'\t'),
+            Some(b'r') => bytes.push(b'\r'),
+            Some(digit @ b'0'..=b'7') => {
+                let digits = [Some(digit), rest.next(), rest.next()];
+                let value = digits.into_iter().flatten().fold(0u32, |value, digit| value * 8 + u32::from(digit & 7));
+                bytes.push(u8::try_from(value & 255).unwrap_or_default());
+            }
+            Some(other) => bytes.push(other),
+            None => bytes.push(byte),
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| name.to_owned())
+}

@@ -1,0 +1,417 @@
+//! What unified diffs do, strict and located, and the properties that no table can cover.
+
+use expect_test::{Expect, expect};
+use proptest::prelude::*;
+
+use super::*;
+use crate::edit::Change;
+use crate::test_support::{Script, cases, pieces, scripts};
+#[cfg(target_family = "wasm")]
+use wasm_bindgen_test::wasm_bindgen_test as test;
+
+fn hunks(diff: &str, mode: Mode) -> Result<Vec<UnifiedHunk>, ParseError> {
+    let (mut patch, _) = parse_for("f", diff, mode)?;
+    match patch.edits.pop().map(|edit| edit.change) {
+        Some(Change::Unified(edit)) => Ok(edit.hunks),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn apply(before: &str, diff: &str, mode: Mode) -> Result<String, (&'static str, String)> {
+    let hunks = hunks(diff, mode).map_err(|error| (error.code(), error.to_string()))?;
+    let apply = if mode == Mode::Strict { apply_strict } else { apply_located };
+    apply(before, &hunks).map(|applied| applied.text).map_err(|error| (error.code(), error.to_string()))
+}
+
+#[track_caller]
+fn check(before: &str, diff: &str, expected: &str) {
+    assert_eq!(apply(before, diff, Mode::Strict), Ok(expected.to_owned()));
+    assert_eq!(apply(before, diff, Mode::Located), Ok(expected.to_owned()));
+}
+
+#[track_caller]
+fn check_located(before: &str, diff: &str, expected: &str) {
+    assert!(apply(before, diff, Mode::Strict).is_err(), "the diff stands in place");
+    assert_eq!(apply(before, diff, Mode::Located), Ok(expected.to_owned()));
+}
+
+#[track_caller]
+fn check_error(before: &str, diff: &str, mode: Mode, code: &str, expected: Expect) {
+    let (actual, message) = apply(before, diff, mode).unwrap_err();
+    assert_eq!(actual, code);
+    expected.assert_eq(&message);
+}
+
+#[test]
+fn hunks_that_stand_in_place() {
+    check("a\nb\nc\n", "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n", "a\nB\nc\n");
+    check("a\nb\nc\n", "--- a/f\t2024-01-01\n+++ b/f\n@@ -2 +1,0 @@ heading\n-b\n", "a\nc\n");
+    check("a\nb\nc\nd\n", "@@ -1,1 +1,1 @@\n-a\n+A\n@@ -4 +4,2 @@\n d\n+e\n", "A\nb\nc\nd\ne\n");
+    check("", "@@ -0,0 +1,2 @@\n+a\n+b\n", "a\nb\n");
+    check("a\n", "@@ -1 +0,0 @@\n-a\n", "");
+    check("a\r\nb\r\n", "@@ -1,2 +1,2 @@\n a\r\n-b\r\n+B\r\n", "a\r\nB\r\n");
+    check("a\rb\nc\n", "@@ -1,2 +1 @@\n a\rb\n-c\n", "a\rb\n");
+    check("\u{feff}a\n", "@@ -1 +1 @@\n-\u{feff}a\n+\u{feff}b\n", "\u{feff}b\n");
+    // A blank context line that lost its space.
+    check("a\n\nb\n", "@@ -1,3 +1,2 @@\n a\n\n-b\n", "a\n\n");
+}
+
+#[test]
+fn the_end_of_the_file_is_what_the_diff_says() {
+    let open = "\\ No newline at end of file\n";
+    check("a\nb", &format!("@@ -1,2 +1,2 @@\n a\n-b\n{open}+B\n{open}"), "a\nB");
+    check("a\nb", &format!("@@ -1,2 +1,2 @@\n a\n-b\n{open}+b\n"), "a\nb\n");
+    check("a\nb\n", &format!("@@ -1,2 +1,2 @@\n a\n-b\n+b\n{open}"), "a\nb");
+    check("a", &format!("@@ -1 +1,2 @@\n-a\n{open}+a\n+b\n"), "a\nb\n");
+    // Without that line the diff says nothing about it, so only the located way leaves it as it is.
+    check_located("a\nb", "@@ -1,2 +1,2 @@\n a\n-b\n+B\n", "a\nB");
+}
+
+#[test]
+fn strict_means_exactly_there() {
+    let strict = |before, diff, code, expected| check_error(before, diff, Mode::Strict, code, expected);
+    strict(
+        "x\na\n",
+        "@@ -1 +1 @@\n-a\n+b\n",
+        "conflict",
+        expect![[r#"
+        hunk 1 of 1 (patch line 1) does not stand at line 1; line 1 differs:
+          given:   "a\n"
+          in file: "x\n""#]],
+    );
+    strict(
+        "a \n",
+        "@@ -1 +1 @@\n-a\n+b\n",
+        "conflict",
+        expect![[r#"
+        hunk 1 of 1 (patch line 1) does not stand at line 1; line 1 differs:
+          given:   "a\n"
+          in file: "a \n""#]],
+    );
+    strict(
+        "a\n",
+        "@@ -1,2 +1 @@\n a\n-b\n",
+        "conflict",
+        expect![[r#"hunk 1 of 1 (patch line 1) does not stand at line 1; the file ends before line 2, "b\n""#]],
+    );
+    strict(
+        "a\nb\n",
+        "@@ -2 +2 @@\n-b\n+B\n@@ -1 +1 @@\n-a\n+A\n",
+        "invalid_argument",
+        expect!["hunk 2 of 2 (patch line 4) overlaps or precedes the hunk above it at line 1"],
+    );
+    strict(
+        "a\n",
+        "@@ -1,2 +1,2 @@\n-a\n+b\n",
+        "invalid_argument",
+        expect!["line 1: the hunk states 2 old lines but has 1"],
+    );
+    strict(
+        "a\n",
+        "@@ -9,0 +9 @@\n+b\n",
+        "conflict",
+        expect!["hunk 1 of 1 (patch line 1) states line 9, but the file has 1 lines"],
+    );
+    strict(
+        "a",
+        "@@ -1,0 +2 @@\n+b\n",
+        "conflict",
+        expect![
+            "hunk 1 of 1 (patch line 1) puts a line after line 1, which has no line ending (`\\ No newline at end of file`)"
+        ],
+    );
+    strict(
+        "a\n",
+        "@@ ... @@\n-a\n",
+        "invalid_argument",
+        expect![[r#"line 1: "@@ ... @@" is not a hunk header such as `@@ -1,3 +1,4 @@` with lines below it"#]],
+    );
+}
+
+#[test]
+fn located_hunks_are_found_by_their_lines() {
+    let text = "a\nb\nc\nd\ne\nf\n";
+    check_located(text, "@@ -40,2 +40,2 @@\n c\n-d\n+D\n", "a\nb\nc\nD\ne\nf\n");
+    check_located(text, "@@ -1,9 +1,1 @@\n c\n-d\n+D\n e\n", "a\nb\nc\nD\ne\nf\n");
+    check_located(text, "@@ -1 +1 @@\n-b\n@@ -1 +1 @@\n-e\n+E\n", "a\nc\nd\nE\nf\n");
+    check_located(text, "@@ @@\n-b\n+B\n", "a\nB\nc\nd\ne\nf\n");
+    check_located(text, "```diff\n--- a/f\n+++ b/f\n@@ -9 +9 @@\n-b\n+B\n```\n", "a\nB\nc\nd\ne\nf\n");
+    check_located("\tfoo\n  bar\n", "@@ -1,2 +1,2 @@\n foo\n-bar\n+  baz\n", "\tfoo\n  baz\n");
+    check_located("a\r\nb\r\n", "@@ -1,2 +1,3 @@\n a\n-b\n+B\n+C\n", "a\r\nB\r\nC\r\n");
+    check_located("\u{feff}a\nb\n", "@@ -1 +1 @@\n-a\n+A\n", "\u{feff}A\nb\n");
+    check_located("\u{feff}a\nb\n", "@@ -1,2 +1,1 @@\n-a\n b\n", "\u{feff}b\n");
+    // A stated line that fits settles which place is meant, even between equal ones.
+    check("x\nx\nx\n", "@@ -2 +2 @@\n-x\n+y\n", "x\ny\nx\n");
+    check_located("x\nx\nz\nx\n", "@@ -2 +2 @@\n-x\n+y\n@@ -9 +9 @@\n-z\n+Z\n", "x\ny\nZ\nx\n");
+}
+
+#[test]
+fn located_hunks_are_never_guessed() {
+    let located = |before, diff, code, expected| check_error(before, diff, Mode::Located, code, expected);
+    located(
+        "x\ny\nx\n",
+        "@@ -2 +2 @@\n-x\n+z\n",
+        "ambiguous",
+        expect![
+            "hunk 1 of 1 (patch line 1) matches in 2 places, lines 1, 3; add context lines or an `@@` line above it that only one of them has"
+        ],
+    );
+    located(
+        "foo(1)\nbar(2)\n",
+        "@@ -1,2 +1,2 @@\n foo(1)\n-bar(3)\n+baz\n",
+        "conflict",
+        expect![[r#"
+        hunk 1 of 1 (patch line 1) does not match: its context and deleted lines are not in the file; the nearest place starts at line 1 and first differs at line 2:
+          given:   "bar(3)"
+          in file: "bar(2)""#]],
+    );
+    located(
+        "a\n",
+        "@@ -1,0 +2 @@\n+b\n",
+        "invalid_argument",
+        expect!["hunk 1 of 1 (patch line 1) only inserts lines and does not say where; add context lines"],
+    );
+    located(
+        "a – b\n",
+        "@@ -1 +1 @@\n-a - b\n+c\n",
+        "conflict",
+        expect![[r#"
+        hunk 1 of 1 (patch line 1) does not match: its context and deleted lines are not in the file; the nearest place starts at line 1 and first differs at line 1:
+          given:   "a - b"
+          in file: "a – b""#]],
+    );
+    located(
+        "one two\n",
+        "@@ -1 +1 @@\n-zero one\n+one two\n",
+        "conflict",
+        expect![
+            "hunk 1 of 1 (patch line 1) is already applied at line 1: its new lines are there and its old lines are not"
+        ],
+    );
+}
+
+#[test]
+fn the_corrected_diff_stands_in_place() {
+    let located = hunks("@@ -7,9 +7 @@\n b\n-c\n+C\n", Mode::Located).unwrap();
+    let applied = apply_located("a\n b\nc\r\n", &located).unwrap();
+    assert_eq!(applied.text, "a\n b\nC\r\n");
+    assert_eq!(applied.corrected[0].old_start, Some(2));
+    assert_eq!(applied.hunks[0].matched, Pass::Indentation);
+    assert_eq!(render(&applied.corrected), "@@ -2,2 +2,2 @@\n  b\n-c\r\n+C\r\n");
+    assert_eq!(apply_strict("a\n b\nc\r\n", &applied.corrected).unwrap().text, applied.text);
+}
+
+#[track_caller]
+fn check_files(diff: &str, expected: Expect) {
+    let shown = match parse(diff, Mode::Strict) {
+        Ok((patch, _)) => patch
+            .edits
+            .iter()
+            .map(|edit| match &edit.change {
+                Change::Unified(UnifiedEdit { kind, rename_to, hunks, .. }) => {
+                    format!("{} {kind:?} {rename_to:?} {}\n", edit.path, hunks.len())
+                }
+                other => panic!("{other:?}"),
+            })
+            .collect(),
+        Err(error) => format!("{}: {error}", error.code()),
+    };
+    expected.assert_eq(&shown);
+}
+
+#[test]
+fn headers_name_the_files() {
+    let hunk = "@@ -1 +1 @@\n-a\n+b\n";
+    check_files(&format!("--- a/x y.txt\n+++ b/x y.txt\n{hunk}"), expect![["x y.txt Update None 1\n"]]);
+    check_files(&format!("--- a/old\n+++ new\n{hunk}"), expect![["a/old Update Some(\"new\") 1\n"]]);
+    check_files(
+        &format!("--- f\n+++ f\n{hunk}--- a/g\n+++ b/g\n{hunk}{hunk}"),
+        expect![["f Update None 1\ng Update None 2\n"]],
+    );
+    check_files(
+        &format!(
+            "diff --git a/f b/f\nindex 12..34 100644\n--- a/f\n+++ b/f\n{hunk}diff --git a/m b/m\nold mode 100644\nnew mode 100755\n"
+        ),
+        expect![["f Update None 1\nm Update None 0\n"]],
+    );
+    check_files(
+        "diff --git a/n b/n\nnew file mode 100644\nindex 0..1\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+a\ndiff --git a/e b/e\nnew file mode 100644\nindex 0..e69de29\n",
+        expect![["n Create None 1\ne Create None 0\n"]],
+    );
+    check_files(
+        "diff --git a/d b/d\ndeleted file mode 100644\n--- a/d\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n",
+        expect![["d Delete None 1\n"]],
+    );
+    check_files(
+        "diff --git a/old name b/new\nsimilarity index 100%\nrename from old name\nrename to new\n",
+        expect![["old name Update Some(\"new\") 0\n"]],
+    );
+    check_files(
+        &format!(
+            "diff --git \"a/\\303\\251\\t\" \"b/\\303\\251\\t\"\n--- \"a/\\303\\251\\t\"\n+++ \"b/\\303\\251\\t\"\n{hunk}"
+        ),
+        expect![["é\t Update None 1\n"]],
+    );
+    check_files("--- a/f\r\n+++ b/f\r\n@@ -1 +1 @@\r\n-a\r\n+b\r\n", expect![["f Update None 1\n"]]);
+}
+
+#[test]
+fn what_is_no_diff_is_refused() {
+    check_files(
+        "",
+        expect!["invalid_argument: no diff found: expected `--- a/path`, `+++ b/path` and hunks that start with `@@`"],
+    );
+    check_files(
+        "--- a/f\n+++ b/f\n",
+        expect!["invalid_argument: no diff found: expected `--- a/path`, `+++ b/path` and hunks that start with `@@`"],
+    );
+    check_files(
+        "hello\n",
+        expect![[r#"invalid_argument: line 1: unexpected "hello"; every line of a hunk starts with ` `, `-` or `+`"#]],
+    );
+    check_files(
+        "@@ -1 +1 @@\n-a\n+b\n",
+        expect!["invalid_argument: line 1: this hunk has no `--- a/path` and `+++ b/path` above it"],
+    );
+    check_files(
+        "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\nrest\n",
+        expect![[r#"invalid_argument: line 6: unexpected "rest"; every line of a hunk starts with ` `, `-` or `+`"#]],
+    );
+    check_files(
+        "diff --git a/f b/f\nBinary files a/f and b/f differ\n",
+        expect!["unsupported: line 2: binary diffs are not supported"],
+    );
+    check_files(
+        "diff --git a/f b/g\ncopy from f\ncopy to g\n",
+        expect!["unsupported: line 2: copying files is not supported; add the copy as a new file"],
+    );
+    let two = "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n--- a/g\n+++ b/g\n@@ -1 +1 @@\n-a\n+b\n";
+    assert!(matches!(parse_for("f", two, Mode::Located), Err(ParseError::SeveralFiles { n_files: 2, .. })));
+}
+
+/// Writes the script as a diff. `shift` and `miscount` falsify its numbers.
+fn diff_of(script: &Script, shift: usize, miscount: usize) -> String {
+    use std::fmt::Write;
+    let mut diff = String::from("--- a/f\n+++ b/f\n");
+    for hunk in script.hunks() {
+        let count = |markers: [char; 2]| hunk.lines.iter().filter(|(marker, ..)| markers.contains(marker)).count();
+        let (n_old, n_new) = (count([' ', '-']), count([' ', '+']));
+        let start = hunk.old_start + usize::from(n_old > 0) + shift;
+        let _ = writeln!(diff, "@@ -{start},{} +{start},{} @@", n_old + miscount, n_new + miscount);
+        for (marker, content, index) in hunk.lines {
+            let eol = index.map_or("\n", |index| script.lines[index].eol);
+            let bom = if index == Some(0) { script.bom() } else { "" };
+            let open = if eol.is_empty() { "\n\\ No newline at end of file\n" } else { eol };
+            let _ = write!(diff, "{marker}{bom}{content}{open}");
+        }
+    }
+    diff
+}
+
+/// Returns the script's outcome where new lines end in LF.
+fn after(script: &Script) -> String {
+    let mut out = String::new();
+    for (index, line) in script.lines.iter().enumerate() {
+        line.inserted.iter().for_each(|new| out.extend([new, "\n"]));
+        if !line.deleted {
+            out.extend([if index == 0 { script.bom() } else { "" }, &line.content, line.eol]);
+        }
+    }
+    script.appended.iter().for_each(|new| out.extend([new, "\n"]));
+    out
+}
+
+/// Returns scripts that a diff can say: nothing may follow a line without an ending.
+fn sayable(eols: &'static [&'static str]) -> impl Strategy<Value = Script> {
+    scripts(eols).prop_map(|mut script| {
+        script.bom &= !script.lines.is_empty();
+        if script.lines.last().is_some_and(|line| line.eol.is_empty() && !line.deleted) {
+            script.appended.clear();
+        }
+        script
+    })
+}
+
+proptest! {
+    #![proptest_config(cases(20_000))]
+
+    #[test]
+    fn a_diff_in_place_is_applied(script in sayable(&["\n", "\r\n"])) {
+        if let Ok(hunks) = hunks(&diff_of(&script, 0, 0), Mode::Strict) {
+            let applied = apply_strict(&script.before(), &hunks);
+            prop_assert_eq!(applied.map(|applied| applied.text), Ok(after(&script)));
+        }
+    }
+
+    // Shifted by more than the file is long, no hunk stands where it says, so all are searched for.
+    #[test]
+    fn a_located_diff_is_in_its_place(script in sayable(&["\n"]), miscount in 0..2_usize) {
+        if let Ok(hunks) = hunks(&diff_of(&script, 100, miscount), Mode::Located) {
+            match apply_located(&script.before(), &hunks) {
+                Ok(applied) => {
+                    let before = script.before();
+                    let (bom, body) = split_bom(&before);
+                    // The mark stays where it is, whatever happens to the line after it.
+                    let expected = after(&Script { bom: false, ..script.clone() });
+                    prop_assert_eq!(&applied.text, &[bom, &expected].concat());
+                    let strict = apply_strict(body, &applied.corrected).map(|applied| [bom, &applied.text].concat());
+                    prop_assert_eq!(strict, Ok(applied.text));
+                }
+                Err(error) => prop_assert!(matches!(error.code(), "ambiguous" | "invalid_argument"), "{}", error),
+            }
+        }
+    }
+
+    // Texts of any characters and endings, and the diff of this crate between them.
+    #[test]
+    fn the_diff_of_two_texts_leads_from_one_to_the_other(
+        a in "([ab]|\\PC|\\x00|\u{feff}|\r?\n|\r){0,16}",
+        b in "([ab]|\\PC|\\x00|\u{feff}|\r?\n|\r){0,16}",
+        n_context in 0..4_usize,
+    ) {
+        let diff = crate::diff::unified(&a, &b, n_context, crate::diff::Names { old: "a/f", new: "b/f" });
+        prop_assert_eq!(diff.is_empty(), a == b);
+        if a != b {
+            prop_assert_eq!(apply(&a, &diff, Mode::Strict), Ok(b.clone()), "{}", diff);
+            let strict = hunks(&diff, Mode::Strict).expect("it was read before");
+            let rendered = render(&strict);
+            prop_assert_eq!(apply(&a, &rendered, Mode::Strict), Ok(b.clone()), "{}", rendered);
+        }
+    }
+
+    #[test]
+    fn no_text_makes_it_panic(diff in diffs(), before in pieces(&["a", "b", "\n", "\r", "\u{feff}", " ", "é"])) {
+        for mode in [Mode::Strict, Mode::Located] {
+            let _ = parse(&diff, mode);
+            let _ = apply(&before, &diff, mode);
+        }
+    }
+}
+
+/// Returns texts that look like diffs.
+fn diffs() -> impl Strategy<Value = String> {
+    pieces(&[
+        "--- a/f\n",
+        "+++ b/f\n",
+        "--- /dev/null\n",
+        "diff --git a/f b/f\n",
+        "diff --git \"a/\\3\" b\n",
+        "new file mode 1\n",
+        "rename from f\n",
+        "rename to g\n",
+        "@@ -1 +1 @@\n",
+        "@@ -1,2 +1,2 @@\n",
+        "@@ -0,0 +1 @@\n",
+        "@@ -99,1 +99 @@\n",
+        "@@\n",
+        " a\n",
+        "-a\n",
+        "+b\n",
+        "\n",
+        "\r\n",
+        "\\ No newline at end of file\n",
+        "```\n",
+        "-",
+        "+",
+    ])
+}

@@ -1,0 +1,158 @@
+//! What holds for every v4a patch: it goes to its one place or nowhere, and parsing it never fails badly.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::edit::Change;
+use crate::test_support::{Script, cases, pieces, scripts};
+#[cfg(target_family = "wasm")]
+use wasm_bindgen_test::wasm_bindgen_test as test;
+
+const EOLS: &[&str] = &["\n", "\n", "\n", "\r\n", "\r"];
+
+fn patch_of(script: &Script) -> String {
+    let mut patch = String::from("*** Begin Patch\n*** Update File: f\n");
+    for hunk in script.hunks() {
+        patch.push_str("@@\n");
+        for (marker, content, _) in hunk.lines {
+            patch.push(marker);
+            patch.push_str(&content);
+            patch.push('\n');
+        }
+    }
+    patch + "*** End Patch\n"
+}
+
+fn hunks_of(patch: &str) -> Option<Vec<Hunk>> {
+    let (mut patch, _) = parse(patch).ok()?;
+    match patch.edits.pop()?.change {
+        Change::Update { hunks, .. } => Some(hunks),
+        _ => None,
+    }
+}
+
+/// Returns what the script's text is to become: kept lines byte for byte, new ones with the first line's ending.
+fn after(script: &Script) -> String {
+    let before = script.before();
+    let first = crate::text::first_eol(&before).unwrap_or("\n");
+    let mut out = String::from(script.bom());
+    let mut n_lines = 0;
+    let mut push = |line: &str, eol: &str, is_new: bool, out: &mut String| {
+        if n_lines > 0 && is_new && !out.ends_with(['\n', '\r']) {
+            out.push_str(first);
+        }
+        let merges = is_new && line.is_empty() && eol == "\n" && out.ends_with('\r');
+        out.push_str(line);
+        out.push_str(if merges { "\r\n" } else { eol });
+        n_lines += 1;
+    };
+    for line in &script.lines {
+        line.inserted.iter().for_each(|new| push(new, first, true, &mut out));
+        if !line.deleted {
+            push(&line.content, line.eol, false, &mut out);
+        }
+    }
+    script.appended.iter().for_each(|new| push(new, first, true, &mut out));
+    out
+}
+
+proptest! {
+    #![proptest_config(cases(20_000))]
+
+    // The lines of a script compete for places. Whatever is accepted must be exactly the script's own outcome.
+    #[test]
+    fn an_accepted_patch_is_in_its_place(script in scripts(EOLS)) {
+        let patch = patch_of(&script);
+        if let Some(hunks) = hunks_of(&patch) {
+            match apply(&script.before(), &hunks) {
+                Ok(applied) => prop_assert_eq!(applied.text, after(&script), "{}", patch),
+                Err(error) => prop_assert_eq!(error.code(), "ambiguous", "{} {}", error, patch),
+            }
+        }
+    }
+
+    #[test]
+    fn both_ways_of_applying_agree(script in scripts(&["\n"])) {
+        if let Some(hunks) = hunks_of(&patch_of(&script))
+            && let Some(applied) = verbatim::apply(&script.before(), &hunks)
+        {
+            prop_assert_eq!(Ok(applied), apply_by_lines(&script.before(), &hunks));
+        }
+    }
+
+    #[test]
+    fn pieces_are_read_as_the_whole(patch in patches(), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6)) {
+        let mut parser = Parser::new();
+        let mut at: Vec<usize> = cuts.iter().map(|cut| cut.index(patch.len() + 1)).collect();
+        at.sort_unstable();
+        at.retain(|&at| patch.is_char_boundary(at));
+        at.push(patch.len());
+        let mut start = 0;
+        let mut pushed = Ok(());
+        for end in at {
+            pushed = pushed.and_then(|()| parser.push(&patch[start..end]));
+            start = end;
+        }
+        let in_pieces = pushed.and_then(|()| parser.finish());
+        prop_assert_eq!(in_pieces, parse(&patch));
+    }
+
+    #[test]
+    fn no_text_makes_it_panic(patch in patches(), before in pieces(&["a", "b", "\n", "\r", "\u{feff}", " ", "é"])) {
+        if let Some(hunks) = hunks_of(&patch) {
+            let _ = apply(&before, &hunks);
+        }
+    }
+}
+
+/// Returns texts that look like patches.
+fn patches() -> impl Strategy<Value = String> {
+    let lines = pieces(&[
+        "*** Begin Patch\n",
+        "*** End Patch\n",
+        " *** End Patch\n",
+        "*** Update File: f\n",
+        "*** Add File: g\n",
+        "*** Delete File: h\r\n",
+        "*** Move to: f2\n",
+        "*** End of File\n",
+        "*** Environment ID: e\n",
+        "@@\n",
+        "@@ a\n",
+        "@@ -1,2 +3 @@\n",
+        " a\n",
+        "-a\n",
+        "+b\n",
+        "\n",
+        "+\n",
+        "```\n",
+        "<<EOF\n",
+        "EOF\n",
+        "{\"x\":\"",
+        "\\n",
+        "\"",
+    ]);
+    prop_oneof![
+        3 => lines.clone().prop_map(|lines| format!("*** Begin Patch\n*** Update File: f\n{lines}*** End Patch\n")),
+        1 => lines,
+    ]
+}
+
+#[test]
+fn most_scripts_are_accepted() {
+    use proptest::strategy::ValueTree;
+    use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
+    let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    let mut runner = TestRunner::new_with_rng(cases(1), rng);
+    let (mut n_accepted, mut n_hunks, mut n_ambiguous) = (0, 0, 0);
+    for _ in 0..2_000 {
+        let script = scripts(EOLS).new_tree(&mut runner).expect("a script").current();
+        let Some(hunks) = hunks_of(&patch_of(&script)) else { continue };
+        match apply(&script.before(), &hunks) {
+            Ok(_) => (n_accepted, n_hunks) = (n_accepted + 1, n_hunks + hunks.len()),
+            Err(_) => n_ambiguous += 1,
+        }
+    }
+    println!("{n_accepted} accepted with {n_hunks} hunks, {n_ambiguous} ambiguous");
+    assert!(n_accepted > 800 && n_hunks > n_accepted && n_ambiguous > 100);
+}

@@ -1,0 +1,126 @@
+//! Differences inside a line: which words changed, for display only.
+//!
+//! Edits, decisions and the line log work on whole lines; nothing is ever applied by words.
+
+use std::ops::Range;
+
+use crate::diff::diff_slices;
+
+/// What differs between an old and a new form of one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WordSpans {
+    /// Byte ranges of the old line that the new one lacks, in order.
+    pub old: Vec<Range<usize>>,
+    /// Byte ranges of the new line that the old one lacks, in order.
+    pub new: Vec<Range<usize>>,
+}
+
+/// Returns the words in which two forms of a line differ.
+///
+/// A word is a run of letters, digits and underscores; a run of blanks is one word, any other character is one by
+/// itself. Changes separated by blanks alone are joined. Ranges are in bytes and lie on character boundaries.
+#[must_use]
+pub fn spans(old_line: &str, new_line: &str) -> WordSpans {
+    let (old_words, new_words) = (words(old_line), words(new_line));
+    let texts = |words: &[Range<usize>], line: &'_ str| -> Vec<String> {
+        words.iter().map(|word| line[word.clone()].to_owned()).collect()
+    };
+    let ops = diff_slices(&texts(&old_words, old_line), &texts(&new_words, new_line));
+    let cover = |words: &[Range<usize>], run: &Range<usize>| match run.is_empty() {
+        true => None,
+        false => Some(words[run.start].start..words[run.end - 1].end),
+    };
+    WordSpans {
+        old: join(ops.iter().filter_map(|op| cover(&old_words, &op.old)), old_line),
+        new: join(ops.iter().filter_map(|op| cover(&new_words, &op.new)), new_line),
+    }
+}
+
+/// Joins spans that only blanks keep apart: "the big dog" for "a large cat" is one change, not three.
+fn join(spans: impl Iterator<Item = Range<usize>>, line: &str) -> Vec<Range<usize>> {
+    let mut joined: Vec<Range<usize>> = Vec::new();
+    for span in spans {
+        match joined.last_mut() {
+            Some(last) if line[last.end..span.start].trim().is_empty() => last.end = span.end,
+            _ => joined.push(span),
+        }
+    }
+    joined
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Class {
+    Word,
+    Blank,
+    Other,
+}
+
+fn class_of(c: char) -> Class {
+    match c {
+        c if c.is_alphanumeric() || c == '_' => Class::Word,
+        c if c.is_whitespace() => Class::Blank,
+        _ => Class::Other,
+    }
+}
+
+fn words(line: &str) -> Vec<Range<usize>> {
+    let mut words: Vec<(Class, Range<usize>)> = Vec::new();
+    for (at, c) in line.char_indices() {
+        let (class, end) = (class_of(c), at + c.len_utf8());
+        match words.last_mut() {
+            Some((last, range)) if *last == class && class != Class::Other => range.end = end,
+            _ => words.push((class, at..end)),
+        }
+    }
+    words.into_iter().map(|(_, range)| range).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    #[cfg(target_family = "wasm")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
+    use super::*;
+    use crate::test_support::cases;
+
+    #[track_caller]
+    fn check(old: &str, new: &str, expected: (&[&str], &[&str])) {
+        let spans = spans(old, new);
+        let texts = |line: &str, ranges: &[Range<usize>]| -> Vec<String> {
+            ranges.iter().map(|range| line[range.clone()].to_owned()).collect()
+        };
+        assert_eq!(texts(old, &spans.old), expected.0);
+        assert_eq!(texts(new, &spans.new), expected.1);
+    }
+
+    #[test]
+    fn words_that_changed_are_found() {
+        check("let a = f(x);", "let b = f(x);", (&["a"], &["b"]));
+        check("the big dog barks", "the large cat barks", (&["big dog"], &["large cat"]));
+        check("f(x)", "f(x, y)", (&[], &[", y"]));
+        check("größer als", "großer als", (&["größer"], &["großer"]));
+        check("same", "same", (&[], &[]));
+        check("", "new", (&[], &["new"]));
+        check("a.b", "a,b", (&["."], &[","]));
+    }
+
+    proptest! {
+        #![proptest_config(cases(2_000))]
+
+        #[test]
+        fn outside_the_spans_the_lines_agree(old in "[ab_é .,()]{0,16}", new in "[ab_é .,()]{0,16}") {
+            let spans = spans(&old, &new);
+            let rest = |line: &str, ranges: &[Range<usize>]| {
+                let mut rest = line.to_owned();
+                ranges.iter().rev().for_each(|range| rest.replace_range(range.clone(), ""));
+                rest.retain(|c| !c.is_whitespace());
+                rest
+            };
+            prop_assert_eq!(rest(&old, &spans.old), rest(&new, &spans.new));
+            for ranges in [&spans.old, &spans.new] {
+                prop_assert!(ranges.windows(2).all(|pair| pair[0].end < pair[1].start));
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The first half of a commit: finds out, before anything is written, whether all of it can be done.
+//!
+//! Renaming asks no file for permission, so what must not be replaced is refused here: directories, links, hard links
+//! that would be parted, files that may not be written.
+
+use std::collections::HashMap;
+
+use cap_std::fs::Metadata;
+use emend_agent::env::{FileChange, FilePath};
+use emend_edit::hash::ContentHash;
+
+use super::CommitError;
+use super::disk::Disk;
+use super::journal::{Entry, Journal};
+use crate::local::files::{PREPARED, invalid, refuse_unless_replaceable, temporary_name};
+
+/// A commit that can be begun.
+pub(super) struct Checked<'a> {
+    pub(super) journal: Journal,
+    pub(super) contents: Vec<Content<'a>>,
+    /// The directories that exist and in which names come and go.
+    pub(super) directories: Vec<FilePath>,
+}
+
+/// A file to be prepared.
+pub(super) struct Content<'a> {
+    pub(super) temporary: FilePath,
+    /// The file whose owner and mode bits it gets; those of any new file if none.
+    pub(super) like: Option<Metadata>,
+    pub(super) bytes: &'a [u8],
+}
+
+pub(super) fn check<'a>(disk: &mut Disk<'_>, changes: &'a [FileChange]) -> Result<Checked<'a>, CommitError> {
+    let (mut written, mut removed, mut contents) = (Vec::new(), Vec::new(), Vec::new());
+    let mut places = Places::default();
+    for change in changes {
+        let after = change.after.as_deref().map(ContentHash::of);
+        if after == change.before {
+            continue;
+        }
+        let Some(parent) = change.path.parent() else { return Err(invalid(".", "it is the root").into()) };
+        let old = old_file(disk, change, &mut places)?;
+        let mut entry = Entry { path: change.path.clone(), temporary: None, before: change.before, after };
+        let Some(bytes) = &change.after else {
+            places.enter(disk, &parent)?;
+            removed.push(entry);
+            continue;
+        };
+        let like = match (old, &change.mode_of) {
+            (None, Some(other)) => disk.look(other)?,
+            (old, _) => old,
+        };
+        places.enter(disk, &parent)?;
+        let temporary = free_name(disk, &parent, change.path.name())?;
+        entry.temporary = Some(temporary.clone());
+        contents.push(Content { temporary, like, bytes });
+        written.push(entry);
+    }
+    // Written before removed: see `roll_forward`.
+    written.append(&mut removed);
+    Ok(Checked { journal: Journal::new(places.missing, written), contents, directories: places.usable })
+}
+
+/// Checks what stands where a file changes, and returns it if there is a file.
+fn old_file(disk: &mut Disk<'_>, change: &FileChange, places: &mut Places) -> Result<Option<Metadata>, CommitError> {
+    let changed = || CommitError::Changed { path: change.path.clone() };
+    let found = match (disk.look(&change.path)?, change.before) {
+        (None, None) => return Ok(None),
+        (None, Some(_)) => return Err(changed()),
+        (Some(found), _) => found,
+    };
+    refuse_unless_replaceable(&change.path, &found)?;
+    let Some(before) = change.before else { return Err(changed()) };
+    disk.check_writable(&change.path)?;
+    if ContentHash::of(&disk.read(&change.path)?) != before {
+        return Err(changed());
+    }
+    #[cfg(unix)]
+    {
+        use cap_std::fs::MetadataExt as _;
+        if let Some(other) = places.files.insert((found.dev(), found.ino()), change.path.clone()) {
+            return Err(CommitError::SameFile { path: change.path.clone(), other });
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = places;
+    Ok(Some(found))
+}
+
+/// Returns a name beside `name` that nothing has: an earlier process with the same number may have left some.
+fn free_name(disk: &mut Disk<'_>, parent: &FilePath, name: &str) -> Result<FilePath, CommitError> {
+    loop {
+        let temporary = parent.join(&temporary_name(name, PREPARED));
+        if disk.look(&temporary)?.is_none() {
+            return Ok(temporary);
+        }
+    }
+}
+
+/// Where the commit works.
+#[derive(Default)]
+struct Places {
+    /// Directories that exist and may be written to.
+    usable: Vec<FilePath>,
+    /// Directories that have to be made, outer ones first.
+    missing: Vec<FilePath>,
+    /// The files that change: device and inode, and the path they were reached by.
+    #[cfg(unix)]
+    files: HashMap<(u64, u64), FilePath>,
+}
+
+impl Places {
+    /// Checks that names may come and go in `directory`, or that it can be made.
+    fn enter(&mut self, disk: &mut Disk<'_>, directory: &FilePath) -> Result<(), CommitError> {
+        if self.usable.contains(directory) || self.missing.contains(directory) {
+            return Ok(());
+        }
+        match disk.look(directory)? {
+            Some(found) if found.is_dir() => {
+                disk.check_directory(directory)?;
+                self.usable.push(directory.clone());
+            }
+            Some(_) => {
+                return Err(invalid(directory.as_str(), "a file is in the place of this directory").into());
+            }
+            None => {
+                if let Some(above) = directory.parent() {
+                    self.enter(disk, &above)?;
+                }
+                self.missing.push(directory.clone());
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,263 @@
+//! The system calls of a commit, each announced before it is made.
+//!
+//! Nothing else in the commit touches a disk, so a test that stops or fails at each announced step has met every call.
+//! What is done in which order is decided in the other files of this module.
+
+use std::fs;
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use cap_std::fs::{Dir, Metadata, OpenOptions, Permissions};
+use emend_agent::env::{EnvError, FilePath};
+
+use super::journal::Journal;
+use crate::local::files::{Files, describe, is_absence, keep_owner, on_disk, reading};
+
+/// The journal among the documents of the state directory.
+pub(super) const DOCUMENT: &str = "commit";
+
+/// The names of the journal's file, and of the next one while it is written.
+const JOURNAL: &str = "commit.json";
+const NEXT_JOURNAL: &str = "commit.json.new";
+
+/// What a step does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(missing_docs, reason = "the names say it all")]
+pub enum StepKind {
+    Look,
+    OpenToRead,
+    Read,
+    OpenToWrite,
+    CheckDirectory,
+    List,
+    MakeDirectory,
+    Create,
+    SetOwner,
+    SetMode,
+    Write,
+    Sync,
+    SyncDirectory,
+    Rename,
+    Remove,
+    RemoveDirectory,
+    ReadJournal,
+    CreateJournal,
+    WriteJournal,
+    SyncJournal,
+    RenameJournal,
+    RemoveJournal,
+    SyncState,
+}
+
+/// One system call of a commit, about to be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step<'a> {
+    /// What it does.
+    pub kind: StepKind,
+    /// To which file of the project; empty for the journal.
+    pub path: &'a str,
+}
+
+/// Is told of each step before it is made. An error makes the step fail with it.
+pub type Observer<'a> = dyn FnMut(Step<'_>) -> io::Result<()> + 'a;
+
+/// A system call that failed.
+#[derive(Debug)]
+pub(super) struct DiskError {
+    pub(super) path: String,
+    pub(super) source: io::Error,
+}
+
+impl DiskError {
+    /// Returns the failure as callers see it.
+    pub(super) fn described(&self) -> EnvError {
+        describe(&self.path, &self.source)
+    }
+}
+
+/// The project's files and the journal.
+pub(super) struct Disk<'a> {
+    root: &'a Dir,
+    state: PathBuf,
+    observe: &'a mut Observer<'a>,
+}
+
+impl<'a> Disk<'a> {
+    pub(super) fn new(files: &'a Files, state: &Path, observe: &'a mut Observer<'a>) -> Self {
+        Self { root: files.directory(), state: state.to_owned(), observe }
+    }
+
+    fn step<T>(
+        &mut self,
+        kind: StepKind,
+        path: &FilePath,
+        call: impl FnOnce(&Dir) -> io::Result<T>,
+    ) -> Result<T, DiskError> {
+        let done = (self.observe)(Step { kind, path: path.as_str() }).and_then(|()| call(self.root));
+        done.map_err(|source| DiskError { path: path.to_string(), source })
+    }
+
+    /// Returns what stands at `path`, links not followed.
+    pub(super) fn look(&mut self, path: &FilePath) -> Result<Option<Metadata>, DiskError> {
+        self.step(StepKind::Look, path, |root| match root.symlink_metadata(on_disk(path)) {
+            Ok(found) => Ok(Some(found)),
+            Err(error) if is_absence(&error) => Ok(None),
+            Err(error) => Err(error),
+        })
+    }
+
+    /// Returns the content of a regular file.
+    pub(super) fn read(&mut self, path: &FilePath) -> Result<Vec<u8>, DiskError> {
+        let mut file = self.step(StepKind::OpenToRead, path, |root| root.open_with(on_disk(path), &reading()))?;
+        let mut content = Vec::new();
+        self.step(StepKind::Read, path, |_| file.read_to_end(&mut content))?;
+        Ok(content)
+    }
+
+    /// Fails if the file may not be written: renaming over it asks nobody.
+    pub(super) fn check_writable(&mut self, path: &FilePath) -> Result<(), DiskError> {
+        let mut options = reading();
+        options.read(false).write(true);
+        self.step(StepKind::OpenToWrite, path, |root| root.open_with(on_disk(path), &options)).map(drop)
+    }
+
+    /// Fails if nothing may be created or removed in the directory.
+    pub(super) fn check_directory(&mut self, path: &FilePath) -> Result<(), DiskError> {
+        self.step(StepKind::CheckDirectory, path, |root| {
+            #[cfg(unix)]
+            {
+                use rustix::fs::{Access, AtFlags, accessat};
+                accessat(root, on_disk(path), Access::WRITE_OK | Access::EXEC_OK, AtFlags::empty())?;
+            }
+            #[cfg(not(unix))]
+            let _ = root;
+            Ok(())
+        })
+    }
+
+    /// Returns the names in a directory.
+    pub(super) fn list(&mut self, path: &FilePath) -> Result<Vec<String>, DiskError> {
+        self.step(StepKind::List, path, |root| {
+            let entries = root.read_dir(on_disk(path))?;
+            Ok(entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect())
+        })
+    }
+
+    pub(super) fn make_directory(&mut self, path: &FilePath) -> Result<(), DiskError> {
+        self.step(StepKind::MakeDirectory, path, |root| match root.create_dir(on_disk(path)) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            done => done,
+        })
+    }
+
+    /// Creates a file that is wholly on the disk when this returns, with the owner and mode bits of `like`.
+    pub(super) fn create(&mut self, path: &FilePath, like: Option<&Metadata>, content: &[u8]) -> Result<(), DiskError> {
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        let mut file = self.step(StepKind::Create, path, |root| root.open_with(on_disk(path), &options))?;
+        if let Some(like) = like {
+            self.step(StepKind::SetOwner, path, |_| {
+                keep_owner(&file, like);
+                Ok(())
+            })?;
+            self.step(StepKind::SetMode, path, |_| file.set_permissions(like.permissions()))?;
+        }
+        self.step(StepKind::Write, path, |_| file.write_all(content))?;
+        self.step(StepKind::Sync, path, |_| file.sync_all())
+    }
+
+    pub(super) fn set_mode(&mut self, path: &FilePath, mode: Permissions) -> Result<(), DiskError> {
+        self.step(StepKind::SetMode, path, |root| root.set_permissions(on_disk(path), mode))
+    }
+
+    pub(super) fn rename(&mut self, from: &FilePath, to: &FilePath) -> Result<(), DiskError> {
+        self.step(StepKind::Rename, to, |root| root.rename(on_disk(from), root, on_disk(to)))
+    }
+
+    pub(super) fn remove(&mut self, path: &FilePath) -> Result<(), DiskError> {
+        self.step(StepKind::Remove, path, |root| root.remove_file(on_disk(path)))
+    }
+
+    pub(super) fn remove_if_there(&mut self, path: &FilePath) -> Result<(), DiskError> {
+        match self.remove(path) {
+            Err(error) if is_absence(&error.source) => Ok(()),
+            done => done,
+        }
+    }
+
+    /// Removes a directory unless something is in it.
+    pub(super) fn remove_if_empty(&mut self, path: &FilePath) -> Result<(), DiskError> {
+        self.step(StepKind::RemoveDirectory, path, |root| match root.remove_dir(on_disk(path)) {
+            Err(error) if is_absence(&error) || error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
+            done => done,
+        })
+    }
+
+    /// Makes what was done in a directory survive a power cut. A directory that is gone has nothing to keep.
+    pub(super) fn sync_directory(&mut self, path: &FilePath) -> Result<(), DiskError> {
+        self.step(StepKind::SyncDirectory, path, |root| {
+            if !cfg!(unix) {
+                return Ok(());
+            }
+            // Opened as a file: a directory's own handle only stands for its path, and cannot be synced.
+            match root.open_with(on_disk(path), &reading()) {
+                Ok(directory) => tolerant(directory.sync_all()),
+                Err(error) if is_absence(&error) => Ok(()),
+                Err(error) => Err(error),
+            }
+        })
+    }
+
+    fn state_step<T>(&mut self, kind: StepKind, call: impl FnOnce(&Path) -> io::Result<T>) -> Result<T, DiskError> {
+        let done = (self.observe)(Step { kind, path: "" }).and_then(|()| call(&self.state));
+        done.map_err(|source| DiskError { path: self.state.join(JOURNAL).display().to_string(), source })
+    }
+
+    /// Returns the journal that an earlier commit left, if one did.
+    pub(super) fn journal(&mut self) -> Result<Option<Journal>, DiskError> {
+        self.state_step(StepKind::ReadJournal, |state| match fs::read(state.join(JOURNAL)) {
+            Ok(text) => Journal::decode(&text).map(Some),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        })
+    }
+
+    /// Puts a journal in the place of the one before: after a crash it is the old one or the new one.
+    pub(super) fn save(&mut self, journal: &Journal) -> Result<(), DiskError> {
+        let mut file = self.state_step(StepKind::CreateJournal, |state| fs::File::create(state.join(NEXT_JOURNAL)))?;
+        self.state_step(StepKind::WriteJournal, |_| file.write_all(&journal.encode()?))?;
+        self.state_step(StepKind::SyncJournal, |_| file.sync_all())?;
+        self.state_step(StepKind::RenameJournal, |state| fs::rename(state.join(NEXT_JOURNAL), state.join(JOURNAL)))?;
+        self.sync_state()
+    }
+
+    pub(super) fn remove_journal(&mut self) -> Result<(), DiskError> {
+        self.state_step(StepKind::RemoveJournal, |state| match fs::remove_file(state.join(JOURNAL)) {
+            // There is none yet if it was the writing of it that failed.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            done => done,
+        })?;
+        self.sync_state()
+    }
+
+    fn sync_state(&mut self) -> Result<(), DiskError> {
+        self.state_step(StepKind::SyncState, |state| {
+            if !cfg!(unix) {
+                return Ok(());
+            }
+            // The directory itself may be as new as what is in it.
+            for directory in state.ancestors().take(2) {
+                tolerant(fs::File::open(directory)?.sync_all())?;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Some file systems cannot sync a directory and say so.
+fn tolerant(synced: io::Result<()>) -> io::Result<()> {
+    match synced {
+        Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => Ok(()),
+        synced => synced,
+    }
+}

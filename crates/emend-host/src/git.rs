@@ -1,0 +1,151 @@
+//! Asks git what a prompt says of a repository. Nothing here changes one.
+
+use std::io::Read as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use emend_agent::prompt::GitSnapshot;
+
+/// How long git may take for each question. In a huge repository the prompt goes without the answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How many commits are named.
+const COMMITS: &str = "-7";
+/// The most bytes of an answer that are read.
+const ANSWER_BYTES_MAX: u64 = 4 << 20;
+
+/// Returns the state of the repository that `root` is in, `None` if it is in none or there is no git.
+pub(crate) fn snapshot(root: &Path) -> Option<GitSnapshot> {
+    look(root, PATIENCE)
+}
+
+fn look(root: &Path, patience: Duration) -> Option<GitSnapshot> {
+    // Without the branch there is no repository. Without the rest the prompt says less.
+    let status = ask(root, patience, &["status", "--porcelain=v1", "--branch", "--untracked-files=normal"])?;
+    let commits = ask(root, patience, &["log", COMMITS, "--format=%s", "--no-show-signature"]).unwrap_or_default();
+    Some(parse(&status, &commits))
+}
+
+fn parse(status: &str, commits: &str) -> GitSnapshot {
+    let mut snapshot = GitSnapshot { n_changed: Some((0, 0)), ..GitSnapshot::default() };
+    let (mut n_modified, mut n_untracked) = (0, 0);
+    for line in status.lines() {
+        match line.strip_prefix("## ") {
+            Some(branch) => snapshot.branch = branch_of(branch),
+            None if line.starts_with("??") => n_untracked += 1,
+            None => n_modified += 1,
+        }
+    }
+    snapshot.n_changed = Some((n_modified, n_untracked));
+    snapshot.recent_commits = commits.lines().map(str::to_owned).collect();
+    snapshot
+}
+
+/// Reads the branch from what follows `## `, e.g. `main...origin/main [ahead 1]`.
+fn branch_of(head: &str) -> Option<String> {
+    let head = head.strip_prefix("No commits yet on ").unwrap_or(head);
+    let branch = head.split("...").next().unwrap_or_default();
+    (branch != "HEAD (no branch)").then(|| branch.to_owned())
+}
+
+/// Runs git and returns what it prints, unless it fails, takes too long or prints no text.
+fn ask(root: &Path, patience: Duration, arguments: &[&str]) -> Option<String> {
+    let mut child = Command::new("git")
+        .arg("-C")
+        .arg(root)
+        // A project's own settings must not run programs because someone asked for its state.
+        .args(["-c", "core.fsmonitor=false", "-c", "log.showSignature=false", "--no-optional-locks", "--no-pager"])
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    let mut stdout = child.stdout.take()?.take(ANSWER_BYTES_MAX);
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut answer = Vec::new();
+        let outcome = stdout.read_to_end(&mut answer).map(|_| answer);
+        // Nobody listens once patience is over.
+        let _ = sender.send(outcome);
+    });
+    let answer = receiver.recv_timeout(patience);
+    if answer.is_err() {
+        // It ends by itself if it cannot be killed.
+        let _ = child.kill();
+    }
+    let succeeded = child.wait().is_ok_and(|status| status.success());
+    let answer = answer.ok()?.ok()?;
+    succeeded.then(|| String::from_utf8(answer).ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// A busy machine is no failure.
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[track_caller]
+    fn check(status: &str, branch: Option<&str>, n_changed: (usize, usize)) {
+        let snapshot = parse(status, "");
+        assert_eq!((snapshot.branch.as_deref(), snapshot.n_changed), (branch, Some(n_changed)));
+    }
+
+    #[test]
+    fn the_state_is_read_from_what_git_prints() {
+        check("## main...origin/main [ahead 1]\n M a\nA  b\n?? c\n", Some("main"), (2, 1));
+        check("## fix/one\n", Some("fix/one"), (0, 0));
+        check("## No commits yet on trunk\n?? a b\n", Some("trunk"), (0, 1));
+        check("## HEAD (no branch)\nR  a -> b\n", None, (1, 0));
+        assert_eq!(parse("## m\n", "Two\nOne\n").recent_commits, ["Two", "One"]);
+    }
+
+    fn git(root: &Path, arguments: &[&str]) -> bool {
+        let mut command = Command::new("git");
+        command.arg("-C").arg(root).args(["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]);
+        command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    }
+
+    #[test]
+    fn a_repository_is_looked_at_from_any_of_its_directories() {
+        let around = TempDir::new().unwrap();
+        let root = around.path();
+        assert_eq!(look(root, LONG), None, "no repository yet");
+        assert!(git(root, &["init", "--initial-branch=trunk"]), "git is part of the set-up");
+        fs::create_dir(root.join("src")).unwrap();
+        fs::write(root.join("src/a"), "1\n").unwrap();
+        assert!(git(root, &["add", "."]) && git(root, &["commit", "-m", "Begin"]));
+        fs::write(root.join("src/a"), "2\n").unwrap();
+        fs::write(root.join("new"), "").unwrap();
+        let expected = GitSnapshot {
+            branch: Some("trunk".to_owned()),
+            n_changed: Some((1, 1)),
+            recent_commits: vec!["Begin".to_owned()],
+        };
+        assert_eq!(look(root, LONG), Some(expected.clone()));
+        assert_eq!(look(&root.join("src"), LONG), Some(expected));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_project_cannot_have_programs_run_by_being_looked_at() {
+        let around = TempDir::new().unwrap();
+        let root = around.path();
+        assert!(git(root, &["init"]));
+        let ran = root.join("ran");
+        let hook = format!("touch {}; false", ran.display());
+        assert!(git(root, &["config", "core.fsmonitor", &hook]));
+        assert!(look(root, LONG).is_some());
+        assert!(!ran.exists());
+        // The control: without our settings, looking is enough.
+        assert!(git(root, &["status"]));
+        assert!(ran.exists());
+    }
+}

@@ -1,0 +1,19 @@
+//! The local machine: its files, its network, its clock, and where state is kept between runs.
+//!
+//! What tools do with files and what goes over the wire is decided in `emend-agent` and `emend-llm`; this crate only
+//! carries it out.
+
+mod clock;
+mod commit;
+mod git;
+mod local;
+mod state;
+mod store;
+mod transport;
+
+pub use clock::{OsRandom, SystemClock};
+pub use commit::{CommitError, Observer, Recovered, Step, StepKind};
+pub use local::LocalEnvironment;
+pub use state::{StateDir, StateError};
+pub use store::FileStore;
+pub use transport::{ReqwestTransport, Timeouts};

@@ -1,0 +1,182 @@
+//! Tools on the local machine's files, confined to one directory.
+//!
+//! Paths are decided by `emend_agent::resolve`, as in memory; files are opened through the directory's handle, so that
+//! a directory swapped for a link between the decision and the opening leads nowhere. FIFOs, sockets and devices are
+//! never opened. Names that are not UTF-8 are passed over: a path here is text. Commands are not run here, but for git,
+//! which is asked about the repository.
+
+pub(crate) mod files;
+mod search;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use emend_agent::env::{
+    Access, DirEntry, EnvError, ExecutionEnvironment, FileChange, FilePath, GrepQuery, Metadata, change_one_by_one,
+};
+use emend_agent::prompt::GitSnapshot;
+use emend_agent::resolve::{self, Node, Tree as _};
+use emend_agent::search::FileMatches;
+use emend_llm::BoxFuture;
+
+use files::Files;
+
+use crate::commit::{self, CommitError};
+use crate::state::StateDir;
+
+/// The files below one directory of this machine.
+///
+/// Inside a tokio runtime, work is done on its blocking threads; elsewhere on the caller's.
+pub struct LocalEnvironment {
+    pub(crate) files: Arc<Files>,
+    /// Where the journal is kept of changes of several files.
+    journal: Option<Arc<StateDir>>,
+}
+
+impl LocalEnvironment {
+    /// Opens `root`, an existing directory. The environment stays with that directory even if it is moved.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` or `InvalidPath` if it is no directory, `Io` or `PermissionDenied` if it cannot be opened, and
+    /// `InvalidPath` if its path is not UTF-8.
+    pub fn new(root: impl AsRef<Path>) -> Result<Self, EnvError> {
+        Ok(Self { files: Arc::new(Files::open(root.as_ref())?), journal: None })
+    }
+
+    /// Keeps the journal of changes of several files in `state`, the state of this root, so that they are all or none
+    /// even if the process dies. Without it they are put back only by a process that lives.
+    #[must_use]
+    pub fn with_journal(self, state: Arc<StateDir>) -> Self {
+        Self { journal: Some(state), ..self }
+    }
+
+    /// Returns the root with all links followed.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        self.files.real_root()
+    }
+
+    /// Returns whether `path` itself is a link; links above it are followed.
+    ///
+    /// # Errors
+    ///
+    /// As [`resolve`](ExecutionEnvironment::resolve), for the directory that holds it.
+    pub fn is_link(&self, path: &str) -> Result<bool, EnvError> {
+        let path = files::with_slashes(path);
+        let (above, name) = path.trim_end_matches('/').rsplit_once('/').unwrap_or((".", &path));
+        let above = resolve::resolve(&*self.files, if above.is_empty() { "/" } else { above }, Access::Write)?;
+        Ok(matches!(self.files.look(&above.join(name))?, Node::Link(_)))
+    }
+
+    fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Files) -> Result<T, EnvError> + Send + 'static,
+    ) -> BoxFuture<'static, Result<T, EnvError>> {
+        let files = Arc::clone(&self.files);
+        Box::pin(async move {
+            let Ok(runtime) = tokio::runtime::Handle::try_current() else { return work(&files) };
+            match runtime.spawn_blocking(move || work(&files)).await {
+                Ok(done) => done,
+                Err(error) => match error.try_into_panic() {
+                    Ok(panic) => std::panic::resume_unwind(panic),
+                    Err(_) => {
+                        Err(EnvError::Io { path: ".".to_owned(), reason: "the runtime is shutting down".to_owned() })
+                    }
+                },
+            }
+        })
+    }
+}
+
+impl ExecutionEnvironment for LocalEnvironment {
+    fn resolve<'a>(&'a self, path: &'a str, access: Access) -> BoxFuture<'a, Result<FilePath, EnvError>> {
+        let path = files::with_slashes(path).into_owned();
+        self.run(move |files| resolve::resolve(files, &path, access))
+    }
+
+    fn metadata<'a>(&'a self, path: &'a FilePath) -> BoxFuture<'a, Result<Option<Metadata>, EnvError>> {
+        let path = path.clone();
+        self.run(move |files| files.metadata(&path))
+    }
+
+    fn read<'a>(&'a self, path: &'a FilePath) -> BoxFuture<'a, Result<Vec<u8>, EnvError>> {
+        let path = path.clone();
+        self.run(move |files| files.read(&path))
+    }
+
+    fn write<'a>(&'a self, path: &'a FilePath, content: &'a [u8]) -> BoxFuture<'a, Result<(), EnvError>> {
+        let (path, content) = (path.clone(), content.to_vec());
+        self.run(move |files| files.write(&path, &content))
+    }
+
+    fn remove<'a>(&'a self, path: &'a FilePath) -> BoxFuture<'a, Result<(), EnvError>> {
+        let path = path.clone();
+        self.run(move |files| files.remove(&path))
+    }
+
+    fn change<'a>(&'a self, changes: &'a [FileChange]) -> BoxFuture<'a, Result<(), EnvError>> {
+        match &self.journal {
+            // One file is written atomically as it is.
+            Some(state) if changes.len() > 1 => {
+                let (state, changes) = (Arc::clone(state), changes.to_vec());
+                self.run(move |files| {
+                    let done = commit::commit(files, &state, &changes, &mut |_| Ok(()));
+                    done.map_err(CommitError::into_env_error)
+                })
+            }
+            _ => Box::pin(change_one_by_one(self, changes)),
+        }
+    }
+
+    fn list<'a>(&'a self, path: &'a FilePath, depth: usize) -> BoxFuture<'a, Result<Vec<DirEntry>, EnvError>> {
+        let path = path.clone();
+        self.run(move |files| files.list(&path, depth))
+    }
+
+    fn glob<'a>(&'a self, path: &'a FilePath, glob: &'a str) -> BoxFuture<'a, Result<Vec<DirEntry>, EnvError>> {
+        let (path, glob) = (path.clone(), glob.to_owned());
+        self.run(move |files| search::glob(files, &path, &glob))
+    }
+
+    fn grep<'a>(&'a self, query: &'a GrepQuery) -> BoxFuture<'a, Result<Vec<FileMatches>, EnvError>> {
+        let query = query.clone();
+        self.run(move |files| search::grep(files, &query))
+    }
+
+    fn working_directory(&self) -> String {
+        self.files.root().to_owned()
+    }
+
+    fn git(&self) -> BoxFuture<'_, Option<GitSnapshot>> {
+        let look = self.run(|files| Ok(crate::git::snapshot(files.real_root())));
+        Box::pin(async { look.await.ok().flatten() })
+    }
+
+    fn platform(&self) -> &'static str {
+        match std::env::consts::OS {
+            "macos" => "darwin",
+            "windows" => "windows",
+            _ => "linux",
+        }
+    }
+
+    fn os_version(&self) -> String {
+        os_version()
+    }
+}
+
+#[cfg(unix)]
+fn os_version() -> String {
+    let system = rustix::system::uname();
+    format!("{} {}", system.sysname().to_string_lossy(), system.release().to_string_lossy())
+}
+
+#[cfg(not(unix))]
+fn os_version() -> String {
+    std::env::consts::OS.to_owned()
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests;

@@ -1,0 +1,199 @@
+//! Walks the tree on all cores and greps what it finds.
+//!
+//! The walk goes from handle to handle, one name at a time, and never follows a link, so nothing that happens to the
+//! tree meanwhile leads it outside. Rules and order are those of `MemFs`: the walk ends before the search starts, and
+//! files are searched in the order of their paths, so that stopping early always gives the same first matches.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use cap_std::fs::{Dir, FileType};
+use emend_agent::env::{DirEntry, EnvError, FilePath, GrepQuery};
+use emend_agent::gitignore::IgnoreRules;
+use emend_agent::resolve::{Node, Tree as _};
+use emend_agent::search::{FileMatches, SearchLimits};
+use emend_agent::walk::{self, Filter};
+
+use super::files::{self, Files, read_entry};
+
+/// More threads than this only wait for the same disk.
+const THREADS_MAX: usize = 12;
+
+pub(super) fn glob(files: &Files, path: &FilePath, glob: &str) -> Result<Vec<DirEntry>, EnvError> {
+    let filter = Filter::of_glob(path, glob)?;
+    if is_file(files, path)? {
+        let metadata = files.metadata(path)?.filter(|_| filter.accepts(path));
+        return Ok(metadata.map(|metadata| DirEntry { path: path.clone(), metadata }).into_iter().collect());
+    }
+    let mut found = find(files, path, &filter, &|directory, name, path| {
+        let metadata = files::entry_metadata(directory, name)?;
+        Some(DirEntry { path, metadata })
+    })?;
+    found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    Ok(found)
+}
+
+pub(super) fn grep(files: &Files, query: &GrepQuery) -> Result<Vec<FileMatches>, EnvError> {
+    let filter = Filter::of_grep(query)?;
+    let paths = files_to_search(files, &query.path, &filter)?;
+    let limits = SearchLimits::of(query);
+    let (next, matched) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let search_some = || {
+        let (mut buffer, mut found) = (Vec::new(), Vec::new());
+        // Whoever takes a file searches it, so once enough is found, all files before the next one are searched too.
+        while matched.load(Ordering::Relaxed) < query.max_results {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(path) = paths.get(index) else { break };
+            let Some(filled) = files.read_text(path, &mut buffer) else { continue };
+            let lines = query.matcher.search(&buffer[..filled], limits);
+            if !lines.is_empty() {
+                let matches = FileMatches { path: path.clone(), lines };
+                matched.fetch_add(matches.match_count(), Ordering::Relaxed);
+                found.push((index, matches));
+            }
+        }
+        found
+    };
+    let mut found = on_all_cores(paths.len(), search_some);
+    found.sort_unstable_by_key(|(index, _)| *index);
+    let mut room = query.max_results;
+    let cut = found.into_iter().map_while(|(_, mut matches)| {
+        matches.truncate(room, query.context_lines);
+        room -= matches.match_count();
+        (!matches.lines.is_empty()).then_some(matches)
+    });
+    Ok(cut.collect())
+}
+
+/// Runs `work` on as many threads as there are cores, but not more than `items`, and gathers what they return.
+fn on_all_cores<T: Send>(items: usize, work: impl Fn() -> Vec<T> + Sync) -> Vec<T> {
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX).min(items.div_ceil(16));
+    thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(&work)).collect();
+        let mut gathered = work();
+        for other in others {
+            match other.join() {
+                Ok(more) => gathered.extend(more),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        gathered
+    })
+}
+
+fn is_file(files: &Files, path: &FilePath) -> Result<bool, EnvError> {
+    Ok(files.look(path)? == Node::File)
+}
+
+fn files_to_search(files: &Files, path: &FilePath, filter: &Filter) -> Result<Vec<FilePath>, EnvError> {
+    if is_file(files, path)? {
+        return Ok(if filter.accepts(path) { vec![path.clone()] } else { Vec::new() });
+    }
+    let mut found = find(files, path, filter, &|_, _, path| Some(path))?;
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// Walks from the directory `path` and gathers, in no order, what `take` makes of the files that `filter` accepts. It
+/// is given the directory, the file's name there, and its path.
+fn find<T: Send>(
+    files: &Files,
+    path: &FilePath,
+    filter: &Filter,
+    take: &(dyn Fn(&Dir, &str, FilePath) -> Option<T> + Sync),
+) -> Result<Vec<T>, EnvError> {
+    let top = files.open_directory(path)?;
+    let mut rules = IgnoreRules::default();
+    for directory in walk::above(path) {
+        let gitignore = files.open_directory(&directory).ok().and_then(|directory| read_entry(&directory, GITIGNORE));
+        rules = rules.enter(&directory, gitignore.as_deref());
+    }
+    let first = Job { parent: Arc::new(top), name: ".".to_owned(), path: path.clone(), rules };
+    let queue = Mutex::new(Queue { ahead: vec![first], busy: 0 });
+    let walk = Walk { filter, take, queue, changed: Condvar::new() };
+    Ok(on_all_cores(usize::MAX, || walk.work()))
+}
+
+const GITIGNORE: &str = ".gitignore";
+
+struct Walk<'a, T> {
+    filter: &'a Filter,
+    take: &'a (dyn Fn(&Dir, &str, FilePath) -> Option<T> + Sync),
+    queue: Mutex<Queue>,
+    /// Signals that there is more to do, or nothing any more.
+    changed: Condvar,
+}
+
+struct Queue {
+    /// Taken from the end: going down before going on keeps few directories open.
+    ahead: Vec<Job>,
+    /// How many jobs are being done; each may add more.
+    busy: usize,
+}
+
+/// A directory to visit.
+struct Job {
+    parent: Arc<Dir>,
+    /// Its name in `parent`.
+    name: String,
+    path: FilePath,
+    /// The rules it is under, without its own.
+    rules: IgnoreRules,
+}
+
+impl<T> Walk<'_, T> {
+    fn work(&self) -> Vec<T> {
+        let mut found = Vec::new();
+        while let Some(job) = self.next() {
+            let more = self.visit(&job, &mut found);
+            let mut queue = self.lock();
+            queue.ahead.extend(more);
+            queue.busy -= 1;
+            self.changed.notify_all();
+        }
+        found
+    }
+
+    /// Returns the next job, waiting for one while others may still add some.
+    fn next(&self) -> Option<Job> {
+        let mut queue = self.lock();
+        loop {
+            if let Some(job) = queue.ahead.pop() {
+                queue.busy += 1;
+                return Some(job);
+            }
+            if queue.busy == 0 {
+                return None;
+            }
+            queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the files of one directory and returns the directories in it. One that cannot be read is passed over.
+    fn visit(&self, job: &Job, found: &mut Vec<T>) -> Vec<Job> {
+        let Ok(directory) = job.parent.open_dir(&job.name) else { return Vec::new() };
+        let directory = Arc::new(directory);
+        let entries: Vec<(String, FileType)> = files::entries(&directory).collect();
+        let has_rules = entries.iter().any(|(name, _)| name == GITIGNORE);
+        let gitignore = if has_rules { read_entry(&directory, GITIGNORE) } else { None };
+        let rules = job.rules.enter(&job.path, gitignore.as_deref());
+        let mut inner = Vec::new();
+        for (name, file_type) in entries {
+            let path = job.path.join(&name);
+            if rules.skips(&path, file_type.is_dir()) {
+                continue;
+            }
+            if file_type.is_dir() {
+                inner.push(Job { parent: Arc::clone(&directory), name, path, rules: rules.clone() });
+            } else if file_type.is_file() && self.filter.accepts(&path) {
+                found.extend((self.take)(&directory, &name, path));
+            }
+        }
+        inner
+    }
+}

@@ -1,0 +1,317 @@
+//! The conformance suite on disk, and what only a disk can do: FIFOs, devices, modes, hard links, swapped directories.
+
+mod oracles;
+mod same_as_memory;
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use emend_agent::conformance::{self, CASES};
+use emend_agent::memfs::{FixtureContent, parse_fixture};
+use futures::executor::block_on;
+use proptest::test_runner::{Config, RngSeed};
+use tempfile::TempDir;
+
+use super::*;
+
+/// Returns a property test's settings, the same cases on every run.
+fn cases(cases: u32) -> Config {
+    Config { cases, failure_persistence: None, rng_seed: RngSeed::Fixed(0x0e3e_4d01), ..Config::default() }
+}
+
+/// A directory that holds the root and something outside it that must never be reached.
+struct Disk {
+    around: TempDir,
+}
+
+impl Disk {
+    fn new(fixture: impl FnOnce(&str) -> String) -> Self {
+        // In memory where there is such a place: every write is synced, and no test looks at a power cut.
+        let disk = Self { around: TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).unwrap() };
+        fs::create_dir(disk.root()).unwrap();
+        fs::write(disk.outside(), "secret\n").unwrap();
+        let fixture = fixture(disk.root().to_str().unwrap());
+        for (path, content) in parse_fixture(&fixture) {
+            let path = disk.root().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            match content {
+                FixtureContent::File(text) => fs::write(path, text).unwrap(),
+                FixtureContent::Link(target) => symlink(target, path).unwrap(),
+            }
+        }
+        disk
+    }
+
+    fn root(&self) -> PathBuf {
+        self.around.path().join("project")
+    }
+
+    fn outside(&self) -> PathBuf {
+        self.around.path().join("outside.txt")
+    }
+
+    fn environment(&self) -> LocalEnvironment {
+        LocalEnvironment::new(self.root()).unwrap()
+    }
+
+    /// Checks that nothing outside the root was changed or made.
+    #[track_caller]
+    fn check_outside(&self) {
+        assert_eq!(fs::read(self.outside()).unwrap(), b"secret\n");
+        let mut names: Vec<String> = fs::read_dir(self.around.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort_unstable();
+        assert_eq!(names, ["outside.txt", "project"]);
+    }
+}
+
+fn path(path: &str) -> FilePath {
+    FilePath::clean(path).unwrap()
+}
+
+#[test]
+fn the_local_machine_conforms() {
+    for case in CASES {
+        let disk = Disk::new(conformance::fixture);
+        assert_eq!(block_on(case.run(&disk.environment())), Ok(()), "{}", case.name);
+        disk.check_outside();
+    }
+}
+
+#[test]
+fn it_conforms_with_a_journal_too() {
+    for case in CASES {
+        let (disk, home) = (Disk::new(conformance::fixture), TempDir::new().unwrap());
+        let state = StateDir::open_in(home.path(), &disk.root()).unwrap();
+        assert_eq!(block_on(case.run(&disk.environment().with_journal(Arc::new(state)))), Ok(()), "{}", case.name);
+        disk.check_outside();
+    }
+}
+
+#[test]
+fn it_conforms_on_a_runtimes_threads_too() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    for case in CASES {
+        let disk = Disk::new(conformance::fixture);
+        assert_eq!(runtime.block_on(case.run(&disk.environment())), Ok(()), "{}", case.name);
+    }
+}
+
+#[test]
+fn a_root_behind_a_link_has_two_names() {
+    let disk = Disk::new(|_| "//- a.txt\nx\n".to_owned());
+    let link = disk.around.path().join("link");
+    symlink(disk.root(), &link).unwrap();
+    let environment = LocalEnvironment::new(&link).unwrap();
+    assert_eq!(environment.working_directory(), link.to_str().unwrap());
+    for name in [link.join("a.txt"), disk.root().join("a.txt"), disk.root().canonicalize().unwrap().join("a.txt")] {
+        let found = block_on(environment.resolve(name.to_str().unwrap(), Access::Read));
+        assert_eq!(found.unwrap().as_str(), "a.txt", "{}", name.display());
+    }
+}
+
+#[test]
+fn the_root_is_named_as_people_would() {
+    let disk = Disk::new(|_| "//- sub/a.txt\nx\n".to_owned());
+    let real = disk.root().canonicalize().unwrap();
+    let root = real.to_str().unwrap();
+    for name in [root.to_owned(), format!("{root}/"), format!("{root}/."), format!("{root}/sub/..")] {
+        let environment = LocalEnvironment::new(&name).unwrap();
+        assert_eq!((environment.working_directory().as_str(), environment.root()), (root, real.as_path()), "{name}");
+    }
+}
+
+#[test]
+fn a_root_must_be_a_directory() {
+    let disk = Disk::new(|_| String::new());
+    let code = |path: PathBuf| LocalEnvironment::new(path).err().map(|error| error.code().as_str());
+    assert_eq!(code(disk.root().join("missing")), Some("not_found"));
+    assert_eq!(code(disk.outside()), Some("invalid_argument"));
+    assert_eq!(code(disk.root()), None);
+}
+
+/// Makes what is neither a file nor a directory.
+fn make_special(disk: &Disk) {
+    let fifo = |name: &str| {
+        let directory = fs::File::open(disk.root()).unwrap();
+        rustix::fs::mknodat(&directory, name, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    };
+    fifo("fifo");
+    fifo("sub/.gitignore");
+    symlink("fifo", disk.root().join("to_fifo")).unwrap();
+    symlink("/dev/zero", disk.root().join("to_device")).unwrap();
+    std::os::unix::net::UnixListener::bind(disk.root().join("socket")).unwrap();
+}
+
+#[test]
+fn special_files_are_refused_and_nothing_hangs() {
+    let disk = Disk::new(|_| "//- a.txt\nneedle\n//- sub/b.txt\nneedle\n".to_owned());
+    make_special(&disk);
+    let environment = disk.environment();
+    let code = |found: Result<FilePath, EnvError>| found.unwrap_err().code().as_str();
+    for access in [Access::Read, Access::Write, Access::List] {
+        for name in ["fifo", "to_fifo", "socket", "fifo/below"] {
+            assert_eq!(code(block_on(environment.resolve(name, access))), "invalid_argument", "{name}");
+        }
+        assert_eq!(code(block_on(environment.resolve("to_device", access))), "permission_denied");
+    }
+    for name in ["fifo", "to_fifo", "socket", "to_device"] {
+        assert!(block_on(environment.read(&path(name))).is_err(), "{name}");
+        assert!(block_on(environment.write(&path(name), b"x")).is_err(), "{name}");
+        assert!(block_on(environment.remove(&path(name))).is_err(), "{name}");
+        assert!(block_on(environment.list(&path(name), 1)).is_err(), "{name}");
+        assert_eq!(block_on(environment.metadata(&path(name))), Ok(None), "{name}");
+    }
+    let listed = block_on(environment.list(&FilePath::root(), 2)).unwrap();
+    let listed: Vec<&str> = listed.iter().map(|entry| entry.path.as_str()).collect();
+    assert_eq!(listed, ["a.txt", "sub", "sub/b.txt"]);
+    let found = block_on(environment.glob(&FilePath::root(), "**")).unwrap();
+    assert_eq!(found.len(), 2);
+    let query = GrepQuery {
+        matcher: emend_agent::search::Matcher::new("needle", false).unwrap(),
+        path: FilePath::root(),
+        glob: None,
+        exclude: Vec::new(),
+        max_results: 10,
+        context_lines: 0,
+    };
+    assert_eq!(block_on(environment.grep(&query)).unwrap().len(), 2);
+}
+
+#[test]
+fn a_gitignore_that_is_a_link_is_not_read() {
+    let disk = Disk::new(|_| {
+        "//- a.txt\nx\n//- .gitignore -> ../rules\n//- sub/.gitignore -> ../rules\n//- sub/a.txt\nx\n//- rules\na.txt\n"
+            .to_owned()
+    });
+    fs::write(disk.around.path().join("rules"), "a.txt\n").unwrap();
+    let found = block_on(disk.environment().glob(&FilePath::root(), "**/a.txt")).unwrap();
+    assert_eq!(found.len(), 2);
+}
+
+#[test]
+fn modes_are_kept_and_new_files_get_the_usual_one() {
+    let disk = Disk::new(|_| "//- tool.sh\n#!/bin/sh\n//- private\nx\n".to_owned());
+    let environment = disk.environment();
+    let set = |name: &str, mode| fs::set_permissions(disk.root().join(name), fs::Permissions::from_mode(mode)).unwrap();
+    let mode = |name: &str| fs::metadata(disk.root().join(name)).unwrap().mode() & 0o7777;
+    set("tool.sh", 0o751);
+    set("private", 0o600);
+    fs::write(disk.root().join("plain"), "").unwrap();
+    for name in ["tool.sh", "private", "new"] {
+        block_on(environment.write(&path(name), b"changed")).unwrap();
+        assert_eq!(fs::read(disk.root().join(name)).unwrap(), b"changed");
+    }
+    assert_eq!((mode("tool.sh"), mode("private"), mode("new")), (0o751, 0o600, mode("plain")));
+    set("private", 0o400);
+    let refused = block_on(environment.write(&path("private"), b"x")).unwrap_err();
+    assert_eq!(refused.to_string(), "private: it is read-only");
+}
+
+#[test]
+fn a_file_with_other_names_is_not_replaced() {
+    let disk = Disk::new(|_| "//- a.txt\nx\n".to_owned());
+    fs::hard_link(disk.root().join("a.txt"), disk.root().join("b.txt")).unwrap();
+    fs::hard_link(disk.outside(), disk.root().join("outside.txt")).unwrap();
+    let environment = disk.environment();
+    for name in ["a.txt", "b.txt", "outside.txt"] {
+        let refused = block_on(environment.write(&path(name), b"x")).unwrap_err();
+        assert_eq!(refused.code().as_str(), "permission_denied");
+        assert!(refused.to_string().contains("2 hard links"), "{refused}");
+    }
+    disk.check_outside();
+}
+
+#[test]
+fn a_write_that_fails_leaves_nothing_behind() {
+    let disk = Disk::new(|_| "//- full/a.txt\nx\n".to_owned());
+    let environment = disk.environment();
+    let long = path("full").join(&"x".repeat(300));
+    assert_eq!(block_on(environment.write(&long, b"x")).unwrap_err().code().as_str(), "invalid_argument");
+    let names: Vec<_> =
+        fs::read_dir(disk.root().join("full")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["a.txt"]);
+}
+
+#[test]
+fn a_reader_sees_all_old_or_all_new_bytes() {
+    let disk = Disk::new(|_| String::new());
+    let environment = disk.environment();
+    let text = |letter: u8| vec![letter; 1 << 20];
+    block_on(environment.write(&path("a"), &text(b'a'))).unwrap();
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            for letter in [b'b', b'a'].repeat(10) {
+                block_on(environment.write(&path("a"), &text(letter))).unwrap();
+            }
+        });
+        while !writer.is_finished() {
+            let found = fs::read(disk.root().join("a")).unwrap();
+            assert!(found == text(b'a') || found == text(b'b'), "torn: {} bytes", found.len());
+        }
+    });
+}
+
+#[test]
+fn names_that_are_not_text_are_passed_over() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let disk = Disk::new(|_| "//- a.txt\nx\n".to_owned());
+    fs::write(disk.root().join(std::ffi::OsStr::from_bytes(b"\xff.txt")), "x").unwrap();
+    symlink(std::ffi::OsStr::from_bytes(b"\xff.txt"), disk.root().join("link")).unwrap();
+    let environment = disk.environment();
+    assert_eq!(block_on(environment.list(&FilePath::root(), 1)).unwrap().len(), 1);
+    assert_eq!(block_on(environment.glob(&FilePath::root(), "*")).unwrap().len(), 1);
+    assert_eq!(block_on(environment.resolve("link", Access::Read)).unwrap_err().code().as_str(), "invalid_argument");
+}
+
+/// Ends the other thread also when an assertion fails.
+struct StopAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for StopAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Swaps a directory for a link to the outside and back, as fast as it can, while everything is tried.
+#[test]
+fn a_directory_swapped_for_a_link_leads_nowhere() {
+    let disk = Disk::new(|_| "//- real/outside.txt\nharmless\n//- real/deep/outside.txt\nharmless\n".to_owned());
+    symlink(disk.around.path(), disk.root().join("link")).unwrap();
+    let root = fs::File::open(disk.root()).unwrap();
+    let environment = disk.environment();
+    let stop = AtomicBool::new(false);
+    let (mut read, mut refused) = (0, 0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                rustix::fs::renameat_with(&root, "real", &root, "link", rustix::fs::RenameFlags::EXCHANGE).unwrap();
+            }
+        });
+        let _stop = StopAtEnd(&stop);
+        for _ in 0..200 {
+            let mut count = |ok: bool| if ok { read += 1 } else { refused += 1 };
+            let found = block_on(environment.read(&path("real/outside.txt")));
+            count(found.is_ok());
+            assert!(found.is_err() || found == Ok(b"harmless\n".to_vec()), "{found:?}");
+            count(block_on(environment.write(&path("real/new.txt"), b"x")).is_ok());
+            count(block_on(environment.remove(&path("real/new.txt"))).is_ok());
+            let listed = block_on(environment.list(&FilePath::root(), 3)).unwrap();
+            let listed = listed
+                .iter()
+                .chain(&block_on(environment.glob(&FilePath::root(), "**")).unwrap())
+                .map(|entry| entry.path.clone())
+                .collect::<Vec<_>>();
+            assert!(!listed.iter().any(|path| path.as_str().contains("project")), "{listed:?}");
+            let found = block_on(environment.resolve("real/outside.txt", Access::Read));
+            assert!(matches!(&found, Ok(path) if path.as_str() == "real/outside.txt") || found.is_err(), "{found:?}");
+        }
+    });
+    println!("{read} calls met the directory, {refused} the swap");
+    assert!(read > 0 && refused > 0, "{read} {refused}: the swap was never met");
+    disk.check_outside();
+}

@@ -1,0 +1,181 @@
+//! Sessions as files: one document a file in a directory that nobody else may look into.
+//!
+//! What a document holds is `emend-agent`'s; that one process at a time writes is up to whoever opens the directory, e.g.
+//! by the lock of a [`StateDir`](crate::StateDir).
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+use emend_agent::store::{Store, StoreError, check_name};
+use emend_llm::BoxFuture;
+
+/// A store in a directory.
+#[derive(Debug)]
+pub struct FileStore {
+    directory: PathBuf,
+}
+
+/// What follows a document's name in its file's.
+const EXTENSION: &str = ".jsonl";
+
+impl FileStore {
+    /// Opens the store in `directory`, which is made if it is not there.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn open(directory: &Path) -> io::Result<Self> {
+        crate::state::create_private(directory)?;
+        Ok(Self { directory: directory.to_owned() })
+    }
+
+    fn path(&self, name: &str) -> Result<PathBuf, StoreError> {
+        check_name(name)?;
+        Ok(self.directory.join(format!("{name}{EXTENSION}")))
+    }
+
+    fn append_now(&self, name: &str, lines: &str) -> Result<(), StoreError> {
+        append(&self.path(name)?, lines.as_bytes()).map_err(failed(name))
+    }
+
+    fn load_now(&self, name: &str) -> Result<Option<String>, StoreError> {
+        match fs::read(self.path(name)?) {
+            // A crash may leave half a character at the end, which is skipped with its line.
+            Ok(content) => Ok(Some(String::from_utf8_lossy(&content).into_owned())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(failed(name)(error)),
+        }
+    }
+
+    fn names_now(&self) -> Result<Vec<String>, StoreError> {
+        let entries = fs::read_dir(&self.directory).map_err(failed("sessions"))?;
+        let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        let mut names: Vec<String> = names.filter_map(|name| name.strip_suffix(EXTENSION).map(str::to_owned)).collect();
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn remove_now(&self, name: &str) -> Result<bool, StoreError> {
+        match fs::remove_file(self.path(name)?) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(failed(name)(error)),
+        }
+    }
+}
+
+fn failed(name: &str) -> impl FnOnce(io::Error) -> StoreError {
+    let name = name.to_owned();
+    |error| StoreError::Io { name, reason: error.to_string() }
+}
+
+/// Appends to a file. If that fails half-way, what was there before is what is there again.
+fn append(path: &Path, lines: &[u8]) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).read(true).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(path)?;
+    let end = file.seek(SeekFrom::End(0))?;
+    let outcome = write_at_end(&mut file, end, lines);
+    if outcome.is_err() {
+        // The first failure is the one to report.
+        let _ = file.set_len(end);
+    }
+    outcome
+}
+
+fn write_at_end(file: &mut File, end: u64, lines: &[u8]) -> io::Result<()> {
+    if end > 0 {
+        let mut last = [0];
+        file.seek(SeekFrom::Start(end - 1))?;
+        file.read_exact(&mut last)?;
+        if last != *b"\n" {
+            file.write_all(b"\n")?;
+        }
+    }
+    file.write_all(lines)?;
+    file.sync_data()
+}
+
+impl Store for FileStore {
+    fn append<'a>(&'a self, name: &'a str, lines: &'a str) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async { self.append_now(name, lines) })
+    }
+
+    fn load<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, StoreError>> {
+        Box::pin(async { self.load_now(name) })
+    }
+
+    fn names(&self) -> BoxFuture<'_, Result<Vec<String>, StoreError>> {
+        Box::pin(async { self.names_now() })
+    }
+
+    fn remove<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<bool, StoreError>> {
+        Box::pin(async { self.remove_now(name) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use emend_agent::store::MemStore;
+    use futures::executor::block_on;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn open() -> (TempDir, FileStore) {
+        let around = TempDir::new().unwrap();
+        let store = FileStore::open(&around.path().join("a/sessions")).unwrap();
+        (around, store)
+    }
+
+    /// What every store has to do.
+    fn check(store: &dyn Store) {
+        assert_eq!(block_on(store.load("one")), Ok(None));
+        block_on(store.append("one", "first\n")).unwrap();
+        block_on(store.append("one", "second\nthi")).unwrap();
+        block_on(store.append("one", "fourth\n")).unwrap();
+        assert_eq!(block_on(store.load("one")), Ok(Some("first\nsecond\nthi\nfourth\n".to_owned())));
+        block_on(store.append("one.out-1", "x")).unwrap();
+        assert_eq!(block_on(store.names()).unwrap(), ["one", "one.out-1"]);
+        assert_eq!(block_on(store.remove("one")), Ok(true));
+        assert_eq!(block_on(store.remove("one")), Ok(false));
+        for name in ["", "../x", "a/b", ".hidden", "ä"] {
+            let refused = StoreError::BadName { name: name.to_owned() };
+            assert_eq!(block_on(store.append(name, "x\n")), Err(refused.clone()), "{name:?}");
+            assert_eq!(block_on(store.load(name)), Err(refused.clone()), "{name:?}");
+            assert_eq!(block_on(store.remove(name)), Err(refused), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn files_and_memory_do_the_same() {
+        check(&MemStore::new());
+        check(&open().1);
+    }
+
+    #[test]
+    fn another_process_finds_what_was_kept_and_half_a_character_is_no_obstacle() {
+        let (_around, store) = open();
+        block_on(store.append("one", "first\n")).unwrap();
+        fs::write(store.directory.join("one.jsonl"), b"first\n\xc3").unwrap();
+        let again = FileStore::open(&store.directory).unwrap();
+        block_on(again.append("one", "second\n")).unwrap();
+        assert_eq!(block_on(again.load("one")), Ok(Some("first\n\u{fffd}\nsecond\n".to_owned())));
+        fs::create_dir(store.directory.join("two.jsonl")).unwrap();
+        let refused = block_on(again.append("two", "x\n")).unwrap_err();
+        assert_eq!(refused.code().as_str(), "io_error");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn nobody_else_may_look() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let (_around, store) = open();
+        block_on(store.append("one", "first\n")).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&store.directory), mode(&store.directory.join("one.jsonl"))), (0o700, 0o600));
+    }
+}

@@ -1,0 +1,227 @@
+//! Sends requests with reqwest: TLS by rustls and ring, trust by the system's certificates, HTTP/1.1.
+//!
+//! No redirect is followed, so that a key never reaches a host it was not meant for; the answer that redirects is
+//! handed back like any other. Answers are asked for as they are, since compressing holds events back; one that comes
+//! compressed by gzip all the same is read, as a browser would. Retrying and reading answers are left to `emend-llm`.
+
+use std::error::Error as _;
+use std::net::IpAddr;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use emend_llm::{
+    BoxFuture, CancelToken, Headers, HttpRequest, HttpResponse, SECRET_HEADERS, Transport, TransportError,
+};
+use futures::stream;
+use reqwest::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HeaderMap, HeaderName, HeaderValue};
+use reqwest::redirect::Policy;
+use reqwest::{Client, Method, Url};
+use rustls_platform_verifier::BuilderVerifierExt as _;
+use tokio::time::{Instant, timeout, timeout_at};
+
+/// How long a request may take, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Until the connection stands.
+    pub connect_ms: u64,
+    /// Between two signs of life: until the answer begins, then between its chunks.
+    pub idle_ms: u64,
+    /// For everything.
+    pub total_ms: u64,
+}
+
+impl Default for Timeouts {
+    /// Ten seconds to connect; five minutes of silence, which models that think take; an hour for everything.
+    fn default() -> Self {
+        Self { connect_ms: 10_000, idle_ms: 300_000, total_ms: 3_600_000 }
+    }
+}
+
+/// Sends requests over the network. Must be used inside a tokio runtime with time and I/O.
+///
+/// Proxies are taken from the usual environment variables, except for addresses on this machine.
+#[derive(Debug, Default)]
+pub struct ReqwestTransport {
+    timeouts: Timeouts,
+    /// One for each [`Route`], made when first needed.
+    clients: [OnceLock<Result<Client, TransportError>>; 4],
+}
+
+/// What decides how a client is set up.
+#[derive(Clone, Copy)]
+struct Route {
+    /// Whether the address is on this machine, where no proxy helps.
+    is_local: bool,
+    /// Whether certificates will be checked. Reading the system's takes a moment that others need not spend.
+    is_secure: bool,
+}
+
+impl ReqwestTransport {
+    /// Returns a transport. Connections are kept and used again.
+    #[must_use]
+    pub fn new(timeouts: Timeouts) -> Self {
+        Self { timeouts, ..Self::default() }
+    }
+
+    fn client(&self, route: Route) -> Result<&Client, TransportError> {
+        let index = usize::from(route.is_local) * 2 + usize::from(route.is_secure);
+        self.clients[index].get_or_init(|| self.build(route)).as_ref().map_err(Clone::clone)
+    }
+
+    fn build(&self, route: Route) -> Result<Client, TransportError> {
+        let unsendable = |reason: String| TransportError::Unsendable { reason: format!("cannot set up TLS: {reason}") };
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let tls = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .and_then(|builder| {
+                if route.is_secure {
+                    builder.with_platform_verifier()
+                } else {
+                    Ok(builder.with_root_certificates(rustls::RootCertStore::empty()))
+                }
+            })
+            .map_err(|error| unsendable(error.to_string()))?
+            .with_no_client_auth();
+        let builder = Client::builder()
+            .tls_backend_preconfigured(tls)
+            .redirect(Policy::none())
+            .connect_timeout(Duration::from_millis(self.timeouts.connect_ms))
+            .user_agent(concat!("emend/", env!("CARGO_PKG_VERSION")));
+        let builder = if route.is_local { builder.no_proxy() } else { builder };
+        builder.build().map_err(|error| unsendable(innermost(&error)))
+    }
+
+    async fn exchange(&self, request: HttpRequest, cancel: CancelToken) -> Result<HttpResponse, TransportError> {
+        let url = Url::parse(&request.url).map_err(|error| TransportError::Unsendable {
+            reason: format!("{:?} is not an address: {error}", request.url),
+        })?;
+        let watch = Watch {
+            host: host_of(&url),
+            timeouts: self.timeouts,
+            deadline: Instant::now() + Duration::from_millis(self.timeouts.total_ms),
+            cancel,
+        };
+        let method = Method::from_bytes(request.method.as_bytes())
+            .map_err(|_| TransportError::Unsendable { reason: format!("{:?} is not a method", request.method) })?;
+        let mut headers = to_header_map(&request.headers)?;
+        headers.entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
+        let route = Route { is_local: is_on_this_machine(&url), is_secure: url.scheme() == "https" };
+        let sending = self.client(route)?.request(method, url).headers(headers).body(request.body).send();
+        let response = watch.over(sending).await?;
+        readable(&response, &watch.host)?;
+        Ok(HttpResponse {
+            status: response.status().as_u16(),
+            headers: from_header_map(response.headers()),
+            body: Box::pin(stream::unfold(Some((response, watch)), |state| async {
+                let (mut response, watch) = state?;
+                match watch.over(response.chunk()).await {
+                    Ok(Some(chunk)) => Some((Ok(chunk.into()), Some((response, watch)))),
+                    Ok(None) => None,
+                    Err(error) => Some((Err(error), None)),
+                }
+            })),
+        })
+    }
+}
+
+impl Transport for ReqwestTransport {
+    fn send(&self, request: HttpRequest, cancel: CancelToken) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
+        Box::pin(self.exchange(request, cancel))
+    }
+}
+
+/// Holds one exchange to its time limits and its caller's wish.
+struct Watch {
+    host: String,
+    timeouts: Timeouts,
+    deadline: Instant,
+    cancel: CancelToken,
+}
+
+impl Watch {
+    /// Waits for `step`, but not longer than allowed.
+    async fn over<T>(&self, step: impl Future<Output = reqwest::Result<T>>) -> Result<T, TransportError> {
+        let idle = Duration::from_millis(self.timeouts.idle_ms);
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => Err(TransportError::Cancelled),
+            outcome = timeout_at(self.deadline, timeout(idle, step)) => match outcome {
+                Ok(Ok(Ok(value))) => Ok(value),
+                Ok(Ok(Err(error))) => Err(self.describe(&error)),
+                Ok(Err(_)) => Err(self.timed_out("idle", self.timeouts.idle_ms)),
+                Err(_) => Err(self.timed_out("total", self.timeouts.total_ms)),
+            },
+        }
+    }
+
+    fn timed_out(&self, phase: &'static str, after_ms: u64) -> TransportError {
+        TransportError::Timeout { host: self.host.clone(), after_ms, phase }
+    }
+
+    fn describe(&self, error: &reqwest::Error) -> TransportError {
+        let (host, reason) = (self.host.clone(), innermost(error));
+        if error.is_timeout() {
+            self.timed_out("connect", self.timeouts.connect_ms)
+        } else if error.is_connect() {
+            TransportError::Connect { host, reason }
+        } else if error.is_builder() {
+            TransportError::Unsendable { reason }
+        } else {
+            TransportError::Interrupted { host, reason }
+        }
+    }
+}
+
+/// Returns what the error that started it all says. Outer ones only repeat it, with the address, which may hold a key.
+fn innermost(error: &reqwest::Error) -> String {
+    let mut source = error.source();
+    while let Some(inner) = source.and_then(std::error::Error::source) {
+        source = Some(inner);
+    }
+    source.map_or_else(|| "the request failed".to_owned(), ToString::to_string)
+}
+
+/// Refuses an answer in a compression that is not undone: its bytes would be reported as garbage. What an answer that
+/// refuses says is worth less than its status, so that one passes.
+fn readable(response: &reqwest::Response, host: &str) -> Result<(), TransportError> {
+    match response.headers().get(CONTENT_ENCODING).and_then(|value| value.to_str().ok()) {
+        Some(coding) if response.status().is_success() && !coding.eq_ignore_ascii_case("identity") => {
+            let reason = format!("{host} answered in the compression {coding:?}, which was not asked for; turn it off");
+            Err(TransportError::Unsendable { reason })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn is_on_this_machine(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+fn host_of(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    url.port_or_known_default().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+}
+
+fn to_header_map(headers: &Headers) -> Result<HeaderMap, TransportError> {
+    let mut map = HeaderMap::new();
+    for (name, value) in &headers.0 {
+        let (Ok(key), Ok(mut value)) = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(value)) else {
+            // The value may be a key that was pasted with a line ending: it is not repeated.
+            let reason = format!("the header {name:?} holds characters that cannot be sent; check for line endings");
+            return Err(TransportError::Unsendable { reason });
+        };
+        value.set_sensitive(SECRET_HEADERS.iter().any(|secret| name.eq_ignore_ascii_case(secret)));
+        map.append(key, value);
+    }
+    Ok(map)
+}
+
+fn from_header_map(headers: &HeaderMap) -> Headers {
+    let text =
+        headers.iter().filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())));
+    Headers(text.collect())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,227 @@
+//! The models that are known by name: limits, abilities, prices. Advisory only: unknown names are sent as they are.
+//!
+//! The facts live in `data/models.json`, newest and best first within each provider.
+
+use std::sync::OnceLock;
+
+use serde::{Deserialize, Serialize};
+
+use crate::types::Usage;
+
+/// What is known of a model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ModelInfo {
+    /// The provider's own id, e.g. `claude-opus-4-6`.
+    pub id: String,
+    /// The provider that serves it, by the name requests use.
+    pub provider: String,
+    /// A name for people.
+    pub display_name: String,
+    /// The most tokens of input and output together.
+    pub context_window: u64,
+    /// The most tokens of output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_output: Option<u64>,
+    /// Whether it calls tools.
+    #[serde(default)]
+    pub supports_tools: bool,
+    /// Whether it reads images.
+    #[serde(default)]
+    pub supports_vision: bool,
+    /// Whether it reasons before it answers.
+    #[serde(default)]
+    pub supports_reasoning: bool,
+    /// Whether it takes `temperature` and `top_p`.
+    #[serde(default = "yes")]
+    pub supports_sampling: bool,
+    /// What it takes in: `text`, `image`, `audio`, `document`, `video`.
+    #[serde(default)]
+    pub input_modalities: Vec<String>,
+    /// US dollars per million tokens of input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_cost_per_million: Option<f64>,
+    /// US dollars per million tokens of output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_cost_per_million: Option<f64>,
+    /// US dollars per million tokens read from the cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_read_cost_per_million: Option<f64>,
+    /// US dollars per million tokens written to the cache, where writing costs extra.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write_cost_per_million: Option<f64>,
+    /// The values of `reasoning_effort` it takes, weakest first. A model that reasons but takes none has a budget of
+    /// tokens instead.
+    #[serde(default)]
+    pub efforts: Vec<String>,
+    /// The month its training data ends, e.g. `2025-05`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub knowledge_cutoff: Option<String>,
+    /// Short names.
+    #[serde(default)]
+    pub aliases: Vec<String>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// The values of `reasoning_effort`, weakest first.
+const EFFORTS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+
+impl ModelInfo {
+    /// Returns the strongest effort the model takes that does not exceed `effort`, or its weakest if all do. Nothing
+    /// if `effort` is not a known one or the model takes none.
+    #[must_use]
+    pub fn nearest_effort(&self, effort: &str) -> Option<&str> {
+        let rank = |effort: &str| EFFORTS.iter().position(|known| *known == effort);
+        let wanted = rank(effort)?;
+        let below = self.efforts.iter().rev().find(|known| rank(known).is_some_and(|rank| rank <= wanted));
+        below.or_else(|| self.efforts.first()).map(String::as_str)
+    }
+}
+
+impl ModelInfo {
+    /// Returns what `usage` costs in US dollars at list price, if prices are known. Surcharges for long prompts are
+    /// left out.
+    #[must_use]
+    pub fn cost_usd(&self, usage: &Usage) -> Option<f64> {
+        let (input, output) = (self.input_cost_per_million?, self.output_cost_per_million?);
+        let read = usage.cache_read_tokens.unwrap_or(0);
+        let written = usage.cache_write_tokens.unwrap_or(0);
+        let plain = usage.input_tokens.saturating_sub(read + written);
+        let read_cost = self.cache_read_cost_per_million.unwrap_or(input);
+        let write_cost = self.cache_write_cost_per_million.unwrap_or(input);
+        let parts = [(plain, input), (read, read_cost), (written, write_cost), (usage.output_tokens, output)];
+        Some(parts.iter().map(|(tokens, cost)| *tokens as f64 * cost).sum::<f64>() / 1e6)
+    }
+}
+
+static MODELS: OnceLock<Vec<ModelInfo>> = OnceLock::new();
+
+fn models() -> &'static [ModelInfo] {
+    // The file is part of the crate and a test reads it, so it parses.
+    MODELS.get_or_init(|| serde_json::from_str(include_str!("../data/models.json")).unwrap_or_default())
+}
+
+/// Returns what is known of the model with this id or alias. A dated id, e.g. `claude-opus-4-1-20250805`, is the
+/// undated model.
+#[must_use]
+pub fn get_model_info(model: &str) -> Option<&'static ModelInfo> {
+    let find =
+        |name: &str| models().iter().find(|info| info.id == name || info.aliases.iter().any(|alias| alias == name));
+    find(model).or_else(|| find(undated(model)?))
+}
+
+/// Returns the known models, of one provider or of all.
+pub fn list_models(provider: Option<&str>) -> impl Iterator<Item = &'static ModelInfo> {
+    models().iter().filter(move |info| provider.is_none_or(|provider| info.provider == provider))
+}
+
+/// Returns the newest and best model of `provider` that has `capability`: `reasoning`, `vision` or `tools`.
+#[must_use]
+pub fn get_latest_model(provider: &str, capability: Option<&str>) -> Option<&'static ModelInfo> {
+    list_models(Some(provider)).find(|info| match capability {
+        None => true,
+        Some("reasoning") => info.supports_reasoning,
+        Some("vision") => info.supports_vision,
+        Some("tools") => info.supports_tools,
+        Some(_) => false,
+    })
+}
+
+/// Strips `-20250805` or `-2025-08-05` from the end of a model's id.
+fn undated(model: &str) -> Option<&str> {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let (start, end) = model.rsplit_once('-')?;
+    if end.len() == 8 && digits(end) {
+        return Some(start);
+    }
+    let (start, month) = start.rsplit_once('-')?;
+    let (start, year) = start.rsplit_once('-')?;
+    (end.len() == 2 && month.len() == 2 && year.len() == 4 && [year, month, end].into_iter().all(digits))
+        .then_some(start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::covers;
+    #[cfg(target_family = "wasm")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
+    #[test]
+    fn the_file_parses_and_every_name_is_one_models() {
+        let parsed: Vec<ModelInfo> = serde_json::from_str(include_str!("../data/models.json")).unwrap();
+        assert!(parsed.len() > 40, "{} models", parsed.len());
+        assert_eq!(list_models(None).count(), parsed.len());
+        let mut names: Vec<&str> = parsed.iter().map(|info| info.id.as_str()).collect();
+        names.extend(parsed.iter().flat_map(|info| info.aliases.iter().map(String::as_str)));
+        let n_names = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), n_names, "a name stands for two models");
+        for info in &parsed {
+            assert!(info.max_output.unwrap() < info.context_window, "{}", info.id);
+            assert!(info.efforts.iter().all(|effort| EFFORTS.contains(&effort.as_str())), "{}", info.id);
+            let ranks: Vec<_> =
+                info.efforts.iter().map(|effort| EFFORTS.iter().position(|known| known == effort)).collect();
+            assert!(ranks.is_sorted(), "{}: efforts out of order", info.id);
+        }
+    }
+
+    #[test]
+    fn models_are_found_by_id_alias_and_dated_id() {
+        covers("U8.1.8 C.5");
+        let id = |name: &str| get_model_info(name).map(|info| info.id.as_str());
+        assert_eq!(id("claude-opus-4-6"), Some("claude-opus-4-6"));
+        assert_eq!(id("haiku"), Some("claude-haiku-4-5"));
+        assert_eq!(id("claude-opus-4-1-20250805"), Some("claude-opus-4-1"));
+        assert_eq!(id("gpt-4o-2024-08-06"), Some("gpt-4o"));
+        assert_eq!(id("claude-opus-4-6-20"), None);
+        assert_eq!(id("some-new-model"), None);
+    }
+
+    #[test]
+    fn the_latest_model_has_the_capability() {
+        covers("U8.1.8");
+        for provider in ["anthropic", "openai", "gemini"] {
+            let latest = get_latest_model(provider, None).unwrap();
+            assert_eq!(Some(latest), list_models(Some(provider)).next());
+            assert!(get_latest_model(provider, Some("vision")).unwrap().supports_vision);
+            assert!(get_latest_model(provider, Some("reasoning")).unwrap().supports_reasoning);
+            assert!(get_latest_model(provider, Some("tools")).unwrap().supports_tools);
+        }
+        assert_eq!(get_latest_model("openai", Some("telepathy")), None);
+        assert_eq!(get_latest_model("nobody", None), None);
+    }
+
+    #[test]
+    fn efforts_are_lowered_to_what_the_model_takes() {
+        covers("C.5");
+        #[track_caller]
+        fn check(model: &str, effort: &str, expected: Option<&str>) {
+            assert_eq!(get_model_info(model).unwrap().nearest_effort(effort), expected);
+        }
+        check("claude-opus-4-6", "xhigh", Some("high"));
+        check("claude-opus-4-6", "minimal", Some("low"));
+        check("gpt-5", "none", Some("minimal"));
+        check("gpt-5.2", "max", Some("xhigh"));
+        check("gpt-4o", "high", None);
+        check("gpt-5.2", "extreme", None);
+    }
+
+    #[test]
+    fn costs_count_cached_tokens_apart() {
+        covers("C.5");
+        let usage = Usage {
+            input_tokens: 1_000_000,
+            output_tokens: 100_000,
+            cache_read_tokens: Some(600_000),
+            cache_write_tokens: Some(100_000),
+            ..Usage::default()
+        };
+        // 0.3 M plain at 3, 0.6 M read at 0.3, 0.1 M written at 3.75, 0.1 M output at 15.
+        let cost = get_model_info("claude-sonnet-4-5").unwrap().cost_usd(&usage).unwrap();
+        assert!((cost - 2.955).abs() < 1e-9, "{cost}");
+    }
+}

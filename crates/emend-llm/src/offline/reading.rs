@@ -1,0 +1,250 @@
+//! Puts a file together from what `read_file` showed of it, page by page and through cut outputs.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::turn::{Call, Done};
+
+/// The lines a read returns unless it is told otherwise (S2 §3.3).
+const LINES_PER_READ: usize = 2_000;
+/// The most pages asked for in one answer.
+const READS_MAX: usize = 20;
+/// How often a read may bring nothing new before the file counts as unreadable.
+const STALLS_MAX: usize = 3;
+
+/// What is known of one file.
+#[derive(Debug)]
+pub(super) struct Reading {
+    lines: BTreeMap<usize, String>,
+    /// The number of lines, once known.
+    total: Option<usize>,
+    /// How many lines to ask for at once.
+    page: usize,
+    stalls: usize,
+    failure: Option<String>,
+}
+
+impl Default for Reading {
+    fn default() -> Self {
+        Self { lines: BTreeMap::new(), total: None, page: LINES_PER_READ, stalls: 0, failure: None }
+    }
+}
+
+impl Reading {
+    /// Takes the result of a `read_file` call.
+    pub(super) fn take(&mut self, done: &Done) {
+        let number = |name: &str| done.input[name].as_u64().and_then(|value| usize::try_from(value).ok());
+        let offset = number("offset").unwrap_or(1).max(1);
+        let limit = number("limit").unwrap_or(LINES_PER_READ);
+        if done.result.is_error {
+            // Some tools refuse to read behind the end, which is how a page behind a full last page fares.
+            if offset > 1 && self.lines.contains_key(&(offset - 1)) {
+                self.total.get_or_insert(offset - 1);
+            } else {
+                self.failure = Some(reason(&done.result.text));
+            }
+            return;
+        }
+        let before = (self.lines.len(), self.total, self.page);
+        let page = parse_page(&done.result.text, offset);
+        let shown = page.lines.len();
+        self.lines.extend(page.lines);
+        if page.cut {
+            if limit == 1 {
+                self.failure = Some(format!("line {offset} is too long to be read in one piece"));
+            }
+            // What was shown fits, so a little less than that fits again.
+            let fits = if shown == 0 { limit.min(self.page) / 8 } else { shown * 9 / 10 };
+            self.page = self.page.min(fits).max(1);
+        } else if shown < limit {
+            self.total = Some(offset + shown - 1);
+        }
+        self.total = page.total.or(self.total);
+        if before == (self.lines.len(), self.total, self.page) && !self.is_complete() {
+            self.stalls += 1;
+            if self.stalls >= STALLS_MAX {
+                self.failure = Some("it could not be read completely".to_owned());
+            }
+        }
+    }
+
+    fn is_complete(&self) -> bool {
+        self.total.is_some_and(|total| self.lines.range(1..=total).count() == total)
+    }
+
+    /// Returns why the file cannot be read, if so.
+    pub(super) fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
+    }
+
+    /// Returns the text, lines joined by LF, once every line is known.
+    pub(super) fn text(&self) -> Option<String> {
+        let total = self.total.filter(|_| self.is_complete())?;
+        Some(self.lines.values().take(total).map(String::as_str).collect::<Vec<_>>().join("\n"))
+    }
+
+    /// Returns the reads that fetch what is missing, the first ones if there are many.
+    pub(super) fn missing(&self, path: &str) -> Vec<Call> {
+        if self.lines.is_empty() && self.total.is_none() && self.page == LINES_PER_READ {
+            return vec![Call::new("read_file", [("file_path", json!(path))])];
+        }
+        let mut calls = Vec::new();
+        let mut ask = |offset: usize, limit: usize| {
+            if calls.len() < READS_MAX {
+                calls.push(Call::new(
+                    "read_file",
+                    [("file_path", json!(path)), ("offset", json!(offset)), ("limit", json!(limit))],
+                ));
+            }
+        };
+        let mut next = 1;
+        let end = self.total.map_or(usize::MAX, |total| total + 1);
+        for known in self.lines.keys().copied().chain([end]) {
+            // Behind the last known line of a file of unknown length one page is asked for at a time.
+            let gap_end = if known == usize::MAX { next + self.page } else { known };
+            while next < gap_end {
+                let limit = self.page.min(gap_end - next);
+                ask(next, limit);
+                next += limit;
+            }
+            next = known.saturating_add(1);
+        }
+        calls
+    }
+}
+
+/// Returns what a user needs of a tool's error text: its first line without the tool's name and the code, and what the
+/// tool suggests instead.
+pub(super) fn reason(text: &str) -> String {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let mut line = lines.next().unwrap_or("the tool gave no reason");
+    for (start, end) in [("Tool error (", "): "), ("Error: ", ""), ("[", "] ")] {
+        if let Some((_, rest)) = line.strip_prefix(start).and_then(|rest| rest.split_once(end)) {
+            line = rest;
+        }
+    }
+    let reason: String = line.chars().take(200).collect();
+    let reason = reason.trim_end_matches('.');
+    match lines.find(|line| line.starts_with("Did you mean ")) {
+        Some(suggestion) => format!("{reason} (d{})", &suggestion[1..]),
+        None => reason.to_owned(),
+    }
+}
+
+/// One output of `read_file`.
+struct Page {
+    lines: Vec<(usize, String)>,
+    /// The file's length, if the header tells it.
+    total: Option<usize>,
+    /// Whether something was left out of the output.
+    cut: bool,
+}
+
+/// Returns whether this line of an output says that something was left out.
+pub(super) fn is_cut_mark(line: &str) -> bool {
+    line.starts_with("[WARNING: Tool output was truncated.")
+        || line.starts_with("[...") && line.ends_with("lines omitted ...]")
+}
+
+fn parse_page(text: &str, offset: usize) -> Page {
+    let mut page = Page { lines: Vec::new(), total: None, cut: false };
+    let mut expected = offset;
+    // The line behind a mark may have lost its beginning, and the one before it its end.
+    let mut behind_cut = false;
+    let mut lost_begin = false;
+    for line in text.lines() {
+        if is_cut_mark(line) {
+            page.cut = true;
+            (behind_cut, lost_begin) = (true, true);
+            page.lines.pop();
+            continue;
+        }
+        if lost_begin && !line.is_empty() {
+            lost_begin = false;
+            continue;
+        }
+        let Some((number, content)) = numbered(line) else {
+            if page.lines.is_empty() && !page.cut {
+                page.total = page.total.or_else(|| total_of(line));
+            }
+            continue;
+        };
+        if number == expected || behind_cut && number > expected {
+            page.lines.push((number, content.to_owned()));
+            expected = number + 1;
+            behind_cut = false;
+        }
+    }
+    page
+}
+
+/// Splits `NNN | content`.
+fn numbered(line: &str) -> Option<(usize, &str)> {
+    let (number, rest) = line.trim_start_matches(' ').split_once(' ')?;
+    let content = rest.strip_prefix('|')?;
+    Some((number.parse().ok()?, content.strip_prefix(' ').unwrap_or(content)))
+}
+
+/// Returns the N of a header's `… lines 1-5 of N …`.
+fn total_of(header: &str) -> Option<usize> {
+    let behind = header.rsplit_once(" of ")?.1;
+    let digits = behind.len() - behind.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    behind[..digits].parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::offline::wire::ToolResult;
+    #[cfg(target_family = "wasm")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
+    #[test]
+    fn reasons_are_what_a_user_needs() {
+        assert_eq!(reason("Error: no.\nmore"), "no");
+        assert_eq!(reason("  \n"), "the tool gave no reason");
+        assert_eq!(
+            reason("Tool error (grep): [not_found] a.md does not exist\nDid you mean b.md?"),
+            "a.md does not exist (did you mean b.md?)"
+        );
+    }
+
+    fn read(reading: &mut Reading, input: serde_json::Value, text: &str) {
+        let result = ToolResult { text: text.to_owned(), is_error: false };
+        reading.take(&Done { name: "read_file".to_owned(), input, result });
+    }
+
+    #[test]
+    fn headers_and_footers_are_no_lines() {
+        let mut reading = Reading::default();
+        read(
+            &mut reading,
+            json!({}),
+            "[a | version 1 | sha256:x | lines 1-2 of 3 | CRLF line endings]\n1 | a\n2 | 9 | b\n[1 line more]",
+        );
+        assert_eq!(reading.text(), None);
+        assert_eq!(
+            reading.missing("a"),
+            [Call::new("read_file", [("file_path", json!("a")), ("offset", json!(3)), ("limit", json!(1))])]
+        );
+        read(&mut reading, json!({"offset": 3, "limit": 1}), "3 |");
+        assert_eq!(reading.text().as_deref(), Some("a\n9 | b\n"));
+    }
+
+    #[test]
+    fn lines_beside_a_cut_are_read_again() {
+        let mut reading = Reading::default();
+        let mark = "[WARNING: Tool output was truncated. 99 characters were removed.]";
+        read(&mut reading, json!({}), &format!("1 | a\n2 | b\n3 | c\n\n{mark}\n\n6 | x\n7 | f\n8 | g"));
+        let ask = |offset: u64, limit: u64| {
+            Call::new("read_file", [("file_path", json!("a")), ("offset", json!(offset)), ("limit", json!(limit))])
+        };
+        // Four lines were shown whole, so a little less than that is asked for at once.
+        assert_eq!(reading.missing("a"), [ask(3, 3), ask(6, 1), ask(9, 3)]);
+        read(&mut reading, json!({"offset": 3, "limit": 3}), "3 | c\n4 | d\n5 | e");
+        read(&mut reading, json!({"offset": 6, "limit": 1}), "6 | x");
+        read(&mut reading, json!({"offset": 9, "limit": 3}), "");
+        assert_eq!(reading.text().as_deref(), Some("a\nb\nc\nd\ne\nx\nf\ng"));
+    }
+}

@@ -1,0 +1,329 @@
+//! Renames and replaces over many files: grep, read what was found, edit, grep again.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::edit::{Edit, next_substitution};
+use super::needle::Needle;
+use super::reading::{Reading, is_cut_mark, reason};
+use super::turn::{Call, Done, Step, Turn};
+
+/// Files that are read, then edited, together.
+const FILES_PER_BATCH: usize = 12;
+/// The most edits in one answer.
+const EDITS_MAX: usize = 40;
+/// The most searches in one turn.
+const GREPS_MAX: usize = 100;
+/// How many results to ask for.
+const RESULTS_MAX: u64 = 10_000;
+/// How many files a report names.
+const NAMED_MAX: usize = 10;
+/// How often a file is read anew after an edit failed.
+const ATTEMPTS_MAX: usize = 2;
+
+/// Replace every occurrence of one text by another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Substitution {
+    /// What to replace.
+    pub(super) needle: Needle,
+    /// What to put there.
+    pub(super) to: String,
+    /// Where; everywhere if absent.
+    pub(super) path: Option<String>,
+}
+
+impl Substitution {
+    /// Whether the new text holds the old one, so that a place that was changed looks like one that was not.
+    fn repeats(&self) -> bool {
+        self.needle.count(&self.to) > 0
+    }
+}
+
+/// Decides the next step.
+pub(super) fn next(turn: &Turn, task: &Substitution) -> Step {
+    if let Some(refusal) = turn.missing_tools(&["grep", "read_file", "edit_file"]) {
+        return refusal;
+    }
+    let progress = Progress::of(turn, task);
+    let Some(last) = &progress.search else {
+        return Step::call(opening(task), vec![grep(turn, task)]);
+    };
+    if let Err(reason) = last {
+        return Step::say(progress.report(task, Some(&format!("The search failed: {reason}."))));
+    }
+    let batch: Vec<(&String, &FileState)> = progress.pending(task).take(FILES_PER_BATCH).collect();
+    let unread: Vec<_> = batch.iter().filter(|(_, file)| file.text.is_none()).collect();
+    if !unread.is_empty() {
+        let calls: Vec<Call> = unread.iter().flat_map(|(path, file)| file.reading.missing(path)).collect();
+        return Step::call(format!("Reading {}.", plural(unread.len(), "file")), calls);
+    }
+    if !batch.is_empty() {
+        let (calls, places, files) = edits(turn, task, &batch);
+        return Step::call(format!("Changing {} in {}.", plural(places, "place"), plural(files, "file")), calls);
+    }
+    if progress.edits_since_search > 0 && progress.searches < GREPS_MAX {
+        return Step::call("Checking that nothing is left.", vec![grep(turn, task)]);
+    }
+    let unseen = progress.cut.then_some("The search showed only a part of its results, so there may be more.");
+    Step::say(progress.report(task, unseen))
+}
+
+fn opening(task: &Substitution) -> String {
+    let place = task.path.as_deref().map_or_else(|| "every text file".to_owned(), |path| format!("`{path}`"));
+    let whole = if task.needle.whole { " as a whole name" } else { "" };
+    format!("looking for `{}`{whole} in {place}.", task.needle.text)
+}
+
+fn grep(turn: &Turn, task: &Substitution) -> Call {
+    let tool = turn.conversation.tools.iter().find(|tool| tool.name == "grep");
+    let modes = tool.map(|tool| tool.choices("output_mode")).unwrap_or_default();
+    let mode = modes.into_iter().find(|mode| mode.starts_with("files")).unwrap_or("files");
+    let limit = tool.and_then(|tool| tool.maximum("max_results")).map_or(RESULTS_MAX, |limit| limit.min(RESULTS_MAX));
+    Call::new(
+        "grep",
+        [
+            ("pattern", json!(task.needle.pattern())),
+            ("path", json!(task.path)),
+            ("output_mode", json!(mode)),
+            ("max_results", json!(limit)),
+        ],
+    )
+}
+
+/// Returns the calls that change what is next in `batch`, the number of places and of files they change.
+fn edits(turn: &Turn, task: &Substitution, batch: &[(&String, &FileState)]) -> (Vec<Call>, usize, usize) {
+    // Calls are written in the answer, so its limit holds for them; a quarter is left for the rest.
+    let budget = turn.conversation.max_tokens.map_or(u64::MAX, |tokens| tokens.saturating_mul(3));
+    let (mut calls, mut places, mut files, mut chars) = (Vec::new(), 0, 0, 0);
+    for (path, file) in batch {
+        let Some(mut text) = file.text.clone() else { continue };
+        let mut cursor = file.cursor;
+        files += 1;
+        while let Some(edit) = next_substitution(&text, cursor, &task.needle, &task.to) {
+            chars += (edit.old.len() + edit.new.len() + path.len() + 80) as u64;
+            if calls.len() == EDITS_MAX || !calls.is_empty() && chars > budget {
+                files -= usize::from(cursor == file.cursor);
+                return (calls, places, files);
+            }
+            places += places_of(&text, cursor, &edit, task);
+            calls.push(edit.call(path));
+            cursor = edit.apply(&mut text);
+        }
+    }
+    (calls, places, files)
+}
+
+/// Returns how many places `edit` changes in `text`, where everything before `cursor` was done earlier.
+fn places_of(text: &str, cursor: usize, edit: &Edit, task: &Substitution) -> usize {
+    let end = edit.start + edit.old.len();
+    let mut count = 0;
+    let mut from = cursor.max(edit.start);
+    while let Some(range) = task.needle.find(text, from).filter(|range| range.start < end) {
+        count += 1;
+        from = range.end;
+    }
+    count
+}
+
+/// What the tools said so far.
+#[derive(Default)]
+struct Progress {
+    /// The last search: done or failed.
+    search: Option<Result<(), String>>,
+    searches: usize,
+    /// Whether the last search left something out.
+    cut: bool,
+    edits_since_search: usize,
+    /// Files in the order they were found.
+    order: Vec<String>,
+    files: BTreeMap<String, FileState>,
+}
+
+#[derive(Default)]
+struct FileState {
+    reading: Reading,
+    /// The text as it is after the edits so far; absent until it was read.
+    text: Option<String>,
+    /// Everything before this was dealt with.
+    cursor: usize,
+    /// Places changed, as the tool confirmed.
+    places: usize,
+    failures: usize,
+    /// Why the file cannot be changed.
+    failed: Option<String>,
+}
+
+impl Progress {
+    fn of(turn: &Turn, task: &Substitution) -> Self {
+        let mut progress = Self::default();
+        for done in &turn.done {
+            match done.name.as_str() {
+                "grep" => progress.take_search(done),
+                "read_file" => progress.file(done).take_read(done),
+                "edit_file" => {
+                    progress.edits_since_search += usize::from(!done.result.is_error);
+                    progress.file(done).take_edit(done, task);
+                }
+                _ => {}
+            }
+        }
+        progress
+    }
+
+    fn file(&mut self, done: &Done) -> &mut FileState {
+        self.files.entry(done.argument("file_path").to_owned()).or_default()
+    }
+
+    fn take_search(&mut self, done: &Done) {
+        self.searches += 1;
+        self.edits_since_search = 0;
+        if done.result.is_error {
+            self.search = Some(Err(reason(&done.result.text)));
+            return;
+        }
+        self.search = Some(Ok(()));
+        let (paths, cut) = listed_paths(&done.result.text);
+        self.cut = cut;
+        for path in paths {
+            if !self.order.iter().any(|known| known == path) {
+                self.order.push(path.to_owned());
+                self.files.entry(path.to_owned()).or_default();
+            }
+        }
+    }
+
+    /// Returns the files that still have to be read or changed.
+    fn pending<'a>(&'a self, task: &'a Substitution) -> impl Iterator<Item = (&'a String, &'a FileState)> {
+        self.order
+            .iter()
+            .filter_map(|path| Some((path, self.files.get(path)?)))
+            .filter(|(_, file)| file.is_pending(task))
+    }
+
+    /// Says what was done and what was not, as the tools confirmed it.
+    fn report(&self, task: &Substitution, remark: Option<&str>) -> String {
+        let (from, to) = (&task.needle.text, &task.to);
+        let changed: Vec<&FileState> = self.files.values().filter(|file| file.places > 0).collect();
+        let places: usize = changed.iter().map(|file| file.places).sum();
+        let failed: Vec<(&String, &FileState)> = self.files.iter().filter(|(_, file)| file.failed.is_some()).collect();
+        let mut report = if places > 0 {
+            let verb = if task.needle.whole {
+                format!("Renamed {from} to {to}")
+            } else {
+                format!("Replaced {from:?} with {to:?}")
+            };
+            format!("{verb}: {} in {}.", plural(places, "place"), plural(changed.len(), "file"))
+        } else if !failed.is_empty() || matches!(self.search, Some(Err(_))) {
+            "Nothing was changed.".to_owned()
+        } else {
+            let place = task.path.as_deref().map_or_else(|| "any text file".to_owned(), |path| format!("`{path}`"));
+            let whole = if task.needle.whole { " as a whole name" } else { "" };
+            format!(
+                "Found no `{from}`{whole} in {place}, so nothing was changed. Check the spelling: upper and lower case \
+                 differ, and ignored files are not searched."
+            )
+        };
+        if !failed.is_empty() {
+            report.push_str(&format!("\nNot finished ({}):", plural(failed.len(), "file")));
+            for (path, file) in failed.iter().take(NAMED_MAX) {
+                let done =
+                    if file.places > 0 { format!("after {}, ", plural(file.places, "place")) } else { String::new() };
+                report.push_str(&format!("\n- {path}: {done}{}", file.failed.as_deref().unwrap_or_default()));
+            }
+            if failed.len() > NAMED_MAX {
+                report.push_str(&format!("\n- and {} more", failed.len() - NAMED_MAX));
+            }
+        }
+        if let Some(note) = self.hyphenated(task) {
+            report.push('\n');
+            report.push_str(&note);
+        }
+        if let Some(remark) = remark {
+            report.push('\n');
+            report.push_str(remark);
+        }
+        report
+    }
+
+    /// Says where the name was left alone because it is part of a hyphenated one.
+    fn hyphenated(&self, task: &Substitution) -> Option<String> {
+        if !task.needle.whole {
+            return None;
+        }
+        let mut count = 0;
+        let mut example = None;
+        for (path, file) in &self.files {
+            let (found, name) = task.needle.hyphenated(file.text.as_deref().unwrap_or_default());
+            count += found;
+            example = example.or_else(|| name.map(|name| format!("`{name}` in {path}")));
+        }
+        let example = example?;
+        Some(format!("Left alone as part of longer hyphenated names, such as {example}: {}.", plural(count, "place")))
+    }
+}
+
+impl FileState {
+    fn is_pending(&self, task: &Substitution) -> bool {
+        self.failed.is_none() && self.text.as_ref().is_none_or(|text| task.needle.find(text, self.cursor).is_some())
+    }
+
+    fn take_read(&mut self, done: &Done) {
+        self.reading.take(done);
+        self.text = self.reading.text();
+        self.cursor = 0;
+        self.failed = self.reading.failure().map(str::to_owned);
+    }
+
+    fn take_edit(&mut self, done: &Done, task: &Substitution) {
+        let (old, new) = (done.argument("old_string"), done.argument("new_string"));
+        if done.result.is_error {
+            self.failures += 1;
+            (self.reading, self.text) = (Reading::default(), None);
+            // Read anew, a place that was changed could not be told from one that was not.
+            if self.failures >= ATTEMPTS_MAX || task.repeats() {
+                self.failed = Some(reason(&done.result.text));
+            }
+            return;
+        }
+        let Some(text) = &mut self.text else {
+            self.places += task.needle.count(old);
+            return;
+        };
+        let mut from = self.cursor.saturating_sub(old.len());
+        while !text.is_char_boundary(from) {
+            from -= 1;
+        }
+        let Some(start) = text[from..].find(old).map(|at| from + at) else {
+            self.places += task.needle.count(old);
+            return;
+        };
+        let edit = Edit { start, old: old.to_owned(), new: new.to_owned() };
+        self.places += places_of(text, self.cursor, &edit, task);
+        self.cursor = edit.apply(text);
+    }
+}
+
+/// Returns the paths in a list of files, and whether the list was cut.
+fn listed_paths(text: &str) -> (Vec<&str>, bool) {
+    let mut paths: Vec<&str> = Vec::new();
+    let (mut cut, mut lost_begin) = (false, false);
+    for line in text.lines() {
+        let remark = line.starts_with('[') && line.ends_with(']') || line.to_ascii_lowercase().starts_with("no match");
+        if is_cut_mark(line) {
+            (cut, lost_begin) = (true, true);
+        } else if line.trim().is_empty() || remark {
+        } else if lost_begin {
+            // The first path behind the mark may have lost its beginning; the next search shows it whole.
+            lost_begin = false;
+        } else {
+            paths.push(line);
+        }
+    }
+    (paths, cut)
+}
+
+/// Returns `1 place`, `2 places` and so on.
+pub(super) fn plural(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}

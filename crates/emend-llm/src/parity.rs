@@ -1,0 +1,366 @@
+//! What a caller sees is the same whichever provider answers: whole generations over each wire format.
+//!
+//! Tests only. Each case runs through the client, the loop, an adapter and a transport that plays bodies in the
+//! provider's own format.
+
+use std::sync::Mutex;
+
+use futures::executor::block_on;
+use futures::{Stream, StreamExt};
+use serde_json::{Value, json};
+#[cfg(target_family = "wasm")]
+use wasm_bindgen_test::wasm_bindgen_test as test;
+
+use crate::client::Client;
+use crate::config::Config;
+use crate::error::{ErrorKind, LlmError};
+use crate::generate::{Generate, GenerateEvent, GenerateResult, Generator};
+use crate::provider::{HttpProvider, Provider};
+use crate::runtime::{CancelToken, Shared};
+use crate::testing::{FakeTransport, ManualClock, SeededRandom, covers, sse};
+use crate::tool::{Tool, ToolContext};
+use crate::transport::Transport;
+use crate::types::{ContentPart, FinishKind, MediaData, Message, Request, Role, StreamEvent, ToolDefinition};
+use crate::{Api, retry::RetryPolicy};
+
+const APIS: [Api; 3] = [Api::OpenAiResponses, Api::AnthropicMessages, Api::Gemini];
+
+/// An answer, to be said in any format.
+#[derive(Default)]
+struct Said<'a> {
+    text: &'a [&'a str],
+    calls: &'a [(&'a str, &'a str, Value)],
+    thought: Option<&'a str>,
+}
+
+/// Says an answer as the provider would stream it: 100 tokens of input, 60 of them cached, 20 of output, 8 of them
+/// reasoning.
+fn say(api: Api, said: &Said<'_>) -> String {
+    match api {
+        Api::AnthropicMessages => say_anthropic(said),
+        Api::OpenAiResponses => say_responses(said),
+        Api::Gemini => say_gemini(said),
+        Api::OpenAiChat => unreachable!("not one of the three"),
+    }
+}
+
+fn say_anthropic(said: &Said<'_>) -> String {
+    let usage = json!({"input_tokens": 40, "cache_read_input_tokens": 60, "output_tokens": 1});
+    let mut events = vec![json!({"type": "message_start", "message": {"id": "m", "model": "x", "usage": usage}})];
+    let mut index = 0;
+    let mut block = |start: Value, deltas: Vec<Value>| {
+        events.push(json!({"type": "content_block_start", "index": index, "content_block": start}));
+        events.extend(
+            deltas.into_iter().map(|delta| json!({"type": "content_block_delta", "index": index, "delta": delta})),
+        );
+        events.push(json!({"type": "content_block_stop", "index": index}));
+        index += 1;
+    };
+    if let Some(thought) = said.thought {
+        let deltas = vec![
+            json!({"type": "thinking_delta", "thinking": thought}),
+            json!({"type": "signature_delta", "signature": "sig"}),
+        ];
+        block(json!({"type": "thinking", "thinking": ""}), deltas);
+    }
+    if !said.text.is_empty() {
+        let deltas = said.text.iter().map(|text| json!({"type": "text_delta", "text": text})).collect();
+        block(json!({"type": "text", "text": ""}), deltas);
+    }
+    for (id, name, arguments) in said.calls {
+        let arguments = arguments.to_string();
+        let (start, end) = arguments.split_at(arguments.len() / 2);
+        let deltas = [start, end].map(|piece| json!({"type": "input_json_delta", "partial_json": piece})).to_vec();
+        block(json!({"type": "tool_use", "id": id, "name": name, "input": {}}), deltas);
+    }
+    let reason = if said.calls.is_empty() { "end_turn" } else { "tool_use" };
+    let usage = json!({"output_tokens": 20, "output_tokens_details": {"thinking_tokens": 8}});
+    events.push(json!({"type": "message_delta", "delta": {"stop_reason": reason}, "usage": usage}));
+    events.push(json!({"type": "message_stop"}));
+    sse(&events)
+}
+
+fn say_responses(said: &Said<'_>) -> String {
+    let mut events = vec![json!({"type": "response.created", "response": {"id": "r", "model": "x"}})];
+    let mut index = 0;
+    let mut item = |added: Value, deltas: Vec<Value>, done: Value| {
+        events.push(json!({"type": "response.output_item.added", "output_index": index, "item": added}));
+        for mut delta in deltas {
+            delta["output_index"] = index.into();
+            events.push(delta);
+        }
+        events.push(json!({"type": "response.output_item.done", "output_index": index, "item": done}));
+        index += 1;
+    };
+    if let Some(thought) = said.thought {
+        let done = json!({"type": "reasoning", "id": "rs", "encrypted_content": "sig",
+            "summary": [{"type": "summary_text", "text": thought}]});
+        item(json!({"type": "reasoning", "id": "rs", "summary": []}), vec![], done);
+    }
+    if !said.text.is_empty() {
+        let deltas = said
+            .text
+            .iter()
+            .map(|text| json!({"type": "response.output_text.delta", "content_index": 0, "delta": text}))
+            .collect();
+        let content = json!([{"type": "output_text", "text": said.text.concat(), "annotations": []}]);
+        item(json!({"type": "message", "content": []}), deltas, json!({"type": "message", "content": content}));
+    }
+    for (id, name, arguments) in said.calls {
+        let arguments = arguments.to_string();
+        let (start, end) = arguments.split_at(arguments.len() / 2);
+        let deltas =
+            [start, end].map(|piece| json!({"type": "response.function_call_arguments.delta", "delta": piece}));
+        let call =
+            |arguments: &str| json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments});
+        item(call(""), deltas.to_vec(), call(&arguments));
+    }
+    let usage = json!({"input_tokens": 100, "output_tokens": 20, "input_tokens_details": {"cached_tokens": 60},
+        "output_tokens_details": {"reasoning_tokens": 8}});
+    let response = json!({"id": "r", "model": "x", "status": "completed", "output": [], "usage": usage});
+    events.push(json!({"type": "response.completed", "response": response}));
+    sse(&events)
+}
+
+fn say_gemini(said: &Said<'_>) -> String {
+    let mut parts: Vec<Value> = Vec::new();
+    parts.extend(said.thought.map(|thought| json!({"text": thought, "thought": true, "thoughtSignature": "sig"})));
+    parts.extend(said.text.iter().map(|text| json!({"text": text})));
+    parts.extend(
+        said.calls.iter().map(|(id, name, args)| json!({"functionCall": {"id": id, "name": name, "args": args}})),
+    );
+    let chunk = |candidate: Value| {
+        json!({"responseId": "r", "modelVersion": "x", "candidates": [candidate], "usageMetadata": {
+            "promptTokenCount": 100, "cachedContentTokenCount": 60, "candidatesTokenCount": 12,
+            "thoughtsTokenCount": 8}})
+    };
+    let mut chunks: Vec<Value> = parts.into_iter().map(|part| chunk(json!({"content": {"parts": [part]}}))).collect();
+    chunks.push(chunk(json!({"content": {}, "finishReason": "STOP"})));
+    sse(&chunks)
+}
+
+/// Returns a generator over one provider and its transport.
+fn generator(api: Api, answers: &[Said<'_>]) -> (Generator, Shared<FakeTransport>) {
+    let transport = FakeTransport::new(answers.iter().map(|said| (200, say(api, said))));
+    let adapter = api.adapter(Config { api_key: "key-0123456789".into(), ..Config::default() });
+    let provider = HttpProvider::new(adapter, Shared::clone(&transport) as Shared<dyn Transport>);
+    let generator = Generator {
+        client: Client::new().with_provider(Shared::new(provider)),
+        clock: Shared::new(ManualClock::default()),
+        random: Shared::new(SeededRandom::new(1)),
+    };
+    (generator, transport)
+}
+
+fn prompt() -> Generate {
+    let request = Request { model: "some-model".into(), ..Request::default() };
+    Generate { prompt: Some("go".into()), request, ..Generate::default() }
+}
+
+/// Generates with each provider; returns the results and what was sent.
+fn with_each(
+    options: impl Fn() -> Generate,
+    answers: &[Said<'_>],
+) -> Vec<(Api, Result<GenerateResult, LlmError>, Vec<Value>)> {
+    let run = |api| {
+        let (generator, transport) = generator(api, answers);
+        (api, block_on(generator.generate(options())), transport.bodies())
+    };
+    APIS.into_iter().map(run).collect()
+}
+
+fn weather() -> Tool {
+    let parameters = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+    let definition = ToolDefinition { name: "weather".into(), description: "Weather.".into(), parameters };
+    Tool::active(definition, |arguments: Value, _: ToolContext| async move {
+        Ok(json!(format!("sunny in {}", arguments["city"].as_str().unwrap_or_default())))
+    })
+    .unwrap()
+}
+
+#[test]
+fn text_usage_and_reasoning() {
+    covers("U8.2.1 U8.2.3 U8.4.1 U8.5.1 U8.5.3 U8.5.5 U8.5.6 U8.6.2 U8.6.6 U8.6.9");
+    covers("U8.9.1.openai U8.9.1.anthropic U8.9.1.gemini U8.9.10.openai U8.9.10.anthropic U8.9.10.gemini");
+    covers("U8.9.13.openai U8.9.13.anthropic U8.9.13.gemini U8.9.14.openai U8.9.14.anthropic U8.9.14.gemini");
+    let said = Said { text: &["Hel", "lo"], thought: Some("hm"), ..Said::default() };
+    for (api, result, _) in with_each(prompt, &[said]) {
+        let last = result.unwrap().last;
+        assert_eq!((last.text().as_str(), last.reasoning().as_deref()), ("Hello", Some("hm")), "{}", api.name());
+        assert_eq!(last.finish_reason().reason, FinishKind::Stop);
+        let usage = last.usage();
+        assert_eq!((usage.input_tokens, usage.output_tokens, usage.total_tokens()), (100, 20, 120), "{}", api.name());
+        assert_eq!((usage.reasoning_tokens, usage.cache_read_tokens), (Some(8), Some(60)), "{}", api.name());
+    }
+}
+
+#[test]
+fn deltas_add_up_to_the_text() {
+    covers("U8.2.4 U8.4.4 U8.4.5 U8.4.6 U8.9.2.openai U8.9.2.anthropic U8.9.2.gemini");
+    for api in APIS {
+        let (generator, _) = generator(api, &[Said { text: &["a", "b", "c"], ..Said::default() }]);
+        let events: Vec<GenerateEvent> =
+            block_on(generator.stream(prompt()).unwrap().map(Result::unwrap).collect::<Vec<_>>());
+        let names: Vec<String> = events
+            .iter()
+            .map(|event| match event {
+                GenerateEvent::Model(StreamEvent::TextDelta { delta, .. }) => delta.clone(),
+                GenerateEvent::Model(event) => {
+                    serde_json::to_value(event).unwrap()["type"].as_str().unwrap().to_owned()
+                }
+                GenerateEvent::StepFinish(_) => "step".to_owned(),
+            })
+            .collect();
+        let expected = ["stream_start", "text_start", "a", "b", "c", "text_end", "finish", "step"];
+        assert_eq!(names, expected, "{}", api.name());
+    }
+}
+
+#[test]
+fn images_go_by_data_and_by_address() {
+    covers("U8.3.2 U8.3.7");
+    covers("U8.9.3.openai U8.9.3.anthropic U8.9.3.gemini U8.9.4.openai U8.9.4.anthropic U8.9.4.gemini");
+    let options = || {
+        let data =
+            MediaData { data: Some("aGk=".into()), media_type: Some("image/png".into()), ..MediaData::default() };
+        let url = MediaData { url: Some("https://example.com/a.png".into()), ..MediaData::default() };
+        let content =
+            vec![ContentPart::Text { text: "look".into() }, ContentPart::Image(data), ContentPart::Image(url)];
+        let messages = Some(vec![Message { role: Role::User, content, name: None }]);
+        Generate { prompt: None, messages, ..prompt() }
+    };
+    for (api, result, sent) in with_each(options, &[Said { text: &["A cat."], ..Said::default() }]) {
+        assert_eq!(result.unwrap().last.text(), "A cat.");
+        let body = sent[0].to_string();
+        assert!(body.contains("aGk=") && body.contains("https://example.com/a.png"), "{}: {body}", api.name());
+    }
+}
+
+#[test]
+fn tools_run_alone_in_parallel_and_over_many_rounds() {
+    covers("U8.3.4 U8.7.1 U8.7.5 U8.7.6 U8.7.11 U8.9.5.openai U8.9.5.anthropic U8.9.5.gemini U8.9.6.openai");
+    covers("U8.9.6.anthropic U8.9.6.gemini U8.9.7.openai U8.9.7.anthropic U8.9.7.gemini U8.9.8.openai");
+    covers("U8.9.8.anthropic U8.9.8.gemini");
+    let call = |id: &'static str, city: &str| (id, "weather", json!({"city": city}));
+    let (two, one) = ([call("c1", "Oslo"), call("c2", "Rome")], [call("c3", "Kiel")]);
+    let answers = [
+        Said { calls: &two, thought: Some("both"), ..Said::default() },
+        Said { calls: &one, ..Said::default() },
+        Said { calls: &one, ..Said::default() },
+        Said { text: &["Sunny everywhere."], ..Said::default() },
+    ];
+    let options = || Generate { tools: vec![weather()], max_tool_rounds: Some(9), ..prompt() };
+    for (api, result, sent) in with_each(options, &answers) {
+        let result = result.unwrap();
+        assert_eq!((result.steps.len(), result.last.text().as_str()), (4, "Sunny everywhere."), "{}", api.name());
+        assert_eq!(result.steps[0].finish_reason().reason, FinishKind::ToolCalls);
+        let cities: Vec<&Value> = result.steps[0].tool_results.iter().map(|result| &result.content).collect();
+        assert_eq!(cities, ["sunny in Oslo", "sunny in Rome"], "{}", api.name());
+        assert_eq!(result.total_usage.input_tokens, 400);
+        let second = sent[1].to_string();
+        for echoed in ["sunny in Oslo", "sunny in Rome", "sig"] {
+            assert!(second.contains(echoed), "{} did not send {echoed}: {second}", api.name());
+        }
+    }
+}
+
+#[test]
+fn structured_output_is_parsed_and_checked() {
+    covers("U8.4.7 U8.9.9.openai U8.9.9.anthropic U8.9.9.gemini");
+    let schema = json!({"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
+        "required": ["name", "age"], "additionalProperties": false});
+    for api in APIS {
+        let answer = Said { text: &["{\"name\": \"Alice\", ", "\"age\": 30}"], ..Said::default() };
+        let (generator, transport) = generator(api, &[answer]);
+        let result = block_on(generator.generate_object(prompt(), schema.clone())).unwrap();
+        assert_eq!(result.output, Some(json!({"name": "Alice", "age": 30})), "{}", api.name());
+        assert!(transport.bodies()[0].to_string().contains("additionalProperties"), "{}", api.name());
+    }
+}
+
+#[test]
+fn refused_keys_and_limits_are_told_apart_and_limits_are_waited_for() {
+    covers("U8.2.9 U8.2.10 U8.8.4 U8.8.6 U8.8.7 U8.9.11.openai U8.9.11.anthropic U8.9.11.gemini U8.9.12.openai");
+    covers("U8.9.12.anthropic U8.9.12.gemini");
+    for api in APIS {
+        let (generator, transport) = generator(api, &[]);
+        transport.push(401, &[], r#"{"error":{"message":"bad key key-0123456789"}}"#);
+        let error = block_on(generator.generate(prompt())).unwrap_err();
+        assert_eq!((error.kind, transport.bodies().len()), (ErrorKind::Authentication, 1), "{}", api.name());
+        assert!(!format!("{error:?}").contains("key-0123456789"), "{error:?}");
+        transport.push(429, &[("retry-after", "7")], r#"{"error":{"message":"slow down"}}"#);
+        transport.push(200, &[], &say(api, &Said { text: &["ok"], ..Said::default() }));
+        let waits: Shared<Mutex<Vec<u64>>> = Shared::default();
+        let heard = Shared::clone(&waits);
+        let on_retry = move |error: &LlmError, _: u32, delay_ms: u64| {
+            assert_eq!((error.kind, error.retry_after_ms), (ErrorKind::RateLimit, Some(7000)));
+            heard.lock().unwrap().push(delay_ms);
+        };
+        let retry = RetryPolicy { on_retry: Some(Shared::new(on_retry)), ..RetryPolicy::default() };
+        let result = block_on(generator.generate(Generate { retry, ..prompt() })).unwrap();
+        assert_eq!((result.last.text().as_str(), &*waits.lock().unwrap()), ("ok", &vec![7000]), "{}", api.name());
+    }
+}
+
+#[test]
+fn options_reach_the_provider_they_are_for() {
+    covers("U8.2.7 U8.9.15.openai U8.9.15.anthropic U8.9.15.gemini");
+    let options = || {
+        let mut options = prompt();
+        for name in ["openai", "anthropic", "gemini"] {
+            options.request.provider_options.insert(name.into(), json!({"special": name}));
+        }
+        options
+    };
+    for (api, _, sent) in with_each(options, &[Said { text: &["ok"], ..Said::default() }]) {
+        let name = api.adapter(Config::default()).name().to_owned();
+        assert_eq!(sent[0]["special"], name, "{}", api.name());
+    }
+}
+
+#[test]
+fn warnings_say_what_was_left_out_of_a_request() {
+    covers("C.8");
+    let mut options = prompt();
+    options.request.model = "gpt-5.2".into();
+    options.request.temperature = Some(0.5);
+    let (generator, transport) = generator(Api::OpenAiResponses, &[Said { text: &["ok"], ..Said::default() }]);
+    let last = block_on(generator.generate(options)).unwrap().last;
+    assert_eq!(last.warnings()[0].code.as_deref(), Some("unsupported_parameter"));
+    assert_eq!(transport.bodies()[0].get("temperature"), None);
+}
+
+/// Yields an event now and then, for ever.
+fn endless() -> impl Stream<Item = Result<Vec<u8>, crate::transport::TransportError>> {
+    let start = json!({"type": "message_start", "message": {"id": "m", "model": "x"}});
+    let first = futures::stream::iter([Ok(sse(&[start]).into_bytes())]);
+    first.chain(futures::stream::pending())
+}
+
+struct Endless;
+
+impl Transport for Endless {
+    fn send(
+        &self,
+        _: crate::transport::HttpRequest,
+        _: CancelToken,
+    ) -> crate::runtime::BoxFuture<'_, Result<crate::transport::HttpResponse, crate::transport::TransportError>> {
+        Box::pin(async {
+            Ok(crate::transport::HttpResponse { status: 200, headers: Default::default(), body: Box::pin(endless()) })
+        })
+    }
+}
+
+#[test]
+fn cancelling_ends_an_answer_that_never_ends() {
+    covers("U8.4.9");
+    let adapter = Api::AnthropicMessages.adapter(Config { api_key: "k".into(), ..Config::default() });
+    let provider = HttpProvider::new(adapter, Shared::new(Endless));
+    let cancel = CancelToken::new();
+    let request = Request { messages: vec![Message::user("u")], ..Request::default() };
+    let mut stream = block_on(provider.stream(request, cancel.clone())).unwrap();
+    assert!(matches!(block_on(stream.next()), Some(Ok(StreamEvent::StreamStart { .. }))));
+    cancel.cancel();
+    assert_eq!(block_on(stream.next()).unwrap().unwrap_err().kind, ErrorKind::Abort);
+    assert!(block_on(stream.next()).is_none(), "nothing follows");
+}

@@ -1,0 +1,114 @@
+//! What differs between a threaded host and a browser tab, named once: sharing, sending, boxed futures, cancellation.
+//!
+//! Natively a session may move between threads, so everything shared is `Send + Sync`. In a browser nothing is, and
+//! `Arc` without `Send` would only pretend. Nothing here waits for time or draws randomness: hosts pass those in.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use event_listener::Event;
+use futures::Stream;
+
+/// A shared pointer: `Arc` natively, `Rc` in a browser.
+#[cfg(not(target_family = "wasm"))]
+pub type Shared<T> = std::sync::Arc<T>;
+/// A shared pointer: `Arc` natively, `Rc` in a browser.
+#[cfg(target_family = "wasm")]
+pub type Shared<T> = std::rc::Rc<T>;
+
+/// `Send` natively, nothing in a browser.
+#[cfg(not(target_family = "wasm"))]
+pub trait MaybeSend: Send {}
+#[cfg(not(target_family = "wasm"))]
+impl<T: Send + ?Sized> MaybeSend for T {}
+/// `Send` natively, nothing in a browser.
+#[cfg(target_family = "wasm")]
+pub trait MaybeSend {}
+#[cfg(target_family = "wasm")]
+impl<T: ?Sized> MaybeSend for T {}
+
+/// `Sync` natively, nothing in a browser.
+#[cfg(not(target_family = "wasm"))]
+pub trait MaybeSync: Sync {}
+#[cfg(not(target_family = "wasm"))]
+impl<T: Sync + ?Sized> MaybeSync for T {}
+/// `Sync` natively, nothing in a browser.
+#[cfg(target_family = "wasm")]
+pub trait MaybeSync {}
+#[cfg(target_family = "wasm")]
+impl<T: ?Sized> MaybeSync for T {}
+
+/// A boxed future, `Send` where the host needs it.
+#[cfg(not(target_family = "wasm"))]
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+/// A boxed future, `Send` where the host needs it.
+#[cfg(target_family = "wasm")]
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+
+/// A boxed stream, `Send` where the host needs it.
+#[cfg(not(target_family = "wasm"))]
+pub type BoxStream<'a, T> = Pin<Box<dyn Stream<Item = T> + Send + 'a>>;
+/// A boxed stream, `Send` where the host needs it.
+#[cfg(target_family = "wasm")]
+pub type BoxStream<'a, T> = Pin<Box<dyn Stream<Item = T> + 'a>>;
+
+/// Tells the time and waits. Supplied by the host: the core has no clock of its own.
+pub trait Clock: MaybeSend + MaybeSync {
+    /// Returns the milliseconds since 1970-01-01T00:00:00Z.
+    fn now_ms(&self) -> u64;
+    /// Resolves after `ms` milliseconds.
+    fn sleep(&self, ms: u64) -> BoxFuture<'static, ()>;
+}
+
+/// Draws random numbers. Supplied by the host, so that a seeded one makes a run repeatable.
+pub trait Random: MaybeSend + MaybeSync {
+    /// Returns the next 64 random bits.
+    fn next_u64(&self) -> u64;
+}
+
+/// Asks everything that holds a clone of it to stop. Cancelling cannot be taken back.
+#[derive(Clone, Debug, Default)]
+pub struct CancelToken {
+    inner: Shared<CancelState>,
+}
+
+#[derive(Debug, Default)]
+struct CancelState {
+    cancelled: AtomicBool,
+    event: Event,
+}
+
+impl CancelToken {
+    /// Returns a token that is not cancelled.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Cancels this token and every clone of it. A second call does nothing.
+    pub fn cancel(&self) {
+        self.inner.cancelled.store(true, Ordering::SeqCst);
+        self.inner.event.notify(usize::MAX);
+    }
+
+    /// Returns whether [`cancel`](Self::cancel) was called.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.inner.cancelled.load(Ordering::SeqCst)
+    }
+
+    /// Resolves once the token is cancelled, at once if it already is.
+    pub fn cancelled(&self) -> BoxFuture<'static, ()> {
+        let inner = Shared::clone(&self.inner);
+        Box::pin(async move {
+            loop {
+                let listener = inner.event.listen();
+                if inner.cancelled.load(Ordering::SeqCst) {
+                    return;
+                }
+                listener.await;
+            }
+        })
+    }
+}

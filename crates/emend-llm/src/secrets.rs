@@ -1,0 +1,116 @@
+//! Keeps keys out of error texts: providers quote parts of the key they refuse.
+
+use std::fmt;
+
+use serde_json::Value;
+
+/// The credentials of one adapter. Its `Debug` form shows none of them.
+#[derive(Clone, Default)]
+pub(crate) struct Secrets(Vec<String>);
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Secrets({})", self.0.len())
+    }
+}
+
+const REDACTED: &str = "[redacted]";
+
+/// How keys of the known providers begin.
+const KEY_PREFIXES: [&str; 8] = ["sk-", "sk_", "AIza", "xai-", "gsk_", "hf_", "pplx-", "csk-"];
+
+/// The shortest start or end of a key that is hidden, in bytes.
+const FRAGMENT_BYTES_MIN: usize = 4;
+
+impl Secrets {
+    /// Returns the secrets worth hiding: very short ones, such as a placeholder key for a local server, would hide
+    /// ordinary words.
+    pub(crate) fn new(secrets: impl IntoIterator<Item = String>) -> Self {
+        Self(secrets.into_iter().filter(|secret| secret.len() >= 2 * FRAGMENT_BYTES_MIN).collect())
+    }
+
+    /// Returns `text` without credentials, whole or in part.
+    pub(crate) fn redact(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for secret in &self.0 {
+            text = text.replace(secret.as_str(), REDACTED);
+        }
+        text.split_inclusive(is_boundary)
+            .map(|word| {
+                let bare = word.trim_end_matches(is_boundary);
+                if self.is_credential(bare) { word.replacen(bare, REDACTED, 1) } else { word.to_owned() }
+            })
+            .collect()
+    }
+
+    /// Returns the words of `text` that are credentials by their look.
+    pub(crate) fn credentials<'t>(&self, text: &'t str) -> Vec<&'t str> {
+        text.split(is_boundary).filter(|word| self.is_credential(word)).collect()
+    }
+
+    /// Returns `value` with every string redacted.
+    pub(crate) fn redact_value(&self, value: Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(self.redact(&text)),
+            Value::Array(items) => items.into_iter().map(|item| self.redact_value(item)).collect(),
+            Value::Object(fields) => {
+                Value::Object(fields.into_iter().map(|(key, value)| (key, self.redact_value(value))).collect())
+            }
+            other => other,
+        }
+    }
+
+    /// Whether `word` is a key, or what is left of one after its middle was masked: `sk-ab***yz`.
+    fn is_credential(&self, word: &str) -> bool {
+        let word = word.trim_end_matches(['.', '!', '?']);
+        if KEY_PREFIXES.iter().any(|prefix| word.strip_prefix(prefix).is_some_and(|rest| rest.len() >= 8)) {
+            return true;
+        }
+        let Some(masked) = word.find('*') else { return false };
+        let (start, end) = (&word[..masked], word.rsplit('*').next().unwrap_or_default());
+        self.0.iter().any(|secret| {
+            (start.len() >= FRAGMENT_BYTES_MIN && secret.starts_with(start))
+                || (end.len() >= FRAGMENT_BYTES_MIN && secret.ends_with(end))
+        })
+    }
+}
+
+fn is_boundary(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '"' | '\'' | '`' | ',' | ';' | ':' | '(' | ')' | '<' | '>' | '=')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::covers;
+    #[cfg(target_family = "wasm")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        let secrets = Secrets::new(["topsecret-0123456789".to_owned(), "x".to_owned()]);
+        assert_eq!(secrets.redact(text), expected);
+    }
+
+    #[test]
+    fn keys_and_masked_keys_are_hidden() {
+        covers("C.16");
+        check("key topsecret-0123456789.", "key [redacted].");
+        check("Bearer:\"topsecret-0123456789\"", "Bearer:\"[redacted]\"");
+        check("Incorrect API key provided: sk-proj-****wxyz. Visit", "Incorrect API key provided: [redacted] Visit");
+        check("provided: tops*****6789, try", "provided: [redacted], try");
+        check("key=AIzaSyA0123456789 is bad", "key=[redacted] is bad");
+    }
+
+    #[test]
+    fn ordinary_words_stay() {
+        check("x marks **bold** text, a risk-free sk- one", "x marks **bold** text, a risk-free sk- one");
+    }
+
+    #[test]
+    fn values_are_redacted_at_any_depth() {
+        let secrets = Secrets::new(["topsecret-0123456789".to_owned()]);
+        let value = serde_json::json!({"error": {"message": ["topsecret-0123456789"], "n": 1}});
+        assert_eq!(secrets.redact_value(value), serde_json::json!({"error": {"message": ["[redacted]"], "n": 1}}));
+    }
+}

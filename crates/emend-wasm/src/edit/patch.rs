@@ -1,0 +1,202 @@
+//! Patches in all five formats: read, shown, and carried out on texts in memory.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use emend_edit::edit::{Change, Diagnostic, FileEdit, Patch};
+use emend_edit::hash::ContentHash;
+use emend_edit::lines::{LineEdit, LineEdits};
+use emend_edit::plan::{EditError, Operation, PlannedFile, plan_patch};
+use emend_edit::unified::{self, Mode};
+use emend_edit::v4a;
+use js_sys::Array;
+use serde::{Deserialize, Serialize};
+use wasm_bindgen::prelude::*;
+
+use super::parsed::ParsedEdit;
+use super::{input, json, read};
+use crate::failure::Failure;
+
+/// A patch that was read, and not carried out yet.
+#[wasm_bindgen]
+pub struct PatchHandle {
+    patch: Patch,
+    diagnostics: Vec<Diagnostic>,
+    texts: RefCell<BTreeMap<usize, String>>,
+}
+
+impl PatchHandle {
+    fn new(patch: Patch, diagnostics: Vec<Diagnostic>) -> Self {
+        Self { patch, diagnostics, texts: RefCell::default() }
+    }
+}
+
+/// Line edits as JSON text brings them.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LinesInput {
+    edits: Vec<LineEdit>,
+    expected_hash: Option<ContentHash>,
+}
+
+#[derive(Serialize)]
+struct Described<'a> {
+    edits: Vec<ParsedEdit<'a>>,
+    paths: Vec<&'a str>,
+    diagnostics: &'a [Diagnostic],
+}
+
+#[wasm_bindgen]
+impl PatchHandle {
+    /// Reads a v4a patch, which is in slot 0. With `overwrite`, creating and moving may replace files.
+    pub fn v4a(bytes: u32, overwrite: bool) -> Result<PatchHandle, JsValue> {
+        let text = &input::take(0, bytes)?;
+        let (patch, diagnostics) = v4a::parse(text).map_err(|error| refused(&error, error.code()))?;
+        Ok(Self::new(Patch { overwrite, ..patch }, diagnostics))
+    }
+
+    /// Reads a unified diff, which is in slot 0: of the files that its headers name, or of the one at `path`.
+    pub fn unified(bytes: u32, locate: bool, path: Option<String>) -> Result<PatchHandle, JsValue> {
+        let text = &input::take(0, bytes)?;
+        let mode = if locate { Mode::Located } else { Mode::Strict };
+        let parsed = match &path {
+            Some(path) => unified::parse_for(path, text, mode),
+            None => unified::parse(text, mode),
+        };
+        let (patch, diagnostics) = parsed.map_err(|error| refused(&error, error.code()))?;
+        Ok(Self::new(patch, diagnostics))
+    }
+
+    /// Makes a patch that replaces one text by another.
+    pub fn replace(path: String, old: String, new: String, replace_all: bool) -> PatchHandle {
+        Self::new(Patch::of(path, Change::Replace { old, new, replace_all }), Vec::new())
+    }
+
+    /// Makes a patch of line edits, which come as JSON text.
+    pub fn lines(path: String, edits: &str) -> Result<PatchHandle, JsValue> {
+        let LinesInput { edits, expected_hash } = read("the line edits are", edits)?;
+        let change = Change::Lines(LineEdits { edits, expected_hash });
+        Ok(Self::new(Patch::of(path, change), Vec::new()))
+    }
+
+    /// Returns what the patch says, the paths it names and what was odd about it.
+    pub fn describe(&self) -> Result<String, JsValue> {
+        json(&Described {
+            edits: self.patch.edits.iter().map(ParsedEdit::from).collect(),
+            paths: self.patch.paths(),
+            diagnostics: &self.diagnostics,
+        })
+    }
+
+    /// Returns every path the patch touches.
+    pub fn paths(&self) -> Vec<String> {
+        self.patch.paths().into_iter().map(str::to_owned).collect()
+    }
+
+    /// Takes the text of the path with this index among [`PatchHandle::paths`] from slot 0. Files that are not there
+    /// are not brought.
+    #[wasm_bindgen(js_name = bringText)]
+    pub fn bring_text(&self, index: u32, bytes: u32) -> Result<(), JsValue> {
+        let text = input::take(0, bytes)?;
+        self.texts.borrow_mut().insert(index as usize, text);
+        Ok(())
+    }
+
+    /// Carries the patch out over the texts that were brought.
+    ///
+    /// Returns a JSON text that says what happens to each file, then for each file its new text (or `undefined`).
+    pub fn plan(&self) -> Result<Array, JsValue> {
+        let paths = self.patch.paths();
+        let mut texts = self.texts.take();
+        let planned = plan_patch(&self.patch, &mut |path| -> Result<_, EditError> {
+            let index = paths.iter().position(|known| *known == path);
+            Ok(index.and_then(|index| texts.remove(&index)))
+        })
+        .map_err(|error| Failure::of_edit(&error).into_js())?;
+        let files: Vec<PlannedEntry<'_>> = planned.iter().map(PlannedEntry::from).collect();
+        let out = Array::of1(&json(&Planned { files, diagnostics: &self.diagnostics })?.into());
+        for file in planned {
+            out.push(&file.after.map_or(JsValue::UNDEFINED, JsValue::from));
+        }
+        Ok(out)
+    }
+}
+
+#[derive(Serialize)]
+struct Planned<'a> {
+    files: Vec<PlannedEntry<'a>>,
+    diagnostics: &'a [Diagnostic],
+}
+
+/// A planned file without its texts: those from before are the caller's.
+#[derive(Serialize)]
+struct PlannedEntry<'a> {
+    path: &'a str,
+    operation: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<&'a str>,
+    overwrites: bool,
+    hunks: &'a [emend_edit::edit::AppliedHunk],
+    diagnostics: &'a [Diagnostic],
+}
+
+impl<'a> From<&'a PlannedFile> for PlannedEntry<'a> {
+    fn from(file: &'a PlannedFile) -> Self {
+        let (operation, from) = match &file.operation {
+            Operation::Create => ("create", None),
+            Operation::Update => ("update", None),
+            Operation::Delete => ("delete", None),
+            Operation::Rename { from } => ("rename", Some(from.as_str())),
+        };
+        Self {
+            path: &file.path,
+            operation,
+            from,
+            overwrites: file.overwritten.is_some(),
+            hunks: &file.hunks,
+            diagnostics: &file.diagnostics,
+        }
+    }
+}
+
+fn refused(error: &impl ToString, code: &'static str) -> JsValue {
+    Failure::coded(code, error.to_string()).into_js()
+}
+
+/// A v4a patch that is still arriving.
+#[wasm_bindgen]
+#[derive(Default)]
+pub struct PatchReader {
+    parser: RefCell<v4a::Parser>,
+}
+
+#[wasm_bindgen]
+impl PatchReader {
+    /// Makes one that has seen nothing.
+    #[wasm_bindgen(constructor)]
+    pub fn new() -> PatchReader {
+        Self::default()
+    }
+
+    /// Reads the next piece. Returns how many edits have begun.
+    pub fn push(&self, text: &str) -> Result<u32, JsValue> {
+        let mut parser = self.parser.borrow_mut();
+        parser.push(text).map_err(|error| refused(&error, error.code()))?;
+        Ok(parser.edits().len() as u32)
+    }
+
+    /// Returns the edits from the one at `from` on. The last one may still grow.
+    #[wasm_bindgen(js_name = editsFrom)]
+    pub fn edits_from(&self, from: u32) -> Result<String, JsValue> {
+        let parser = self.parser.borrow();
+        let edits: &[FileEdit] = parser.edits().get(from as usize..).unwrap_or_default();
+        json(&edits.iter().map(ParsedEdit::from).collect::<Vec<_>>())
+    }
+
+    /// Takes the patch out, if it is complete. The reader is as new afterwards.
+    pub fn finish(&self) -> Result<PatchHandle, JsValue> {
+        let parser = self.parser.take();
+        let (patch, diagnostics) = parser.finish().map_err(|error| refused(&error, error.code()))?;
+        Ok(PatchHandle::new(patch, diagnostics))
+    }
+}

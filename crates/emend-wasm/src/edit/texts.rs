@@ -1,0 +1,50 @@
+//! Hashes of texts, and texts cut to what a model may see.
+
+use emend_edit::hash::ContentHash;
+use emend_edit::truncate::{Limits, Mode, truncate_chars, truncate_lines, truncate_tool_output};
+use wasm_bindgen::prelude::*;
+
+use super::{count, input};
+use crate::failure::Failure;
+
+/// Returns the content hash of bytes.
+#[wasm_bindgen(js_name = hashBytes)]
+pub fn hash_bytes(bytes: &[u8]) -> String {
+    ContentHash::of(bytes).to_string()
+}
+
+/// Returns the content hash of the UTF-8 bytes of the text in slot 0.
+#[wasm_bindgen(js_name = hashText)]
+pub fn hash_text(bytes: u32) -> Result<String, JsValue> {
+    Ok(ContentHash::of(input::take(0, bytes)?.as_bytes()).to_string())
+}
+
+/// Cuts what a tool printed by the tool's limits, or by those given; `undefined` if it fits.
+#[wasm_bindgen(js_name = truncateOf)]
+pub fn truncate_of(tool: &str, output: &str, chars_max: Option<u32>, lines_max: Option<u32>) -> Option<String> {
+    let mut limits = Limits::default();
+    limits.chars_max.extend(chars_max.map(|max| (tool.to_owned(), count(max))));
+    limits.lines_max.extend(lines_max.map(|max| (tool.to_owned(), count(max))));
+    let seen = truncate_tool_output(tool, output, &limits);
+    seen.truncated.then_some(seen.text)
+}
+
+/// Cuts a text by characters, then by lines; `undefined` if it fits.
+#[wasm_bindgen(js_name = truncateTo)]
+pub fn truncate_to(
+    text: &str,
+    keep: &str,
+    chars_max: Option<u32>,
+    lines_max: Option<u32>,
+) -> Result<Option<String>, JsValue> {
+    let mode = match keep {
+        "head_tail" => Mode::HeadTail,
+        "tail" => Mode::Tail,
+        other => {
+            return Err(Failure::invalid(format!("`keep` is {other:?}; it can be head_tail or tail")).into_js());
+        }
+    };
+    let by_chars = chars_max.and_then(|max| truncate_chars(text, count(max), mode));
+    let by_lines = lines_max.and_then(|max| truncate_lines(by_chars.as_deref().unwrap_or(text), count(max)));
+    Ok(by_lines.or(by_chars))
+}

@@ -1,0 +1,159 @@
+//! How a failure crosses into JavaScript: as a plain object that names the class to throw.
+
+use emend_agent::code::Code;
+use emend_agent::event::ErrorInfo;
+use serde::Serialize;
+#[cfg(any(feature = "edit", feature = "llm"))]
+use serde_json::Value;
+use serde_wasm_bindgen::Serializer;
+use wasm_bindgen::prelude::*;
+
+/// A failure of a call. The JavaScript layer turns it into an instance of `class`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Failure {
+    class: &'static str,
+    #[serde(flatten)]
+    info: ErrorInfo,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    retryable: bool,
+}
+
+impl Failure {
+    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+        let info = ErrorInfo { code: code.as_str(), message: message.into(), suggestions: Vec::new(), data: None };
+        Self { class: code.row().js_class, info, retryable: false }
+    }
+
+    /// A failure with a code of another crate's. One that the table lacks is a mistake of ours.
+    #[cfg(feature = "edit")]
+    pub(crate) fn coded(code: &str, message: impl Into<String>) -> Self {
+        Self::new(Code::from_name(code).unwrap_or(Code::Internal), message)
+    }
+
+    /// An argument that cannot be what was meant.
+    #[cfg(any(feature = "edit", feature = "llm"))]
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self::new(Code::InvalidArgument, message)
+    }
+
+    /// An argument that was read and does not have the right form; `what` is like "the options are".
+    #[cfg(any(feature = "edit", feature = "llm"))]
+    pub(crate) fn argument(what: &str, error: &serde_json::Error) -> Self {
+        Self::invalid(format!("{what} wrong: {}", without_place(error)))
+    }
+
+    /// A mistake of ours.
+    #[cfg(any(feature = "edit", feature = "llm"))]
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
+        Self::new(Code::Internal, message)
+    }
+
+    /// A patch that was refused: the whole of the reason goes along.
+    #[cfg(feature = "edit")]
+    pub(crate) fn of_edit(error: &emend_edit::plan::EditError) -> Self {
+        let mut failure = Self::coded(error.code(), error.to_string());
+        failure.info.suggestions = error.suggestions();
+        failure.info.data = serde_json::to_value(error).ok().map(camel);
+        failure
+    }
+
+    #[cfg(feature = "llm")]
+    pub(crate) fn with_retryable(self, retryable: bool) -> Self {
+        Self { retryable, ..self }
+    }
+
+    #[cfg(any(feature = "edit", feature = "llm"))]
+    pub(crate) fn with_data(mut self, data: Value) -> Self {
+        self.info.data = Some(data);
+        self
+    }
+
+    #[cfg(test)]
+    pub(crate) fn message(&self) -> &str {
+        &self.info.message
+    }
+
+    pub(crate) fn into_js(self) -> JsValue {
+        self.serialize(&Serializer::json_compatible()).unwrap_or_else(|error| error.into())
+    }
+}
+
+/// Says what is wrong with a JSON text, without where: the place means nothing to someone who passed an object.
+pub(crate) fn without_place(error: &serde_json::Error) -> String {
+    let reason = error.to_string();
+    reason.split(" at line ").next().unwrap_or(&reason).to_owned()
+}
+
+/// Gives the names in a JSON value JavaScript's form: `n_lines` becomes `nLines`.
+#[cfg(feature = "edit")]
+fn camel(value: Value) -> Value {
+    match value {
+        Value::Array(items) => items.into_iter().map(camel).collect(),
+        Value::Object(fields) => fields.into_iter().map(|(name, value)| (camel_name(&name), camel(value))).collect(),
+        other => other,
+    }
+}
+
+#[cfg(feature = "edit")]
+fn camel_name(name: &str) -> String {
+    let mut words = name.split('_');
+    let first = words.next().unwrap_or_default().to_owned();
+    words.fold(first, |mut name, word| {
+        let (initial, rest) = word.split_at(word.len().min(1));
+        name.push_str(&initial.to_ascii_uppercase());
+        name.push_str(rest);
+        name
+    })
+}
+
+/// Returns the class that errors with `code` are thrown as.
+#[wasm_bindgen(js_name = errorClass)]
+pub fn error_class(code: &str) -> String {
+    let known = Code::ALL.iter().find(|known| known.as_str() == code);
+    known.map_or("EmendError", |known| known.row().js_class).to_owned()
+}
+
+#[cfg(feature = "agent")]
+mod of_agent {
+    //! Failures of the agent.
+
+    use emend_agent::env::EnvError;
+    use emend_agent::session::SubmitError;
+    use emend_agent::tool::ToolError;
+    use emend_agent::workspace::ReviewError;
+    use serde_json::json;
+
+    use super::Failure;
+
+    impl From<ToolError> for Failure {
+        fn from(error: ToolError) -> Self {
+            Self { info: error.info(), ..Self::new(error.code, String::new()) }
+        }
+    }
+
+    impl From<EnvError> for Failure {
+        fn from(error: EnvError) -> Self {
+            ToolError::from(error).into()
+        }
+    }
+
+    impl From<ReviewError> for Failure {
+        fn from(error: ReviewError) -> Self {
+            let data = match &error {
+                ReviewError::HasDependents { path, n_dependents, from_user } => {
+                    Some(json!({ "path": path, "dependents": n_dependents, "fromUser": from_user }))
+                }
+                ReviewError::UnknownHunk { id } => Some(json!({ "id": id })),
+                ReviewError::Nothing { .. } => None,
+                ReviewError::Tool(error) => return error.clone().into(),
+            };
+            ToolError { data, ..ToolError::new(error.code(), error.to_string()) }.into()
+        }
+    }
+
+    impl From<SubmitError> for Failure {
+        fn from(error: SubmitError) -> Self {
+            Self::new(error.code(), error.to_string())
+        }
+    }
+}

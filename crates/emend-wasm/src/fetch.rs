@@ -1,0 +1,415 @@
+//! The network of a JavaScript host: `fetch` with a streamed body.
+//!
+//! Timeouts run on the host's timers, and dropping a request or its body aborts it. Which answers are worth another
+//! try is left to the caller. Answers are read with `gloo-net`; requests are not sent with it: it panics when `fetch`
+//! rejects with something that is no `Error`, panics on a header that holds a line break, and drops the `cause` in
+//! which Node says why.
+
+use emend_llm::{
+    BoxFuture, BoxStream, CancelToken, Clock, Headers, HttpRequest, HttpResponse, Transport, TransportError,
+};
+use futures::future::{Either, select};
+use futures::stream;
+use gloo_net::http::Response;
+use js_sys::{Function, JsString, Reflect, Uint8Array};
+use wasm_bindgen::prelude::*;
+use web_sys::{AbortController, ReadableStreamDefaultReader, RequestCredentials, RequestInit, RequestRedirect};
+
+use crate::clock::BrowserClock;
+use crate::host::{Timer, promise};
+
+/// How long each phase of a request may take, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FetchTimeouts {
+    /// Until the head of the answer is there; a page cannot see the moment of the connection itself.
+    pub head_ms: u64,
+    /// Between two chunks of the body.
+    pub idle_ms: u64,
+    /// For everything.
+    pub total_ms: u64,
+}
+
+/// What a streamed answer of a model needs: providers send something every few seconds, and long answers take minutes.
+const DEFAULT_TIMEOUTS: FetchTimeouts = FetchTimeouts { head_ms: 60_000, idle_ms: 60_000, total_ms: 15 * 60_000 };
+
+impl Default for FetchTimeouts {
+    fn default() -> Self {
+        DEFAULT_TIMEOUTS
+    }
+}
+
+/// Sends requests through a `fetch` function.
+#[derive(Clone, Debug)]
+pub struct FetchTransport {
+    fetch: Function,
+    timeouts: FetchTimeouts,
+}
+
+impl FetchTransport {
+    /// Returns a transport over `fetch`, which is called with an address and options and gives a promise of a
+    /// `Response`.
+    #[must_use]
+    pub fn new(fetch: Function, timeouts: FetchTimeouts) -> Self {
+        Self { fetch, timeouts }
+    }
+}
+
+impl Transport for FetchTransport {
+    fn send(&self, request: HttpRequest, cancel: CancelToken) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
+        Box::pin(async move {
+            let call = Call::prepare(&request, self.timeouts, cancel)?;
+            let options = call.options(&request)?;
+            let answer = self
+                .fetch
+                .call2(&JsValue::UNDEFINED, &JsValue::from_str(&request.url), &options)
+                .map_err(|thrown| call.unreachable(&thrown))?;
+            let head_deadline = call.started_ms.saturating_add(self.timeouts.head_ms);
+            let head = call.wait(promise(&answer), head_deadline, Phase::Connect).await?;
+            let response = match head {
+                Ok(value) if value.is_object() => Response::from(value.unchecked_into::<web_sys::Response>()),
+                Ok(_) => return Err(call.unreachable(&JsValue::from_str("fetch gave no Response"))),
+                Err(rejected) => return Err(call.unreachable(&rejected)),
+            };
+            let (status, headers) = (response.status(), Headers(response.headers().entries().collect()));
+            Ok(HttpResponse { status, headers, body: body_of(&response, call)? })
+        })
+    }
+}
+
+/// Which limit ran out. The names are those of [`TransportError::Timeout`].
+#[derive(Clone, Copy)]
+enum Phase {
+    Connect,
+    Idle,
+}
+
+/// One request under way. Dropping it aborts what is left of it.
+struct Call {
+    host: String,
+    controller: AbortController,
+    timeouts: FetchTimeouts,
+    started_ms: u64,
+    cancel: CancelToken,
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        self.controller.abort();
+    }
+}
+
+impl Call {
+    fn prepare(request: &HttpRequest, timeouts: FetchTimeouts, cancel: CancelToken) -> Result<Self, TransportError> {
+        if cancel.is_cancelled() {
+            return Err(TransportError::Cancelled);
+        }
+        let url = web_sys::Url::new(&request.url).map_err(|_| TransportError::Unsendable {
+            reason: format!("{:?} is not a web address; give one like https://api.example.com", request.url),
+        })?;
+        Ok(Self {
+            host: url.host(),
+            controller: AbortController::new().map_err(|thrown| unsendable("AbortController", &thrown))?,
+            timeouts,
+            started_ms: BrowserClock.now_ms(),
+            cancel,
+        })
+    }
+
+    fn options(&self, request: &HttpRequest) -> Result<RequestInit, TransportError> {
+        let headers = web_sys::Headers::new().map_err(|thrown| unsendable("headers", &thrown))?;
+        for (name, value) in &request.headers.0 {
+            // The value may be a key: it is not repeated.
+            headers.append(name, value).map_err(|_| TransportError::Unsendable {
+                reason: format!("the header {name:?} holds a character that HTTP forbids, such as a line break"),
+            })?;
+        }
+        let options = RequestInit::new();
+        options.set_method(request.method);
+        options.set_headers(&headers);
+        if request.method != "GET" {
+            options.set_body(&Uint8Array::from(request.body.as_slice()));
+        }
+        options.set_signal(Some(&self.controller.signal()));
+        options.set_credentials(RequestCredentials::Omit);
+        // A redirect to another host would carry the key along: only `authorization` is dropped on the way.
+        options.set_redirect(RequestRedirect::Error);
+        Ok(options)
+    }
+
+    /// Waits for `work` until `deadline_ms`, the limit for the whole request or cancellation, whichever comes first.
+    async fn wait<T>(
+        &self,
+        work: impl Future<Output = T> + Unpin,
+        deadline_ms: u64,
+        phase: Phase,
+    ) -> Result<T, TransportError> {
+        let total_deadline_ms = self.started_ms.saturating_add(self.timeouts.total_ms);
+        let timer = Timer::new(deadline_ms.min(total_deadline_ms).saturating_sub(BrowserClock.now_ms()));
+        match select(work, select(self.cancel.cancelled(), timer)).await {
+            Either::Left((done, _)) => Ok(done),
+            Either::Right((Either::Left(_), _)) => Err(TransportError::Cancelled),
+            Either::Right((Either::Right(_), _)) => {
+                let (after_ms, phase) = match phase {
+                    _ if total_deadline_ms <= deadline_ms => (self.timeouts.total_ms, "total"),
+                    Phase::Connect => (self.timeouts.head_ms, "connect"),
+                    Phase::Idle => (self.timeouts.idle_ms, "idle"),
+                };
+                Err(TransportError::Timeout { host: self.host.clone(), after_ms, phase })
+            }
+        }
+    }
+
+    fn unreachable(&self, thrown: &JsValue) -> TransportError {
+        TransportError::Connect { host: self.host.clone(), reason: reason_of(thrown) }
+    }
+
+    fn interrupted(&self, thrown: &JsValue) -> TransportError {
+        TransportError::Interrupted { host: self.host.clone(), reason: reason_of(thrown) }
+    }
+}
+
+fn unsendable(what: &str, thrown: &JsValue) -> TransportError {
+    TransportError::Unsendable { reason: format!("{what}: {}", reason_of(thrown)) }
+}
+
+fn body_of(
+    response: &Response,
+    call: Call,
+) -> Result<BoxStream<'static, Result<Vec<u8>, TransportError>>, TransportError> {
+    let Some(body) = response.body() else { return Ok(Box::pin(stream::empty())) };
+    // `getReader` throws if someone else reads the body already.
+    let reader = Reflect::get(&body, &JsString::from("getReader"))
+        .and_then(|function| function.unchecked_into::<Function>().call0(&body))
+        .map_err(|thrown| call.interrupted(&thrown))?
+        .unchecked_into::<ReadableStreamDefaultReader>();
+    let open = Some((reader, call));
+    Ok(Box::pin(stream::unfold(open, |open| async move {
+        let (reader, call) = open?;
+        match read(&reader, &call).await {
+            Ok(Some(bytes)) => Some((Ok(bytes), Some((reader, call)))),
+            Ok(None) => None,
+            Err(error) => Some((Err(error), None)),
+        }
+    })))
+}
+
+/// Reads the next chunk; `None` at the end of the body.
+async fn read(reader: &ReadableStreamDefaultReader, call: &Call) -> Result<Option<Vec<u8>>, TransportError> {
+    let deadline_ms = BrowserClock.now_ms().saturating_add(call.timeouts.idle_ms);
+    let chunk = call
+        .wait(Box::pin(promise(&reader.read())), deadline_ms, Phase::Idle)
+        .await?
+        .map_err(|rejected| call.interrupted(&rejected))?;
+    let field = |name| Reflect::get(&chunk, &JsString::from(name)).unwrap_or(JsValue::UNDEFINED);
+    if field("done").is_truthy() {
+        return Ok(None);
+    }
+    match field("value").dyn_into::<Uint8Array>() {
+        Ok(bytes) => Ok(Some(bytes.to_vec())),
+        Err(value) => Err(call.interrupted(&value)),
+    }
+}
+
+/// How deep a chain of causes is followed.
+const CAUSES_MAX: usize = 4;
+
+/// Says what was thrown: its message, and those of its causes, where Node hides what really happened.
+fn reason_of(thrown: &JsValue) -> String {
+    let mut reasons: Vec<String> = Vec::new();
+    let mut current = thrown.clone();
+    for _ in 0..CAUSES_MAX {
+        let field = |name| Reflect::get(&current, &JsString::from(name)).unwrap_or(JsValue::UNDEFINED);
+        // Node groups the attempts on several addresses into an error whose own message is empty.
+        let text = current.as_string().or_else(|| field("message").as_string()).filter(|text| !text.is_empty());
+        match text.or_else(|| field("code").as_string()) {
+            Some(text) if !reasons.contains(&text) => reasons.push(text),
+            _ => {}
+        }
+        let cause = field("cause");
+        if !cause.is_object() {
+            break;
+        }
+        current = cause;
+    }
+    if reasons.is_empty() { "the host gave no reason".to_owned() } else { reasons.join(": ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::{FutureExt, StreamExt};
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
+    use super::*;
+    use crate::test_host::connect_test_host;
+
+    const QUICK: FetchTimeouts = FetchTimeouts { head_ms: 60, idle_ms: 60, total_ms: 10_000 };
+
+    /// Returns a transport whose `fetch` has `body` as its function body, with `url` and `options` in scope.
+    fn transport(body: &str, timeouts: FetchTimeouts) -> FetchTransport {
+        connect_test_host();
+        FetchTransport::new(Function::new_with_args("url, options", body), timeouts)
+    }
+
+    fn request() -> HttpRequest {
+        HttpRequest {
+            method: "POST",
+            url: "https://model.test:8443/v1/messages?x=1".to_owned(),
+            headers: Headers(vec![("x-api-key".to_owned(), "secret".to_owned())]),
+            body: b"{}".to_vec(),
+        }
+    }
+
+    async fn send(body: &str) -> Result<HttpResponse, TransportError> {
+        transport(body, QUICK).send(request(), CancelToken::new()).await
+    }
+
+    async fn collect(response: HttpResponse) -> Vec<Result<String, TransportError>> {
+        response.body.map(|chunk| chunk.map(|bytes| String::from_utf8(bytes).unwrap())).collect().await
+    }
+
+    /// A body that sends `one` and `two`, then does what `end` says.
+    fn body_then(end: &str) -> String {
+        format!(
+            "return Promise.resolve(new Response(new ReadableStream({{
+                start(controller) {{ controller.enqueue(new TextEncoder().encode('one')); this.left = 1; }},
+                pull(controller) {{
+                    if (this.left-- > 0) {{ controller.enqueue(new TextEncoder().encode('two')); return; }}
+                    {end}
+                }},
+            }}), {{ status: 201, headers: {{ 'Retry-After': '7' }} }}));"
+        )
+    }
+
+    #[test]
+    async fn an_answer_is_streamed_with_its_status_and_headers() {
+        let response = send(&body_then("controller.close();")).await.unwrap();
+        assert_eq!(response.status, 201);
+        assert_eq!(response.headers.get("retry-after"), Some("7"));
+        assert_eq!(collect(response).await, [Ok("one".to_owned()), Ok("two".to_owned())]);
+    }
+
+    #[test]
+    async fn an_answer_without_a_body_ends_at_once() {
+        let response = send("return Promise.resolve(new Response(null, { status: 204 }));").await.unwrap();
+        assert_eq!(response.status, 204);
+        assert_eq!(collect(response).await, []);
+    }
+
+    #[test]
+    async fn the_request_reaches_fetch_as_it_was_encoded() {
+        let echo = "const { method, headers, body, credentials, redirect } = options;
+            return Promise.resolve(new Response(JSON.stringify([
+                url, method, headers.get('x-api-key'), new TextDecoder().decode(body), credentials, redirect,
+            ])));";
+        let response = send(echo).await.unwrap();
+        let echoed = collect(response).await.remove(0).unwrap();
+        let expected = r#"["https://model.test:8443/v1/messages?x=1","POST","secret","{}","omit","error"]"#;
+        assert_eq!(echoed, expected);
+    }
+
+    #[test]
+    async fn a_body_that_breaks_off_keeps_what_came_before() {
+        let response = send(&body_then("controller.error(new TypeError('terminated'));")).await.unwrap();
+        let broken =
+            TransportError::Interrupted { host: "model.test:8443".to_owned(), reason: "terminated".to_owned() };
+        assert_eq!(collect(response).await, [Ok("one".to_owned()), Ok("two".to_owned()), Err(broken)]);
+    }
+
+    #[track_caller]
+    fn check_connect(outcome: Result<HttpResponse, TransportError>, reason: &str) {
+        let expected = TransportError::Connect { host: "model.test:8443".to_owned(), reason: reason.to_owned() };
+        assert_eq!(outcome.err(), Some(expected));
+    }
+
+    #[test]
+    async fn a_refused_connection_says_why() {
+        let node = "const attempts = Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' });
+            return Promise.reject(new TypeError('fetch failed', { cause: attempts }));";
+        check_connect(send(node).await, "fetch failed: ECONNREFUSED");
+        check_connect(send("return Promise.reject('offline');").await, "offline");
+        check_connect(send("throw new Error('blocked');").await, "blocked");
+        check_connect(send("return Promise.reject();").await, "the host gave no reason");
+        check_connect(send("return Promise.resolve(7);").await, "fetch gave no Response");
+        let circular = "const error = new Error('again'); error.cause = error; return Promise.reject(error);";
+        check_connect(send(circular).await, "again");
+    }
+
+    fn timeout(after_ms: u64, phase: &'static str) -> TransportError {
+        TransportError::Timeout { host: "model.test:8443".to_owned(), after_ms, phase }
+    }
+
+    #[test]
+    async fn each_phase_has_its_limit() {
+        let silent = "return new Promise(() => {});";
+        assert_eq!(send(silent).await.err(), Some(timeout(60, "connect")));
+
+        let stalled = collect(send(&body_then("return new Promise(() => {});")).await.unwrap()).await;
+        assert_eq!(stalled.last(), Some(&Err(timeout(60, "idle"))));
+
+        let drip = "await new Promise((resolve) => setTimeout(resolve, 30));
+            controller.enqueue(new TextEncoder().encode('drip')); this.left = 0;";
+        let drip = body_then(drip).replace("pull(", "async pull(");
+        let slow = transport(&drip, FetchTimeouts { head_ms: 60, idle_ms: 60, total_ms: 150 });
+        let dripped = collect(slow.send(request(), CancelToken::new()).await.unwrap()).await;
+        assert!(dripped.len() > 3, "{dripped:?}");
+        assert_eq!(dripped.last(), Some(&Err(timeout(150, "total"))));
+    }
+
+    #[test]
+    async fn cancelling_aborts_the_request_in_every_state() {
+        let aborts = "globalThis.aborted = false;
+            options.signal.addEventListener('abort', () => { globalThis.aborted = true; });";
+        let aborted = || Reflect::get(&js_sys::global(), &JsString::from("aborted")).unwrap().is_truthy();
+
+        let before = CancelToken::new();
+        before.cancel();
+        let outcome = transport("throw new Error('was called');", QUICK).send(request(), before).await;
+        assert_eq!(outcome.err(), Some(TransportError::Cancelled));
+
+        let during = CancelToken::new();
+        let waiting = transport(&format!("{aborts} return new Promise(() => {{}});"), QUICK);
+        let mut sending = waiting.send(request(), during.clone());
+        assert!((&mut sending).now_or_never().is_none());
+        during.cancel();
+        assert_eq!(sending.await.err(), Some(TransportError::Cancelled));
+        assert!(aborted());
+
+        let streaming = CancelToken::new();
+        let fetch = format!("{aborts} {}", body_then("return new Promise(() => {});"));
+        let response = transport(&fetch, QUICK).send(request(), streaming.clone()).await.unwrap();
+        let mut body = response.body;
+        assert_eq!(body.next().await, Some(Ok(b"one".to_vec())));
+        streaming.cancel();
+        let rest: Vec<_> = body.collect().await;
+        assert_eq!(rest.last(), Some(&Err(TransportError::Cancelled)));
+        assert!(aborted());
+    }
+
+    #[test]
+    async fn a_dropped_body_aborts_the_request() {
+        let fetch = "globalThis.dropped = options.signal; return Promise.resolve(new Response('never read'));";
+        let response = send(fetch).await.unwrap();
+        let signal: web_sys::AbortSignal =
+            Reflect::get(&js_sys::global(), &JsString::from("dropped")).unwrap().unchecked_into();
+        assert!(!signal.aborted());
+        drop(response);
+        assert!(signal.aborted());
+    }
+
+    #[test]
+    async fn what_is_no_address_is_refused() {
+        let request = HttpRequest { url: "model.test/v1".to_owned(), ..request() };
+        let outcome = transport("throw new Error('was called');", QUICK).send(request, CancelToken::new()).await;
+        let Some(TransportError::Unsendable { reason }) = outcome.err() else { panic!("sent") };
+        assert!(reason.contains("model.test/v1"), "{reason}");
+    }
+
+    #[test]
+    async fn a_key_with_a_line_break_is_refused_and_not_repeated() {
+        let mut request = request();
+        request.headers.set("x-api-key", "sec\nret");
+        let outcome = transport("throw new Error('was called');", QUICK).send(request, CancelToken::new()).await;
+        let Some(TransportError::Unsendable { reason }) = outcome.err() else { panic!("sent") };
+        assert!(reason.contains("x-api-key") && !reason.contains("sec"), "{reason}");
+    }
+}

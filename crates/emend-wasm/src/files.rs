@@ -1,0 +1,78 @@
+//! The files as JavaScript shows them: the workspace's answers, put together and given their JSON names.
+
+use std::collections::BTreeMap;
+
+use emend_agent::env::{Access, EntryKind, FilePath};
+use emend_agent::workspace::Workspace;
+use emend_edit::diff::{Names, unified};
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+/// One file of the project.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct FileInfo {
+    path: FilePath,
+    size: u64,
+    status: &'static str,
+    pending_hunks: usize,
+}
+
+/// A file as the user sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct FileState {
+    path: FilePath,
+    text: String,
+    revision: u64,
+}
+
+/// Lists every file, those that a pending edit deletes among them.
+pub(crate) async fn list(workspace: &Workspace) -> Result<Vec<FileInfo>, Failure> {
+    let mut files = BTreeMap::new();
+    for entry in workspace.list(".", usize::MAX).await? {
+        if entry.metadata.kind == EntryKind::File {
+            let (path, size) = (entry.path.clone(), entry.metadata.size);
+            files.insert(entry.path, FileInfo { path, size, status: "clean", pending_hunks: 0 });
+        }
+    }
+    for file in workspace.review().files {
+        let status = match file.operation {
+            "create" => "created",
+            "delete" => "deleted",
+            _ => "modified",
+        };
+        let info =
+            files.entry(file.path.clone()).or_insert(FileInfo { path: file.path, size: 0, status, pending_hunks: 0 });
+        info.status = status;
+        info.pending_hunks = file.hunks.len();
+    }
+    Ok(files.into_values().collect())
+}
+
+/// Reads what the user sees of a file; `None` if it does not exist.
+pub(crate) async fn read(workspace: &Workspace, path: &str) -> Result<Option<FileState>, Failure> {
+    let Some(text) = workspace.text(path).await? else { return Ok(None) };
+    let path = workspace.environment().resolve(path, Access::Write).await?;
+    let revision = workspace.revision_of(&path);
+    Ok(Some(FileState { path, text, revision }))
+}
+
+/// The unchanged lines around each change of a diff, as git's default.
+const CONTEXT_LINES: usize = 3;
+
+/// Returns a unified diff from what is saved to what the user sees, over all files with pending hunks.
+pub(crate) async fn diff(workspace: &Workspace) -> Result<String, Failure> {
+    let mut diff = String::new();
+    for file in workspace.review().files {
+        let path = file.path.as_str();
+        let (saved, visible) = (workspace.saved_text(path).await?, workspace.text(path).await?);
+        let (old, new) = (format!("a/{path}"), format!("b/{path}"));
+        let names = Names {
+            old: if saved.is_some() { &old } else { "/dev/null" },
+            new: if visible.is_some() { &new } else { "/dev/null" },
+        };
+        diff += &unified(&saved.unwrap_or_default(), &visible.unwrap_or_default(), CONTEXT_LINES, names);
+    }
+    Ok(diff)
+}

@@ -1,0 +1,196 @@
+//! The JavaScript side as Rust sees it: promises, timers, wake-ups and the report of a panic.
+//!
+//! Whatever has to wait takes a ticket, tells the host what it waits for, and is answered by [`settle`]. Who runs a
+//! future after it was woken is `task`'s business.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::future::Future;
+use std::panic::PanicHookInfo;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+use wasm_bindgen::prelude::*;
+
+#[wasm_bindgen]
+extern "C" {
+    /// What the JavaScript layer supplies. Its methods never call back into wasm before they return.
+    pub type Host;
+
+    /// Asks that the task be polled soon.
+    #[wasm_bindgen(method)]
+    fn wake(this: &Host, task: u32);
+
+    /// Settles `ticket` with what `promise` gives.
+    #[wasm_bindgen(method)]
+    fn watch(this: &Host, promise: &JsValue, ticket: u32);
+
+    /// Settles `ticket` after `ms` milliseconds.
+    #[wasm_bindgen(method, js_name = startTimer)]
+    fn start_timer(this: &Host, ms: f64, ticket: u32);
+
+    /// Forgets the timer of `ticket`.
+    #[wasm_bindgen(method, js_name = stopTimer)]
+    fn stop_timer(this: &Host, ticket: u32);
+
+    /// Takes the message of a panic. Nothing may call into this instance afterwards.
+    #[wasm_bindgen(method)]
+    fn panicked(this: &Host, message: &str);
+}
+
+thread_local! {
+    static HOST: RefCell<Option<Host>> = const { RefCell::new(None) };
+    static SLOTS: RefCell<Slots> = RefCell::new(Slots::default());
+}
+
+/// Takes the host that everything else here talks to. Called once, before anything else.
+#[wasm_bindgen]
+pub fn connect(host: Host) {
+    HOST.with(|slot| *slot.borrow_mut() = Some(host));
+    std::panic::set_hook(Box::new(report_panic));
+}
+
+/// Has the next call from JavaScript find a fresh instance. A panic does this by itself; what ends an instance without
+/// one, such as a stack overflow, leaves it to the JavaScript layer.
+#[wasm_bindgen]
+pub fn restart() {
+    wasm_bindgen::handler::schedule_reinit();
+}
+
+/// Panics, so that what a panic does to a caller can be tested.
+#[wasm_bindgen(js_name = panicNow)]
+#[expect(clippy::panic, reason = "that is its purpose")]
+pub fn panic_now(message: &str) {
+    panic!("{message}");
+}
+
+/// Answers `ticket`. A ticket that nobody waits for any more is ignored.
+#[wasm_bindgen]
+pub fn settle(ticket: u32, ok: bool, value: JsValue) {
+    let waker = SLOTS.with(|slots| {
+        let mut slots = slots.borrow_mut();
+        let slot = slots.waiting.get_mut(&ticket)?;
+        slot.outcome = Some(if ok { Ok(value) } else { Err(value) });
+        slot.waker.take()
+    });
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+}
+
+/// Asks the host to poll `task` soon.
+#[cfg(any(feature = "agent", feature = "llm"))]
+pub(crate) fn wake(task: u32) {
+    with_host(|host| host.wake(task));
+}
+
+fn with_host(act: impl FnOnce(&Host)) {
+    HOST.with(|host| {
+        if let Some(host) = host.borrow().as_ref() {
+            act(host);
+        }
+    });
+}
+
+/// Hands the message over while the stack still stands: after an abort nothing more of this instance runs. The next
+/// call from JavaScript finds a fresh one.
+fn report_panic(info: &PanicHookInfo<'_>) {
+    with_host(|host| host.panicked(&info.to_string()));
+    restart();
+}
+
+#[derive(Default)]
+struct Slots {
+    last_ticket: u32,
+    waiting: HashMap<u32, Slot>,
+}
+
+#[derive(Default)]
+struct Slot {
+    waker: Option<Waker>,
+    outcome: Option<Result<JsValue, JsValue>>,
+}
+
+impl Slots {
+    fn take_ticket(&mut self) -> u32 {
+        loop {
+            self.last_ticket = self.last_ticket.wrapping_add(1);
+            if !self.waiting.contains_key(&self.last_ticket) {
+                self.waiting.insert(self.last_ticket, Slot::default());
+                return self.last_ticket;
+            }
+        }
+    }
+}
+
+/// Resolves once its ticket is settled. Dropping it gives the ticket back.
+#[derive(Debug)]
+struct Settled {
+    ticket: u32,
+}
+
+impl Settled {
+    fn new() -> Self {
+        Self { ticket: SLOTS.with(|slots| slots.borrow_mut().take_ticket()) }
+    }
+}
+
+impl Future for Settled {
+    type Output = Result<JsValue, JsValue>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        SLOTS.with(|slots| {
+            let mut slots = slots.borrow_mut();
+            let Some(slot) = slots.waiting.get_mut(&self.ticket) else { return Poll::Pending };
+            match slot.outcome.take() {
+                Some(outcome) => Poll::Ready(outcome),
+                None => {
+                    slot.waker = Some(context.waker().clone());
+                    Poll::Pending
+                }
+            }
+        })
+    }
+}
+
+impl Drop for Settled {
+    fn drop(&mut self) {
+        SLOTS.with(|slots| slots.borrow_mut().waiting.remove(&self.ticket));
+    }
+}
+
+/// Resolves with what `promise` gives. A value that is no promise is given at once.
+#[cfg(any(feature = "agent", feature = "llm"))]
+pub(crate) fn promise(promise: &JsValue) -> impl Future<Output = Result<JsValue, JsValue>> + use<> {
+    let settled = Settled::new();
+    with_host(|host| host.watch(promise, settled.ticket));
+    settled
+}
+
+/// Resolves after `ms` milliseconds. Dropping it clears the timer, so that it does not keep a Node process alive.
+#[derive(Debug)]
+pub(crate) struct Timer {
+    settled: Settled,
+}
+
+impl Timer {
+    pub(crate) fn new(ms: u64) -> Self {
+        let settled = Settled::new();
+        with_host(|host| host.start_timer(ms as f64, settled.ticket));
+        Self { settled }
+    }
+}
+
+impl Future for Timer {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        Pin::new(&mut self.settled).poll(context).map(|_| ())
+    }
+}
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        with_host(|host| host.stop_timer(self.settled.ticket));
+    }
+}

@@ -1,0 +1,40 @@
+//! The bindings that carry the core into a browser tab or into Node.
+//!
+//! Nothing is decided here: options come in as JSON text, results and events go out as JSON text, and bytes are
+//! copied. The JavaScript layer in `pkg/src` is the only caller and gives all this its shape.
+//!
+//! **Every entry into this module is a call that the JavaScript layer makes and guards.** No closure is ever handed
+//! to a timer or a promise: those settle through `host.rs`, so that a panic reaches the caller as an error instead of
+//! ending the process, and nothing can call into an instance that has panicked.
+#![cfg(target_family = "wasm")]
+
+#[cfg(feature = "agent")]
+pub mod agent;
+mod clock;
+#[cfg(feature = "edit")]
+pub mod edit;
+pub mod failure;
+#[cfg(any(feature = "agent", feature = "llm"))]
+mod fetch;
+#[cfg(feature = "agent")]
+mod files;
+pub mod host;
+#[cfg(any(feature = "agent", feature = "llm"))]
+mod js_provider;
+#[cfg(feature = "llm")]
+pub mod llm;
+#[cfg(feature = "agent")]
+mod options;
+#[cfg(any(feature = "agent", feature = "llm"))]
+mod random;
+#[cfg(any(feature = "agent", feature = "llm"))]
+pub mod task;
+
+#[cfg(test)]
+mod test_host;
+
+pub use clock::BrowserClock;
+#[cfg(any(feature = "agent", feature = "llm"))]
+pub use fetch::{FetchTimeouts, FetchTransport};
+#[cfg(any(feature = "agent", feature = "llm"))]
+pub use random::JsRandom;

@@ -1,0 +1,102 @@
+//! The settings of a client, as JSON text brings them.
+
+use std::collections::BTreeMap;
+
+use emend_agent::code::Code;
+use emend_llm::{Api, Client, Config, Headers, HttpProvider, Shared, Transport};
+use js_sys::{Array, Function};
+use serde::Deserialize;
+use wasm_bindgen::prelude::*;
+
+use crate::failure::{Failure, without_place};
+use crate::js_provider::JsProvider;
+
+/// What a client is made of.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub(super) struct ClientOptions {
+    providers: Vec<ProviderOptions>,
+    env: Option<BTreeMap<String, String>>,
+    default_provider: Option<String>,
+}
+
+/// One provider: a wire format and where it is spoken, or a provider written in JavaScript.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct ProviderOptions {
+    #[serde(default)]
+    pub(super) api: String,
+    name: Option<String>,
+    /// Which of the functions opens the answers of one that is written in JavaScript.
+    custom: Option<u32>,
+    idle_timeout_ms: Option<u64>,
+    #[serde(default)]
+    api_key: String,
+    base_url: Option<String>,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    #[serde(default)]
+    betas: Vec<String>,
+}
+
+impl ProviderOptions {
+    pub(super) fn config(self) -> Config {
+        Config {
+            api_key: self.api_key.trim().to_owned(),
+            base_url: self.base_url,
+            // Without it some APIs refuse requests from a page; elsewhere it means nothing.
+            browser: true,
+            name: self.name,
+            betas: self.betas,
+            headers: Headers(self.headers.into_iter().collect()),
+            ..Config::default()
+        }
+    }
+}
+
+/// Returns the wire format of this name.
+pub(super) fn api(name: &str) -> Result<Api, Failure> {
+    Api::from_name(name).ok_or_else(|| {
+        let names: Vec<&str> = Api::ALL.iter().map(|api| api.name()).collect();
+        configuration(format!("there is no api {name:?}; there are {}", names.join(", ")))
+    })
+}
+
+fn configuration(message: String) -> Failure {
+    Failure::new(Code::Configuration, message)
+}
+
+impl ClientOptions {
+    pub(super) fn read(json: &str) -> Result<Self, Failure> {
+        serde_json::from_str(json)
+            .map_err(|error| configuration(format!("the options are wrong: {}", without_place(&error))))
+    }
+
+    /// Makes the client. `custom` holds the functions that open the answers of custom providers.
+    pub(super) fn client(self, transport: &Shared<dyn Transport>, custom: &Array) -> Result<Client, Failure> {
+        let mut client = match &self.env {
+            Some(env) => Client::from_env(|name| env.get(name).cloned(), Shared::clone(transport), true),
+            None => Client::new(),
+        };
+        for provider in self.providers {
+            client = client.with_provider(match provider.custom {
+                Some(index) => {
+                    let name = provider.name.unwrap_or_default();
+                    let open = custom.get(index).dyn_into::<Function>();
+                    let open = open.map_err(|_| configuration(format!("{name} has no `stream` function")))?;
+                    Shared::new(JsProvider::new(name, open, provider.idle_timeout_ms))
+                }
+                None => {
+                    let adapter = api(&provider.api)?.adapter(provider.config());
+                    Shared::new(HttpProvider::new(adapter, Shared::clone(transport)))
+                }
+            });
+        }
+        if let Some(name) = self.default_provider {
+            client = client.with_default_provider(name);
+        }
+        client.initialize()?;
+        client.provider(None)?;
+        Ok(client)
+    }
+}

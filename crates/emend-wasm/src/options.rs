@@ -1,0 +1,153 @@
+//! The options of an agent, as JSON text brings them.
+
+use emend_agent::code::Code;
+use emend_agent::session::SessionConfig;
+use emend_agent::workspace::Mode;
+use emend_llm::anthropic::{Anthropic, Config};
+use emend_llm::offline;
+use emend_llm::{HttpProvider, Provider, Shared, Transport, get_latest_model};
+use js_sys::Function;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use wasm_bindgen::{JsCast as _, JsValue};
+
+use crate::clock::BrowserClock;
+use crate::failure::{Failure, without_place};
+use crate::js_provider::JsProvider;
+
+/// What an agent is made of, but for its files.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[derive(Default)]
+pub(crate) struct AgentOptions {
+    pub(crate) model: ModelOptions,
+    pub(crate) mode: EditMode,
+    instructions: Option<String>,
+}
+
+impl AgentOptions {
+    pub(crate) fn session_config(&self) -> SessionConfig {
+        SessionConfig { instructions: self.instructions.clone(), ..SessionConfig::default() }
+    }
+}
+
+/// Where the agent's edits go.
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum EditMode {
+    #[default]
+    Staged,
+    Direct,
+}
+
+impl From<EditMode> for Mode {
+    fn from(mode: EditMode) -> Self {
+        match mode {
+            EditMode::Staged => Self::Staged,
+            EditMode::Direct => Self::Direct,
+        }
+    }
+}
+
+/// Which model answers.
+#[derive(Clone, Deserialize)]
+#[serde(tag = "provider", rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
+pub(crate) enum ModelOptions {
+    Offline {
+        #[serde(default)]
+        pace_ms: u64,
+    },
+    Anthropic {
+        model: Option<String>,
+        api_key: String,
+        base_url: Option<String>,
+    },
+    /// A provider written in JavaScript; its function comes apart.
+    Custom {
+        name: String,
+        model: Option<String>,
+        idle_timeout_ms: Option<u64>,
+    },
+}
+
+impl Default for ModelOptions {
+    fn default() -> Self {
+        Self::Offline { pace_ms: 0 }
+    }
+}
+
+/// A provider, and the model of it that a session asks for.
+pub(crate) struct Model {
+    pub(crate) provider: Shared<dyn Provider>,
+    pub(crate) id: String,
+    pub(crate) offline: bool,
+}
+
+impl ModelOptions {
+    /// Returns the model; `network` is asked only by models that are behind one, `custom` is the function of one that is
+    /// written in JavaScript.
+    pub(crate) fn model(&self, network: impl FnOnce() -> Shared<dyn Transport>, custom: Option<&Function>) -> Model {
+        match self {
+            Self::Custom { name, model, idle_timeout_ms } => {
+                let open = custom.cloned().unwrap_or_else(|| JsValue::UNDEFINED.unchecked_into());
+                let provider = Shared::new(JsProvider::new(name.clone(), open, *idle_timeout_ms));
+                Model { provider, id: model.clone().unwrap_or_default(), offline: false }
+            }
+            Self::Offline { pace_ms } => {
+                let options = offline::Options { pace_ms: *pace_ms, clock: Some(Shared::new(BrowserClock)) };
+                let provider = Shared::new(offline::provider(options));
+                Model { provider, id: offline::MODEL.to_owned(), offline: true }
+            }
+            Self::Anthropic { model, api_key, base_url } => {
+                let adapter = Anthropic::new(Config {
+                    api_key: api_key.trim().to_owned(),
+                    base_url: base_url.clone(),
+                    // Without it the API refuses requests from a page; elsewhere it means nothing.
+                    browser: true,
+                    ..Config::default()
+                });
+                let newest = || get_latest_model("anthropic", Some("tools")).map(|info| info.id.to_owned());
+                let id = model.clone().or_else(newest).unwrap_or_default();
+                Model { provider: Shared::new(HttpProvider::new(Shared::new(adapter), network())), id, offline: false }
+            }
+        }
+    }
+}
+
+/// Reads options.
+pub(crate) fn parse<T: DeserializeOwned>(json: &str) -> Result<T, Failure> {
+    serde_json::from_str(json)
+        .map_err(|error| Failure::new(Code::Configuration, format!("the options are wrong: {}", without_place(&error))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
+    #[track_caller]
+    fn check_refused(json: &str, reason: &str) {
+        let refused = parse::<AgentOptions>(json).err().map(|failure| failure.message().to_owned());
+        assert_eq!(refused.as_deref(), Some(format!("the options are wrong: {reason}").as_str()));
+    }
+
+    #[test]
+    fn wrong_options_are_named() {
+        check_refused(r#"{"modle": {}}"#, "unknown field `modle`, expected one of `model`, `mode`, `instructions`");
+        check_refused(r#"{"mode": "both"}"#, "unknown variant `both`, expected `staged` or `direct`");
+        check_refused(r#"{"model": {"provider": "anthropic"}}"#, "missing field `apiKey`");
+        check_refused(r#"{"model": {"provider": "offline", "pace": 3}}"#, "unknown field `pace`, expected `paceMs`");
+        check_refused(
+            r#"{"model": {"provider": "acme"}}"#,
+            "unknown variant `acme`, expected one of `offline`, `anthropic`, `custom`",
+        );
+    }
+
+    #[test]
+    fn no_options_mean_the_offline_model() {
+        let options: AgentOptions = parse("{}").unwrap();
+        let model = options.model.model(|| panic!("the stand-in needs no network"), None);
+        assert!(model.offline);
+        assert_eq!(model.id, offline::MODEL);
+    }
+}

@@ -1,0 +1,63 @@
+//! The model client: natively beside Rust libraries, which `emend-bench` (`tests/bench`) measures, and beside libraries
+//! for Node, which read the same transcripts there.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use serde::Deserialize;
+
+use super::{Row, native_rows};
+use crate::process::{command, stdout_of};
+use crate::repo::Repo;
+
+/// Where the peers for Node are installed.
+pub(super) fn peers_folder(repo: &Repo) -> PathBuf {
+    repo.path("target/peers-llm")
+}
+
+/// What the script in Node took for a transcript.
+#[derive(Deserialize)]
+struct Taken {
+    transcript: String,
+    peer_name: Option<String>,
+    peer: Option<f64>,
+    /// What ours took in its place.
+    ours: Option<f64>,
+}
+
+/// The rows of `emend-bench` by what Node calls their transcripts.
+const ARGUMENTS: [(&str, &str); 2] = [("arguments-50", "50 KB of arguments"), ("arguments-100", "100 KB of arguments")];
+
+pub(super) fn run(repo: &Repo) -> Result<Vec<Row>> {
+    let folder = repo.path("target/bench/llm");
+    let (_, mut rows) = native_rows(repo, &["llm", &folder.to_string_lossy()])?;
+    let peers = peers_folder(repo);
+    if !peers.join("node_modules").is_dir() {
+        return Ok(rows);
+    }
+    // The script imports the peers by name, so it has to stand beside them.
+    std::fs::copy(repo.path("crates/xtask/js/llm_peers.mjs"), peers.join("llm_peers.mjs")).context("llm_peers.mjs")?;
+    let mut node = command("node", &peers);
+    node.arg("llm_peers.mjs").arg(&folder);
+    // `emend/llm` as `cargo xtask build` left it; where it is not built, only its peers are timed.
+    let module = repo.path("pkg/dist/llm.js");
+    if module.is_file() {
+        node.arg(module);
+    }
+    let printed = stdout_of(&mut node)?;
+    let taken: Vec<Taken> = printed.lines().map(serde_json::from_str).collect::<Result<_, _>>().context("Node")?;
+    for (transcript, begins) in ARGUMENTS {
+        let found = taken.iter().find(|taken| taken.transcript == transcript);
+        let row = rows.iter_mut().find(|row| row.name.starts_with(begins));
+        if let (Some(row), Some(Taken { peer: Some(peer), peer_name: Some(name), .. })) = (row, found) {
+            *row = Row::beside(&row.name, row.ours, name.clone(), *peer, "ms");
+        }
+    }
+    let in_node = |taken: &&Taken| taken.transcript == "transcript";
+    let ours = taken.iter().filter(in_node).find_map(|taken| taken.ours);
+    let peer = taken.iter().filter(in_node).find_map(|taken| Some((taken.peer?, taken.peer_name.clone()?)));
+    if let (Some(ours), Some((peer, name))) = (ours, peer) {
+        rows.push(Row::beside("10 MB of events, wasm in Node", ours, name, peer, "ms"));
+    }
+    Ok(rows)
+}

@@ -1,0 +1,135 @@
+//! `cargo xtask build`: the wasm modules, the npm package around them, and the page.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+
+use crate::process::{command, run, stdout_of};
+use crate::repo::Repo;
+use crate::settings::{Module, Settings};
+use crate::toolchain::{TARGET, WasmToolchain};
+
+/// Builds everything that a person can open or install.
+pub(crate) fn all(repo: &Repo) -> Result<()> {
+    modules(repo)?;
+    package(repo)?;
+    page(repo)
+}
+
+/// Builds the npm package around its wasm modules, which are there already.
+pub(crate) fn package(repo: &Repo) -> Result<()> {
+    script(repo, "pkg")
+}
+
+/// Builds the page around the npm package, which is there already.
+pub(crate) fn page(repo: &Repo) -> Result<()> {
+    script(repo, "web")
+}
+
+/// The two files that a page loads for a wasm module.
+pub(crate) struct Built {
+    pub(crate) wasm: PathBuf,
+    pub(crate) glue: PathBuf,
+}
+
+/// The wasm modules of the package.
+pub(crate) struct Modules {
+    pub(crate) core: Built,
+    pub(crate) edit: Built,
+    pub(crate) llm: Built,
+}
+
+/// Builds every wasm module.
+pub(crate) fn modules(repo: &Repo) -> Result<Modules> {
+    let Settings { core, edit, llm, .. } = Settings::read(repo)?;
+    Ok(Modules { core: module(repo, &core)?, edit: module(repo, &edit)?, llm: module(repo, &llm)? })
+}
+
+/// Builds the core, which has the agent.
+pub(crate) fn core(repo: &Repo) -> Result<Built> {
+    module(repo, &Settings::read(repo)?.core)
+}
+
+/// Builds a module: cargo, then wasm-bindgen for the glue, then wasm-opt for the size.
+fn module(repo: &Repo, settings: &Module) -> Result<Built> {
+    let out_dir = repo.path(&settings.out_dir);
+    let compiled = timed(&format!("cargo ({})", settings.out_name), || compile(repo, settings))?;
+    timed("wasm-bindgen", || bind(repo, settings, &compiled, &out_dir))?;
+    let wasm = out_dir.join(format!("{}_bg.wasm", settings.out_name));
+    timed("wasm-opt", || optimise(repo, settings, &wasm))?;
+    let built = Built { glue: out_dir.join(format!("{}.js", settings.out_name)), wasm };
+    for file in [&built.wasm, &built.glue] {
+        let found = Inspection::of(repo, file)?;
+        eprintln!("  {}: {} bytes, {} with brotli", file.display(), found.bytes, found.brotli);
+    }
+    Ok(built)
+}
+
+fn compile(repo: &Repo, module: &Module) -> Result<PathBuf> {
+    let mut cargo = WasmToolchain::require(repo)?.cargo(repo, "build");
+    let mut flags = without_paths(repo);
+    for feature in &module.target_features {
+        flags.push_str(&format!(" -Ctarget-feature=+{feature}"));
+    }
+    cargo.env("RUSTFLAGS", flags);
+    cargo.args(["--no-default-features", "--features", &module.features.join(",")]);
+    run(cargo.args(["--quiet", "--lib", "--package", &module.package, "--profile", &module.profile]))?;
+    let file = format!("{TARGET}/{}/{}.wasm", module.profile, module.package.replace('-', "_"));
+    Ok(repo.wasm_target().join(file))
+}
+
+/// Keeps where this machine keeps its sources out of the panic messages of what is shipped.
+fn without_paths(repo: &Repo) -> String {
+    let cargo_home =
+        std::env::var("CARGO_HOME").unwrap_or_else(|_| format!("{}/.cargo", std::env::var("HOME").unwrap_or_default()));
+    let root = repo.root().display();
+    format!("--remap-path-prefix={cargo_home}/registry/src=registry --remap-path-prefix={root}=emend")
+}
+
+fn bind(repo: &Repo, module: &Module, compiled: &Path, out_dir: &Path) -> Result<()> {
+    let mut bindgen = command(repo.tools().join("bin/wasm-bindgen"), repo.root());
+    bindgen.args(&module.wasm_bindgen).args(["--out-name", &module.out_name, "--out-dir"]).arg(out_dir);
+    run(bindgen.arg(compiled)).context("wasm-bindgen; `cargo xtask setup` installs it")
+}
+
+fn optimise(repo: &Repo, module: &Module, wasm: &Path) -> Result<()> {
+    // npm's binaryen: a distribution's own is often too old for what today's compilers emit.
+    let program = repo.tools().join("npm/node_modules/binaryen/bin/wasm-opt");
+    if !program.is_file() {
+        bail!("wasm-opt is missing; `cargo xtask setup` installs it");
+    }
+    run(command("node", repo.root()).arg(program).args(&module.wasm_opt).arg(wasm).arg("-o").arg(wasm))
+}
+
+/// Runs the `build` script of a folder's package.json.
+fn script(repo: &Repo, folder: &str) -> Result<()> {
+    timed(folder, || run(command("npm", &repo.path(folder)).args(["run", "--silent", "build"])))
+}
+
+fn timed<T>(name: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    let started = Instant::now();
+    let done = work().with_context(|| format!("{name} failed"))?;
+    eprintln!("  {name}: done ({:.1} s)", started.elapsed().as_secs_f64());
+    Ok(done)
+}
+
+/// What Node says of a built file.
+#[derive(Deserialize)]
+pub(crate) struct Inspection {
+    pub(crate) bytes: u64,
+    /// Bytes after brotli, at its smallest.
+    pub(crate) brotli: u64,
+    /// Where a wasm module's imports come from; empty for other files.
+    pub(crate) import_modules: Vec<String>,
+}
+
+impl Inspection {
+    /// Has Node measure the file, and compile it if it is a wasm module.
+    pub(crate) fn of(repo: &Repo, file: &Path) -> Result<Self> {
+        let script = repo.path("crates/xtask/js/inspect.mjs");
+        let json = stdout_of(command("node", repo.root()).arg(script).arg(file))?;
+        serde_json::from_str(&json).context("inspect.mjs")
+    }
+}

@@ -1,0 +1,51 @@
+//! `cargo xtask demo`: the agent at work, first in the terminal and then on the page.
+//!
+//! The page is served until the user ends it, or driven in a headless browser that leaves screenshots.
+
+mod terminal;
+
+use anyhow::{Result, bail};
+
+use crate::build;
+use crate::process::{command, run};
+use crate::repo::Repo;
+use crate::serve;
+use crate::setup;
+use crate::setup::browser::Browser;
+
+/// Shows both; with `--headless`, a script stands in for the user of the page.
+pub(crate) fn run_demo(repo: &Repo, arguments: &[String]) -> Result<()> {
+    let headless = match arguments {
+        [] => false,
+        [word] if word == "--headless" => true,
+        _ => bail!("`cargo xtask demo` takes nothing but --headless"),
+    };
+    setup::set_up(repo)?;
+    println!("== build");
+    build::all(repo)?;
+    println!("== in the terminal");
+    terminal::show(repo)?;
+    println!("== on the page");
+    let url = serve::start(&repo.path("web/dist"))?;
+    if headless {
+        return drive(repo, &url);
+    }
+    println!("\nEmend is served at {url}\nPress Ctrl-C to stop.");
+    loop {
+        std::thread::park();
+    }
+}
+
+/// Has the demonstration script work on this checkout's own crates.
+fn drive(repo: &Repo, url: &str) -> Result<()> {
+    let screenshots = repo.path("target/demo");
+    std::fs::create_dir_all(&screenshots)?;
+    let mut node = command("node", repo.root());
+    if let Some(chromium) = Browser::find().chromium {
+        node.env("CHROMIUM", chromium);
+    }
+    node.arg(repo.path("tests/e2e/demo.mjs")).arg(url).arg(repo.path("crates")).arg(&screenshots);
+    run(&mut node)?;
+    println!("screenshots are in {}", screenshots.display());
+    Ok(())
+}

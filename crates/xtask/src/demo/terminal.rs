@@ -1,0 +1,57 @@
+//! The command at work: it renames a type throughout a copy of this checkout, which then still compiles.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::process::{command, run, stdout_of};
+use crate::repo::Repo;
+
+/// A type of this crate, used in most of its files; also the beginning of longer words, which must stay.
+const OLD_NAME: &str = "Repo";
+
+/// A name that is nowhere else, not even here in one piece, so that renaming it back has to give the old bytes.
+const NEW_NAME: &str = concat!("Project", "Checkout");
+
+/// Runs the command on the copy, prints what it changed, and checks that it changed nothing else.
+pub(super) fn show(repo: &Repo) -> Result<()> {
+    run(command("cargo", repo.root()).args(["build", "--quiet", "--package", "emend-cli"]))?;
+    let copy = repo.path("target/demo/checkout");
+    repo.copy_to(&copy)?;
+    let task = format!("rename {OLD_NAME} to {NEW_NAME}");
+    println!("$ emend run --model offline \"{task}\" --root {}", copy.display());
+    let mut emend = command("cargo", repo.root());
+    // What the command keeps for `emend undo` goes to the user's state directory, where a demonstration has no business.
+    emend.env("XDG_STATE_HOME", repo.path("target/demo/state"));
+    emend.args(["run", "--quiet", "--package", "emend-cli", "--", "run", "--model", "offline", &task, "--root"]);
+    run(emend.arg(&copy))?;
+
+    let changed = compare(repo, &copy)?;
+    println!("{changed} files changed, and nothing in them but that name; compiling the copy");
+    let mut check = command("cargo", &copy);
+    run(check.args(["check", "--quiet", "--package", "xtask", "--target-dir"]).arg(repo.path("target/demo/target")))
+        .context("the copy no longer compiles")
+}
+
+/// Counts the files that differ from the checkout's; renamed back, each has to be the checkout's again.
+fn compare(repo: &Repo, copy: &Path) -> Result<usize> {
+    let mut changed = 0;
+    let listed = stdout_of(command("git", repo.root()).args(["grep", "-lwF", "--untracked", OLD_NAME]))?;
+    for file in repo.files()? {
+        let (before, after) = (std::fs::read(repo.root().join(&file))?, std::fs::read(copy.join(&file))?);
+        if before == after {
+            continue;
+        }
+        changed += 1;
+        let after = String::from_utf8(after).with_context(|| file.display().to_string())?;
+        ensure!(
+            after.replace(NEW_NAME, OLD_NAME).as_bytes() == before,
+            "{}: more than the name changed",
+            file.display()
+        );
+        println!("  {}: {} places", file.display(), after.matches(NEW_NAME).count());
+    }
+    let expected = listed.lines().count();
+    ensure!(changed == expected, "{changed} files changed, but {expected} have the name");
+    Ok(changed)
+}

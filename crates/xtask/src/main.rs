@@ -1,0 +1,75 @@
+//! `cargo xtask`: sets up, builds, demonstrates, tests and measures the project.
+//!
+//! Every command works from a bare clone; what a command needs and does not find, it installs or names.
+//! What the product does is left to the other crates: nothing here is shipped.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a build tool talks on the terminal")]
+
+mod bench;
+mod build;
+mod demo;
+mod metadata;
+mod process;
+mod repo;
+mod serve;
+mod settings;
+mod setup;
+mod smoke;
+mod test;
+mod toolchain;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+use crate::repo::Repo;
+
+const USAGE: &str = "\
+Usage: cargo xtask COMMAND
+
+  setup                   install what the other commands need; says what it skips
+  build                   build the wasm core, the npm package and the page
+  demo [--headless]       set up, build and serve the page; or drive it and keep screenshots in target/demo
+  test [--fast | --all] [--only STEP] [--llama]
+                          run every check; --fast within two minutes, --all with storms and planted faults,
+                          --llama only the client with a real model, whose server is built first
+  smoke [--provider NAME] [--model NAME]
+                          ask real providers, where the environment has keys; costs a few cents
+  bench [NAME] [--json] [--peers]
+                          measure; --json prints one object a line, --peers installs what to compare with
+  wasm CARGO_ARGUMENTS    run cargo for wasm32 with the compiler, linker and test runner that setup found
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match dispatch(&arguments) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Runs one command. `Ok(false)` means that it ran to its end and something it looked at failed.
+fn dispatch(arguments: &[String]) -> Result<bool> {
+    let Some((command, rest)) = arguments.split_first() else {
+        print!("{USAGE}");
+        return Ok(true);
+    };
+    let repo = Repo::find()?;
+    match command.as_str() {
+        "setup" => setup::set_up(&repo).map(|()| true),
+        "build" => build::all(&repo).map(|()| true),
+        "demo" => demo::run_demo(&repo, rest).map(|()| true),
+        "test" => test::run(&repo, rest),
+        "smoke" => smoke::run(&repo, rest),
+        "bench" => bench::run(&repo, rest).map(|()| true),
+        "wasm" => toolchain::run_cargo(&repo, rest),
+        "help" | "--help" | "-h" => {
+            print!("{USAGE}");
+            Ok(true)
+        }
+        unknown => bail!("unknown command `{unknown}`\n{USAGE}"),
+    }
+}

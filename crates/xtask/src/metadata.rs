@@ -1,0 +1,136 @@
+//! What `cargo metadata` says of the workspace and its dependencies.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+
+use crate::process::{command, stdout_of};
+use crate::repo::Repo;
+use crate::toolchain::TARGET;
+
+/// The workspace, every package it uses, and which uses which.
+#[derive(Deserialize)]
+pub(crate) struct Metadata {
+    pub(crate) packages: Vec<Package>,
+    workspace_members: BTreeSet<String>,
+    resolve: Resolve,
+}
+
+/// One package, of ours or of others.
+#[derive(Deserialize)]
+pub(crate) struct Package {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) version: String,
+    pub(crate) license: Option<String>,
+    /// The `[package.metadata]` table.
+    #[serde(default)]
+    pub(crate) metadata: serde_json::Value,
+    dependencies: Vec<Dependency>,
+    targets: Vec<Target>,
+}
+
+#[derive(Deserialize)]
+struct Dependency {
+    name: String,
+    /// Absent for the workspace's own packages.
+    source: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    kind: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Resolve {
+    nodes: Vec<Node>,
+}
+
+#[derive(Deserialize)]
+struct Node {
+    id: String,
+    deps: Vec<Edge>,
+}
+
+#[derive(Deserialize)]
+struct Edge {
+    pkg: String,
+    dep_kinds: Vec<EdgeKind>,
+}
+
+#[derive(Deserialize)]
+struct EdgeKind {
+    /// Absent for a normal dependency.
+    kind: Option<String>,
+}
+
+impl Metadata {
+    /// Reads it for every platform.
+    ///
+    /// # Errors
+    /// Cargo refuses a manifest, or Cargo.lock is not what the manifests ask for.
+    pub(crate) fn read(repo: &Repo) -> Result<Self> {
+        Self::read_with(repo, &[])
+    }
+
+    /// Reads it with the dependencies that a build for wasm32 has.
+    pub(crate) fn read_for_wasm(repo: &Repo) -> Result<Self> {
+        Self::read_with(repo, &["--filter-platform", TARGET])
+    }
+
+    fn read_with(repo: &Repo, options: &[&str]) -> Result<Self> {
+        let mut cargo = command("cargo", repo.root());
+        let json = stdout_of(cargo.args(["metadata", "--locked", "--format-version", "1"]).args(options))?;
+        serde_json::from_str(&json).context("cargo metadata")
+    }
+
+    /// The workspace's own packages.
+    pub(crate) fn members(&self) -> impl Iterator<Item = &Package> {
+        self.packages.iter().filter(|package| self.workspace_members.contains(&package.id))
+    }
+
+    /// The workspace's own package of that name.
+    pub(crate) fn member(&self, name: &str) -> Result<&Package> {
+        self.members().find(|package| package.name == name).with_context(|| format!("the workspace has no {name}"))
+    }
+
+    /// Every package that is linked into `package`: normal dependencies, through any number of others.
+    ///
+    /// What only runs in the compiler, macros and build scripts, is left out.
+    pub(crate) fn linked_into(&self, package: &Package) -> Vec<&Package> {
+        let nodes: BTreeMap<&str, &Node> = self.resolve.nodes.iter().map(|node| (node.id.as_str(), node)).collect();
+        let packages: BTreeMap<&str, &Package> =
+            self.packages.iter().map(|package| (package.id.as_str(), package)).collect();
+        let mut found = BTreeSet::new();
+        let mut open = vec![package.id.as_str()];
+        while let Some(id) = open.pop() {
+            let edges = nodes.get(id).map_or(&[][..], |node| &node.deps);
+            let normal = edges.iter().filter(|edge| edge.dep_kinds.iter().any(|kind| kind.kind.is_none()));
+            for edge in normal {
+                let linked = packages.get(edge.pkg.as_str()).is_some_and(|package| !package.is_macro());
+                if linked && found.insert(edge.pkg.as_str()) {
+                    open.push(&edge.pkg);
+                }
+            }
+        }
+        found.into_iter().filter_map(|id| packages.get(id).copied()).collect()
+    }
+}
+
+impl Package {
+    /// It names `dependency` itself, for any use and any platform.
+    pub(crate) fn depends_on(&self, dependency: &str) -> bool {
+        self.dependencies.iter().any(|found| found.name == dependency)
+    }
+
+    /// The packages of others that it names itself.
+    pub(crate) fn foreign_dependencies(&self) -> impl Iterator<Item = &str> {
+        self.dependencies.iter().filter(|found| found.source.is_some()).map(|found| found.name.as_str())
+    }
+
+    fn is_macro(&self) -> bool {
+        self.targets.iter().any(|target| target.kind.iter().any(|kind| kind == "proc-macro"))
+    }
+}

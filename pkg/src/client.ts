@@ -1,0 +1,225 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
+/** The client: requests to models of any provider, and generation with tools. */
+
+import { AnswerStream, type Reading } from "./answer-stream.js";
+import { isCustom, opener, settingsOf } from "./custom-provider.js";
+import { ClosedError, ConfigError, type EmendError, NotInitializedError } from "./errors.js";
+import type { Core, Driver } from "./instance.js";
+import type {
+  CallOptions,
+  ClientOptions,
+  GenerateEvent,
+  GenerateOptions,
+  GenerateResult,
+  Request,
+  Response,
+  RetryPolicy,
+  Step,
+  StreamEvent,
+  TokenUsage,
+  Tool,
+  ToolCall,
+  ToolResult,
+} from "./llm-types.js";
+import { invalid, requireRecord } from "./plain.js";
+import type { ClientHandle } from "./llm-core.js";
+import { glue, llmModule } from "./llm-module.js";
+
+/** Shows that {@link Client.create} is at work. */
+const CREATE = Symbol("create");
+
+/** A client of one or more providers. It sends what you ask for and nothing else. */
+export class Client {
+  readonly #core: Core;
+  readonly #handle: ClientHandle;
+  readonly #drivers = new Set<Driver>();
+  #closed = false;
+
+  private constructor(create: symbol, core: Core, open: () => ClientHandle) {
+    if (create !== CREATE) {
+      throw new NotInitializedError("not_initialized", "a client is made by `await Client.create(options)`");
+    }
+    this.#core = core;
+    this.#handle = core.call(open);
+  }
+
+  /**
+   * Makes a client, and loads the module if that has not happened yet. Nothing is sent.
+   *
+   * @throws {ConfigError} if the options are wrong: no provider, no key, an unknown format.
+   */
+  static async create(options: ClientOptions): Promise<Client> {
+    const { providers = [], env, fetch: send = globalThis.fetch, ...rest } = requireRecord("the options", options) as ClientOptions;
+    if (typeof send !== "function") throw new ConfigError("configuration", "`fetch` must be a function");
+    if (!Array.isArray(providers)) throw new ConfigError("configuration", "`providers` must be an array");
+    const openers = providers.filter(isCustom).map(opener);
+    let custom = 0;
+    const settings = providers.map((given) => (isCustom(given) ? { custom: custom++, ...settingsOf(given) } : given));
+    const variables = env === undefined ? undefined : Object.fromEntries(Object.entries(env).filter(([, value]) => typeof value === "string"));
+    const json = plain({ ...rest, providers: settings, env: variables });
+    await llmModule.load();
+    const later = (url: string, init: RequestInit): Promise<globalThis.Response> => Promise.resolve().then(() => send(url, init));
+    return new Client(CREATE, llmModule.live(), () => new glue.ClientHandle(json, later, openers));
+  }
+
+  /** The names of its providers. */
+  get providers(): string[] {
+    return this.#call((handle) => handle.providers());
+  }
+
+  /**
+   * Sends a request and returns the whole answer. A failed call is not repeated: {@link generate} does that.
+   *
+   * @throws {ProviderError} if the provider refused, failed or could not be reached; see {@link llmProblem}.
+   * @throws {AbortError} if `signal` fired.
+   */
+  async complete(request: Request, options: CallOptions = {}): Promise<Response> {
+    return this.stream(request, options).result;
+  }
+
+  /** Sends a request when it is first read, and yields the answer as it comes. */
+  stream(request: Request, options: CallOptions = {}): AnswerStream<StreamEvent, Response> {
+    const json = plain(requireRecord("the request", request));
+    let whole: Response | undefined;
+    const reading: Reading<StreamEvent, Response> = {
+      take: (item) => {
+        const event = item as StreamEvent;
+        if (event.type === "finish") whole = event.response;
+        return event;
+      },
+      result: () => whole!,
+    };
+    return this.#open((handle) => handle.stream(json, undefined), reading, options.signal);
+  }
+
+  /** Generates an answer, running tools, and repeating failed calls where that may help. Throws as {@link complete} does. */
+  async generate(options: GenerateOptions): Promise<GenerateResult> {
+    return this.generateStream(options).result;
+  }
+
+  /** As {@link generate}, but yields the model's events, and after each step what it came to. */
+  generateStream(options: GenerateOptions): AnswerStream<GenerateEvent, GenerateResult> {
+    const { json, run, abort } = generation(options);
+    const steps: Step[] = [];
+    let totalUsage: TokenUsage = { input_tokens: 0, output_tokens: 0 };
+    const reading: Reading<GenerateEvent, GenerateResult> = {
+      take: (item) => {
+        if (item.type === "result") {
+          totalUsage = (item as unknown as { total_usage: TokenUsage }).total_usage;
+          return undefined;
+        }
+        if (item.type !== "step_finish") return item as GenerateEvent;
+        const { response, tool_results } = item as unknown as { response: Response; tool_results: ToolResult[] };
+        const step: Step = { response, toolResults: tool_results };
+        steps.push(step);
+        return { type: "step_finish", ...step };
+      },
+      result: () => resultOf(steps, totalUsage),
+      end: () => abort.abort(),
+    };
+    return this.#open((handle) => handle.generate(json, run), reading, options.signal);
+  }
+
+  /**
+   * Generates a value that matches a JSON Schema.
+   *
+   * @throws {ProviderError} with `llmProblem(error).kind` `no_object_generated` if what came does not match.
+   */
+  async generateObject<T = unknown>(options: GenerateOptions, schema: object): Promise<T> {
+    return this.streamObject<T>(options, schema).result;
+  }
+
+  /** As {@link generateObject}, but shows the value while it grows: each event is all of it so far, unchecked. */
+  streamObject<T = unknown>(options: GenerateOptions, schema: object): AnswerStream<unknown, T> {
+    const { json, run, abort } = generation(options);
+    const shape = plain(requireRecord("the schema", schema));
+    let output: unknown;
+    const reading: Reading<unknown, T> = {
+      take: (item) => {
+        if (item.type === "partial_object") return (item as unknown as { value: unknown }).value;
+        output = (item as unknown as { output: unknown }).output;
+        return undefined;
+      },
+      result: () => output as T,
+      end: () => abort.abort(),
+    };
+    return this.#open((handle) => handle.generateObject(json, shape, run), reading, options.signal);
+  }
+
+  /** Ends everything and frees the memory. What is under way fails with a {@link ClosedError}. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    for (const driver of [...this.#drivers]) driver.fail(new ClosedError("closed", "the client was closed"));
+    if (!this.#core.isDead) this.#core.call(() => this.#handle.free());
+  }
+
+  #open<E, R>(start: (handle: ClientHandle) => ReturnType<ClientHandle["stream"]>, reading: Reading<E, R>, signal: AbortSignal | undefined): AnswerStream<E, R> {
+    this.#refuseIfClosed();
+    return new AnswerStream(this.#core, () => start(this.#handle), reading, this.#drivers, signal);
+  }
+
+  #call<T>(work: (handle: ClientHandle) => T): T {
+    this.#refuseIfClosed();
+    return this.#core.call(() => work(this.#handle));
+  }
+
+  #refuseIfClosed(): void {
+    if (this.#closed) throw new ClosedError("closed", "the client is closed; create a new one");
+  }
+}
+
+export interface Client extends Disposable {}
+if (Symbol.dispose !== undefined) {
+  Client.prototype[Symbol.dispose] = function (this: Client): void {
+    this.close();
+  };
+}
+
+/** Runs a tool: gives the JSON text of what it gave, or rejects with what the model is told. */
+type RunTool = (name: string, args: string, toolCallId: string) => Promise<string>;
+
+/** Sorts what a generation is given. */
+function generation(options: GenerateOptions): { json: string; run: RunTool; abort: AbortController } {
+  const given = requireRecord("the options", options) as unknown as GenerateOptions;
+  const { prompt, messages, system, tools = [], maxToolRounds, retry, timeout, signal: _, ...request } = given;
+  if (!Array.isArray(tools)) throw invalid("`tools` must be an array");
+  const runnable = new Map(tools.map((tool: Tool) => [tool.name, tool]));
+  const policy: RetryPolicy | undefined = retry === false ? { maxRetries: 0 } : retry;
+  const described = tools.map(({ name, description, parameters, execute }: Tool) => ({ name, description, parameters, active: execute !== undefined }));
+  const json = plain({ request, prompt, messages, system, tools: described, maxToolRounds, retry: policy, timeout });
+  const abort = new AbortController();
+  const run: RunTool = async (name, args, toolCallId) => {
+    await undefined;
+    try {
+      const result: unknown = await runnable.get(name)?.execute?.(JSON.parse(args) as never, { signal: abort.signal, toolCallId });
+      return JSON.stringify(result) ?? "null";
+    } catch (thrown) {
+      throw String((thrown as { message?: unknown } | null)?.message ?? thrown);
+    }
+  };
+  return { json, run, abort };
+}
+
+function resultOf(steps: Step[], totalUsage: TokenUsage): GenerateResult {
+  const { response } = steps.at(-1)!;
+  let text = "";
+  const toolCalls: ToolCall[] = [];
+  for (const part of response.message.content) {
+    if (part.kind === "text") text += part.text;
+    if (part.kind === "tool_call") {
+      const { kind: _, ...call } = part;
+      toolCalls.push(call);
+    }
+  }
+  return { text, toolCalls, response, steps, totalUsage };
+}
+
+function plain(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? "null";
+  } catch (cause) {
+    throw new ConfigError("configuration", "the options hold something that is not plain data", { cause }) satisfies EmendError;
+  }
+}

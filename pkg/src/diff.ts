@@ -1,0 +1,87 @@
+/** Diffs: the module says which lines, the lines themselves are cut from the texts that are here already. */
+
+import type { DiffHunk, DiffLine, DiffOptions, LineRange, Region, Span, UnifiedOptions, WordDiff } from "./edit-types.js";
+import { optionalCount, requireText } from "./plain.js";
+import { glue, put, editModule } from "./edit-module.js";
+
+const CONTEXT = 3;
+
+export function diff(before: string, after: string, options: DiffOptions = {}): DiffHunk[] {
+  const [from, to] = [requireText("`before`", before), requireText("`after`", after)];
+  const context = optionalCount("`context`", options.context) ?? CONTEXT;
+  const words = options.words === true;
+  const numbers = editModule.live().call(() => glue.diffHunks(put(0, from), put(1, to), context, words));
+  const hunks: DiffHunk[] = [];
+  for (let at = 0; at < numbers.length; ) {
+    const [oldStart, oldLines, newStart, newLines] = [numbers[at]!, numbers[at + 1]!, numbers[at + 2]!, numbers[at + 3]!];
+    const lines: DiffLine[] = new Array(numbers[at + 4]!);
+    at += 5;
+    let oldNumber = oldStart + (oldLines === 0 ? 1 : 0);
+    let newNumber = newStart + (newLines === 0 ? 1 : 0);
+    for (let index = 0; index < lines.length; index += 1) {
+      const kind = numbers[at]!;
+      const text = (kind === 2 ? to : from).slice(numbers[at + 1]!, numbers[at + 2]!);
+      at += 3;
+      const line: DiffLine =
+        kind === 0
+          ? { kind: "context", text, oldNumber: oldNumber++, newNumber: newNumber++ }
+          : kind === 1
+            ? { kind: "removed", text, oldNumber: oldNumber++ }
+            : { kind: "added", text, newNumber: newNumber++ };
+      if (words) {
+        const count = numbers[at]!;
+        if (count > 0) line.spans = spansAt(numbers, at + 1, count);
+        at += 1 + 2 * count;
+      }
+      lines[index] = line;
+    }
+    hunks.push({ oldStart, oldLines, newStart, newLines, lines });
+  }
+  return hunks;
+}
+
+function spansAt(numbers: Uint32Array, from: number, count: number): Span[] {
+  return Array.from({ length: count }, (_, index) => [numbers[from + 2 * index]!, numbers[from + 2 * index + 1]!]);
+}
+
+export function diffWords(before: string, after: string): WordDiff {
+  const [from, to] = [requireText("`before`", before), requireText("`after`", after)];
+  const numbers = editModule.live().call(() => glue.wordSpans(from, to));
+  const oldCount = numbers[0]!;
+  const newCount = (numbers.length - 1) / 2 - oldCount;
+  return { old: spansAt(numbers, 1, oldCount), new: spansAt(numbers, 1 + 2 * oldCount, newCount) };
+}
+
+export function unifiedDiff(before: string, after: string, options: UnifiedOptions = {}): string {
+  const [from, to] = [requireText("`before`", before), requireText("`after`", after)];
+  const context = optionalCount("`context`", options.context) ?? CONTEXT;
+  const oldName = options.oldName === null ? "/dev/null" : requireText("`oldName`", options.oldName ?? "a/file");
+  const newName = options.newName === null ? "/dev/null" : requireText("`newName`", options.newName ?? "b/file");
+  return editModule.live().call(() => glue.unifiedDiff(put(0, from), put(1, to), context, oldName, newName));
+}
+
+export function merge3(base: string, ours: string, theirs: string): { text: string; conflicts: number } {
+  const texts = requireThree(base, ours, theirs);
+  const [text, conflicts] = editModule.live().call(() => glue.merge3(...putAll(texts))) as [string, number];
+  return { text, conflicts };
+}
+
+const REGIONS = ["unchanged", "ours", "theirs", "same", "conflict"] as const;
+
+export function compare3(base: string, ours: string, theirs: string): Region[] {
+  const texts = requireThree(base, ours, theirs);
+  const numbers = editModule.live().call(() => glue.compare3(...putAll(texts)));
+  const range = (at: number): LineRange => ({ start: numbers[at]! + 1, lines: numbers[at + 1]! - numbers[at]! });
+  return Array.from({ length: numbers.length / 7 }, (_, index) => {
+    const at = 7 * index;
+    return { kind: REGIONS[numbers[at]!]!, base: range(at + 1), ours: range(at + 3), theirs: range(at + 5) };
+  });
+}
+
+function requireThree(base: string, ours: string, theirs: string): [string, string, string] {
+  return [requireText("`base`", base), requireText("`ours`", ours), requireText("`theirs`", theirs)];
+}
+
+function putAll(texts: [string, string, string]): [number, number, number] {
+  return [put(0, texts[0]), put(1, texts[1]), put(2, texts[2])];
+}

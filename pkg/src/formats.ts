@@ -1,0 +1,107 @@
+/** The wire formats without any I/O, and the catalogue of models. */
+
+import { type EmendError, EmendError as Base } from "./errors.js";
+import { asError, type Core, type Failure } from "./instance.js";
+import type { EncodedRequest, HttpProvider, LlmProblem, ModelInfo, Request, StreamEvent } from "./llm-types.js";
+import { invalid, requireRecord, requireText } from "./plain.js";
+import type { DecoderHandle } from "./llm-core.js";
+import { glue, llmModule } from "./llm-module.js";
+
+type HeaderList = Iterable<readonly [string, string]>;
+
+/** Everything that needs no network. */
+export interface Formats {
+  /**
+   * Returns the HTTP request that asks a provider for an answer, a streamed one unless `stream` is `false`.
+   *
+   * @throws {ConfigError} or {EmendError} if the format cannot say it.
+   */
+  encode(provider: HttpProvider, request: Request, options?: { stream?: boolean }): EncodedRequest;
+  /** Begins to decode an answer in a provider's format. */
+  decoder(api: HttpProvider["api"], options?: { headers?: HeaderList }): Decoder;
+  /** Reads the body of an answer whose status is not 2xx: the error a client would throw. */
+  decodeError(api: HttpProvider["api"], answer: { status: number; headers?: HeaderList; body: string | Uint8Array }): EmendError;
+  /** The known models, newest and best first, of one provider or of all. */
+  models(provider?: string): ModelInfo[];
+  /** What is known of a model, by its id or a short name; `null` if nothing is. */
+  modelInfo(id: string): ModelInfo | null;
+  /** The newest model of a provider that can do something: `tools`, `vision` or `reasoning`. */
+  latestModel(provider: string, capability?: "tools" | "vision" | "reasoning"): ModelInfo | null;
+}
+
+const encoder = new TextEncoder();
+
+/** Decodes one answer, whole or in pieces of any size. */
+export class Decoder {
+  readonly #core: Core;
+  readonly #handle: DecoderHandle;
+  #finished = false;
+
+  /** @internal */
+  constructor(api: string, headers: string) {
+    this.#core = llmModule.live();
+    this.#handle = this.#core.call(() => new glue.DecoderHandle(api, headers));
+  }
+
+  /**
+   * Takes the next bytes, which may end inside a character. Returns the events they complete and, if the answer turns
+   * out to be broken, the error after them; nothing comes after that.
+   */
+  push(bytes: Uint8Array | string): { events: StreamEvent[]; error?: EmendError } {
+    const chunk = typeof bytes === "string" ? encoder.encode(bytes) : bytes;
+    if (!(chunk instanceof Uint8Array)) throw invalid("the bytes must be a Uint8Array or a string");
+    return this.#read(() => this.#handle.push(chunk));
+  }
+
+  /** Takes the end of the answer. One that ends without its closing event is broken. */
+  finish(): { events: StreamEvent[]; error?: EmendError } {
+    const last = this.#read(() => this.#handle.finish());
+    this.#finished = true;
+    if (!this.#core.isDead) this.#core.call(() => this.#handle.free());
+    return last;
+  }
+
+  #read(work: () => string): { events: StreamEvent[]; error?: EmendError } {
+    if (this.#finished) throw new Base("closed", "the answer was decoded; make a new decoder for the next one");
+    const { events, error } = JSON.parse(this.#core.call(work)) as { events: StreamEvent[]; error?: Failure };
+    return error === undefined ? { events } : { events, error: asError(error) };
+  }
+}
+
+export const formats: Formats = Object.freeze({
+  encode(provider, request, { stream = true } = {}) {
+    const settings = JSON.stringify(requireRecord("the provider", provider));
+    const json = JSON.stringify(requireRecord("the request", request));
+    return JSON.parse(llmModule.live().call(() => glue.encode(settings, json, stream))) as EncodedRequest;
+  },
+  decoder(api, { headers = [] } = {}) {
+    return new Decoder(requireText("the format", api), JSON.stringify([...headers]));
+  },
+  decodeError(api, { status, headers = [], body }) {
+    const [format, list] = [requireText("the format", api), JSON.stringify([...headers])];
+    if (!Number.isInteger(status) || status < 100 || status > 999) throw invalid("`status` must be an HTTP status");
+    const bytes = typeof body === "string" ? encoder.encode(body) : body;
+    if (!(bytes instanceof Uint8Array)) throw invalid("the body must be a Uint8Array or a string");
+    return asError(JSON.parse(llmModule.live().call(() => glue.decodeError(format, status, list, bytes))) as Failure);
+  },
+  models(provider) {
+    const name = provider === undefined ? undefined : requireText("the provider", provider);
+    return JSON.parse(llmModule.live().call(() => glue.listModels(name))) as ModelInfo[];
+  },
+  modelInfo(id) {
+    const name = requireText("the id", id);
+    return JSON.parse(llmModule.live().call(() => glue.modelInfo(name))) as ModelInfo | null;
+  },
+  latestModel(provider, capability) {
+    const name = requireText("the provider", provider);
+    const needed = capability === undefined ? undefined : requireText("the capability", capability);
+    return JSON.parse(llmModule.live().call(() => glue.latestModel(name, needed))) as ModelInfo | null;
+  },
+} satisfies Formats);
+
+/** Returns what is known of a failed call to a model, if `error` is one. */
+export function llmProblem(error: unknown): LlmProblem | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const { data } = error as Partial<EmendError>;
+  return typeof data === "object" && data !== null && "statusCode" in data ? (data as LlmProblem) : undefined;
+}

@@ -1,0 +1,210 @@
+/** Patches: read, shown, and carried out on texts in memory. */
+
+import { EmendError } from "./errors.js";
+import type {
+  FileChange,
+  FileSource,
+  ParsedEdit,
+  ParsedPatch,
+  PatchInput,
+  PatchProblem,
+  Planned,
+} from "./edit-types.js";
+import type { Core } from "./instance.js";
+import { camel, invalid, requireRecord, requireText, toJson } from "./plain.js";
+import type { PatchHandle, PatchReader } from "./edit-core.js";
+import { glue, put, editModule } from "./edit-module.js";
+
+export function parse(patch: PatchInput): ParsedPatch {
+  return withPatch(patch, (core, handle) => describe(core, handle));
+}
+
+export function plan(patch: PatchInput, files: FileSource): Planned {
+  const read = reader(files);
+  return withPatch(patch, (core, handle) => planned(core, handle, read));
+}
+
+export function apply(patch: PatchInput, files: Readonly<Record<string, string>>): Record<string, string> {
+  const out: Record<string, string> = { ...requireRecord("`files`", files) } as Record<string, string>;
+  for (const change of plan(patch, files).changes) {
+    if (change.operation === "rename") delete out[change.from];
+    if (change.after === null) delete out[change.path];
+    // A path may have any name, `__proto__` too.
+    else Object.defineProperty(out, change.path, { value: change.after, configurable: true, enumerable: true, writable: true });
+  }
+  return out;
+}
+
+/** Returns why a patch was refused, if `error` says that one was. */
+export function patchProblem(error: unknown): PatchProblem | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const { data } = error as Partial<EmendError>;
+  return typeof data === "object" && data !== null && "kind" in data ? (data as PatchProblem) : undefined;
+}
+
+/** Does something with a patch, and frees it. */
+function withPatch<T>(patch: PatchInput, work: (core: Core, handle: PatchHandle) => T): T {
+  const open = opener(patch);
+  const core = editModule.live();
+  const handle = core.call(open);
+  try {
+    return work(core, handle);
+  } finally {
+    if (!core.isDead) handle.free();
+  }
+}
+
+/** Checks a patch's form; what it says is checked when it is opened. */
+function opener(patch: PatchInput): () => PatchHandle {
+  const input = requireRecord("the patch", patch);
+  switch (patch.format) {
+    case "v4a": {
+      const text = requireText("`text`", input["text"]);
+      return () => glue.PatchHandle.v4a(put(0, text), patch.overwrite === true);
+    }
+    case "unified":
+    case "located": {
+      const text = requireText("`text`", input["text"]);
+      const path = patch.path === undefined ? undefined : requireText("`path`", patch.path);
+      return () => glue.PatchHandle.unified(put(0, text), patch.format === "located", path);
+    }
+    case "replace": {
+      const [path, before] = [requireText("`path`", input["path"]), requireText("`oldText`", input["oldText"])];
+      const after = requireText("`newText`", input["newText"]);
+      return () => glue.PatchHandle.replace(path, before, after, patch.replaceAll === true);
+    }
+    case "lines": {
+      const path = requireText("`path`", input["path"]);
+      const edits = toJson("`edits`", { edits: patch.edits, expectedHash: patch.expectedHash });
+      return () => glue.PatchHandle.lines(path, edits);
+    }
+    default:
+      throw invalid(`there is no format ${JSON.stringify(input["format"])}; there are v4a, unified, located, replace and lines`);
+  }
+}
+
+function describe(core: Core, handle: PatchHandle): ParsedPatch {
+  return camel(JSON.parse(core.call(() => handle.describe())));
+}
+
+type Read = (path: string) => string | null;
+
+function reader(files: FileSource): Read {
+  if (typeof files === "function") return (path) => checked(path, files(path));
+  if (files instanceof Map) return (path) => checked(path, files.get(path));
+  const record = requireRecord("`files`", files);
+  return (path) => checked(path, Object.hasOwn(record, path) ? record[path] : null);
+}
+
+function checked(path: string, text: unknown): string | null {
+  return text === null || text === undefined ? null : requireText(`files[${JSON.stringify(path)}]`, text);
+}
+
+/** The fields that Rust says of a planned file. Its texts are put in here. */
+interface PlannedEntry {
+  path: string;
+  operation: FileChange["operation"];
+  from?: string;
+  overwrites: boolean;
+}
+
+function planned(core: Core, handle: PatchHandle, read: Read): Planned {
+  const texts = new Map<string, string | null>();
+  // The caller's own code runs here, outside of any call into the module.
+  for (const path of core.call(() => handle.paths())) texts.set(path, read(path));
+  const [json, ...after] = core.call(() => {
+    let index = 0;
+    for (const text of texts.values()) {
+      if (text !== null) handle.bringText(index, put(0, text));
+      index += 1;
+    }
+    return handle.plan() as [string, ...(string | undefined)[]];
+  });
+  const { files, diagnostics } = camel<{ files: PlannedEntry[]; diagnostics: Planned["diagnostics"] }>(JSON.parse(json));
+  const changes = files.map(({ overwrites, ...file }, index) => {
+    const was = (path: string): string | null => texts.get(path) ?? null;
+    const before = file.operation === "create" ? null : was(file.from ?? file.path);
+    return { ...file, before, after: after[index] ?? null, overwritten: overwrites ? was(file.path) : null } as FileChange;
+  });
+  return { changes, diagnostics };
+}
+
+/** A v4a patch that is still arriving, for showing it before it is complete. */
+export class PatchStream {
+  readonly #core: Core;
+  readonly #reader: PatchReader;
+  /** The edits that can no longer change. */
+  readonly #settled: ParsedEdit[] = [];
+  #begun = 0;
+  #finished = false;
+
+  /** @internal */
+  constructor() {
+    this.#core = editModule.live();
+    this.#reader = this.#core.call(() => new glue.PatchReader());
+  }
+
+  /**
+   * Reads the next piece.
+   *
+   * @throws {EmendError} as soon as the text can no longer become a patch, and from then on.
+   */
+  push(text: string): void {
+    this.#refuseIfFinished();
+    const piece = requireText("`text`", text);
+    this.#begun = this.#core.call(() => this.#reader.push(piece));
+  }
+
+  /** What was read so far; the last edit may still grow. Getting it costs as much as that one is long. */
+  get edits(): ParsedEdit[] {
+    this.#refuseIfFinished();
+    const from = this.#settled.length;
+    const rest = camel<ParsedEdit[]>(JSON.parse(this.#core.call(() => this.#reader.editsFrom(from))));
+    this.#settled.push(...rest.slice(0, -1));
+    return [...this.#settled, ...rest.slice(-1)];
+  }
+
+  /** How many edits have begun. */
+  get length(): number {
+    return this.#begun;
+  }
+
+  /**
+   * Ends the patch.
+   *
+   * @throws {EmendError} with code `invalid_argument` if it is not complete; nothing of it may be applied then.
+   */
+  finish(): ParsedPatch {
+    return this.#end((handle) => describe(this.#core, handle));
+  }
+
+  /**
+   * Ends the patch and carries it out, as {@link Edit.plan} does.
+   *
+   * @throws {EmendError} as {@link finish} and {@link Edit.plan} do.
+   */
+  plan(files: FileSource): Planned {
+    const read = reader(files);
+    return this.#end((handle) => planned(this.#core, handle, read));
+  }
+
+  #end<T>(work: (handle: PatchHandle) => T): T {
+    this.#refuseIfFinished();
+    this.#finished = true;
+    const reader = this.#reader;
+    let handle: PatchHandle | undefined;
+    try {
+      handle = this.#core.call(() => reader.finish());
+      return work(handle);
+    } finally {
+      if (!this.#core.isDead) {
+        handle?.free();
+        reader.free();
+      }
+    }
+  }
+
+  #refuseIfFinished(): void {
+    if (this.#finished) throw new EmendError("closed", "the patch was finished; make a new stream for the next one");
+  }
+}

@@ -1,0 +1,260 @@
+/** The plain data that goes in and comes out. */
+
+import type { CustomProvider } from "./llm-types.js";
+
+/** A compiled module. Programs whose types know no `WebAssembly` have none to give. */
+type CompiledModule = typeof globalThis extends { WebAssembly: { Module: abstract new (...bytes: never[]) => infer M } }
+  ? M
+  : never;
+
+/** What the core can be loaded from. A string is an address. */
+export type WasmSource = URL | string | Response | ArrayBuffer | ArrayBufferView | CompiledModule;
+
+/** How {@link init} finds the core. */
+export interface InitOptions {
+  /** Where the core is, if not beside this package's files. */
+  wasm?: WasmSource | PromiseLike<WasmSource>;
+}
+
+/** Which model answers. */
+export type ModelOptions = OfflineModel | AnthropicModel | CustomModel;
+
+/**
+ * A deterministic stand-in that needs no key and no network. It is no AI: it carries out a handful of instructions on
+ * your real files ("rename A to B", "replace "a" with "b"", …) and says what it understands when it understands nothing.
+ */
+export interface OfflineModel {
+  provider: "offline";
+  /** Milliseconds before each piece of an answer, so that a person can watch. Default 0. */
+  paceMs?: number;
+}
+
+/** A model behind Anthropic's Messages API. */
+export interface AnthropicModel {
+  provider: "anthropic";
+  /** The model's id. */
+  model?: string;
+  /** Sent to the provider and kept nowhere else. */
+  apiKey: string;
+  /** Another address that speaks the same API, e.g. your own proxy. */
+  baseUrl?: string;
+}
+
+/** A model of a provider written in JavaScript: WebLLM, one of the browser's own, or anything else. */
+export interface CustomModel {
+  provider: CustomProvider;
+  /** What its requests are told to ask for. */
+  model?: string;
+}
+
+/** What an agent is made of. */
+export interface AgentOptions {
+  /** What the in-memory file system holds at first, by path. */
+  files?: Readonly<Record<string, string | Uint8Array>>;
+  /** Who answers. Default: the offline stand-in. */
+  model?: ModelOptions;
+  /** `staged`: edits wait for a decision. `direct`: they are saved at once. Default `staged`. */
+  mode?: "staged" | "direct";
+  /** Appended to the system prompt. */
+  instructions?: string;
+  /** Sends requests instead of the global `fetch`. */
+  fetch?: (url: string, options: RequestInit) => Response | Promise<Response>;
+}
+
+/** What {@link Agent.run} takes besides the task. */
+export interface RunOptions {
+  /** Cancels the run. */
+  signal?: AbortSignal;
+}
+
+/** Tokens spent. */
+export interface Usage {
+  /** Tokens in the prompts, cached ones included. */
+  input_tokens: number;
+  /** Tokens generated, reasoning included. */
+  output_tokens: number;
+  reasoning_tokens?: number;
+  cache_read_tokens?: number;
+  cache_write_tokens?: number;
+}
+
+/** Why a run ended. */
+export type EndReason = "natural" | "turn_limit" | "awaiting_input" | "aborted" | "context_length" | "error";
+
+/** A failure as events show it. */
+export interface ErrorInfo {
+  /** Stable; see {@link ErrorCode}. */
+  code: string;
+  /** What happened and what to do. */
+  message: string;
+  /** What to try instead, best first. */
+  suggestions: string[];
+  /** Facts, e.g. the present state of a stale file. */
+  data?: unknown;
+}
+
+/** What each kind of event carries. */
+export interface EventData {
+  SESSION_START: { model: string; provider: string; offline: boolean };
+  SESSION_END: { state: string };
+  USER_INPUT: { content: string };
+  ASSISTANT_TEXT_START: Record<string, never>;
+  ASSISTANT_TEXT_DELTA: { delta: string };
+  ASSISTANT_TEXT_END: { text: string };
+  REASONING_START: Record<string, never>;
+  REASONING_DELTA: { delta: string };
+  REASONING_END: { text: string };
+  TOOL_CALL_START: { call_id: string; tool_name: string; arguments: unknown };
+  /** A tool printed something while it runs. */
+  TOOL_CALL_OUTPUT_DELTA: { call_id: string; delta: string };
+  /** `output` is whole, or its beginning if `output_cut`; the model sees it truncated. */
+  TOOL_CALL_END: {
+    call_id: string;
+    tool_name: string;
+    ok: boolean;
+    output: string;
+    /** The name under which the session's store keeps the whole of a large output. */
+    output_ref?: string;
+    output_cut?: boolean;
+    error?: ErrorInfo;
+    duration_ms: number;
+  };
+  FILE_CHANGED: { path: string; revision: number; pending_hunks: number };
+  CANVAS_LEASE: { path: string; state: "held" | "released" | "preempted" | "expired"; epoch: number };
+  STEERING_INJECTED: { content: string };
+  TURN_LIMIT: { rounds: number; total_turns: number };
+  LOOP_DETECTION: { message: string };
+  WARNING: { code: string; message: string };
+  ERROR: ErrorInfo;
+  PROCESSING_END: { reason: EndReason; usage: Usage };
+}
+
+/** A kind of event. */
+export type EventKind = keyof EventData;
+
+/** One event of kind `K`. */
+export interface EventOf<K extends EventKind> {
+  /** Counts up by one within a session. */
+  cursor: number;
+  /** Milliseconds since 1970. */
+  ts: number;
+  session_id: string;
+  kind: K;
+  data: EventData[K];
+}
+
+/** One event. `kind` tells what `data` holds. Kinds may be added: ignore those you do not know. */
+export type AgentEvent = { [K in EventKind]: EventOf<K> }[EventKind];
+
+/** How a run ended. */
+export interface RunResult {
+  /** What the model said last, after its last tool call. */
+  text: string;
+  reason: EndReason;
+  usage: Usage;
+  /** Why it failed, if `reason` is `error`. */
+  error?: import("./errors.js").EmendError;
+}
+
+/** Everything that waits for a decision. */
+export interface Review {
+  /** The workspace revision this describes. */
+  revision: number;
+  /** Files with pending hunks, by path. */
+  files: ReviewFile[];
+}
+
+/** The pending hunks of one file. */
+export interface ReviewFile {
+  path: string;
+  operation: "create" | "update" | "delete";
+  /** In file order. */
+  hunks: Hunk[];
+  /** Lines its hunks add. */
+  added: number;
+  /** Lines its hunks remove. */
+  removed: number;
+}
+
+/** What was decided about a hunk. */
+export type HunkStatus = "pending" | "accepted" | "rejected" | "rolled_back";
+
+/** Lines that are decided on together. */
+export interface Hunk {
+  /** What decisions name it by. */
+  id: string;
+  status: HunkStatus;
+  /** First line in the text without the hunk, from 1. */
+  oldStart: number;
+  oldLines: number;
+  /** First line in the visible text, from 1. */
+  newStart: number;
+  newLines: number;
+  /** The lines, with context around them. */
+  lines: HunkLine[];
+  /** The user edited inside it, so it is saved although it is pending. */
+  keptByUser: boolean;
+  /** Later changes, the user's among them, that stand on it. */
+  dependents: number;
+}
+
+/** One line of a hunk. */
+export interface HunkLine {
+  kind: "context" | "added" | "removed";
+  /** The line with its own ending. */
+  text: string;
+  /** Its number in the text without the hunk, from 1. */
+  oldNumber?: number;
+  /** Its number in the visible text, from 1. */
+  newNumber?: number;
+  /** Where it differs from the line it replaces, as ranges of string indices. */
+  spans?: [start: number, end: number][];
+}
+
+/** What {@link Agent.reject} does about later changes that stand on a hunk. */
+export interface RejectOptions {
+  /**
+   * `refuse`: throws a {@link ConflictError}. `only`: rejects the hunk alone, what stands on it stays. `with`: rejects
+   * both. Default `refuse`.
+   */
+  dependents?: "refuse" | "only" | "with";
+}
+
+/** One file of the project. */
+export interface FileInfo {
+  path: string;
+  /** Bytes of what the user sees. */
+  size: number;
+  /** How what the user sees differs from what is saved. */
+  status: "clean" | "created" | "modified" | "deleted";
+  pendingHunks: number;
+}
+
+/** A file as the user sees it, pending edits included. */
+export interface FileState {
+  path: string;
+  text: string;
+  /** The workspace revision of its last change, 0 if it was never edited. */
+  revision: number;
+}
+
+/** What {@link Files.write} takes besides the text. */
+export interface WriteOptions {
+  /**
+   * The text that the user's was made from. What the agent changed since is then kept beside it; where both changed
+   * the same lines, the user's stand.
+   */
+  base?: string;
+}
+
+/** What an editor shows of the canvas. */
+export interface CanvasState {
+  /** The open file. */
+  path: string | null;
+  /** Whether the agent holds it now. */
+  held: boolean;
+  /** Grows whenever the user takes over. */
+  epoch: number;
+  /** When the agent's lease ends if nothing renews it, in milliseconds since 1970. */
+  expiresAt?: number;
+}

@@ -1,0 +1,261 @@
+// The whole way on files in memory: a run's events, the review, decisions, the user's own edits, the canvas.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import { Agent, BusyError, ClosedError, ConfigError, EmendError, isEmendError } from "emend";
+import { collect, hunkIds, SHOP } from "./support.mjs";
+
+/** Makes an agent that is closed when the test ends. */
+async function create(t, options) {
+  const agent = await Agent.create({ files: SHOP, ...options });
+  t.after(() => agent.close());
+  return agent;
+}
+
+test("a rename is searched, read, edited, and waits for review", async (t) => {
+  const agent = await create(t);
+  const run = agent.run("rename Price to Cost");
+  const events = await collect(run);
+
+  assert.deepEqual(events.map((event) => event.cursor), events.map((_, index) => index + 1));
+  assert.equal(events[0].kind, "SESSION_START");
+  assert.equal(events[0].data.offline, true);
+  assert.equal(events[0].data.provider, "offline");
+  assert.deepEqual(events[1].data, { content: "rename Price to Cost" });
+  assert.equal(events.at(-1).kind, "PROCESSING_END");
+  assert.equal(events.at(-1).data.reason, "natural");
+  const tools = events.filter((event) => event.kind === "TOOL_CALL_START").map((event) => event.data.tool_name);
+  assert.deepEqual([...new Set(tools)], ["grep", "read_file", "edit_file"]);
+  const ends = events.filter((event) => event.kind === "TOOL_CALL_END");
+  assert.equal(ends.length, tools.length);
+  assert.ok(ends.every((event) => event.data.ok));
+
+  const result = await run.result;
+  assert.equal(result.reason, "natural");
+  assert.match(result.text, /^Renamed Price to Cost/);
+  assert.ok(result.usage.output_tokens > 0);
+  assert.equal(result.error, undefined);
+
+  const review = agent.review();
+  assert.deepEqual(review.files.map((file) => [file.path, file.operation]), [["src/cart.js", "update"], ["src/price.js", "update"]]);
+  assert.ok(review.files.every((file) => file.hunks.every((hunk) => hunk.status === "pending" && !hunk.keptByUser)));
+});
+
+test("one hunk is accepted, another rejected, and the disk says so", async (t) => {
+  const agent = await create(t);
+  await agent.run("rename Price to Cost").result;
+  const [cart, price] = agent.review().files;
+  for (const [path, text] of Object.entries(SHOP)) assert.equal(await agent.files.readDisk(path), text);
+
+  assert.deepEqual((await agent.accept(price.hunks.map((hunk) => hunk.id))).files.map((file) => file.path), ["src/cart.js"]);
+  assert.deepEqual((await agent.reject(cart.hunks.map((hunk) => hunk.id))).files, []);
+
+  const renamed = SHOP["src/price.js"].replace("function Price(", "function Cost(");
+  assert.equal(await agent.files.readDisk("src/price.js"), renamed);
+  assert.equal((await agent.files.read("src/price.js")).text, renamed);
+  assert.equal(await agent.files.readDisk("src/cart.js"), SHOP["src/cart.js"]);
+  assert.equal((await agent.files.read("src/cart.js")).text, SHOP["src/cart.js"]);
+
+  assert.equal(hunkIds(await agent.undo()).length, cart.hunks.length);
+  assert.deepEqual((await agent.redo()).files, []);
+  await assert.rejects(agent.redo(), (error) => isEmendError(error, "not_found"));
+});
+
+test("the listing and the diff show what is pending", async (t) => {
+  const agent = await create(t);
+  await agent.run("rename Price to Cost").result;
+  const files = Object.fromEntries((await agent.files.list()).map((file) => [file.path, file]));
+  assert.deepEqual(Object.keys(files), ["notes.md", "src/cart.js", "src/price.js"]);
+  assert.equal(files["notes.md"].status, "clean");
+  assert.equal(files["src/price.js"].status, "modified");
+  assert.equal(files["src/price.js"].size, SHOP["src/price.js"].length - 1);
+  assert.ok(files["src/cart.js"].pendingHunks > 0);
+
+  const diff = await agent.files.diff();
+  assert.match(diff, /^--- a\/src\/cart\.js\n\+\+\+ b\/src\/cart\.js\n@@ /);
+  assert.ok(diff.includes("-export function Price(item) {\n+export function Cost(item) {\n"));
+
+  await agent.acceptAll("src/cart.js");
+  assert.deepEqual(agent.review().files.map((file) => file.path), ["src/price.js"]);
+  await agent.rejectAll();
+  assert.equal(await agent.files.diff(), "");
+});
+
+test("what the user writes always lands and survives every decision", async (t) => {
+  const agent = await create(t);
+  await agent.run("rename Price to Cost").result;
+  const seen = (await agent.files.read("src/price.js")).text;
+  const mine = seen.replace("item.cents", "item.cents * 2");
+  const state = await agent.files.write("src/price.js", mine, { base: seen });
+  assert.equal(state.text, mine);
+  assert.ok(state.revision > 0);
+  await agent.rejectAll();
+  assert.equal((await agent.files.read("src/price.js")).text, SHOP["src/price.js"].replace("item.cents", "item.cents * 2"));
+  assert.equal(await agent.files.readDisk("src/price.js"), (await agent.files.read("src/price.js")).text);
+
+  await agent.files.remove("notes.md");
+  assert.equal(await agent.files.read("notes.md"), null);
+  assert.equal(await agent.files.readDisk("notes.md"), null);
+  await agent.undo();
+  assert.equal((await agent.files.read("notes.md")).text, SHOP["notes.md"]);
+});
+
+test("a hunk that the user built on is rejected only on purpose", async (t) => {
+  const agent = await create(t, { files: { "a.md": "one\ntwo\nthree\n" } });
+  await agent.run('replace "two" with "TWO"').result;
+  const [id] = hunkIds(agent.review());
+  await agent.files.write("a.md", "one\nTWO and more\nthree\n");
+  await assert.rejects(agent.reject([id]), (error) => {
+    assert.equal(error.name, "ConflictError");
+    assert.ok(isEmendError(error, "conflict"));
+    assert.deepEqual(error.data, { path: "a.md", dependents: 1, fromUser: 1 });
+    return true;
+  });
+  await agent.reject([id], { dependents: "only" });
+  assert.match((await agent.files.read("a.md")).text, /TWO and more/);
+  await assert.rejects(agent.reject([id], { dependents: "all" }), (error) => isEmendError(error, "invalid_argument"));
+  await assert.rejects(agent.reject(["f9:h9"]), (error) => isEmendError(error, "not_found") && error.data.id === "f9:h9");
+});
+
+test("direct mode saves at once", async (t) => {
+  const agent = await create(t, { mode: "direct" });
+  await agent.run("rename Price to Cost").result;
+  assert.deepEqual(agent.review().files, []);
+  assert.match(await agent.files.readDisk("src/price.js"), /function Cost\(/);
+});
+
+test("bytes that are no text stay as they are", async (t) => {
+  const blob = new Uint8Array([0xff, 0xfe, 0x00, 0x50, 0x72]);
+  const agent = await create(t, { files: { ...SHOP, "logo.bin": blob } });
+  await agent.run("rename Price to Cost").result;
+  assert.equal((await agent.files.list()).find((file) => file.path === "logo.bin").size, blob.length);
+  await assert.rejects(agent.files.read("logo.bin"), (error) => isEmendError(error, "unsupported"));
+});
+
+test("the agent leases the open file, and the user takes it back", async (t) => {
+  const agent = await create(t, { model: { provider: "offline", paceMs: 1 } });
+  const opened = agent.canvas.open("src/price.js");
+  assert.deepEqual([opened.path, opened.held], ["src/price.js", false]);
+  const leases = [];
+  for await (const event of agent.run("rename Price to Cost")) {
+    if (event.kind !== "CANVAS_LEASE") continue;
+    leases.push(event.data.state);
+    if (event.data.state === "held") {
+      assert.equal(agent.canvas.state().held, true);
+      const back = agent.canvas.takeBack();
+      assert.equal(back.held, false);
+      assert.ok(back.epoch > opened.epoch);
+    }
+  }
+  assert.equal(leases[0], "held");
+  assert.equal(agent.canvas.state().held, false);
+  assert.equal(agent.canvas.close().path, null);
+});
+
+test("a signal cancels a run in the middle, and the next one works", async (t) => {
+  const agent = await create(t, { model: { provider: "offline", paceMs: 2 } });
+  const controller = new AbortController();
+  const run = agent.run("rename Price to Cost", { signal: controller.signal });
+  const kinds = [];
+  await assert.rejects(
+    async () => {
+      for await (const event of run) {
+        kinds.push(event.kind);
+        if (event.kind === "ASSISTANT_TEXT_DELTA") controller.abort(new Error("enough"));
+      }
+    },
+    (error) => {
+      assert.equal(error.name, "AbortError");
+      assert.ok(isEmendError(error, "aborted"));
+      assert.equal(error.cause.message, "enough");
+      return true;
+    },
+  );
+  assert.equal(kinds.at(-1), "PROCESSING_END");
+  assert.ok(!kinds.includes("TOOL_CALL_START"));
+  assert.equal((await run.result).reason, "aborted");
+  assert.deepEqual(agent.review().files, []);
+
+  agent.setModel({ provider: "offline" });
+  assert.equal((await agent.run("rename Price to Cost").result).reason, "natural");
+  assert.equal(agent.review().files.length, 2);
+});
+
+test("a signal that has fired lets nothing begin", async (t) => {
+  const agent = await create(t);
+  const run = agent.run("rename Price to Cost", { signal: AbortSignal.abort() });
+  assert.equal((await run.result).reason, "aborted");
+  await assert.rejects(collect(run), (error) => error.name === "AbortError");
+  assert.deepEqual(agent.review().files, []);
+});
+
+test("leaving the loop cancels the run before the next tool", async (t) => {
+  const agent = await create(t);
+  for await (const event of agent.run("rename Price to Cost")) {
+    if (event.kind === "TOOL_CALL_START" && event.data.tool_name === "edit_file") break;
+  }
+  assert.deepEqual(agent.review().files, []);
+  assert.equal((await agent.run("rename Price to Cost").result).reason, "natural");
+});
+
+test("one run at a time, and one reader of its events", async (t) => {
+  const agent = await create(t);
+  const run = agent.run("rename Price to Cost");
+  assert.throws(() => agent.run("rename Price to Worth"), (error) => error instanceof BusyError && error.code === "busy");
+  assert.throws(() => agent.setModel({ provider: "offline" }), BusyError);
+  const events = collect(run);
+  assert.throws(() => run[Symbol.asyncIterator](), BusyError);
+  await events;
+  assert.equal((await agent.run("what can you do?").result).reason, "natural");
+});
+
+test("events wait for a reader who comes after the result", async (t) => {
+  const agent = await create(t);
+  const run = agent.run("rename Price to Cost");
+  await run.result;
+  const kinds = (await collect(run)).map((event) => event.kind);
+  assert.equal(kinds[0], "SESSION_START");
+  assert.equal(kinds.at(-1), "PROCESSING_END");
+});
+
+test("wrong options and arguments are named", async (t) => {
+  const refused = (pattern) => (error) => {
+    assert.ok(error instanceof ConfigError && error.code === "configuration", String(error));
+    assert.match(error.message, pattern);
+    return true;
+  };
+  await assert.rejects(Agent.create({ modle: {} }), refused(/unknown field `modle`/));
+  await assert.rejects(Agent.create({ mode: "both" }), refused(/`both`.*`staged` or `direct`/));
+  await assert.rejects(Agent.create({ model: { provider: "anthropic" } }), refused(/`apiKey`/));
+  await assert.rejects(Agent.create({ files: { "a.txt": 7 } }), refused(/files\["a\.txt"\]/));
+  await assert.rejects(Agent.create({ fetch: "no" }), refused(/`fetch`/));
+  const cyclic = {};
+  cyclic.model = cyclic;
+  await assert.rejects(Agent.create(cyclic), refused(/plain data/));
+  await assert.rejects(Agent.create({ files: { "../a.txt": "x" } }), (error) => isEmendError(error, "permission_denied"));
+
+  const agent = await create(t);
+  const invalid = (error) => error instanceof EmendError && error.code === "invalid_argument";
+  assert.throws(() => agent.run("   "), invalid);
+  assert.throws(() => agent.run(7), invalid);
+  await assert.rejects(agent.accept("f1:h1"), invalid);
+  await assert.rejects(agent.files.read(""), invalid);
+  await assert.rejects(agent.files.write("a.txt", null), invalid);
+  await assert.rejects(agent.files.write("../a.txt", "x"), (error) => isEmendError(error, "permission_denied"));
+  assert.throws(() => agent.setModel({ provider: "acme" }), refused(/`acme`/));
+  assert.equal((await agent.run("rename Price to Cost").result).reason, "natural");
+});
+
+test("closing ends a run, pending calls and every later one", async (t) => {
+  const agent = await create(t, { model: { provider: "offline", paceMs: 5 } });
+  const run = agent.run("rename Price to Cost");
+  const events = collect(run);
+  const result = run.result;
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  agent[Symbol.dispose]();
+  agent.close();
+  await assert.rejects(events, ClosedError);
+  await assert.rejects(result, ClosedError);
+  assert.throws(() => agent.review(), ClosedError);
+  await assert.rejects(agent.files.list(), (error) => isEmendError(error, "closed"));
+});

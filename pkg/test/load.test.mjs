@@ -1,0 +1,91 @@
+// Loading: importing does nothing, init is forgiving, and what is not the core is named.
+
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import fs from "node:fs/promises";
+import { syncBuiltinESMExports } from "node:module";
+import test from "node:test";
+import { Worker } from "node:worker_threads";
+
+// Counts what the package does, from before it is imported. Node itself reads and compiles while it imports.
+const counts = { read: 0, fetch: 0, compile: 0 };
+const count = (owner, name, key, isOurs) => {
+  const original = owner[name];
+  owner[name] = function (...args) {
+    if (isOurs(args[0])) counts[key] += 1;
+    return original.apply(this, args);
+  };
+};
+count(fs, "readFile", "read", (path) => String(path).endsWith(".wasm"));
+syncBuiltinESMExports();
+count(globalThis, "fetch", "fetch", () => true);
+count(WebAssembly, "compile", "compile", () => new Error().stack.includes("/emend/"));
+count(WebAssembly, "instantiate", "compile", () => new Error().stack.includes("/emend/"));
+
+const { Agent, EmendError, init, isEmendError, NotInitializedError } = await import("emend");
+const corePath = new URL(import.meta.resolve("emend/core.wasm"));
+
+test("importing reads, fetches and compiles nothing", () => {
+  assert.deepEqual(counts, { read: 0, fetch: 0, compile: 0 });
+});
+
+test("an agent cannot be made past `create`", () => {
+  assert.throws(() => new Agent(), (error) => error instanceof NotInitializedError && error.code === "not_initialized");
+});
+
+const refused = (pattern) => (error) => {
+  assert.ok(isEmendError(error, "load_failed"), String(error));
+  assert.ok(error instanceof EmendError && error.retryable);
+  assert.match(error.message, pattern);
+  return true;
+};
+
+test("what is not the core is named, and loading can be tried again", async () => {
+  const page = new Response("<!doctype html>", { headers: { "content-type": "text/html" } });
+  await assert.rejects(init({ wasm: page }), refused(/a page: the server answers unknown paths with HTML/));
+  await assert.rejects(init({ wasm: new Response("", { status: 404 }) }), refused(/status 404/));
+  await assert.rejects(init({ wasm: new Uint8Array([1, 2, 3, 4]) }), refused(/not a wasm module/));
+  await assert.rejects(init({ wasm: new URL("missing.wasm", corePath) }), refused(/could not be loaded.*missing\.wasm/));
+  const cut = (await readFile(corePath)).subarray(0, 1000);
+  await assert.rejects(init({ wasm: cut }), refused(/not the core that belongs to this package/));
+});
+
+test("calls at the same time and later ones load the core once", async () => {
+  const before = { ...counts };
+  await Promise.all([init(), init(), Agent.create().then((agent) => agent.close())]);
+  await init({ wasm: new Uint8Array([1, 2, 3]) });
+  assert.equal(counts.read - before.read, 1);
+  assert.equal(counts.fetch - before.fetch, 0);
+  assert.ok(counts.compile > before.compile, "nothing was counted");
+});
+
+test("every kind of source is taken, each in a thread of its own", async () => {
+  const source = `
+    import { parentPort, workerData } from "node:worker_threads";
+    import { readFile } from "node:fs/promises";
+    import { Agent, init } from "emend";
+    const bytes = await readFile(new URL(workerData.core));
+    const type = { headers: { "content-type": "application/wasm" } };
+    const sources = {
+      url: () => new URL(workerData.core),
+      text: () => workerData.core,
+      bytes: () => bytes,
+      buffer: () => new Uint8Array(bytes).buffer,
+      module: () => workerData.module,
+      response: () => new Response(bytes),
+      typed: () => new Response(bytes, type),
+      promise: () => Promise.resolve(new Response(bytes, type)),
+    };
+    await init({ wasm: sources[workerData.kind]() });
+    using agent = await Agent.create({ files: { "a.txt": "hello" } });
+    parentPort.postMessage((await agent.files.read("a.txt")).text);
+  `.replace("using agent", "const agent");
+  const module = await WebAssembly.compile(await readFile(corePath));
+  for (const kind of ["url", "text", "bytes", "buffer", "module", "response", "typed", "promise"]) {
+    const data = `data:text/javascript,${encodeURIComponent(source.replaceAll('"emend"', JSON.stringify(import.meta.resolve("emend"))))}`;
+    const worker = new Worker(new URL(data), { workerData: { kind, core: corePath.href, module } });
+    const text = await new Promise((resolve, reject) => worker.once("message", resolve).once("error", reject));
+    assert.equal(text, "hello", kind);
+    await worker.terminate();
+  }
+});

@@ -1,0 +1,22 @@
+// Agents that were closed leave nothing behind.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import { Agent, init } from "emend";
+import { glue, SHOP } from "./support.mjs";
+
+test("three hundred agents fit where a few did", async () => {
+  await init();
+  const { memory } = await glue.default();
+  const useOne = async () => {
+    const agent = await Agent.create({ files: SHOP });
+    await agent.run("rename Price to Cost").result;
+    await agent.acceptAll();
+    agent.close();
+  };
+  for (let i = 0; i < 20; i += 1) await useOne();
+  const before = memory.buffer.byteLength;
+  for (let i = 0; i < 300; i += 1) await useOne();
+  // Two pages of slack: ids and times differ in length, so the heap is never laid out quite the same.
+  assert.ok(memory.buffer.byteLength <= before + 2 * 65_536, `${memory.buffer.byteLength - before} bytes more`);
+});

@@ -1,0 +1,113 @@
+// A panic in the core: everyone who waits is told, the process lives, and a new agent starts a fresh core.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import { Agent, isEmendError, PanicError } from "emend";
+import { collect, glue, serve, SHOP } from "./support.mjs";
+
+const uncaught = [];
+process.on("uncaughtException", (error) => uncaught.push(error));
+process.on("unhandledRejection", (error) => uncaught.push(error));
+
+/** Makes the next call of `owner`'s method panic inside the core, as a bug there would. */
+function panicIn(owner, name, message) {
+  const original = owner[name];
+  owner[name] = function () {
+    owner[name] = original;
+    glue.panicNow(message);
+  };
+}
+
+const panicked = (pattern) => (error) => {
+  assert.ok(error instanceof PanicError, String(error));
+  assert.ok(isEmendError(error, "internal"));
+  assert.match(error.message, pattern);
+  return true;
+};
+
+/** How many timers keep the process alive. */
+const timers = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
+
+/** Waits until late timers and answers would have arrived. */
+const settle = () => new Promise((resolve) => setTimeout(resolve, 50));
+
+test("a panic in a call is thrown there, and everywhere else", async () => {
+  const [agent, other] = [await Agent.create({ files: SHOP }), await Agent.create({ files: SHOP })];
+  panicIn(glue.AgentHandle.prototype, "review", "boom in review");
+  assert.throws(() => agent.review(), panicked(/boom in review/));
+  assert.throws(() => agent.review(), panicked(/boom in review/));
+  await assert.rejects(other.files.list(), panicked(/boom in review/));
+  assert.throws(() => other.run("rename Price to Cost"), panicked(/boom in review/));
+  agent.close();
+  other.close();
+
+  const fresh = await Agent.create({ files: SHOP });
+  assert.equal((await fresh.run("rename Price to Cost").result).reason, "natural");
+  fresh.close();
+});
+
+test("a panic while others wait rejects them all; late timers and answers do no harm", async (t) => {
+  let answer;
+  const server = await serve(t, (_, response) => (answer = response));
+  const model = { provider: "anthropic", apiKey: "key", baseUrl: server.url };
+  const waiting = await Agent.create({ files: SHOP, model });
+  const paced = await Agent.create({ files: SHOP, model: { provider: "offline", paceMs: 30 } });
+  const agent = await Agent.create({ files: SHOP });
+
+  const onNetwork = collect(waiting.run("say hello"));
+  const onTimer = paced.run("rename Price to Cost");
+  const onTimerEvents = collect(onTimer);
+  while (answer === undefined) await new Promise((resolve) => setTimeout(resolve, 5));
+
+  const timersBefore = timers();
+  panicIn(glue.Task.prototype, "poll", "boom in a task");
+  await assert.rejects(agent.files.list(), panicked(/boom in a task/));
+  assert.ok(timers() < timersBefore, "timers of the dead core go on");
+  await assert.rejects(onNetwork, panicked(/boom in a task/));
+  await assert.rejects(onTimerEvents, panicked(/boom in a task/));
+  await assert.rejects(onTimer.result, panicked(/boom in a task/));
+
+  const fresh = await Agent.create({ files: SHOP });
+  const run = fresh.run("rename Price to Cost").result;
+  answer.writeHead(500).end("late");
+  await settle();
+  assert.equal((await run).reason, "natural");
+  for (const dead of [waiting, paced, agent]) dead.close();
+  assert.equal(fresh.review().files.length, 2);
+  fresh.close();
+});
+
+test("a panic in the middle of a run ends it, the events before it are kept", async () => {
+  const agent = await Agent.create({ files: SHOP });
+  const kinds = [];
+  await assert.rejects(async () => {
+    for await (const event of agent.run("rename Price to Cost")) {
+      kinds.push(event.kind);
+      if (event.kind === "TOOL_CALL_START") panicIn(glue.RunHandle.prototype, "poll", "boom in a run");
+    }
+  }, panicked(/boom in a run/));
+  assert.equal(kinds.at(-1), "TOOL_CALL_START");
+  agent.close();
+});
+
+test("a trap that is no panic ends the core just the same", async () => {
+  const agent = await Agent.create({ files: SHOP });
+  const instance = await glue.default();
+  const original = glue.AgentHandle.prototype.review;
+  glue.AgentHandle.prototype.review = () => {
+    glue.AgentHandle.prototype.review = original;
+    throw new RangeError("Maximum call stack size exceeded");
+  };
+  assert.throws(() => agent.review(), panicked(/Maximum call stack size exceeded/));
+  await assert.rejects(agent.files.list(), PanicError);
+  const fresh = await Agent.create({ files: SHOP });
+  assert.equal((await fresh.files.list()).length, 3);
+  assert.notEqual(await glue.default(), instance, "the instance that trapped is still in use");
+  fresh.close();
+});
+
+test("none of this reached the process", async () => {
+  globalThis.gc?.();
+  await settle();
+  assert.deepEqual(uncaught, []);
+});

@@ -1,0 +1,62 @@
+// What the tests share: small projects, tiny HTTP servers, and the glue under the package's own layer.
+
+import { createServer } from "node:http";
+
+/** The generated glue, which the package does not export. */
+export const glue = await import(new URL("core.js", import.meta.resolve("emend")));
+
+/** Two files in which `Price` is a whole name, and two places where it is not. */
+export const SHOP = {
+  "src/cart.js": 'import { Price } from "./price.js";\n\nexport const total = (items) => items.map(Price).length;\n',
+  "src/price.js": "export function Price(item) {\n  return item.cents;\n}\n\nexport const PriceList = [];\n",
+  "notes.md": "# Shop\n\nPrices are in cents.\n",
+};
+
+/** Reads a run to its end. */
+export async function collect(run) {
+  const events = [];
+  for await (const event of run) events.push(event);
+  return events;
+}
+
+/** The ids of all hunks of a review. */
+export function hunkIds(review) {
+  return review.files.flatMap((file) => file.hunks.map((hunk) => hunk.id));
+}
+
+/** Starts a server on this machine that answers with `answer(request, response)`; stops when the test ends. */
+export async function serve(test, answer) {
+  const requests = [];
+  const server = createServer((request, response) => {
+    const chunks = [];
+    request.on("data", (chunk) => chunks.push(chunk));
+    request.on("end", () => {
+      requests.push({ method: request.method, url: request.url, headers: request.headers, body: Buffer.concat(chunks).toString() });
+      answer(request, response);
+    });
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  test.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { url: `http://127.0.0.1:${server.address().port}`, requests };
+}
+
+/** Writes server-sent events as Anthropic does. */
+export function sse(events) {
+  return events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join("");
+}
+
+/** The events of an answer that says `text`. */
+export function answerEvents(text) {
+  const usage = { input_tokens: 10, output_tokens: 1 };
+  return [
+    { type: "message_start", message: { id: "msg_1", type: "message", role: "assistant", model: "m", content: [], usage } },
+    { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
+    { type: "content_block_delta", index: 0, delta: { type: "text_delta", text } },
+    { type: "content_block_stop", index: 0 },
+    { type: "message_delta", delta: { stop_reason: "end_turn", stop_sequence: null }, usage: { output_tokens: 5 } },
+    { type: "message_stop" },
+  ];
+}

@@ -1,0 +1,47 @@
+//! Times Emend beside its peers in one process, and prints one JSON object a line, as `cargo xtask bench --json` does.
+//!
+//! `emend-bench edit` measures the patch engines and the line log; `emend-bench llm FOLDER` the model client, leaving
+//! what it read in FOLDER for peers that are no Rust; `emend-bench diff A B` is a bare program around the diff, to be
+//! timed against another program. Whatever is compared is first shown to give the same result.
+#![expect(clippy::print_stdout, reason = "the rows on standard output are what the program is for")]
+
+mod codex;
+mod edit;
+mod heap;
+mod llm;
+mod measure;
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use emend_edit::diff::{Names, unified};
+
+#[global_allocator]
+static HEAP: heap::Counting = heap::Counting;
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words[..] {
+        ["edit"] => print(edit::rows()?),
+        ["llm", folder] => print(llm::rows(Path::new(folder))?),
+        ["diff", a, b] => diff(a, b),
+        _ => bail!("say `edit`, `llm FOLDER`, or `diff A B`"),
+    }
+}
+
+fn print(rows: Vec<measure::Row>) -> Result<()> {
+    for row in rows {
+        println!("{}", serde_json::to_string(&row)?);
+    }
+    Ok(())
+}
+
+fn diff(a: &str, b: &str) -> Result<()> {
+    let old = std::fs::read_to_string(a).with_context(|| a.to_owned())?;
+    let new = std::fs::read_to_string(b).with_context(|| b.to_owned())?;
+    let patch = unified(&old, &new, 3, Names { old: a, new: b });
+    ensure!(patch.is_empty() == (old == new), "the diff of different files is empty");
+    print!("{patch}");
+    Ok(())
+}

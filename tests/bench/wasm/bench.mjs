@@ -1,0 +1,137 @@
+// Measures the built package in Node beside packages from npm, and prints one JSON object a line.
+//
+// Both have to give the same before either is timed. Shared machines are noisy, so each figure is the best of several
+// runs, and ours and the peer's take turns.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { structuredPatch, applyPatch } from "diff";
+import { createParser } from "eventsource-parser";
+import { load } from "../../../pkg/dist/edit.js";
+import { load as loadFormats } from "../../../pkg/dist/llm.js";
+import { texts } from "./texts.mjs";
+
+const version = (name) => JSON.parse(readFileSync(new URL(`node_modules/${name}/package.json`, import.meta.url), "utf8")).version;
+
+/** The best times of two functions that take turns, in milliseconds. */
+function best(ours, peer, rounds) {
+  const times = [Infinity, Infinity];
+  for (let round = 0; round < rounds; round += 1) {
+    for (const [index, run] of [ours, peer].entries()) {
+      const begun = performance.now();
+      run();
+      times[index] = Math.min(times[index], performance.now() - begun);
+    }
+  }
+  return times;
+}
+
+function print(name, peerName, [ours, peer]) {
+  console.log(JSON.stringify({ name, ours, peer_name: peerName, peer, ratio: ours / peer, unit: "ms" }));
+}
+
+/** A hunk as `diff` writes it. */
+const asTheirs = ({ lines, ...hunk }) => {
+  const marker = { context: " ", removed: "-", added: "+" };
+  return { ...hunk, lines: lines.map((line) => marker[line.kind] + line.text.replace(/\n$/, "")) };
+};
+
+async function editing() {
+  const edit = await load();
+  const peer = `diff ${version("diff")}`;
+  for (const [lines, rounds] of [[1_000, 200], [10_000, 60], [100_000, 6]]) {
+    const { before, after } = texts(lines);
+    const ours = () => edit.diff(before, after);
+    const theirs = () => structuredPatch("a", "b", before, after, "", "", { context: 3 });
+    assert.deepEqual(ours().map(asTheirs), theirs().hunks);
+    print(`diff of ${lines} lines, wasm in Node`, peer, best(ours, theirs, rounds));
+
+    const text = edit.unifiedDiff(before, after);
+    const files = { a: before };
+    const patch = { format: "unified", text, path: "a" };
+    const applied = () => edit.plan(patch, files).changes[0].after;
+    assert.equal(applied(), after);
+    assert.equal(applyPatch(before, text), after);
+    print(`apply to ${lines} lines, wasm in Node`, peer, best(applied, () => applyPatch(before, text), rounds));
+  }
+}
+
+/** 10 MB of an answer in Anthropic's format, in pieces as a network brings them. */
+function transcript() {
+  const event = (value) => `event: ${value.type}\ndata: ${JSON.stringify(value)}\n\n`;
+  const delta = (index) => ({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text: `word ${index} "and" more, ` } });
+  const message = { id: "m", type: "message", role: "assistant", model: "m", content: [], usage: { input_tokens: 1, output_tokens: 1 } };
+  const parts = [
+    event({ type: "message_start", message }),
+    event({ type: "content_block_start", index: 0, content_block: { type: "text", text: "" } }),
+  ];
+  for (let bytes = 0, index = 0; bytes < 10_000_000; index += 1) bytes += parts[parts.push(event(delta(index))) - 1].length;
+  parts.push(
+    event({ type: "content_block_stop", index: 0 }),
+    event({ type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 5 } }),
+    event({ type: "message_stop" }),
+  );
+  const whole = new TextEncoder().encode(parts.join(""));
+  const size = 16 * 1024;
+  return Array.from({ length: Math.ceil(whole.length / size) }, (_, index) => whole.subarray(index * size, (index + 1) * size));
+}
+
+async function streaming() {
+  const formats = await loadFormats();
+  const chunks = transcript();
+  const ours = () => {
+    const decoder = formats.decoder("anthropic-messages");
+    let text = "";
+    const take = ({ events }) => {
+      for (const event of events) if (event.type === "text_delta") text += event.delta;
+    };
+    for (const chunk of chunks) take(decoder.push(chunk));
+    take(decoder.finish());
+    return text;
+  };
+  const theirs = () => {
+    const decoder = new TextDecoder();
+    let text = "";
+    const onEvent = ({ data }) => {
+      const event = JSON.parse(data);
+      if (event.type === "content_block_delta") text += event.delta.text;
+    };
+    const parser = createParser({ onEvent });
+    for (const chunk of chunks) parser.feed(decoder.decode(chunk, { stream: true }));
+    return text;
+  };
+  assert.equal(ours(), theirs());
+  const peer = `eventsource-parser ${version("eventsource-parser")} + JSON.parse`;
+  print("10 MB of events decoded, wasm in Node", peer, best(ours, theirs, 5));
+}
+
+/** What a fresh process takes from the import to the first call's end. */
+const START = {
+  ours: `const { load } = await import(new URL("../../../pkg/dist/edit.js", BASE)); (await load()).hash("x")`,
+  core: `const { init } = await import(new URL("../../../pkg/dist/index.js", BASE)); await init()`,
+  "@automerge/automerge": `const automerge = await import("@automerge/automerge"); automerge.from({ x: 1 })`,
+  "oxc-parser": `const oxc = await import("oxc-parser"); oxc.parseSync("a.js", "x")`,
+};
+
+function start(what) {
+  const script = `const BASE = ${JSON.stringify(import.meta.url)}; const begun = performance.now(); ${START[what]}; console.log(performance.now() - begun); process.exit()`;
+  const cwd = new URL(".", import.meta.url);
+  let least = Infinity;
+  for (let round = 0; round < 7; round += 1) {
+    least = Math.min(least, Number(execFileSync(process.execPath, ["--input-type=module", "-e", script], { cwd, encoding: "utf8" })));
+  }
+  return least;
+}
+
+function starting() {
+  const [edit, core] = [start("ours"), start("core")];
+  for (const peer of ["@automerge/automerge", "oxc-parser"]) {
+    const theirs = start(peer);
+    print("init of emend/edit in Node", `${peer} ${version(peer)}`, [edit, theirs]);
+    print("init of emend in Node", `${peer} ${version(peer)}`, [core, theirs]);
+  }
+}
+
+await editing();
+await streaming();
+starting();

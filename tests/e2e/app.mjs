@@ -1,0 +1,126 @@
+// The app as a test sees it: what a user can do on the page, and what they can read there.
+
+/** Opens the page and waits until the sample project is there. */
+export async function openApp(page, url) {
+  await page.goto(url);
+  const app = new App(page);
+  await app.row("README.md").waitFor();
+  await page.locator(".cm-content").waitFor();
+  return app;
+}
+
+export class App {
+  constructor(page) {
+    this.page = page;
+    this.input = page.getByRole("textbox", { name: "Message to the assistant" });
+    this.editor = page.locator(".cm-content");
+    this.bars = page.locator(".editor-view .hunk-bar");
+    this.cards = page.locator(".hunk-card");
+    this.lease = page.locator(".lease-note:not([hidden])");
+    this.toast = page.locator(".toast");
+    this.transcript = page.getByRole("log", { name: "Conversation" });
+  }
+
+  row(path) {
+    return this.page.locator(`.tree-row[data-path="${path}"]`);
+  }
+
+  /** Sends a message and does not wait for the answer. */
+  async ask(text) {
+    await this.input.fill(text);
+    await this.input.press("Enter");
+    await this.transcript.locator(".entry.user").last().filter({ hasText: text }).waitFor();
+  }
+
+  /** Waits until the assistant has finished with the latest message. */
+  async finished() {
+    await this.page.getByRole("button", { name: "Send" }).waitFor();
+    await this.transcript.locator(".entry.user ~ .entry.end").last().waitFor();
+  }
+
+  async askAndWait(text) {
+    await this.ask(text);
+    await this.finished();
+  }
+
+  async openFile(path) {
+    await this.row(path).click();
+    await this.page.locator(".tree-row.selected").and(this.row(path)).waitFor();
+  }
+
+  /** Waits until the open file has `count` hunks. */
+  async hunks(count) {
+    await this.page.waitForFunction(
+      (wanted) => document.querySelectorAll(".editor-view .hunk-bar").length === wanted,
+      count,
+    );
+  }
+
+  /** The text in the editor, without the removed lines shown between. Right for files that fit the window. */
+  async text() {
+    return (await this.editor.locator(".cm-line").allTextContents()).join("\n");
+  }
+
+  /** The names of the tools called for the latest message, in order. */
+  async toolCalls() {
+    return this.transcript.locator(".entry.call .tool-name").allTextContents();
+  }
+
+  /** What waits for a decision, in the page's own words. */
+  changes() {
+    return this.page.locator(".review-button").textContent();
+  }
+
+  async says(text) {
+    await this.toast.filter({ hasText: text }).waitFor();
+  }
+
+  async showReview() {
+    await this.page.getByRole("tab", { name: /Review changes/ }).click();
+  }
+
+  /** Chooses a model in its dialog. */
+  async chooseModel(fields) {
+    await this.page.getByRole("button", { name: /^Model:/ }).click();
+    const dialog = this.page.getByRole("dialog", { name: "Model" });
+    await dialog.getByRole("radio", { name: fields.apiKey === undefined ? /Offline stand-in/ : /Anthropic/ }).check();
+    if (fields.pace !== undefined) await dialog.getByLabel("Pace").selectOption(fields.pace);
+    if (fields.apiKey !== undefined) await dialog.getByLabel("API key", { exact: true }).fill(fields.apiKey);
+    if (fields.baseUrl !== undefined) await dialog.getByLabel("Base URL").fill(fields.baseUrl);
+    if (fields.remember) await dialog.getByLabel(/Remember/).check();
+    await dialog.getByRole("button", { name: "Use this model" }).click();
+    await dialog.waitFor({ state: "detached" });
+  }
+
+  /** Opens `files` as a folder that can be written to, and returns a way to read what was saved in it. */
+  async openFolder(files) {
+    await this.page.evaluate(async (contents) => {
+      const root = await navigator.storage.getDirectory();
+      const folder = await root.getDirectoryHandle("project", { create: true });
+      for (const [path, text] of Object.entries(contents)) {
+        const names = path.split("/");
+        let parent = folder;
+        for (const name of names.slice(0, -1)) parent = await parent.getDirectoryHandle(name, { create: true });
+        const handle = await parent.getFileHandle(names.at(-1), { create: true });
+        const stream = await handle.createWritable();
+        await stream.write(text);
+        await stream.close();
+      }
+      // The browser's own picker cannot be driven; it would return just such a handle.
+      window.showDirectoryPicker = async () => folder;
+    }, files);
+    await this.page.getByRole("button", { name: "Open folder" }).click();
+    await this.page.locator(".project-name", { hasText: "project" }).waitFor();
+    await this.row(Object.keys(files)[0]).waitFor();
+    return (path) => this.readSaved(path);
+  }
+
+  readSaved(path) {
+    return this.page.evaluate(async (wanted) => {
+      let folder = await (await navigator.storage.getDirectory()).getDirectoryHandle("project");
+      const names = wanted.split("/");
+      for (const name of names.slice(0, -1)) folder = await folder.getDirectoryHandle(name);
+      return (await (await folder.getFileHandle(names.at(-1))).getFile()).text();
+    }, path);
+  }
+}

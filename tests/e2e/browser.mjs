@@ -1,0 +1,58 @@
+// What both the tests and the demo need: a server for the built page, and Chromium.
+import { createServer } from "node:http";
+import { readFile } from "node:fs/promises";
+import { extname, join, normalize, sep } from "node:path";
+import { chromium } from "playwright-core";
+
+// Quiet, and without the services a test machine has no use for.
+const CHROMIUM_FLAGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+const TYPES = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript",
+  ".css": "text/css",
+  ".svg": "image/svg+xml",
+  ".wasm": "application/wasm",
+};
+
+/** Starts Chromium; `CHROMIUM` names another one than Debian's. */
+export function launch() {
+  return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: CHROMIUM_FLAGS });
+}
+
+/** Serves `directory` on a free port of this computer, and beside it `pages`, HTML by path. */
+export async function serve(directory, pages = {}) {
+  const server = createServer(async (request, response) => {
+    const path = decodeURIComponent(new URL(request.url, "http://127.0.0.1").pathname);
+    if (Object.hasOwn(pages, path)) return response.writeHead(200, { "content-type": TYPES[".html"] }).end(pages[path]);
+    const file = normalize(join(directory, path.endsWith("/") ? `${path}index.html` : path));
+    if (!file.startsWith(directory + sep)) return response.writeHead(403).end();
+    try {
+      const body = await readFile(file);
+      response.writeHead(200, { "content-type": TYPES[extname(file)] ?? "application/octet-stream" }).end(body);
+    } catch {
+      response.writeHead(404).end("not found");
+    }
+  });
+  return { url: `${await listen(server)}/`, close: () => closed(server) };
+}
+
+/** Ends a server and the connections that a browser keeps open to it. */
+export function closed(server) {
+  server.closeAllConnections();
+  return new Promise((done) => server.close(done));
+}
+
+/** Lets `server` listen on a free port of this computer; resolves to its address. */
+export async function listen(server) {
+  await new Promise((ready) => server.listen(0, "127.0.0.1", ready));
+  return `http://127.0.0.1:${server.address().port}`;
+}

@@ -1,0 +1,64 @@
+// A model provider for tests: speaks as much of Anthropic's Messages API as the page needs, and notes what it was sent.
+import { createServer } from "node:http";
+import { listen } from "./browser.mjs";
+
+const CORS = {
+  "access-control-allow-origin": "*",
+  "access-control-allow-headers": "*",
+  "access-control-allow-methods": "POST, OPTIONS",
+  "access-control-expose-headers": "*",
+};
+
+/**
+ * Starts a provider that takes `key` only. `replies` are what it answers in turn: a text, or a tool call
+ * `{ name, input }`; after the last one it says "Done.".
+ */
+export async function startProvider(key, replies = []) {
+  const requests = [];
+  const queue = [...replies];
+  const server = createServer(async (request, response) => {
+    if (request.method === "OPTIONS") return response.writeHead(204, CORS).end();
+    const chunks = [];
+    for await (const chunk of request) chunks.push(chunk);
+    requests.push({ key: request.headers["x-api-key"], url: request.url, body: Buffer.concat(chunks).toString() });
+    if (request.headers["x-api-key"] !== key) {
+      const error = { type: "authentication_error", message: "invalid x-api-key" };
+      response.writeHead(401, { ...CORS, "content-type": "application/json" });
+      return response.end(JSON.stringify({ type: "error", error }));
+    }
+    response.writeHead(200, { ...CORS, "content-type": "text/event-stream" });
+    for (const event of messageEvents(queue.shift() ?? "Done.")) {
+      response.write(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
+    }
+    response.end();
+  });
+  return { url: await listen(server), requests, close: () => new Promise((done) => server.close(done)) };
+}
+
+/** The events of one streamed message. */
+function messageEvents(reply) {
+  const isText = typeof reply === "string";
+  const message = {
+    id: "msg_1",
+    type: "message",
+    role: "assistant",
+    model: "test-model",
+    content: [],
+    stop_reason: null,
+    stop_sequence: null,
+    usage: { input_tokens: 10, output_tokens: 1 },
+  };
+  const block = isText ? { type: "text", text: "" } : { type: "tool_use", id: "toolu_1", name: reply.name, input: {} };
+  const deltas = isText
+    ? reply.split(/(?<= )/).map((text) => ({ type: "text_delta", text }))
+    : [{ type: "input_json_delta", partial_json: JSON.stringify(reply.input) }];
+  const stop = { stop_reason: isText ? "end_turn" : "tool_use", stop_sequence: null };
+  return [
+    { type: "message_start", message },
+    { type: "content_block_start", index: 0, content_block: block },
+    ...deltas.map((delta) => ({ type: "content_block_delta", index: 0, delta })),
+    { type: "content_block_stop", index: 0 },
+    { type: "message_delta", delta: stop, usage: { output_tokens: 12 } },
+    { type: "message_stop" },
+  ];
+}

@@ -1,0 +1,68 @@
+// The end-to-end tests: drive the built page in Chromium as a user would.
+//
+// `node run.mjs [URL]` prints one line a test and the totals; without a URL it serves web/dist itself. `ONLY=word` runs
+// the tests whose name holds that word.
+import { readdir } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { launch, serve } from "./browser.mjs";
+
+const TEST_MS = 60_000;
+
+const served = process.argv[2] === undefined ? await serve(fileURLToPath(new URL("../../web/dist", import.meta.url))) : null;
+const url = process.argv[2] ?? served.url;
+const browser = await launch();
+const totals = { passed: 0, failed: 0, skipped: 0 };
+let number = 0;
+
+for (const file of (await readdir(new URL("./tests", import.meta.url))).sort()) {
+  const { tests } = await import(`./tests/${file}`);
+  for (const [name, test] of Object.entries(tests)) {
+    number += 1;
+    if (process.env.ONLY !== undefined && !name.includes(process.env.ONLY)) {
+      totals.skipped += 1;
+      continue;
+    }
+    const problem = await attempt(test);
+    totals[problem === null ? "passed" : "failed"] += 1;
+    console.log(problem === null ? `ok ${number} ${name}` : `not ok ${number} ${name}\n${indent(problem)}`);
+  }
+}
+
+await browser.close();
+await served?.close();
+console.log(`${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped`);
+process.exitCode = totals.failed === 0 && totals.passed > 0 ? 0 : 1;
+
+/** Runs one test in a browser profile of its own; returns what went wrong, or null. */
+async function attempt(test) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
+  context.setDefaultTimeout(15_000);
+  const page = await context.newPage();
+  const unexpected = [];
+  // The browser reports refused requests itself; the tests that provoke them look at the page instead.
+  let expected = /^Failed to load resource/;
+  const expectErrors = (pattern) => {
+    expected = pattern;
+  };
+  page.on("pageerror", (error) => unexpected.push(`uncaught on the page: ${error.stack ?? error}`));
+  page.on("console", (message) => {
+    if (message.type() === "error" && !expected.test(message.text())) unexpected.push(`console: ${message.text()}`);
+  });
+  let timer;
+  try {
+    const late = new Promise((_, reject) => {
+      timer = setTimeout(() => reject(new Error(`not done after ${TEST_MS} ms`)), TEST_MS);
+    });
+    await Promise.race([test({ page, url, expectErrors }), late]);
+    return unexpected.length === 0 ? null : unexpected.join("\n");
+  } catch (error) {
+    return [error.stack ?? String(error), ...unexpected].join("\n");
+  } finally {
+    clearTimeout(timer);
+    await context.close();
+  }
+}
+
+function indent(text) {
+  return text.replace(/^/gm, "  ");
+}

@@ -1,0 +1,143 @@
+// `emend/edit` and `emend/llm` in a page, loaded from the built package as it is published, without a bundler.
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { fileURLToPath } from "node:url";
+import { closed, listen, serve } from "../browser.mjs";
+import { startProvider } from "../provider.mjs";
+
+const PACKAGE = fileURLToPath(new URL("../../../pkg", import.meta.url));
+
+// What a bundler does by the package's `imports` and `exports`.
+const IMPORTS = { "#platform": "/dist/platform.browser.js", emend: "/dist/index.js", "emend/edit": "/dist/edit.js", "emend/llm": "/dist/llm.js" };
+
+/** Does something in an empty page that can import the package, and returns what it gave and which modules were loaded. */
+async function inPage(page, work, argument) {
+  // Not by `page.route`: Chromium takes such a page for one of the internet, which may not reach this computer.
+  const html = `<!doctype html><script type="importmap">${JSON.stringify({ imports: IMPORTS })}</script>`;
+  const served = await serve(PACKAGE, { "/page.html": html });
+  const modules = [];
+  page.on("request", (request) => {
+    if (request.url().endsWith(".wasm")) modules.push(request.url().split("/").at(-1));
+  });
+  try {
+    await page.goto(`${served.url}page.html`);
+    return { found: await page.evaluate(work, argument), modules };
+  } finally {
+    await served.close();
+  }
+}
+
+/** Starts a server that sends the first event of an answer and then nothing; `left` resolves once the client has gone. */
+async function startSilent() {
+  let gone;
+  const left = new Promise((resolve) => (gone = resolve));
+  const cors = { "access-control-allow-origin": "*", "access-control-allow-headers": "*" };
+  const server = createServer((request, response) => {
+    if (request.method === "OPTIONS") return response.writeHead(204, cors).end();
+    response.writeHead(200, { ...cors, "content-type": "text/event-stream" });
+    const chunk = { id: "c", model: "m", choices: [{ index: 0, delta: { content: "partly" } }] };
+    response.write(`data: ${JSON.stringify(chunk)}\n\n`);
+    response.on("close", gone);
+  });
+  return { url: await listen(server), left, close: () => closed(server) };
+}
+
+export const tests = {
+  async "emend/edit runs a patch, a diff and a review in a page, and loads nothing else"({ page }) {
+    const { found, modules } = await inPage(page, async () => {
+      const { load, patchProblem } = await import("emend/edit");
+      const edit = await load();
+      const patch = { format: "v4a", text: "*** Begin Patch\n*** Update File: a.txt\n@@\n one\n-zwei 🦀\n+two\n*** End Patch\n" };
+      const after = edit.apply(patch, { "a.txt": "one\nzwei 🦀\n" })["a.txt"];
+      const [hunk] = edit.diff("one\nzwei 🦀\n", after, { words: true });
+      const log = edit.openLog("one\nzwei 🦀\n");
+      log.write(after, { origin: "agent" });
+      log.reject([log.hunks()[0].id]);
+      let refusal;
+      try {
+        edit.apply(patch, { "a.txt": "one\nthree\n" });
+      } catch (error) {
+        refusal = [error.name, error.code, patchProblem(error).error.reason.kind];
+      }
+      return { after, lines: hunk.lines.map((line) => [line.kind, line.text, line.spans ?? null]), rejected: log.visibleText, refusal };
+    });
+    assert.deepEqual(found, {
+      after: "one\ntwo\n",
+      lines: [["context", "one\n", null], ["removed", "zwei 🦀\n", [[0, 7]]], ["added", "two\n", [[0, 3]]]],
+      rejected: "one\nzwei 🦀\n",
+      refusal: ["ConflictError", "conflict", "not_found"],
+    });
+    assert.deepEqual(modules, ["edit-core_bg.wasm"]);
+  },
+
+  async "emend/llm streams from a server in a page, runs a tool and gives up when told"({ page }) {
+    const provider = await startProvider("key-1", ["Hello from afar.", { name: "add", input: { a: 1, b: 2 } }, "It is 3."]);
+    const silent = await startSilent();
+    try {
+      const { found, modules } = await inPage(page, async ([url, silentUrl]) => {
+        const { Client } = await import("emend/llm");
+        const client = await Client.create({
+          providers: [
+            { api: "anthropic-messages", apiKey: "key-1", baseUrl: url },
+            { api: "openai-chat", name: "silent", baseUrl: silentUrl },
+          ],
+        });
+        const ask = { model: "m", messages: [{ role: "user", content: [{ kind: "text", text: "hi" }] }] };
+        const deltas = [];
+        for await (const event of client.stream(ask)) if (event.type === "text_delta") deltas.push(event.delta);
+        const parameters = { type: "object", properties: { a: { type: "number" }, b: { type: "number" } } };
+        const tools = [{ name: "add", description: "Adds", parameters, execute: ({ a, b }) => a + b }];
+        const { text, steps } = await client.generate({ model: "m", prompt: "1 + 2?", tools });
+
+        const abort = new AbortController();
+        const partly = [];
+        let refusal;
+        try {
+          for await (const event of client.stream({ ...ask, provider: "silent" }, { signal: abort.signal })) {
+            if (event.type !== "text_delta") continue;
+            partly.push(event.delta);
+            abort.abort();
+          }
+        } catch (error) {
+          refusal = [error.name, error.code];
+        }
+        client.close();
+        return { deltas, text, results: steps[0].toolResults.map((result) => result.content), partly, refusal };
+      }, [provider.url, silent.url]);
+      assert.deepEqual(found, {
+        deltas: ["Hello ", "from ", "afar."],
+        text: "It is 3.",
+        results: [3],
+        partly: ["partly"],
+        refusal: ["AbortError", "aborted"],
+      });
+      await silent.left;
+      assert.deepEqual(modules, ["llm-core_bg.wasm"]);
+    } finally {
+      await silent.close();
+      await provider.close();
+    }
+  },
+
+  async "the agent answers by a provider that is written in the page"({ page }) {
+    const { found, modules } = await inPage(page, async () => {
+      const { Agent } = await import("emend");
+      const provider = {
+        name: "in-page",
+        async *stream(request) {
+          const done = request.messages.at(-1).role === "tool";
+          if (done) yield { type: "text_delta", delta: "Written." };
+          else yield { type: "tool_call", name: "write_file", arguments: { file_path: "a.txt", content: "hi\n" } };
+          yield { type: "finish" };
+        },
+      };
+      const agent = await Agent.create({ model: { provider } });
+      const { text, reason } = await agent.run("write a.txt").result;
+      const file = await agent.files.read("a.txt");
+      agent.close();
+      return { text, reason, file: file.text };
+    });
+    assert.deepEqual(found, { text: "Written.", reason: "natural", file: "hi\n" });
+    assert.deepEqual(modules, ["core_bg.wasm"]);
+  },
+};

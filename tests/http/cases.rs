@@ -1,0 +1,215 @@
+//! What is asked of aimock in all four formats, on any host: text, reasoning, tool calls and errors, as `mock.mjs` has
+//! scripted them.
+
+use std::sync::Mutex;
+
+use emend_llm::generate::{Generate, GenerateEvent, GenerateResult, Generator};
+use emend_llm::tool::{Tool, ToolContext};
+use emend_llm::{
+    Api, BoxFuture, CancelToken, Client, Clock, ErrorKind, FinishKind, LlmError, Provider, Random, Request, Shared,
+    StreamEvent, ToolDefinition,
+};
+use futures::StreamExt;
+use serde_json::{Value, json};
+
+/// The key that the server takes.
+pub(crate) const KEY: &str = "mock-key-0123456789";
+const TEXT: &str = "Hello there – é, 漢字 and 🦀 come through whole.";
+const REASONING: &str = "First I look at the question, then I answer it.";
+
+/// Makes the provider that speaks a format to the server with a key: natively or in a page.
+pub(crate) type Provide<'a> = &'a dyn Fn(Api, &str) -> Shared<dyn Provider>;
+
+/// Sleeps that are written down instead of waited for.
+#[derive(Default)]
+pub(crate) struct Sleeps(Mutex<Vec<u64>>);
+
+impl Clock for Sleeps {
+    fn now_ms(&self) -> u64 {
+        0
+    }
+
+    fn sleep(&self, ms: u64) -> BoxFuture<'static, ()> {
+        self.0.lock().unwrap().push(ms);
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// Draws the middle of every range.
+struct Middle;
+
+impl Random for Middle {
+    fn next_u64(&self) -> u64 {
+        1 << 63
+    }
+}
+
+/// Returns a generator over a provider, and the clock by which it waits.
+pub(crate) fn generator(provider: Shared<dyn Provider>) -> (Generator, Shared<Sleeps>) {
+    let clock = Shared::new(Sleeps::default());
+    let client = Client::new().with_provider(provider);
+    (Generator { client, clock: Shared::clone(&clock) as Shared<dyn Clock>, random: Shared::new(Middle) }, clock)
+}
+
+fn model(api: Api) -> &'static str {
+    match api {
+        Api::AnthropicMessages => "claude-opus-4-6",
+        Api::OpenAiResponses | Api::OpenAiChat => "gpt-5.2",
+        Api::Gemini => "gemini-3-flash-preview",
+    }
+}
+
+/// A prompt, with two tools that note nothing and answer at once.
+fn asking(api: Api, prompt: &str) -> Generate {
+    let tool = |name: &str, field: &str| {
+        let parameters = json!({"type": "object", "properties": {field: {"type": "string"}}, "required": [field]});
+        ToolDefinition { name: name.to_owned(), description: "A tool.".to_owned(), parameters }
+    };
+    let weather = |arguments: Value, _: ToolContext| async move {
+        Ok(json!({"city": arguments["city"], "celsius": 18})) as Result<Value, String>
+    };
+    Generate {
+        request: Request { model: model(api).to_owned(), max_tokens: Some(4000), ..Request::default() },
+        prompt: Some(prompt.to_owned()),
+        tools: vec![
+            Tool::active(tool("get_weather", "city"), weather).unwrap(),
+            Tool::passive(tool("write_file", "content")).unwrap(),
+        ],
+        ..Generate::default()
+    }
+}
+
+/// What came of a prompt: its events, its result, and the waits for further attempts.
+struct Told {
+    events: Vec<StreamEvent>,
+    outcome: Result<GenerateResult, LlmError>,
+    waits: Vec<u64>,
+}
+
+async fn ask(provider: Shared<dyn Provider>, api: Api, prompt: &str) -> Told {
+    let (generator, clock) = generator(provider);
+    let mut stream = generator.stream(asking(api, prompt)).unwrap();
+    let mut events = Vec::new();
+    let failure = loop {
+        match stream.next().await {
+            Some(Ok(GenerateEvent::Model(event))) => events.push(event),
+            Some(Ok(GenerateEvent::StepFinish(_))) => {}
+            Some(Err(error)) => break Some(error),
+            None => break None,
+        }
+    };
+    let outcome = failure.map_or_else(|| stream.into_result(), Err);
+    let waits = clock.0.lock().unwrap().clone();
+    Told { events, outcome, waits }
+}
+
+/// The texts that `pick` finds in the events.
+fn deltas<'a>(events: &'a [StreamEvent], pick: impl Fn(&'a StreamEvent) -> Option<&'a String>) -> Vec<&'a str> {
+    events.iter().filter_map(pick).map(String::as_str).collect()
+}
+
+fn text_delta(event: &StreamEvent) -> Option<&String> {
+    if let StreamEvent::TextDelta { delta, .. } = event { Some(delta) } else { None }
+}
+
+pub(crate) async fn text_streams_in_every_format(provide: Provide<'_>) {
+    for api in Api::ALL {
+        let told = ask(provide(api, KEY), api, "say hello").await;
+        let result = told.outcome.unwrap();
+        let pieces = deltas(&told.events, text_delta);
+        assert_eq!((result.last.text().as_str(), pieces.concat().as_str()), (TEXT, TEXT), "{}", api.name());
+        assert!(pieces.len() > 3, "{}: it came in {} pieces", api.name(), pieces.len());
+        assert_eq!(result.last.finish_reason().reason, FinishKind::Stop, "{}", api.name());
+    }
+}
+
+pub(crate) async fn reasoning_is_told_from_text(provide: Provide<'_>) {
+    for api in Api::ALL {
+        let told = ask(provide(api, KEY), api, "think first").await;
+        let result = told.outcome.unwrap();
+        assert_eq!(result.last.text(), TEXT, "{}", api.name());
+        assert_eq!(result.last.reasoning().as_deref(), Some(REASONING), "{}", api.name());
+        let pieces =
+            deltas(
+                &told.events,
+                |event| {
+                    if let StreamEvent::ReasoningDelta { delta } = event { Some(delta) } else { None }
+                },
+            );
+        assert_eq!(pieces.concat(), REASONING, "{}", api.name());
+    }
+}
+
+pub(crate) async fn parallel_calls_stream_and_their_results_go_back(provide: Provide<'_>) {
+    for api in Api::ALL {
+        let told = ask(provide(api, KEY), api, "weather in two cities").await;
+        let result = told.outcome.unwrap();
+        let [first, last] = &*result.steps else { panic!("{}: {} steps", api.name(), result.steps.len()) };
+        assert_eq!(first.text(), "Let me look.", "{}", api.name());
+        let calls: Vec<(&str, &Value)> =
+            first.tool_calls().iter().map(|call| (call.name.as_str(), &call.arguments)).collect();
+        let wanted = [json!({"city": "San Francisco"}), json!({"city": "New York"})];
+        assert_eq!(calls, [("get_weather", &wanted[0]), ("get_weather", &wanted[1])], "{}", api.name());
+        assert_eq!(first.finish_reason().reason, FinishKind::ToolCalls, "{}", api.name());
+        for (call, result) in first.tool_calls().iter().zip(&first.tool_results) {
+            assert_eq!(result.tool_call_id, call.id);
+            assert_eq!(result.content, json!({"city": call.arguments["city"], "celsius": 18}));
+        }
+        assert_eq!(last.text(), "It is 18 °C in San Francisco and 7 °C in New York.", "{}", api.name());
+    }
+}
+
+pub(crate) async fn long_arguments_stream_in_pieces_that_add_up(provide: Provide<'_>) {
+    let content = "line of a long file\n".repeat(1500);
+    for api in Api::ALL {
+        let told = ask(provide(api, KEY), api, "write a long file").await;
+        let result = told.outcome.unwrap();
+        let calls = result.last.tool_calls();
+        assert_eq!(calls[0].arguments, json!({"path": "a", "content": content}), "{}", api.name());
+        assert_eq!(result.last.tool_results, [], "a passive tool is the caller's");
+        let pieces =
+            deltas(
+                &told.events,
+                |event| {
+                    if let StreamEvent::ToolCallDelta { delta, .. } = event { Some(delta) } else { None }
+                },
+            );
+        let joined: Value = serde_json::from_str(&pieces.concat()).unwrap();
+        assert_eq!(joined, calls[0].arguments, "{}", api.name());
+        // Gemini sends a call whole.
+        assert_eq!(pieces.len() > 1000, api != Api::Gemini, "{}: {} pieces", api.name(), pieces.len());
+    }
+}
+
+pub(crate) async fn refusals_have_their_class_and_limits_are_waited_for(provide: Provide<'_>, limited_waits: [u64; 2]) {
+    #[track_caller]
+    fn check(api: Api, told: Told, kind: ErrorKind, waits: usize) -> Vec<u64> {
+        let error = told.outcome.unwrap_err();
+        assert_eq!((error.kind, told.waits.len()), (kind, waits), "{}: {error}", api.name());
+        told.waits
+    }
+    for api in Api::ALL {
+        let told = ask(provide(api, KEY), api, "too fast").await;
+        assert_eq!(check(api, told, ErrorKind::RateLimit, 2), limited_waits, "{}", api.name());
+        check(api, ask(provide(api, KEY), api, "too long").await, ErrorKind::ContextLength, 0);
+        check(api, ask(provide(api, KEY), api, "overloaded").await, ErrorKind::Server, 2);
+        check(api, ask(provide(api, "another-key"), api, "say hello").await, ErrorKind::Authentication, 0);
+    }
+}
+
+pub(crate) async fn cancelling_ends_an_answer_that_goes_on(provide: Provide<'_>) {
+    for api in Api::ALL {
+        let (generator, _) = generator(provide(api, KEY));
+        let cancel = CancelToken::new();
+        let options = Generate { cancel: cancel.clone(), ..asking(api, "go on for ever") };
+        let mut stream = generator.stream(options).unwrap();
+        let error = loop {
+            match stream.next().await.expect("an end") {
+                Ok(GenerateEvent::Model(StreamEvent::TextDelta { .. })) => cancel.cancel(),
+                Ok(_) => {}
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error.kind, ErrorKind::Abort, "{}", api.name());
+    }
+}

@@ -1,0 +1,98 @@
+//! aimock (npm) in all four formats, through reqwest.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+
+use emend_llm::{Api, Provider, Shared};
+
+use crate::cases::{self, KEY};
+use crate::support::{covers, provider, run};
+
+/// The server. It is told to end when this process does, because its standard input ends then.
+struct Mock {
+    url: String,
+    _child: Child,
+}
+
+/// Starts the server once for all tests.
+fn url() -> &'static str {
+    static MOCK: OnceLock<Mock> = OnceLock::new();
+    let mock = MOCK.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("http");
+        assert!(folder.join("node_modules").is_dir(), "aimock is not installed: run `cargo xtask setup`");
+        let mut child = Command::new("node")
+            .arg("mock.mjs")
+            .current_dir(folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("Node.js starts");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert!(line.starts_with("http://127.0.0.1:"), "aimock printed {line:?} instead of its address");
+        Mock { url: line.trim().to_owned(), _child: child }
+    });
+    &mock.url
+}
+
+fn provide(api: Api, key: &str) -> Shared<dyn Provider> {
+    provider(api, url(), key)
+}
+
+#[test]
+fn text_streams_in_every_format() {
+    covers("U8.4.4");
+    run(cases::text_streams_in_every_format(&provide));
+}
+
+#[test]
+fn reasoning_is_told_from_text() {
+    run(cases::reasoning_is_told_from_text(&provide));
+}
+
+#[test]
+fn parallel_calls_stream_and_their_results_go_back() {
+    covers("U8.7.1 U8.7.5 U8.7.6");
+    run(cases::parallel_calls_stream_and_their_results_go_back(&provide));
+}
+
+#[test]
+fn long_arguments_stream_in_pieces_that_add_up() {
+    covers("C.18");
+    run(cases::long_arguments_stream_in_pieces_that_add_up(&provide));
+}
+
+#[test]
+fn refusals_have_their_class_and_limits_are_waited_for() {
+    covers("U8.2.9 U8.2.10");
+    run(cases::refusals_have_their_class_and_limits_are_waited_for(&provide, [3000, 3000]));
+}
+
+#[test]
+fn cancelling_ends_an_answer_that_goes_on() {
+    covers("U8.4.9");
+    run(cases::cancelling_ends_an_answer_that_goes_on(&provide));
+}
+
+/// The smoke test does here what it does with real keys; the mock answers as a good model would.
+#[test]
+fn the_smoke_test_passes_with_every_format() {
+    let Some(program) = std::env::var_os("EMEND_SMOKE") else {
+        println!("skipped: the smoke test (cargo xtask test --only http builds it)");
+        return;
+    };
+    let variables = ["ANTHROPIC", "OPENAI", "GEMINI", "OPENAI_COMPATIBLE"];
+    let variables = variables
+        .iter()
+        .flat_map(|name| [(format!("{name}_BASE_URL"), url().to_owned()), (format!("{name}_API_KEY"), KEY.to_owned())]);
+    let output = Command::new(program).envs(variables).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    println!("{text}");
+    assert!(output.status.success());
+    // For each provider six steps of the client and four of the session; one provider takes any model.
+    let n_passed = text.lines().filter(|line| line.starts_with("ok ")).count();
+    assert_eq!(n_passed, 4 * 10 - 1);
+    assert!(text.lines().last().is_some_and(|line| line.starts_with("39 passed, 0 failed, ")), "{text}");
+}

@@ -1,0 +1,24 @@
+//! The client over HTTP against servers that others wrote, from a page: the same as natively, through fetch.
+//! `cargo xtask test` starts the servers and compiles their addresses in, since a page has no environment.
+
+#[cfg(test)]
+#[cfg(target_family = "wasm")]
+mod aimock;
+#[cfg(test)]
+#[cfg(target_family = "wasm")]
+#[path = "../cases.rs"]
+mod cases;
+#[cfg(test)]
+#[cfg(target_family = "wasm")]
+mod llama;
+#[cfg(test)]
+#[cfg(target_family = "wasm")]
+#[path = "../llama_cases.rs"]
+mod llama_cases;
+#[cfg(test)]
+#[cfg(target_family = "wasm")]
+mod support;
+
+#[cfg(test)]
+#[cfg(target_family = "wasm")]
+wasm_bindgen_test::wasm_bindgen_test_configure!(run_in_browser);

@@ -1,0 +1,89 @@
+//! A server on this machine that tests tell what to write, down to the byte. It counts the requests it gets.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+/// A running server. It answers each connection once, on a thread of its own, and closes it.
+pub(crate) struct Server {
+    address: SocketAddr,
+    requests: Arc<Mutex<Vec<String>>>,
+}
+
+impl Server {
+    /// Starts a server that leaves each answer to `answer`.
+    pub(crate) fn start(answer: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let requests: Arc<Mutex<Vec<String>>> = Arc::default();
+        let (seen, answer) = (Arc::clone(&requests), Arc::new(answer));
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (seen, answer) = (Arc::clone(&seen), Arc::clone(&answer));
+                thread::spawn(move || {
+                    let mut stream = stream.unwrap();
+                    let request = read_request(&mut stream);
+                    seen.lock().unwrap().push(request);
+                    answer(&mut stream);
+                });
+            }
+        });
+        Self { address, requests }
+    }
+
+    /// Starts a server that always writes the same and closes the connection.
+    pub(crate) fn saying(answer: impl Into<Vec<u8>>) -> Self {
+        let answer = answer.into();
+        Self::start(move |stream| say(stream, &answer))
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Returns the requests so far, head and body.
+    pub(crate) fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap().clone()
+    }
+}
+
+/// Writes, unless the client has hung up: that is what some tests are about.
+pub(crate) fn say(stream: &mut TcpStream, bytes: &[u8]) {
+    let _ = stream.write_all(bytes).and_then(|()| stream.flush());
+}
+
+/// Waits until the client closes the connection.
+pub(crate) fn wait_for_end(stream: &mut TcpStream) {
+    while stream.read(&mut [0; 64]).is_ok_and(|count| count > 0) {}
+}
+
+/// Returns an answer with its head. What is read of it ends where the connection does.
+pub(crate) fn response(status: u16, headers: &[&str], body: &[u8]) -> Vec<u8> {
+    let mut bytes = format!("HTTP/1.1 {status} Status\r\nConnection: close\r\n").into_bytes();
+    for header in headers {
+        bytes.extend(format!("{header}\r\n").into_bytes());
+    }
+    bytes.extend(b"\r\n");
+    bytes.extend(body);
+    bytes
+}
+
+fn read_request(stream: &mut TcpStream) -> String {
+    let mut read = Vec::new();
+    let mut buffer = [0; 4096];
+    loop {
+        let text = String::from_utf8_lossy(&read).into_owned();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let length =
+                head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
+            if body.len() >= length.unwrap_or(0) {
+                return text;
+            }
+        }
+        match stream.read(&mut buffer) {
+            Ok(0) | Err(_) => return text,
+            Ok(count) => read.extend_from_slice(&buffer[..count]),
+        }
+    }
+}

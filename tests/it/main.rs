@@ -1,0 +1,13 @@
+//! The integration suite: one binary, many modules.
+//!
+//! Each is marked as a test although nothing else is built here: what clippy allows in tests it looks up by that mark.
+
+#[cfg(test)]
+#[cfg(not(target_family = "wasm"))]
+mod host_tests;
+#[cfg(test)]
+mod offline;
+
+#[cfg(test)]
+#[cfg(not(target_family = "wasm"))]
+use host_tests::{edit_cases, http_server, llm_conformance, llm_faults, patch_cases, wire};

@@ -1,0 +1,242 @@
+//! Every recorded answer decodes to what the providers' own SDKs made of it, however its bytes are cut.
+//!
+//! The recordings are no part of the project: `EMEND_WIRE` names their directory, and without it they are skipped.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use emend_llm::{Api, ContentPart, ErrorKind, Headers, LlmError, Message, StreamEvent};
+use serde_json::Value;
+
+use crate::llm_conformance::covers;
+
+pub(crate) struct Case {
+    pub(crate) id: String,
+    pub(crate) api: Api,
+    pub(crate) status: u16,
+    pub(crate) headers: Headers,
+    pub(crate) body: Vec<u8>,
+    features: Vec<String>,
+    expected: Value,
+}
+
+fn read_json(path: &Path) -> Value {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn strings(value: &Value) -> Vec<String> {
+    value.as_array().into_iter().flatten().filter_map(|item| item.as_str().map(str::to_owned)).collect()
+}
+
+pub(crate) fn load(dir: &Path) -> Vec<Case> {
+    let mut expected = read_json(&dir.join("expected.json"));
+    let mut paths: Vec<PathBuf> = ["recordings", "edge_fixtures"]
+        .iter()
+        .flat_map(|folder| std::fs::read_dir(dir.join(folder)).expect("the folder can be read"))
+        .map(|entry| entry.expect("the entry can be read").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+        .collect();
+    paths.sort();
+    paths.iter().map(|path| case(&read_json(path), &mut expected)).collect()
+}
+
+fn case(recording: &Value, expected: &mut Value) -> Case {
+    let id = recording["id"].as_str().expect("an id").to_owned();
+    let response = &recording["response"];
+    let body = match (&response["sse"], &response["body"]) {
+        (Value::String(sse), _) => sse.clone(),
+        (_, Value::String(text)) => text.clone(),
+        (_, body) => body.to_string(),
+    };
+    let headers = response["headers"].as_object().into_iter().flatten();
+    Case {
+        api: Api::from_name(recording["api"].as_str().expect("an api")).expect("a known api"),
+        status: response["status"].as_u64().expect("a status") as u16,
+        headers: Headers(
+            headers.map(|(name, value)| (name.clone(), value.as_str().unwrap_or("").to_owned())).collect(),
+        ),
+        body: body.into_bytes(),
+        features: strings(&recording["features"]),
+        expected: expected[&id].take(),
+        id,
+    }
+}
+
+type Decoded = (Vec<StreamEvent>, Result<(), LlmError>);
+
+/// Cuts `body` into pieces of 1 to 40 bytes, the same for the same seed.
+fn cut(body: &[u8], seed: u64) -> Vec<&[u8]> {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut rest = body;
+    let mut chunks = Vec::new();
+    while !rest.is_empty() {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        let size = (state as usize % 40 + 1).min(rest.len());
+        let (chunk, after) = rest.split_at(size);
+        chunks.push(chunk);
+        rest = after;
+    }
+    chunks
+}
+
+fn message(events: &[StreamEvent]) -> Option<&Message> {
+    match events.last()? {
+        StreamEvent::Finish { response } => Some(&response.message),
+        _ => None,
+    }
+}
+
+/// Says where a decoded answer differs from the expected one.
+fn differences(case: &Case, (events, outcome): &Decoded) -> Vec<String> {
+    let expected = &case.expected;
+    let mut wrong = Vec::new();
+    let mut check = |what: &str, expected: &Value, found: &Value| {
+        if expected != found {
+            wrong.push(format!("{what}: expected {expected}, found {found}"));
+        }
+    };
+    if let Some(error) = expected.get("error") {
+        return match outcome {
+            Ok(()) => vec!["expected an error".to_owned()],
+            Err(found) => error_differences(error, found),
+        };
+    }
+    let summary = case.api.summary(events, outcome);
+    check("error", &Value::Null, &summary["error"]);
+    for key in ["text", "usage"] {
+        check(key, &expected[key], &summary[key]);
+    }
+    check("finish reason", &expected["finish_reason"], &summary["raw_finish_reason"]);
+    check("refusal", &expected["refusal"], &summary["refusal"]);
+    let (wanted, found) = (expected["tool_calls"].as_array().unwrap(), summary["tool_calls"].as_array());
+    let found = found.map(Vec::as_slice).unwrap_or_default();
+    check("number of tool calls", &wanted.len().into(), &found.len().into());
+    for (wanted, found) in wanted.iter().zip(found) {
+        for key in ["id", "name", "arguments"] {
+            check(key, &wanted[key], &found[key]);
+        }
+        if wanted["arguments"].is_null() && !found["arguments_raw"].is_null() {
+            check("raw arguments", &wanted["arguments_raw"], &found["arguments_raw"]);
+        }
+    }
+    check("reasoning", &expected["reasoning_present"], &summary["reasoning_present"]);
+    // The SDKs show summaries only; where a model shows its reasoning itself, we read more than they do.
+    if !expected["reasoning_text"].is_null() {
+        check("reasoning text", &expected["reasoning_text"], &summary["reasoning"]);
+    }
+    let Some(message) = message(events) else { return wrong };
+    wrong.extend(kept_differences(case, message));
+    wrong
+}
+
+/// Says which of the opaque things that must be echoed were lost.
+fn kept_differences(case: &Case, message: &Message) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let mut signatures = Vec::new();
+    let mut blocks = Vec::new();
+    let mut thought_signatures = 0;
+    for part in &message.content {
+        match part {
+            ContentPart::Thinking(thinking) | ContentPart::RedactedThinking(thinking) => {
+                signatures.extend(thinking.signature.clone());
+                thought_signatures += usize::from(thinking.signature.is_some());
+            }
+            ContentPart::Provider { data, .. } => {
+                blocks.extend(data["type"].as_str().map(str::to_owned));
+                let annotated = data.get("annotates").unwrap_or(data);
+                thought_signatures += usize::from(annotated["thoughtSignature"].is_string());
+            }
+            ContentPart::ToolCall(call) => {
+                let data = call.provider_data.as_ref().map(Value::to_string).unwrap_or_default();
+                thought_signatures += data.matches("thoughtSignature").count();
+            }
+            _ => {}
+        }
+    }
+    let expected = &case.expected;
+    if expected["signatures"].is_array() && strings(&expected["signatures"]) != signatures {
+        wrong.push(format!("signatures: expected {}, found {signatures:?}", expected["signatures"]));
+    }
+    if case.api == Api::AnthropicMessages && strings(&expected["server_blocks"]) != blocks {
+        wrong.push(format!("server blocks: expected {}, found {blocks:?}", expected["server_blocks"]));
+    }
+    if let Some(count) = expected["thought_signatures"].as_u64()
+        && count != thought_signatures as u64
+    {
+        wrong.push(format!("thought signatures: expected {count}, found {thought_signatures}"));
+    }
+    wrong
+}
+
+/// The class that the SDKs raise, in our words. A class of ours may be narrower than theirs.
+fn classes(sdk_exception: &str) -> &'static [ErrorKind] {
+    use ErrorKind::*;
+    match sdk_exception {
+        "AuthenticationError" => &[Authentication],
+        "NotFoundError" => &[NotFound],
+        "RateLimitError" => &[RateLimit, QuotaExceeded],
+        "InternalServerError" | "OverloadedError" | "APIStatusError" => &[Server, InvalidRequest],
+        "BadRequestError" => &[InvalidRequest, ContextLength, NotFound, ContentFilter, Authentication],
+        _ => &[InvalidRequest, ContextLength, NotFound, Authentication, RateLimit, QuotaExceeded, Server],
+    }
+}
+
+fn error_differences(expected: &Value, found: &LlmError) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let status = found.status_code.unwrap_or(200);
+    if expected["status"] != status {
+        wrong.push(format!("status: expected {}, found {status}", expected["status"]));
+    }
+    if !classes(expected["sdk_exception"].as_str().unwrap()).contains(&found.kind) {
+        wrong.push(format!("class: expected {}, found {:?}", expected["sdk_exception"], found.kind));
+    }
+    // Keys, even masked ones, are not quoted.
+    let message = expected["message"].as_str().unwrap_or_default();
+    if !message.contains("sk-") && !found.message.contains(message) {
+        wrong.push(format!("message: expected {message}, found {}", found.message));
+    }
+    wrong
+}
+
+#[test]
+fn recorded_answers_decode_as_the_sdks_decode_them() {
+    let Some(dir) = std::env::var_os("EMEND_WIRE").map(PathBuf::from) else {
+        println!("skipped: 308 recorded answers (set EMEND_WIRE to their directory)");
+        return;
+    };
+    covers("U8.2.3 U8.2.4 U8.9.13.openai U8.9.13.anthropic U8.9.13.gemini C.20 C.21 C.23 C.29 C.31");
+    let cases = load(&dir);
+    let mut failed = 0;
+    let mut table: BTreeMap<(Api, String), (usize, usize)> = BTreeMap::new();
+    for case in &cases {
+        let decode = |chunks: Vec<&[u8]>| case.api.decode(case.status, &case.headers, chunks);
+        let whole = decode(vec![&case.body]);
+        let mut wrong = differences(case, &whole);
+        if decode(case.body.chunks(1).collect()) != whole {
+            wrong.push("byte by byte differs from whole".to_owned());
+        }
+        for seed in 1..=8 {
+            if decode(cut(&case.body, seed)) != whole {
+                wrong.push(format!("random chunks (seed {seed}) differ from whole"));
+            }
+        }
+        let kind = if case.expected.get("error").is_some() { "error" } else { "answer" };
+        for feature in case.features.iter().map(String::as_str).chain([kind, "all"]) {
+            let (right, all) = table.entry((case.api, feature.to_owned())).or_default();
+            *all += 1;
+            *right += usize::from(wrong.is_empty());
+        }
+        if !wrong.is_empty() {
+            failed += 1;
+            println!("{}\n  {}", case.id, wrong.join("\n  "));
+        }
+    }
+    for ((api, feature), (right, all)) in &table {
+        println!("{:20} {feature:40} {right:4} of {all:4}", api.name());
+    }
+    assert!(cases.len() >= 308, "only {} recordings", cases.len());
+    assert_eq!(failed, 0, "{failed} of {} answers decode wrongly", cases.len());
+}

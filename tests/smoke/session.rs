@@ -1,0 +1,144 @@
+//! The steps of a session: files, then what its tools allow.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use emend_agent::code::Code;
+use emend_agent::event::{Event, EventKind};
+use emend_agent::session::{Session, SessionConfig, SessionOptions};
+use emend_agent::tools::core_tools;
+use emend_agent::workspace::{Mode, Workspace};
+use emend_host::LocalEnvironment;
+use emend_llm::generate::Generator;
+use emend_llm::{CancelToken, ContentPart, Provider};
+use futures::StreamExt;
+
+use crate::report::{Report, ensure};
+
+/// How much the tool finds, which is more than the model is shown.
+const BIG_CHARS: usize = 100_000;
+
+pub(crate) async fn run(generator: &Generator, provider: &str, model: &str, report: &mut Report) {
+    let work = match Work::new(generator, provider, model) {
+        Ok(work) => work,
+        Err(problem) => return report.step("session: set-up", async { Err(problem) }).await,
+    };
+    report.step("session: a file is created", work.create()).await;
+    report.step("session: it is read and edited", work.edit()).await;
+    match work.tool("shell") {
+        Err(reason) => report.skip("session: a command runs", &reason),
+        Ok(name) => report.step("session: a command runs", work.calls("Run hello.py and show the output", name)).await,
+    }
+    report.step("session: a long output is cut for the model only", work.truncate()).await;
+    report.step("session: steering", work.steer()).await;
+    for (tool, step, prompt) in [
+        ("spawn_agent", "session: a subagent", "Spawn a subagent to write tests for hello.py, then review its output"),
+        ("shell", "session: a command times out", "Run 'sleep 30' with the default timeout"),
+    ] {
+        match work.tool(tool) {
+            Err(reason) => report.skip(step, &reason),
+            Ok(name) => report.step(step, work.calls(prompt, name)).await,
+        }
+    }
+}
+
+struct Work {
+    session: Session,
+    folder: tempfile::TempDir,
+}
+
+impl Work {
+    fn new(generator: &Generator, provider: &str, model: &str) -> Result<Self, String> {
+        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let environment = LocalEnvironment::new(folder.path()).map_err(|error| error.to_string())?;
+        let clock = Arc::clone(&generator.clock);
+        let workspace = Arc::new(Workspace::new(Arc::new(environment), Mode::Direct, Arc::clone(&clock)));
+        let session = Session::new(SessionOptions {
+            provider: Arc::new(generator.client.clone().with_default_provider(provider)) as Arc<dyn Provider>,
+            model: model.to_owned(),
+            offline: false,
+            tools: core_tools(),
+            workspace,
+            clock,
+            random: Arc::clone(&generator.random),
+            config: SessionConfig::default(),
+        });
+        Ok(Self { session, folder })
+    }
+
+    /// Returns the name of a tool if sessions have it, else why what needs it is left out.
+    fn tool<'a>(&self, name: &'a str) -> Result<&'a str, String> {
+        let has = core_tools().names().any(|known| known == name);
+        if has { Ok(name) } else { Err(format!("there is no tool `{name}`")) }
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        Path::new(self.folder.path()).join(name)
+    }
+
+    fn read(&self, name: &str) -> Result<String, String> {
+        std::fs::read_to_string(self.path(name)).map_err(|error| format!("{name}: {error}"))
+    }
+
+    /// Says something and waits for the end of the turn.
+    async fn submit(&self, text: &str) -> Result<Vec<EventKind>, String> {
+        let turn = self.session.submit(text, CancelToken::new()).map_err(|error| error.to_string())?;
+        let events: Vec<EventKind> = turn.map(|Event { kind, .. }| kind).collect().await;
+        let failed = events.iter().find_map(|kind| match kind {
+            EventKind::Error(error) if error.code != Code::LimitReached.as_str() => Some(error.message.clone()),
+            _ => None,
+        });
+        failed.map_or(Ok(events), Err)
+    }
+
+    async fn create(&self) -> Result<(), String> {
+        self.submit("Create a file called hello.py that prints 'Hello World'").await?;
+        let text = self.read("hello.py")?;
+        ensure(text.contains("Hello"), || format!("hello.py is {text:?}"))
+    }
+
+    async fn edit(&self) -> Result<(), String> {
+        self.submit("Read hello.py and add a second print statement that says 'Goodbye'").await?;
+        let text = self.read("hello.py")?;
+        ensure(text.contains("Hello") && text.contains("Goodbye"), || format!("hello.py is {text:?}"))
+    }
+
+    /// Changes the task while it is worked on; the answer must follow.
+    async fn steer(&self) -> Result<(), String> {
+        let text = "Create a Flask web application with multiple routes";
+        let mut turn = self.session.submit(text, CancelToken::new()).map_err(|error| error.to_string())?;
+        let steering = "Actually, just create a single /health endpoint for now";
+        self.session.steer(steering).map_err(|error| error.to_string())?;
+        while turn.next().await.is_some() {}
+        let history = self.session.history();
+        let place = history.iter().position(|message| message.text().contains(steering));
+        let Some(place) = place else { return Err("the model was not told".to_owned()) };
+        let after = serde_json::to_string(&history[place + 1..]).unwrap_or_default();
+        ensure(after.contains("health"), || "what came after does not follow it".to_owned())
+    }
+
+    /// Expects that the prompt has the tool called.
+    async fn calls(&self, prompt: &str, tool: &str) -> Result<(), String> {
+        let events = self.submit(prompt).await?;
+        let called =
+            events.iter().any(|kind| matches!(kind, EventKind::ToolCallStart { tool_name, .. } if tool_name == tool));
+        ensure(called, || format!("{tool} was not called"))
+    }
+
+    async fn truncate(&self) -> Result<(), String> {
+        std::fs::write(self.path("big.txt"), "x".repeat(BIG_CHARS)).map_err(|error| error.to_string())?;
+        let events = self.submit("Read big.txt").await?;
+        let is_whole = events.iter().any(|kind| match kind {
+            EventKind::ToolCallEnd { output, .. } => output.matches('x').count() >= BIG_CHARS,
+            _ => false,
+        });
+        ensure(is_whole, || "no tool's event holds the whole file".to_owned())?;
+        let history = self.session.history();
+        let mut results = history.iter().flat_map(|message| &message.content).filter_map(|part| match part {
+            ContentPart::ToolResult(result) => Some(result.content.to_string()),
+            _ => None,
+        });
+        let is_cut = results.next_back().is_some_and(|last| last.contains("truncated") && last.len() < BIG_CHARS);
+        ensure(is_cut, || "the model was not told that the output is truncated".to_owned())
+    }
+}

@@ -1,0 +1,94 @@
+/**
+ * Talking to the agent: sending a message, following its events, stopping it, choosing its model.
+ */
+import { batch } from "@preact/signals";
+import { type AgentEvent, describe } from "../engine.js";
+import { plural } from "../hunk-text.js";
+import { modelOf, saveSettings, type Settings } from "../settings.js";
+import { addNotice, reduce, stopRun } from "../state.js";
+import {
+  chat,
+  currentEngine,
+  draft,
+  editor,
+  engineOrNull,
+  files,
+  leaseHeld,
+  settings,
+  showError,
+  spoken,
+  totals,
+} from "../store.js";
+import { baseName } from "../tree.js";
+import { markTouched, readLease, refresh } from "./refresh.js";
+
+let abort: AbortController | null = null;
+let nextNotice = 0;
+
+/** Sends the user's message and follows the run to its end. */
+export async function send(text: string): Promise<void> {
+  if (text.trim() === "" || chat.value.running) return;
+  draft.value = "";
+  // Set before the first event: two quick clicks must not start two runs.
+  chat.value = { ...chat.value, running: true, activity: "Thinking…" };
+  const engine = currentEngine();
+  // Another project may be opened meanwhile; what still comes from this one must not show up there.
+  const isCurrent = (): boolean => engineOrNull() === engine;
+  const controller = new AbortController();
+  abort = controller;
+  try {
+    await editor.flush();
+    for await (const event of engine.run(text, { signal: controller.signal })) {
+      if (isCurrent()) receive(event);
+    }
+  } catch (error) {
+    const failure = describe(error);
+    const expected = failure.code === "aborted" || !isCurrent();
+    if (!expected) chat.value = addNotice(chat.value, `n${++nextNotice}`, "error", failure);
+  }
+  if (abort === controller) abort = null;
+  if (!isCurrent()) return;
+  chat.value = stopRun(chat.value);
+  await refresh().catch(showError);
+  announceEnd();
+}
+
+/** Stops the run; what it has edited so far stays, waiting for a decision. */
+export function stop(): void {
+  abort?.abort();
+}
+
+function receive(event: AgentEvent): void {
+  batch(() => {
+    chat.value = reduce(chat.value, event);
+    readLease();
+  });
+  if (event.kind === "FILE_CHANGED") {
+    const { path } = event.data;
+    markTouched(path);
+    void refresh(files.value.some((file) => file.path === path) ? "texts" : "files").catch(showError);
+  }
+  if (event.kind === "CANVAS_LEASE") announceLease(event.data.path);
+}
+
+function announceLease(path: string): void {
+  if (!leaseHeld.value) return;
+  spoken.value = `The assistant is editing ${baseName(path)}. Press Escape or type to take over.`;
+}
+
+function announceEnd(): void {
+  const { changes, files: fileCount } = totals.value;
+  const rest = changes === 0 ? "" : ` ${plural(changes, "change")} in ${plural(fileCount, "file")} to review.`;
+  spoken.value = `The assistant has finished.${rest}`;
+}
+
+/** Uses another model from the next message on. */
+export function chooseModel(next: Settings): void {
+  try {
+    currentEngine().setModel(modelOf(next));
+    settings.value = next;
+    saveSettings(next);
+  } catch (error) {
+    showError(error);
+  }
+}

@@ -1,0 +1,339 @@
+/**
+ * Owns the one editor view: which file it shows, what is sent to the engine and when, and moving between hunks.
+ *
+ * Sending and receiving run one after the other in a queue, so a text is never compared with a state it was not made
+ * from. Decides nothing itself: what keys and buttons do is handed in as hooks.
+ */
+import { defaultKeymap } from "@codemirror/commands";
+import { bracketMatching, indentOnInput } from "@codemirror/language";
+import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
+import { Compartment, EditorState, type StateEffect, type Transaction } from "@codemirror/state";
+import {
+  drawSelection,
+  EditorView,
+  highlightActiveLine,
+  highlightActiveLineGutter,
+  highlightSpecialChars,
+  keymap,
+  lineNumbers,
+} from "@codemirror/view";
+import type { Hunk } from "../engine.js";
+import { fromEngine, OpenDocument } from "./document.js";
+import { hunkAtCursor, hunkDisplay, neighbourHunk, type PlacedHunk, placedHunks, setHunks } from "./hunks.js";
+import { loadLanguage } from "./languages.js";
+import { theme } from "./theme.js";
+
+/** Where the cursor is, for the status bar. */
+export interface CursorPlace {
+  readonly line: number;
+  readonly column: number;
+  /** Index of the hunk it is in; -1 outside of all. */
+  readonly hunk: number;
+}
+
+export interface EditorHooks {
+  /** Sends the user's text, edited from `base`; resolves to the text the engine then has. */
+  readonly write: (path: string, raw: string, base: string) => Promise<string>;
+  /** Called at once on every change the user makes, before it is sent. */
+  readonly typed: (path: string) => void;
+  /** Milliseconds to wait for more typing before sending. */
+  readonly sendDelay: () => number;
+  readonly failed: (error: unknown) => void;
+  readonly moved: (place: CursorPlace) => void;
+  readonly decide: (id: string, decision: Decision) => void;
+  readonly acceptFile: () => boolean;
+  readonly undo: () => void;
+  readonly redo: () => void;
+  /** Esc; true if it meant something. */
+  readonly escape: () => boolean;
+  /** Asked to go past the file's last or first hunk; true if another file took over. */
+  readonly beyond: (direction: 1 | -1) => boolean;
+}
+
+export type Decision = "accept" | "reject";
+
+interface OpenFile {
+  readonly document: OpenDocument;
+  readonly language: Compartment;
+  state: EditorState;
+  scroll: StateEffect<unknown> | null;
+}
+
+export class EditorController {
+  #connected: EditorHooks | null = null;
+  readonly #files = new Map<string, OpenFile>();
+  #shown: OpenFile | null = null;
+  #view: EditorView | null = null;
+  #queue: Promise<unknown> = Promise.resolve();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  /** Says what keys and buttons do; call it before the first file is shown. */
+  connect(hooks: EditorHooks): void {
+    this.#connected = hooks;
+  }
+
+  get #hooks(): EditorHooks {
+    if (!this.#connected) throw new Error("the editor is not connected");
+    return this.#connected;
+  }
+
+  /** Puts the editor into the page; returns what takes it out again. */
+  mount(parent: HTMLElement): () => void {
+    const view = new EditorView({
+      parent,
+      state: this.#shown?.state ?? EditorState.create(),
+      dispatchTransactions: (transactions, target) => this.#dispatched(transactions, target),
+    });
+    this.#view = view;
+    return () => {
+      if (this.#shown) this.#shown.state = view.state;
+      view.destroy();
+      this.#view = null;
+    };
+  }
+
+  /** Forgets all files, for another project. */
+  reset(): void {
+    clearTimeout(this.#timer);
+    this.#files.clear();
+    this.#shown = null;
+    this.#view?.setState(EditorState.create());
+  }
+
+  get shownPath(): string | null {
+    return this.#shown?.document.path ?? null;
+  }
+
+  get breaks(): readonly string[] {
+    return this.#shown?.document.breaks ?? [];
+  }
+
+  /** Whether anything typed has not reached the engine. */
+  get hasUnsent(): boolean {
+    return [...this.#files.values()].some((file) => file.document.hasUnsent);
+  }
+
+  /** Shows a file whose text is `raw` now; its cursor and scroll position are as they were left. */
+  show(path: string, raw: string, hunks: readonly Hunk[]): void {
+    this.#leave();
+    const known = this.#files.get(path);
+    const file = known ?? this.#create(path, raw);
+    this.#files.set(path, file);
+    this.#shown = file;
+    const news = known?.document.receive(raw, known.state);
+    if (news) file.state = file.state.update(news).state;
+    file.state = file.state.update({ effects: setHunks.of(hunks) }).state;
+    this.#view?.setState(file.state);
+    if (file.scroll) this.#view?.dispatch({ effects: file.scroll });
+    this.#report();
+  }
+
+  /** Shows no file. */
+  hide(): void {
+    this.#leave();
+    this.#shown = null;
+    this.#view?.setState(EditorState.create());
+  }
+
+  #leave(): void {
+    if (!this.#view || !this.#shown) return;
+    this.#shown.state = this.#view.state;
+    this.#shown.scroll = this.#view.scrollSnapshot();
+  }
+
+  /** Forgets a file that no longer exists. */
+  forget(path: string): void {
+    if (this.shownPath === path) this.hide();
+    this.#files.delete(path);
+  }
+
+  /** Brings the engine's present text and hunks into the shown file. */
+  update(read: (path: string) => Promise<{ raw: string; hunks: readonly Hunk[] } | null>): Promise<void> {
+    return this.#enqueue(async () => {
+      const file = this.#shown;
+      const now = file && (await read(file.document.path));
+      if (!file || !now || this.#shown !== file) return;
+      this.#receive(file, now.raw);
+      this.#view?.dispatch({ effects: setHunks.of(now.hunks) });
+      this.#report();
+    });
+  }
+
+  /** Sends everything typed so far; resolves when the engine has it. */
+  flush(): Promise<void> {
+    clearTimeout(this.#timer);
+    return this.#enqueue(async () => {
+      for (const file of this.#files.values()) await this.#send(file);
+    });
+  }
+
+  async #send(file: OpenFile): Promise<void> {
+    const state = this.#shown === file && this.#view ? this.#view.state : file.state;
+    const taken = file.document.take(state.doc);
+    if (!taken) return;
+    try {
+      this.#receive(file, await this.#hooks.write(file.document.path, taken.raw, taken.base));
+    } catch (error) {
+      taken.undoTake();
+      this.#hooks.failed(error);
+    }
+  }
+
+  #receive(file: OpenFile, raw: string): void {
+    const view = this.#shown === file ? this.#view : null;
+    const news = file.document.receive(raw, view?.state ?? file.state);
+    if (!news) return;
+    if (view) view.dispatch(news);
+    else file.state = file.state.update(news).state;
+  }
+
+  #enqueue(task: () => Promise<void>): Promise<void> {
+    const done = this.#queue.then(task);
+    this.#queue = done.catch(() => undefined);
+    return done;
+  }
+
+  /** Goes to the next or previous hunk, into the next file at the end, around when there is no other. */
+  step(direction: 1 | -1): boolean {
+    const view = this.#view;
+    if (!view) return false;
+    const placed = placedHunks(view.state);
+    let index = neighbourHunk(view.state, direction);
+    if (index < 0 && this.#hooks.beyond(direction)) return true;
+    if (index < 0) index = direction === 1 ? 0 : placed.length - 1;
+    const target = placed[index];
+    if (target) this.#goTo(target);
+    return target !== undefined;
+  }
+
+  /** Goes to the hunk with this id, or to the first or last one. */
+  goToHunk(which: string | "first" | "last"): void {
+    const placed = this.#view ? placedHunks(this.#view.state) : [];
+    const target =
+      which === "first" ? placed[0] : which === "last" ? placed.at(-1) : placed.find(({ hunk }) => hunk.id === which);
+    if (target) this.#goTo(target);
+  }
+
+  #goTo({ from }: PlacedHunk): void {
+    this.#view?.dispatch({
+      selection: { anchor: from },
+      effects: EditorView.scrollIntoView(from, { y: "center" }),
+    });
+    this.#view?.focus();
+  }
+
+  /** Where the focus is, to be put back near there once a decision took its place away. */
+  rememberFocus(id: string): () => void {
+    const bar = document.activeElement?.closest<HTMLElement>(".hunk-bar");
+    const kind = document.activeElement?.classList.contains("reject") ? "reject" : "accept";
+    const index = this.#view ? placedHunks(this.#view.state).findIndex(({ hunk }) => hunk.id === id) : -1;
+    const inText = this.#view?.hasFocus === true;
+    if (index < 0 || (!bar && !inText)) return () => undefined;
+    return () => {
+      const placed = this.#view ? placedHunks(this.#view.state) : [];
+      const next = placed[Math.min(index, placed.length - 1)];
+      if (next) this.#goTo(next);
+      else this.#view?.focus();
+      if (next && bar) this.#focusButton(next.hunk.id, kind);
+    };
+  }
+
+  /** The bar is drawn only once it is in view. */
+  #focusButton(id: string, kind: Decision): void {
+    this.#view?.requestMeasure({
+      read: (view) => view.dom.querySelector<HTMLElement>(`.hunk-bar[data-hunk="${CSS.escape(id)}"] .${kind}`),
+      write: (found) => found?.focus({ preventScroll: true }),
+    });
+  }
+
+  focus(): void {
+    this.#view?.focus();
+  }
+
+  #dispatched(transactions: readonly Transaction[], view: EditorView): void {
+    view.update(transactions);
+    const file = this.#shown;
+    let typed = false;
+    for (const transaction of transactions) {
+      if (!transaction.docChanged || transaction.annotation(fromEngine) || !file) continue;
+      file.document.typed(transaction.changes, transaction.startState.doc, transaction.newDoc);
+      typed = true;
+    }
+    if (typed && file) {
+      this.#hooks.typed(file.document.path);
+      clearTimeout(this.#timer);
+      this.#timer = setTimeout(() => void this.flush(), this.#hooks.sendDelay());
+    }
+    if (transactions.some((transaction) => transaction.docChanged || transaction.selection)) this.#report();
+  }
+
+  #report(): void {
+    const state = this.#view?.state;
+    if (!state) return;
+    const head = state.selection.main.head;
+    const line = state.doc.lineAt(head);
+    this.#hooks.moved({ line: line.number, column: head - line.from + 1, hunk: hunkAtCursor(state) });
+  }
+
+  #create(path: string, raw: string): OpenFile {
+    const language = new Compartment();
+    const document = new OpenDocument(path, raw);
+    const state = EditorState.create({ doc: document.initial, extensions: this.#extensions(path, language) });
+    const file: OpenFile = { document, language, state, scroll: null };
+    void loadLanguage(path).then((extension) => {
+      const effects = language.reconfigure(extension);
+      if (this.#shown === file && this.#view) this.#view.dispatch({ effects });
+      else file.state = file.state.update({ effects }).state;
+    }, this.#hooks.failed);
+    return file;
+  }
+
+  #extensions(path: string, language: Compartment) {
+    return [
+      keymap.of(this.#keys()),
+      keymap.of([...searchKeymap, ...defaultKeymap]),
+      lineNumbers(),
+      highlightActiveLine(),
+      highlightActiveLineGutter(),
+      highlightSpecialChars(),
+      drawSelection(),
+      indentOnInput(),
+      bracketMatching(),
+      search({ top: true }),
+      highlightSelectionMatches(),
+      EditorState.allowMultipleSelections.of(true),
+      EditorView.lineWrapping,
+      EditorView.contentAttributes.of({ "aria-label": `Text of ${path}`, "aria-describedby": "lease-note" }),
+      hunkDisplay({
+        accept: (id) => this.#hooks.decide(id, "accept"),
+        reject: (id) => this.#hooks.decide(id, "reject"),
+      }),
+      language.of([]),
+      theme,
+    ];
+  }
+
+  // No text history of the editor's own: one undo order holds edits and decisions, and the engine keeps it.
+  #keys() {
+    const decideHere = (decision: Decision) => (view: EditorView) => {
+      const here = placedHunks(view.state)[hunkAtCursor(view.state)];
+      if (here) this.#hooks.decide(here.hunk.id, decision);
+      return here !== undefined;
+    };
+    const run = (action: () => void) => () => {
+      action();
+      return true;
+    };
+    return [
+      { key: "Mod-z", run: run(this.#hooks.undo), preventDefault: true },
+      { key: "Mod-Shift-z", run: run(this.#hooks.redo), preventDefault: true },
+      { key: "Mod-y", run: run(this.#hooks.redo), preventDefault: true },
+      { key: "Alt-j", run: () => this.step(1) },
+      { key: "Alt-k", run: () => this.step(-1) },
+      { key: "Alt-y", run: decideHere("accept") },
+      { key: "Alt-n", run: decideHere("reject") },
+      { key: "Mod-Enter", run: () => this.#hooks.acceptFile() },
+      { key: "Escape", run: () => this.#hooks.escape() },
+    ];
+  }
+}

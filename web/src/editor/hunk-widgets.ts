@@ -1,0 +1,142 @@
+/**
+ * The two blocks a hunk puts between lines of text: its controls and its removed lines.
+ *
+ * Plain DOM, since the editor owns these nodes. A block that only changed its number is updated in place: replacing it
+ * would take the focus from the button the user is on.
+ */
+import { Facet } from "@codemirror/state";
+import { type EditorView, WidgetType } from "@codemirror/view";
+import type { Hunk } from "../engine.js";
+import { countLines, hunkSummary, withoutBreak } from "../hunk-text.js";
+
+/** What the controls of a hunk do. */
+export interface HunkActions {
+  readonly accept: (id: string) => void;
+  readonly reject: (id: string) => void;
+}
+
+export const hunkActions = Facet.define<HunkActions, HunkActions | null>({ combine: (given) => given[0] ?? null });
+
+/** The bar above a hunk: which it is, its size, Accept and Reject. */
+export class ControlsWidget extends WidgetType {
+  constructor(
+    readonly hunk: Hunk,
+    readonly number: number,
+    readonly total: number,
+  ) {
+    super();
+  }
+
+  override eq(other: ControlsWidget): boolean {
+    return this.hunk.id === other.hunk.id && this.#signature === other.#signature;
+  }
+
+  get #signature(): string {
+    const { hunk, number, total } = this;
+    return [number, total, hunkSummary(hunk), hunk.keptByUser].join();
+  }
+
+  override get estimatedHeight(): number {
+    return 28;
+  }
+
+  override toDOM(view: EditorView): HTMLElement {
+    const bar = document.createElement("div");
+    bar.className = "hunk-bar";
+    bar.setAttribute("role", "group");
+    const label = element("span", "hunk-label");
+    const size = element("span", "hunk-size");
+    size.append(element("span", "plus"), " ", element("span", "minus"));
+    const kept = element("span", "hunk-kept");
+    const spacer = element("span", "spacer");
+    bar.append(label, size, kept, spacer, button("reject", "Reject", bar, view), button("accept", "Accept", bar, view));
+    this.#fill(bar);
+    return bar;
+  }
+
+  override updateDOM(bar: HTMLElement): boolean {
+    // Only the same hunk's bar: otherwise the focused button would silently mean another hunk.
+    if (bar.dataset.hunk !== this.hunk.id) return false;
+    this.#fill(bar);
+    return true;
+  }
+
+  #fill(bar: HTMLElement): void {
+    const { hunk, number, total } = this;
+    const name = `change ${number} of ${total}`;
+    bar.dataset.hunk = hunk.id;
+    bar.setAttribute("aria-label", `Change ${number} of ${total}: ${hunkSummary(hunk)}`);
+    setText(bar, ".hunk-label", `Change ${number} of ${total}`);
+    setText(bar, ".plus", `+${countLines(hunk, "added")}`);
+    setText(bar, ".minus", `−${countLines(hunk, "removed")}`);
+    setText(bar, ".hunk-kept", hunk.keptByUser ? "kept because you edited it" : "");
+    bar.querySelector(".accept")?.setAttribute("aria-label", `Accept ${name}`);
+    bar.querySelector(".reject")?.setAttribute("aria-label", `Reject ${name}`);
+  }
+
+  override ignoreEvent(): boolean {
+    return true;
+  }
+}
+
+/** The lines a hunk takes out, which the cursor cannot enter. */
+export class RemovedWidget extends WidgetType {
+  constructor(readonly lines: Hunk["lines"]) {
+    super();
+  }
+
+  override eq(other: RemovedWidget): boolean {
+    return (
+      this.lines.length === other.lines.length && this.lines.every((line, i) => line.text === other.lines[i]?.text)
+    );
+  }
+
+  override get estimatedHeight(): number {
+    return this.lines.length * 20;
+  }
+
+  override toDOM(): HTMLElement {
+    const block = element("div", "removed-lines");
+    block.setAttribute("role", "group");
+    block.setAttribute("aria-label", this.lines.length === 1 ? "Removed line" : `${this.lines.length} removed lines`);
+    for (const line of this.lines) {
+      const text = withoutBreak(line.text);
+      const row = element("del", "removed-line");
+      let at = 0;
+      for (const [from, to] of line.spans ?? []) {
+        const mark = element("span", "removed-text");
+        mark.textContent = text.slice(from, to);
+        row.append(text.slice(at, from), mark);
+        at = to;
+      }
+      // A line break keeps the height of an empty line.
+      row.append(text.slice(at) || (at === 0 ? "\n" : ""));
+      block.append(row);
+    }
+    return block;
+  }
+
+  override ignoreEvent(): boolean {
+    return false;
+  }
+}
+
+function button(action: "accept" | "reject", text: string, bar: HTMLElement, view: EditorView): HTMLButtonElement {
+  const made = document.createElement("button");
+  made.type = "button";
+  made.className = `hunk-button ${action}`;
+  made.textContent = text;
+  made.addEventListener("click", () => view.state.facet(hunkActions)?.[action](bar.dataset.hunk ?? ""));
+  return made;
+}
+
+function element(tag: "div" | "span" | "del", className: string): HTMLElement {
+  const made = document.createElement(tag);
+  made.className = className;
+  return made;
+}
+
+function setText(parent: HTMLElement, selector: string, text: string): void {
+  const found = parent.querySelector(selector);
+  if (found && found.textContent !== text) found.textContent = text;
+}

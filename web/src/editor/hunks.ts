@@ -1,0 +1,131 @@
+/**
+ * Shows pending hunks inside the text: added lines marked, removed lines above them, and Accept and Reject at each.
+ *
+ * Everything shown comes from the engine's review; while the user types the marks only move along until the next
+ * review arrives. The controls are buttons in the document's own order, so the Tab key reaches them.
+ */
+import { type EditorState, type Range, RangeSet, StateEffect, StateField, type Text } from "@codemirror/state";
+import { Decoration, type DecorationSet, EditorView } from "@codemirror/view";
+import type { Hunk } from "../engine.js";
+import { ControlsWidget, type HunkActions, hunkActions, RemovedWidget } from "./hunk-widgets.js";
+
+/** Replaces the hunks shown; send only pending ones, top to bottom. */
+export const setHunks = StateEffect.define<readonly Hunk[]>();
+
+/** A hunk and where it stands in the text now. */
+export interface PlacedHunk {
+  readonly hunk: Hunk;
+  readonly from: number;
+  readonly to: number;
+}
+
+interface Shown {
+  readonly placed: readonly PlacedHunk[];
+  readonly decorations: DecorationSet;
+}
+
+const NOTHING: Shown = { placed: [], decorations: Decoration.none };
+
+const shownHunks = StateField.define<Shown>({
+  create: () => NOTHING,
+  update(shown, transaction) {
+    for (const effect of transaction.effects) {
+      if (effect.is(setHunks)) return show(effect.value, transaction.state.doc);
+    }
+    if (!transaction.docChanged) return shown;
+    const { changes } = transaction;
+    const placed = shown.placed.map(({ hunk, from, to }) => {
+      const start = changes.mapPos(from, 1);
+      return { hunk, from: start, to: Math.max(start, changes.mapPos(to, -1)) };
+    });
+    return { placed, decorations: shown.decorations.map(changes) };
+  },
+  provide: (field) => EditorView.decorations.from(field, (shown) => shown.decorations),
+});
+
+/** The extension; give it what its buttons do. */
+export function hunkDisplay(actions: HunkActions) {
+  return [shownHunks, hunkActions.of(actions)];
+}
+
+/** The hunks shown, top to bottom. */
+export function placedHunks(state: EditorState): readonly PlacedHunk[] {
+  return state.field(shownHunks, false)?.placed ?? [];
+}
+
+/** The index of the hunk the cursor is in; -1 if it is in none. */
+export function hunkAtCursor(state: EditorState): number {
+  const head = state.selection.main.head;
+  return placedHunks(state).findIndex(({ from, to }) => from <= head && head <= to);
+}
+
+/** The index of the next hunk from the cursor in `direction`; -1 if there is none before the end of the file. */
+export function neighbourHunk(state: EditorState, direction: 1 | -1): number {
+  const placed = placedHunks(state);
+  const at = hunkAtCursor(state);
+  if (at >= 0) return at + direction < placed.length ? at + direction : -1;
+  const head = state.selection.main.head;
+  return direction === 1 ? placed.findIndex(({ from }) => from > head) : placed.findLastIndex(({ to }) => to < head);
+}
+
+const addedLine = Decoration.line({ class: "cm-added-line" });
+const addedText = Decoration.mark({ class: "cm-added-text" });
+
+function show(hunks: readonly Hunk[], doc: Text): Shown {
+  const ranges: Range<Decoration>[] = [];
+  const placed: PlacedHunk[] = [];
+  hunks.forEach((hunk, index) => placed.push(place(hunk, index, hunks.length, doc, ranges)));
+  return { placed, decorations: RangeSet.of(ranges, true) };
+}
+
+/** Adds one hunk's decorations and says where it stands. */
+function place(hunk: Hunk, index: number, total: number, doc: Text, ranges: Range<Decoration>[]): PlacedHunk {
+  // As in unified diffs, a hunk without new lines names the line before it.
+  let number = hunk.newLines === 0 ? hunk.newStart + 1 : hunk.newStart;
+  let removed: Hunk["lines"][number][] = [];
+  let anchor: Seam | null = null;
+  let to = 0;
+  const flushRemoved = (): void => {
+    if (removed.length === 0) return;
+    const { position, side } = seam(doc, number);
+    ranges.push(Decoration.widget({ widget: new RemovedWidget(removed), block: true, side }).range(position));
+    removed = [];
+  };
+  for (const line of hunk.lines) {
+    if (line.kind !== "context") anchor ??= seam(doc, line.newNumber ?? number);
+    if (line.kind === "removed") {
+      removed.push(line);
+      continue;
+    }
+    number = line.newNumber ?? number;
+    flushRemoved();
+    if (line.kind === "added") to = markAdded(line, number, doc, ranges);
+    number += 1;
+  }
+  flushRemoved();
+  const { position, side } = anchor ?? seam(doc, number);
+  const controls = new ControlsWidget(hunk, index + 1, total);
+  ranges.push(Decoration.widget({ widget: controls, block: true, side: side - 1 }).range(position));
+  return { hunk, from: position, to: Math.max(position, to) };
+}
+
+/** Marks an added line and the words in it that are new; returns where it ends. */
+function markAdded(line: Hunk["lines"][number], number: number, doc: Text, ranges: Range<Decoration>[]): number {
+  if (number > doc.lines) return 0;
+  const { from, to } = doc.line(number);
+  ranges.push(addedLine.range(from));
+  for (const [start, end] of line.spans ?? []) {
+    if (from + start < Math.min(from + end, to)) ranges.push(addedText.range(from + start, Math.min(from + end, to)));
+  }
+  return to;
+}
+
+interface Seam {
+  readonly position: number;
+  readonly side: number;
+}
+
+/** Where a block stands that belongs before line `number`; after the last line if there is no such line. */
+function seam(doc: Text, number: number): Seam {
+  return number <= doc.lines ? { position: doc.line(number).from, side: -1 } : { position: doc.length, side: 2 };
+}

@@ -1,0 +1,17 @@
+/** Starts the page: draws it, then opens the sample project. */
+import { render } from "preact";
+import { openSample } from "./actions/project.js";
+import "./actions/wire.js";
+import { loadTheme } from "./settings.js";
+import "./styles/base.css";
+import "./styles/layout.css";
+import "./styles/editor.css";
+import "./styles/chat.css";
+import { App } from "./ui/app.js";
+
+// Before the first paint, or a dark page would flash white.
+document.documentElement.dataset.theme = loadTheme();
+
+const root = document.getElementById("app");
+if (root) render(<App />, root);
+void openSample();

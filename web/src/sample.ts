@@ -1,0 +1,10 @@
+/** The bundled project the app starts on: a few files, so that everything can be tried without opening one's own. */
+import type { Project } from "./folder.js";
+
+const CONTENTS = import.meta.glob<string>("../sample/**/*", { query: "?raw", import: "default", eager: true });
+const PREFIX = "../sample/";
+
+export function sampleProject(): Project {
+  const entries = Object.entries(CONTENTS).map(([path, text]) => [path.slice(PREFIX.length), text] as const);
+  return { name: "seed-library", files: Object.fromEntries(entries), directory: null, skipped: [], sample: true };
+}

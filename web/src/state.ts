@@ -1,0 +1,197 @@
+/**
+ * The conversation as the sidebar shows it: a pure function of the events so far.
+ *
+ * Files, hunks and the lease are read from the engine when an event says they changed; they are not kept here.
+ */
+import type { AgentEvent, Failure, Usage } from "./engine.js";
+
+/** One item of the transcript; `id` never changes while the item grows. */
+export type Entry = UserEntry | TextEntry | ToolEntry | NoticeEntry | EndEntry;
+
+export interface UserEntry {
+  readonly kind: "user";
+  readonly id: string;
+  readonly text: string;
+}
+
+/** What the model says, or thinks, growing while it streams. */
+export interface TextEntry {
+  readonly kind: "assistant" | "reasoning";
+  readonly id: string;
+  readonly text: string;
+  readonly streaming: boolean;
+}
+
+export interface ToolEntry {
+  readonly kind: "tool";
+  readonly id: string;
+  readonly callId: string;
+  readonly name: string;
+  readonly arguments: unknown;
+  readonly status: "running" | "ok" | "failed" | "cancelled";
+  readonly output: string;
+  readonly failure: Failure | null;
+  /** Milliseconds; null while it runs. */
+  readonly duration: number | null;
+}
+
+/** A warning or an error, with what to do about it. */
+export interface NoticeEntry {
+  readonly kind: "notice";
+  readonly id: string;
+  readonly level: "info" | "warning" | "error";
+  readonly failure: Failure;
+}
+
+/** The line under a finished answer. */
+export interface EndEntry {
+  readonly kind: "end";
+  readonly id: string;
+  readonly reason: string;
+  /** Null for the stand-in model: it counts characters as tokens, which cost nothing. */
+  readonly usage: Usage | null;
+  readonly toolCalls: number;
+}
+
+export interface ChatState {
+  readonly entries: readonly Entry[];
+  /** Whether the session's model is the stand-in. */
+  readonly offline: boolean;
+  readonly running: boolean;
+  /** What the assistant does right now, for the line above the composer. */
+  readonly activity: string;
+}
+
+export const EMPTY_CHAT: ChatState = { entries: [], offline: false, running: false, activity: "" };
+
+/** The state after `event`. Kinds it has no use for leave the state as it is. */
+export function reduce(state: ChatState, event: AgentEvent): ChatState {
+  // Cursors begin anew with each session, and changing the model begins one.
+  const id = `${event.session_id}-${event.cursor}`;
+  switch (event.kind) {
+    case "SESSION_START":
+      return { ...state, offline: event.data.offline };
+    case "USER_INPUT": {
+      const entry: UserEntry = { kind: "user", id, text: event.data.content };
+      return { ...state, entries: [...state.entries, entry], running: true, activity: "Thinking…" };
+    }
+    case "ASSISTANT_TEXT_START":
+      return openText(state, "assistant", id, "Writing…");
+    case "ASSISTANT_TEXT_DELTA":
+      return growText(state, "assistant", id, event.data.delta);
+    case "ASSISTANT_TEXT_END":
+      return closeText(state, "assistant", event.data.text);
+    case "REASONING_START":
+      return openText(state, "reasoning", id, "Thinking…");
+    case "REASONING_DELTA":
+      return growText(state, "reasoning", id, event.data.delta);
+    case "REASONING_END":
+      return closeText(state, "reasoning", event.data.text);
+    case "TOOL_CALL_START": {
+      const { call_id: callId, tool_name: name, arguments: given } = event.data;
+      const entry: ToolEntry = {
+        kind: "tool",
+        id,
+        callId,
+        name,
+        arguments: given,
+        status: "running",
+        output: "",
+        failure: null,
+        duration: null,
+      };
+      return { ...state, entries: [...settle(state.entries), entry], activity: `Running ${name}…` };
+    }
+    case "TOOL_CALL_END":
+      return { ...state, entries: endTool(state.entries, event.data), activity: "Thinking…" };
+    case "WARNING":
+      return notice(state, id, "warning", { code: event.data.code, message: event.data.message, suggestions: [] });
+    case "TURN_LIMIT":
+      return notice(state, id, "warning", {
+        code: "turn_limit",
+        message: "The assistant reached its limit of steps for one request.",
+        suggestions: ["Send “continue” to let it go on."],
+      });
+    case "ERROR":
+      return notice(state, id, "error", event.data);
+    case "PROCESSING_END":
+      return endRun(state, id, event.data.reason, state.offline ? null : event.data.usage);
+    default:
+      return state;
+  }
+}
+
+/** A message of the page itself: not an event of the agent, but shown in order with them. */
+export function addNotice(state: ChatState, id: string, level: NoticeEntry["level"], failure: Failure): ChatState {
+  return notice(state, id, level, failure);
+}
+
+/** The run is over although no event said so (it failed to start, or the engine died). */
+export function stopRun(state: ChatState): ChatState {
+  if (!state.running) return state;
+  return { ...state, entries: cancelTools(settle(state.entries)), running: false, activity: "" };
+}
+
+function notice(state: ChatState, id: string, level: NoticeEntry["level"], failure: Failure): ChatState {
+  return { ...state, entries: [...settle(state.entries), { kind: "notice", id, level, failure }] };
+}
+
+function openText(state: ChatState, kind: TextEntry["kind"], id: string, activity: string): ChatState {
+  const entry: TextEntry = { kind, id, text: "", streaming: true };
+  return { ...state, entries: [...settle(state.entries), entry], activity };
+}
+
+function growText(state: ChatState, kind: TextEntry["kind"], id: string, delta: string): ChatState {
+  const last = state.entries.at(-1);
+  if (last?.kind !== kind || !last.streaming) {
+    return growText(openText(state, kind, id, state.activity), kind, id, delta);
+  }
+  return { ...state, entries: [...state.entries.slice(0, -1), { ...last, text: last.text + delta }] };
+}
+
+/** The end event carries the whole text: it wins over what was put together from pieces. */
+function closeText(state: ChatState, kind: TextEntry["kind"], text: string): ChatState {
+  const index = state.entries.findLastIndex((entry) => entry.kind === kind && entry.streaming);
+  const entry = state.entries[index];
+  if (entry?.kind !== kind) return state;
+  if (text === "" && entry.text === "") return { ...state, entries: state.entries.toSpliced(index, 1) };
+  return { ...state, entries: state.entries.with(index, { ...entry, text: text || entry.text, streaming: false }) };
+}
+
+/** No text streams any more once something else has begun. */
+function settle(entries: readonly Entry[]): readonly Entry[] {
+  const last = entries.at(-1);
+  if (last?.kind !== "assistant" && last?.kind !== "reasoning") return entries;
+  if (!last.streaming) return entries;
+  return last.text === "" ? entries.slice(0, -1) : entries.with(-1, { ...last, streaming: false });
+}
+
+type ToolEnd = Extract<AgentEvent, { kind: "TOOL_CALL_END" }>["data"];
+
+function endTool(entries: readonly Entry[], end: ToolEnd): readonly Entry[] {
+  const index = entries.findLastIndex((entry) => entry.kind === "tool" && entry.callId === end.call_id);
+  const entry = entries[index];
+  if (entry?.kind !== "tool") return entries;
+  return entries.with(index, {
+    ...entry,
+    status: end.ok ? "ok" : "failed",
+    output: typeof end.output === "string" ? end.output : JSON.stringify(end.output, null, 2),
+    failure: end.error ?? null,
+    duration: end.duration_ms,
+  });
+}
+
+function endRun(state: ChatState, id: string, reason: string, usage: Usage | null): ChatState {
+  const begun = state.entries.findLastIndex((entry) => entry.kind === "user");
+  const toolCalls = state.entries.slice(begun + 1).filter((entry) => entry.kind === "tool").length;
+  const entries = cancelTools(settle(state.entries));
+  const end: EndEntry = { kind: "end", id, reason, usage, toolCalls };
+  return { ...state, entries: [...entries, end], running: false, activity: "" };
+}
+
+function cancelTools(entries: readonly Entry[]): readonly Entry[] {
+  if (!entries.some((entry) => entry.kind === "tool" && entry.status === "running")) return entries;
+  return entries.map((entry) =>
+    entry.kind === "tool" && entry.status === "running" ? { ...entry, status: "cancelled" as const } : entry,
+  );
+}

@@ -1,0 +1,137 @@
+/**
+ * What the page shows, as signals. The modules under `actions/` write them; components read, and write only what is a
+ * matter of looking: the view, the dialog, the draft, the theme, what is folded.
+ *
+ * The engine and the editor live here too, since every action needs them; both are plain objects, not signals.
+ */
+import { computed, signal } from "@preact/signals";
+import { advise } from "./advice.js";
+import { type CursorPlace, type Decision, EditorController } from "./editor/controller.js";
+import { type Dependents, describe, type Engine, type FileInfo, type Review, type ReviewFile } from "./engine.js";
+import type { Project } from "./folder.js";
+import { countLines, pendingFiles, pendingHunks } from "./hunk-text.js";
+import { loadSettings, loadTheme, type Settings, type Theme } from "./settings.js";
+import { type ChatState, EMPTY_CHAT } from "./state.js";
+
+/** What the middle of the page shows. */
+export type View = "editor" | "review";
+
+/** A question over the page; at most one at a time. */
+export type Dialog =
+  | { readonly kind: "model" }
+  | { readonly kind: "keys" }
+  | { readonly kind: "new-file" }
+  | {
+      readonly kind: "confirm";
+      readonly title: string;
+      readonly message: string;
+      readonly confirm: string;
+      readonly answer: (confirmed: boolean) => void;
+    }
+  | {
+      readonly kind: "dependents";
+      readonly dependents: Dependents;
+      readonly answer: (choice: "only" | "with" | null) => void;
+    };
+
+/** The last thing that happened, with a way back if there is one. */
+export interface Toast {
+  readonly id: number;
+  readonly text: string;
+  readonly level: "info" | "error";
+  readonly undo: boolean;
+}
+
+/** One of the user's own steps, as the Undo button names it. */
+export interface Step {
+  readonly kind: "typing" | "new file" | Decision;
+  readonly path: string;
+}
+
+export const project = signal<Pick<Project, "name" | "directory" | "skipped"> & { sample: boolean }>({
+  name: "",
+  directory: null,
+  skipped: [],
+  sample: false,
+});
+export const opening = signal(false);
+export const files = signal<readonly FileInfo[]>([]);
+/** Folders of the tree whose content is not shown. */
+export const closedFolders = signal<ReadonlySet<string>>(new Set());
+export const review = signal<Review>({ revision: 0, files: [] });
+/** Paths whose accepted text differs from what is saved. */
+export const unsaved = signal<ReadonlySet<string>>(new Set());
+export const openPath = signal<string | null>(null);
+/** Why the open file has no text to show; null if it has. */
+export const unreadable = signal<string | null>(null);
+export const view = signal<View>("editor");
+export const cursor = signal<CursorPlace>({ line: 1, column: 1, hunk: -1 });
+export const chat = signal<ChatState>(EMPTY_CHAT);
+export const draft = signal("");
+export const settings = signal<Settings>(loadSettings());
+export const theme = signal<Theme>(loadTheme());
+export const dialog = signal<Dialog | null>(null);
+export const toast = signal<Toast | null>(null);
+/** Read out politely by screen readers. */
+export const spoken = signal("");
+/** Read out at once. */
+export const spokenUrgent = signal("");
+/** Whether the agent holds the lease on the open file. */
+export const leaseHeld = signal(false);
+export const steps = signal<{ readonly done: readonly Step[]; readonly undone: readonly Step[] }>({ done: [], undone: [] });
+/** Whether the files are shown over the editor on a narrow page. */
+export const filesShown = signal(false);
+
+export const waiting = computed<readonly ReviewFile[]>(() => pendingFiles(review.value));
+export const totals = computed(() => {
+  let [changes, added, removed] = [0, 0, 0];
+  for (const file of waiting.value) {
+    for (const hunk of pendingHunks(file)) {
+      changes += 1;
+      added += countLines(hunk, "added");
+      removed += countLines(hunk, "removed");
+    }
+  }
+  return { changes, added, removed, files: waiting.value.length };
+});
+export const openHunks = computed(() => pendingHunks(review.value.files.find((file) => file.path === openPath.value)));
+
+/** The one editor; `actions/wire.ts` connects it. */
+export const editor = new EditorController();
+
+let engine: Engine | null = null;
+
+/** The engine of the open project. Throws before the first project is open: nothing can ask for it then. */
+export function currentEngine(): Engine {
+  if (!engine) throw new Error("no project is open");
+  return engine;
+}
+
+export function engineOrNull(): Engine | null {
+  return engine;
+}
+
+export function setEngine(next: Engine): void {
+  engine?.close();
+  engine = next;
+}
+
+let nextToast = 0;
+
+/** Says what happened, on the page and to screen readers. */
+export function say(text: string, options: { level?: "info" | "error"; undo?: boolean } = {}): void {
+  const level = options.level ?? "info";
+  toast.value = { id: ++nextToast, text, level, undo: options.undo ?? false };
+  (level === "error" ? spokenUrgent : spoken).value = text;
+}
+
+/** Says what went wrong, and what to do about it. */
+export function showError(error: unknown): void {
+  const { title, steps } = advise(describe(error));
+  say([title, ...steps].join(" "), { level: "error" });
+}
+
+/** Notes one of the user's own steps, so that the Undo button can name it. */
+export function recordStep(step: Step): void {
+  steps.value = { done: [...steps.value.done, step], undone: [] };
+}

@@ -1,0 +1,274 @@
+/** The assistant: the conversation, what it does right now, and the box to write to it. */
+import { useEffect, useRef } from "preact/hooks";
+import { send, stop } from "../actions/run.js";
+import { advise } from "../advice.js";
+import { plural } from "../hunk-text.js";
+import type { EndEntry, Entry, NoticeEntry } from "../state.js";
+import { chat, dialog, draft, project, settings, totals, view } from "../store.js";
+import { memo } from "../memo.js";
+import { examples } from "./examples.js";
+import { Icon } from "./icons.js";
+import { Markdown } from "./markdown.js";
+import { ToolRow } from "./tool-row.js";
+
+export function ChatPane() {
+  return (
+    <aside class="chat-pane" aria-label="Assistant">
+      <div class="pane-head">
+        <h2>Assistant</h2>
+        <span class="spacer" />
+        <ModelButton />
+      </div>
+      <Transcript />
+      <PendingBar />
+      <Composer />
+    </aside>
+  );
+}
+
+function ModelButton() {
+  const { provider, model } = settings.value;
+  const name = provider === "offline" ? "Offline stand-in (no AI)" : model;
+  return (
+    <button
+      class="model-button"
+      type="button"
+      aria-haspopup="dialog"
+      aria-label={`Model: ${name}. Change`}
+      disabled={chat.value.running}
+      onClick={() => {
+        dialog.value = { kind: "model" };
+      }}
+    >
+      <span class={`model-dot ${provider}`} />
+      <span class="model-name">{name}</span>
+      <Icon name="down" size={12} />
+    </button>
+  );
+}
+
+function Transcript() {
+  const scroller = useRef<HTMLDivElement>(null);
+  const atEnd = useRef(true);
+  const { entries } = chat.value;
+  useEffect(() => {
+    const node = scroller.current;
+    if (node && atEnd.current) node.scrollTop = node.scrollHeight;
+  }, [entries]);
+  return (
+    <div
+      class="transcript"
+      ref={scroller}
+      role="log"
+      aria-label="Conversation"
+      // The page says by itself when a run ends; reading every piece of streamed text would drown that.
+      aria-live="off"
+      tabIndex={0}
+      onScroll={(event) => {
+        const node = event.currentTarget;
+        atEnd.current = node.scrollHeight - node.scrollTop - node.clientHeight < 40;
+      }}
+    >
+      {entries.length === 0 ? <Welcome /> : entries.map((entry) => <EntryView key={entry.id} entry={entry} />)}
+    </div>
+  );
+}
+
+function Welcome() {
+  const offline = settings.value.provider === "offline";
+  return (
+    <div class="welcome">
+      <p class="welcome-title">What shall I change?</p>
+      <p>
+        I read and edit the files on the left. Every edit waits here until you accept it; nothing is saved before that.
+      </p>
+      {offline && (
+        <p class="faint">
+          This is the offline stand-in, not an AI: it needs no key, works on your own files, and understands these
+          instructions.
+        </p>
+      )}
+      <ul class="chips" aria-label="Examples">
+        {examples(project.value.sample, offline).map((text) => (
+          <li key={text}>
+            <button
+              class="chip"
+              type="button"
+              onClick={() => {
+                draft.value = text;
+                document.querySelector<HTMLElement>(".composer textarea")?.focus();
+              }}
+            >
+              {text}
+            </button>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+const EntryView = memo(function EntryView({ entry }: { entry: Entry }) {
+  switch (entry.kind) {
+    case "user":
+      return (
+        <div class="entry user">
+          <span class="visually-hidden">You: </span>
+          {entry.text}
+        </div>
+      );
+    case "assistant":
+      return (
+        <div class={entry.streaming ? "entry assistant streaming" : "entry assistant"}>
+          <span class="visually-hidden">Assistant: </span>
+          <Markdown text={entry.text} />
+        </div>
+      );
+    case "reasoning":
+      return (
+        <details class="entry reasoning">
+          <summary>{entry.streaming ? "Thinking…" : "Thoughts"}</summary>
+          <Markdown text={entry.text} />
+        </details>
+      );
+    case "tool":
+      return <ToolRow entry={entry} />;
+    case "notice":
+      return <Notice entry={entry} />;
+    case "end":
+      return <End entry={entry} />;
+  }
+});
+
+function Notice({ entry }: { entry: NoticeEntry }) {
+  const { title, steps, details, settings: isSetting } = advise(entry.failure);
+  return (
+    <div class={`entry notice ${entry.level}`} role={entry.level === "error" ? "alert" : "note"}>
+      <p>
+        <Icon name="warning" size={14} /> {title} <code>{entry.failure.code}</code>
+      </p>
+      {steps.length > 0 && (
+        <ul>
+          {steps.map((text) => (
+            <li key={text}>{text}</li>
+          ))}
+        </ul>
+      )}
+      {details !== null && (
+        <details>
+          <summary>Details</summary>
+          <p>{details}</p>
+        </details>
+      )}
+      {isSetting && (
+        <button
+          class="button small"
+          type="button"
+          onClick={() => {
+            dialog.value = { kind: "model" };
+          }}
+        >
+          Model settings
+        </button>
+      )}
+    </div>
+  );
+}
+
+const REASONS: Record<string, string> = {
+  natural: "Done",
+  aborted: "Stopped",
+  error: "Ended by an error",
+  turn_limit: "Stopped at the limit of steps",
+  awaiting_input: "Waiting for your answer",
+  context_length: "The conversation is too long for the model",
+};
+
+function End({ entry }: { entry: EndEntry }) {
+  const parts = [REASONS[entry.reason] ?? entry.reason];
+  if (entry.toolCalls > 0) parts.push(plural(entry.toolCalls, "tool call"));
+  const tokens = (entry.usage?.input_tokens ?? 0) + (entry.usage?.output_tokens ?? 0);
+  if (tokens > 0) parts.push(plural(tokens, "token"));
+  return <div class="entry end">{parts.join(" · ")}</div>;
+}
+
+/** What waits for the user, beside where they look; always there, so that nothing jumps. */
+function PendingBar() {
+  const { changes, files, added, removed } = totals.value;
+  const { running, activity } = chat.value;
+  return (
+    <div class="pending-bar">
+      {running ? (
+        <span class="activity">
+          <span class="pulse" />
+          {activity}
+        </span>
+      ) : changes === 0 ? (
+        <span class="faint">No changes to review</span>
+      ) : (
+        <span>
+          {plural(changes, "change")} in {plural(files, "file")} <span class="plus">+{added}</span>{" "}
+          <span class="minus">−{removed}</span>
+        </span>
+      )}
+      <span class="spacer" />
+      <button
+        class="button small"
+        type="button"
+        disabled={changes === 0}
+        onClick={() => {
+          view.value = "review";
+        }}
+      >
+        Review
+      </button>
+    </div>
+  );
+}
+
+function Composer() {
+  const { running } = chat.value;
+  const last = chat.value.entries.findLast((entry) => entry.kind === "user");
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+      event.preventDefault();
+      void send(draft.value);
+    } else if (event.key === "ArrowUp" && draft.value === "" && last?.kind === "user") {
+      event.preventDefault();
+      draft.value = last.text;
+    }
+  };
+  return (
+    <form
+      class="composer"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void send(draft.value);
+      }}
+    >
+      <textarea
+        rows={3}
+        aria-label="Message to the assistant"
+        placeholder={settings.value.provider === "offline" ? "For example: rename OLD to NEW" : "Ask for a change…"}
+        value={draft.value}
+        onInput={(event) => {
+          draft.value = event.currentTarget.value;
+        }}
+        onKeyDown={onKeyDown}
+      />
+      <div class="composer-foot">
+        <span class="faint">{running ? "You can keep editing meanwhile." : "Enter sends the message."}</span>
+        <span class="spacer" />
+        {running ? (
+          <button class="button stop" type="button" onClick={stop}>
+            <Icon name="stop" size={14} /> Stop
+          </button>
+        ) : (
+          <button class="button primary" type="submit" disabled={draft.value.trim() === ""}>
+            <Icon name="up" size={14} /> Send
+          </button>
+        )}
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,180 @@
+/** The middle of the page: the open file with its hunks, or the review of all files. */
+import { useEffect, useRef } from "preact/hooks";
+import { takeOver } from "../actions/edit.js";
+import { save } from "../actions/project.js";
+import { acceptAll, rejectAll } from "../actions/review.js";
+import { languageName } from "../editor/languages.js";
+import { plural } from "../hunk-text.js";
+import { breakName } from "../lines.js";
+import {
+  cursor,
+  editor,
+  leaseHeld,
+  openHunks,
+  openPath,
+  opening,
+  totals,
+  unreadable,
+  unsaved,
+  type View,
+  view,
+} from "../store.js";
+import { baseName, folderOf } from "../tree.js";
+import { Icon } from "./icons.js";
+import { ReviewPane } from "./review-pane.js";
+import { ToolButton } from "./top-bar.js";
+
+export function EditorPane() {
+  const reviewing = view.value === "review";
+  return (
+    <main class="editor-pane" aria-label={reviewing ? "Review" : "Editor"}>
+      <ViewTabs />
+      <div class="editor-view" id="panel-editor" role="tabpanel" aria-labelledby="tab-editor" hidden={reviewing}>
+        <HunkBar />
+        <Canvas />
+        <StatusBar />
+      </div>
+      <div class="review-view" id="panel-review" role="tabpanel" aria-labelledby="tab-review" hidden={!reviewing}>
+        {reviewing && <ReviewPane />}
+      </div>
+    </main>
+  );
+}
+
+function ViewTabs() {
+  const path = openPath.value;
+  const { changes } = totals.value;
+  return (
+    <div class="view-tabs" role="tablist" aria-label="View" onKeyDown={onTabKey}>
+      <button {...tab("editor")}>
+        {path === null ? (
+          "No file open"
+        ) : (
+          <>
+            <span class="tab-folder">{folderOf(path)}</span>
+            <span class="tab-name">{baseName(path)}</span>
+            {unsaved.value.has(path) && <span class="dot unsaved" role="img" aria-label="unsaved" />}
+          </>
+        )}
+      </button>
+      <button {...tab("review")}>
+        Review changes
+        <span class={changes === 0 ? "count zero" : "count"}>{changes}</span>
+      </button>
+    </div>
+  );
+}
+
+/** The properties of a tab, as the pattern for tabs wants them: only the selected one is reached by the Tab key. */
+function tab(name: View) {
+  const selected = view.value === name;
+  return {
+    class: "view-tab",
+    type: "button",
+    role: "tab",
+    id: `tab-${name}`,
+    tabIndex: selected ? 0 : -1,
+    "aria-selected": selected,
+    "aria-controls": `panel-${name}`,
+    onClick: () => {
+      view.value = name;
+    },
+  } as const;
+}
+
+function onTabKey(event: KeyboardEvent): void {
+  if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
+  view.value = view.value === "editor" ? "review" : "editor";
+  document.getElementById(`tab-${view.value}`)?.focus();
+  event.preventDefault();
+}
+
+/** Where the open file stands in the review, moving between its hunks, and deciding on all of them. */
+function HunkBar() {
+  const path = openPath.value;
+  const hunks = openHunks.value;
+  const at = cursor.value.hunk;
+  const none = hunks.length === 0;
+  const elsewhere = none && totals.value.changes > 0;
+  const label = none
+    ? elsewhere
+      ? "No changes to review in this file"
+      : "Nothing to review"
+    : at < 0
+      ? plural(hunks.length, "change")
+      : `Change ${Math.min(at, hunks.length - 1) + 1} of ${hunks.length}`;
+  return (
+    <div class="file-bar" role="toolbar" aria-label="Changes in this file">
+      <span class={none ? "faint" : ""}>{label}</span>
+      <ToolButton icon="previous" label="Previous change (Alt+K)" disabled={none && !elsewhere} onClick={() => editor.step(-1)} />
+      <ToolButton icon="next" label="Next change (Alt+J)" disabled={none && !elsewhere} onClick={() => editor.step(1)} />
+      <span class="spacer" />
+      <button class="button small" type="button" disabled={none} onClick={() => void rejectAll(path ?? undefined)}>
+        Reject file
+      </button>
+      <button class="button small" type="button" disabled={none} onClick={() => void acceptAll(path ?? undefined)}>
+        Accept file
+      </button>
+    </div>
+  );
+}
+
+function Canvas() {
+  const host = useRef<HTMLDivElement>(null);
+  useEffect(() => (host.current ? editor.mount(host.current) : undefined), []);
+  const held = leaseHeld.value;
+  const empty = openPath.value === null || unreadable.value !== null;
+  return (
+    <div class={held ? "canvas leased" : "canvas"} title={held ? "Assistant editing canvas…" : undefined}>
+      <div class="editor-host" ref={host} hidden={empty} />
+      {empty && (
+        <div class="empty">
+          <Icon name="file" size={28} />
+          <p>{opening.value ? "Opening…" : (unreadable.value ?? "Open a file from the list to read or edit it.")}</p>
+        </div>
+      )}
+      <div class="lease-note" hidden={!held}>
+        <span class="pulse" />
+        {/* Describes the editor to screen readers, so it must be empty while it does not hold. */}
+        <span id="lease-note">
+          {held && (
+            <>
+              Assistant is editing… press <kbd>Esc</kbd> or type to take over
+            </>
+          )}
+        </span>
+        <button class="button small" type="button" onClick={takeOver}>
+          Take over
+        </button>
+      </div>
+    </div>
+  );
+}
+
+function StatusBar() {
+  const path = openPath.value;
+  if (path === null) return <footer class="status-bar" />;
+  const { line, column } = cursor.value;
+  const pending = openHunks.value.length;
+  const isUnsaved = unsaved.value.has(path);
+  const state = isUnsaved ? "Not saved" : pending > 0 ? "Saved without the changes under review" : "Saved";
+  return (
+    <footer class="status-bar">
+      <span class="save-state">
+        <span class={isUnsaved ? "dot unsaved" : "dot none"} />
+        {state}
+      </span>
+      {isUnsaved && (
+        <button class="link" type="button" onClick={() => void save(path)}>
+          Save
+        </button>
+      )}
+      <span class="spacer" />
+      <span>
+        Line {line}, column {column}
+      </span>
+      <span class="hide-narrow">{breakName(editor.breaks)}</span>
+      <span>{languageName(path)}</span>
+    </footer>
+  );
+}

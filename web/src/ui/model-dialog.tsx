@@ -1,0 +1,170 @@
+/** Choosing the model: the offline stand-in, or Anthropic with the user's own key. */
+import { useSignal } from "@preact/signals";
+import { chooseModel } from "../actions/run.js";
+import { ANTHROPIC_URL, type Pace, type Settings, settingsProblem } from "../settings.js";
+import { settings } from "../store.js";
+import { closeDialog, Modal } from "./dialogs.js";
+
+const KNOWN_MODELS = ["claude-opus-4-1", "claude-sonnet-4-5", "claude-haiku-4-5"];
+
+export function ModelDialog() {
+  const chosen = useSignal<Settings>(settings.value);
+  const tried = useSignal(false);
+  const set = (change: Partial<Settings>): void => {
+    chosen.value = { ...chosen.value, ...change };
+  };
+  const trimmed: Settings = {
+    ...chosen.value,
+    apiKey: chosen.value.apiKey.trim(),
+    model: chosen.value.model.trim(),
+    baseUrl: chosen.value.baseUrl.trim().replace(/\/+$/, ""),
+  };
+  const problem = settingsProblem(trimmed);
+  return (
+    <Modal title="Model" onCancel={closeDialog}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          tried.value = true;
+          if (problem !== null) return;
+          chooseModel(trimmed);
+          closeDialog();
+        }}
+      >
+        <fieldset class="choices">
+          <legend class="visually-hidden">Model</legend>
+          <Choice
+            value="offline"
+            chosen={chosen.value.provider}
+            onChoose={set}
+            title="Offline stand-in (no AI)"
+            text="Needs no key and no network. Carries out a handful of fixed instructions on your own files with the same tools and the same review."
+          />
+          <Choice
+            value="anthropic"
+            chosen={chosen.value.provider}
+            onChoose={set}
+            title="Anthropic"
+            text="Uses your API key. Your messages and the files the model reads are sent to the provider."
+          />
+        </fieldset>
+        {chosen.value.provider === "anthropic" ? (
+          <AnthropicFields chosen={chosen.value} set={set} />
+        ) : (
+          <OfflineFields chosen={chosen.value} set={set} />
+        )}
+        <p class="field-problem" role="alert">
+          {tried.value ? problem : ""}
+        </p>
+        <div class="modal-foot">
+          <button class="button" type="button" onClick={closeDialog}>
+            Cancel
+          </button>
+          <button class="button primary" type="submit">
+            Use this model
+          </button>
+        </div>
+      </form>
+    </Modal>
+  );
+}
+
+type Set = (change: Partial<Settings>) => void;
+
+function Choice(props: { value: Settings["provider"]; chosen: string; onChoose: Set; title: string; text: string }) {
+  const checked = props.value === props.chosen;
+  return (
+    <label class={checked ? "choice checked" : "choice"}>
+      <input
+        type="radio"
+        name="provider"
+        checked={checked}
+        onChange={() => props.onChoose({ provider: props.value })}
+      />
+      <span>
+        <strong>{props.title}</strong>
+        <span class="choice-text">{props.text}</span>
+      </span>
+    </label>
+  );
+}
+
+const PACES: Record<Pace, string> = {
+  steady: "Steady, easy to follow",
+  slow: "Slow, to see every step",
+  instant: "As fast as possible",
+};
+
+function OfflineFields({ chosen, set }: { chosen: Settings; set: Set }) {
+  return (
+    <div class="fields">
+      <label class="field">
+        <span>Pace</span>
+        <select value={chosen.pace} onChange={(event) => set({ pace: event.currentTarget.value as Pace })}>
+          {(Object.keys(PACES) as Pace[]).map((pace) => (
+            <option key={pace} value={pace}>
+              {PACES[pace]}
+            </option>
+          ))}
+        </select>
+      </label>
+    </div>
+  );
+}
+
+function AnthropicFields({ chosen, set }: { chosen: Settings; set: Set }) {
+  return (
+    <div class="fields">
+      <label class="field">
+        <span>API key</span>
+        <input
+          type="password"
+          autoComplete="off"
+          spellcheck={false}
+          placeholder="sk-ant-…"
+          value={chosen.apiKey}
+          onInput={(event) => set({ apiKey: event.currentTarget.value })}
+        />
+      </label>
+      <label class="check">
+        <input
+          type="checkbox"
+          checked={chosen.remember}
+          onChange={(event) => set({ remember: event.currentTarget.checked })}
+        />
+        <span>Remember the key in this browser</span>
+      </label>
+      <p class="field-note">
+        The key goes from this page to the provider and nowhere else. It is kept in memory until you close the page, or in
+        this browser's storage if you tick “remember”.
+      </p>
+      <label class="field">
+        <span>Model</span>
+        <input
+          type="text"
+          list="known-models"
+          spellcheck={false}
+          value={chosen.model}
+          onInput={(event) => set({ model: event.currentTarget.value })}
+        />
+        <datalist id="known-models">
+          {KNOWN_MODELS.map((name) => (
+            <option key={name} value={name} />
+          ))}
+        </datalist>
+      </label>
+      <label class="field">
+        <span>
+          Base URL <span class="faint">(optional)</span>
+        </span>
+        <input
+          type="url"
+          spellcheck={false}
+          placeholder={ANTHROPIC_URL}
+          value={chosen.baseUrl}
+          onInput={(event) => set({ baseUrl: event.currentTarget.value })}
+        />
+      </label>
+    </div>
+  );
+}

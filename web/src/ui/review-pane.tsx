@@ -1,0 +1,235 @@
+/**
+ * All hunks of all files in one list, with the same decisions as in the editor.
+ *
+ * Removed and added lines are told apart by a sign and by words for screen readers, never by colour alone. The keys
+ * work while the focus is in the list.
+ */
+import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
+import { openFile } from "../actions/edit.js";
+import { downloadPatch } from "../actions/project.js";
+import { acceptAll, decide, rejectAll, undo } from "../actions/review.js";
+import type { Decision } from "../editor/controller.js";
+import type { Hunk, ReviewFile } from "../engine.js";
+import { countLines, hunkSummary, linesPhrase, pendingHunks, plural, withoutBreak } from "../hunk-text.js";
+import { totals, waiting } from "../store.js";
+import { Icon } from "./icons.js";
+
+/** More files, or more hunks in one, are shown on demand: what is not drawn costs nothing. */
+const FILES_SHOWN = 60;
+const HUNKS_SHOWN = 50;
+
+export function ReviewPane() {
+  const { changes, added, removed, files } = totals.value;
+  const list = useRef<HTMLDivElement>(null);
+  const shown = useSignal(FILES_SHOWN);
+  if (changes === 0) {
+    return (
+      <div class="empty">
+        <Icon name="accept" size={28} />
+        <p>Nothing to review.</p>
+        <p class="faint">What the assistant changes shows up here. Nothing of it is saved before you accept it.</p>
+      </div>
+    );
+  }
+  return (
+    <div class="review">
+      <div class="file-bar" role="toolbar" aria-label="All changes">
+        <span>
+          {plural(changes, "change")} in {plural(files, "file")}
+        </span>
+        <span class="plus">+{added}</span>
+        <span class="minus">−{removed}</span>
+        <span class="spacer" />
+        <button class="button small quiet" type="button" onClick={() => void downloadPatch()}>
+          <Icon name="patch" size={14} /> Patch
+        </button>
+        <button class="button small" type="button" onClick={() => void rejectAll()}>
+          Reject all
+        </button>
+        <button class="button small primary" type="button" onClick={() => void acceptAll()}>
+          Accept all
+        </button>
+      </div>
+      <div class="review-list" ref={list} onKeyDown={(event) => onListKey(event, list.current)}>
+        {waiting.value.slice(0, shown.value).map((file) => (
+          <FileSection key={file.path} file={file} />
+        ))}
+        {files > shown.value && (
+          <button
+            class="link more"
+            type="button"
+            onClick={() => {
+              shown.value += FILES_SHOWN;
+            }}
+          >
+            Show more of the {files - shown.value} files left
+          </button>
+        )}
+      </div>
+    </div>
+  );
+}
+
+const OPERATIONS: Record<ReviewFile["operation"], string> = { create: "new file", update: "", delete: "deleted" };
+
+function FileSection({ file }: { file: ReviewFile }) {
+  const all = useSignal(false);
+  const hunks = pendingHunks(file);
+  const shown = all.value ? hunks : hunks.slice(0, HUNKS_SHOWN);
+  return (
+    <section class="review-file" aria-label={`${file.path}, ${plural(hunks.length, "change")}`}>
+      <header class="review-head">
+        <button class="link path" type="button" onClick={() => void openFile(file.path, "first")}>
+          {file.path}
+        </button>
+        {OPERATIONS[file.operation] !== "" && <span class="tag">{OPERATIONS[file.operation]}</span>}
+        <span class="plus">+{sum(hunks, "added")}</span>
+        <span class="minus">−{sum(hunks, "removed")}</span>
+        <span class="spacer" />
+        <button
+          class="button small"
+          type="button"
+          aria-label={`Reject all changes in ${file.path}`}
+          onClick={() => void rejectAll(file.path)}
+        >
+          Reject file
+        </button>
+        <button
+          class="button small"
+          type="button"
+          aria-label={`Accept all changes in ${file.path}`}
+          onClick={() => void acceptAll(file.path)}
+        >
+          Accept file
+        </button>
+      </header>
+      <ol class="hunks">
+        {shown.map((hunk, index) => (
+          <HunkCard key={hunk.id} hunk={hunk} path={file.path} number={index + 1} total={hunks.length} />
+        ))}
+      </ol>
+      {shown.length < hunks.length && (
+        <button
+          class="link more"
+          type="button"
+          onClick={() => {
+            all.value = true;
+          }}
+        >
+          Show {hunks.length - shown.length} more
+        </button>
+      )}
+    </section>
+  );
+}
+
+function HunkCard(props: { hunk: Hunk; path: string; number: number; total: number }) {
+  const { hunk, path, number, total } = props;
+  const name = `change ${number} of ${total} in ${path}`;
+  return (
+    <li
+      class="hunk-card"
+      tabIndex={0}
+      data-hunk={hunk.id}
+      data-path={path}
+      aria-label={`Change ${number} of ${total}, ${path}, ${hunkSummary(hunk)}, pending`}
+    >
+      <div class="hunk-bar">
+        <button class="link hunk-label" type="button" onClick={() => void openFile(path, hunk.id)}>
+          {capital(linesPhrase(hunk))}
+        </button>
+        <span class="hunk-size">
+          <span class="plus">+{countLines(hunk, "added")}</span> <span class="minus">−{countLines(hunk, "removed")}</span>
+        </span>
+        {hunk.keptByUser && <span class="hunk-kept">kept because you edited it</span>}
+        <span class="spacer" />
+        <DecideButton kind="reject" name={name} hunk={hunk} />
+        <DecideButton kind="accept" name={name} hunk={hunk} />
+      </div>
+      <div class="hunk-lines">
+        {hunk.lines.map((line, index) => (
+          <div class={`diff-line ${line.kind}`} key={index}>
+            <span class="line-number">{line.oldNumber ?? ""}</span>
+            <span class="line-number">{line.newNumber ?? ""}</span>
+            <span class="sign" aria-hidden="true">
+              {SIGNS[line.kind]}
+            </span>
+            <span class="visually-hidden">{WORDS[line.kind]}</span>
+            <code>{marked(withoutBreak(line.text), line.spans ?? [])}</code>
+          </div>
+        ))}
+      </div>
+    </li>
+  );
+}
+
+const SIGNS = { added: "+", removed: "−", context: "" } as const;
+const WORDS = { added: "added: ", removed: "removed: ", context: "" } as const;
+
+function DecideButton({ kind, name, hunk }: { kind: Decision; name: string; hunk: Hunk }) {
+  const text = kind === "accept" ? "Accept" : "Reject";
+  const onClick = (event: MouseEvent): void => {
+    const card = (event.currentTarget as HTMLElement).closest<HTMLElement>(".hunk-card");
+    void decideInList(card, hunk.id, kind, `.hunk-button.${kind}`);
+  };
+  return (
+    <button class={`hunk-button ${kind}`} type="button" aria-label={`${text} ${name}`} onClick={onClick}>
+      {text}
+    </button>
+  );
+}
+
+/** Decides, then puts the focus on the same place of the next card, since this one goes away. */
+async function decideInList(card: HTMLElement | null, id: string, kind: Decision, selector: string): Promise<void> {
+  const list = card?.closest(".review-list") ?? null;
+  const index = cardsOf(list).findIndex((each) => each === card);
+  await decide(id, kind);
+  // The list is drawn again in a microtask after the state changed.
+  await new Promise(requestAnimationFrame);
+  const cards = cardsOf(list);
+  const next = cards[Math.min(index, cards.length - 1)];
+  (selector === "" ? next : next?.querySelector<HTMLElement>(selector))?.focus();
+}
+
+function cardsOf(list: Element | null): readonly HTMLElement[] {
+  return list ? [...list.querySelectorAll<HTMLElement>(".hunk-card")] : [];
+}
+
+function onListKey(event: KeyboardEvent, list: HTMLElement | null): void {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const card = (event.target as HTMLElement).closest<HTMLElement>(".hunk-card");
+  const { hunk: id, path } = card?.dataset ?? {};
+  const cards = cardsOf(list);
+  const index = cards.findIndex((each) => each === card);
+  const onCard = event.target === card;
+  if (event.key === "j" || (onCard && event.key === "ArrowDown")) cards[Math.min(index + 1, cards.length - 1)]?.focus();
+  else if (event.key === "k" || (onCard && event.key === "ArrowUp")) cards[Math.max(index - 1, 0)]?.focus();
+  else if (event.key === "y" && id) void decideInList(card, id, "accept", "");
+  else if (event.key === "n" && id) void decideInList(card, id, "reject", "");
+  else if (event.key === "u") void undo();
+  else if (event.key === "Enter" && onCard && path) void openFile(path, id);
+  else return;
+  event.preventDefault();
+}
+
+/** The text with the changed parts marked. */
+function marked(text: string, spans: readonly (readonly [number, number])[]) {
+  if (spans.length === 0) return text === "" ? "\n" : text;
+  const parts = [];
+  let at = 0;
+  for (const [from, to] of spans) {
+    parts.push(text.slice(at, from), <mark key={from}>{text.slice(from, to)}</mark>);
+    at = to;
+  }
+  parts.push(text.slice(at));
+  return parts;
+}
+
+function sum(hunks: readonly Hunk[], kind: "added" | "removed"): number {
+  return hunks.reduce((total, hunk) => total + countLines(hunk, kind), 0);
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

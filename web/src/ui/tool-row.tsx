@@ -1,0 +1,95 @@
+/** One tool call: a compact line that opens to its arguments, its output and, if it failed, what to do. */
+import type { ToolEntry } from "../state.js";
+import { baseName, folderOf } from "../tree.js";
+import { Icon } from "./icons.js";
+
+/** The arguments that name a file, and those that say most about other calls; the first that is there counts. */
+const PATHS = ["file_path", "path"];
+const TELLING = ["pattern", "query", "command", "name", ...PATHS];
+
+/** Longer outputs are cut on screen; the whole is what the model's host kept. */
+const OUTPUT_CHARS_MAX = 20_000;
+
+const STATUS: Record<ToolEntry["status"], string> = {
+  running: "running",
+  ok: "done",
+  failed: "failed",
+  cancelled: "cancelled",
+};
+
+export function ToolRow({ entry }: { entry: ToolEntry }) {
+  const { name, status, failure, duration } = entry;
+  return (
+    <details class={`entry call ${status}`}>
+      <summary>
+        <span class="tool-arrow" aria-hidden="true">
+          →
+        </span>
+        <span class="tool-name">{name}</span>
+        <Target given={entry.arguments} />
+        <span class="tool-time">{duration === null ? "" : duration < 1 ? "<1 ms" : `${Math.round(duration)} ms`}</span>
+        <span class={`tool-status ${status}`} role="img" aria-label={STATUS[status]}>
+          {status === "ok" && <Icon name="accept" size={12} />}
+          {(status === "failed" || status === "cancelled") && <Icon name="reject" size={12} />}
+        </span>
+      </summary>
+      <div class="tool-detail">
+        {failure && (
+          <div class="tool-failure">
+            <p>
+              <code>{failure.code}</code> {failure.message}
+            </p>
+            {failure.suggestions.length > 0 && (
+              <p>
+                Try: {failure.suggestions.join(", ")}
+              </p>
+            )}
+          </div>
+        )}
+        <h3>Arguments</h3>
+        <pre tabIndex={0}>{pretty(entry.arguments)}</pre>
+        {entry.output !== "" && (
+          <>
+            <h3>Output</h3>
+            <pre tabIndex={0}>{cut(entry.output)}</pre>
+          </>
+        )}
+      </div>
+    </details>
+  );
+}
+
+/** What the call is about. The file's own name comes first: it must not be what a narrow row cuts off. */
+function Target({ given }: { given: unknown }) {
+  const about = firstText(given, TELLING);
+  const path = firstText(given, PATHS);
+  if (path === "" || path !== about) return <span class="tool-target">{about}</span>;
+  return (
+    <span class="tool-target" title={path}>
+      {baseName(path)} <span class="faint">{folderOf(path).replace(/\/$/, "")}</span>
+    </span>
+  );
+}
+
+function firstText(given: unknown, names: readonly string[]): string {
+  if (typeof given !== "object" || given === null) return "";
+  const values = given as Record<string, unknown>;
+  const texts = names.map((name) => values[name]).filter((value) => typeof value === "string");
+  return texts.find((text) => text !== "") ?? "";
+}
+
+/** Arguments as `name: value`, long texts on lines of their own. */
+function pretty(given: unknown): string {
+  if (typeof given !== "object" || given === null) return String(given);
+  return Object.entries(given)
+    .map(([name, value]) => {
+      const text = typeof value === "string" ? value : JSON.stringify(value);
+      return text.includes("\n") ? `${name}:\n${cut(text)}` : `${name}: ${text}`;
+    })
+    .join("\n");
+}
+
+function cut(text: string): string {
+  if (text.length <= OUTPUT_CHARS_MAX) return text;
+  return `${text.slice(0, OUTPUT_CHARS_MAX)}\n… ${text.length - OUTPUT_CHARS_MAX} more characters`;
+}

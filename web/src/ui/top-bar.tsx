@@ -1,0 +1,183 @@
+/** The bar at the top: which project is open, opening another, undo, saving, look. */
+import { useRef } from "preact/hooks";
+import { openDirectory, openInput, openSample, save } from "../actions/project.js";
+import { redo, stepName, undo } from "../actions/review.js";
+import { canPickDirectory } from "../folder.js";
+import { saveTheme, type Theme } from "../settings.js";
+import { dialog, filesShown, opening, project, steps, theme, unsaved } from "../store.js";
+import { Icon, type IconName } from "./icons.js";
+
+export function TopBar() {
+  return (
+    <header class="top-bar">
+      <button
+        class="tool only-narrow"
+        type="button"
+        aria-label="Show files"
+        aria-expanded={filesShown.value}
+        onClick={() => {
+          filesShown.value = !filesShown.value;
+        }}
+      >
+        <Icon name="panel" />
+      </button>
+      <span class="brand">
+        <svg width="22" height="22" viewBox="0 0 32 32" aria-hidden="true">
+          <rect width="32" height="32" rx="8" class="brand-tile" />
+          <path d="M7 12h18" class="brand-line" />
+          <path d="M9 24l7-9 7 9" class="brand-caret" />
+        </svg>
+        Emend
+      </span>
+      <span class="project-name" title={project.value.name}>
+        {project.value.name}
+        {project.value.sample && <span class="tag">Sample</span>}
+      </span>
+      <OpenButtons />
+      <span class="spacer" />
+      <StepButtons />
+      <SaveButton />
+      <span class="divider" />
+      <ThemeButton />
+      <ToolButton
+        icon="keys"
+        label="Keyboard shortcuts"
+        onClick={() => {
+          dialog.value = { kind: "keys" };
+        }}
+      />
+    </header>
+  );
+}
+
+/** Every browser has this attribute; the type definitions do not. */
+const WHOLE_FOLDER = { webkitdirectory: true };
+
+function OpenButtons() {
+  const folderInput = useRef<HTMLInputElement>(null);
+  const fileInput = useRef<HTMLInputElement>(null);
+  const onInput = (event: Event): void => {
+    const input = event.currentTarget as HTMLInputElement;
+    const list = input.files;
+    if (list) void openInput(list).finally(() => {
+      // The same folder may be chosen again.
+      input.value = "";
+    });
+  };
+  return (
+    <div class="button-group" role="group" aria-label="Open">
+      <button
+        class="button"
+        type="button"
+        disabled={opening.value}
+        aria-label="Open folder"
+        onClick={() => (canPickDirectory() ? void openDirectory() : folderInput.current?.click())}
+      >
+        <Icon name="folder" />
+        <span class="wide-label">Open folder</span>
+      </button>
+      <button
+        class="button"
+        type="button"
+        aria-label="Open files"
+        disabled={opening.value}
+        onClick={() => fileInput.current?.click()}
+      >
+        <Icon name="file" />
+        <span class="wide-label">Open files</span>
+      </button>
+      {!project.value.sample && (
+        <button
+          class="button quiet"
+          type="button"
+          aria-label="Open the sample project"
+          disabled={opening.value}
+          onClick={() => void openSample()}
+        >
+          <Icon name="files" />
+          <span class="wide-label">Sample project</span>
+        </button>
+      )}
+      <input
+        ref={folderInput}
+        class="visually-hidden"
+        type="file"
+        {...WHOLE_FOLDER}
+        multiple
+        tabIndex={-1}
+        aria-label="Folder to open"
+        onChange={onInput}
+      />
+      <input
+        ref={fileInput}
+        class="visually-hidden"
+        type="file"
+        multiple
+        tabIndex={-1}
+        aria-label="Files to open"
+        onChange={onInput}
+      />
+    </div>
+  );
+}
+
+function StepButtons() {
+  const { done, undone } = steps.value;
+  const last = done.at(-1);
+  const next = undone.at(-1);
+  return (
+    <>
+      <ToolButton icon="undo" label={last ? `Undo ${stepName(last)}` : "Undo"} disabled={!last} onClick={() => void undo()} />
+      <ToolButton icon="redo" label={next ? `Redo ${stepName(next)}` : "Redo"} disabled={!next} onClick={() => void redo()} />
+    </>
+  );
+}
+
+function SaveButton() {
+  const count = unsaved.value.size;
+  const where = project.value.directory ? "into the folder" : "as a download";
+  const name = count === 0 ? "Save: everything is saved" : `Save ${count} changed ${count === 1 ? "file" : "files"} ${where}`;
+  return (
+    <button class="button" type="button" aria-label={name} title={name} disabled={count === 0} onClick={() => void save()}>
+      <Icon name="save" />
+      <span class="wide-label">{project.value.directory ? "Save all" : "Download"}</span>
+      <span class={count === 0 ? "count zero" : "count"}>{count}</span>
+    </button>
+  );
+}
+
+const THEMES: Record<Theme, { readonly next: Theme; readonly icon: IconName; readonly name: string }> = {
+  system: { next: "light", icon: "system", name: "as the system" },
+  light: { next: "dark", icon: "sun", name: "light" },
+  dark: { next: "system", icon: "moon", name: "dark" },
+};
+
+function ThemeButton() {
+  const { next, icon, name } = THEMES[theme.value];
+  return (
+    <ToolButton
+      icon={icon}
+      label={`Colours: ${name}. Change to ${THEMES[next].name}`}
+      onClick={() => {
+        theme.value = next;
+        saveTheme(next);
+      }}
+    />
+  );
+}
+
+/** A square button with an icon; its label is its name and its tooltip. */
+export function ToolButton(props: { icon: IconName; label: string; disabled?: boolean; onClick: () => void }) {
+  return (
+    <button
+      class="tool"
+      type="button"
+      aria-label={props.label}
+      title={props.label}
+      disabled={props.disabled ?? false}
+      onClick={props.onClick}
+    >
+      <Icon name={props.icon} />
+    </button>
+  );
+}

@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { AgentEvent } from "../src/engine.js";
+import { type ChatState, EMPTY_CHAT, reduce, stopRun } from "../src/state.js";
+
+type Plain = { [K in AgentEvent["kind"]]: readonly [K, Extract<AgentEvent, { kind: K }>["data"]] }[AgentEvent["kind"]];
+
+/** The state after a script of events. */
+function play(...script: readonly Plain[]): ChatState {
+  return script.reduce<ChatState>(
+    (state, [kind, data], index) =>
+      reduce(state, { cursor: index + 1, ts: 0, session_id: "s", kind, data } as AgentEvent),
+    EMPTY_CHAT,
+  );
+}
+
+const USAGE = { input_tokens: 3, output_tokens: 4 };
+const ASK: Plain = ["USER_INPUT", { content: "rename a to b" }];
+const CALL: Plain = ["TOOL_CALL_START", { call_id: "c1", tool_name: "grep", arguments: { pattern: "a" } }];
+const END: Plain = ["PROCESSING_END", { reason: "natural", usage: USAGE }];
+
+test("streamed text grows in one entry and ends with the whole text", () => {
+  const half = play(ASK, ["ASSISTANT_TEXT_START", {}], ["ASSISTANT_TEXT_DELTA", { delta: "Hel" }]);
+  assert.deepEqual(half.entries.at(-1), { kind: "assistant", id: "s-2", text: "Hel", streaming: true });
+  const whole = reduce(half, event("ASSISTANT_TEXT_END", { text: "Hello" }));
+  assert.deepEqual(whole.entries.at(-1), { kind: "assistant", id: "s-2", text: "Hello", streaming: false });
+});
+
+test("an answer without text leaves no empty bubble", () => {
+  const state = play(ASK, ["ASSISTANT_TEXT_START", {}], CALL);
+  assert.deepEqual(state.entries.map((entry) => entry.kind), ["user", "tool"]);
+});
+
+test("a tool call ends with its output, or with its failure and what to do", () => {
+  const failure = { code: "not_found", message: "no such file", suggestions: ["a.md"] };
+  const done = play(ASK, CALL, [
+    "TOOL_CALL_END",
+    { call_id: "c1", tool_name: "grep", ok: false, output: "x", error: failure, duration_ms: 7 },
+  ]);
+  const entry = done.entries.at(-1);
+  assert.ok(entry?.kind === "tool");
+  assert.deepEqual([entry.status, entry.output, entry.failure, entry.duration], ["failed", "x", failure, 7]);
+});
+
+test("the end of a run settles everything that was still going on", () => {
+  const running = play(ASK, CALL);
+  assert.deepEqual([running.running, running.activity], [true, "Running grep…"]);
+  const ended = reduce(running, event("PROCESSING_END", { reason: "aborted", usage: USAGE }));
+  assert.deepEqual([ended.running, ended.activity], [false, ""]);
+  assert.deepEqual(ended.entries.map((entry) => (entry.kind === "tool" ? entry.status : entry.kind)), [
+    "user",
+    "cancelled",
+    "end",
+  ]);
+  const cut = stopRun(running);
+  assert.deepEqual([cut.running, cut.entries.length], [false, 2]);
+});
+
+test("the line under an answer counts the tool calls of this run only", () => {
+  const first = play(ASK, CALL, END);
+  const second = [ASK, END].reduce((state, [kind, data], index) => {
+    return reduce(state, { cursor: 50 + index, ts: 0, session_id: "s", kind, data } as AgentEvent);
+  }, first);
+  assert.deepEqual(
+    second.entries.flatMap((entry) => (entry.kind === "end" ? [entry.toolCalls] : [])),
+    [1, 0],
+  );
+});
+
+test("the stand-in model's tokens are not counted", () => {
+  const start = (offline: boolean): Plain => ["SESSION_START", { model: "m", provider: "p", offline }];
+  const usage = (state: ChatState) => state.entries.flatMap((entry) => (entry.kind === "end" ? [entry.usage] : []));
+  assert.deepEqual(usage(play(start(true), ASK, END)), [null]);
+  assert.deepEqual(usage(play(start(false), ASK, END)), [USAGE]);
+});
+
+test("entries of two sessions are told apart", () => {
+  const first = play(ASK);
+  const second = reduce(first, { ...event("USER_INPUT", { content: "again" }), session_id: "t", cursor: 1 });
+  assert.equal(new Set(second.entries.map((entry) => entry.id)).size, 2);
+});
+
+test("events of other kinds change nothing", () => {
+  const state = play(ASK);
+  assert.equal(reduce(state, event("FILE_CHANGED", { path: "a", revision: 1, pending_hunks: 1 })), state);
+});
+
+function event<K extends AgentEvent["kind"]>(kind: K, data: Extract<AgentEvent, { kind: K }>["data"]): AgentEvent {
+  return { cursor: 99, ts: 0, session_id: "s", kind, data } as unknown as AgentEvent;
+}

@@ -1,0 +1,11 @@
+// Builds the app into dist/. The engine is the package in ../pkg, built before the app is.
+import { fileURLToPath } from "node:url";
+import { defineConfig } from "vite";
+
+export default defineConfig({
+  // Relative addresses: the built page works under any path of any static host.
+  base: "./",
+  resolve: { alias: { emend: fileURLToPath(new URL("../pkg/dist/index.js", import.meta.url)) } },
+  build: { target: "es2022", modulePreload: { polyfill: false }, chunkSizeWarningLimit: 700 },
+  server: { fs: { allow: [".."] } },
+});
