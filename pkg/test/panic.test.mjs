@@ -51,7 +51,7 @@ test("a panic while others wait rejects them all; late timers and answers do no 
   const server = await serve(t, (_, response) => (answer = response));
   const model = { provider: "anthropic", apiKey: "key", baseUrl: server.url };
   const waiting = await Agent.create({ files: SHOP, model });
-  const paced = await Agent.create({ files: SHOP, model: { provider: "offline", paceMs: 30 } });
+  const paced = await Agent.create({ files: SHOP, model: { provider: "offline", paceMs: 500 } });
   const agent = await Agent.create({ files: SHOP });
 
   const onNetwork = collect(waiting.run("say hello"));

@@ -23,7 +23,8 @@ impl Server {
                 let (seen, answer) = (Arc::clone(&seen), Arc::clone(&answer));
                 thread::spawn(move || {
                     let mut stream = stream.unwrap();
-                    let request = read_request(&mut stream);
+                    // A client whose time is up may hang up before its request is out.
+                    let Some(request) = read_request(&mut stream) else { return };
                     seen.lock().unwrap().push(request);
                     answer(&mut stream);
                 });
@@ -42,7 +43,7 @@ impl Server {
         format!("http://{}", self.address)
     }
 
-    /// Returns the requests so far, head and body.
+    /// Returns the requests that have arrived whole so far, head and body.
     pub(crate) fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap().clone()
     }
@@ -69,7 +70,8 @@ pub(crate) fn response(status: u16, headers: &[&str], body: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn read_request(stream: &mut TcpStream) -> String {
+/// Reads a request, head and body; `None` if it breaks off.
+fn read_request(stream: &mut TcpStream) -> Option<String> {
     let mut read = Vec::new();
     let mut buffer = [0; 4096];
     loop {
@@ -78,11 +80,11 @@ fn read_request(stream: &mut TcpStream) -> String {
             let length =
                 head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
             if body.len() >= length.unwrap_or(0) {
-                return text;
+                return Some(text);
             }
         }
         match stream.read(&mut buffer) {
-            Ok(0) | Err(_) => return text,
+            Ok(0) | Err(_) => return None,
             Ok(count) => read.extend_from_slice(&buffer[..count]),
         }
     }

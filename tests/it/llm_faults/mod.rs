@@ -61,12 +61,14 @@ struct Row {
     name: &'static str,
     serve: Box<dyn Fn(Api) -> Server>,
     timeouts: Timeouts,
+    /// Whether the limits leave even a busy machine the time to send the whole request.
+    sends_all: bool,
     expected: Expected,
 }
 
 impl Row {
     fn new(name: &'static str, expected: Expected, serve: impl Fn(Api) -> Server + 'static) -> Self {
-        Self { name, serve: Box::new(serve), timeouts: patient(), expected }
+        Self { name, serve: Box::new(serve), timeouts: patient(), sends_all: true, expected }
     }
 
     /// A row whose server always writes the same.
@@ -76,6 +78,11 @@ impl Row {
 
     fn within(self, timeouts: Timeouts) -> Self {
         Self { timeouts, ..self }
+    }
+
+    /// With limits that may pass before the request is out: the outcome is the same.
+    fn within_moments(self, timeouts: Timeouts) -> Self {
+        Self { timeouts, sends_all: false, ..self }
     }
 }
 
@@ -94,7 +101,8 @@ fn check(rows: Vec<Row>) {
         };
         let requests = server.requests();
         assert!(requests.iter().all(|request| request.contains(KEY)), "the control: the key was sent");
-        let counted = requests.len() == expected.attempts;
+        let counted =
+            if row.sends_all { requests.len() == expected.attempts } else { requests.len() <= expected.attempts };
         (found != expected || !counted).then(|| {
             format!("{} {}: {found:?}, {} requests; expected {expected:?}", row.name, api.name(), requests.len())
         })
@@ -218,9 +226,9 @@ fn silence_ends_and_slowness_does_not_matter() {
     use ErrorKind::RequestTimeout;
     let quick = Timeouts { idle_ms: 300, ..patient() };
     // Long enough for the beginning to arrive on a busy machine.
-    let longer = Timeouts { idle_ms: 4000, ..patient() };
+    let longer = Timeouts { idle_ms: 10_000, ..patient() };
     check(vec![
-        Row::new("no answer", repeated(RequestTimeout, WAITS), |_| Server::start(wait_for_end)).within(quick),
+        Row::new("no answer", repeated(RequestTimeout, WAITS), |_| Server::start(wait_for_end)).within_moments(quick),
         Row::new("stalled after the text", partial(RequestTimeout), |api| {
             Server::start(move |stream| {
                 let Answer { start, content, .. } = answer(api);
@@ -245,7 +253,7 @@ fn silence_ends_and_slowness_does_not_matter() {
                 }
             })
         })
-        .within(Timeouts { total_ms: 600, ..patient() }),
+        .within_moments(Timeouts { total_ms: 600, ..patient() }),
     ]);
 }
 

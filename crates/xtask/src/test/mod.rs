@@ -6,6 +6,7 @@
 mod browser;
 mod counts;
 mod dependencies;
+mod failures;
 mod fuzz;
 mod http;
 mod licence;
@@ -18,7 +19,7 @@ mod node;
 mod tidy;
 mod wasm;
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -32,9 +33,6 @@ use crate::setup;
 
 /// Longest time for one program of one step; a hanging browser must not use up a whole run.
 const LIMIT: Duration = Duration::from_secs(25 * 60);
-
-/// How many of a failed program's last lines are shown.
-const TAIL_LINES: usize = 80;
 
 /// Which steps run, and how thoroughly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +53,8 @@ pub(crate) struct Context<'a> {
     depth: Depth,
     modules: OnceCell<Modules>,
     package: OnceCell<()>,
+    /// What failed and what it said, for the end of the output: logs are often cut in the middle.
+    failures: RefCell<Vec<String>>,
 }
 
 struct Step {
@@ -103,18 +103,23 @@ pub(crate) fn run(repo: &Repo, arguments: &[String]) -> Result<bool> {
     if chosen.iter().any(|step| step.from != Depth::Fast) {
         setup::set_up(repo)?;
     }
-    let context = Context { repo, depth, modules: OnceCell::new(), package: OnceCell::new() };
+    let context =
+        Context { repo, depth, modules: OnceCell::new(), package: OnceCell::new(), failures: RefCell::default() };
     let mut rows = Vec::new();
     for step in chosen {
         println!("== {}", step.name);
         let started = Instant::now();
         let counts = (step.run)(&context).unwrap_or_else(|error| {
             println!("  {error:#}");
+            context.failures.borrow_mut().push(format!("== {}\n{error:#}", step.name));
             Counts::failed(1)
         });
         let seconds = started.elapsed().as_secs_f64();
         println!("  {}: {counts} ({seconds:.1} s)", step.name);
         rows.push((step.name, counts, seconds));
+    }
+    for failure in context.failures.take() {
+        println!("\n{failure}");
     }
     print_table(&rows);
     let total = rows.iter().fold(Counts::default(), |sum, (_, counts, _)| sum + *counts);
@@ -169,16 +174,15 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// Runs one program of a step, shows the lines that `show` picks, and after a failure the end of its output.
+    /// Runs one program of a step and shows the lines that `show` picks. What failed is shown here and again at the end.
     fn program(&self, name: &str, command: &mut Command, show: impl FnMut(&str) -> bool) -> Result<Logged> {
         let log = self.repo.path("target/logs").join(format!("{name}.log"));
         let output = logged(command, &log, LIMIT, show)?;
         if !output.success {
-            let lines: Vec<&str> = output.text.lines().collect();
-            println!("  the last lines of {}:", log.display());
-            for line in &lines[lines.len().saturating_sub(TAIL_LINES)..] {
-                println!("    {line}");
-            }
+            let excerpt = failures::excerpt(&output.text).join("\n    ");
+            let report = format!("== {name} failed; all of it is in {}:\n    {excerpt}", log.display());
+            println!("  {report}");
+            self.failures.borrow_mut().push(report);
         }
         Ok(output)
     }

@@ -1,0 +1,94 @@
+//! What of a failed program's output is worth repeating: the checks that failed, each with what it said.
+
+/// How many lines of one check are repeated.
+const LINES_MAX: usize = 30;
+/// How many checks of one program are repeated.
+const CHECKS_MAX: usize = 12;
+
+/// Picks the failed checks out of `text`, which Rust's test harness, Node's or a script of ours has printed. Without
+/// any, it is the end of the text that tells most.
+pub(super) fn excerpt(text: &str) -> Vec<String> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut picked = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        let line = line.trim();
+        if let Some(name) = line.strip_prefix("test ").and_then(|line| line.strip_suffix(" ... FAILED")) {
+            picked.push(libtest_block(&lines, name));
+        } else if line.starts_with("not ok ") || (line.starts_with("test ") && line.ends_with(" ... FAIL")) {
+            picked.push(lines[at..].iter().take(LINES_MAX).copied().collect());
+        }
+    }
+    if picked.is_empty() {
+        picked.push(lines[lines.len().saturating_sub(2 * LINES_MAX)..].to_vec());
+    }
+    let n_more = picked.len().saturating_sub(CHECKS_MAX);
+    picked.truncate(CHECKS_MAX);
+    let mut excerpt: Vec<String> = picked.concat().into_iter().map(str::to_owned).collect();
+    if n_more > 0 {
+        excerpt.push(format!("and {n_more} more"));
+    }
+    excerpt
+}
+
+/// What one test printed, without the frames of its backtrace. A test of the same name may have passed in another
+/// binary, so a block that holds a panic is preferred.
+fn libtest_block<'a>(lines: &[&'a str], name: &str) -> Vec<&'a str> {
+    let head = format!("---- {name} stdout ----");
+    let blocks = lines.iter().enumerate().filter(|(_, line)| line.trim() == head).map(|(at, _)| {
+        let rest = lines[at + 1..].iter();
+        let body = rest.take_while(|line| !line.starts_with("---- ") && !line.trim().starts_with("stack backtrace:"));
+        std::iter::once(lines[at]).chain(body.copied()).take(LINES_MAX).collect::<Vec<_>>()
+    });
+    let blocks: Vec<Vec<&str>> = blocks.collect();
+    let panicked = blocks.iter().find(|block| block.iter().any(|line| line.contains("panicked at")));
+    panicked.or(blocks.first()).cloned().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &[&str]) {
+        assert_eq!(excerpt(text), expected);
+    }
+
+    #[test]
+    fn a_failed_test_is_repeated_with_its_message() {
+        check(
+            "test a::good ... ok\ntest a::bad ... FAILED\n\nsuccesses:\n\n---- a::good stdout ----\nfine\n\n\
+             failures:\n\n---- a::bad stdout ----\nthread 'a::bad' panicked at x.rs:1:2:\nno key\n\
+             stack backtrace:\n   0: frame\n\nfailures:\n    a::bad\n",
+            &["---- a::bad stdout ----", "thread 'a::bad' panicked at x.rs:1:2:", "no key"],
+        );
+    }
+
+    #[test]
+    fn of_two_tests_with_one_name_the_one_that_panicked_is_meant() {
+        check(
+            "---- t stdout ----\nfine\n---- u stdout ----\ntest t ... FAILED\n---- t stdout ----\npanicked at y\n",
+            &["---- t stdout ----", "panicked at y"],
+        );
+    }
+
+    #[test]
+    fn scripts_say_not_ok() {
+        check("ok 1 fine\nnot ok 2 bad\n  why\n", &["not ok 2 bad", "  why"]);
+    }
+
+    #[test]
+    fn without_a_failed_check_the_end_is_repeated() {
+        let long: String = (0..200).map(|n| format!("{n}\n")).collect();
+        let found = excerpt(&long);
+        assert_eq!((found.len(), &*found[0]), (60, "140"));
+        check("error: could not compile\n", &["error: could not compile"]);
+    }
+
+    #[test]
+    fn a_flood_of_failures_is_bounded() {
+        let flood: String = (0..100).map(|n| format!("not ok {n}\n")).collect();
+        let found = excerpt(&flood);
+        assert!(found.len() <= LINES_MAX * CHECKS_MAX + 1);
+        assert_eq!(found.last().map(String::as_str), Some("and 88 more"));
+    }
+}
