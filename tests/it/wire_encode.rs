@@ -68,7 +68,7 @@ fn features(api: Api) -> Vec<(&'static str, Request)> {
     };
     let user = |part: ContentPart| {
         let content = vec![ContentPart::Text { text: "look".into() }, part];
-        Request { messages: vec![Message { role: Role::User, content, name: None }], ..base.clone() }
+        Request { messages: vec![Message { role: Role::User, content: content.into(), name: None }], ..base.clone() }
     };
     let data = |media_type: &str| MediaData {
         data: Some("aGk=".into()),

@@ -105,7 +105,7 @@ impl Ask<'_> {
         let png =
             MediaData { data: Some(PNG.to_owned()), media_type: Some("image/png".to_owned()), ..MediaData::default() };
         let content = vec![ContentPart::Text { text: "What do you see?".to_owned() }, ContentPart::Image(png)];
-        let message = Message { role: Role::User, content, name: None };
+        let message = Message { role: Role::User, content: content.into(), name: None };
         self.generate(Generate { messages: Some(vec![message]), prompt: None, ..self.prompt("") }).await.map(drop)
     }
 

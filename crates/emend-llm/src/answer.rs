@@ -237,7 +237,7 @@ impl Assembly {
                 id: std::mem::take(&mut self.id),
                 model: std::mem::take(&mut self.model),
                 provider: self.provider.clone(),
-                message: Message { role: Role::Assistant, content, name: None },
+                message: Message { role: Role::Assistant, content: content.into(), name: None },
                 finish_reason,
                 usage: std::mem::take(&mut self.usage),
                 warnings: std::mem::take(&mut self.warnings),

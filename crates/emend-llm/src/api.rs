@@ -234,7 +234,8 @@ mod tests {
             is_error: image,
             image: image.then(|| MediaData { data: Some("aGk=".into()), ..MediaData::default() }),
         };
-        let assistant = |content: Vec<ContentPart>| Message { role: Role::Assistant, content, name: None };
+        let assistant =
+            |content: Vec<ContentPart>| Message { role: Role::Assistant, content: content.into(), name: None };
         vec![
             Message::system("s"),
             Message::user("a"),

@@ -135,7 +135,7 @@ fn as_text(message: Message) -> Message {
         }
     }
     let role = if message.role == Role::Tool { Role::User } else { message.role };
-    Message { role, content, name: message.name }
+    Message { role, content: content.into(), name: message.name }
 }
 
 /// The id of the one text that an answer has.
@@ -231,7 +231,7 @@ impl Reading {
                 content.push(ContentPart::Text { text });
             }
         }
-        response.message.content = content;
+        response.message.content = content.into();
         self.ready.push_back(StreamEvent::Finish { response });
     }
 
@@ -355,7 +355,7 @@ mod tests {
         let mut request = request(Some(ToolChoice::None));
         request.messages.push(Message {
             role: Role::Assistant,
-            content: vec![ContentPart::ToolCall(call)],
+            content: vec![ContentPart::ToolCall(call)].into(),
             name: None,
         });
         request.messages.push(Message::tool_results(vec![result]));

@@ -126,8 +126,10 @@ mod tests {
         let image = MediaData { url: Some("./pics/a.PNG".into()), ..MediaData::default() };
         let far = MediaData { url: Some("https://a/b.png".into()), ..MediaData::default() };
         let content = vec![ContentPart::Image(image), ContentPart::Image(far.clone())];
-        let mut request =
-            Request { messages: vec![Message { role: Role::User, content, name: None }], ..Request::default() };
+        let mut request = Request {
+            messages: vec![Message { role: Role::User, content: content.into(), name: None }],
+            ..Request::default()
+        };
         for media in request.local_media() {
             *media = MediaData::from_file(media.url.as_deref().unwrap(), b"hi");
         }

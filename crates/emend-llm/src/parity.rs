@@ -226,7 +226,7 @@ fn images_go_by_data_and_by_address() {
         let url = MediaData { url: Some("https://example.com/a.png".into()), ..MediaData::default() };
         let content =
             vec![ContentPart::Text { text: "look".into() }, ContentPart::Image(data), ContentPart::Image(url)];
-        let messages = Some(vec![Message { role: Role::User, content, name: None }]);
+        let messages = Some(vec![Message { role: Role::User, content: content.into(), name: None }]);
         Generate { prompt: None, messages, ..prompt() }
     };
     for (api, result, sent) in with_each(options, &[Said { text: &["A cat."], ..Said::default() }]) {

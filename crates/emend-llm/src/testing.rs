@@ -168,7 +168,7 @@ fn finish(content: Vec<ContentPart>, reason: FinishKind) -> StreamEvent {
         id: "r".into(),
         model: "m".into(),
         provider: "script".into(),
-        message: Message { role: Role::Assistant, content, name: None },
+        message: Message { role: Role::Assistant, content: content.into(), name: None },
         finish_reason: FinishReason { reason, raw: None },
         usage: Usage { input_tokens: 10, output_tokens: 1, ..Usage::default() },
         warnings: Vec::new(),

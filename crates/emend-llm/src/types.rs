@@ -9,6 +9,8 @@ use std::ops::Add;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::parts::Parts;
+
 /// Who produced a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -30,8 +32,8 @@ pub enum Role {
 pub struct Message {
     /// Who produced it.
     pub role: Role,
-    /// Its parts, in order.
-    pub content: Vec<ContentPart>,
+    /// Its parts, in order. Copies of a message share them.
+    pub content: Parts,
     /// A name for attribution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
@@ -40,7 +42,7 @@ pub struct Message {
 impl Message {
     /// Returns a message of `role` with one text part.
     pub fn text_of(role: Role, text: impl Into<String>) -> Self {
-        Self { role, content: vec![ContentPart::Text { text: text.into() }], name: None }
+        Self { role, content: vec![ContentPart::Text { text: text.into() }].into(), name: None }
     }
 
     /// Returns a system message.

@@ -75,6 +75,35 @@ fn block(text: &mut String, index: usize, start: &Value, deltas: impl Iterator<I
     event(text, &json!({"type": "content_block_stop", "index": index}));
 }
 
+/// A whole answer: a sentence and at most one call.
+pub(crate) fn answer(sentence: &str, called: Option<(&str, Value)>) -> String {
+    let mut text = String::new();
+    begin(&mut text);
+    let delta = json!({"type": "text_delta", "text": sentence});
+    block(&mut text, 0, &json!({"type": "text", "text": ""}), [delta].into_iter());
+    let Some((name, arguments)) = called else {
+        event(&mut text, &json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {}}));
+        event(&mut text, &json!({"type": "message_stop"}));
+        return text;
+    };
+    let start = json!({"type": "tool_use", "id": "toolu_1", "name": name, "input": {}});
+    let delta = json!({"type": "input_json_delta", "partial_json": arguments.to_string()});
+    block(&mut text, 1, &start, [delta].into_iter());
+    end(&mut text);
+    text
+}
+
+/// An answer whose text comes in `n_pieces` events.
+pub(crate) fn answer_in_pieces(n_pieces: usize) -> String {
+    let mut text = String::new();
+    begin(&mut text);
+    let deltas = (0..n_pieces).map(|_| json!({"type": "text_delta", "text": "word "}));
+    block(&mut text, 0, &json!({"type": "text", "text": ""}), deltas);
+    event(&mut text, &json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {}}));
+    event(&mut text, &json!({"type": "message_stop"}));
+    text
+}
+
 /// A tool call whose arguments come in small pieces.
 fn call(text: &mut String, index: usize, arguments: &Value) {
     let whole = arguments.to_string();
@@ -187,7 +216,7 @@ fn argument_row(length: usize) -> String {
 }
 
 /// A conversation in which every turn reads a file.
-fn conversation(n_turns: usize) -> Vec<Message> {
+pub(crate) fn conversation(n_turns: usize) -> Vec<Message> {
     let mut messages = vec![Message::system("You edit files."), Message::user("Begin.")];
     for turn in 0..n_turns {
         let id = format!("call_{turn}");
@@ -201,7 +230,7 @@ fn conversation(n_turns: usize) -> Vec<Message> {
         };
         let text = ContentPart::Text { text: format!("Now I read the file number {turn}.") };
         let content = vec![text, ContentPart::ToolCall(call)];
-        messages.push(Message { role: Role::Assistant, content, name: None });
+        messages.push(Message { role: Role::Assistant, content: content.into(), name: None });
         let (name, content) = ("read_file".to_owned(), Value::from(lines(2000)));
         messages.push(Message::tool_results(vec![ToolResult {
             tool_call_id: id,

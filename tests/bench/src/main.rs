@@ -1,10 +1,11 @@
 //! Times Emend beside its peers in one process, and prints one JSON object a line, as `cargo xtask bench --json` does.
 //!
-//! `emend-bench edit` measures the patch engines and the line log; `emend-bench llm FOLDER` the model client, leaving
-//! what it read in FOLDER for peers that are no Rust; `emend-bench diff A B` is a bare program around the diff, to be
+//! `emend-bench edit` measures the patch engines and the line log; `emend-bench llm FOLDER` the model client, and
+//! `emend-bench agent FOLDER` the loop, both leaving what they read in FOLDER for peers that are no Rust; `emend-bench diff A B` is a bare program around the diff, to be
 //! timed against another program. Whatever is compared is first shown to give the same result.
 #![expect(clippy::print_stdout, reason = "the rows on standard output are what the program is for")]
 
+mod agent;
 mod codex;
 mod edit;
 mod heap;
@@ -25,8 +26,9 @@ fn main() -> Result<()> {
     match words[..] {
         ["edit"] => print(edit::rows()?),
         ["llm", folder] => print(llm::rows(Path::new(folder))?),
+        ["agent", folder] => print(agent::rows(Path::new(folder))?),
         ["diff", a, b] => diff(a, b),
-        _ => bail!("say `edit`, `llm FOLDER`, or `diff A B`"),
+        _ => bail!("say `agent FOLDER`, `edit`, `llm FOLDER`, or `diff A B`"),
     }
 }
 

@@ -195,7 +195,7 @@ mod tests {
             };
             let results = Message::tool_results(vec![result(&call, "x".repeat(*n_chars), false)]);
             let mut answer = Message::assistant("");
-            answer.content = vec![ContentPart::ToolCall(call)];
+            answer.content = vec![ContentPart::ToolCall(call)].into();
             turns.extend([Turn::of_message(answer), Turn::of_message(results)]);
         }
         turns

@@ -225,7 +225,7 @@ fn a_conversation_is_encoded_with_alternating_roles_and_results_first() {
         messages: vec![
             Message::system("Be brief."),
             Message::user("a"),
-            Message { role: Role::Assistant, content: vec![ContentPart::ToolCall(call)], name: None },
+            Message { role: Role::Assistant, content: vec![ContentPart::ToolCall(call)].into(), name: None },
             Message::user("steer"),
             Message::tool_results(vec![result]),
         ],

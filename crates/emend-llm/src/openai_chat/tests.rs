@@ -184,7 +184,7 @@ fn a_conversation_is_encoded_for_servers_that_copy_the_api() {
             Message::system("s"),
             Message::text_of(Role::Developer, "d"),
             Message::user("u"),
-            Message { role: Role::Assistant, content: vec![ContentPart::ToolCall(call)], name: None },
+            Message { role: Role::Assistant, content: vec![ContentPart::ToolCall(call)].into(), name: None },
             Message::tool_results(vec![result]),
         ],
         max_tokens: Some(5),

@@ -2,6 +2,7 @@
 //!
 //! A bench prints rows of name, our figure, the peer's and their ratio; a peer that is not installed is left out.
 
+mod agent;
 mod edit;
 mod llm;
 mod size;
@@ -53,7 +54,8 @@ struct Bench {
     run: fn(&Repo) -> Result<Vec<Row>>,
 }
 
-const BENCHES: [Bench; 4] = [
+const BENCHES: [Bench; 5] = [
+    Bench { name: "agent", run: agent::run },
     Bench { name: "edit", run: edit::run },
     Bench { name: "llm", run: llm::run },
     Bench { name: "size", run: size::run },

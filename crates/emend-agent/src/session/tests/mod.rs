@@ -124,7 +124,7 @@ impl Provider for Script {
 }
 
 fn events_of(answer: &Answer, n_requests: usize) -> Vec<Result<StreamEvent, LlmError>> {
-    let mut message = Message { role: Role::Assistant, content: Vec::new(), name: None };
+    let mut message = Message { role: Role::Assistant, content: Vec::new().into(), name: None };
     let mut events = Vec::new();
     let (text, calls, reason) = match answer {
         Answer::Say(text) | Answer::Whole(text) => (*text, Vec::new(), FinishKind::Stop),

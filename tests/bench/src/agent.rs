@@ -1,0 +1,185 @@
+//! The loop: what a turn costs beside the model's answer, with a short history and with a long one; how fast events
+//! are handed over; what a long session weighs.
+//!
+//! A turn here is a message of the user's, an answer that calls a tool which does nothing, and a closing answer. Requests
+//! are encoded in full and answers decoded from the provider's own events; only the network is missing.
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use emend_agent::event::EventKind;
+use emend_agent::memfs::MemFs;
+use emend_agent::session::{Session, SessionConfig, SessionOptions};
+use emend_agent::tool::{Tool, ToolContext, ToolError, ToolOutput, ToolRegistry};
+use emend_agent::workspace::{Mode, Workspace};
+use emend_llm::{
+    Api, BoxFuture, CancelToken, Clock, Config, Headers, HttpProvider, HttpRequest, HttpResponse, Random, Shared,
+    ToolDefinition, Transport, TransportError,
+};
+use futures::StreamExt as _;
+use futures::executor::block_on;
+use serde_json::{Map, Value, json};
+
+use crate::heap;
+use crate::llm::{self, conversation};
+use crate::measure::{Row, millis};
+
+/// How long the history is, in turns of the model, so that growth shows.
+const HISTORIES: [usize; 3] = [10, 100, 1000];
+const N_ROUNDS: usize = 60;
+const N_EVENTS: usize = 100_000;
+
+/// Measures everything. The conversations are left in `folder` for peers in Node.
+pub(crate) fn rows(folder: &Path) -> Result<Vec<Row>> {
+    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    let mut rows = Vec::new();
+    for n_turns in HISTORIES {
+        let file = folder.join(format!("history-{n_turns}.json"));
+        std::fs::write(&file, serde_json::to_string(&conversation(n_turns))?).context("the conversation")?;
+        let (taken, body_bytes) = turn(n_turns)?;
+        rows.push(Row::alone(format!("a turn of two calls, history {n_turns}"), millis(taken), "ms"));
+        rows.push(Row::alone(format!("each of its two requests, history {n_turns}"), body_bytes as f64 / 1000.0, "KB"));
+    }
+    rows.push(Row::alone(format!("{N_EVENTS} events from the wire to a reader"), millis(deliver()?), "ms"));
+    rows.push(Row::alone("a session of 1000 turns, with its events".to_owned(), memory()?, "MiB"));
+    Ok(rows)
+}
+
+struct Standing;
+
+impl Clock for Standing {
+    fn now_ms(&self) -> u64 {
+        0
+    }
+
+    fn sleep(&self, _ms: u64) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+impl Random for Standing {
+    fn next_u64(&self) -> u64 {
+        1
+    }
+}
+
+/// Answers from a list, in turns, and remembers how much it was sent last.
+struct Script {
+    answers: Vec<String>,
+    state: Mutex<(usize, usize)>,
+}
+
+impl Script {
+    fn sent_bytes(&self) -> usize {
+        self.state.lock().map_or(0, |state| state.1)
+    }
+}
+
+impl Transport for Script {
+    fn send(&self, request: HttpRequest, _: CancelToken) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
+        let answer = self.state.lock().map_or(String::new(), |mut state| {
+            let answer = self.answers[state.0 % self.answers.len()].clone();
+            *state = (state.0 + 1, request.body.len());
+            answer
+        });
+        let headers = Headers(vec![("content-type".to_owned(), "text/event-stream".to_owned())]);
+        let body = Box::pin(futures::stream::iter([Ok(answer.into_bytes())]));
+        Box::pin(std::future::ready(Ok(HttpResponse { status: 200, headers, body })))
+    }
+}
+
+/// A tool that does nothing.
+struct Nothing;
+
+impl Tool for Nothing {
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
+            name: "nothing".to_owned(),
+            description: "Does nothing.".to_owned(),
+            parameters: json!({"type": "object", "properties": {"text": {"type": "string"}}}),
+        }
+    }
+
+    fn call<'a>(
+        &'a self,
+        _: &'a Map<String, Value>,
+        _: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(std::future::ready(Ok(ToolOutput { text: "nothing".to_owned(), data: Value::Null })))
+    }
+}
+
+fn session(answers: Vec<String>) -> (Session, Shared<Script>) {
+    let transport = Shared::new(Script { answers, state: Mutex::default() });
+    let adapter = Api::AnthropicMessages.adapter(Config { api_key: "k".to_owned(), ..Config::default() });
+    let provider = HttpProvider::new(adapter, Shared::clone(&transport) as Shared<dyn Transport>);
+    let clock: Shared<dyn Clock> = Shared::new(Standing);
+    let mut tools = ToolRegistry::new();
+    tools.register(Shared::new(Nothing));
+    let session = Session::new(SessionOptions {
+        provider: Shared::new(provider),
+        model: "claude-opus-4-6".to_owned(),
+        offline: false,
+        tools,
+        workspace: Shared::new(Workspace::new(Shared::new(MemFs::new()), Mode::Direct, Shared::clone(&clock))),
+        clock,
+        random: Shared::new(Standing),
+        // What is measured is the history as it is; nothing may be pruned from it.
+        config: SessionConfig {
+            context_window: Some(u64::MAX),
+            enable_loop_detection: false,
+            ..SessionConfig::default()
+        },
+    });
+    (session, transport)
+}
+
+/// Lets the session deal with a message and returns how many events came.
+fn run(session: &Session) -> Result<usize> {
+    let run = session.submit("go on", CancelToken::new())?;
+    let events: Vec<_> = block_on(run.collect());
+    let ended = events.iter().any(|event| matches!(event.kind, EventKind::ProcessingEnd { .. }));
+    let failed = events.iter().any(|event| matches!(event.kind, EventKind::Error { .. }));
+    ensure!(ended && !failed, "the turn failed: {:?}", events.last());
+    Ok(events.len())
+}
+
+fn two_answers() -> Vec<String> {
+    vec![llm::answer("I call it.", Some(("nothing", json!({"text": "x"})))), llm::answer("That is all.", None)]
+}
+
+/// The shortest time of a turn in a session that goes on, and the size of its last body.
+fn turn(n_turns: usize) -> Result<(Duration, usize)> {
+    let (session, transport) = session(two_answers());
+    let session = session.with_history(conversation(n_turns).split_off(1));
+    let mut best = Duration::MAX;
+    for _ in 0..N_ROUNDS {
+        let begun = Instant::now();
+        run(&session)?;
+        best = best.min(begun.elapsed());
+    }
+    ensure!(session.history().len() >= 2 * n_turns + 4 * N_ROUNDS, "the history was cut");
+    Ok((best, transport.sent_bytes()))
+}
+
+/// One answer of very many pieces.
+fn deliver() -> Result<Duration> {
+    let (session, _) = session(vec![llm::answer_in_pieces(N_EVENTS)]);
+    let begun = Instant::now();
+    let n_events = run(&session)?;
+    ensure!(n_events >= N_EVENTS, "{n_events} events came");
+    Ok(begun.elapsed())
+}
+
+fn memory() -> Result<f64> {
+    let before = heap::in_use();
+    let (session, transport) = session(two_answers());
+    for _ in 0..1000 {
+        run(&session)?;
+    }
+    let held = heap::in_use() - before;
+    ensure!(session.history().len() == 4000 && transport.sent_bytes() > 0, "the history was cut");
+    Ok(held as f64 / 1024.0 / 1024.0)
+}
