@@ -11,6 +11,7 @@ pub mod code;
 pub mod conformance;
 pub mod env;
 pub mod event;
+pub mod fixed;
 pub mod gitignore;
 pub mod glob;
 pub mod memfs;

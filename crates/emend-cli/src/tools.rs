@@ -6,17 +6,26 @@ use std::process::ExitCode;
 
 use emend_agent::code::Code;
 use emend_agent::session::call_tool;
-use emend_agent::tool::envelope;
-use emend_agent::tools::core_tools;
+use emend_agent::tool::{ToolRegistry, envelope};
+use emend_agent::tools::{EditLines, SafePatch, core_tools};
 use emend_agent::workspace::Mode;
+use emend_llm::Shared;
 use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::project::Project;
 
+/// Every tool there is, those included that a session only has if its profile or its host asks for them.
+fn tools() -> ToolRegistry {
+    let mut tools = core_tools();
+    tools.register(Shared::new(SafePatch));
+    tools.register(Shared::new(EditLines));
+    tools
+}
+
 pub(crate) fn list() -> Result<ExitCode, Failure> {
     let mut stdout = std::io::stdout().lock();
-    for definition in core_tools().definitions() {
+    for definition in tools().definitions() {
         writeln!(
             stdout,
             "{}\n  {}\n  {}\n",
@@ -36,7 +45,7 @@ pub(crate) async fn call(name: &str, arguments: &str, root: &Path) -> Result<Exi
         )
     })?;
     let project = Project::open(root, Mode::Direct)?;
-    let outcome = call_tool(&core_tools(), &project.workspace, name, arguments).await;
+    let outcome = call_tool(&tools(), &project.workspace, name, arguments).await;
     project.save()?;
     let mut stdout = std::io::stdout().lock();
     writeln!(stdout, "{}", envelope(&outcome))?;

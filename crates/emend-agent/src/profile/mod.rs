@@ -15,7 +15,7 @@ pub use table::{Naming, Offer, Param};
 
 use crate::session::{SessionConfig, SessionOptions};
 use crate::tool::{Tool, ToolRegistry};
-use crate::tools::{ApplyPatch, ClarifyUser, EditFile, Glob, Grep, ListDir, ReadFile, WriteFile};
+use crate::tools::{ApplyPatch, ClarifyUser, EditFile, Glob, Grep, ListDir, ReadFile, SafePatch, WriteFile};
 use crate::workspace::Workspace;
 
 /// What a family of models works best with. Everything can be changed before a session is made of it; a tool that is
@@ -46,6 +46,18 @@ pub struct Profile {
     pub context_window_size: u64,
 }
 
+/// How a model edits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edits {
+    /// As its family's own agent does: by patches or by exact replacement.
+    Own,
+    /// By `safe_patch`: unified diffs over exactly the text they were made for (S3).
+    SafePatch,
+}
+
+/// The tools that [`Edits::SafePatch`] stands in for.
+const EDIT_TOOLS: [&str; 2] = ["edit_file", "apply_patch"];
+
 /// The window of a model that is not in the catalogue.
 const CONTEXT_WINDOW_UNKNOWN: u64 = 128_000;
 
@@ -63,10 +75,10 @@ impl Profile {
         Self { default_command_timeout_ms: Some(120_000), ..profile }
     }
 
-    /// Returns the profile of Google's models.
+    /// Returns the profile of Google's models: they edit by `safe_patch`, a diff over exactly the text it was made for.
     #[must_use]
     pub fn gemini(model: &str) -> Self {
-        Self::new("gemini", model, table::GEMINI, include_str!("gemini.md"), "GEMINI.md")
+        Self::new("gemini", model, table::GEMINI, include_str!("gemini.md"), "GEMINI.md").with_edits(Edits::SafePatch)
     }
 
     /// Returns the profile for a model by the provider that serves it: by its name, or by what the catalogue says of
@@ -88,7 +100,7 @@ impl Profile {
             id,
             model: model.to_owned(),
             tools: ToolRegistry::new(),
-            base_prompt: base_prompt.to_owned(),
+            base_prompt: base_prompt.replace("{edits}", table::edits_help(id)),
             project_documents: vec!["AGENTS.md".to_owned(), document.to_owned()],
             provider_options: Map::new(),
             default_command_timeout_ms: None,
@@ -105,6 +117,35 @@ impl Profile {
             if let Some(tool) = canonical(naming.canonical) {
                 self.tools.register(Shared::new(Named::new(tool, naming, names)));
             }
+        }
+        self
+    }
+
+    /// Chooses how the model edits. Tools of the profile's own are put back as they were; register others afterwards.
+    #[must_use]
+    pub fn with_edits(mut self, edits: Edits) -> Self {
+        let names = table::of(self.id);
+        let own = names.iter().filter(|naming| EDIT_TOOLS.contains(&naming.canonical) && naming.offer == Offer::Always);
+        let (own_help, verified_help) = (table::edits_help(self.id), include_str!("safe_patch.md").trim_end());
+        match edits {
+            Edits::Own => {
+                self.tools.remove("safe_patch");
+                self.base_prompt = self.base_prompt.replace(verified_help, own_help);
+            }
+            Edits::SafePatch => {
+                own.for_each(|naming| self.tools.remove(naming.wire));
+                self.base_prompt = self.base_prompt.replace(own_help, verified_help);
+            }
+        }
+        let stands_in = (edits == Edits::SafePatch).then_some("safe_patch");
+        for naming in names.iter().filter(|naming| naming.offer == Offer::Always) {
+            let is_edit = EDIT_TOOLS.contains(&naming.canonical);
+            if let Some(tool) = canonical(naming.canonical).filter(|_| !(is_edit && stands_in.is_some())) {
+                self.tools.register(Shared::new(Named::new(tool, naming, names).with_edits_by(stands_in)));
+            }
+        }
+        if stands_in.is_some() {
+            self.tools.register(Shared::new(Named::new(Shared::new(SafePatch), &table::SAFE_PATCH, names)));
         }
         self
     }
@@ -202,6 +243,7 @@ fn canonical(name: &str) -> Option<Shared<dyn Tool>> {
         "edit_file" => Shared::new(EditFile),
         "apply_patch" => Shared::new(ApplyPatch),
         "grep" => Shared::new(Grep),
+        "safe_patch" => Shared::new(SafePatch),
         "glob" => Shared::new(Glob),
         "list_dir" => Shared::new(ListDir),
         "clarify_user" => Shared::new(ClarifyUser),

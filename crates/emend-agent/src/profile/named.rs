@@ -3,6 +3,7 @@
 use emend_llm::{BoxFuture, Shared, ToolDefinition};
 use serde_json::{Map, Value};
 
+use super::EDIT_TOOLS;
 use super::table::Naming;
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
 
@@ -12,13 +13,21 @@ pub struct Named {
     naming: &'static Naming,
     /// All names of the profile: texts speak of other tools too.
     names: &'static [Naming],
+    /// What texts call the tools that edit, where that is none of the profile's own.
+    edits_by: Option<&'static str>,
 }
 
 impl Named {
     /// Returns `inner` under the name and parameters of `naming`, which is one of `names`.
     #[must_use]
     pub fn new(inner: Shared<dyn Tool>, naming: &'static Naming, names: &'static [Naming]) -> Self {
-        Self { inner, naming, names }
+        Self { inner, naming, names, edits_by: None }
+    }
+
+    /// Lets texts that speak of `edit_file` or `apply_patch` speak of this tool instead.
+    #[must_use]
+    pub(super) fn with_edits_by(self, name: Option<&'static str>) -> Self {
+        Self { edits_by: name, ..self }
     }
 
     fn to_canonical(&self, arguments: &Map<String, Value>) -> Map<String, Value> {
@@ -34,6 +43,11 @@ impl Named {
     /// Calls the tools of a text by their names on the wire. Only names that are no ordinary words are looked for.
     fn renamed(&self, text: &str) -> String {
         let mut text = text.to_owned();
+        if let Some(name) = self.edits_by {
+            for canonical in EDIT_TOOLS {
+                text = text.replace(canonical, name);
+            }
+        }
         for naming in self.names.iter().filter(|naming| naming.canonical.contains('_')) {
             if naming.canonical != naming.wire {
                 text = text.replace(naming.canonical, naming.wire);

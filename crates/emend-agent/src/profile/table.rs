@@ -94,6 +94,18 @@ pub(super) const GEMINI: &[Naming] = &[
     instead("apply_patch", "replace"),
 ];
 
+/// The edits of S3, in every profile that has them.
+pub(super) const SAFE_PATCH: Naming = naming("safe_patch", "safe_patch", &[]);
+
+/// Returns what a profile's instructions say of its own way to edit: the part that another way replaces.
+pub(super) fn edits_help(profile: &str) -> &'static str {
+    match profile {
+        "anthropic" => include_str!("anthropic-edits.md").trim_end(),
+        "gemini" => include_str!("gemini-edits.md").trim_end(),
+        _ => include_str!("openai-edits.md").trim_end(),
+    }
+}
+
 /// Returns a profile's names.
 pub(super) fn of(profile: &str) -> &'static [Naming] {
     match profile {

@@ -39,7 +39,7 @@ fn tools_have_the_names_of_each_familys_own_agent() {
         &expect![[r#"
         read_file(file_path, offset?, limit?)
         apply_patch(input)
-        write_file(file_path, content)
+        write_file(file_path, content, expected_hash?)
         grep_files(pattern, path?, include?, case_insensitive?, output_mode?, context?, limit?)
         glob(pattern, path?)
         list_dir(dir_path?, depth?)
@@ -50,7 +50,7 @@ fn tools_have_the_names_of_each_familys_own_agent() {
         &Profile::anthropic("claude-opus-4-6").with_questions(),
         &expect![[r#"
         Read(file_path, offset?, limit?)
-        Write(file_path, content)
+        Write(file_path, content, expected_hash?)
         Edit(file_path, old_string, new_string, replace_all?)
         Grep(pattern, path?, glob?, -i?, output_mode?, -C?, head_limit?)
         Glob(pattern, path?)
@@ -62,11 +62,11 @@ fn tools_have_the_names_of_each_familys_own_agent() {
         &Profile::gemini("gemini-3-pro").with_questions(),
         &expect![[r#"
         read_file(file_path, offset?, limit?)
-        write_file(file_path, content)
-        replace(file_path, old_string, new_string, allow_multiple?)
+        write_file(file_path, content, expected_hash?)
         grep_search(pattern, dir_path?, include_pattern?, case_insensitive?, output_mode?, context?, total_max_matches?)
         glob(pattern, dir_path?)
         list_directory(dir_path?, depth?)
+        safe_patch(file_path, unified_diff, base_content_sha256)
         ask_user(question, options?)
     "#]],
     );
@@ -74,9 +74,12 @@ fn tools_have_the_names_of_each_familys_own_agent() {
 
 #[test]
 fn no_text_of_a_profile_names_a_tool_that_it_does_not_have() {
-    let canonical = ["read_file", "write_file", "edit_file", "apply_patch", "list_dir", "clarify_user"];
+    let canonical = ["read_file", "write_file", "edit_file", "apply_patch", "safe_patch", "list_dir", "clarify_user"];
     let mut n_checked = 0;
-    for profile in ALL.map(|profile| profile("m").with_questions()) {
+    let both =
+        |profile: fn(&str) -> Profile| [Edits::Own, Edits::SafePatch].map(|edits| profile("m").with_edits(edits));
+    for profile in ALL.into_iter().flat_map(both).map(Profile::with_questions) {
+        assert!(!profile.base_prompt.contains("{edits}"), "{}", profile.id);
         let names: Vec<String> = profile.tools.names().map(str::to_owned).collect();
         let mut texts = vec![profile.base_prompt.clone()];
         texts.extend(
@@ -118,15 +121,42 @@ const FILES: &str = "//- src/a.txt\none\ntwo\n//- b.md\nTWO\n";
 fn each_family_edits_in_its_own_way() {
     let patch = "*** Begin Patch\n*** Update File: src/a.txt\n one\n-two\n+2\n*** End Patch\n";
     let edit = |name| (name, json!({"file_path": "src/a.txt", "old_string": "two", "new_string": "2"}));
+    let diff = json!({
+        "file_path": "src/a.txt",
+        "unified_diff": "@@ -1,2 +1,2 @@\n one\n-two\n+2\n",
+        "base_content_sha256": emend_edit::hash::ContentHash::of(b"one\ntwo\n").hex(),
+    });
+    let safe_patch = || ("safe_patch", diff.clone());
     let cases = [
         (Profile::openai("m"), ("apply_patch", json!({ "input": patch }))),
+        (Profile::openai("m").with_edits(Edits::SafePatch), safe_patch()),
         (Profile::anthropic("m"), edit("Edit")),
-        (Profile::gemini("m"), edit("replace")),
+        (Profile::anthropic("m").with_edits(Edits::SafePatch), safe_patch()),
+        (Profile::gemini("m"), safe_patch()),
+        (Profile::gemini("m").with_edits(Edits::Own), edit("replace")),
     ];
     for (profile, call) in cases {
         let id = profile.id;
         let (world, results) = run(profile, FILES, vec![call]);
         assert_eq!(world.disk("src/a.txt"), "one\n2\n", "{id}: {results}");
+    }
+}
+
+#[test]
+fn one_way_to_edit_can_be_chosen_and_left_again() {
+    let names = |profile: &Profile| {
+        let mut names: Vec<String> = profile.tools.names().map(str::to_owned).collect();
+        names.sort();
+        names
+    };
+    for profile in ALL {
+        let own = profile("m").with_edits(Edits::Own);
+        let verified = own.clone().with_edits(Edits::SafePatch);
+        assert!(verified.base_prompt.contains("`safe_patch`") && !own.base_prompt.contains("safe_patch"), "{}", own.id);
+        let edits = ["Edit", "replace", "apply_patch"];
+        assert!(!names(&verified).iter().any(|name| edits.contains(&name.as_str())), "{:?}", names(&verified));
+        let again = verified.with_edits(Edits::Own);
+        assert_eq!((names(&again), &again.base_prompt), (names(&own), &own.base_prompt));
     }
 }
 

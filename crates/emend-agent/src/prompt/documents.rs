@@ -1,6 +1,7 @@
 //! The project's own instructions to agents: which files are read, in which order, and how much of them (S2 §6.5).
 
 use crate::env::{Access, EntryKind, ExecutionEnvironment, FilePath};
+use crate::fixed::DOCUMENTS_CUT;
 
 /// One document, as the model is shown it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,8 +14,6 @@ pub struct ProjectDocument {
 
 /// The most bytes of all documents together.
 pub const DOCUMENT_BYTES_MAX: usize = 32 * 1024;
-/// Stands where documents were cut.
-const MARKER: &str = "[Project instructions truncated at 32KB]";
 
 /// Reads the documents called `names` from the root down to the directory `to`: those of the root first, those of deeper
 /// directories after them, in the order of `names` within one directory. What is saved counts, not what an agent
@@ -33,7 +32,7 @@ pub async fn discover(environment: &dyn ExecutionEnvironment, to: &FilePath, nam
                 continue;
             }
             let end = (0..=room).rfind(|&at| text.is_char_boundary(at)).unwrap_or(0);
-            documents.push(ProjectDocument { path, text: format!("{}\n{MARKER}", &text[..end]) });
+            documents.push(ProjectDocument { path, text: format!("{}\n{DOCUMENTS_CUT}", &text[..end]) });
             return documents;
         }
         match deeper.next() {

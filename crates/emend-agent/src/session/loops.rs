@@ -37,11 +37,6 @@ fn signature(call: &ToolCall) -> ContentHash {
     ContentHash::of(format!("{}\0{}", call.name, call.arguments).as_bytes())
 }
 
-/// Returns what the model is told.
-pub(super) fn warning(window: usize) -> String {
-    format!("Loop detected: the last {window} tool calls follow a repeating pattern. Try a different approach.")
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;

@@ -9,12 +9,13 @@ use serde_json::Value;
 
 use super::answer::call_model;
 use super::keeper::Keeper;
-use super::loops::{self, LoopDetector};
+use super::loops::LoopDetector;
 use super::pipeline::SharedKeeper;
 use super::run::Running;
 use super::{CANCELLED, Core, Turn, TurnKind, context, pipeline, prompt};
 use crate::code::{Code, SessionEffect};
 use crate::event::{EndReason, ErrorInfo, EventKind};
+use crate::fixed;
 
 /// Runs one turn, and the follow-ups that wait, to the end. Every way out emits `PROCESSING_END` and leaves a history
 /// that a provider accepts: each tool call is followed by exactly one result.
@@ -137,6 +138,7 @@ async fn run_calls(core: &Core, run: u64, keeper: &mut Keeper<'_>, calls: &[Tool
     let parallel = core.settings().config.parallel_tool_calls;
     let concurrent = |call: &ToolCall| core.tools.get(&call.name).is_some_and(|(_, tool)| tool.concurrent());
     let keeper = SharedKeeper::new(keeper);
+    core.seen.begin_message();
     let mut asked = false;
     for group in calls.chunk_by(|a, b| parallel && concurrent(a) && concurrent(b)) {
         if cancel.is_cancelled() {
@@ -175,7 +177,7 @@ async fn all_in_order<T>(mut futures: Vec<BoxFuture<'_, T>>) -> Vec<T> {
 fn warn_of_loop(core: &Core, loops: &mut LoopDetector, calls: &[ToolCall]) {
     let config = core.settings().config;
     if config.enable_loop_detection && loops.note(calls, config.loop_detection_window) {
-        let message = loops::warning(config.loop_detection_window);
+        let message = fixed::loop_detected(config.loop_detection_window);
         core.record(TurnKind::Steering, Message::user(message.clone()));
         core.emitter.emit(EventKind::LoopDetection { message });
     }

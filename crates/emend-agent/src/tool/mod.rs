@@ -18,7 +18,7 @@ use crate::code::Code;
 use crate::env::EnvError;
 use crate::event::ErrorInfo;
 use crate::session::SessionConfig;
-use crate::workspace::{Seen, Workspace};
+use crate::workspace::{Seen, Workspace, latest_state_text};
 
 /// What a call may use.
 pub struct ToolContext {
@@ -87,15 +87,20 @@ impl ToolError {
         }
     }
 
-    /// Returns the text the model sees: names that come close are asked about, other advice is given as it is.
+    /// Returns the text the model sees: names that come close are asked about, other advice is given as it is, and the
+    /// state of a file that the failure shows comes last.
     #[must_use]
     pub fn text(&self) -> String {
         let asks = matches!(self.code, Code::NotFound | Code::UnknownTool);
-        match self.suggestions.as_slice() {
+        let text = match self.suggestions.as_slice() {
             [] => self.message.clone(),
             [one] if asks => format!("{}\nDid you mean {one}?", self.message),
             many if asks => format!("{}\nDid you mean one of {}?", self.message, many.join(", ")),
             advice => format!("{}\nTry: {}", self.message, advice.join("; ")),
+        };
+        match self.data.as_ref().and_then(latest_state_text) {
+            Some(state) => format!("{text}\n{state}"),
+            None => text,
         }
     }
 }
@@ -182,6 +187,11 @@ impl ToolRegistry {
             None => self.tools.push((definition, tool)),
         }
         unsupported
+    }
+
+    /// Takes the tool of that name out, if there is one.
+    pub fn remove(&mut self, name: &str) {
+        self.tools.retain(|(definition, _)| definition.name != name);
     }
 
     /// Returns the tool of that name.

@@ -4,11 +4,11 @@ use emend_edit::text::{split_eol, split_lines};
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 
-use super::{counted, number_argument, text_argument};
+use super::{counted, hash_argument, number_argument, text_argument};
 use crate::code::Code;
 use crate::env::EntryKind;
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
-use crate::workspace::{FileView, FileWrite};
+use crate::workspace::{Base, FileView, FileWrite};
 
 /// Lines shown when no limit is given (S2 §3.3).
 const LINES_DEFAULT: usize = 2000;
@@ -116,6 +116,10 @@ impl Tool for WriteFile {
                 "properties": {
                     "file_path": {"type": "string", "description": "Path under the working directory."},
                     "content": {"type": "string", "description": "The whole new content."},
+                    "expected_hash": {
+                        "type": "string",
+                        "description": "The sha256 of the file that is replaced. Default: the version shown last.",
+                    },
                 },
             }),
         }
@@ -130,9 +134,10 @@ impl Tool for WriteFile {
             let path = text_argument(arguments, "file_path").to_owned();
             let content = text_argument(arguments, "content").to_owned();
             let n_bytes = content.len();
+            let base = Base::Whole(hash_argument(arguments, "expected_hash")?);
             let applied = context
                 .workspace
-                .write_seen(context, &path, |_| {
+                .write_verified(context, &path, base, |_| {
                     Ok(vec![FileWrite { path: path.clone(), text: Some(content), moved_from: None }])
                 })
                 .await?;

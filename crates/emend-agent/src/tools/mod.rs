@@ -5,20 +5,26 @@
 
 mod clarify;
 mod edit;
+mod edit_lines;
 mod files;
 mod patch;
+mod safe_patch;
 mod search;
 
+use emend_edit::hash::{ContentHash, ParseHashError};
 use emend_llm::Shared;
 use serde_json::{Map, Value};
 
 pub use clarify::ClarifyUser;
 pub use edit::EditFile;
+pub use edit_lines::EditLines;
 pub use files::{ListDir, ReadFile, WriteFile};
 pub use patch::ApplyPatch;
+pub use safe_patch::SafePatch;
 pub use search::{Glob, Grep};
 
-use crate::tool::ToolRegistry;
+use crate::code::Code;
+use crate::tool::{ToolError, ToolRegistry};
 
 /// Returns a registry with every built-in tool.
 #[must_use]
@@ -47,6 +53,16 @@ fn number_argument(arguments: &Map<String, Value>, name: &str) -> Option<usize> 
 
 fn flag_argument(arguments: &Map<String, Value>, name: &str) -> bool {
     arguments.get(name).and_then(Value::as_bool).unwrap_or(false)
+}
+
+/// Reads a hash, in either written form.
+fn hash_argument(arguments: &Map<String, Value>, name: &str) -> Result<Option<ContentHash>, ToolError> {
+    let Some(text) = arguments.get(name).and_then(Value::as_str).filter(|text| !text.is_empty()) else {
+        return Ok(None);
+    };
+    text.parse().map(Some).map_err(|error: ParseHashError| {
+        ToolError::new(Code::InvalidArgument, format!("{name}: {error}; leave it out to mean the version shown last"))
+    })
 }
 
 /// Writes `count` with the right form of `noun`.

@@ -1,7 +1,7 @@
 //! `apply_patch`: several edits of several files in one patch, all or none. Also carries out `edit_file`'s one edit.
 
 use emend_edit::edit::{Diagnostic, Patch};
-use emend_edit::plan::{Operation, PlannedFile, plan};
+use emend_edit::plan::{EditError, Operation, PlannedFile, plan};
 use emend_edit::v4a;
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::{counted, text_argument};
 use crate::code::Code;
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
-use crate::workspace::FileWrite;
+use crate::workspace::{Applied, FileWrite};
 
 /// Applies a patch in the v4a format.
 pub struct ApplyPatch;
@@ -62,13 +62,21 @@ pub(super) async fn apply(
     let applied = context
         .workspace
         .write(context, &paths, |texts| {
-            planned = plan(&patch, texts).map_err(|error| {
-                let code = Code::from_name(error.code()).unwrap_or(Code::Conflict);
-                ToolError::new(code, error.to_string()).with_suggestions(error.suggestions())
-            })?;
+            planned = plan(&patch, texts).map_err(|error| plan_refused(&error))?;
             Ok(planned.iter().flat_map(|file| writes(file, &planned)).collect())
         })
         .await?;
+    Ok(report(&applied, &planned, diagnostics))
+}
+
+/// Returns the refusal of a patch that cannot be carried out.
+pub(super) fn plan_refused(error: &EditError) -> ToolError {
+    let code = Code::from_name(error.code()).unwrap_or(Code::Conflict);
+    ToolError::new(code, error.to_string()).with_suggestions(error.suggestions())
+}
+
+/// Reports what was written, file by file.
+pub(super) fn report(applied: &[Applied], planned: &[PlannedFile], diagnostics: Vec<Diagnostic>) -> ToolOutput {
     let diagnostics: Vec<&Diagnostic> =
         diagnostics.iter().chain(planned.iter().flat_map(|file| &file.diagnostics)).collect();
     let mut lines: Vec<String> = planned.iter().map(line).collect();
@@ -76,14 +84,14 @@ pub(super) async fn apply(
     lines.extend(states.map(|file| format!("[{} | version {} | {}]", file.path, file.version, file.hash)));
     lines.extend(diagnostics.iter().map(|diagnostic| format!("Note: {}", diagnostic.message)));
     let files: Vec<Value> = planned.iter().map(shown).collect();
-    Ok(ToolOutput { text: lines.join("\n"), data: json!({ "files": files, "diagnostics": diagnostics }) })
+    ToolOutput { text: lines.join("\n"), data: json!({ "files": files, "diagnostics": diagnostics }) }
 }
 
 fn shown(file: &PlannedFile) -> Value {
     json!({ "path": file.path, "operation": operation_name(&file.operation), "hunks": file.hunks.len() })
 }
 
-fn writes(file: &PlannedFile, planned: &[PlannedFile]) -> Vec<FileWrite> {
+pub(super) fn writes(file: &PlannedFile, planned: &[PlannedFile]) -> Vec<FileWrite> {
     let moved_from = match &file.operation {
         Operation::Rename { from } => Some(from.clone()),
         _ => None,

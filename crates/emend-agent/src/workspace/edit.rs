@@ -6,7 +6,6 @@ use emend_edit::hash::ContentHash;
 use emend_edit::log::{ChangeMeta, LineLog, Origin, Status};
 use emend_edit::merge::{RegionKind, compare3};
 use emend_edit::text::{first_eol, split_lines};
-use serde_json::json;
 
 use super::{Entry, Mode, State, Workspace};
 use crate::code::Code;
@@ -68,54 +67,7 @@ impl Workspace {
         self.land(context, &resolved, writes).await
     }
 
-    /// Like [`write`](Self::write) for one file whose old text the session must have seen, whole and as it is now.
-    ///
-    /// # Errors
-    ///
-    /// As [`write`](Self::write), and `stale` with the current state.
-    pub async fn write_seen(
-        &self,
-        context: &ToolContext,
-        path: &str,
-        plan: impl FnOnce(Option<&str>) -> Result<Vec<FileWrite>, ToolError>,
-    ) -> Result<Vec<Applied>, ToolError> {
-        let _writing = self.writing.lock().await;
-        let (texts, resolved) = self.read_all(&[path.to_owned()]).await?;
-        let text = texts.get(path).and_then(Option::as_deref);
-        if let (Some(text), Some(file)) = (text, resolved.get(path)) {
-            self.check_seen(context, file, text)?;
-        }
-        let writes = plan(text)?;
-        self.land(context, &resolved, writes).await
-    }
-
-    /// Refuses a whole-file write over lines that the session has not seen, and shows them: the refusal is a read.
-    fn check_seen(&self, context: &ToolContext, path: &FilePath, text: &str) -> Result<(), ToolError> {
-        let (hash, n_lines) = (ContentHash::of(text.as_bytes()), split_lines(text).len());
-        if context.seen.has_all(path, hash, n_lines) {
-            return Ok(());
-        }
-        let reason = if context.seen.has_any(path) {
-            "has changed, or parts of it were never read"
-        } else {
-            "exists and was not read"
-        };
-        let version = context.seen.note(path, hash, 0, n_lines);
-        Err(ToolError {
-            data: Some(json!({ "latest_file_state": {
-                "file_path": path, "version": version, "sha256": hash.hex(), "content": text,
-            } })),
-            ..ToolError::new(
-                Code::Stale,
-                format!(
-                    "{path} {reason}; nothing was written. This is its current state (version {version}, {hash}); write \
-                     again if you still want to replace it:\n{text}"
-                ),
-            )
-        })
-    }
-
-    async fn read_all(
+    pub(super) async fn read_all(
         &self,
         paths: &[String],
     ) -> Result<(BTreeMap<String, Option<String>>, BTreeMap<String, FilePath>), ToolError> {
@@ -128,7 +80,7 @@ impl Workspace {
         Ok((texts, resolved))
     }
 
-    async fn land(
+    pub(super) async fn land(
         &self,
         context: &ToolContext,
         resolved: &BTreeMap<String, FilePath>,
@@ -165,7 +117,7 @@ impl Workspace {
             let text = file.after.as_deref().unwrap_or_default();
             let hash = ContentHash::of(text.as_bytes());
             applied.push(Applied {
-                version: context.seen.note(&file.path, hash, 0, split_lines(text).len()),
+                version: context.seen.note_write(&file.path, hash, split_lines(text).len()),
                 created: file.before.is_none() && file.after.is_some(),
                 deleted: file.after.is_none(),
                 path: file.path.clone(),

@@ -9,6 +9,7 @@ mod query;
 mod review;
 mod seen;
 mod snapshot;
+mod verify;
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -23,6 +24,8 @@ pub use query::FileView;
 pub use review::{Review, ReviewError, ReviewFile, ReviewHunk, ReviewLine, UndoneRun};
 pub use seen::Seen;
 pub use snapshot::{Snapshot, SnapshotError};
+pub use verify::Base;
+pub(crate) use verify::latest_state_text;
 
 use crate::canvas::Canvas;
 use crate::code::Code;

@@ -165,7 +165,7 @@ fn a_whole_file_is_overwritten_only_if_it_was_seen_as_it_is() {
     let overwrite = || {
         let write =
             |_: Option<&str>| Ok(vec![FileWrite { path: "a.txt".to_owned(), text: some("new\n"), moved_from: None }]);
-        block_on(world.workspace.write_seen(&world.context(), "a.txt", write))
+        block_on(world.workspace.write_verified(&world.context(), "a.txt", Base::Whole(None), write))
     };
     let error = overwrite().unwrap_err();
     assert_eq!(error.code, Code::Stale);

@@ -8,6 +8,7 @@ mod saving;
 mod simulation;
 mod steering;
 mod turns;
+mod verified;
 
 use std::collections::VecDeque;
 use std::sync::Mutex;

@@ -1,0 +1,115 @@
+//! `edit_lines`: replaces, inserts and deletes lines of one file by number (S1 §6).
+//!
+//! Numbers mean something only for the text they were read from, so the file must not have changed since, and the
+//! lines named must have been read.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use emend_edit::edit::{Change, Patch};
+use emend_edit::lines::{LineEdit, LineEdits, LineOperation};
+use emend_edit::plan::{PlannedFile, plan};
+use emend_llm::{BoxFuture, ToolDefinition};
+use serde_json::{Map, Value, json};
+
+use super::patch::{plan_refused, report, writes};
+use super::{hash_argument, number_argument, text_argument};
+use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
+use crate::workspace::Base;
+
+/// Edits lines by number.
+pub struct EditLines;
+
+impl Tool for EditLines {
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
+            name: "edit_lines".to_owned(),
+            description:
+                "Replaces, inserts or deletes whole lines of a file by number. All numbers are those of the file \
+                          as read_file showed it; put all edits of a file into one call. Refused if the file has \
+                          changed since, or if the lines were never read."
+                    .to_owned(),
+            parameters: json!({
+                "type": "object",
+                "required": ["file_path", "edits"],
+                "properties": {
+                    "file_path": {"type": "string", "description": "Path under the working directory."},
+                    "edits": {
+                        "type": "array",
+                        "minItems": 1,
+                        "items": {
+                            "type": "object",
+                            "required": ["operation", "start_line"],
+                            "properties": {
+                                "operation": {"type": "string", "enum": ["replace", "insert", "delete"]},
+                                "start_line": {
+                                    "type": "integer", "minimum": 1,
+                                    "description": "The first line, from 1; for insert the line before which the text goes, \
+                                                    one past the last to append."
+                                },
+                                "end_line": {"type": "integer", "minimum": 1, "description": "The last line, included. Default start_line."},
+                                "new_text": {"type": "string", "description": "The new lines. Empty for delete."},
+                                "expected_hash": {"type": "string", "description": "The sha256 of the file or of the lines, if you know it."},
+                                "rationale": {"type": "string", "description": "Why, for the user."},
+                            },
+                        },
+                    },
+                    "expected_hash": {"type": "string", "description": "The sha256 of the file that was shown. Default: the version shown last."},
+                },
+            }),
+        }
+    }
+
+    fn call<'a>(
+        &'a self,
+        arguments: &'a Map<String, Value>,
+        context: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let path = text_argument(arguments, "file_path");
+            let named = hash_argument(arguments, "expected_hash")?;
+            let edits = edits(arguments)?;
+            // Lines whose own hash is given are known by that, whatever else has become of the file.
+            let ranges = edits.iter().filter(|edit| edit.expected_hash.is_none()).map(range).collect::<Vec<_>>();
+            let all_hashed = ranges.is_empty() && named.is_none();
+            let patch = Patch::of(path, Change::Lines(LineEdits { edits, expected_hash: named }));
+            let mut planned: Vec<PlannedFile> = Vec::new();
+            let plan_it = |text: Option<&str>| {
+                let files = BTreeMap::from([(path.to_owned(), text.map(str::to_owned))]);
+                planned = plan(&patch, &files).map_err(|error| plan_refused(&error))?;
+                Ok(planned.iter().flat_map(|file| writes(file, &planned)).collect())
+            };
+            let base = if all_hashed { Base::Hashed } else { Base::Lines(named, ranges) };
+            let applied = context.workspace.write_verified(context, path, base, plan_it).await?;
+            Ok(report(&applied, &planned, Vec::new()))
+        })
+    }
+}
+
+/// Returns the lines (from 0) that an edit rests on: those it replaces, or those it goes between.
+fn range(edit: &LineEdit) -> Range<usize> {
+    let start = edit.start_line.saturating_sub(1);
+    match edit.operation {
+        LineOperation::Insert => start.saturating_sub(1)..start,
+        _ => start..edit.end_line.unwrap_or(edit.start_line).max(start),
+    }
+}
+
+fn edits(arguments: &Map<String, Value>) -> Result<Vec<LineEdit>, ToolError> {
+    let edits = arguments.get("edits").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object);
+    edits
+        .map(|edit| {
+            Ok(LineEdit {
+                operation: match text_argument(edit, "operation") {
+                    "insert" => LineOperation::Insert,
+                    "delete" => LineOperation::Delete,
+                    _ => LineOperation::Replace,
+                },
+                start_line: number_argument(edit, "start_line").unwrap_or_default(),
+                end_line: number_argument(edit, "end_line"),
+                new_text: text_argument(edit, "new_text").to_owned(),
+                expected_hash: hash_argument(edit, "expected_hash")?,
+            })
+        })
+        .collect::<Result<Vec<LineEdit>, ToolError>>()
+}

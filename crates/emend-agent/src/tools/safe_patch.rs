@@ -1,0 +1,169 @@
+//! `safe_patch`: a unified diff over exactly the text it was made for (S3 §4.2).
+//!
+//! The hash is the lock: it has to be that of the file as it is. Line numbers and counts of the diff may be wrong, they
+//! are corrected by finding its lines. Every answer, refusals too, shows the file as it is now.
+
+use std::collections::BTreeMap;
+
+use emend_edit::edit::Diagnostic;
+use emend_edit::mismatch::HunkReason;
+use emend_edit::plan::{EditError, PlannedFile, plan};
+use emend_edit::unified::{self, Mode};
+use emend_llm::{BoxFuture, ToolDefinition};
+use serde_json::{Map, Value, json};
+
+use super::text_argument;
+use crate::code::Code;
+use crate::fixed::{INVALID_DIFF, PATCH_APPLIED, PATCH_FAILED};
+use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
+use crate::workspace::{Applied, Base, FileView, FileWrite};
+
+/// Applies a unified diff to the file whose hash it names.
+pub struct SafePatch;
+
+impl Tool for SafePatch {
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
+            name: "safe_patch".to_owned(),
+            description: "Changes a file by a unified diff; several changes go into one call. The way to change files.\n\
+                          1. Work from the newest text of the file that you were shown: the one with the highest version \
+                          number. If you were shown none, call read_file first.\n\
+                          2. base_content_sha256 is the sha256 shown with that version. It works as a lock: if the file \
+                          is another by now, nothing is written and you are shown the file as it is.\n\
+                          3. Copy context and removed lines exactly, without line numbers, and give about 10 unchanged \
+                          lines around each change. The numbers after `@@` may be off: places are found by their lines.\n\
+                          4. To create a file, name the sha256 of the empty string, and a diff of added lines only.\n\
+                          Every answer shows the whole file with its new version and sha256, so do not read it again."
+                .to_owned(),
+            parameters: json!({
+                "type": "object",
+                "required": ["file_path", "unified_diff", "base_content_sha256"],
+                "properties": {
+                    "file_path": {"type": "string", "description": "Path under the working directory."},
+                    "unified_diff": {
+                        "type": "string",
+                        "description": "Hunks that begin with `@@`, each line after it with ` `, `-` or `+` before it. \
+                                        File headers may be left out."
+                    },
+                    "base_content_sha256": {
+                        "type": "string",
+                        "description": "The sha256 of the text the diff was made for, as it was shown to you."
+                    },
+                },
+            }),
+        }
+    }
+
+    fn call<'a>(
+        &'a self,
+        arguments: &'a Map<String, Value>,
+        context: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let path = text_argument(arguments, "file_path");
+            let base = Base::Exact(text_argument(arguments, "base_content_sha256"));
+            let mut planned = None;
+            let outcome = context
+                .workspace
+                .write_verified(context, path, base, |before| {
+                    let file = patched(path, text_argument(arguments, "unified_diff"), before)?;
+                    let write = FileWrite { path: path.to_owned(), text: file.0.after.clone(), moved_from: None };
+                    planned = Some(file);
+                    Ok(vec![write])
+                })
+                .await;
+            match (outcome, planned) {
+                (Ok(applied), Some((file, diagnostics))) => Ok(done(applied, file, &diagnostics)),
+                (Ok(_), None) => Err(ToolError::new(Code::Internal, "a diff was written that was never planned")),
+                (Err(error), _) => Err(refused(error)),
+            }
+        })
+    }
+}
+
+/// Carries the diff out in memory.
+pub(super) fn patched(
+    path: &str,
+    diff: &str,
+    before: Option<&str>,
+) -> Result<(PlannedFile, Vec<Diagnostic>), ToolError> {
+    let invalid = |code: &str, why: String| {
+        ToolError::new(Code::from_name(code).unwrap_or(Code::Conflict), format!("{INVALID_DIFF}\n{why}"))
+    };
+    let (patch, mut diagnostics) =
+        unified::parse_for(path, diff, Mode::Located).map_err(|error| invalid(error.code(), error.to_string()))?;
+    let files = BTreeMap::from([(path.to_owned(), before.map(str::to_owned))]);
+    let planned = plan(&patch, &files).map_err(|error| match is_our_fault(&error) {
+        true => ToolError::new(Code::Internal, format!("{PATCH_FAILED}\n{error}")),
+        false => invalid(error.code(), error.to_string()).with_suggestions(error.suggestions()),
+    })?;
+    let Some(file) = planned.into_iter().next() else {
+        return Err(invalid("invalid_argument", "The diff changes nothing.".to_owned()));
+    };
+    diagnostics.extend(file.diagnostics.iter().cloned());
+    Ok((file, diagnostics))
+}
+
+/// Whether a hunk was found and corrected and still could not be applied: the reasons that only the strict check gives.
+fn is_our_fault(error: &EditError) -> bool {
+    let EditError::Hunk { error, .. } = error else { return false };
+    matches!(
+        error.reason,
+        HunkReason::NotInPlace { .. }
+            | HunkReason::PastEnd { .. }
+            | HunkReason::Overlap { .. }
+            | HunkReason::OpenEnd { .. }
+    )
+}
+
+fn done(applied: Vec<Applied>, file: PlannedFile, diagnostics: &[Diagnostic]) -> ToolOutput {
+    let mut lines = vec![PATCH_APPLIED.to_owned()];
+    lines.extend(diagnostics.iter().map(|diagnostic| format!("Note: {}", diagnostic.message)));
+    let view = applied.into_iter().next().map(|applied| FileView {
+        path: applied.path,
+        text: file.after.unwrap_or_default(),
+        hash: applied.hash,
+        version: applied.version,
+    });
+    let state = view.map_or(Value::Null, |view| view.state());
+    let data = json!({
+        "success": true,
+        "message": PATCH_APPLIED,
+        "latest_file_state": state,
+        "diagnostics": diagnostics,
+    });
+    lines.extend(crate::workspace::latest_state_text(&data));
+    ToolOutput { text: lines.join("\n"), data }
+}
+
+/// Gives a refusal the form that all answers of this tool have.
+fn refused(mut error: ToolError) -> ToolError {
+    if let Some(Value::Object(data)) = &mut error.data {
+        let message = error.message.lines().next().unwrap_or_default();
+        data.insert("success".to_owned(), Value::Bool(false));
+        data.insert("message".to_owned(), Value::from(message));
+    }
+    error
+}
+
+#[cfg(test)]
+mod tests {
+    use emend_edit::mismatch::HunkError;
+
+    use super::*;
+    #[cfg(target_family = "wasm")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
+    #[test]
+    fn a_place_that_was_found_and_does_not_hold_is_our_fault() {
+        let hunk = |reason| EditError::Hunk {
+            path: "a".to_owned(),
+            error: HunkError { hunk: 1, n_hunks: 1, patch_line: 1, reason },
+        };
+        assert!(is_our_fault(&hunk(HunkReason::PastEnd { line: 9, n_lines: 1 })));
+        assert!(is_our_fault(&hunk(HunkReason::OpenEnd { line: 9 })));
+        assert!(!is_our_fault(&hunk(HunkReason::NotFound { nearest: Vec::new() })));
+        assert!(!is_our_fault(&hunk(HunkReason::NoContext)));
+        assert!(!is_our_fault(&EditError::Empty));
+    }
+}
