@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use emend_llm::Api;
+use emend_agent::store::check_name;
+use emend_llm::{Api, offline};
 
 const EXIT_HELP: &str = "\
 Exit status:
@@ -54,6 +55,17 @@ pub(crate) enum Command {
     /// Work on one task and stop.
     #[command(after_help = EXIT_HELP)]
     Run(RunArgs),
+    /// Look through the saved conversations of a project: every run is one.
+    Sessions {
+        #[command(subcommand)]
+        command: Option<SessionsCommand>,
+        /// The project directory.
+        #[arg(long, default_value = ".", value_name = "DIR", global = true)]
+        root: PathBuf,
+        /// Print JSON instead of text.
+        #[arg(long, global = true)]
+        json: bool,
+    },
     /// Decide on edits that wait for review.
     Review(RootArgs),
     /// Take back what the last run changed. Your own lines stay.
@@ -92,9 +104,23 @@ pub(crate) struct RunArgs {
     #[arg(long, default_value = ".", value_name = "DIR")]
     pub(crate) root: PathBuf,
     /// Who answers: `offline` (a stand-in without AI), `PROVIDER:MODEL` (anthropic, openai, gemini,
-    /// openai_compatible; keys come from the environment), or `cassette:FILE`.
-    #[arg(long, default_value = "offline", value_name = "MODEL")]
-    pub(crate) model: Model,
+    /// openai_compatible; keys come from the environment), or `cassette:FILE`. Default: the model of the session that
+    /// is resumed or forked, else `offline`.
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<Model>,
+    /// The names of tools and parameters, and the instructions, that the model works best with.
+    #[arg(long, value_enum, default_value_t = ProfileName::Auto, value_name = "NAME")]
+    pub(crate) profile: ProfileName,
+    /// Go on with a saved conversation: the one used last, or the one of this id. Write the task before a bare
+    /// `--resume`.
+    #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "", value_parser = session_id)]
+    pub(crate) resume: Option<String>,
+    /// Begin a new conversation with what a saved one holds, which stays as it is.
+    #[arg(long, value_name = "ID", value_parser = session_id, conflicts_with = "resume")]
+    pub(crate) fork: Option<String>,
+    /// With --fork: only the first N entries of the conversation.
+    #[arg(long, value_name = "N", requires = "fork")]
+    pub(crate) turns: Option<usize>,
     /// Record the exchanges with the model to this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
@@ -107,6 +133,44 @@ pub(crate) struct RunArgs {
     /// Print tool calls, their answers and path decisions as JSON lines on standard error.
     #[arg(long)]
     pub(crate) debug: bool,
+}
+
+/// Which profile a run goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProfileName {
+    /// That of the model's family; none for models of no known family.
+    Auto,
+    Openai,
+    Anthropic,
+    Gemini,
+    /// The tools by their own names.
+    None,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionsCommand {
+    /// List them, the one used last first.
+    List,
+    /// Print a conversation.
+    Show {
+        /// The session's id.
+        #[arg(value_parser = session_id)]
+        id: String,
+    },
+    /// Delete a conversation and the outputs kept with it. The project's files stay as they are.
+    Delete {
+        /// The session's id.
+        #[arg(value_parser = session_id)]
+        id: String,
+    },
+}
+
+/// Checks what could be a session's id; the empty text stands for the session used last.
+fn session_id(text: &str) -> Result<String, String> {
+    if text.is_empty() || check_name(text).is_ok() {
+        return Ok(text.to_owned());
+    }
+    Err("a session's id is one word, as `emend sessions` prints it; write the task before a bare --resume".to_owned())
 }
 
 #[derive(Debug, Args)]
@@ -239,6 +303,13 @@ pub(crate) enum Model {
 
 /// Providers that the environment can hold a key for.
 const PROVIDERS: [&str; 4] = ["anthropic", "openai", "gemini", "openai_compatible"];
+
+impl Model {
+    /// Returns the model that a session began with, `None` if this program knows no such provider.
+    pub(crate) fn of_session(provider: &str, model: &str) -> Option<Self> {
+        if model == offline::MODEL { Some(Self::Offline) } else { format!("{provider}:{model}").parse().ok() }
+    }
+}
 
 impl FromStr for Model {
     type Err = String;

@@ -12,6 +12,7 @@ mod project;
 mod provider;
 mod review;
 mod run;
+mod sessions;
 mod tools;
 mod truncate;
 mod undo;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
     let outcome = runtime.block_on(async {
         match cli.command {
             Command::Run(args) => run::run(args).await,
+            Command::Sessions { command, root, json } => sessions::sessions(command, &root, json).await,
             Command::Review(args) => review::review(&args.root).await,
             Command::Undo(args) => undo::undo(&args.root).await,
             Command::Patch(args) => Ok(patch::patch(args).await),

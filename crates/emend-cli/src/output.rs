@@ -5,6 +5,7 @@
 use std::io::{self, Write};
 
 use emend_agent::event::{EndReason, Event, EventKind, LeaseChange};
+use emend_edit::v4a;
 use serde_json::{Value, json};
 
 /// How events are printed.
@@ -122,7 +123,10 @@ impl<O: Write, E: Write> Printer<O, E> {
 
 /// Returns what a call is about, in a few words.
 fn target(arguments: &Value) -> String {
-    let name = ["file_path", "path"].iter().find_map(|name| arguments[*name].as_str());
+    if let Some(patch) = ["input", "patch"].iter().find_map(|name| arguments[*name].as_str()) {
+        return v4a::parse(patch).map(|(patch, _)| patch.paths().join(" ")).unwrap_or_default();
+    }
+    let name = ["file_path", "path", "dir_path"].iter().find_map(|name| arguments[*name].as_str());
     let pattern = arguments["pattern"].as_str();
     match (pattern, name) {
         (Some(pattern), Some(name)) => format!("{pattern:?} in {name}"),
@@ -169,10 +173,15 @@ mod tests {
                     tool_name: "read_file".to_owned(),
                     arguments: json!({"file_path": "a.rs"}),
                 },
+                EventKind::ToolCallStart {
+                    call_id: "3".to_owned(),
+                    tool_name: "apply_patch".to_owned(),
+                    arguments: json!({"input": "*** Begin Patch\n*** Delete File: a\n*** Delete File: b c\n*** End Patch"}),
+                },
                 delta("Done."),
                 EventKind::AssistantTextEnd { text: String::new() },
             ],
-            "emend: Let me look.\n→ grep \"a\" in src\n→ read_file a.rs\nDone.\n",
+            "emend: Let me look.\n→ grep \"a\" in src\n→ read_file a.rs\n→ apply_patch a b c\nDone.\n",
         );
     }
 }

@@ -7,14 +7,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use emend_agent::code::Code;
+use emend_agent::store::Store;
 use emend_agent::workspace::{Mode, Snapshot, Workspace};
-use emend_host::{LocalEnvironment, StateDir, SystemClock};
+use emend_host::{FileStore, LocalEnvironment, StateDir, SystemClock};
 use emend_llm::{Clock, Shared};
 
 use crate::failure::Failure;
 
 /// The document that holds the workspace's line logs.
 const WORKSPACE_DOCUMENT: &str = "workspace";
+
+/// The directory of saved conversations, beside the documents.
+pub(crate) const SESSIONS_DIRECTORY: &str = "sessions";
 
 /// Opens and locks the state of a project, and completes or takes back what a run before was killed in the middle of.
 pub(crate) fn open_state(environment: &LocalEnvironment) -> Result<StateDir, Failure> {
@@ -62,6 +66,14 @@ impl Project {
             workspace.restore(snapshot).map_err(|error| Failure::new(Code::IoError, error.to_string()))?;
         }
         Ok(Self { workspace: Shared::new(workspace), clock, state })
+    }
+
+    /// Opens the place where the project's conversations are kept.
+    pub(crate) fn sessions(&self) -> Result<Shared<dyn Store>, Failure> {
+        let directory = self.state.directory().join(SESSIONS_DIRECTORY);
+        let store = FileStore::open(&directory)
+            .map_err(|error| Failure::new(Code::IoError, format!("{}: {error}", directory.display())))?;
+        Ok(Shared::new(store))
     }
 
     /// Keeps the line logs for the next command.

@@ -31,12 +31,12 @@ impl Chosen {
 }
 
 /// Returns who answers. Fails before anything is sent if the set-up is wrong.
-pub(crate) fn choose(args: &RunArgs, project: &Project) -> Result<Chosen, Failure> {
+pub(crate) fn choose(asked: &Model, args: &RunArgs, project: &Project) -> Result<Chosen, Failure> {
     let root = project.workspace.environment().working_directory();
     let secrets = secrets_of_environment(
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))),
     );
-    let transport: Shared<dyn Transport> = match &args.model {
+    let transport: Shared<dyn Transport> = match asked {
         Model::Offline => Shared::new(OfflineTransport::new(offline::Options::default())),
         Model::Remote { .. } => Shared::new(ReqwestTransport::new(Timeouts::default())),
         Model::Cassette(path) => {
@@ -57,7 +57,7 @@ pub(crate) fn choose(args: &RunArgs, project: &Project) -> Result<Chosen, Failur
         let config = Config { api_key: "none".to_owned(), ..Config::default() };
         Shared::new(HttpProvider::new(api.adapter(config), Shared::clone(&transport))) as Shared<dyn Provider>
     };
-    let (provider, model) = match &args.model {
+    let (provider, model) = match asked {
         Model::Offline => (keyless(Api::AnthropicMessages), offline::MODEL.to_owned()),
         Model::Remote { provider, model } => (remote(provider, &transport)?, model.clone()),
         Model::Cassette(path) => {

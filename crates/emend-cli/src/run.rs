@@ -1,21 +1,26 @@
 //! `emend run`: one task, from the message to the last event.
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use emend_agent::code::Code;
 use emend_agent::event::{EndReason, EventKind};
+use emend_agent::profile::Profile;
 use emend_agent::session::{Session, SessionConfig, SessionOptions};
+use emend_agent::store::{Store, Summary, summaries};
 use emend_agent::tools::core_tools;
 use emend_agent::workspace::Mode;
 use emend_host::OsRandom;
 use emend_llm::{CancelToken, Shared};
 use futures::StreamExt;
+use serde_json::json;
 
-use crate::args::RunArgs;
+use crate::args::{Model, ProfileName, RunArgs};
 use crate::failure::Failure;
 use crate::output::{Printer, Style};
 use crate::project::Project;
-use crate::{provider, review};
+use crate::provider::Chosen;
+use crate::{provider, review, sessions};
 
 pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     if args.task.trim().is_empty() {
@@ -26,17 +31,16 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     }
     let mode = if args.review { Mode::Staged } else { Mode::Direct };
     let project = Project::open(&args.root, mode)?;
-    let chosen = provider::choose(&args, &project)?;
-    let session = Session::new(SessionOptions {
-        provider: Shared::clone(&chosen.provider),
-        model: chosen.model.clone(),
-        offline: chosen.offline,
-        tools: core_tools(),
-        workspace: Shared::clone(&project.workspace),
-        clock: Shared::clone(&project.clock),
-        random: Shared::new(OsRandom),
-        config: SessionConfig::default(),
-    });
+    let store = project.sessions()?;
+    let origin = Origin::of(&args, &*store).await?;
+    let model = args.model.clone().or_else(|| origin.model()).unwrap_or(Model::Offline);
+    let chosen = provider::choose(&model, &args, &project)?;
+    let session = open(&args, &chosen, &project, store, &origin).await?;
+    if args.debug {
+        let origin = origin.source.as_ref().map(|source| &source.id);
+        let line = json!({ "debug": "session", "id": session.id(), "from": origin, "model": chosen.model });
+        writeln!(std::io::stderr(), "{line}")?;
+    }
     let cancel = CancelToken::new();
     let turn =
         session.submit(&args.task, cancel.clone()).map_err(|error| Failure::new(error.code(), error.to_string()))?;
@@ -50,6 +54,81 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         return review::decide(&project, status).await;
     }
     Ok(status)
+}
+
+/// Where a run's conversation begins.
+struct Origin {
+    /// The saved session, none for a new conversation.
+    source: Option<Summary>,
+    forks: bool,
+}
+
+impl Origin {
+    async fn of(args: &RunArgs, store: &dyn Store) -> Result<Self, Failure> {
+        let Some(id) = args.fork.as_ref().or(args.resume.as_ref()) else {
+            return Ok(Self { source: None, forks: false });
+        };
+        let saved = summaries(store).await.map_err(|error| Failure::new(error.code(), error.to_string()))?;
+        let source = if id.is_empty() {
+            let message = "there is no saved session in this project to resume";
+            saved.into_iter().next().ok_or_else(|| Failure::new(Code::NotFound, message))?
+        } else {
+            sessions::find(saved, id)?
+        };
+        Ok(Self { source: Some(source), forks: args.fork.is_some() })
+    }
+
+    /// Returns the model that the conversation was had with.
+    fn model(&self) -> Option<Model> {
+        self.source.as_ref().and_then(|source| Model::of_session(&source.provider, &source.model))
+    }
+}
+
+/// Opens the session: a new one, or one that goes on from a saved one.
+async fn open(
+    args: &RunArgs,
+    chosen: &Chosen,
+    project: &Project,
+    store: Shared<dyn Store>,
+    origin: &Origin,
+) -> Result<Session, Failure> {
+    let options = session_options(args.profile, chosen, project);
+    let opened = match &origin.source {
+        None => Ok(Session::new(options).with_store(store)),
+        Some(source) if origin.forks => Session::fork(options, store, &source.id, args.turns).await,
+        Some(source) => Session::resume(options, store, &source.id).await,
+    };
+    opened.map_err(|error| Failure::new(error.code(), error.to_string()))
+}
+
+fn session_options(profile: ProfileName, chosen: &Chosen, project: &Project) -> SessionOptions {
+    let model = chosen.model.as_str();
+    let profile = match profile {
+        // The stand-in is of no family.
+        ProfileName::Auto if chosen.offline => None,
+        ProfileName::Auto => Profile::of(chosen.provider.name(), model),
+        ProfileName::Openai => Some(Profile::openai(model)),
+        ProfileName::Anthropic => Some(Profile::anthropic(model)),
+        ProfileName::Gemini => Some(Profile::gemini(model)),
+        ProfileName::None => None,
+    };
+    let provider = Shared::clone(&chosen.provider);
+    let (workspace, clock) = (Shared::clone(&project.workspace), Shared::clone(&project.clock));
+    let (random, config) = (Shared::new(OsRandom), SessionConfig::default());
+    let options = match profile {
+        Some(profile) => profile.session_options(provider, workspace, clock, random, config),
+        None => SessionOptions {
+            provider,
+            model: chosen.model.clone(),
+            offline: false,
+            tools: core_tools(),
+            workspace,
+            clock,
+            random,
+            config,
+        },
+    };
+    SessionOptions { offline: chosen.offline, ..options }
 }
 
 /// Prints events until the turn ends. Ctrl-C cancels the turn; the rest of its events still come.

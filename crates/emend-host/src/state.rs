@@ -121,6 +121,17 @@ impl StateDir {
         directory.is_some_and(|directory| directory.join(format!("{name}.json")).is_file())
     }
 
+    /// Returns where the state of the project at `root` is kept, without locking or making anything. What is there may
+    /// be in use by another process.
+    ///
+    /// # Errors
+    ///
+    /// `NoHome`, or `Io` if there is no such project.
+    pub fn location(root: &Path) -> Result<PathBuf, StateError> {
+        let home = home().ok_or(StateError::NoHome)?;
+        Ok(directory_of(&home, &root.canonicalize().map_err(failed(root))?))
+    }
+
     /// Returns the directory, for messages.
     #[must_use]
     pub fn directory(&self) -> &Path {

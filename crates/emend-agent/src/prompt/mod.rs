@@ -126,7 +126,8 @@ fn first_sentence(description: &str) -> &str {
 }
 
 /// Returns the UTC date of a time in milliseconds since 1970 as `YYYY-MM-DD`.
-fn date(now_ms: u64) -> String {
+#[must_use]
+pub fn date(now_ms: u64) -> String {
     // Days are counted from 0000-03-01, so that the leap day is the last of its year; 146,097 days make 400 years.
     let days = i64::try_from(now_ms / 86_400_000).unwrap_or_default() + 719_468;
     let era = days.div_euclid(146_097);

@@ -5,11 +5,13 @@
 
 mod memory;
 mod record;
+mod summary;
 
 use emend_llm::{BoxFuture, MaybeSend, MaybeSync};
 
 pub use memory::MemStore;
 pub use record::{Document, ForkedFrom, Header, ReadError, Record, VERSION, read_document, write_records};
+pub use summary::{Summary, summaries};
 
 use crate::code::Code;
 

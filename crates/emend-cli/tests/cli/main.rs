@@ -16,6 +16,8 @@ mod patch_refused;
 #[cfg(test)]
 mod review;
 #[cfg(test)]
+mod sessions;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod tasks;

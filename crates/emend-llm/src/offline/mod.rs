@@ -5,6 +5,7 @@
 //! no AI: it carries out a handful of instructions ([`EXAMPLES`]) and says so. It keeps nothing between requests, and
 //! it touches files only through the tools that the request offers.
 
+mod dialect;
 mod document;
 mod edit;
 mod instruction;

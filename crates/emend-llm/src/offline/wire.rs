@@ -7,6 +7,7 @@ use std::collections::{HashMap, VecDeque};
 use serde_json::{Value, json};
 
 use super::MODEL;
+use super::dialect::{self, Tool};
 use super::turn::Step;
 
 /// What a request says.
@@ -50,25 +51,6 @@ pub(super) struct ToolResult {
     pub(super) is_error: bool,
 }
 
-/// A tool on offer.
-pub(super) struct Tool {
-    pub(super) name: String,
-    schema: Value,
-}
-
-impl Tool {
-    /// Returns the values that the schema allows for `parameter`, none if it does not list them.
-    pub(super) fn choices(&self, parameter: &str) -> Vec<&str> {
-        let values = self.schema["properties"][parameter]["enum"].as_array();
-        values.map(|values| values.iter().filter_map(Value::as_str).collect()).unwrap_or_default()
-    }
-
-    /// Returns the largest number that the schema allows for `parameter`.
-    pub(super) fn maximum(&self, parameter: &str) -> Option<u64> {
-        self.schema["properties"][parameter]["maximum"].as_u64()
-    }
-}
-
 impl Conversation {
     /// Reads a request body. The error says what is wrong with it.
     pub(super) fn parse(body: &[u8]) -> Result<Self, String> {
@@ -85,12 +67,12 @@ impl Conversation {
                 .enumerate()
                 .map(|(index, message)| parse_message(index, message))
                 .collect::<Result<_, _>>()?,
-            tools: tools
-                .iter()
-                .filter_map(|tool| {
-                    Some(Tool { name: tool["name"].as_str()?.to_owned(), schema: tool["input_schema"].clone() })
-                })
-                .collect(),
+            tools: dialect::tools(
+                tools
+                    .iter()
+                    .filter_map(|tool| Some((tool["name"].as_str()?.to_owned(), tool["input_schema"].clone())))
+                    .collect(),
+            ),
             max_tokens: request["max_tokens"].as_u64(),
             stream: request["stream"].as_bool().unwrap_or(false),
             input_tokens: tokens(String::from_utf8_lossy(body).chars().count()),
@@ -114,10 +96,9 @@ fn parse_message(index: usize, message: &Value) -> Result<Message, String> {
             Ok(Message::User { text: text_of(content), results: results.collect() })
         }
         Some("assistant") => {
-            let calls = of_kind("tool_use").map(|block| ToolCall {
-                id: block["id"].as_str().unwrap_or_default().to_owned(),
-                name: block["name"].as_str().unwrap_or_default().to_owned(),
-                input: block["input"].clone(),
+            let calls = of_kind("tool_use").map(|block| {
+                let (name, input) = dialect::understood(block["name"].as_str().unwrap_or_default(), &block["input"]);
+                ToolCall { id: block["id"].as_str().unwrap_or_default().to_owned(), name, input }
             });
             Ok(Message::Assistant(calls.collect()))
         }
@@ -165,7 +146,9 @@ pub(super) fn encode(conversation: &Conversation, step: &Step) -> Answer {
     // Ids only need to be unique within a conversation, so its length makes them.
     let number = conversation.messages.len();
     let message_id = format!("msg_offline_{number:04}");
-    let inputs: Vec<String> = step.calls.iter().map(|call| call.input.to_string()).collect();
+    let calls: Vec<(String, Value)> =
+        step.calls.iter().map(|call| dialect::spelled(&conversation.tools, call)).collect();
+    let inputs: Vec<String> = calls.iter().map(|(_, input)| input.to_string()).collect();
     let chars = step.text.chars().count() + inputs.iter().map(|input| input.chars().count()).sum::<usize>();
     let reason = if step.calls.is_empty() { "end_turn" } else { "tool_use" };
     let usage = |output_tokens: u64| {
@@ -182,8 +165,8 @@ pub(super) fn encode(conversation: &Conversation, step: &Step) -> Answer {
         if !step.text.is_empty() {
             content.push(json!({"type": "text", "text": step.text}));
         }
-        content.extend(step.calls.iter().enumerate().map(
-            |(index, call)| json!({"type": "tool_use", "id": call_id(index), "name": call.name, "input": call.input}),
+        content.extend(calls.iter().enumerate().map(
+            |(index, (name, input))| json!({"type": "tool_use", "id": call_id(index), "name": name, "input": input}),
         ));
         return whole(
             200,
@@ -202,8 +185,8 @@ pub(super) fn encode(conversation: &Conversation, step: &Step) -> Answer {
     if !step.text.is_empty() {
         events.block(json!({"type": "text", "text": ""}), "text_delta", "text", words_of(&step.text));
     }
-    for (index, (call, input)) in step.calls.iter().zip(&inputs).enumerate() {
-        let start = json!({"type": "tool_use", "id": call_id(index), "name": call.name, "input": {}});
+    for (index, ((name, _), input)) in calls.iter().zip(&inputs).enumerate() {
+        let start = json!({"type": "tool_use", "id": call_id(index), "name": name, "input": {}});
         // Providers send an empty piece first.
         let pieces = std::iter::once("").chain(pieces_of(input)).collect();
         events.block(start, "input_json_delta", "partial_json", pieces);

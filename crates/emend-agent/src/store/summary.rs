@@ -1,0 +1,114 @@
+//! What a list of saved sessions says of each.
+
+use serde::Serialize;
+
+use super::{Document, ForkedFrom, ReadError, Store, StoreError, list_sessions, read_document};
+use crate::session::TurnKind;
+
+/// One saved session, in short.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    /// Its id.
+    pub id: String,
+    /// When it began, in milliseconds since 1970.
+    pub began_ms: u64,
+    /// When its last turn was added; when it began if it has none.
+    pub last_ms: u64,
+    /// The provider it began with.
+    pub provider: String,
+    /// The model it began with.
+    pub model: String,
+    /// The first line of the user's first message.
+    pub title: String,
+    /// Entries of the conversation.
+    pub n_turns: usize,
+    /// The session it goes on from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<ForkedFrom>,
+    /// Why it cannot be read, if it cannot; then nothing else but the id is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+impl Summary {
+    fn of(id: String, read: Result<Document, ReadError>) -> Self {
+        let Document { header, turns, .. } = match read {
+            Ok(document) => document,
+            Err(error) => return Self { id, problem: Some(error.to_string()), ..Self::default() },
+        };
+        let first = turns.iter().find(|turn| turn.kind == TurnKind::User);
+        let text = first.map(|turn| turn.message.text()).unwrap_or_default();
+        Self {
+            id,
+            began_ms: header.at_ms,
+            last_ms: turns.last().map_or(header.at_ms, |turn| turn.at_ms.max(header.at_ms)),
+            provider: header.provider,
+            model: header.model,
+            title: text.trim_start().lines().next().unwrap_or_default().to_owned(),
+            n_turns: turns.len(),
+            forked_from: header.forked_from,
+            problem: None,
+        }
+    }
+}
+
+/// Returns what is in a store, the session that was used last first.
+///
+/// # Errors
+///
+/// What the store says. A document that cannot be read is listed with its problem, behind the others.
+pub async fn summaries(store: &dyn Store) -> Result<Vec<Summary>, StoreError> {
+    let mut summaries = Vec::new();
+    for id in list_sessions(store).await? {
+        // A session that was removed since is none.
+        if let Some(text) = store.load(&id).await? {
+            summaries.push(Summary::of(id, read_document(&text)));
+        }
+    }
+    summaries.sort_by(|a, b| b.last_ms.cmp(&a.last_ms).then_with(|| a.id.cmp(&b.id)));
+    Ok(summaries)
+}
+
+#[cfg(test)]
+mod tests {
+    use emend_llm::Message;
+    use futures::executor::block_on;
+
+    use super::*;
+    use crate::session::Turn;
+    use crate::store::{Header, MemStore, Record, VERSION, write_records};
+    #[cfg(target_family = "wasm")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
+    #[test]
+    fn the_last_used_comes_first_and_what_cannot_be_read_is_listed_with_the_reason() {
+        let store = MemStore::new();
+        for (id, began_ms, last_ms) in [("old", 10, 90), ("new", 50, 80), ("empty", 85, 0)] {
+            let header = Header {
+                version: VERSION,
+                id: id.to_owned(),
+                at_ms: began_ms,
+                provider: "p".to_owned(),
+                model: "m".to_owned(),
+                forked_from: None,
+            };
+            let mut records = vec![Record::Session(header)];
+            if last_ms > 0 {
+                let turn = Turn::new(TurnKind::User, last_ms, Message::user(format!("\ntask {id}\nmore")));
+                records.push(Record::Turn { index: 0, turn });
+            }
+            store.insert(id, write_records(&records).unwrap());
+        }
+        store.insert("old.0123", "an output".to_owned());
+        store.insert("other", "{\"version\":9}".to_owned());
+        let found = block_on(summaries(&store)).unwrap();
+        let shown: Vec<_> =
+            found.iter().map(|one| (one.id.as_str(), one.last_ms, one.n_turns, one.title.as_str())).collect();
+        assert_eq!(
+            shown,
+            [("old", 90, 1, "task old"), ("empty", 85, 0, ""), ("new", 80, 1, "task new"), ("other", 0, 0, "")]
+        );
+        let problem = found[3].problem.as_deref().unwrap();
+        assert!(problem.contains("version 9"), "{problem}");
+    }
+}

@@ -1,0 +1,213 @@
+//! `emend sessions`: the conversations that runs saved, outside the project.
+//!
+//! Looking needs no lock: another command may be at work. Deleting does.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use emend_agent::code::Code;
+use emend_agent::prompt::date;
+use emend_agent::session::Turn;
+use emend_agent::store::{Store, Summary, read_document, remove_session, summaries};
+use emend_agent::suggest::closest;
+use emend_agent::workspace::Mode;
+use emend_host::{FileStore, StateDir};
+use emend_llm::{ContentPart, Role, offline};
+use serde_json::json;
+
+use crate::args::SessionsCommand;
+use crate::failure::Failure;
+use crate::project::{Project, SESSIONS_DIRECTORY};
+
+pub(crate) async fn sessions(command: Option<SessionsCommand>, root: &Path, json: bool) -> Result<ExitCode, Failure> {
+    match command.unwrap_or(SessionsCommand::List) {
+        SessionsCommand::List => list(root, json).await,
+        SessionsCommand::Show { id } => show(root, &id, json).await,
+        SessionsCommand::Delete { id } => delete(root, &id, json).await,
+    }
+}
+
+/// Returns the session of that id, or says which come close.
+pub(crate) fn find(saved: Vec<Summary>, id: &str) -> Result<Summary, Failure> {
+    let names: Vec<String> = saved.iter().map(|summary| summary.id.clone()).collect();
+    saved.into_iter().find(|summary| summary.id == id).ok_or_else(|| {
+        let suggestions = closest(id, names.iter().map(String::as_str), 3);
+        let message = format!("there is no saved session {id:?} in this project; emend sessions lists them");
+        Failure { code: Code::NotFound, message, suggestions }
+    })
+}
+
+async fn list(root: &Path, json: bool) -> Result<ExitCode, Failure> {
+    let saved = match open(root)? {
+        Some(store) => summaries(&store).await.map_err(|error| Failure::new(error.code(), error.to_string()))?,
+        None => Vec::new(),
+    };
+    let mut stdout = std::io::stdout().lock();
+    if json {
+        for summary in saved {
+            serde_json::to_writer(&mut stdout, &summary).map_err(std::io::Error::from)?;
+            writeln!(stdout)?;
+        }
+    } else if saved.is_empty() {
+        writeln!(stdout, "There are no saved sessions in this project.")?;
+    } else {
+        write!(stdout, "{}", table(&saved))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Opens the store without a lock, `None` if nothing was ever saved.
+fn open(root: &Path) -> Result<Option<FileStore>, Failure> {
+    let state = StateDir::location(root).map_err(|error| {
+        let message = format!("cannot open {}: {error}; give a directory with --root", root.display());
+        Failure::new(Code::Configuration, message)
+    })?;
+    let directory = state.join(SESSIONS_DIRECTORY);
+    let store = directory.is_dir().then(|| FileStore::open(&directory)).transpose()?;
+    Ok(store)
+}
+
+async fn show(root: &Path, id: &str, json: bool) -> Result<ExitCode, Failure> {
+    let store = open(root)?;
+    let found = match &store {
+        Some(store) => store.load(id).await.map_err(|error| Failure::new(error.code(), error.to_string()))?,
+        None => None,
+    };
+    let Some(text) = found else {
+        let saved = match &store {
+            Some(store) => summaries(store).await.unwrap_or_default(),
+            None => Vec::new(),
+        };
+        return Err(find(saved, id).err().unwrap_or_else(|| Failure::new(Code::NotFound, "it is gone")));
+    };
+    let document = read_document(&text).map_err(|error| Failure::new(error.code(), error.to_string()))?;
+    let mut stdout = std::io::stdout().lock();
+    if json {
+        let shown = json!({ "session": document.header, "turns": document.turns, "n_damaged": document.n_damaged });
+        writeln!(stdout, "{shown}")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let header = &document.header;
+    writeln!(stdout, "{}  {}  {}", header.id, minute(header.at_ms), model(&header.provider, &header.model))?;
+    if let Some(origin) = &header.forked_from {
+        writeln!(stdout, "forked from {} after {} turns", origin.id, origin.n_turns)?;
+    }
+    for (index, turn) in document.turns.iter().enumerate() {
+        write!(stdout, "\n{}", shown(index + 1, turn))?;
+    }
+    if document.n_damaged > 0 {
+        writeln!(stdout, "\n{} damaged lines were skipped", document.n_damaged)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The most lines of a tool's result that are printed.
+const RESULT_LINES_MAX: usize = 6;
+
+/// Writes one entry as people read it: who, when, the text, calls, and the beginning of results.
+fn shown(number: usize, turn: &Turn) -> String {
+    let who = match turn.message.role {
+        Role::User => "user",
+        Role::Assistant => "assistant",
+        Role::Tool => "tools",
+        Role::System | Role::Developer => "system",
+    };
+    let mut text = format!("[{number}] {who}  {}\n", minute(turn.at_ms));
+    for part in &turn.message.content {
+        match part {
+            ContentPart::Text { text: said } => text.push_str(&format!("{}\n", said.trim_end())),
+            ContentPart::ToolCall(call) => text.push_str(&format!("→ {} {}\n", call.name, call.arguments)),
+            ContentPart::ToolResult(result) => {
+                let content = result.content.as_str().map_or_else(|| result.content.to_string(), str::to_owned);
+                let n_lines = content.lines().count();
+                text.push_str(&format!("← {}{}\n", result.name, if result.is_error { " failed" } else { "" }));
+                content.lines().take(RESULT_LINES_MAX).for_each(|line| text.push_str(&format!("  {line}\n")));
+                if n_lines > RESULT_LINES_MAX {
+                    text.push_str(&format!("  … {} more lines\n", n_lines - RESULT_LINES_MAX));
+                }
+            }
+            // Reasoning is the provider's, and often not to be read.
+            _ => {}
+        }
+    }
+    text
+}
+
+async fn delete(root: &Path, id: &str, json: bool) -> Result<ExitCode, Failure> {
+    let project = Project::open(root, Mode::Direct)?;
+    let store = project.sessions()?;
+    let saved = summaries(&*store).await.map_err(|error| Failure::new(error.code(), error.to_string()))?;
+    let summary = find(saved, id)?;
+    remove_session(&*store, &summary.id).await.map_err(|error| Failure::new(error.code(), error.to_string()))?;
+    let mut stdout = std::io::stdout().lock();
+    if json {
+        writeln!(stdout, "{}", json!({ "deleted": summary.id }))?;
+    } else {
+        writeln!(stdout, "deleted {}", summary.id)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The most characters of a title in the table.
+const TITLE_CHARS: usize = 60;
+
+fn table(saved: &[Summary]) -> String {
+    let width = saved.iter().map(|summary| summary.id.len()).max().unwrap_or_default().max("session".len());
+    let models: Vec<String> = saved.iter().map(|summary| model(&summary.provider, &summary.model)).collect();
+    let model_width = models.iter().map(String::len).max().unwrap_or_default().max("model".len());
+    let mut text = format!("{:width$}  {:20}  turns  {:model_width$}  task\n", "session", "last used (UTC)", "model");
+    for (summary, model) in saved.iter().zip(models) {
+        let line = match &summary.problem {
+            Some(problem) => format!("{:width$}  {problem}", summary.id),
+            None => {
+                let title: String = summary.title.chars().take(TITLE_CHARS).collect();
+                let cut = if title.len() < summary.title.len() { "…" } else { "" };
+                let (id, at, n_turns) = (&summary.id, minute(summary.last_ms), summary.n_turns);
+                format!("{id:width$}  {at:20}  {n_turns:>5}  {model:model_width$}  {title}{cut}")
+            }
+        };
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// Writes a model as `--model` takes it.
+fn model(provider: &str, model: &str) -> String {
+    if model == offline::MODEL { model.to_owned() } else { format!("{provider}:{model}") }
+}
+
+/// Writes a time to the minute, in UTC.
+fn minute(at_ms: u64) -> String {
+    let minutes = at_ms / 60_000;
+    format!("{} {:02}:{:02}", date(at_ms), minutes / 60 % 24, minutes % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_says_which_session_is_meant() {
+        let summary = |id: &str, title: String| Summary {
+            id: id.to_owned(),
+            last_ms: 1_700_000_000_000,
+            provider: "anthropic".to_owned(),
+            model: "m".to_owned(),
+            title,
+            n_turns: 12,
+            ..Summary::default()
+        };
+        let broken = Summary { problem: Some("no header".to_owned()), ..summary("sess_2", String::new()) };
+        assert_eq!(
+            table(&[summary("sess_1", "ä".repeat(61)), broken]),
+            format!(
+                "session  last used (UTC)       turns  model        task\n\
+                 sess_1   2023-11-14 22:13         12  anthropic:m  {}…\n\
+                 sess_2   no header\n",
+                "ä".repeat(60)
+            )
+        );
+    }
+}

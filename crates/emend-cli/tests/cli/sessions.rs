@@ -1,0 +1,212 @@
+//! Conversations that outlive a run: resumed, forked, listed, shown, deleted. Profiles, since they decide what is in them.
+
+use serde_json::Value;
+
+use crate::support::{Outcome, Project, answer};
+
+fn project() -> Project {
+    Project::new(&[
+        ("src/lib.rs", b"pub fn alpha() {}\npub fn beta() { alpha() }\n"),
+        ("win.txt", b"alpha one\r\nalpha two\r\nlast alpha"),
+        ("notes.md", b"# alpha\n\nalpha\nalpha\n"),
+    ])
+}
+
+fn lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Returns the id of the session that a run with `--json` had.
+fn id_of(outcome: &Outcome) -> String {
+    lines(&outcome.assert_ok().stdout)[0]["session_id"].as_str().unwrap().to_owned()
+}
+
+fn list(project: &Project) -> Vec<Value> {
+    lines(&project.run(&["sessions", "list", "--json"]).assert_ok().stdout)
+}
+
+fn tools_called(events: &[Value]) -> Vec<&str> {
+    let starts = events.iter().filter(|event| event["kind"] == "TOOL_CALL_START");
+    let mut names: Vec<&str> = starts.map(|event| event["data"]["tool_name"].as_str().unwrap()).collect();
+    names.dedup();
+    names
+}
+
+#[test]
+fn the_stand_in_does_the_same_work_under_every_profile() {
+    #[track_caller]
+    fn check(profile: &str, expected: [&str; 3]) {
+        let project = project();
+        let outcome = project.run(&["run", "rename alpha to omega", "--profile", profile, "--json"]);
+        let events = lines(&outcome.assert_ok().stdout);
+        assert_eq!(tools_called(&events)[..3], expected, "{profile}");
+        let failed = events.iter().find(|event| event["kind"] == "TOOL_CALL_END" && event["data"]["ok"] != true);
+        assert_eq!(failed, None, "{profile}");
+        assert_eq!(project.read("src/lib.rs"), "pub fn omega() {}\npub fn beta() { omega() }\n", "{profile}");
+        // A patch that changes the last line ends it: the format has no way to say that it does not end.
+        let end = if expected[2] == "apply_patch" { "\r\n" } else { "" };
+        assert_eq!(project.read("win.txt"), format!("omega one\r\nomega two\r\nlast omega{end}"), "{profile}");
+        assert_eq!(project.read("notes.md"), "# omega\n\nomega\nomega\n", "{profile}");
+    }
+    check("auto", ["grep", "read_file", "edit_file"]);
+    check("none", ["grep", "read_file", "edit_file"]);
+    check("openai", ["grep_files", "read_file", "apply_patch"]);
+    check("anthropic", ["Grep", "Read", "Edit"]);
+    check("gemini", ["grep_search", "read_file", "replace"]);
+}
+
+#[test]
+fn a_model_is_given_its_familys_tools_unless_told_otherwise() {
+    #[track_caller]
+    fn check(args: &[&str], expected: &str) {
+        let body = r#"data: {"choices":[{"index":0,"delta":{"content":"Hi."},"finish_reason":"stop"}]}"#;
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+        let (url, requested) = answer(format!("{head}{body}\n\ndata: [DONE]\n\n"));
+        let project = project();
+        let recording = project.path("../recording.json");
+        let recording = std::path::absolute(recording).unwrap();
+        let recording =
+            recording.with_file_name(format!("emend-{}.json", project.root.path().display()).replace('/', "_"));
+        let mut command = project.command(&["run", "hello", "--record", recording.to_str().unwrap()]);
+        command.args(args).env("OPENAI_COMPATIBLE_BASE_URL", url);
+        Outcome::of(command.output().unwrap()).assert_ok();
+        requested.recv().unwrap();
+        let cassette = std::fs::read_to_string(&recording).unwrap();
+        std::fs::remove_file(recording).unwrap();
+        let cassette: Value = serde_json::from_str(&cassette).unwrap();
+        let tools = cassette["exchanges"][0]["request"]["body"]["tools"].as_array().unwrap();
+        let names: Vec<&str> = tools.iter().map(|tool| tool["function"]["name"].as_str().unwrap()).collect();
+        assert_eq!(names.join(" "), expected);
+    }
+    let own = "read_file write_file edit_file apply_patch grep glob list_dir";
+    check(&["--model", "openai_compatible:qwen3:8b"], own);
+    check(&["--model", "openai_compatible:claude-sonnet-4-5"], "Read Write Edit Grep Glob LS");
+    check(&["--model", "openai_compatible:claude-sonnet-4-5", "--profile", "none"], own);
+    check(
+        &["--model", "openai_compatible:qwen3:8b", "--profile", "gemini"],
+        "read_file write_file replace grep_search glob list_directory",
+    );
+}
+
+#[test]
+fn a_conversation_goes_on_where_it_ended() {
+    let project = project();
+    let first = id_of(&project.run(&["run", "rename alpha to omega", "--json"]));
+    let second = id_of(&project.run(&["run", "rename beta to gamma", "--json"]));
+    assert_ne!(first, second);
+    let by_id = project.run(&["run", "rename omega to psi", "--resume", &first, "--json"]);
+    assert_eq!(id_of(&by_id), first);
+    // The one used last is now the first one.
+    let latest = project.run(&["run", "rename psi to chi", "--json", "--resume"]);
+    assert_eq!(id_of(&latest), first);
+    let saved = list(&project);
+    assert_eq!(saved.iter().map(|one| one["id"].as_str().unwrap()).collect::<Vec<_>>(), [&first, &second]);
+    assert_eq!(saved[0]["title"], "rename alpha to omega");
+    let shown = project.run(&["sessions", "show", &first, "--json"]);
+    let shown: Value = serde_json::from_str(&shown.assert_ok().stdout).unwrap();
+    let turns = shown["turns"].as_array().unwrap();
+    let users: Vec<&str> = turns
+        .iter()
+        .filter(|turn| turn["kind"] == "user")
+        .map(|turn| turn["message"]["content"][0]["text"].as_str().unwrap())
+        .collect();
+    assert_eq!(users, ["rename alpha to omega", "rename omega to psi", "rename psi to chi"]);
+    let text = project.run(&["sessions", "show", &first]);
+    assert!(text.assert_ok().stdout.contains("→ edit_file"), "{}", text.stdout);
+}
+
+#[test]
+fn a_fork_leaves_its_origin_as_it_is() {
+    let project = project();
+    let origin = id_of(&project.run(&["run", "rename alpha to omega", "--json"]));
+    let before = list(&project);
+    let fork = id_of(&project.run(&["run", "rename omega to psi", "--fork", &origin, "--turns", "1", "--json"]));
+    let saved = list(&project);
+    assert_eq!(saved.len(), 2);
+    assert_eq!(saved[1], before[0]);
+    assert_eq!(saved[0]["id"], fork.as_str());
+    assert_eq!(saved[0]["forked_from"], serde_json::json!({ "id": origin, "n_turns": 1 }));
+    let table = project.run(&["sessions"]);
+    let rows: Vec<&str> = table.assert_ok().stdout.lines().collect();
+    assert!(rows[0].starts_with("session ") && rows[1].starts_with(&fork) && rows[2].starts_with(&origin), "{rows:?}");
+}
+
+#[test]
+fn a_resumed_session_keeps_its_model_and_needs_its_key() {
+    let body = r#"data: {"choices":[{"index":0,"delta":{"content":"Hi."},"finish_reason":"stop"}]}"#;
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+    let (url, _requested) = answer(format!("{head}{body}\n\ndata: [DONE]\n\n"));
+    let project = project();
+    let mut command = project.command(&["run", "hello", "--model", "openai_compatible:qwen3:8b"]);
+    Outcome::of(command.env("OPENAI_COMPATIBLE_BASE_URL", url).output().unwrap()).assert_ok();
+    let outcome = project.run(&["run", "and now?", "--resume"]);
+    assert_eq!(outcome.status, 3, "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("OPENAI_COMPATIBLE_BASE_URL"), "{}", outcome.stderr);
+    project.run(&["run", "rename alpha to omega", "--model", "offline", "--resume"]).assert_ok();
+    assert_eq!(project.read("src/lib.rs"), "pub fn omega() {}\npub fn beta() { omega() }\n");
+}
+
+#[test]
+fn a_deleted_session_is_gone_and_files_stay() {
+    let project = project();
+    let id = id_of(&project.run(&["run", "rename alpha to omega", "--json"]));
+    let tree = project.tree();
+    let outcome = project.run(&["sessions", "delete", &id]);
+    assert_eq!(outcome.assert_ok().stdout, format!("deleted {id}\n"));
+    assert_eq!(list(&project), Vec::<Value>::new());
+    assert_eq!(project.run(&["sessions", "delete", &id]).status, 1);
+    assert_eq!(project.tree(), tree);
+    project.run(&["undo"]).assert_ok();
+}
+
+#[test]
+fn wrong_ids_are_refused_and_nothing_is_done() {
+    #[track_caller]
+    fn check(project: &Project, args: &[&str], status: i32, expected: &str) {
+        let tree = project.tree();
+        let outcome = project.run(args);
+        assert_eq!(outcome.status, status, "{args:?}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains(expected), "{args:?}: {}", outcome.stderr);
+        assert_eq!(project.tree(), tree);
+    }
+    let project = project();
+    check(&project, &["run", "x", "--resume"], 1, "no saved session in this project");
+    check(&project, &["sessions", "show", "sess_1"], 1, "[not_found]: there is no saved session \"sess_1\"");
+    let id = id_of(&project.run(&["run", "nothing much", "--json"]));
+    let near = format!("{}0", &id[..id.len() - 1]);
+    let near = if near == id { format!("{}1", &id[..id.len() - 1]) } else { near };
+    for args in [&["run", "x", "--resume", &near][..], &["run", "x", "--fork", &near], &["sessions", "delete", &near]] {
+        check(&project, args, 1, "[not_found]");
+        check(&project, args, 1, &format!("try: {id}"));
+    }
+    for wrong in ["../x", "a b", ".hidden"] {
+        check(&project, &["run", "x", "--resume", wrong], 2, "is one word");
+        check(&project, &["sessions", "show", wrong], 2, "is one word");
+    }
+    check(&project, &["run", "--resume", "rename alpha to omega"], 2, "write the task before a bare --resume");
+    check(&project, &["run", "x", "--fork", &id, "--resume"], 2, "cannot be used with");
+    check(&project, &["run", "x", "--turns", "2"], 2, "--fork");
+    check(&project, &["sessions", "--root", "no/such/place"], 3, "--root");
+    assert_eq!(list(&project).len(), 1);
+}
+
+#[test]
+fn sessions_can_be_listed_while_a_run_has_the_project() {
+    let project = project();
+    let id = id_of(&project.run(&["run", "nothing much", "--json"]));
+    let lock = project.lock();
+    assert_eq!(list(&project)[0]["id"], id.as_str());
+    let outcome = project.run(&["sessions", "delete", &id]);
+    assert_eq!((outcome.status, outcome.stderr.contains("[busy]")), (1, true), "{}", outcome.stderr);
+    drop(lock);
+    project.run(&["sessions", "delete", &id]).assert_ok();
+}
+
+#[test]
+fn debug_lines_name_the_session() {
+    let project = project();
+    let outcome = project.run(&["run", "nothing much", "--debug"]);
+    let line = lines(&outcome.assert_ok().stderr).remove(0);
+    assert_eq!((&line["debug"], &line["from"]), (&"session".into(), &Value::Null));
+    assert_eq!(list(&project)[0]["id"], line["id"]);
+}
