@@ -20,7 +20,9 @@ use crate::runtime::{CancelToken, Shared};
 use crate::testing::{FakeTransport, ManualClock, SeededRandom, covers, sse};
 use crate::tool::{Tool, ToolContext};
 use crate::transport::Transport;
-use crate::types::{ContentPart, FinishKind, MediaData, Message, Request, Role, StreamEvent, ToolDefinition};
+use crate::types::{
+    ContentPart, FinishKind, MediaData, Message, Request, Role, StreamEvent, ToolCall, ToolDefinition, ToolResult,
+};
 use crate::{Api, retry::RetryPolicy};
 
 const APIS: [Api; 3] = [Api::OpenAiResponses, Api::AnthropicMessages, Api::Gemini];
@@ -233,6 +235,41 @@ fn images_go_by_data_and_by_address() {
         assert_eq!(result.unwrap().last.text(), "A cat.");
         let body = sent[0].to_string();
         assert!(body.contains("aGk=") && body.contains("https://example.com/a.png"), "{}: {body}", api.name());
+    }
+}
+
+#[test]
+fn an_image_that_a_tool_gave_goes_back_with_its_result() {
+    let options = || {
+        let call = ToolCall {
+            id: "c1".into(),
+            name: "weather".into(),
+            arguments: json!({"city": "Oslo"}),
+            raw_arguments: None,
+            custom: false,
+            provider_data: None,
+        };
+        let result = ToolResult {
+            tool_call_id: "c1".into(),
+            name: "weather".into(),
+            content: json!("a map of Oslo"),
+            is_error: false,
+            image: Some(MediaData {
+                data: Some("aGk=".into()),
+                media_type: Some("image/webp".into()),
+                ..MediaData::default()
+            }),
+        };
+        let called = Message { role: Role::Assistant, content: vec![ContentPart::ToolCall(call)], name: None };
+        let messages = vec![Message::user("weather?"), called, Message::tool_results(vec![result])];
+        Generate { prompt: None, messages: Some(messages), tools: vec![weather()], ..prompt() }
+    };
+    for (api, result, sent) in with_each(options, &[Said { text: &["Rain."], ..Said::default() }]) {
+        assert_eq!(result.unwrap().last.text(), "Rain.");
+        let body = sent[0].to_string();
+        for part in ["a map of Oslo", "aGk=", "image/webp"] {
+            assert!(body.contains(part), "{}: {part} is not in {body}", api.name());
+        }
     }
 }
 

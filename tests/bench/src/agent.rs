@@ -107,7 +107,7 @@ impl Tool for Nothing {
         _: &'a Map<String, Value>,
         _: &'a ToolContext,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(std::future::ready(Ok(ToolOutput { text: "nothing".to_owned(), data: Value::Null })))
+        Box::pin(std::future::ready(Ok(ToolOutput::new("nothing", Value::Null))))
     }
 }
 

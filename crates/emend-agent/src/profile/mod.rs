@@ -15,7 +15,9 @@ pub use table::{Naming, Offer, Param};
 
 use crate::session::{SessionConfig, SessionOptions};
 use crate::tool::{Tool, ToolRegistry};
-use crate::tools::{ApplyPatch, ClarifyUser, EditFile, Glob, Grep, ListDir, ReadFile, SafePatch, WriteFile};
+use crate::tools::{
+    ApplyPatch, ClarifyUser, EditFile, Glob, Grep, ListDir, ReadFile, ReadManyFiles, SafePatch, WriteFile,
+};
 use crate::workspace::Workspace;
 
 /// What a family of models works best with. Everything can be changed before a session is made of it; a tool that is
@@ -239,6 +241,7 @@ impl Profile {
 fn canonical(name: &str) -> Option<Shared<dyn Tool>> {
     Some(match name {
         "read_file" => Shared::new(ReadFile),
+        "read_many_files" => Shared::new(ReadManyFiles),
         "write_file" => Shared::new(WriteFile),
         "edit_file" => Shared::new(EditFile),
         "apply_patch" => Shared::new(ApplyPatch),

@@ -81,6 +81,7 @@ pub(super) const ANTHROPIC: &[Naming] = &[
 /// Gemini CLI.
 pub(super) const GEMINI: &[Naming] = &[
     naming("read_file", "read_file", &[]),
+    naming("read_many_files", "read_many_files", &[]),
     naming("write_file", "write_file", &[]),
     naming("edit_file", "replace", &[("replace_all", "allow_multiple")]),
     naming(

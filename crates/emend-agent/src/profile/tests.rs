@@ -62,6 +62,7 @@ fn tools_have_the_names_of_each_familys_own_agent() {
         &Profile::gemini("gemini-3-pro").with_questions(),
         &expect![[r#"
         read_file(file_path, offset?, limit?)
+        read_many_files(include, exclude?)
         write_file(file_path, content, expected_hash?)
         grep_search(pattern, dir_path?, include_pattern?, case_insensitive?, output_mode?, context?, total_max_matches?)
         glob(pattern, dir_path?)

@@ -87,7 +87,7 @@ impl Default for SessionConfig {
 
 impl SessionConfig {
     /// Returns how much of a tool's output the model sees.
-    pub(super) fn output_limits(&self) -> Limits {
+    pub(crate) fn output_limits(&self) -> Limits {
         Limits { chars_max: self.tool_output_limits.clone(), lines_max: self.tool_line_limits.clone() }
     }
 }

@@ -230,11 +230,11 @@ fn prepare<'a>(tools: &'a ToolRegistry, name: &str, arguments: Value) -> Result<
 }
 
 fn result_for_model(core: &Core, call: &ToolCall, outcome: Result<ToolOutput, ToolError>) -> ToolResult {
-    let (text, is_error) = match outcome {
-        Ok(output) => (output.text, false),
-        Err(error) => (format!("Tool error ({}): [{}] {}", call.name, error.code.as_str(), error.text()), true),
+    let (text, is_error, image) = match outcome {
+        Ok(output) => (output.text, false, output.image),
+        Err(error) => (format!("Tool error ({}): [{}] {}", call.name, error.code.as_str(), error.text()), true, None),
     };
     let name = core.tools.get(&call.name).and_then(|(_, tool)| tool.canonical_name()).unwrap_or(&call.name);
     let shown = truncate_tool_output(name, &text, &core.settings().config.output_limits());
-    result(call, shown.text, is_error)
+    ToolResult { image, ..result(call, shown.text, is_error) }
 }

@@ -7,7 +7,7 @@ mod arguments;
 mod progress;
 
 use emend_llm::schema::unsupported_keywords;
-use emend_llm::{BoxFuture, CancelToken, MaybeSend, MaybeSync, Shared, ToolDefinition};
+use emend_llm::{BoxFuture, CancelToken, MaybeSend, MaybeSync, MediaData, Shared, ToolDefinition};
 use serde_json::{Map, Value, json};
 
 pub use arguments::drop_empty_optionals;
@@ -47,6 +47,22 @@ pub struct ToolOutput {
     pub text: String,
     /// The same as data, for callers that want fields.
     pub data: Value,
+    /// An image for the model, base64-encoded.
+    pub image: Option<MediaData>,
+}
+
+impl ToolOutput {
+    /// Returns an output of text, and the same as data.
+    pub fn new(text: impl Into<String>, data: Value) -> Self {
+        Self { text: text.into(), data, image: None }
+    }
+
+    /// Adds an image.
+    #[must_use]
+    pub fn with_image(mut self, image: MediaData) -> Self {
+        self.image = Some(image);
+        self
+    }
 }
 
 /// What a call that failed gives. The model is told; the loop goes on.

@@ -55,10 +55,10 @@ impl Tool for ClarifyUser {
             Err(ToolError::new(Code::InvalidArgument, "question is empty; write what you want to know"))
         } else {
             let options = arguments.get("options").cloned().unwrap_or_else(|| json!([]));
-            Ok(ToolOutput {
-                text: "The question was put to the user. Their next message is the answer.".to_owned(),
-                data: json!({ "question": question, "options": options }),
-            })
+            Ok(ToolOutput::new(
+                "The question was put to the user. Their next message is the answer.",
+                json!({ "question": question, "options": options }),
+            ))
         };
         Box::pin(std::future::ready(outcome))
     }

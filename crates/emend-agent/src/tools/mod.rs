@@ -8,6 +8,8 @@ mod edit;
 mod edit_lines;
 mod files;
 mod patch;
+mod read;
+mod read_many;
 mod safe_patch;
 mod search;
 
@@ -18,8 +20,10 @@ use serde_json::{Map, Value};
 pub use clarify::ClarifyUser;
 pub use edit::EditFile;
 pub use edit_lines::EditLines;
-pub use files::{ListDir, ReadFile, WriteFile};
+pub use files::{ListDir, WriteFile};
 pub use patch::ApplyPatch;
+pub use read::ReadFile;
+pub use read_many::ReadManyFiles;
 pub use safe_patch::SafePatch;
 pub use search::{Glob, Grep};
 
@@ -31,6 +35,7 @@ use crate::tool::{ToolError, ToolRegistry};
 pub fn core_tools() -> ToolRegistry {
     let mut registry = ToolRegistry::new();
     registry.register(Shared::new(ReadFile));
+    registry.register(Shared::new(ReadManyFiles));
     registry.register(Shared::new(WriteFile));
     registry.register(Shared::new(EditFile));
     registry.register(Shared::new(ApplyPatch));
@@ -73,3 +78,6 @@ fn counted(count: usize, noun: &str) -> String {
         _ => format!("{count} {noun}s"),
     }
 }
+
+#[cfg(test)]
+mod tests;

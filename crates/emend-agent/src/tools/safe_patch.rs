@@ -133,7 +133,7 @@ fn done(applied: Vec<Applied>, file: PlannedFile, diagnostics: &[Diagnostic]) ->
         "diagnostics": diagnostics,
     });
     lines.extend(crate::workspace::latest_state_text(&data));
-    ToolOutput { text: lines.join("\n"), data }
+    ToolOutput::new(lines.join("\n"), data)
 }
 
 /// Gives a refusal the form that all answers of this tool have.

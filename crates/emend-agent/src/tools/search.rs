@@ -125,7 +125,7 @@ fn finish(mut lines: Vec<String>, data: Value, cut_at: Option<usize>) -> ToolOut
     if let Some(max) = cut_at {
         lines.push(format!("[only the first {max} are shown; narrow the search or raise max_results]"));
     }
-    ToolOutput { text: lines.join("\n"), data }
+    ToolOutput::new(lines.join("\n"), data)
 }
 
 /// Finds files by name.
@@ -175,7 +175,7 @@ impl Tool for Glob {
             });
             let lines: Vec<String> = found.iter().map(|entry| entry.path.to_string()).collect();
             let text = if lines.is_empty() { "No files match.".to_owned() } else { lines.join("\n") };
-            Ok(ToolOutput { text, data: json!({ "files": lines, "summary": counted(lines.len(), "file") }) })
+            Ok(ToolOutput::new(text, json!({ "files": lines, "summary": counted(lines.len(), "file") })))
         })
     }
 }

@@ -181,12 +181,7 @@ impl Workspace {
             Some(_) => {}
         }
         let bytes = self.environment.read(path).await?;
-        let text = decode(&bytes).map_err(|error| {
-            ToolError::new(
-                Code::Unsupported,
-                format!("{path} is not a text file Emend can edit: {error}. It was left as it is."),
-            )
-        })?;
+        let text = decode(&bytes).map_err(|error| ToolError::new(Code::Unsupported, format!("{path}: {error}")))?;
         Ok(Some(text.to_owned()))
     }
 

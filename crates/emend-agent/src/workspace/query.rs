@@ -1,5 +1,7 @@
 //! Reading: files, listings and searches, all with pending edits applied.
 
+use std::ops::Range;
+
 use emend_edit::hash::ContentHash;
 use emend_edit::order::set_of;
 use emend_edit::text::split_lines;
@@ -31,11 +33,55 @@ impl Workspace {
     /// The path does not resolve, does not exist, or is not a text file.
     pub async fn read(&self, seen: &Seen, path: &str, offset: usize, limit: usize) -> Result<FileView, ToolError> {
         let (path, text) = self.lookup(path).await?;
-        let hash = ContentHash::of(text.as_bytes());
         let n_lines = split_lines(&text).len();
         let from = offset.saturating_sub(1).min(n_lines);
-        let version = seen.note(&path, hash, from, n_lines.min(from.saturating_add(limit)));
-        Ok(FileView { path, text, hash, version })
+        Ok(Self::shown(seen, path, text, from..n_lines.min(from.saturating_add(limit))))
+    }
+
+    /// Reads a file of which the session sees the lines (from 0) that `choose` finds in its text; with `None` it has
+    /// seen nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read).
+    pub async fn read_if(
+        &self,
+        seen: &Seen,
+        path: &str,
+        choose: impl FnOnce(&str) -> Option<Range<usize>>,
+    ) -> Result<Option<FileView>, ToolError> {
+        let (path, text) = self.lookup(path).await?;
+        Ok(choose(&text).map(|lines| Self::shown(seen, path, text, lines)))
+    }
+
+    fn shown(seen: &Seen, path: FilePath, text: String, lines: Range<usize>) -> FileView {
+        let hash = ContentHash::of(text.as_bytes());
+        let version = seen.note(&path, hash, lines.start, lines.end);
+        FileView { path, text, hash, version }
+    }
+
+    /// Returns the file that `path` names, `None` if it names a directory or nothing that can be read.
+    pub async fn file_at(&self, path: &str) -> Option<FilePath> {
+        let path = self.environment().resolve(path, Access::Write).await.ok()?;
+        let pending = self.state().files.get(&path).map(|entry| entry.log.visible_text().is_some());
+        match pending {
+            Some(exists) => exists.then_some(path),
+            None => {
+                let found = self.environment().metadata(&path).await.ok()??;
+                (found.kind == EntryKind::File).then_some(path)
+            }
+        }
+    }
+
+    /// Reads a file that is no text, such as an image: no edit of ours waits for it.
+    ///
+    /// # Errors
+    ///
+    /// The path does not resolve or is not a file.
+    pub async fn read_bytes(&self, path: &str) -> Result<(FilePath, Vec<u8>), ToolError> {
+        let path = self.environment().resolve(path, Access::Read).await?;
+        let bytes = self.environment().read(&path).await?;
+        Ok((path, bytes))
     }
 
     /// Returns the visible text of a file, `None` if it does not exist.

@@ -94,7 +94,7 @@ impl Tool for Chatty {
             context.progress.show("one\n");
             context.progress.show("");
             context.progress.show(&"x".repeat(2 << 20));
-            Ok(ToolOutput { text: "one\ntwo\n".to_owned(), data: Value::Null })
+            Ok(ToolOutput::new("one\ntwo\n", Value::Null))
         })
     }
 }

@@ -54,7 +54,7 @@ impl Tool for Slow {
             })
             .await;
             self.n_running.fetch_sub(1, Ordering::SeqCst);
-            Ok(ToolOutput { text: format!("waited {}", arguments["turns"]), data: Value::Null })
+            Ok(ToolOutput::new(format!("waited {}", arguments["turns"]), Value::Null))
         })
     }
 }

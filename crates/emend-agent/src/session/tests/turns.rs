@@ -66,7 +66,7 @@ fn unknown_tools_and_bad_arguments_are_error_results_that_teach() {
         "#]],
     );
     expect![[r#"
-        error: Tool error (read_fil): [unknown_tool] Unknown tool: read_fil. The tools are read_file, write_file, edit_file, apply_patch, grep, glob, list_dir, clarify_user.
+        error: Tool error (read_fil): [unknown_tool] Unknown tool: read_fil. The tools are read_file, read_many_files, write_file, edit_file, apply_patch, grep, glob, list_dir, clarify_user.
         Did you mean read_file?
         error: Tool error (read_file): [invalid_argument] Invalid arguments for tool: read_file: file_path: required but missing; received path.
         error: Tool error (read_file): [invalid_argument] Invalid arguments for tool: read_file: they are not a JSON object. Send one JSON object."#]].assert_eq(&world.last_results().join("\n"));
@@ -350,4 +350,18 @@ fn a_user_who_takes_the_canvas_back_keeps_it_for_the_rest_of_the_turn() {
     assert_eq!(world.disk("notes.md"), "one\ntwo\nthree\n", "no write of the old epoch landed");
     world.turn("go on");
     assert_eq!(world.disk("notes.md"), "one\n2\nthree\n", "a new message gives it back");
+}
+
+#[test]
+fn an_image_that_was_read_reaches_the_model_with_the_result() {
+    let answers = vec![Answer::Call(vec![("read_file", json!({"file_path": "a.png"}))]), Answer::Say("A dot.")];
+    let world = World::new("", answers, Setup::default());
+    world.files.insert("a.png", b"\x89PNG\r\n\x1a\n\0").unwrap();
+    world.turn("what is in a.png?");
+    assert!(world.last_results()[0].contains("image/png, 9 bytes"));
+    let requests = world.script.requests.lock().unwrap();
+    let [ContentPart::ToolResult(result)] = &requests[1].messages.last().unwrap().content[..] else {
+        panic!("one result");
+    };
+    assert_eq!(result.image.as_ref().unwrap().data.as_deref(), Some("iVBORw0KGgoA"));
 }

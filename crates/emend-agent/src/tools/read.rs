@@ -1,0 +1,152 @@
+//! `read_file`: text with line numbers, or an image (S2 §3.3).
+
+use std::ops::Range;
+
+use emend_edit::hash::ContentHash;
+use emend_edit::text::{BOM, split_eol, split_lines};
+use emend_llm::{BoxFuture, MediaData, ToolDefinition};
+use serde_json::{Map, Value, json};
+
+use super::{counted, number_argument, text_argument};
+use crate::code::Code;
+use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
+use crate::workspace::FileView;
+
+/// Lines shown when no limit is given (S2 §3.3).
+pub(super) const LINES_DEFAULT: usize = 2000;
+
+/// The most bytes of an image: providers take 5 MiB of base64.
+const IMAGE_BYTES_MAX: usize = 5 * 1024 * 1024 / 4 * 3;
+
+/// Reads a file with line numbers, its version and its hash.
+pub struct ReadFile;
+
+impl Tool for ReadFile {
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
+            name: "read_file".to_owned(),
+            description:
+                "Reads a text file, or shows an image (PNG, JPEG, GIF, WebP). The first line names the file, a version \
+                 that counts this session's reads and writes, the SHA-256 of the whole file and the lines shown; then \
+                 come the lines as `NUMBER | CONTENT`. Copy text for edits from CONTENT only."
+                    .to_owned(),
+            parameters: json!({
+                "type": "object",
+                "required": ["file_path"],
+                "properties": {
+                    "file_path": {"type": "string", "description": "Path under the working directory."},
+                    "offset": {"type": "integer", "minimum": 1, "description": "First line to show, from 1. Default 1."},
+                    "limit": {"type": "integer", "minimum": 1, "description": "Most lines to show. Default 2000."},
+                },
+            }),
+        }
+    }
+
+    fn interruptible(&self) -> bool {
+        true
+    }
+
+    fn call<'a>(
+        &'a self,
+        arguments: &'a Map<String, Value>,
+        context: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let offset = number_argument(arguments, "offset").unwrap_or(1);
+            let limit = number_argument(arguments, "limit").unwrap_or(LINES_DEFAULT);
+            let path = text_argument(arguments, "file_path");
+            match context.workspace.read(&context.seen, path, offset, limit).await {
+                Ok(view) => show(&view, offset, limit),
+                Err(error) if error.code == Code::Unsupported => show_image(context, path, error).await,
+                Err(error) => Err(error),
+            }
+        })
+    }
+}
+
+fn show(view: &FileView, offset: usize, limit: usize) -> Result<ToolOutput, ToolError> {
+    let n_lines = split_lines(&view.text).len();
+    if offset > n_lines.max(1) {
+        return Err(ToolError::new(
+            Code::InvalidArgument,
+            format!("offset {offset} is past the end of {}, which has {}", view.path, counted(n_lines, "line")),
+        ));
+    }
+    let last = n_lines.min(offset.saturating_sub(1).saturating_add(limit));
+    Ok(ToolOutput::new(text_of(view, offset - 1..last), data_of(view, offset - 1..last)))
+}
+
+/// Writes lines (from 0) of a file as the model sees them, below a line that names the file.
+pub(super) fn text_of(view: &FileView, shown: Range<usize>) -> String {
+    let lines = split_lines(&view.text);
+    let (n_lines, offset, last) = (lines.len(), shown.start + 1, shown.end);
+    let range = if n_lines == 0 { "empty file".to_owned() } else { format!("lines {offset}-{last} of {n_lines}") };
+    let mut text = format!("[{} | version {} | {} | {range}", view.path, view.version, view.hash);
+    if lines.iter().any(|line| split_eol(line).1 == "\r\n") {
+        text.push_str(" | CRLF line endings");
+    }
+    if lines.last().is_some_and(|line| split_eol(line).1.is_empty()) {
+        text.push_str(" | no newline at the end");
+    }
+    text.push(']');
+    let width = last.to_string().len();
+    for (index, line) in lines[shown].iter().enumerate() {
+        let number = offset + index;
+        let content = split_eol(line).0;
+        // The byte order mark belongs to the file, not to its first line.
+        let content = if number == 1 { content.strip_prefix(BOM).unwrap_or(content) } else { content };
+        text.push_str(&format!("\n{number:>width$} | {content}"));
+    }
+    if last < n_lines {
+        text.push_str(&format!("\n[{} more; read on with offset {}]", counted(n_lines - last, "line"), last + 1));
+    }
+    text
+}
+
+/// Returns the same lines as data.
+pub(super) fn data_of(view: &FileView, shown: Range<usize>) -> Value {
+    let lines = split_lines(&view.text);
+    json!({
+        "file_path": view.path,
+        "version": view.version,
+        "sha256": view.hash.hex(),
+        "content": lines[shown.clone()].concat(),
+        "start_line": shown.start + 1,
+        "end_line": shown.end,
+        "total_lines": lines.len(),
+    })
+}
+
+/// Shows a file that is no text; `why` says so.
+async fn show_image(context: &ToolContext, path: &str, why: ToolError) -> Result<ToolOutput, ToolError> {
+    let (path, bytes) = context.workspace.read_bytes(path).await?;
+    let Some(media_type) = image_type(&bytes) else { return Err(why) };
+    let size = counted(bytes.len(), "byte");
+    if bytes.len() > IMAGE_BYTES_MAX {
+        let message = format!("{path} is an image of {size}; models take {IMAGE_BYTES_MAX} at most. Make it smaller.");
+        return Err(ToolError::new(Code::Unsupported, message));
+    }
+    let hash = ContentHash::of(&bytes);
+    let version = context.seen.note(&path, hash, 0, 0);
+    let data = json!({
+        "file_path": path,
+        "version": version,
+        "sha256": hash.hex(),
+        "media_type": media_type,
+        "bytes": bytes.len(),
+    });
+    let image = MediaData { media_type: Some(media_type.to_owned()), ..MediaData::from_file(path.as_str(), &bytes) };
+    Ok(ToolOutput::new(format!("[{path} | version {version} | {hash} | {media_type}, {size}]"), data).with_image(image))
+}
+
+/// Returns what kind of image these bytes are, of those that all providers take. Names of files lie.
+pub(super) fn image_type(bytes: &[u8]) -> Option<&'static str> {
+    let webp = || bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP");
+    match bytes {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
+        _ if webp() => Some("image/webp"),
+        _ => None,
+    }
+}

@@ -1,0 +1,161 @@
+//! `read_many_files`: several files in one call, by path or by glob (S2 §3.6).
+//!
+//! What does not fit into the tool's output is named instead of cut: what is counted as seen was shown.
+
+use std::collections::BTreeSet;
+
+use emend_edit::text::split_lines;
+use emend_llm::{BoxFuture, ToolDefinition};
+use serde_json::{Map, Value, json};
+
+use super::counted;
+use super::read::{LINES_DEFAULT, data_of, text_of};
+use crate::code::Code;
+use crate::glob::Glob;
+use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
+
+/// Files read at most.
+const FILES_MAX: usize = 200;
+/// How many of the files that did not fit are named.
+const NAMED_MAX: usize = 20;
+/// Characters kept free for the lines that name files.
+const MARGIN_CHARS: usize = 2_000;
+
+/// Reads several files.
+pub struct ReadManyFiles;
+
+impl Tool for ReadManyFiles {
+    fn definition(&self) -> ToolDefinition {
+        let list = |description: &str| {
+            json!({
+                "type": "array",
+                "items": {"type": "string", "minLength": 1},
+                "description": description,
+            })
+        };
+        let mut include = list("Paths of files or directories, or globs such as `src/**/*.ts`.");
+        include["minItems"] = json!(1);
+        ToolDefinition {
+            name: "read_many_files".to_owned(),
+            description: "Reads several text files in one call, each as `read_file` shows it. Globs and directories \
+                          leave out `.git`, hidden files and what `.gitignore` excludes. A file that cannot be read \
+                          is reported in its place; files that do not fit are named at the end."
+                .to_owned(),
+            parameters: json!({
+                "type": "object",
+                "required": ["include"],
+                "properties": {
+                    "include": include,
+                    "exclude": list("Globs of files to leave out, e.g. `*.test.ts`."),
+                },
+            }),
+        }
+    }
+
+    fn paths(&self, arguments: &Map<String, Value>) -> Vec<String> {
+        texts(arguments, "include").map(str::to_owned).collect()
+    }
+
+    fn interruptible(&self) -> bool {
+        true
+    }
+
+    fn call<'a>(
+        &'a self,
+        arguments: &'a Map<String, Value>,
+        context: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let chosen = choose(arguments, context).await?;
+            let mut chars_left = context.config.output_limits().of("read_many_files").chars_max;
+            chars_left = chars_left.saturating_sub(MARGIN_CHARS);
+            let (mut texts, mut files, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
+            for (index, path) in chosen.iter().enumerate() {
+                let outcome = if index < FILES_MAX { read(context, path, chars_left).await } else { Ok(None) };
+                match outcome {
+                    Ok(Some((text, data))) => {
+                        chars_left = chars_left.saturating_sub(text.chars().count());
+                        texts.push(text);
+                        files.push(data);
+                    }
+                    Ok(None) => left_out.push(path.as_str()),
+                    Err(error) => {
+                        let text = format!("[{path} | not read: {}]", error.text());
+                        chars_left = chars_left.saturating_sub(text.chars().count());
+                        texts.push(text);
+                        files.push(json!({ "file_path": path, "error": error.info() }));
+                    }
+                }
+            }
+            if !left_out.is_empty() {
+                let named = left_out[..left_out.len().min(NAMED_MAX)].join(", ");
+                let more = if left_out.len() > NAMED_MAX { ", …" } else { "" };
+                let count = counted(left_out.len(), "file");
+                texts.push(format!("[{count} did not fit: {named}{more}. Read what you need of them apart.]"));
+            }
+            Ok(ToolOutput::new(texts.join("\n\n"), json!({ "files": files, "left_out": left_out })))
+        })
+    }
+}
+
+/// Reads one file as far as it fits, `None` if not even one line does.
+async fn read(context: &ToolContext, path: &str, chars_max: usize) -> Result<Option<(String, Value)>, ToolError> {
+    // The line that names the file and the one that says there is more.
+    let overhead = path.chars().count() + 200;
+    let mut n_shown = 0;
+    let fits = |text: &str| {
+        let lines = split_lines(text);
+        // Twelve characters are more than a line's number takes.
+        let sizes = lines.iter().take(LINES_DEFAULT).scan(overhead, |chars, line| {
+            *chars += line.chars().count() + 12;
+            Some(*chars)
+        });
+        n_shown = sizes.take_while(|chars| *chars <= chars_max).count();
+        (overhead <= chars_max && (n_shown > 0 || lines.is_empty())).then_some(0..n_shown)
+    };
+    let view = context.workspace.read_if(&context.seen, path, fits).await?;
+    Ok(view.map(|view| (text_of(&view, 0..n_shown), data_of(&view, 0..n_shown))))
+}
+
+/// Returns the files that are asked for, in the order in which they are, each once.
+async fn choose(arguments: &Map<String, Value>, context: &ToolContext) -> Result<Vec<String>, ToolError> {
+    let malformed = |error: crate::glob::GlobError| ToolError::new(error.code(), error.to_string());
+    let exclude: Vec<Glob> = texts(arguments, "exclude").map(Glob::new).collect::<Result<_, _>>().map_err(malformed)?;
+    let (mut chosen, mut known) = (Vec::new(), BTreeSet::new());
+    for wanted in texts(arguments, "include") {
+        for path in expand(wanted, context).await? {
+            let is_excluded = exclude.iter().any(|glob| glob.is_match_or_name(&path));
+            if !is_excluded && known.insert(path.clone()) {
+                chosen.push(path);
+            }
+        }
+    }
+    if chosen.is_empty() {
+        let wanted: Vec<&str> = texts(arguments, "include").collect();
+        return Err(ToolError::new(Code::NotFound, format!("no file matches {}", wanted.join(", "))));
+    }
+    Ok(chosen)
+}
+
+/// Returns the files that one path or glob stands for.
+async fn expand(wanted: &str, context: &ToolContext) -> Result<Vec<String>, ToolError> {
+    let paths = |found: Vec<crate::env::DirEntry>| {
+        found.into_iter().map(|entry| entry.path.as_str().to_owned()).collect::<Vec<_>>()
+    };
+    // `[id].ts` is a fine name for a file.
+    if let Some(path) = context.workspace.file_at(wanted).await {
+        return Ok(vec![path.as_str().to_owned()]);
+    }
+    if wanted.contains(['*', '?', '[', '{']) {
+        return Ok(paths(context.workspace.glob(".", wanted).await?));
+    }
+    match context.workspace.glob(wanted, "**").await {
+        Ok(found) => Ok(paths(found)),
+        // What is wrong with a path is told where its text would be.
+        Err(_) => Ok(vec![wanted.to_owned()]),
+    }
+}
+
+fn texts<'a>(arguments: &'a Map<String, Value>, name: &str) -> impl Iterator<Item = &'a str> + use<'a> {
+    arguments.get(name).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+}

@@ -1,0 +1,59 @@
+//! The tools, called as a model calls them, over files in memory.
+
+mod read;
+
+use emend_llm::{Clock, Shared};
+use expect_test::Expect;
+use futures::executor::block_on;
+use serde_json::Value;
+
+use super::core_tools;
+use crate::env::ExecutionEnvironment;
+use crate::memfs::MemFs;
+use crate::session::call_tool;
+use crate::session::tests::TickingClock;
+use crate::tool::{ToolError, ToolOutput, ToolRegistry};
+use crate::workspace::{Mode, Workspace};
+
+/// Tools over some files.
+pub(super) struct Bench {
+    pub(super) files: Shared<MemFs>,
+    pub(super) workspace: Shared<Workspace>,
+    pub(super) tools: ToolRegistry,
+}
+
+impl Bench {
+    pub(super) fn new(fixture: &str) -> Self {
+        let files = Shared::new(MemFs::from_fixture(fixture));
+        let clock: Shared<dyn Clock> = Shared::new(TickingClock::default());
+        let environment = Shared::clone(&files) as Shared<dyn ExecutionEnvironment>;
+        let workspace = Shared::new(Workspace::new(environment, Mode::Staged, clock));
+        Self { files, workspace, tools: core_tools() }
+    }
+
+    pub(super) fn try_call(&self, name: &str, arguments: Value) -> Result<ToolOutput, ToolError> {
+        block_on(call_tool(&self.tools, &self.workspace, name, arguments))
+    }
+
+    /// Returns what the model would read.
+    pub(super) fn call(&self, name: &str, arguments: Value) -> String {
+        match self.try_call(name, arguments) {
+            Ok(output) => output.text,
+            Err(error) => format!("[{}] {}", error.code.as_str(), error.text()),
+        }
+    }
+
+    #[track_caller]
+    pub(super) fn check(&self, name: &str, arguments: Value, expected: &Expect) {
+        // Hashes are tested where they are made.
+        let text = self.call(name, arguments);
+        let mut shown = String::new();
+        let mut rest = text.as_str();
+        while let Some((before, after)) = rest.split_once("sha256:") {
+            shown.push_str(before);
+            shown.push_str("sha256:…");
+            rest = after.trim_start_matches(|char: char| char.is_ascii_hexdigit());
+        }
+        expected.assert_eq(&(shown + rest + "\n"));
+    }
+}
