@@ -5,6 +5,7 @@
 //! environment (FIFOs, races, crashes), is left to its own tests.
 
 mod cases;
+mod commands;
 mod sandbox;
 
 use emend_llm::BoxFuture;
@@ -74,6 +75,8 @@ pub const CASES: &[Case] = list![
     sandbox::refuses_malformed_paths,
     sandbox::suggests_names,
     sandbox::follows_no_link_unresolved,
+    commands::runs_commands,
+    commands::stops_commands,
 ];
 
 /// Returns the tree that the suite runs on, in the form that
@@ -200,7 +203,7 @@ mod tests {
     fn a_wrong_environment_is_found_out() {
         let empty = MemFs::new();
         let failed = CASES.iter().filter(|case| block_on(case.run(&empty)).is_err()).count();
-        // What an empty tree gets right: its name, and refusing what leaves it or makes no sense.
-        assert!(failed >= CASES.len() - 5, "only {failed} of {} cases noticed that nothing is there", CASES.len());
+        // What an empty tree gets right: its name, having no shell, and refusing what leaves it or makes no sense.
+        assert!(failed >= CASES.len() - 7, "only {failed} of {} cases noticed that nothing is there", CASES.len());
     }
 }

@@ -6,10 +6,11 @@
 use std::fmt;
 
 use emend_edit::hash::ContentHash;
-use emend_llm::{BoxFuture, MaybeSend, MaybeSync};
+use emend_llm::{BoxFuture, CancelToken, MaybeSend, MaybeSync, Shared};
 use serde::{Deserialize, Serialize};
 
 use crate::code::Code;
+use crate::exec::{Command, ExecResult, FileStamp, OutputSink};
 use crate::prompt::GitSnapshot;
 use crate::search::{FileMatches, Matcher};
 
@@ -311,6 +312,54 @@ pub trait ExecutionEnvironment: MaybeSend + MaybeSync {
 
     /// Returns matching lines, sorted by path then line. Walks like [`glob`](Self::glob); skips binary files.
     fn grep<'a>(&'a self, query: &'a GrepQuery) -> BoxFuture<'a, Result<Vec<FileMatches>, EnvError>>;
+
+    /// Returns whether commands can be run here. Without it the model is offered no shell.
+    fn has_shell(&self) -> bool {
+        false
+    }
+
+    /// Runs a command in the environment's shell until it ends, its time is up or `cancel` is cancelled, and shows what
+    /// it prints to `output` meanwhile. When this returns, nothing that the command started is left; if it is dropped,
+    /// that is seen to all the same.
+    ///
+    /// # Errors
+    ///
+    /// `Unsupported` if there is no shell, `PermissionDenied` if it may not be used, `Io` if it cannot be started. A
+    /// command that fails is no error.
+    fn exec_command<'a>(
+        &'a self,
+        _command: &'a Command,
+        _output: &'a dyn OutputSink,
+        _cancel: &'a CancelToken,
+    ) -> BoxFuture<'a, Result<ExecResult, EnvError>> {
+        Box::pin(std::future::ready(Err(EnvError::Unsupported { what: "a shell" })))
+    }
+
+    /// Returns the files in which the changes of commands are looked for, sorted by path: all but `.git` and what
+    /// `.gitignore` excludes. Environments that cannot look at hidden files leave those out too.
+    fn manifest(&self) -> BoxFuture<'_, Result<Vec<FileStamp>, EnvError>> {
+        Box::pin(async {
+            let files = self.glob(&FilePath::root(), "**").await?;
+            let stamp = |file: DirEntry| {
+                let marks = [file.metadata.modified_ms, 0, 0];
+                FileStamp { path: file.path, size: file.metadata.size, marks }
+            };
+            Ok(files.into_iter().map(stamp).collect())
+        })
+    }
+
+    /// Returns a copy of this environment that holds `overlay` in place of its own files, or their absence. What
+    /// happens in it does not happen here; directories that `.gitignore` excludes may be shared.
+    ///
+    /// # Errors
+    ///
+    /// `Unsupported` if it cannot be copied, or as [`write`](Self::write).
+    fn scratch<'a>(
+        &'a self,
+        _overlay: &'a [(FilePath, Option<Vec<u8>>)],
+    ) -> BoxFuture<'a, Result<Shared<dyn ExecutionEnvironment>, EnvError>> {
+        Box::pin(std::future::ready(Err(EnvError::Unsupported { what: "a copy to run commands in" })))
+    }
 
     /// Returns the root as users know it, e.g. `/home/me/project`.
     fn working_directory(&self) -> String;

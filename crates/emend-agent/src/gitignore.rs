@@ -144,7 +144,9 @@ impl IgnoreRules {
         path.name().starts_with('.') || self.ignores(path, is_directory)
     }
 
-    fn ignores(&self, path: &FilePath, is_directory: bool) -> bool {
+    /// Returns whether a rule excludes `path`, an entry of the directory these rules are for.
+    #[must_use]
+    pub fn ignores(&self, path: &FilePath, is_directory: bool) -> bool {
         let mut next = self;
         while let Some(layer) = &next.nearest {
             let relative = path.as_str().strip_prefix(layer.directory.as_str()).unwrap_or(path.as_str());

@@ -12,6 +12,7 @@ pub mod conformance;
 pub mod env;
 pub mod event;
 pub mod fixed;
+pub mod exec;
 pub mod gitignore;
 pub mod glob;
 pub mod memfs;

@@ -9,9 +9,10 @@ use std::future::ready;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use emend_edit::order::sort_by;
-use emend_llm::{BoxFuture, Clock, Shared};
+use emend_llm::{BoxFuture, CancelToken, Clock, Shared};
 
 use crate::env::{Access, DirEntry, EnvError, ExecutionEnvironment, FilePath, GrepQuery, Metadata};
+use crate::exec::{Command, ExecResult, OutputSink};
 use crate::gitignore::IgnoreRules;
 use crate::resolve::{self, Node, Tree, invalid, not_found};
 use crate::search::{FileMatches, SearchLimits};
@@ -384,6 +385,15 @@ impl ExecutionEnvironment for MemFs {
 
     fn grep<'a>(&'a self, query: &'a GrepQuery) -> BoxFuture<'a, Result<Vec<FileMatches>, EnvError>> {
         Box::pin(ready(self.grep_now(query)))
+    }
+
+    fn exec_command<'a>(
+        &'a self,
+        _command: &'a Command,
+        _output: &'a dyn OutputSink,
+        _cancel: &'a CancelToken,
+    ) -> BoxFuture<'a, Result<ExecResult, EnvError>> {
+        Box::pin(ready(Err(EnvError::Unsupported { what: "a shell (the files are in memory only)" })))
     }
 
     fn working_directory(&self) -> String {

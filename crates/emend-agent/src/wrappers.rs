@@ -2,9 +2,10 @@
 
 use std::future::ready;
 
-use emend_llm::{BoxFuture, Clock, MaybeSend, MaybeSync, Shared};
+use emend_llm::{BoxFuture, CancelToken, Clock, MaybeSend, MaybeSync, Shared};
 
 use crate::env::{Access, DirEntry, EnvError, ExecutionEnvironment, FileChange, FilePath, GrepQuery, Metadata};
+use crate::exec::{Command, ExecResult, FileStamp, OutputSink};
 use crate::prompt::GitSnapshot;
 use crate::search::FileMatches;
 
@@ -74,6 +75,25 @@ impl ExecutionEnvironment for ReadOnly {
         self.inner.grep(query)
     }
 
+    fn has_shell(&self) -> bool {
+        false
+    }
+
+    /// Refuses: what a command changes cannot be told beforehand.
+    fn exec_command<'a>(
+        &'a self,
+        command: &'a Command,
+        _output: &'a dyn OutputSink,
+        _cancel: &'a CancelToken,
+    ) -> BoxFuture<'a, Result<ExecResult, EnvError>> {
+        let (path, reason) = (command.command.clone(), Self::REASON.to_owned());
+        Box::pin(ready(Err(EnvError::PermissionDenied { path, reason })))
+    }
+
+    fn manifest(&self) -> BoxFuture<'_, Result<Vec<FileStamp>, EnvError>> {
+        self.inner.manifest()
+    }
+
     fn working_directory(&self) -> String {
         self.inner.working_directory()
     }
@@ -98,16 +118,17 @@ pub enum LogEvent<'a> {
     Started {
         /// The method's name.
         operation: &'static str,
-        /// The path it was given, or the first of several; the root is empty.
+        /// The path it was given, or the first of several; the root is empty. The command, if one is run.
         path: &'a str,
     },
     /// A call is over.
     Finished {
         /// The method's name.
         operation: &'static str,
-        /// The path it was given; the root is empty.
+        /// The path it was given; the root is empty. The command, if one is run.
         path: &'a str,
-        /// How many bytes were read or written or how many entries or files were found, or why it failed.
+        /// How many bytes were read or written, how many entries or files were found or the exit status of a command, or
+        /// why it failed.
         outcome: Result<usize, &'a EnvError>,
         /// How long it took, in milliseconds.
         duration_ms: u64,
@@ -208,6 +229,37 @@ impl ExecutionEnvironment for Logging {
 
     fn grep<'a>(&'a self, query: &'a GrepQuery) -> BoxFuture<'a, Result<Vec<FileMatches>, EnvError>> {
         self.tell("grep", query.path.as_str(), self.inner.grep(query), Vec::len)
+    }
+
+    fn has_shell(&self) -> bool {
+        self.inner.has_shell()
+    }
+
+    fn exec_command<'a>(
+        &'a self,
+        command: &'a Command,
+        output: &'a dyn OutputSink,
+        cancel: &'a CancelToken,
+    ) -> BoxFuture<'a, Result<ExecResult, EnvError>> {
+        let run = self.inner.exec_command(command, output, cancel);
+        self.tell("exec_command", &command.command, run, |result| {
+            usize::try_from(result.exit_code).unwrap_or(usize::MAX)
+        })
+    }
+
+    fn manifest(&self) -> BoxFuture<'_, Result<Vec<FileStamp>, EnvError>> {
+        self.inner.manifest()
+    }
+
+    fn scratch<'a>(
+        &'a self,
+        overlay: &'a [(FilePath, Option<Vec<u8>>)],
+    ) -> BoxFuture<'a, Result<Shared<dyn ExecutionEnvironment>, EnvError>> {
+        Box::pin(async move {
+            let inner = self.inner.scratch(overlay).await?;
+            let (clock, log) = (Shared::clone(&self.clock), Shared::clone(&self.log));
+            Ok(Shared::new(Self { inner, clock, log }) as Shared<dyn ExecutionEnvironment>)
+        })
     }
 
     fn working_directory(&self) -> String {
@@ -332,6 +384,9 @@ mod tests {
             assert_eq!(error.code().as_str(), "permission_denied");
             assert_eq!(error.to_string(), "Makefile: Write operations are disabled in read-only mode");
         }
+        let command = Command { command: "ls".to_owned(), ..Command::default() };
+        let refused = block_on(environment.exec_command(&command, &|_, _: &str| {}, &CancelToken::new())).unwrap_err();
+        assert_eq!(refused.to_string(), "ls: Write operations are disabled in read-only mode");
         assert_eq!(inner.paths(), before);
         assert_eq!(inner.get("Makefile").unwrap().len(), 13);
     }

@@ -1,4 +1,4 @@
-//! The local machine: its files, its network, its clock, and where state is kept between runs.
+//! The local machine: its files, its processes, its network, its clock, and where state is kept between runs.
 //!
 //! What tools do with files and what goes over the wire is decided in `emend-agent` and `emend-llm`; this crate only
 //! carries it out.
@@ -7,6 +7,7 @@ mod clock;
 mod commit;
 mod git;
 mod local;
+mod process;
 mod state;
 mod store;
 mod transport;
@@ -14,6 +15,7 @@ mod transport;
 pub use clock::{OsRandom, SystemClock};
 pub use commit::{CommitError, Observer, Recovered, Step, StepKind};
 pub use local::LocalEnvironment;
+pub use process::{EnvPolicy, Inherit};
 pub use state::{StateDir, StateError};
 pub use store::FileStore;
 pub use transport::{ReqwestTransport, Timeouts};

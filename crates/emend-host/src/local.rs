@@ -2,8 +2,8 @@
 //!
 //! Paths are decided by `emend_agent::resolve`, as in memory; files are opened through the directory's handle, so that
 //! a directory swapped for a link between the decision and the opening leads nowhere. FIFOs, sockets and devices are
-//! never opened. Names that are not UTF-8 are passed over: a path here is text. Commands are not run here, but for git,
-//! which is asked about the repository.
+//! never opened. Names that are not UTF-8 are passed over: a path here is text. Commands run with that directory as
+//! theirs, but nothing confines them to it: what they may do is for whoever allows them to say.
 
 pub(crate) mod files;
 mod search;
@@ -14,14 +14,21 @@ use std::sync::Arc;
 use emend_agent::env::{
     Access, DirEntry, EnvError, ExecutionEnvironment, FileChange, FilePath, GrepQuery, Metadata, change_one_by_one,
 };
+#[cfg(unix)]
+use emend_agent::exec::{Command, ExecResult, OutputSink};
 use emend_agent::prompt::GitSnapshot;
 use emend_agent::resolve::{self, Node, Tree as _};
 use emend_agent::search::FileMatches;
 use emend_llm::BoxFuture;
+#[cfg(unix)]
+use emend_llm::CancelToken;
 
 use files::Files;
 
 use crate::commit::{self, CommitError};
+use crate::process::EnvPolicy;
+#[cfg(unix)]
+use crate::process::{self, Processes};
 use crate::state::StateDir;
 
 /// The files below one directory of this machine.
@@ -31,6 +38,11 @@ pub struct LocalEnvironment {
     pub(crate) files: Arc<Files>,
     /// Where the journal is kept of changes of several files.
     journal: Option<Arc<StateDir>>,
+    /// What commands see of this process's variables.
+    variables: EnvPolicy,
+    /// The commands that run.
+    #[cfg(unix)]
+    processes: Processes,
 }
 
 impl LocalEnvironment {
@@ -41,7 +53,13 @@ impl LocalEnvironment {
     /// `NotFound` or `InvalidPath` if it is no directory, `Io` or `PermissionDenied` if it cannot be opened, and
     /// `InvalidPath` if its path is not UTF-8.
     pub fn new(root: impl AsRef<Path>) -> Result<Self, EnvError> {
-        Ok(Self { files: Arc::new(Files::open(root.as_ref())?), journal: None })
+        Ok(Self {
+            files: Arc::new(Files::open(root.as_ref())?),
+            journal: None,
+            variables: EnvPolicy::default(),
+            #[cfg(unix)]
+            processes: Processes::default(),
+        })
     }
 
     /// Keeps the journal of changes of several files in `state`, the state of this root, so that they are all or none
@@ -49,6 +67,12 @@ impl LocalEnvironment {
     #[must_use]
     pub fn with_journal(self, state: Arc<StateDir>) -> Self {
         Self { journal: Some(state), ..self }
+    }
+
+    /// Lets commands see the variables that `policy` says.
+    #[must_use]
+    pub fn with_variables(self, policy: EnvPolicy) -> Self {
+        Self { variables: policy, ..self }
     }
 
     /// Returns the root with all links followed.
@@ -142,6 +166,33 @@ impl ExecutionEnvironment for LocalEnvironment {
     fn grep<'a>(&'a self, query: &'a GrepQuery) -> BoxFuture<'a, Result<Vec<FileMatches>, EnvError>> {
         let query = query.clone();
         self.run(move |files| search::grep(files, &query))
+    }
+
+    #[cfg(unix)]
+    fn has_shell(&self) -> bool {
+        true
+    }
+
+    #[cfg(unix)]
+    fn exec_command<'a>(
+        &'a self,
+        command: &'a Command,
+        output: &'a dyn OutputSink,
+        cancel: &'a CancelToken,
+    ) -> BoxFuture<'a, Result<ExecResult, EnvError>> {
+        let directory = self.files.real_root().join(command.working_dir.as_str());
+        let variables = self.variables.of(std::env::vars_os());
+        Box::pin(async move { process::exec(&self.processes, &directory, variables, command, output, cancel).await })
+    }
+
+    #[cfg(unix)]
+    fn cleanup(&self) -> BoxFuture<'_, ()> {
+        let ended = self.processes.ended();
+        let wait = self.run(|_| {
+            ended();
+            Ok(())
+        });
+        Box::pin(async { wait.await.unwrap_or_default() })
     }
 
     fn working_directory(&self) -> String {

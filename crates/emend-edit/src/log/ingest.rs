@@ -62,6 +62,12 @@ impl LineLog {
     /// A text that a save would have written is no change of another program but a save nobody noted, such as one
     /// before a crash. If the disk shows the visible text, the pending changes are on it, and so they are accepted.
     pub fn external(&mut self, text: Option<&str>, meta: ChangeMeta) -> Vec<ChangeId> {
+        self.found_on_disk(Origin::External, text, meta)
+    }
+
+    /// Like [`LineLog::external`], but what was found on the disk is known to be `origin`'s work, such as that of a
+    /// command that an agent ran.
+    pub fn found_on_disk(&mut self, origin: Origin, text: Option<&str>, meta: ChangeMeta) -> Vec<ChangeId> {
         if text != self.saved_text().as_deref() && self.is_save_nobody_noted(text, meta.at_ms) {
             self.mark_saved();
             return Vec::new();
@@ -72,8 +78,8 @@ impl LineLog {
         }
         let (existed, seen) = self.seen_on_disk();
         let ids = match text {
-            Some(text) => self.ingest(Origin::External, meta, Status::Accepted, &seen, existed, text),
-            None if existed => vec![self.ingest_delete(Origin::External, meta, Status::Accepted, &seen)],
+            Some(text) => self.ingest(origin, meta, Status::Accepted, &seen, existed, text),
+            None if existed => vec![self.ingest_delete(origin, meta, Status::Accepted, &seen)],
             None => Vec::new(),
         };
         self.saved = Some(self.saved_after(&seen, text.is_some(), &ids));

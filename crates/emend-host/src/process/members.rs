@@ -1,0 +1,132 @@
+//! Which processes belong to a command, and how they are sent a signal.
+//!
+//! A process belongs to a command if it is in the session or the group that the command leads, if it descends from one
+//! that does, or if its environment carries the command's mark. The mark finds those that made a session of their own
+//! and whose parents are gone. Becoming the subreaper of such orphans would be simpler, but that is a property of the
+//! whole process, and this is a library: it would take orphans from, and give zombies to, whoever embeds it. What gets
+//! away is a process that leaves session, parents and environment all behind; it can be found nowhere but in a control
+//! group.
+//!
+//! Only Linux says so much of its processes. Elsewhere the group is what counts.
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+/// The variable that carries the marks of the command and of those it runs in.
+pub(super) const MARK: &str = "EMEND_COMMAND";
+
+/// The processes of one command. Its leader must not have been waited for: until then its id is nobody else's.
+pub(super) struct Members {
+    pub(super) leader: Pid,
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "read from /proc only"))]
+    pub(super) mark: String,
+}
+
+impl Members {
+    /// Sends a signal to all that are alive, the leader too.
+    pub(super) fn signal(&self, signal: Signal) {
+        // Those that are gone meanwhile need no signal.
+        let _ = kill_process_group(self.leader, signal);
+        #[cfg(target_os = "linux")]
+        linux::signal_all(self, signal);
+    }
+
+    /// Returns how many are alive, not counting the leader. Where that cannot be known, none.
+    pub(super) fn n_others(&self) -> usize {
+        #[cfg(target_os = "linux")]
+        return linux::others(self).len();
+        #[cfg(not(target_os = "linux"))]
+        0
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::collections::BTreeSet;
+    use std::fs;
+
+    use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
+
+    use super::Members;
+
+    /// What `/proc/PID/stat` says.
+    struct Process {
+        id: i32,
+        parent: i32,
+        group: i32,
+        session: i32,
+        is_dead: bool,
+        /// Clock ticks since the system started.
+        began_at: u64,
+    }
+
+    fn look(id: i32) -> Option<Process> {
+        let stat = fs::read(format!("/proc/{id}/stat")).ok()?;
+        // The name comes second, in parentheses, and may hold anything.
+        let after_name = stat.iter().rposition(|&byte| byte == b')')? + 1;
+        let rest = String::from_utf8_lossy(stat.get(after_name..)?);
+        let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+        let number = |index: usize| fields.get(index)?.parse().ok();
+        Some(Process {
+            id,
+            parent: number(1)?,
+            group: number(2)?,
+            session: number(3)?,
+            is_dead: matches!(fields.first()?, &"Z" | &"X"),
+            began_at: fields.get(19)?.parse().ok()?,
+        })
+    }
+
+    /// Returns all living members but the leader.
+    pub(super) fn others(members: &Members) -> BTreeSet<i32> {
+        let leader = members.leader.as_raw_nonzero().get();
+        let Some(began_at) = look(leader).map(|leader| leader.began_at) else { return BTreeSet::new() };
+        let own = rustix::process::getpid().as_raw_nonzero().get();
+        let Ok(entries) = fs::read_dir("/proc") else { return BTreeSet::new() };
+        let ids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        // Nothing that was there before the command began can be its.
+        let younger = |process: &Process| process.began_at >= began_at && process.id != own && process.id != leader;
+        let mut candidates: Vec<Process> = ids.filter_map(look).filter(younger).collect();
+        let mut found = BTreeSet::from([leader]);
+        let is_member = |process: &Process, found: &BTreeSet<i32>| {
+            process.session == leader
+                || process.group == leader
+                || found.contains(&process.parent)
+                || (!process.is_dead && carries(process.id, &members.mark))
+        };
+        loop {
+            let (more, rest): (Vec<_>, Vec<_>) = candidates.into_iter().partition(|process| is_member(process, &found));
+            if more.is_empty() {
+                break;
+            }
+            // The dead are no members, but their children are.
+            found.extend(more.iter().map(|process| process.id));
+            candidates = rest;
+        }
+        found.retain(|&id| id != leader && look(id).is_some_and(|process| !process.is_dead));
+        found
+    }
+
+    fn carries(id: i32, mark: &str) -> bool {
+        let environ = fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
+        environ.windows(mark.len()).any(|window| window == mark.as_bytes())
+    }
+
+    pub(super) fn signal_all(members: &Members, signal: Signal) {
+        // An id may be another's by now. A handle stays with the process it was opened for, so it is enough to look again
+        // once all are open.
+        let handles: Vec<_> = others(members)
+            .into_iter()
+            .filter_map(|id| Some((id, pidfd_open(Pid::from_raw(id)?, PidfdFlags::empty()))))
+            .collect();
+        let still = others(members);
+        for (id, handle) in handles.into_iter().filter(|(id, _)| still.contains(id)) {
+            // One that ended meanwhile needs no signal.
+            let _ = match (handle, Pid::from_raw(id)) {
+                (Ok(handle), _) => pidfd_send_signal(handle, signal),
+                // An old kernel has no handles.
+                (Err(rustix::io::Errno::NOSYS), Some(pid)) => kill_process(pid, signal),
+                _ => Ok(()),
+            };
+        }
+    }
+}

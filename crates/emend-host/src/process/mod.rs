@@ -1,0 +1,23 @@
+//! Commands on this machine: started, read and, whatever they do, ended.
+//!
+//! Each command has a thread that watches it until nothing of it is left, so that it is seen to whether or not anyone
+//! still waits for it. A command leads a session and a process group of its own, has no terminal, and nothing on its
+//! standard input. It is over when its shell has exited: what that left running may finish its last words and is then
+//! ended too. Which processes belong to a command is `members`' business, which variables it sees `variables`'.
+//!
+//! There are no commands on Windows yet.
+
+#[cfg(unix)]
+mod members;
+#[cfg(unix)]
+mod run;
+#[cfg(test)]
+#[cfg(unix)]
+mod tests;
+mod variables;
+#[cfg(unix)]
+mod watch;
+
+#[cfg(unix)]
+pub(crate) use run::{Processes, exec};
+pub use variables::{EnvPolicy, Inherit};

@@ -1,0 +1,250 @@
+//! Starts a command and waits for what its watch gives; and waits for all watches when their environment goes.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::future::poll_fn;
+use std::io::{self, PipeWriter};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use emend_agent::env::EnvError;
+use emend_agent::exec::{Command, ExecResult, OutputSink, OutputStream};
+use emend_llm::{CancelToken, Random as _};
+use rustix::process::Pid;
+
+use super::members::{MARK, Members};
+use super::watch::Watch;
+use crate::clock::OsRandom;
+
+/// The most bytes that wait to be shown. What comes faster than it is taken is left out: nobody could read it.
+const SHOWN_BYTES_MAX: usize = 1 << 18;
+
+/// The commands of one environment. Dropping it waits until those whose callers are gone have ended.
+#[derive(Debug, Default)]
+pub(crate) struct Processes {
+    shared: Arc<Count>,
+}
+
+#[derive(Debug, Default)]
+struct Count {
+    n_watched: Mutex<usize>,
+    changed: Condvar,
+}
+
+impl Count {
+    fn lock(&self) -> MutexGuard<'_, usize> {
+        self.n_watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Processes {
+    /// Returns what blocks until nothing is left of any command. A command that somebody still waits for takes its time.
+    pub(crate) fn ended(&self) -> impl FnOnce() + Send + 'static {
+        let shared = Arc::clone(&self.shared);
+        move || {
+            let mut n_watched = shared.lock();
+            while *n_watched > 0 {
+                n_watched = shared.changed.wait(n_watched).unwrap_or_else(PoisonError::into_inner);
+            }
+        }
+    }
+}
+
+impl Drop for Processes {
+    fn drop(&mut self) {
+        self.ended()();
+    }
+}
+
+/// One watch, counted for as long as this lives.
+struct Counted(Arc<Count>);
+
+impl Counted {
+    fn new(count: &Arc<Count>) -> Self {
+        *count.lock() += 1;
+        Self(Arc::clone(count))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        *self.0.lock() -= 1;
+        self.0.changed.notify_all();
+    }
+}
+
+/// What goes from the watch to whoever waits.
+#[derive(Default)]
+struct Channel {
+    state: Mutex<ChannelState>,
+}
+
+#[derive(Default)]
+struct ChannelState {
+    shown: Vec<(OutputStream, String)>,
+    n_bytes: usize,
+    result: Option<ExecResult>,
+    /// Whether the watch is over, by a result or by a panic.
+    closed: bool,
+    waker: Option<Waker>,
+}
+
+impl Channel {
+    fn lock(&self) -> MutexGuard<'_, ChannelState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut ChannelState)) {
+        let waker = {
+            let mut state = self.lock();
+            change(&mut state);
+            state.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    fn show(&self, stream: OutputStream, text: &str) {
+        self.change(|state| {
+            if text.is_empty() || state.n_bytes >= SHOWN_BYTES_MAX {
+                return;
+            }
+            state.n_bytes += text.len();
+            match state.shown.last_mut() {
+                Some((last, shown)) if *last == stream => shown.push_str(text),
+                _ => state.shown.push((stream, text.to_owned())),
+            }
+        });
+    }
+
+    /// Gives what is to be shown, or at last the result; nothing if the watch broke down.
+    fn poll(&self, context: &mut Context<'_>, output: &dyn OutputSink) -> Poll<Option<ExecResult>> {
+        loop {
+            let shown = {
+                let mut state = self.lock();
+                if state.shown.is_empty() {
+                    if state.closed {
+                        return Poll::Ready(state.result.take());
+                    }
+                    state.waker = Some(context.waker().clone());
+                    return Poll::Pending;
+                }
+                state.n_bytes = 0;
+                std::mem::take(&mut state.shown)
+            };
+            for (stream, text) in shown {
+                output.output(stream, &text);
+            }
+        }
+    }
+}
+
+/// Closes the channel when the watch is over, however it ends.
+struct Closing(Arc<Channel>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.change(|state| state.closed = true);
+    }
+}
+
+/// Runs `command` in `directory` with these variables beside its own.
+pub(crate) async fn exec(
+    processes: &Processes,
+    directory: &Path,
+    variables: BTreeMap<OsString, OsString>,
+    command: &Command,
+    output: &dyn OutputSink,
+    cancel: &CancelToken,
+) -> Result<ExecResult, EnvError> {
+    let failed = |error: io::Error| EnvError::Io {
+        path: command.working_dir.to_string(),
+        reason: format!("the command could not be started: {error}"),
+    };
+    if cancel.is_cancelled() {
+        return Ok(ExecResult { cancelled: true, exit_code: 130, ..ExecResult::default() });
+    }
+    let (watch, stop) = start(directory, variables, command).map_err(failed)?;
+    let channel = Arc::new(Channel::default());
+    let (closing, counted) = (Closing(Arc::clone(&channel)), Counted::new(&processes.shared));
+    let work = move || {
+        let result = watch.run(&mut |stream, text| closing.0.show(stream, text));
+        closing.0.lock().result = Some(result);
+        // Whoever has the result may count on it that nothing is watched any more.
+        drop(counted);
+        drop(closing);
+    };
+    thread::Builder::new().name("emend-command".to_owned()).spawn(work).map_err(failed)?;
+    let mut stop = Some(stop);
+    let mut cancelled = cancel.cancelled();
+    let result = poll_fn(|context| {
+        if stop.is_some() && cancelled.as_mut().poll(context).is_ready() {
+            // Closing it is what the watch looks out for; being dropped does the same.
+            stop = None;
+        }
+        channel.poll(context, output)
+    });
+    let gone = || failed(io::Error::other("it was lost sight of"));
+    result.await.ok_or_else(gone)
+}
+
+/// Starts the command. Returns its watch, and what stops it when dropped.
+#[expect(unsafe_code, reason = "a session of its own can only be had between fork and exec")]
+fn start(
+    directory: &Path,
+    variables: BTreeMap<OsString, OsString>,
+    command: &Command,
+) -> io::Result<(Watch, PipeWriter)> {
+    let (stdout, stdout_there) = io::pipe()?;
+    let (stderr, stderr_there) = io::pipe()?;
+    let (stop, stop_here) = io::pipe()?;
+    for pipe in [&stdout, &stderr] {
+        rustix::io::ioctl_fionbio(pipe, true)?;
+    }
+    let own_mark = format!("{:016x}{:016x}", OsRandom.next_u64(), OsRandom.next_u64());
+    // A command inside a command carries both marks: it belongs to both.
+    let outer = std::env::var(MARK).unwrap_or_default();
+    let mark = format!("{outer} {own_mark}");
+    let mut shell = std::process::Command::new(shell());
+    shell
+        .arg("-c")
+        .arg(&command.command)
+        .current_dir(directory)
+        .env_clear()
+        .envs(variables)
+        .envs(&command.env_vars)
+        .env(MARK, mark.trim_start())
+        .stdin(Stdio::null())
+        .stdout(stdout_there)
+        .stderr(stderr_there);
+    // SAFETY: `setsid` is one system call, which takes no lock and no memory.
+    unsafe {
+        shell.pre_exec(|| rustix::process::setsid().map(|_| ()).map_err(io::Error::from));
+    }
+    let child = shell.spawn()?;
+    // The writing ends that this process holds go with it: the pipes end when the command's own ends are closed.
+    drop(shell);
+    let leader = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or_else(|| io::Error::other("no id"))?;
+    let watch = Watch {
+        child,
+        members: Members { leader, mark: own_mark },
+        stdout: Some(stdout),
+        stderr: Some(stderr),
+        stop,
+        began: Instant::now(),
+        timeout: Duration::from_millis(command.timeout_ms),
+    };
+    Ok((watch, stop_here))
+}
+
+/// Returns the shell that commands are for: bash where there is one.
+fn shell() -> &'static str {
+    let found = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"].into_iter().find(|path| Path::new(path).exists());
+    found.unwrap_or("/bin/sh")
+}

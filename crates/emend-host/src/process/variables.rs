@@ -1,0 +1,152 @@
+//! Which variables of this process a command gets to see (S2 §4.2).
+//!
+//! This keeps keys out of what a model is shown by accident. It is no wall: a command may read files that hold others.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+/// What a command inherits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Inherit {
+    /// Everything but what looks like a secret.
+    #[default]
+    Harmless,
+    /// Everything, secrets too.
+    All,
+    /// Only what nearly every program needs, such as `PATH` and `HOME`.
+    Core,
+    /// Nothing.
+    None,
+}
+
+/// Which variables a command gets to see.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EnvPolicy {
+    /// What it inherits.
+    pub inherit: Inherit,
+    /// Names that pass where secrets are left out, e.g. `CI_TOKEN`.
+    pub keep: Vec<String>,
+    /// Names that never pass.
+    pub drop: Vec<String>,
+}
+
+/// Variables that pass by name, whatever they look like.
+const CORE: [&str; 15] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LANGUAGE",
+    "TERM",
+    "TMPDIR",
+    "TEMP",
+    "TMP",
+    "TZ",
+    "PWD",
+    "SystemRoot",
+    "ComSpec",
+];
+
+/// Where languages keep their tools and packages.
+const TOOLS: [&str; 18] = [
+    "GOPATH",
+    "GOROOT",
+    "GOCACHE",
+    "GOMODCACHE",
+    "CARGO_HOME",
+    "RUSTUP_HOME",
+    "NVM_DIR",
+    "NODE_PATH",
+    "PYENV_ROOT",
+    "PYTHONPATH",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "JAVA_HOME",
+    "RBENV_ROOT",
+    "GEM_HOME",
+    "DENO_DIR",
+    "DOTNET_ROOT",
+    "ANDROID_HOME",
+];
+
+/// How names of secrets end, in upper case; the word alone counts too.
+const SECRET: [&str; 9] =
+    ["API_KEY", "SECRET", "TOKEN", "PASSWORD", "CREDENTIAL", "PASSWD", "CREDENTIALS", "ACCESS_KEY", "PRIVATE_KEY"];
+
+fn is_core(name: &str) -> bool {
+    CORE.contains(&name) || TOOLS.contains(&name) || name.starts_with("LC_") || name.starts_with("XDG_")
+}
+
+/// Returns whether a variable of that name is taken for a secret.
+fn is_secret(name: &str) -> bool {
+    let name = name.to_uppercase();
+    SECRET.iter().any(|end| name.strip_suffix(end).is_some_and(|start| start.is_empty() || start.ends_with('_')))
+}
+
+impl EnvPolicy {
+    /// Returns what a command sees of `variables`.
+    pub(crate) fn of(&self, variables: impl Iterator<Item = (OsString, OsString)>) -> BTreeMap<OsString, OsString> {
+        variables.filter(|(name, _)| name.to_str().is_some_and(|name| self.passes(name))).collect()
+    }
+
+    fn passes(&self, name: &str) -> bool {
+        if self.drop.iter().any(|dropped| dropped == name) {
+            return false;
+        }
+        self.keep.iter().any(|kept| kept == name)
+            || match self.inherit {
+                Inherit::All => true,
+                Inherit::Harmless => is_core(name) || !is_secret(name),
+                Inherit::Core => is_core(name),
+                Inherit::None => false,
+            }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAMES: [&str; 14] = [
+        "PATH",
+        "HOME",
+        "LC_ALL",
+        "CARGO_HOME",
+        "EDITOR",
+        "OPENAI_API_KEY",
+        "my_secret",
+        "GITHUB_TOKEN",
+        "Db_Password",
+        "GCP_CREDENTIAL",
+        "TOKEN",
+        "AWS_SECRET_ACCESS_KEY",
+        "TOKENIZERS",
+        "MONKEY",
+    ];
+
+    #[track_caller]
+    fn check(policy: &EnvPolicy, expected: &[&str]) {
+        let variables = NAMES.iter().map(|name| (OsString::from(name), OsString::from("value")));
+        let seen = policy.of(variables);
+        let seen: Vec<&str> = NAMES.into_iter().filter(|name| seen.contains_key(&OsString::from(name))).collect();
+        assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn secrets_stay_here_unless_they_are_asked_for() {
+        let harmless = ["PATH", "HOME", "LC_ALL", "CARGO_HOME", "EDITOR", "TOKENIZERS", "MONKEY"];
+        check(&EnvPolicy::default(), &harmless);
+        check(&EnvPolicy { inherit: Inherit::All, ..EnvPolicy::default() }, &NAMES);
+        let core = ["PATH", "HOME", "LC_ALL", "CARGO_HOME"];
+        check(&EnvPolicy { inherit: Inherit::Core, ..EnvPolicy::default() }, &core);
+        check(&EnvPolicy { inherit: Inherit::None, ..EnvPolicy::default() }, &[]);
+        let own = EnvPolicy {
+            inherit: Inherit::Core,
+            keep: vec!["GITHUB_TOKEN".to_owned()],
+            drop: vec!["CARGO_HOME".to_owned()],
+        };
+        check(&own, &["PATH", "HOME", "LC_ALL", "GITHUB_TOKEN"]);
+    }
+}
