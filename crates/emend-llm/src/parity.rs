@@ -260,7 +260,7 @@ fn an_image_that_a_tool_gave_goes_back_with_its_result() {
                 ..MediaData::default()
             }),
         };
-        let called = Message { role: Role::Assistant, content: vec![ContentPart::ToolCall(call)], name: None };
+        let called = Message { role: Role::Assistant, content: vec![ContentPart::ToolCall(call)].into(), name: None };
         let messages = vec![Message::user("weather?"), called, Message::tool_results(vec![result])];
         Generate { prompt: None, messages: Some(messages), tools: vec![weather()], ..prompt() }
     };
