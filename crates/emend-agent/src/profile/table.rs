@@ -68,6 +68,8 @@ pub(super) const ANTHROPIC: &[Naming] = &[
             ("glob_filter", "glob"),
             ("case_insensitive", "-i"),
             ("context", "-C"),
+            ("before", "-B"),
+            ("after", "-A"),
             ("max_results", "head_limit"),
         ],
         values: &[("files", "files_with_matches")],

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{counted, hash_argument, number_argument, text_argument};
 use crate::code::Code;
-use crate::env::EntryKind;
+use crate::env::{DirEntry, EntryKind};
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
 use crate::workspace::{Base, FileWrite};
 
@@ -111,26 +111,38 @@ impl Tool for ListDir {
             let path = arguments.get("path").and_then(Value::as_str).unwrap_or(".");
             let depth = number_argument(arguments, "depth").unwrap_or(1);
             let entries = context.workspace.list(path, depth).await?;
-            let mut lines: Vec<String> = entries
-                .iter()
-                .take(ENTRIES_MAX)
-                .map(|entry| match entry.metadata.kind {
-                    EntryKind::Directory => format!("{}/", entry.path),
-                    EntryKind::File => format!(
-                        "{} ({})",
-                        entry.path,
-                        counted(usize::try_from(entry.metadata.size).unwrap_or(usize::MAX), "byte")
-                    ),
-                })
-                .collect();
+            let (shown, levels) = levels_that_fit(&entries, depth);
+            let mut lines: Vec<String> = shown.iter().map(|entry| line(entry)).collect();
             if entries.is_empty() {
                 lines.push(format!("{path} is empty."));
             }
-            if entries.len() > ENTRIES_MAX {
-                lines.push(format!("[{} entries are not shown; list a subdirectory]", entries.len() - ENTRIES_MAX));
+            let n_hidden = entries.len() - shown.len();
+            if n_hidden > 0 {
+                let where_ = if levels < depth { format!(" deeper than level {levels}") } else { String::new() };
+                let hidden = if n_hidden == 1 { "1 entry".to_owned() } else { format!("{n_hidden} entries") };
+                lines.push(format!("[{hidden}{where_} not shown; list a subdirectory or use glob]"));
             }
-            let shown: Vec<_> = entries.iter().take(ENTRIES_MAX).collect();
             Ok(ToolOutput::new(lines.join("\n"), json!({ "entries": shown })))
         })
     }
+}
+
+fn line(entry: &DirEntry) -> String {
+    match entry.metadata.kind {
+        EntryKind::Directory => format!("{}/", entry.path),
+        EntryKind::File => {
+            let size = usize::try_from(entry.metadata.size).unwrap_or(usize::MAX);
+            format!("{} ({})", entry.path, counted(size, "byte"))
+        }
+    }
+}
+
+/// Returns the entries of as many levels as can be shown, at most `depth`, and how many levels those are: what is near
+/// says more than what lies deep in the first directory. Of a single level that is too much its beginning is shown.
+fn levels_that_fit(entries: &[DirEntry], depth: usize) -> (Vec<&DirEntry>, usize) {
+    let level = |entry: &DirEntry| entry.path.as_str().matches('/').count();
+    let top = entries.iter().map(level).min().unwrap_or(0);
+    let up_to = |levels: usize| entries.iter().filter(move |entry| level(entry) < top + levels);
+    let levels = (2..=depth).rev().find(|levels| up_to(*levels).count() <= ENTRIES_MAX).unwrap_or(1);
+    (up_to(levels).take(ENTRIES_MAX).collect(), levels)
 }

@@ -84,13 +84,7 @@ pub(super) fn report(applied: &[Applied], planned: &[PlannedFile], diagnostics: 
     lines.extend(states.map(|file| format!("[{} | version {} | {}]", file.path, file.version, file.hash)));
     lines.extend(diagnostics.iter().map(|diagnostic| format!("Note: {}", diagnostic.message)));
     let files: Vec<Value> = planned.iter().map(shown).collect();
-    ToolOutput::new(
-        lines.join(
-            "
-",
-        ),
-        json!({ "files": files, "diagnostics": diagnostics }),
-    )
+    ToolOutput::new(lines.join("\n"), json!({ "files": files, "diagnostics": diagnostics }))
 }
 
 fn shown(file: &PlannedFile) -> Value {

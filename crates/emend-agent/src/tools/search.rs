@@ -19,9 +19,10 @@ impl Tool for Grep {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
             name: "grep".to_owned(),
-            description: "Searches file contents with a regular expression. Skips binary files, `.git` and what \
-                          `.gitignore` excludes. Output modes: `content` gives `path:line:text`, `files` one path per \
-                          line, `count` gives `path:count`."
+            description: "Searches file contents with a regular expression. Skips binary files, hidden files and what \
+                          `.gitignore` excludes. Output modes: `content` gives `path:line:text` (`path-line-text` for \
+                          lines of context), `files` one path per line, `count` gives `path:count`. Results are in the \
+                          order of paths and lines."
                 .to_owned(),
             parameters: json!({
                 "type": "object",
@@ -32,8 +33,11 @@ impl Tool for Grep {
                     "glob_filter": {"type": "string", "description": "Only files that match, e.g. `*.rs` or `src/**/*.ts`."},
                     "case_insensitive": {"type": "boolean", "description": "Default false."},
                     "output_mode": {"enum": ["content", "files", "count"], "description": "Default `content`."},
-                    "context": {"type": "integer", "minimum": 0, "maximum": 20, "description": "Lines around each match. Default 0."},
+                    "context": {"type": "integer", "minimum": 0, "maximum": 20, "description": "Lines before and after each match. Default 0."},
+                    "before": {"type": "integer", "minimum": 0, "maximum": 20, "description": "Lines before each match, if not as many as after."},
+                    "after": {"type": "integer", "minimum": 0, "maximum": 20, "description": "Lines after each match, if not as many as before."},
                     "max_results": {"type": "integer", "minimum": 1, "maximum": 1000, "description": "Matching lines (content) or files. Default 100."},
+                    "offset": {"type": "integer", "minimum": 0, "description": "Results to pass over first. Default 0."},
                 },
             }),
         }
@@ -61,71 +65,99 @@ impl Tool for Grep {
                 Matcher::new(text_argument(arguments, "pattern"), flag_argument(arguments, "case_insensitive"))
                     .map_err(|error| ToolError::new(Code::InvalidArgument, error.to_string()))?;
             let mode = arguments.get("output_mode").and_then(Value::as_str).unwrap_or("content");
-            let max = number_argument(arguments, "max_results").unwrap_or(RESULTS_DEFAULT);
-            let found = context
-                .workspace
-                .grep(
-                    matcher,
-                    arguments.get("path").and_then(Value::as_str).unwrap_or("."),
-                    arguments.get("glob_filter").and_then(Value::as_str),
-                    if mode == "content" { number_argument(arguments, "context").unwrap_or(0) } else { 0 },
-                    // One more than asked for tells whether there are more. The other modes need every file.
-                    if mode == "content" { max + 1 } else { usize::MAX },
-                )
-                .await?;
+            let page = Page {
+                offset: number_argument(arguments, "offset").unwrap_or(0),
+                max: number_argument(arguments, "max_results").unwrap_or(RESULTS_DEFAULT),
+            };
+            let around = number_argument(arguments, "context").unwrap_or(0);
+            let (before, after) = (
+                number_argument(arguments, "before").unwrap_or(around),
+                number_argument(arguments, "after").unwrap_or(around),
+            );
+            // The modes that count files need all of them. One match more than shown tells whether there are more.
+            let (context_lines, max_matches) =
+                if mode == "content" { (before.max(after), page.end().saturating_add(1)) } else { (0, usize::MAX) };
+            let path = arguments.get("path").and_then(Value::as_str).unwrap_or(".");
+            let glob = arguments.get("glob_filter").and_then(Value::as_str);
+            let found = context.workspace.grep(matcher, path, glob, context_lines, max_matches).await?;
             Ok(match mode {
-                "files" => per_file(&found, max, |file| file.path.to_string()),
-                "count" => per_file(&found, max, |file| format!("{}:{}", file.path, count(file))),
-                _ => content(&found, max),
+                "files" => per_file(&found, page, |file| file.path.to_string()),
+                "count" => per_file(&found, page, |file| format!("{}:{}", file.path, file.match_count())),
+                _ => content(&found, page, before, after),
             })
         })
     }
 }
 
-fn count(file: &FileMatches) -> usize {
-    file.lines.iter().filter(|line| line.is_match).count()
+/// Which results are shown.
+#[derive(Clone, Copy)]
+struct Page {
+    /// How many are passed over.
+    offset: usize,
+    /// How many are shown.
+    max: usize,
 }
 
-fn content(found: &[FileMatches], max: usize) -> ToolOutput {
-    let (mut lines, mut matches, mut more) = (Vec::new(), Vec::new(), false);
-    'files: for file in found {
+impl Page {
+    fn end(self) -> usize {
+        self.offset.saturating_add(self.max)
+    }
+}
+
+fn content(found: &[FileMatches], page: Page, before: usize, after: usize) -> ToolOutput {
+    let (mut lines, mut matches, mut n_matches) = (Vec::new(), Vec::new(), 0);
+    for file in found {
+        // The numbers of the lines whose matches are shown.
+        let mut shown: Vec<usize> = Vec::new();
+        for line in file.lines.iter().filter(|line| line.is_match) {
+            if (page.offset..page.end()).contains(&n_matches) {
+                shown.push(line.line);
+                matches.push(json!({ "file_path": file.path, "line": line.line, "text": line.text }));
+            }
+            n_matches += 1;
+        }
         let mut previous = None;
         for line in &file.lines {
-            if line.is_match && matches.len() == max {
-                more = true;
-                break 'files;
+            let next = shown.partition_point(|number| *number < line.line);
+            let is_shown = if line.is_match {
+                shown.get(next) == Some(&line.line)
+            } else {
+                let leads_up = shown.get(next).is_some_and(|number| number - line.line <= before);
+                let follows = next.checked_sub(1).is_some_and(|last| line.line - shown[last] <= after);
+                leads_up || follows
+            };
+            if !is_shown {
+                continue;
             }
-            if previous.is_some_and(|previous| line.line > previous + 1) && file.lines.iter().any(|line| !line.is_match)
-            {
+            if before + after > 0 && previous.is_some_and(|previous| line.line > previous + 1) {
                 lines.push("--".to_owned());
             }
             previous = Some(line.line);
             let mark = if line.is_match { ':' } else { '-' };
             lines.push(format!("{}{mark}{}{mark}{}", file.path, line.line, line.text));
-            if line.is_match {
-                matches.push(json!({ "file_path": file.path, "line": line.line, "text": line.text }));
-            }
         }
     }
-    finish(lines, json!({ "matches": matches, "truncated": more }), more.then_some(max))
+    finish(lines, "matches", matches, page, n_matches)
 }
 
-fn per_file(found: &[FileMatches], max: usize, shown: impl Fn(&FileMatches) -> String) -> ToolOutput {
-    let lines: Vec<String> = found.iter().take(max).map(shown).collect();
-    let files: Vec<Value> =
-        found.iter().take(max).map(|file| json!({ "file_path": file.path, "count": count(file) })).collect();
-    let more = found.len() > max;
-    finish(lines, json!({ "files": files, "truncated": more }), more.then_some(max))
+fn per_file(found: &[FileMatches], page: Page, shown: impl Fn(&FileMatches) -> String) -> ToolOutput {
+    let on_page = || found.iter().skip(page.offset).take(page.max);
+    let files = on_page().map(|file| json!({ "file_path": file.path, "count": file.match_count() })).collect();
+    finish(on_page().map(shown).collect(), "files", files, page, found.len())
 }
 
-fn finish(mut lines: Vec<String>, data: Value, cut_at: Option<usize>) -> ToolOutput {
-    if lines.is_empty() {
+/// Says what is on the page, of `n_results` that were found.
+fn finish(mut lines: Vec<String>, what: &str, shown: Vec<Value>, page: Page, n_results: usize) -> ToolOutput {
+    let more = n_results > page.end();
+    if n_results == 0 {
         lines.push("No matches.".to_owned());
+    } else if shown.is_empty() {
+        lines.push(format!("There are only {n_results} results, and {} were passed over.", page.offset));
+    } else if more {
+        let (offset, max) = (page.end(), page.max);
+        lines.push(format!("[{max} are shown and there are more; narrow the search or go on with offset {offset}]"));
     }
-    if let Some(max) = cut_at {
-        lines.push(format!("[only the first {max} are shown; narrow the search or raise max_results]"));
-    }
-    ToolOutput::new(lines.join("\n"), data)
+    ToolOutput::new(lines.join("\n"), json!({ what: shown, "truncated": more }))
 }
 
 /// Finds files by name.
@@ -136,14 +168,14 @@ impl Tool for Glob {
         ToolDefinition {
             name: "glob".to_owned(),
             description:
-                "Finds files by a pattern such as `**/*.ts`, newest first. Skips `.git` and what `.gitignore` \
+                "Finds files by a pattern such as `**/*.ts`, newest first. Skips hidden files and what `.gitignore` \
                           excludes."
                     .to_owned(),
             parameters: json!({
                 "type": "object",
                 "required": ["pattern"],
                 "properties": {
-                    "pattern": {"type": "string", "minLength": 1},
+                    "pattern": {"type": "string", "minLength": 1, "description": "`*` stays within a directory, `**` does not; `{a,b}` is either."},
                     "path": {"type": "string", "description": "Base directory. Default `.`."},
                 },
             }),

@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use emend_edit::hash::ContentHash;
-use emend_edit::order::set_of;
 use emend_edit::text::split_lines;
 
 use super::{Seen, Workspace};
@@ -132,12 +131,9 @@ impl Workspace {
         let directory = self.environment().resolve(path, Access::List).await?;
         let mut entries = self.environment().list(&directory, depth).await?;
         for file in self.overlay().into_iter().filter(|file| file.path.is_under(&directory)) {
-            entries.retain(|entry| entry.path != file.path);
-            let below = file.path.as_str()[directory.as_str().len()..].trim_start_matches('/').split('/').count();
-            if below <= depth
-                && let Some(text) = file.text
-            {
-                insert_sorted(&mut entries, entry_of(file.path, text.len()));
+            let below = relative(&directory, &file.path).split('/').count();
+            if below <= depth {
+                replace_sorted(&mut entries, &file.path, file.entry());
             }
         }
         Ok(entries)
@@ -152,18 +148,12 @@ impl Workspace {
         let directory = self.environment().resolve(path, Access::List).await?;
         let mut entries = self.environment().glob(&directory, glob).await?;
         let wanted = compile(glob)?;
-        let known = set_of(entries.iter().map(|entry| entry.path.clone()));
         for file in self.overlay().into_iter().filter(|file| file.path.is_under(&directory)) {
-            match file.text {
-                None => entries.retain(|entry| entry.path != file.path),
-                Some(text)
-                    if !known.contains(&file.path)
-                        && file.is_new
-                        && wanted.is_match(relative(&directory, &file.path)) =>
-                {
-                    insert_sorted(&mut entries, entry_of(file.path, text.len()));
-                }
-                Some(_) => {}
+            let at = entries.partition_point(|entry| entry.path < file.path);
+            let is_found = entries.get(at).is_some_and(|entry| entry.path == file.path);
+            // Of a file on disk the environment knows whether it is ignored.
+            if is_found || file.is_new && wanted.is_match(relative(&directory, &file.path)) {
+                replace_sorted(&mut entries, &file.path, file.entry());
             }
         }
         Ok(entries)
@@ -216,7 +206,9 @@ impl Workspace {
         let edited = state.files.iter().filter_map(|(path, entry)| {
             let text = entry.log.visible_text();
             let hash = text.as_ref().map(|text| ContentHash::of(text.as_bytes()));
-            (hash != entry.disk).then(|| OverlayFile { path: path.clone(), text, is_new: entry.disk.is_none() })
+            let modified_ms = entry.log.entries().last().map_or(0, |entry| entry.at_ms);
+            let is_new = entry.disk.is_none();
+            (hash != entry.disk).then(|| OverlayFile { path: path.clone(), text, is_new, modified_ms })
         });
         edited.collect()
     }
@@ -235,14 +227,22 @@ struct OverlayFile {
     path: FilePath,
     text: Option<String>,
     is_new: bool,
+    modified_ms: u64,
 }
 
-/// Puts an entry where it belongs in a listing that is sorted by path. Edited files are few, and a sort would weigh more.
-fn insert_sorted(entries: &mut Vec<DirEntry>, entry: DirEntry) {
-    let at = entries.partition_point(|other| other.path < entry.path);
-    entries.insert(at, entry);
+impl OverlayFile {
+    /// Returns how a listing shows the file, `None` if it is deleted.
+    fn entry(&self) -> Option<DirEntry> {
+        let size = self.text.as_ref()?.len() as u64;
+        let metadata = Metadata { kind: EntryKind::File, size, modified_ms: self.modified_ms };
+        Some(DirEntry { path: self.path.clone(), metadata })
+    }
 }
 
-fn entry_of(path: FilePath, size: usize) -> DirEntry {
-    DirEntry { path, metadata: Metadata { kind: EntryKind::File, size: size as u64, modified_ms: 0 } }
+/// Puts an entry where `path` belongs in a listing that is sorted by path, in place of the one that is there. Edited
+/// files are few, and a sort would weigh more.
+fn replace_sorted(entries: &mut Vec<DirEntry>, path: &FilePath, entry: Option<DirEntry>) {
+    let at = entries.partition_point(|other| other.path < *path);
+    let n_old = usize::from(entries.get(at).is_some_and(|other| other.path == *path));
+    entries.splice(at..at + n_old, entry);
 }

@@ -2,6 +2,7 @@
 
 mod oracles;
 mod same_as_memory;
+mod tools;
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};

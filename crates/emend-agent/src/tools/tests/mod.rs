@@ -1,6 +1,7 @@
 //! The tools, called as a model calls them, over files in memory.
 
 mod read;
+mod search;
 
 use emend_llm::{Clock, Shared};
 use expect_test::Expect;
@@ -24,7 +25,11 @@ pub(super) struct Bench {
 
 impl Bench {
     pub(super) fn new(fixture: &str) -> Self {
-        let files = Shared::new(MemFs::from_fixture(fixture));
+        Self::over(MemFs::from_fixture(fixture))
+    }
+
+    pub(super) fn over(files: MemFs) -> Self {
+        let files = Shared::new(files);
         let clock: Shared<dyn Clock> = Shared::new(TickingClock::default());
         let environment = Shared::clone(&files) as Shared<dyn ExecutionEnvironment>;
         let workspace = Shared::new(Workspace::new(environment, Mode::Staged, clock));
