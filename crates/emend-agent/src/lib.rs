@@ -26,6 +26,7 @@ pub mod suggest;
 pub mod tool;
 pub mod tools;
 pub mod walk;
+pub mod web;
 pub mod workspace;
 pub mod wrappers;
 

@@ -4,11 +4,14 @@
 //! handed back like any other. Answers are asked for as they are, since compressing holds events back; one that comes
 //! compressed by gzip all the same is read, as a browser would. Retrying and reading answers are left to `emend-llm`.
 
+mod public;
+
 use std::error::Error as _;
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use emend_agent::web::is_public;
 use emend_llm::{
     BoxFuture, CancelToken, Headers, HttpRequest, HttpResponse, SECRET_HEADERS, Transport, TransportError,
 };
@@ -18,6 +21,8 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, Method, Url};
 use rustls_platform_verifier::BuilderVerifierExt as _;
 use tokio::time::{Instant, timeout, timeout_at};
+
+use public::PublicNames;
 
 /// How long a request may take, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +48,7 @@ impl Default for Timeouts {
 #[derive(Debug, Default)]
 pub struct ReqwestTransport {
     timeouts: Timeouts,
+    public_only: bool,
     /// One for each [`Route`], made when first needed.
     clients: [OnceLock<Result<Client, TransportError>>; 4],
 }
@@ -61,6 +67,15 @@ impl ReqwestTransport {
     #[must_use]
     pub fn new(timeouts: Timeouts) -> Self {
         Self { timeouts, ..Self::default() }
+    }
+
+    /// Has the transport connect to addresses on the public internet alone, whatever names stand for: what a model asks
+    /// for must not reach this machine or its network. A proxy that the environment names is connected to all the
+    /// same, and what it connects to is its own concern.
+    #[must_use]
+    pub fn public_only(mut self) -> Self {
+        self.public_only = true;
+        self
     }
 
     fn client(&self, route: Route) -> Result<&Client, TransportError> {
@@ -88,6 +103,7 @@ impl ReqwestTransport {
             .connect_timeout(Duration::from_millis(self.timeouts.connect_ms))
             .user_agent(concat!("emend/", env!("CARGO_PKG_VERSION")));
         let builder = if route.is_local { builder.no_proxy() } else { builder };
+        let builder = if self.public_only { builder.dns_resolver(PublicNames::new()) } else { builder };
         builder.build().map_err(|error| unsendable(innermost(&error)))
     }
 
@@ -95,6 +111,13 @@ impl ReqwestTransport {
         let url = Url::parse(&request.url).map_err(|error| TransportError::Unsendable {
             reason: format!("{:?} is not an address: {error}", request.url),
         })?;
+        if self.public_only
+            && let Some(address) = numeric_host(&url)
+            && !is_public(address)
+        {
+            let reason = format!("{address} is not on the public internet");
+            return Err(TransportError::Unsendable { reason });
+        }
         let watch = Watch {
             host: host_of(&url),
             timeouts: self.timeouts,
@@ -194,8 +217,11 @@ fn readable(response: &reqwest::Response, host: &str) -> Result<(), TransportErr
 }
 
 fn is_on_this_machine(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    url.host_str() == Some("localhost") || numeric_host(url).is_some_and(|address| address.is_loopback())
+}
+
+fn numeric_host(url: &Url) -> Option<IpAddr> {
+    url.host_str()?.trim_matches(['[', ']']).parse().ok()
 }
 
 fn host_of(url: &Url) -> String {

@@ -12,6 +12,7 @@ mod read;
 mod read_many;
 mod safe_patch;
 mod search;
+mod web;
 
 use emend_edit::hash::{ContentHash, ParseHashError};
 use emend_llm::Shared;
@@ -26,6 +27,7 @@ pub use read::ReadFile;
 pub use read_many::ReadManyFiles;
 pub use safe_patch::SafePatch;
 pub use search::{Glob, Grep};
+pub use web::{WebFetch, WebFetchOptions};
 
 use crate::code::Code;
 use crate::tool::{ToolError, ToolRegistry};

@@ -317,3 +317,32 @@ fn addresses_on_this_machine_are_known() {
         assert_eq!(is_on_this_machine(&Url::parse(url).unwrap()), expected, "{url}");
     }
 }
+
+#[test]
+fn a_transport_for_the_public_internet_reaches_nothing_else() {
+    let (address, received) = serve(|stream| say(stream, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi"));
+    let send = |transport: ReqwestTransport, host: &str| {
+        let request = HttpRequest {
+            method: "GET",
+            url: format!("http://{host}:{}/", address.port()),
+            headers: Headers::default(),
+            body: Vec::new(),
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(transport.send(request, CancelToken::new())).map(|response| response.status)
+    };
+    let public = || ReqwestTransport::new(Timeouts::default()).public_only();
+    for host in ["127.0.0.1", "[::1]", "2130706433", "0x7f.1"] {
+        let error = send(public(), host).unwrap_err();
+        assert!(
+            matches!(&error, TransportError::Unsendable { reason } if reason.contains("public")),
+            "{host}: {error}"
+        );
+    }
+    let error = send(public(), "localhost").unwrap_err();
+    let why = "localhost is not on the public internet";
+    assert!(matches!(&error, TransportError::Connect { reason, .. } if reason == why), "{error}");
+    assert!(received.try_recv().is_err(), "nothing was asked");
+    assert_eq!(send(ReqwestTransport::new(Timeouts::default()), "127.0.0.1"), Ok(200), "others reach it");
+    assert!(received.recv().unwrap().starts_with("GET / "));
+}

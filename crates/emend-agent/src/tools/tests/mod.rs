@@ -2,6 +2,7 @@
 
 mod read;
 mod search;
+mod web;
 
 use emend_llm::{Clock, Shared};
 use expect_test::Expect;
