@@ -11,6 +11,7 @@ mod emitter;
 mod history;
 mod keeper;
 mod loops;
+mod mentions;
 mod pipeline;
 mod prompt;
 mod run;
@@ -342,11 +343,12 @@ impl Core {
     }
 
     /// Puts waiting messages of the user's into the conversation. Returns whether there were any.
-    fn inject_steering(&self) -> bool {
+    async fn inject_steering(&self) -> bool {
         let waiting = std::mem::take(&mut self.queues().steering);
         let any = !waiting.is_empty();
         for content in waiting {
-            self.record(TurnKind::Steering, Message::user(content.clone()));
+            let message = mentions::with_mentions(self, &content).await;
+            self.record(TurnKind::Steering, message);
             self.emitter.emit(EventKind::SteeringInjected { content });
         }
         any

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::answer::call_model;
 use super::keeper::Keeper;
 use super::loops::LoopDetector;
+use super::mentions::with_mentions;
 use super::pipeline::SharedKeeper;
 use super::run::Running;
 use super::{CANCELLED, Core, Turn, TurnKind, context, pipeline, prompt};
@@ -38,8 +39,9 @@ pub(super) async fn drive(running: Running, text: String, cancel: CancelToken) {
 /// Deals with one message of the user's.
 async fn process(core: &Core, text: String, usage: &mut Usage, cancel: &CancelToken) -> EndReason {
     core.emitter.emit(EventKind::UserInput { content: text.clone() });
-    core.record(TurnKind::User, Message::user(text));
-    core.inject_steering();
+    let message = with_mentions(core, &text).await;
+    core.record(TurnKind::User, message);
+    core.inject_steering().await;
     prompt::set_scene(core).await;
     let run = core.workspace.begin_run();
     let mut keeper = Keeper::new(&core.workspace, Shared::clone(&core.clock), &core.emitter);
@@ -73,7 +75,7 @@ async fn rounds(core: &Core, run: u64, keeper: &mut Keeper<'_>, usage: &mut Usag
             let text = record_answer(core, response);
             if finish == FinishKind::Pause && n_pauses < PAUSES_MAX {
                 n_pauses += 1;
-            } else if !core.inject_steering() {
+            } else if !core.inject_steering().await {
                 return end_of_words(core, finish, &text);
             }
             continue;
@@ -95,7 +97,7 @@ async fn rounds(core: &Core, run: u64, keeper: &mut Keeper<'_>, usage: &mut Usag
             (.., FinishKind::ContentFilter | FinishKind::Error) => return end_of_words(core, finish, ""),
             _ => {}
         }
-        core.inject_steering();
+        core.inject_steering().await;
         warn_of_loop(core, &mut loops, &calls);
     }
 }

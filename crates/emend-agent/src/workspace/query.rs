@@ -83,6 +83,25 @@ impl Workspace {
         Ok((path, bytes))
     }
 
+    /// Reads a file and notes that the session has seen as many of its first lines as `n_shown` says. Returns that
+    /// number too.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read).
+    pub async fn read_start(
+        &self,
+        seen: &Seen,
+        path: &str,
+        n_shown: impl FnOnce(&[&str]) -> usize,
+    ) -> Result<(FileView, usize), ToolError> {
+        let (path, text) = self.lookup(path).await?;
+        let hash = ContentHash::of(text.as_bytes());
+        let n_shown = n_shown(&split_lines(&text));
+        let version = seen.note(&path, hash, 0, n_shown);
+        Ok((FileView { path, text, hash, version }, n_shown))
+    }
+
     /// Returns the visible text of a file, `None` if it does not exist.
     ///
     /// # Errors

@@ -112,6 +112,8 @@ impl<'a> Turn<'a> {
 
     /// Takes a user's text. While tools run (`working`), a text that is no instruction is a remark in passing.
     fn hear(&mut self, text: &str, working: bool) {
+        // Files that a message mentions come after its words.
+        let text = text.split_once("\n<referenced_files>").map_or(text, |(words, _)| words);
         if let Some(path) = open_file(text) {
             self.open_file = Some(path);
         }

@@ -2,6 +2,7 @@
 
 mod events;
 mod limits;
+mod mentions;
 mod parallel;
 mod prompts;
 mod saving;

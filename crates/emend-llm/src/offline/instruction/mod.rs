@@ -304,7 +304,9 @@ fn parse_scope(words: &[Word]) -> Option<Option<String>> {
     }
     let (path, fillers) = rest.split_last()?;
     let fillers_fit = fillers.iter().all(|word| word.is_any(&["the", "file", "files", "folder", "directory"]));
-    (fillers_fit && !path.text.is_empty()).then(|| Some(path.text.to_owned()))
+    // `@path` is how users mention a file that goes along with the message.
+    let path = path.text.strip_prefix('@').unwrap_or(path.text);
+    (fillers_fit && !path.is_empty()).then(|| Some(path.to_owned()))
 }
 
 #[cfg(test)]

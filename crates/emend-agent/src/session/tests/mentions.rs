@@ -1,0 +1,181 @@
+//! Files that the user mentions go along with the message, and count as read (S3 §5).
+
+use expect_test::{Expect, expect};
+#[cfg(target_family = "wasm")]
+use wasm_bindgen_test::wasm_bindgen_test as test;
+
+use super::*;
+
+const FILES: &str =
+    "//- a.md\none\ntwo\n//- two words.md\nthree\n//- src/a.rs\nfn a() {}\n//- src/deep/b.rs\nfn b() {}\n";
+
+/// What the model was sent of the user's message, after the words themselves, and the warnings of the turn.
+fn sent(world: &World, text: &str) -> (String, Vec<String>) {
+    let run = world.session.submit(text, CancelToken::new()).unwrap();
+    let events: Vec<Event> = block_on(run.collect());
+    let warnings = events.iter().filter_map(|event| match &event.kind {
+        EventKind::Warning { code: "mention", message } => Some(message.clone()),
+        EventKind::UserInput { content } => {
+            assert_eq!(content, text, "hosts are shown what the user wrote");
+            None
+        }
+        _ => None,
+    });
+    let warnings = warnings.collect();
+    let requests = world.script.requests.lock().unwrap();
+    let message = requests.last().unwrap().messages.last().unwrap().text();
+    (message.strip_prefix(text).unwrap().to_owned(), warnings)
+}
+
+fn world(fixture: &str) -> World {
+    World::new(fixture, vec![Answer::Say("Seen."), Answer::Say("Seen.")], Setup::default())
+}
+
+#[track_caller]
+fn check(text: &str, expected: &Expect) {
+    let (sent, warnings) = sent(&world(FILES), text);
+    for warning in &warnings {
+        assert!(sent.contains(&format!("Note: {warning}")), "the model is told too: {warning}");
+    }
+    expected.assert_eq(&sent);
+}
+
+#[test]
+fn files_come_with_version_hash_and_text() {
+    check(
+        "tidy @a.md.",
+        &expect![[r#"
+
+
+        <referenced_files>
+        [a.md | version 1 | sha256:c3f9c8c283a2b1f2f1896f27a01cbe3cddc0c9d93f752e4639035a0f5b36f6e8]
+        ```
+        one
+        two
+        ```
+        </referenced_files>"#]],
+    );
+    check(
+        "compare @\"two words.md\" with @two\\ words.md and @a.md",
+        &expect![[r#"
+
+
+        <referenced_files>
+        [two words.md | version 1 | sha256:f6936912184481f5edd4c304ce27c5a1a827804fc7f329f43d273b8621870776]
+        ```
+        three
+        ```
+        [a.md | version 2 | sha256:c3f9c8c283a2b1f2f1896f27a01cbe3cddc0c9d93f752e4639035a0f5b36f6e8]
+        ```
+        one
+        two
+        ```
+        </referenced_files>"#]],
+    );
+}
+
+#[test]
+fn directories_and_globs_bring_all_their_files() {
+    check(
+        "look at @src/",
+        &expect![[r#"
+
+
+        <referenced_files>
+        [src/a.rs | version 1 | sha256:509a0a5b5ce4e59f5039e30a39324342d7a161296bb8eba761983faaeebf6efd]
+        ```
+        fn a() {}
+        ```
+        [src/deep/b.rs | version 2 | sha256:17152f40315250ae36680f5e9a2b95a421beea50cd8471c9c5a600e40401f59f]
+        ```
+        fn b() {}
+        ```
+        </referenced_files>"#]],
+    );
+    check(
+        "look at @src/*.rs, not more",
+        &expect![[r#"
+
+
+        <referenced_files>
+        [src/a.rs | version 1 | sha256:509a0a5b5ce4e59f5039e30a39324342d7a161296bb8eba761983faaeebf6efd]
+        ```
+        fn a() {}
+        ```
+        </referenced_files>"#]],
+    );
+}
+
+#[test]
+fn what_names_no_file_is_a_note_if_it_looks_like_one() {
+    check(
+        "read @src/aa.rs and @*.py",
+        &expect![[r#"
+
+
+        <referenced_files>
+        Note: @src/aa.rs was not read: src/aa.rs does not exist
+        Did you mean a.rs?
+        Note: @*.py was not read: *.py does not exist
+        </referenced_files>"#]],
+    );
+    check(
+        "read @../outside.txt",
+        &expect![[r#"
+
+
+        <referenced_files>
+        Note: @../outside.txt was not read: ../outside.txt is outside the project root
+        Try: use a path relative to the project root, e.g. "."
+        </referenced_files>"#]],
+    );
+    check("ask @someone at me@a.md about @scope/pkg and @Override", &expect![[""]]);
+}
+
+#[test]
+fn what_is_no_text_is_a_note() {
+    let world = world("//- a.md\none\n");
+    world.files.insert("img/logo.png", b"\x89PNG\0\xff".to_vec()).unwrap();
+    world.files.insert("img/read.me", "hello\n").unwrap();
+    let (sent_one, warnings) = sent(&world, "what is @img/logo.png?");
+    assert!(sent_one.contains("not a text file") && warnings.len() == 1, "{sent_one}");
+    let (sent_all, warnings) = sent(&world, "what is in @img?");
+    assert!(sent_all.contains("hello") && warnings == ["1 of the files are not text and were left out."], "{sent_all}");
+}
+
+#[test]
+fn long_files_and_too_many_are_cut_and_said_so() {
+    let world = world("");
+    let long: String = (1..=20_000).map(|number| format!("{number}\n")).collect();
+    world.files.insert("long.txt", long).unwrap();
+    let (message, warnings) = sent(&world, "@long.txt");
+    let shown = warnings[0].strip_prefix("@long.txt is long: only lines 1-").unwrap();
+    let n_shown: usize = shown.split(' ').next().unwrap().parse().unwrap();
+    assert!(n_shown > 5_000 && message.contains(&format!("\n{n_shown}\n")), "{n_shown}");
+    assert!(!message.contains(&format!("\n{}\n", n_shown + 1)) && message.len() < 51_000);
+    for number in 0..150 {
+        world.files.insert(&format!("many/{number:03}.txt"), "x\n").unwrap();
+    }
+    let (message, _) = sent(&world, "@many");
+    assert!(message.contains("many/099.txt |") && !message.contains("many/100.txt |"));
+    assert!(message.contains("There was no room for many/100.txt, many/101.txt") && message.contains("and 30 more"));
+}
+
+#[test]
+fn what_was_mentioned_counts_as_read() {
+    let write = Answer::Call(vec![("write_file", json!({"file_path": "a.md", "content": "new\n"}))]);
+    let world = World::new(FILES, vec![write, Answer::Say("Done.")], Setup::default());
+    world.turn("rewrite @a.md");
+    assert_eq!(world.disk("a.md"), "new\n", "{:?}", world.last_results());
+    assert!(world.last_results()[0].contains("version 2"), "the mention was version 1: {:?}", world.last_results());
+}
+
+#[test]
+fn messages_put_in_later_may_mention_files_too() {
+    let world = World::new(FILES, vec![Answer::Call(vec![read()]), Answer::Say("Done.")], Setup::default());
+    world.when(1, |session| session.steer("and mind @a.md").unwrap());
+    world.turn("go");
+    let requests = world.script.requests.lock().unwrap();
+    let last = requests.last().unwrap().messages.last().unwrap().text();
+    assert!(last.starts_with("and mind @a.md\n\n<referenced_files>\n[a.md | version 1 |"), "{last}");
+}
