@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::EDIT_TOOLS;
 use super::table::Naming;
-use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
+use crate::tool::{Preview, Tool, ToolContext, ToolError, ToolOutput};
 
 /// A tool as one profile names it.
 pub struct Named {
@@ -114,6 +114,10 @@ impl Tool for Named {
 
     fn asks_user(&self) -> bool {
         self.inner.asks_user()
+    }
+
+    fn preview<'a>(&'a self, arguments: &'a Map<String, Value>, context: &'a ToolContext) -> BoxFuture<'a, Preview> {
+        Box::pin(async move { self.inner.preview(&self.to_canonical(arguments), context).await })
     }
 
     fn call<'a>(

@@ -4,6 +4,7 @@
 //! do is in [`crate::tools`].
 
 mod arguments;
+mod preview;
 mod progress;
 
 use emend_llm::schema::unsupported_keywords;
@@ -11,6 +12,7 @@ use emend_llm::{BoxFuture, CancelToken, MaybeSend, MaybeSync, MediaData, Shared,
 use serde_json::{Map, Value, json};
 
 pub use arguments::drop_empty_optionals;
+pub use preview::Preview;
 pub use progress::Progress;
 
 use crate::canvas::Ticket;
@@ -171,6 +173,12 @@ pub trait Tool: MaybeSend + MaybeSync {
     /// is the answer.
     fn asks_user(&self) -> bool {
         false
+    }
+
+    /// Returns what a call would do, for the question whether it may. Writes nothing and counts as no read. The
+    /// arguments are valid by [`definition`](Self::definition).
+    fn preview<'a>(&'a self, _arguments: &'a Map<String, Value>, _context: &'a ToolContext) -> BoxFuture<'a, Preview> {
+        Box::pin(std::future::ready(Preview::Plain))
     }
 
     /// Runs a call. The arguments are valid by [`definition`](Self::definition).

@@ -5,8 +5,8 @@ use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 
 use super::patch::apply;
-use super::{flag_argument, text_argument};
-use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
+use super::{flag_argument, preview, text_argument};
+use crate::tool::{Preview, Tool, ToolContext, ToolError, ToolOutput};
 
 /// Replaces an exact string in a file.
 pub struct EditFile;
@@ -33,19 +33,26 @@ impl Tool for EditFile {
         }
     }
 
+    fn preview<'a>(&'a self, arguments: &'a Map<String, Value>, context: &'a ToolContext) -> BoxFuture<'a, Preview> {
+        Box::pin(async move { preview::of_patch(context, &patch_of(arguments)).await })
+    }
+
     fn call<'a>(
         &'a self,
         arguments: &'a Map<String, Value>,
         context: &'a ToolContext,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        let patch = Patch::of(
-            text_argument(arguments, "file_path"),
-            Change::Replace {
-                old: text_argument(arguments, "old_string").to_owned(),
-                new: text_argument(arguments, "new_string").to_owned(),
-                replace_all: flag_argument(arguments, "replace_all"),
-            },
-        );
-        Box::pin(async move { apply(context, patch, Vec::new()).await })
+        Box::pin(async move { apply(context, patch_of(arguments), Vec::new()).await })
     }
+}
+
+fn patch_of(arguments: &Map<String, Value>) -> Patch {
+    Patch::of(
+        text_argument(arguments, "file_path"),
+        Change::Replace {
+            old: text_argument(arguments, "old_string").to_owned(),
+            new: text_argument(arguments, "new_string").to_owned(),
+            replace_all: flag_argument(arguments, "replace_all"),
+        },
+    )
 }

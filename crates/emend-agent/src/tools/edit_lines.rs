@@ -13,8 +13,8 @@ use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 
 use super::patch::{plan_refused, report, writes};
-use super::{hash_argument, number_argument, text_argument};
-use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
+use super::{hash_argument, number_argument, preview, text_argument};
+use crate::tool::{Preview, Tool, ToolContext, ToolError, ToolOutput};
 use crate::workspace::Base;
 
 /// Edits lines by number.
@@ -60,6 +60,18 @@ impl Tool for EditLines {
         }
     }
 
+    fn preview<'a>(&'a self, arguments: &'a Map<String, Value>, context: &'a ToolContext) -> BoxFuture<'a, Preview> {
+        Box::pin(async move {
+            let path = text_argument(arguments, "file_path");
+            match read(arguments) {
+                Ok((patch, base)) if context.workspace.is_verified(&context.seen, path, &base).await => {
+                    preview::of_patch(context, &patch).await
+                }
+                _ => Preview::Futile,
+            }
+        })
+    }
+
     fn call<'a>(
         &'a self,
         arguments: &'a Map<String, Value>,
@@ -67,23 +79,28 @@ impl Tool for EditLines {
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let path = text_argument(arguments, "file_path");
-            let named = hash_argument(arguments, "expected_hash")?;
-            let edits = edits(arguments)?;
-            // Lines whose own hash is given are known by that, whatever else has become of the file.
-            let ranges = edits.iter().filter(|edit| edit.expected_hash.is_none()).map(range).collect::<Vec<_>>();
-            let all_hashed = ranges.is_empty() && named.is_none();
-            let patch = Patch::of(path, Change::Lines(LineEdits { edits, expected_hash: named }));
+            let (patch, base) = read(arguments)?;
             let mut planned: Vec<PlannedFile> = Vec::new();
             let plan_it = |text: Option<&str>| {
                 let files = BTreeMap::from([(path.to_owned(), text.map(str::to_owned))]);
                 planned = plan(&patch, &files).map_err(|error| plan_refused(&error))?;
                 Ok(planned.iter().flat_map(|file| writes(file, &planned)).collect())
             };
-            let base = if all_hashed { Base::Hashed } else { Base::Lines(named, ranges) };
             let applied = context.workspace.write_verified(context, path, base, plan_it).await?;
             Ok(report(&applied, &planned, Vec::new()))
         })
     }
+}
+
+/// Returns the edit that a call asks for, and what it rests on.
+fn read(arguments: &Map<String, Value>) -> Result<(Patch, Base<'static>), ToolError> {
+    let named = hash_argument(arguments, "expected_hash")?;
+    let edits = edits(arguments)?;
+    // Lines whose own hash is given are known by that, whatever else has become of the file.
+    let ranges = edits.iter().filter(|edit| edit.expected_hash.is_none()).map(range).collect::<Vec<_>>();
+    let base = if ranges.is_empty() && named.is_none() { Base::Hashed } else { Base::Lines(named, ranges) };
+    let change = Change::Lines(LineEdits { edits, expected_hash: named });
+    Ok((Patch::of(text_argument(arguments, "file_path"), change), base))
 }
 
 /// Returns the lines (from 0) that an edit rests on: those it replaces, or those it goes between.

@@ -1,12 +1,13 @@
 //! `write_file` and `list_dir`.
 
+use emend_edit::edit::{Change, Patch};
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 
-use super::{counted, hash_argument, number_argument, text_argument};
+use super::{counted, hash_argument, number_argument, preview, text_argument};
 use crate::code::Code;
 use crate::env::{DirEntry, EntryKind};
-use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
+use crate::tool::{Preview, Tool, ToolContext, ToolError, ToolOutput};
 use crate::workspace::{Base, FileWrite};
 
 /// Writes a whole file.
@@ -32,6 +33,18 @@ impl Tool for WriteFile {
                 },
             }),
         }
+    }
+
+    fn preview<'a>(&'a self, arguments: &'a Map<String, Value>, context: &'a ToolContext) -> BoxFuture<'a, Preview> {
+        Box::pin(async move {
+            let path = text_argument(arguments, "file_path");
+            let Ok(named) = hash_argument(arguments, "expected_hash") else { return Preview::Futile };
+            if !context.workspace.is_verified(&context.seen, path, &Base::Whole(named)).await {
+                return Preview::Futile;
+            }
+            let change = Change::Create { text: text_argument(arguments, "content").to_owned() };
+            preview::of_patch(context, &Patch { overwrite: true, ..Patch::of(path, change) }).await
+        })
     }
 
     fn call<'a>(

@@ -8,6 +8,7 @@ mod edit;
 mod edit_lines;
 mod files;
 mod patch;
+mod preview;
 mod read;
 mod read_many;
 mod safe_patch;

@@ -6,9 +6,9 @@ use emend_edit::v4a;
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 
-use super::{counted, text_argument};
+use super::{counted, preview, text_argument};
 use crate::code::Code;
-use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
+use crate::tool::{Preview, Tool, ToolContext, ToolError, ToolOutput};
 use crate::workspace::{Applied, FileWrite};
 
 /// Applies a patch in the v4a format.
@@ -36,6 +36,15 @@ impl Tool for ApplyPatch {
         v4a::parse(text_argument(arguments, "patch"))
             .map(|(patch, _)| patch.paths().into_iter().map(str::to_owned).collect())
             .unwrap_or_default()
+    }
+
+    fn preview<'a>(&'a self, arguments: &'a Map<String, Value>, context: &'a ToolContext) -> BoxFuture<'a, Preview> {
+        Box::pin(async move {
+            match v4a::parse(text_argument(arguments, "patch")) {
+                Ok((patch, _)) => preview::of_patch(context, &patch).await,
+                Err(_) => Preview::Futile,
+            }
+        })
     }
 
     fn call<'a>(

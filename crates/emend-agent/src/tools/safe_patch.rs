@@ -12,10 +12,10 @@ use emend_edit::unified::{self, Mode};
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 
-use super::text_argument;
+use super::{preview, text_argument};
 use crate::code::Code;
 use crate::fixed::{INVALID_DIFF, PATCH_APPLIED, PATCH_FAILED};
-use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
+use crate::tool::{Preview, Tool, ToolContext, ToolError, ToolOutput};
 use crate::workspace::{Applied, Base, FileView, FileWrite};
 
 /// Applies a unified diff to the file whose hash it names.
@@ -52,6 +52,20 @@ impl Tool for SafePatch {
                 },
             }),
         }
+    }
+
+    fn preview<'a>(&'a self, arguments: &'a Map<String, Value>, context: &'a ToolContext) -> BoxFuture<'a, Preview> {
+        Box::pin(async move {
+            let (path, diff) = (text_argument(arguments, "file_path"), text_argument(arguments, "unified_diff"));
+            let base = Base::Exact(text_argument(arguments, "base_content_sha256"));
+            if !context.workspace.is_verified(&context.seen, path, &base).await {
+                return Preview::Futile;
+            }
+            match context.workspace.text(path).await.and_then(|before| patched(path, diff, before.as_deref())) {
+                Ok((file, _)) => preview::of_plan(&[file], Some(diff)),
+                Err(_) => Preview::Futile,
+            }
+        })
     }
 
     fn call<'a>(

@@ -66,6 +66,15 @@ impl Workspace {
     }
 }
 
+impl Workspace {
+    /// Returns whether a write on this base would be let through as things are now. Counts as no read.
+    pub async fn is_verified(&self, seen: &Seen, path: &str, base: &Base<'_>) -> bool {
+        let Ok((texts, resolved)) = self.read_all(&[path.to_owned()]).await else { return false };
+        let text = texts.get(path).and_then(Option::as_deref);
+        resolved.get(path).is_some_and(|file| check(seen, file, text, base).is_ok())
+    }
+}
+
 fn check(seen: &Seen, file: &FilePath, text: Option<&str>, base: &Base<'_>) -> Result<(), ToolError> {
     let hash = ContentHash::of(text.unwrap_or_default().as_bytes());
     let (named, ranges) = match base {
