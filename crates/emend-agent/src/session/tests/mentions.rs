@@ -138,7 +138,7 @@ fn what_is_no_text_is_a_note() {
     world.files.insert("img/logo.png", b"\x89PNG\0\xff".to_vec()).unwrap();
     world.files.insert("img/read.me", "hello\n").unwrap();
     let (sent_one, warnings) = sent(&world, "what is @img/logo.png?");
-    assert!(sent_one.contains("not a text file") && warnings.len() == 1, "{sent_one}");
+    assert!(sent_one.contains("the file is binary") && warnings.len() == 1, "{sent_one}");
     let (sent_all, warnings) = sent(&world, "what is in @img?");
     assert!(sent_all.contains("hello") && warnings == ["1 of the files are not text and were left out."], "{sent_all}");
 }
