@@ -5,6 +5,7 @@
 //! `emend_llm::Random`.
 #![forbid(unsafe_code)]
 
+pub mod approval;
 pub mod canvas;
 pub mod code;
 #[cfg(any(test, feature = "conformance"))]

@@ -127,6 +127,13 @@ pub(crate) struct RunArgs {
     /// Keep edits back until you have accepted them one by one.
     #[arg(long)]
     pub(crate) review: bool,
+    /// Let calls run that would be asked about, e.g. `shell`, `shell:cargo *`. A pattern covers a whole command (`*` is
+    /// any text) or a path.
+    #[arg(long, value_name = "TOOL[:PATTERN]")]
+    pub(crate) allow: Vec<String>,
+    /// Refuse calls, e.g. `shell`, `shell:git push *`, `edit_file:*.lock`. This wins over --allow.
+    #[arg(long, value_name = "TOOL[:PATTERN]")]
+    pub(crate) deny: Vec<String>,
     /// Print events as JSON lines instead of text.
     #[arg(long)]
     pub(crate) json: bool,

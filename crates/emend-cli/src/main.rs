@@ -1,6 +1,7 @@
 //! The `emend` command: arguments in, text and an exit status out. It holds no rule of its own; what an agent may do is
 //! decided in `emend-agent`, what the machine lends it in `emend-host`.
 
+mod approve;
 mod args;
 mod debug;
 mod diff;

@@ -63,9 +63,28 @@ impl<O: Write, E: Write> Printer<O, E> {
                 self.line_start()?;
                 writeln!(self.out, "→ {tool_name} {}", target(arguments))?;
             }
+            EventKind::ToolCallOutputDelta { delta, .. } => {
+                for piece in delta.split_inclusive('\n') {
+                    if !self.mid_line {
+                        self.out.write_all(b"  | ")?;
+                    }
+                    self.out.write_all(piece.as_bytes())?;
+                    self.mid_line = !piece.ends_with('\n');
+                }
+            }
             EventKind::ToolCallEnd { tool_name, error: Some(error), .. } => {
                 self.line_start()?;
-                writeln!(self.out, "  {tool_name} failed [{}]: {}", error.code, first_line(&error.message))?;
+                // What a command printed has been shown; how it ended comes after that.
+                let ended = error.message.lines().find(|line| line.starts_with("[ERROR: "));
+                let reason = ended.unwrap_or_else(|| first_line(&error.message));
+                writeln!(self.out, "  {tool_name} failed [{}]: {reason}", error.code)?;
+            }
+            EventKind::ToolCallEnd { output, .. } => {
+                let ended = output.lines().next_back().filter(|line| line.starts_with("[exit code "));
+                if let Some(ended) = ended {
+                    self.line_start()?;
+                    writeln!(self.out, "  {ended}")?;
+                }
             }
             EventKind::CanvasLease { path, state: LeaseChange::Preempted, .. } => {
                 self.line_start()?;
@@ -123,6 +142,9 @@ impl<O: Write, E: Write> Printer<O, E> {
 
 /// Returns what a call is about, in a few words.
 fn target(arguments: &Value) -> String {
+    if let Some(command) = ["command", "cmd"].iter().find_map(|name| arguments[*name].as_str()) {
+        return first_line(command).to_owned();
+    }
     if let Some(patch) = ["input", "patch"].iter().find_map(|name| arguments[*name].as_str()) {
         return v4a::parse(patch).map(|(patch, _)| patch.paths().join(" ")).unwrap_or_default();
     }

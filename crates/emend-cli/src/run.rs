@@ -20,7 +20,7 @@ use crate::failure::Failure;
 use crate::output::{Printer, Style};
 use crate::project::Project;
 use crate::provider::Chosen;
-use crate::{provider, review, sessions};
+use crate::{approve, provider, review, sessions};
 
 pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     if args.task.trim().is_empty() {
@@ -29,13 +29,17 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
             "the task is empty; say what to do, e.g. emend run \"rename a to b\"",
         ));
     }
+    // Wrong rules are told before anything is opened.
+    let policy = approve::policy(&args.allow, &args.deny)?;
     let mode = if args.review { Mode::Staged } else { Mode::Direct };
     let project = Project::open(&args.root, mode)?;
     let store = project.sessions()?;
     let origin = Origin::of(&args, &*store).await?;
     let model = args.model.clone().or_else(|| origin.model()).unwrap_or(Model::Offline);
     let chosen = provider::choose(&model, &args, &project)?;
-    let session = open(&args, &chosen, &project, store, &origin).await?;
+    let config = SessionConfig { policy, approver: Some(approve::approver(args.json)), ..SessionConfig::default() };
+    let options = session_options(args.profile, &chosen, &project, config);
+    let session = open(&args, options, store, &origin).await?;
     if args.debug {
         let origin = origin.source.as_ref().map(|source| &source.id);
         let line = json!({ "debug": "session", "id": session.id(), "from": origin, "model": chosen.model });
@@ -87,12 +91,10 @@ impl Origin {
 /// Opens the session: a new one, or one that goes on from a saved one.
 async fn open(
     args: &RunArgs,
-    chosen: &Chosen,
-    project: &Project,
+    options: SessionOptions,
     store: Shared<dyn Store>,
     origin: &Origin,
 ) -> Result<Session, Failure> {
-    let options = session_options(args.profile, chosen, project);
     let opened = match &origin.source {
         None => Ok(Session::new(options).with_store(store)),
         Some(source) if origin.forks => Session::fork(options, store, &source.id, args.turns).await,
@@ -101,7 +103,7 @@ async fn open(
     opened.map_err(|error| Failure::new(error.code(), error.to_string()))
 }
 
-fn session_options(profile: ProfileName, chosen: &Chosen, project: &Project) -> SessionOptions {
+fn session_options(profile: ProfileName, chosen: &Chosen, project: &Project, config: SessionConfig) -> SessionOptions {
     let model = chosen.model.as_str();
     let profile = match profile {
         // The stand-in is of no family.
@@ -114,7 +116,7 @@ fn session_options(profile: ProfileName, chosen: &Chosen, project: &Project) -> 
     };
     let provider = Shared::clone(&chosen.provider);
     let (workspace, clock) = (Shared::clone(&project.workspace), Shared::clone(&project.clock));
-    let (random, config) = (Shared::new(OsRandom), SessionConfig::default());
+    let random = Shared::new(OsRandom);
     let options = match profile {
         Some(profile) => profile.session_options(provider, workspace, clock, random, config),
         None => SessionOptions {

@@ -6,6 +6,8 @@
 //! theirs, but nothing confines them to it: what they may do is for whoever allows them to say.
 
 pub(crate) mod files;
+#[cfg(unix)]
+mod scratch;
 mod search;
 
 use std::path::Path;
@@ -14,6 +16,7 @@ use std::sync::Arc;
 use emend_agent::env::{
     Access, DirEntry, EnvError, ExecutionEnvironment, FileChange, FilePath, GrepQuery, Metadata, change_one_by_one,
 };
+use emend_agent::exec::FileStamp;
 #[cfg(unix)]
 use emend_agent::exec::{Command, ExecResult, OutputSink};
 use emend_agent::prompt::GitSnapshot;
@@ -21,9 +24,11 @@ use emend_agent::resolve::{self, Node, Tree as _};
 use emend_agent::search::FileMatches;
 use emend_llm::BoxFuture;
 #[cfg(unix)]
-use emend_llm::CancelToken;
+use emend_llm::{CancelToken, Shared};
 
 use files::Files;
+#[cfg(unix)]
+use scratch::Scratch;
 
 use crate::commit::{self, CommitError};
 use crate::process::EnvPolicy;
@@ -43,6 +48,10 @@ pub struct LocalEnvironment {
     /// The commands that run.
     #[cfg(unix)]
     processes: Processes,
+    /// Present in a copy; goes after the commands.
+    #[cfg(unix)]
+    #[expect(dead_code, reason = "held for what dropping it does")]
+    scratch: Option<Scratch>,
 }
 
 impl LocalEnvironment {
@@ -59,6 +68,8 @@ impl LocalEnvironment {
             variables: EnvPolicy::default(),
             #[cfg(unix)]
             processes: Processes::default(),
+            #[cfg(unix)]
+            scratch: None,
         })
     }
 
@@ -183,6 +194,31 @@ impl ExecutionEnvironment for LocalEnvironment {
         let directory = self.files.real_root().join(command.working_dir.as_str());
         let variables = self.variables.of(std::env::vars_os());
         Box::pin(async move { process::exec(&self.processes, &directory, variables, command, output, cancel).await })
+    }
+
+    fn manifest(&self) -> BoxFuture<'_, Result<Vec<FileStamp>, EnvError>> {
+        self.run(search::manifest)
+    }
+
+    #[cfg(unix)]
+    fn scratch<'a>(
+        &'a self,
+        overlay: &'a [(FilePath, Option<Vec<u8>>)],
+    ) -> BoxFuture<'a, Result<Shared<dyn ExecutionEnvironment>, EnvError>> {
+        let (state, overlay, variables) = (self.journal.clone(), overlay.to_vec(), self.variables.clone());
+        let copied = self.run(move |files| {
+            let written: Vec<FilePath> = overlay.iter().map(|(path, _)| path.clone()).collect();
+            let scratch = Scratch::of(files, state.as_deref(), &written)?;
+            let copy = Self::new(scratch.root())?.with_variables(variables);
+            for (path, content) in &overlay {
+                match content {
+                    Some(content) => copy.files.write(path, content)?,
+                    None => copy.files.remove(path)?,
+                }
+            }
+            Ok(Self { scratch: Some(scratch), ..copy })
+        });
+        Box::pin(async { Ok(Arc::new(copied.await?) as Shared<dyn ExecutionEnvironment>) })
     }
 
     #[cfg(unix)]

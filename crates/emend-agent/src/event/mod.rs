@@ -8,6 +8,7 @@ use emend_llm::Usage;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::approval::{ApprovalRequest, Decision};
 use crate::env::FilePath;
 use crate::session::SessionState;
 
@@ -110,6 +111,7 @@ impl EventKind {
             Self::UserInput { content } | Self::SteeringInjected { content } => content.len(),
             Self::AssistantTextEnd { text } | Self::ReasoningEnd { text } => text.len(),
             Self::ToolCallStart { arguments, .. } => json_weight(arguments),
+            Self::ApprovalRequested(request) => json_weight(&request.arguments) + json_weight(&request.detail),
             Self::ToolCallEnd { output, error, .. } => {
                 output.len() + error.as_ref().map_or(0, |error| error.message.len())
             }
@@ -191,6 +193,18 @@ pub enum EventKind {
         tool_name: String,
         /// Its arguments; a string if they did not parse.
         arguments: Value,
+    },
+    /// A call waits for the user's word; `APPROVAL_RESOLVED` follows.
+    ApprovalRequested(ApprovalRequest),
+    /// The user's word came, or the turn was cancelled first.
+    ApprovalResolved {
+        /// The call.
+        call_id: String,
+        /// What was decided.
+        decision: Decision,
+        /// Why it may not run, in the user's words.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
     },
     /// A tool printed something while it runs.
     ToolCallOutputDelta {

@@ -16,7 +16,7 @@ pub use table::{Naming, Offer, Param};
 use crate::session::{SessionConfig, SessionOptions};
 use crate::tool::{Tool, ToolRegistry};
 use crate::tools::{
-    ApplyPatch, ClarifyUser, EditFile, Glob, Grep, ListDir, ReadFile, ReadManyFiles, SafePatch, WriteFile,
+    ApplyPatch, ClarifyUser, EditFile, Glob, Grep, ListDir, ReadFile, ReadManyFiles, SafePatch, Shell, WriteFile,
 };
 use crate::workspace::Workspace;
 
@@ -249,6 +249,7 @@ fn canonical(name: &str) -> Option<Shared<dyn Tool>> {
         "safe_patch" => Shared::new(SafePatch),
         "glob" => Shared::new(Glob),
         "list_dir" => Shared::new(ListDir),
+        "shell" => Shared::new(Shell),
         "clarify_user" => Shared::new(ClarifyUser),
         _ => return None,
     })

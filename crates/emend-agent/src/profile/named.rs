@@ -4,7 +4,8 @@ use emend_llm::{BoxFuture, Shared, ToolDefinition};
 use serde_json::{Map, Value};
 
 use super::EDIT_TOOLS;
-use super::table::Naming;
+use super::table::{Naming, Param};
+use crate::approval::Target;
 use crate::tool::{Preview, Tool, ToolContext, ToolError, ToolOutput};
 
 /// A tool as one profile names it.
@@ -56,6 +57,15 @@ impl Named {
         text
     }
 
+    /// Calls a parameter that a message ends by naming by its name on the wire. Elsewhere the word may be any other.
+    fn renamed_params(&self, message: String) -> String {
+        let named = |(canonical, wire): &Param| {
+            let head = message.strip_suffix(&format!("the {canonical} parameter.]"))?;
+            Some(format!("{head}the {wire} parameter.]"))
+        };
+        self.naming.params.iter().find_map(named).unwrap_or(message)
+    }
+
     fn rename_params(&self, parameters: &mut Value) {
         for (canonical, wire) in self.naming.params {
             if let Some(Value::Array(required)) = parameters.get_mut("required") {
@@ -104,6 +114,10 @@ impl Tool for Named {
         self.inner.paths(&self.to_canonical(arguments))
     }
 
+    fn target(&self, arguments: &Map<String, Value>) -> Target {
+        self.inner.target(&self.to_canonical(arguments))
+    }
+
     fn interruptible(&self) -> bool {
         self.inner.interruptible()
     }
@@ -128,7 +142,7 @@ impl Tool for Named {
         Box::pin(async move {
             let outcome = self.inner.call(&self.to_canonical(arguments), context).await;
             outcome.map_err(|error| ToolError {
-                message: self.renamed(&error.message),
+                message: self.renamed_params(self.renamed(&error.message)),
                 suggestions: error.suggestions.iter().map(|text| self.renamed(text)).collect(),
                 ..error
             })

@@ -51,6 +51,7 @@ pub(super) const OPENAI: &[Naming] = &[
     naming("grep", "grep_files", &[("glob_filter", "include"), ("max_results", "limit")]),
     naming("glob", "glob", &[]),
     naming("list_dir", "list_dir", &[("path", "dir_path")]),
+    naming("shell", "exec_command", &[("command", "cmd"), ("working_dir", "workdir")]),
     question("request_user_input"),
     instead("edit_file", "apply_patch"),
 ];
@@ -76,6 +77,7 @@ pub(super) const ANTHROPIC: &[Naming] = &[
     },
     naming("glob", "Glob", &[]),
     naming("list_dir", "LS", &[]),
+    naming("shell", "Bash", &[("timeout_ms", "timeout")]),
     question("AskUserQuestion"),
     instead("apply_patch", "Edit"),
 ];
@@ -93,6 +95,7 @@ pub(super) const GEMINI: &[Naming] = &[
     ),
     naming("glob", "glob", &[("path", "dir_path")]),
     naming("list_dir", "list_directory", &[("path", "dir_path")]),
+    naming("shell", "run_shell_command", &[("working_dir", "dir_path")]),
     question("ask_user"),
     instead("apply_patch", "replace"),
 ];

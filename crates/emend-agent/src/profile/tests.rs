@@ -43,6 +43,7 @@ fn tools_have_the_names_of_each_familys_own_agent() {
         grep_files(pattern, path?, include?, case_insensitive?, output_mode?, context?, before?, after?, limit?, offset?)
         glob(pattern, path?)
         list_dir(dir_path?, depth?)
+        exec_command(cmd, timeout_ms?, workdir?, description?)
         request_user_input(question, options?)
     "#]],
     );
@@ -55,6 +56,7 @@ fn tools_have_the_names_of_each_familys_own_agent() {
         Grep(pattern, path?, glob?, -i?, output_mode?, -C?, -B?, -A?, head_limit?, offset?)
         Glob(pattern, path?)
         LS(path?, depth?)
+        Bash(command, timeout?, working_dir?, description?)
         AskUserQuestion(question, options?)
     "#]],
     );
@@ -67,6 +69,7 @@ fn tools_have_the_names_of_each_familys_own_agent() {
         grep_search(pattern, dir_path?, include_pattern?, case_insensitive?, output_mode?, context?, before?, after?, total_max_matches?, offset?)
         glob(pattern, dir_path?)
         list_directory(dir_path?, depth?)
+        run_shell_command(command, timeout_ms?, dir_path?, description?)
         safe_patch(file_path, unified_diff, base_content_sha256)
         ask_user(question, options?)
     "#]],

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::context::{ContextStrategy, PruneOldOutputs};
+use crate::approval::{Approver, Policy};
 use crate::code::Code;
 use crate::tool::ToolRegistry;
 use crate::workspace::Workspace;
@@ -54,6 +55,10 @@ pub struct SessionConfig {
     pub provider_options: Map<String, Value>,
     /// Appended to the system prompt, with the highest precedence.
     pub instructions: Option<String>,
+    /// Which tool calls run, which are refused, and which the user is asked about. All run by default.
+    pub policy: Policy,
+    /// Who asks the user. Without one, what would be asked is refused.
+    pub approver: Option<Shared<dyn Approver>>,
     /// When a call to the model is tried again. Its `on_retry` is the session's own: each retry is a WARNING.
     pub retry: RetryPolicy,
 }
@@ -80,6 +85,8 @@ impl Default for SessionConfig {
             project_documents: vec!["AGENTS.md".to_owned()],
             provider_options: Map::new(),
             instructions: None,
+            policy: Policy::default(),
+            approver: None,
             retry: RetryPolicy::default(),
         }
     }

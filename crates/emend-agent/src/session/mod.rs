@@ -5,6 +5,7 @@
 //! is decided by whoever makes the session.
 
 mod answer;
+mod approval;
 mod config;
 mod context;
 mod emitter;
@@ -33,7 +34,9 @@ pub use saving::ResumeError;
 
 use crate::event::{Event, EventKind, ResyncRequired};
 use crate::tool::ToolRegistry;
+use crate::tools::Shell;
 use crate::workspace::{Seen, Workspace};
+use approval::Grant;
 use config::Settings;
 use emitter::Emitter;
 use history::History;
@@ -62,6 +65,9 @@ struct Core {
     queues: Mutex<Queues>,
     status: Mutex<Status>,
     scene: Mutex<Scene>,
+    /// Held while the user is asked about a call.
+    asking: futures::lock::Mutex<()>,
+    grants: Mutex<Vec<Grant>>,
     saver: OnceLock<Box<dyn Save>>,
 }
 
@@ -93,7 +99,10 @@ impl Session {
     }
 
     fn build(options: SessionOptions, id: String) -> Self {
-        let SessionOptions { provider, model, offline, tools, workspace, clock, random, config } = options;
+        let SessionOptions { provider, model, offline, mut tools, workspace, clock, random, config } = options;
+        // A tool that can only fail would cost the model a call to find out.
+        let shell = tools.name_of(Shell::NAME).filter(|_| !workspace.environment().has_shell()).map(str::to_owned);
+        shell.iter().for_each(|name| tools.remove(name));
         let emitter = Shared::new(Emitter::new(id.clone(), Shared::clone(&clock), config.event_bytes_max));
         emitter.emit(EventKind::SessionStart { model: model.clone(), provider: provider.name().to_owned(), offline });
         let settings = Settings { provider, model, offline, config: Shared::new(config) };
@@ -113,6 +122,8 @@ impl Session {
                 queues: Mutex::default(),
                 status: Mutex::new(status),
                 scene: Mutex::default(),
+                asking: futures::lock::Mutex::default(),
+                grants: Mutex::default(),
                 saver: OnceLock::new(),
             }),
         }
@@ -311,6 +322,10 @@ impl Core {
 
     fn scene(&self) -> MutexGuard<'_, Scene> {
         self.scene.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn grants(&self) -> MutexGuard<'_, Vec<Grant>> {
+        self.grants.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn settings_mut(&self) -> MutexGuard<'_, Settings> {

@@ -1,4 +1,4 @@
-//! What happens to one tool call: look up, validate, take the canvas if needed, execute, truncate, tell (DESIGN §3).
+//! What happens to one tool call: look up, validate, approve, take the canvas if needed, execute, truncate, tell (DESIGN §3).
 //!
 //! Whatever goes wrong, the call gets exactly one result.
 
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::history::result;
 use super::keeper::Keeper;
-use super::{Core, SessionConfig};
+use super::{Core, SessionConfig, approval};
 use crate::code::Code;
 use crate::event::EventKind;
 use crate::tool::{Progress, Tool, ToolContext, ToolError, ToolOutput, ToolRegistry, drop_empty_optionals};
@@ -138,17 +138,18 @@ async fn attempt(
     cancel: &CancelToken,
 ) -> Result<ToolOutput, ToolError> {
     let (tool, arguments) = prepare(&core.tools, &call.name, call.arguments.clone())?;
-    let ticket = keeper.lock().await.before_tool(&tool.paths(&arguments)).await?;
-    let context = ToolContext {
+    let mut context = ToolContext {
         workspace: Shared::clone(&core.workspace),
         seen: Shared::clone(&core.seen),
         run,
         call_id: call.id.clone(),
-        ticket,
+        ticket: None,
         cancel: cancel.clone(),
         config: core.settings().config,
         progress: progress(core, &call.id),
     };
+    approval::approve(core, call, tool, &arguments, &context).await?;
+    context.ticket = keeper.lock().await.before_tool(&tool.paths(&arguments)).await?;
     let call = tool.call(&arguments, &context);
     let outcome = if tool.interruptible() {
         match select(call, cancel.cancelled()).await {
@@ -159,7 +160,7 @@ async fn attempt(
         // A call that writes is never dropped half-way: it ends by itself, or not at all.
         call.await
     };
-    if ticket.is_some() {
+    if context.ticket.is_some() {
         keeper.lock().await.after();
     }
     outcome

@@ -15,6 +15,7 @@ pub use arguments::drop_empty_optionals;
 pub use preview::Preview;
 pub use progress::Progress;
 
+use crate::approval::Target;
 use crate::canvas::Ticket;
 use crate::code::Code;
 use crate::env::EnvError;
@@ -158,6 +159,15 @@ pub trait Tool: MaybeSend + MaybeSync {
         arguments.get("file_path").and_then(Value::as_str).map(str::to_owned).into_iter().collect()
     }
 
+    /// Returns what a call with these arguments is about, for the rules that decide whether it may run.
+    fn target(&self, arguments: &Map<String, Value>) -> Target {
+        let mut paths = self.paths(arguments);
+        if paths.is_empty() {
+            paths.extend(arguments.get("path").and_then(Value::as_str).map(str::to_owned));
+        }
+        Target { paths, ..Target::default() }
+    }
+
     /// Returns whether a call may be dropped half-way when the user cancels: true for calls that only read.
     fn interruptible(&self) -> bool {
         false
@@ -228,6 +238,13 @@ impl ToolRegistry {
     #[must_use]
     pub fn definitions(&self) -> Vec<ToolDefinition> {
         self.tools.iter().map(|(definition, _)| definition.clone()).collect()
+    }
+
+    /// Returns the name under which the tool with this canonical name is registered.
+    #[must_use]
+    pub fn name_of(&self, canonical: &str) -> Option<&str> {
+        let found = self.tools.iter().find(|(_, tool)| tool.canonical_name() == Some(canonical));
+        found.map(|(definition, _)| definition.name.as_str())
     }
 
     /// Returns all names.

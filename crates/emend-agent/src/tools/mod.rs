@@ -13,6 +13,7 @@ mod read;
 mod read_many;
 mod safe_patch;
 mod search;
+mod shell;
 mod web;
 
 use emend_edit::hash::{ContentHash, ParseHashError};
@@ -28,12 +29,13 @@ pub use read::ReadFile;
 pub use read_many::ReadManyFiles;
 pub use safe_patch::SafePatch;
 pub use search::{Glob, Grep};
+pub use shell::Shell;
 pub use web::{WebFetch, WebFetchOptions};
 
 use crate::code::Code;
 use crate::tool::{ToolError, ToolRegistry};
 
-/// Returns a registry with every built-in tool.
+/// Returns a registry with every built-in tool. A session whose environment has no shell leaves that one out.
 #[must_use]
 pub fn core_tools() -> ToolRegistry {
     let mut registry = ToolRegistry::new();
@@ -45,6 +47,7 @@ pub fn core_tools() -> ToolRegistry {
     registry.register(Shared::new(Grep));
     registry.register(Shared::new(Glob));
     registry.register(Shared::new(ListDir));
+    registry.register(Shared::new(Shell));
     registry
 }
 
@@ -75,11 +78,12 @@ fn hash_argument(arguments: &Map<String, Value>, name: &str) -> Result<Option<Co
 
 /// Writes `count` with the right form of `noun`.
 fn counted(count: usize, noun: &str) -> String {
-    match (count, noun.strip_suffix("ch")) {
-        (1, _) => format!("1 {noun}"),
-        (_, Some(_)) => format!("{count} {noun}es"),
-        _ => format!("{count} {noun}s"),
-    }
+    let ending = match count {
+        1 => "",
+        _ if noun.ends_with("ch") || noun.ends_with('s') => "es",
+        _ => "s",
+    };
+    format!("{count} {noun}{ending}")
 }
 
 #[cfg(test)]

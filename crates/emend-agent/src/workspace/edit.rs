@@ -229,7 +229,7 @@ fn change(path: &FilePath, before: Option<&str>, after: Option<&str>) -> FileCha
 }
 
 /// Enters a new text into a log: the whole of it, or the deletion of the file.
-fn enter(log: &mut LineLog, origin: Origin, meta: ChangeMeta, text: Option<&str>, status: Status) {
+pub(super) fn enter(log: &mut LineLog, origin: Origin, meta: ChangeMeta, text: Option<&str>, status: Status) {
     match text {
         Some(text) => {
             log.write(origin, meta, text, status);
@@ -241,7 +241,7 @@ fn enter(log: &mut LineLog, origin: Origin, meta: ChangeMeta, text: Option<&str>
 }
 
 /// Merges what `ours` and `theirs` made of `base`; where both changed the same lines ours stand.
-fn favouring_ours(base: &str, ours: &str, theirs: &str) -> String {
+pub(super) fn favouring_ours(base: &str, ours: &str, theirs: &str) -> String {
     let (our_lines, their_lines) = (split_lines(ours), split_lines(theirs));
     let eol = first_eol(ours).or_else(|| first_eol(theirs)).unwrap_or("\n");
     let mut merged = String::with_capacity(ours.len().max(theirs.len()));
@@ -264,8 +264,13 @@ impl State {
     /// Puts a log in force. The disk already holds what it says.
     fn put(&mut self, path: FilePath, mut log: LineLog) {
         log.mark_saved();
-        self.revision += 1;
         let disk = log.disk_text().map(|text| ContentHash::of(text.as_bytes()));
+        self.put_found(path, log, disk);
+    }
+
+    /// Puts a log in force of a file that was found on the disk with this hash.
+    pub(super) fn put_found(&mut self, path: FilePath, log: LineLog, disk: Option<ContentHash>) {
+        self.revision += 1;
         let number = self.files.get(&path).map(|entry| entry.number).unwrap_or_else(|| {
             self.n_entries += 1;
             self.n_entries

@@ -4,6 +4,7 @@
 //! for the text as it is, and answers reads with pending edits applied. Locating edits in text is `emend-edit`'s,
 //! reading and writing bytes the environment's.
 
+mod command;
 mod edit;
 mod query;
 mod review;
@@ -19,6 +20,7 @@ use emend_edit::log::{ChangeMeta, LineLog};
 use emend_edit::text::decode;
 use emend_llm::{Clock, Shared};
 
+pub use command::CommandOutcome;
 pub use edit::{Applied, FileWrite};
 pub use query::FileView;
 pub use review::{Review, ReviewError, ReviewFile, ReviewHunk, ReviewLine, UndoneRun};
@@ -61,6 +63,8 @@ pub struct Workspace {
     // Held across a whole write, so that what was verified is what is replaced. One lock for all files: a patch may
     // name several, and a write is short.
     writing: futures::lock::Mutex<()>,
+    /// Held while a command runs.
+    commands: futures::lock::Mutex<command::Store>,
     state: Mutex<State>,
 }
 
@@ -97,6 +101,7 @@ impl Workspace {
             clock,
             canvas: Canvas::new(),
             writing: futures::lock::Mutex::new(()),
+            commands: futures::lock::Mutex::default(),
             state: Mutex::default(),
         }
     }
@@ -205,5 +210,7 @@ impl Workspace {
     }
 }
 
+#[cfg(test)]
+mod command_tests;
 #[cfg(test)]
 mod tests;

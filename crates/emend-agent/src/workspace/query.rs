@@ -220,7 +220,7 @@ impl Workspace {
     }
 
     /// Returns the edited files whose visible text is not what the environment holds.
-    fn overlay(&self) -> Vec<OverlayFile> {
+    pub(super) fn overlay(&self) -> Vec<OverlayFile> {
         let state = self.state();
         let edited = state.files.iter().filter_map(|(path, entry)| {
             let text = entry.log.visible_text();
@@ -242,9 +242,9 @@ fn relative<'a>(directory: &FilePath, path: &'a FilePath) -> &'a str {
     if path == directory { path.name() } else { path.as_str()[directory.as_str().len()..].trim_start_matches('/') }
 }
 
-struct OverlayFile {
-    path: FilePath,
-    text: Option<String>,
+pub(super) struct OverlayFile {
+    pub(super) path: FilePath,
+    pub(super) text: Option<String>,
     is_new: bool,
     modified_ms: u64,
 }

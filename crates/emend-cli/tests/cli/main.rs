@@ -3,6 +3,9 @@
 #[cfg(test)]
 mod bad_input;
 #[cfg(test)]
+#[cfg(unix)]
+mod commands;
+#[cfg(test)]
 mod debug;
 #[cfg(test)]
 mod diff_truncate;

@@ -10,6 +10,7 @@ use std::thread;
 
 use cap_std::fs::{Dir, FileType};
 use emend_agent::env::{DirEntry, EnvError, FilePath, GrepQuery};
+use emend_agent::exec::FileStamp;
 use emend_agent::gitignore::IgnoreRules;
 use emend_agent::resolve::{Node, Tree as _};
 use emend_agent::search::{FileMatches, SearchLimits};
@@ -26,7 +27,7 @@ pub(super) fn glob(files: &Files, path: &FilePath, glob: &str) -> Result<Vec<Dir
         let metadata = files.metadata(path)?.filter(|_| filter.accepts(path));
         return Ok(metadata.map(|metadata| DirEntry { path: path.clone(), metadata }).into_iter().collect());
     }
-    let mut found = find(files, path, &filter, &|directory, name, path| {
+    let mut found = find(files, path, &filter, Hidden::Skipped, &|directory, name, path| {
         let metadata = files::entry_metadata(directory, name)?;
         Some(DirEntry { path, metadata })
     })?;
@@ -90,9 +91,43 @@ fn files_to_search(files: &Files, path: &FilePath, filter: &Filter) -> Result<Ve
     if is_file(files, path)? {
         return Ok(if filter.accepts(path) { vec![path.clone()] } else { Vec::new() });
     }
-    let mut found = find(files, path, filter, &|_, _, path| Some(path))?;
+    let mut found = find(files, path, filter, Hidden::Skipped, &|_, _, path| Some(path))?;
     found.sort_unstable();
     Ok(found)
+}
+
+/// Returns every file but what is ignored, with what changes whenever it does.
+pub(super) fn manifest(files: &Files) -> Result<Vec<FileStamp>, EnvError> {
+    let root = FilePath::root();
+    let filter = Filter::of_glob(&root, "**")?;
+    let mut found = find(files, &root, &filter, Hidden::Found, &|directory, name, path| {
+        let found = directory.symlink_metadata(name).ok()?;
+        Some(FileStamp { path, size: found.len(), marks: marks(&found) })
+    })?;
+    found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    Ok(found)
+}
+
+/// The time of the last change of the file's entry is there because nobody can set it back.
+#[cfg(unix)]
+fn marks(found: &cap_std::fs::Metadata) -> [u64; 3] {
+    use cap_std::fs::MetadataExt as _;
+    let time = |seconds: i64, nanos: i64| seconds.wrapping_mul(1_000_000_000).wrapping_add(nanos).cast_unsigned();
+    [time(found.mtime(), found.mtime_nsec()), time(found.ctime(), found.ctime_nsec()), found.ino()]
+}
+
+#[cfg(not(unix))]
+fn marks(found: &cap_std::fs::Metadata) -> [u64; 3] {
+    let modified = found.modified().ok().map(cap_std::time::SystemTime::into_std);
+    let since = modified.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+    [since.and_then(|since| u64::try_from(since.as_nanos()).ok()).unwrap_or_default(), 0, 0]
+}
+
+/// What a walk makes of hidden files. The repository's own are never found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Hidden {
+    Skipped,
+    Found,
 }
 
 /// Walks from the directory `path` and gathers, in no order, what `take` makes of the files that `filter` accepts. It
@@ -101,6 +136,7 @@ fn find<T: Send>(
     files: &Files,
     path: &FilePath,
     filter: &Filter,
+    hidden: Hidden,
     take: &(dyn Fn(&Dir, &str, FilePath) -> Option<T> + Sync),
 ) -> Result<Vec<T>, EnvError> {
     let top = files.open_directory(path)?;
@@ -111,7 +147,7 @@ fn find<T: Send>(
     }
     let first = Job { parent: Arc::new(top), name: ".".to_owned(), path: path.clone(), rules };
     let queue = Mutex::new(Queue { ahead: vec![first], busy: 0 });
-    let walk = Walk { filter, take, queue, changed: Condvar::new() };
+    let walk = Walk { filter, hidden, take, queue, changed: Condvar::new() };
     Ok(on_all_cores(usize::MAX, || walk.work()))
 }
 
@@ -119,6 +155,7 @@ const GITIGNORE: &str = ".gitignore";
 
 struct Walk<'a, T> {
     filter: &'a Filter,
+    hidden: Hidden,
     take: &'a (dyn Fn(&Dir, &str, FilePath) -> Option<T> + Sync),
     queue: Mutex<Queue>,
     /// Signals that there is more to do, or nothing any more.
@@ -185,7 +222,11 @@ impl<T> Walk<'_, T> {
         let mut inner = Vec::new();
         for (name, file_type) in entries {
             let path = job.path.join(&name);
-            if rules.skips(&path, file_type.is_dir()) {
+            let is_skipped = match self.hidden {
+                Hidden::Skipped => rules.skips(&path, file_type.is_dir()),
+                Hidden::Found => name == ".git" || rules.ignores(&path, file_type.is_dir()),
+            };
+            if is_skipped {
                 continue;
             }
             if file_type.is_dir() {

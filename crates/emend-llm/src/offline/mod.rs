@@ -12,6 +12,7 @@ mod instruction;
 mod markdown;
 mod needle;
 mod reading;
+mod run;
 mod search;
 mod turn;
 mod wire;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::instruction::{Instruction, Misunderstood, parse};
 use super::wire::{Conversation, Message, ToolResult};
-use super::{document, search};
+use super::{document, run, search};
 
 /// What the model does next: says something and calls tools. Without calls the turn ends.
 pub(super) struct Step {
@@ -137,6 +137,7 @@ impl<'a> Turn<'a> {
         match instruction {
             Instruction::Substitute(task) => search::next(self, task),
             Instruction::Document(task) => document::next(self, task),
+            Instruction::Run(command) => run::next(self, command),
         }
     }
 

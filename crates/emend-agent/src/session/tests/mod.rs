@@ -1,5 +1,6 @@
 //! Whole turns with a scripted model over files in memory: the log of events is the expectation.
 
+mod approvals;
 mod events;
 mod limits;
 mod mentions;
@@ -26,6 +27,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::event::{Event, EventKind};
 use crate::memfs::MemFs;
+use crate::test_support::ToyShell;
 use crate::tools::{ClarifyUser, core_tools};
 use crate::workspace::Mode;
 
@@ -195,6 +197,8 @@ pub(crate) struct World {
 #[derive(Default)]
 pub(crate) struct Setup {
     staged: bool,
+    /// Whether there is a shell.
+    shell: bool,
     canvas: Option<&'static str>,
     cancel_at: Option<usize>,
     preempt_at: Option<usize>,
@@ -206,11 +210,11 @@ impl World {
         let files = Shared::new(MemFs::from_fixture(fixture));
         let clock: Shared<dyn Clock> = Shared::new(TickingClock::default());
         let mode = if setup.staged { Mode::Staged } else { Mode::Direct };
-        let workspace = Shared::new(Workspace::new(
-            Shared::clone(&files) as Shared<dyn crate::env::ExecutionEnvironment>,
-            mode,
-            Shared::clone(&clock),
-        ));
+        let environment: Shared<dyn crate::env::ExecutionEnvironment> = match setup.shell {
+            true => Shared::new(ToyShell { files: Shared::clone(&files) }),
+            false => Shared::clone(&files) as _,
+        };
+        let workspace = Shared::new(Workspace::new(environment, mode, Shared::clone(&clock)));
         workspace.canvas().open(setup.canvas.and_then(crate::env::FilePath::clean));
         let script = Shared::new(Script {
             answers: Mutex::new(answers.into()),

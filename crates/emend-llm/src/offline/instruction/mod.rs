@@ -41,6 +41,10 @@ pub const EXAMPLES: &[Example] = &[
         text: "add a heading \"Usage\" with \"Run it.\" to README.md after \"Install\"",
         effect: "adds the heading and its text behind that section, or at the end of the file; `##` sets the level",
     },
+    Example {
+        text: "run cargo test",
+        effect: "runs the rest of the line as a command, where there is a shell and you allow it",
+    },
 ];
 
 /// What the user wants.
@@ -50,6 +54,8 @@ pub(super) enum Instruction {
     Substitute(Substitution),
     /// Change one Markdown file.
     Document(Document),
+    /// Run a command.
+    Run(String),
 }
 
 /// Why a text is no instruction.
@@ -136,6 +142,8 @@ fn parse_sentence(text: &str) -> Result<Instruction, Misunderstood> {
         document::parse_contents(rest).or_else(|_| document::parse_section(text, rest))
     } else if verb.is_any(&["refresh", "update", "generate", "regenerate", "make"]) {
         document::parse_contents(rest)
+    } else if verb.is("run") {
+        parse_run(text, rest)
     } else {
         Err(Misunderstood::Unknown)
     }
@@ -262,6 +270,16 @@ fn substitution(needle: Needle, to: &str, path: Option<String>) -> Result<Instru
     Ok(Instruction::Substitute(Substitution { needle, to: to.replace("\r\n", "\n"), path }))
 }
 
+/// Reads a command: what stands in quotes or backticks alone, or the rest of the line as it is.
+fn parse_run(source: &str, words: &[Word]) -> Result<Instruction, Misunderstood> {
+    let first = words.first().filter(|_| !source.trim().contains('\n')).ok_or(Misunderstood::Unknown)?;
+    let command = if words.len() == 1 && first.quoted { first.text } else { &source[first.start..] };
+    match command.trim() {
+        "" => Err(Misunderstood::Unknown),
+        command => Ok(Instruction::Run(command.to_owned())),
+    }
+}
+
 /// Returns the one name in `words`: a single word, or one behind words such as `the function`.
 fn only_name<'s>(words: &[Word<'s>]) -> Option<&'s str> {
     let (name, before) = words.split_last()?;
@@ -349,6 +367,17 @@ mod tests {
         assert_eq!(parse("replace foo by bar in docs/a.md"), substitute("foo", "bar", false, Some("docs/a.md")));
         assert_eq!(parse("replace the text “x, y” with \"z\" in all files"), substitute("x, y", "z", false, None));
         assert_eq!(parse("replace \"a\r\nb\" with \"c\""), substitute("a\nb", "c", false, None));
+    }
+
+    #[test]
+    fn commands_are_taken_as_they_are() {
+        let run = |command: &str| Ok(Instruction::Run(command.to_owned()));
+        assert_eq!(parse("run cargo test -- --nocapture"), run("cargo test -- --nocapture"));
+        assert_eq!(parse("please run echo 'a  b' now"), run("echo 'a  b' now"));
+        assert_eq!(parse("Run `make all`."), run("make all"));
+        assert_eq!(parse("run ls\nrename A to B"), substitute("A", "B", true, None));
+        assert_eq!(parse("Open file: a.md\n\nrun ls"), run("ls"));
+        assert_eq!(parse("run"), Err(Misunderstood::Unknown));
     }
 
     #[test]

@@ -1,0 +1,187 @@
+//! Rules, and what they say of a call.
+
+use serde::{Deserialize, Serialize};
+
+use super::Target;
+use super::command_line::{covers, occurs, split};
+use crate::code::Code;
+use crate::glob::Glob;
+
+/// What becomes of a call. The later the stricter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Action {
+    /// It runs.
+    #[default]
+    Allow,
+    /// The user is asked.
+    Ask,
+    /// It does not run.
+    Deny,
+}
+
+/// One rule.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    action: Action,
+    tool: String,
+    pattern: Option<Pattern>,
+}
+
+#[derive(Clone, Debug)]
+struct Pattern {
+    text: String,
+    /// `None` if it is no glob: then it can only be meant for commands.
+    glob: Option<Glob>,
+}
+
+/// Why a rule was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RuleError {
+    /// It names no tool.
+    #[error("a rule is TOOL or TOOL:PATTERN, such as shell:git *; {text:?} names no tool")]
+    NoTool {
+        /// The rule.
+        text: String,
+    },
+    /// The pattern is empty.
+    #[error("{text:?} has an empty pattern; leave the colon out to mean every call")]
+    NoPattern {
+        /// The rule.
+        text: String,
+    },
+}
+
+impl RuleError {
+    /// Returns the stable code.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        Code::InvalidArgument
+    }
+}
+
+impl Rule {
+    /// Returns a rule for the calls of `tool` (its canonical name, the one the model knows, or `*`) on what `pattern`
+    /// matches: a path, as globs do, or a command, in which `*` is any text.
+    ///
+    /// # Errors
+    ///
+    /// [`RuleError`].
+    pub fn new(action: Action, tool: &str, pattern: Option<&str>) -> Result<Self, RuleError> {
+        let text = || pattern.map_or_else(|| tool.to_owned(), |pattern| format!("{tool}:{pattern}"));
+        let (tool, pattern) = (tool.trim(), pattern.map(str::trim));
+        if tool.is_empty() {
+            return Err(RuleError::NoTool { text: text() });
+        }
+        if pattern == Some("") {
+            return Err(RuleError::NoPattern { text: text() });
+        }
+        let pattern = pattern.map(|text| Pattern { text: text.to_owned(), glob: Glob::new(text).ok() });
+        Ok(Self { action, tool: tool.to_owned(), pattern })
+    }
+
+    /// Reads `TOOL` or `TOOL:PATTERN`.
+    ///
+    /// # Errors
+    ///
+    /// [`RuleError`].
+    pub fn parse(action: Action, text: &str) -> Result<Self, RuleError> {
+        match text.split_once(':') {
+            Some((tool, pattern)) => Self::new(action, tool, Some(pattern)),
+            None => Self::new(action, text, None),
+        }
+    }
+
+    /// Returns the rule as it is written, without its action.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match &self.pattern {
+            Some(pattern) => format!("{}:{}", self.tool, pattern.text),
+            None => self.tool.clone(),
+        }
+    }
+
+    fn is_for(&self, names: &[&str]) -> bool {
+        self.tool == "*" || names.contains(&self.tool.as_str())
+    }
+
+    fn matches(&self, names: &[&str], part: Part<'_>) -> bool {
+        if !self.is_for(names) {
+            return false;
+        }
+        let Some(pattern) = &self.pattern else { return true };
+        match part {
+            Part::Nothing => false,
+            Part::Path(path) => pattern.glob.as_ref().is_some_and(|glob| glob.is_match_or_name(path)),
+            Part::Command(command) if self.action == Action::Allow => covers(&pattern.text, command),
+            // What hides commands is never allowed by what is seen of it.
+            Part::Opaque(_) if self.action == Action::Allow => false,
+            // Better asked or refused once too often.
+            Part::Command(command) | Part::Opaque(command) => occurs(&pattern.text, command),
+        }
+    }
+}
+
+/// A part of what a call is about, which is decided on by itself.
+#[derive(Clone, Copy)]
+enum Part<'a> {
+    Nothing,
+    Path(&'a str),
+    Command(&'a str),
+    /// A command line that cannot be taken apart.
+    Opaque(&'a str),
+}
+
+/// What a policy says of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// What becomes of it.
+    pub action: Action,
+    /// The rule that said so, as [`Rule::text`] writes it; `None` if none did.
+    pub rule: Option<String>,
+}
+
+/// Ordered rules. Of those that match, the first decides; a call about several files or commands is as strictly dealt
+/// with as the strictest of them.
+#[derive(Clone, Debug, Default)]
+pub struct Policy {
+    /// The rules, first wins.
+    pub rules: Vec<Rule>,
+    /// What becomes of calls that no rule matches.
+    pub otherwise: Action,
+}
+
+impl Policy {
+    /// Returns what becomes of a call of the tool with these names.
+    #[must_use]
+    pub fn decide(&self, names: &[&str], target: &Target) -> Verdict {
+        let names: &[&str] = match &target.tool {
+            Some(tool) => &[tool],
+            None => names,
+        };
+        let parts = parts(target);
+        // Every call has at least one part.
+        let verdicts = parts.into_iter().map(|part| self.decide_part(names, part));
+        let strictest = verdicts.reduce(|a, b| if b.action > a.action { b } else { a });
+        strictest.unwrap_or(Verdict { action: self.otherwise, rule: None })
+    }
+
+    fn decide_part(&self, names: &[&str], part: Part<'_>) -> Verdict {
+        let rule = self.rules.iter().find(|rule| rule.matches(names, part));
+        let action = rule.map_or(self.otherwise, |rule| rule.action);
+        Verdict { action, rule: rule.map(Rule::text) }
+    }
+}
+
+fn parts(target: &Target) -> Vec<Part<'_>> {
+    if let Some(command) = &target.command {
+        return match split(command) {
+            Some(commands) if !commands.is_empty() => commands.into_iter().map(Part::Command).collect(),
+            _ => vec![Part::Opaque(command)],
+        };
+    }
+    if target.paths.is_empty() {
+        return vec![Part::Nothing];
+    }
+    target.paths.iter().map(|path| Part::Path(path)).collect()
+}

@@ -1,0 +1,115 @@
+//! What rules say of calls.
+
+use super::command_line::split;
+use super::*;
+#[cfg(target_family = "wasm")]
+use wasm_bindgen_test::wasm_bindgen_test as test;
+
+fn policy(rules: &[(Action, &str)], otherwise: Action) -> Policy {
+    let rules = rules.iter().map(|(action, text)| Rule::parse(*action, text).unwrap()).collect();
+    Policy { rules, otherwise }
+}
+
+fn command(text: &str) -> Target {
+    Target { command: Some(text.to_owned()), ..Target::default() }
+}
+
+fn paths(paths: &[&str]) -> Target {
+    Target { paths: paths.iter().map(|path| (*path).to_owned()).collect(), ..Target::default() }
+}
+
+use Action::{Allow, Ask, Deny};
+
+#[test]
+fn command_lines_are_taken_apart_or_not_at_all() {
+    let check = |line: &str, expected: Option<&[&str]>| assert_eq!(split(line).as_deref(), expected, "{line}");
+    check("git status", Some(&["git status"]));
+    check("a && b || c; d | e & f\ng", Some(&["a", "b", "c", "d", "e", "f", "g"]));
+    check("echo 'a; b' \"c && d\" e\\;f", Some(&["echo 'a; b' \"c && d\" e\\;f"]));
+    check("a 2>&1 | b > /dev/null; c &>/dev/null", Some(&["a 2>&1", "b > /dev/null", "c &>/dev/null"]));
+    for hidden in [
+        "a $(b)",
+        "a `b`",
+        "a \"$(b)\"",
+        "(a)",
+        "a > file",
+        "a >> file",
+        "a < file",
+        "a <(b)",
+        "a <<EOF\nb\nEOF",
+        "f() { a; }",
+        "a >/dev/null2",
+        "a 'open",
+        "a \"open",
+        "a $'x'",
+        "a >&file",
+        "a # b",
+    ] {
+        check(hidden, None);
+    }
+}
+
+#[track_caller]
+fn check(policy: &Policy, names: &[&str], target: &Target, expected: Action) {
+    assert_eq!(policy.decide(names, target).action, expected, "{target:?}");
+}
+
+#[test]
+fn commands_are_allowed_part_by_part() {
+    let policy = policy(&[(Deny, "shell:git push *"), (Allow, "shell:git *"), (Allow, "shell:cargo test")], Ask);
+    for (line, expected) in [
+        ("git status", Allow),
+        ("git", Allow),
+        ("gitk", Ask),
+        ("git log 2>&1 | cargo test", Allow),
+        ("cargo test --all", Ask),
+        ("git status; rm -rf /", Ask),
+        ("git log $(rm -rf /)", Ask),
+        ("git log > /etc/passwd", Ask),
+        ("git log \"`rm x`\"", Ask),
+        ("EDITOR=rm git commit", Ask),
+        ("git push", Deny),
+        ("git push --force", Deny),
+        ("git status && git push origin", Deny),
+        ("echo $(git push)", Deny),
+        ("if true; then git push; fi", Deny),
+        ("git pushy", Allow),
+        ("", Ask),
+    ] {
+        check(&policy, &["shell"], &command(line), expected);
+    }
+}
+
+#[test]
+fn the_first_rule_wins_and_the_strictest_part() {
+    let policy = policy(
+        &[(Deny, "*:secrets/**"), (Deny, "*:.env"), (Allow, "edit_file:src/**"), (Ask, "edit_file"), (Allow, "*")],
+        Deny,
+    );
+    check(&policy, &["edit_file"], &paths(&["src/a.rs"]), Allow);
+    check(&policy, &["edit_file"], &paths(&["docs/a.md"]), Ask);
+    check(&policy, &["edit_file"], &paths(&["src/a.rs", "docs/a.md"]), Ask);
+    check(&policy, &["edit_file"], &paths(&["src/a.rs", "secrets/key"]), Deny);
+    check(&policy, &["read_file"], &paths(&["deep/.env"]), Deny);
+    check(&policy, &["clarify_user"], &Target::default(), Allow);
+    let verdict = policy.decide(&["read_file"], &paths(&["secrets/a"]));
+    assert_eq!(verdict, Verdict { action: Deny, rule: Some("*:secrets/**".to_owned()) });
+    assert_eq!(Policy::default().decide(&["shell"], &command("rm")), Verdict { action: Allow, rule: None });
+}
+
+#[test]
+fn tools_go_by_any_of_their_names_and_patches_by_what_they_are() {
+    let policy = policy(&[(Deny, "apply_patch"), (Allow, "Bash")], Ask);
+    check(&policy, &["Bash", "shell"], &command("ls"), Allow);
+    let patch = Target { tool: Some("apply_patch"), ..paths(&["a"]) };
+    check(&policy, &["Bash", "shell"], &patch, Deny);
+}
+
+#[test]
+fn malformed_rules_are_refused() {
+    for (text, expected) in [("", "names no tool"), (":x", "names no tool"), ("shell:", "has an empty pattern")] {
+        let error = Rule::parse(Allow, text).unwrap_err();
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+    assert_eq!(Rule::parse(Allow, "shell:curl http://x").unwrap().text(), "shell:curl http://x");
+}

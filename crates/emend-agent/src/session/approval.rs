@@ -1,0 +1,122 @@
+//! Whether a validated call may run: the policy's word, and the user's where the policy wants it asked.
+
+use emend_llm::{CancelToken, Shared, ToolCall};
+use futures::future::{Either, select};
+use serde_json::{Map, Value};
+
+use super::Core;
+use crate::approval::{Action, Approval, ApprovalRequest, Decision, Target};
+use crate::code::Code;
+use crate::env::Access;
+use crate::event::EventKind;
+use crate::tool::{Preview, Tool, ToolContext, ToolError};
+
+/// What the user allowed for the rest of the session: a command, or a tool that runs none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Grant {
+    tool: String,
+    command: Option<String>,
+}
+
+/// Returns whether a call may run, as an error that tells the model why if it may not.
+pub(super) async fn approve(
+    core: &Core,
+    call: &ToolCall,
+    tool: &Shared<dyn Tool>,
+    arguments: &Map<String, Value>,
+    context: &ToolContext,
+) -> Result<(), ToolError> {
+    let policy = &context.config.policy;
+    if policy.rules.is_empty() && policy.otherwise == Action::Allow {
+        return Ok(());
+    }
+    let target = resolved(core, tool.target(arguments)).await;
+    let canonical = tool.canonical_name().unwrap_or(&call.name);
+    let verdict = policy.decide(&[&call.name, canonical], &target);
+    match verdict.action {
+        Action::Allow => Ok(()),
+        Action::Deny => {
+            let rule = verdict.rule.map(|rule| format!(" (deny {rule})")).unwrap_or_default();
+            let message = format!("The user's rules do not allow this call of {}{rule}. It did not run.", call.name);
+            Err(ToolError::new(Code::PermissionDenied, message))
+        }
+        Action::Ask => {
+            let tool_name = target.tool.unwrap_or(canonical).to_owned();
+            let grant = Grant { tool: tool_name, command: target.command };
+            ask(core, call, grant, tool.preview(arguments, context).await, context).await
+        }
+    }
+}
+
+/// Names files as the environment does: rules are about files, not about ways to write their names.
+async fn resolved(core: &Core, mut target: Target) -> Target {
+    for path in &mut target.paths {
+        // One that does not resolve is refused by the tool itself.
+        if let Ok(file) = core.workspace.environment().resolve(path, Access::Write).await {
+            file.as_str().clone_into(path);
+        }
+    }
+    target
+}
+
+async fn ask(
+    core: &Core,
+    call: &ToolCall,
+    grant: Grant,
+    preview: Preview,
+    context: &ToolContext,
+) -> Result<(), ToolError> {
+    let detail = match preview {
+        Preview::Plain => Value::Null,
+        Preview::Detail(detail) => detail,
+        Preview::Futile => return Ok(()),
+    };
+    // One question at a time, though calls may run together.
+    let Some(_asking) = unless_cancelled(core.asking.lock(), &context.cancel).await else { return Err(aborted()) };
+    if core.grants().contains(&grant) {
+        return Ok(());
+    }
+    let (call_id, tool_name, arguments) = (call.id.clone(), call.name.clone(), call.arguments.clone());
+    let request = ApprovalRequest { call_id, tool_name, arguments, detail };
+    core.emitter.emit(EventKind::ApprovalRequested(request.clone()));
+    // Whoever reads the events has the question before anyone waits for its answer.
+    core.emitter.hand_over().await;
+    let answer = match &context.config.approver {
+        Some(approver) => unless_cancelled(approver.approve(&request), &context.cancel).await,
+        None => Some(Approval::Deny { reason: Some(NOBODY.to_owned()) }),
+    };
+    let (decision, reason) = match answer {
+        Some(Approval::Allow) => (Decision::Allowed, None),
+        Some(Approval::AllowAlways) => {
+            core.grants().push(grant);
+            (Decision::AllowedAlways, None)
+        }
+        Some(Approval::Deny { reason }) => (Decision::Denied, reason),
+        None => (Decision::Aborted, None),
+    };
+    core.emitter.emit(EventKind::ApprovalResolved { call_id: call.id.clone(), decision, reason: reason.clone() });
+    match decision {
+        Decision::Allowed | Decision::AllowedAlways => Ok(()),
+        Decision::Denied => {
+            let reason = reason.map(|reason| format!(" Reason: {reason}")).unwrap_or_default();
+            let message = format!("This call was not allowed and did not run.{reason}");
+            Err(ToolError::new(Code::PermissionDenied, message))
+        }
+        Decision::Aborted => Err(aborted()),
+    }
+}
+
+/// What stands for the user's reason where a host lets nobody be asked.
+const NOBODY: &str = "there is nobody here to ask.";
+
+fn aborted() -> ToolError {
+    ToolError::new(Code::Aborted, "The user cancelled before this call was allowed. Nothing was changed by it.")
+}
+
+/// Waits for an answer that is worth nothing once the turn is cancelled.
+async fn unless_cancelled<T>(answer: impl Future<Output = T>, cancel: &CancelToken) -> Option<T> {
+    match select(std::pin::pin!(answer), cancel.cancelled()).await {
+        Either::Left((answer, _)) => Some(answer),
+        Either::Right(_) => None,
+    }
+}

@@ -1,0 +1,194 @@
+//! Calls that the rules refuse, calls that the user is asked about, and commands in a turn.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+
+use expect_test::expect;
+#[cfg(target_family = "wasm")]
+use wasm_bindgen_test::wasm_bindgen_test as test;
+
+use super::*;
+use crate::approval::{Action, Approval, ApprovalRequest, Approver, Policy, Rule};
+
+/// Answers from a list; when that is over, cancels the turn and never answers.
+#[derive(Default)]
+struct Scripted {
+    answers: Mutex<VecDeque<Approval>>,
+    asked: Mutex<Vec<ApprovalRequest>>,
+    cancel: CancelToken,
+}
+
+impl Scripted {
+    fn new(answers: Vec<Approval>) -> Shared<Self> {
+        Shared::new(Self { answers: Mutex::new(answers.into()), ..Self::default() })
+    }
+
+    fn n_asked(&self) -> usize {
+        self.asked.lock().unwrap().len()
+    }
+}
+
+impl Approver for Scripted {
+    fn approve<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
+        self.asked.lock().unwrap().push(request.clone());
+        match self.answers.lock().unwrap().pop_front() {
+            Some(answer) => Box::pin(std::future::ready(answer)),
+            None => {
+                self.cancel.cancel();
+                Box::pin(std::future::pending())
+            }
+        }
+    }
+}
+
+fn setup(rules: &[(Action, &str)], approver: Option<&Shared<Scripted>>) -> Setup {
+    let rules = rules.iter().map(|(action, text)| Rule::parse(*action, text).unwrap()).collect();
+    let config = SessionConfig {
+        policy: Policy { rules, otherwise: Action::Allow },
+        approver: approver.map(|approver| Shared::clone(approver) as Shared<dyn Approver>),
+        ..SessionConfig::default()
+    };
+    Setup { config, shell: true, ..Setup::default() }
+}
+
+fn shell(command: &str) -> (&'static str, Value) {
+    ("shell", json!({ "command": command }))
+}
+
+#[test]
+fn a_call_that_the_user_allows_runs() {
+    let approver = Scripted::new(vec![Approval::Allow]);
+    let world = check(
+        NOTES,
+        vec![Answer::Call(vec![shell("echo hi; write notes.md x")]), Answer::Say("Done.")],
+        setup(&[(Action::Ask, "shell")], Some(&approver)),
+        &expect![[r#"
+            SESSION_START {"model":"m","provider":"script","offline":false}
+            USER_INPUT {"content":"do it"}
+            TOOL_CALL_START shell
+            APPROVAL_REQUESTED {"call_id":"call_1_0","tool_name":"shell","arguments":{"command":"echo hi; write notes.md x"},"detail":{"command":"echo hi; write notes.md x","workingDir":".","timeoutMs":10000,"description":""}}
+            APPROVAL_RESOLVED {"call_id":"call_1_0","decision":"allowed"}
+            TOOL_CALL_OUTPUT_DELTA {"call_id":"call_1_0","delta":"hi\n"}
+            TOOL_CALL_END shell ok
+            FILE_CHANGED {"path":"notes.md","revision":1,"pending_hunks":0}
+            ASSISTANT_TEXT_START {}
+            ASSISTANT_TEXT_DELTA {"delta":"Do"}
+            ASSISTANT_TEXT_DELTA {"delta":"ne."}
+            ASSISTANT_TEXT_END {"text":"Done."}
+            PROCESSING_END {"reason":"natural","usage":{"input_tokens":20,"output_tokens":2}}
+        "#]],
+    );
+    assert_eq!(world.last_results(), ["hi\n[changed: notes.md]\n[exit code 0 after 1 ms]"]);
+}
+
+#[test]
+fn a_call_that_the_user_refuses_does_not_run_and_the_model_is_told_why() {
+    let reason = |reason: &str| Approval::Deny { reason: Some(reason.to_owned()) };
+    let approver = Scripted::new(vec![Approval::Deny { reason: None }, reason("use make")]);
+    let calls = vec![shell("write notes.md x"), shell("write notes.md y")];
+    let answers = vec![Answer::Call(calls), Answer::Say("Done.")];
+    let world = World::new(NOTES, answers, setup(&[(Action::Ask, "shell")], Some(&approver)));
+    let events = world.turn("do it");
+    assert!(events.contains(r#"APPROVAL_RESOLVED {"call_id":"call_1_1","decision":"denied","reason":"use make"}"#));
+    let told = "error: Tool error (shell): [permission_denied] This call was not allowed and did not run.";
+    assert_eq!(world.last_results(), [told.to_owned(), format!("{told} Reason: use make")]);
+    assert_eq!(world.disk("notes.md"), "one\ntwo\nthree\n");
+}
+
+#[test]
+fn what_is_always_allowed_is_asked_once() {
+    let approver = Scripted::new(vec![Approval::AllowAlways, Approval::Allow, Approval::AllowAlways]);
+    let calls =
+        vec![shell("echo a"), shell("echo a"), shell("echo b"), shell("echo a"), edit("one", "1"), edit("two", "2")];
+    let answers = vec![Answer::Call(calls), Answer::Say("Done.")];
+    let rules = [(Action::Ask, "shell"), (Action::Ask, "edit_file")];
+    let world = World::new(NOTES, answers, setup(&rules, Some(&approver)));
+    world.turn("do it");
+    let asked: Vec<Value> =
+        approver.asked.lock().unwrap().iter().map(|request| request.arguments["command"].clone()).collect();
+    assert_eq!(asked, [json!("echo a"), json!("echo b"), Value::Null]);
+    assert_eq!(world.disk("notes.md"), "1\n2\nthree\n");
+}
+
+#[test]
+fn rules_refuse_without_asking() {
+    let approver = Scripted::new(vec![]);
+    let rules = [(Action::Deny, "shell:remove *"), (Action::Deny, "*:*.md"), (Action::Allow, "*")];
+    let calls = vec![
+        shell("echo a; remove notes.md"),
+        read(),
+        ("edit_file", json!({"file_path": "./x/../notes.md", "old_string": "one", "new_string": "1"})),
+        shell("*** Begin Patch\n*** Delete File: notes.md\n*** End Patch"),
+        shell("echo fine"),
+    ];
+    let answers = vec![Answer::Call(calls), Answer::Say("Done.")];
+    let world = World::new(NOTES, answers, setup(&rules, Some(&approver)));
+    let events = world.turn("do it");
+    let results = world.last_results();
+    let refused = |tool: &str, rule: &str| {
+        format!(
+            "error: Tool error ({tool}): [permission_denied] The user's rules do not allow this call of {tool} (deny \
+             {rule}). It did not run."
+        )
+    };
+    assert_eq!(results[0], refused("shell", "shell:remove *"));
+    assert_eq!(
+        results[1..4],
+        [refused("read_file", "*:*.md"), refused("edit_file", "*:*.md"), refused("shell", "*:*.md")]
+    );
+    assert!(results[4].starts_with("fine\n"), "{}", results[4]);
+    assert!(!events.contains("APPROVAL") && approver.n_asked() == 0);
+    assert_eq!(world.disk("notes.md"), "one\ntwo\nthree\n");
+}
+
+#[test]
+fn what_nobody_can_be_asked_about_is_refused() {
+    let answers = vec![Answer::Call(vec![shell("echo a")]), Answer::Say("Done.")];
+    let world = World::new(NOTES, answers, setup(&[(Action::Ask, "shell")], None));
+    world.turn("do it");
+    assert!(world.last_results()[0].ends_with("Reason: there is nobody here to ask."), "{:?}", world.last_results());
+}
+
+#[test]
+fn a_turn_can_be_cancelled_while_the_user_is_asked() {
+    let approver = Scripted::new(vec![]);
+    let answers = vec![Answer::Call(vec![shell("write notes.md x"), shell("echo b")])];
+    let world = World::new(NOTES, answers, setup(&[(Action::Ask, "shell")], Some(&approver)));
+    let run = world.session.submit("do it", approver.cancel.clone()).unwrap();
+    let events: String = block_on(run.collect::<Vec<_>>()).iter().map(|event| line(&event.kind) + "\n").collect();
+    assert!(events.contains(r#"APPROVAL_RESOLVED {"call_id":"call_1_0","decision":"aborted"}"#), "{events}");
+    assert!(events.contains("TOOL_CALL_END shell aborted") && events.contains(r#""reason":"aborted""#), "{events}");
+    assert_eq!((approver.n_asked(), world.disk("notes.md")), (1, "one\ntwo\nthree\n".to_owned()));
+    assert_eq!(world.session.state(), SessionState::Idle);
+}
+
+#[test]
+fn a_command_ends_with_the_turn_that_is_cancelled() {
+    let answers = vec![Answer::Call(vec![shell("echo begun; write notes.md x; hang")])];
+    let world = World::new(NOTES, answers, setup(&[], None));
+    let cancel = CancelToken::new();
+    let mut run = world.session.submit("do it", cancel.clone()).unwrap();
+    let mut ended = None;
+    while let Some(event) = block_on(run.next()) {
+        match event.kind {
+            EventKind::ToolCallOutputDelta { .. } => cancel.cancel(),
+            EventKind::ToolCallEnd { error, .. } => ended = error,
+            _ => {}
+        }
+    }
+    let ended = ended.unwrap();
+    assert_eq!(ended.code, "aborted");
+    // What it did until then is known, and can be undone.
+    assert_eq!(ended.data.unwrap()["changed"], json!(["notes.md"]));
+    block_on(world.session.core.workspace.undo_run(1)).unwrap();
+    assert_eq!(world.disk("notes.md"), "one\ntwo\nthree\n");
+}
+
+#[test]
+fn where_there_is_no_shell_the_model_is_offered_none() {
+    let of = |shell: bool| {
+        let world = World::new(NOTES, vec![], Setup { shell, ..Setup::default() });
+        world.session.core.tools.get("shell").is_some()
+    };
+    assert_eq!((of(true), of(false)), (true, false));
+}

@@ -1,0 +1,252 @@
+//! `shell`: runs a command and shows what it printed, how it ended and which files it changed (S2 §3.3, §5.4).
+//!
+//! Some models send a patch to the shell, as they were taught to. It is taken as the edit it is: applied as
+//! `apply_patch` would, with everything that is checked there.
+
+use emend_edit::v4a;
+use emend_llm::{BoxFuture, ToolDefinition};
+use serde_json::{Map, Value, json};
+
+use super::patch::{self, ApplyPatch};
+use super::{counted, number_argument, text_argument};
+use crate::approval::Target;
+use crate::code::Code;
+use crate::env::FilePath;
+use crate::exec::{Command, OutputStream, timeout_text};
+use crate::tool::{Preview, Tool, ToolContext, ToolError, ToolOutput};
+use crate::workspace::{CommandOutcome, Mode};
+
+/// The most changed files that are named.
+const NAMED_MAX: usize = 20;
+
+/// Runs a command in the environment's shell.
+pub struct Shell;
+
+impl Tool for Shell {
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
+            name: "shell".to_owned(),
+            description: "Runs a command in the project's shell (bash where there is one) and returns what it printed, \
+                          its exit code and the files it changed. Nothing can be typed in. When the command exits, what \
+                          it left running is ended. To read, search and edit files use the other tools."
+                .to_owned(),
+            parameters: json!({
+                "type": "object",
+                "required": ["command"],
+                "properties": {
+                    "command": {"type": "string", "minLength": 1, "description": "The command, e.g. `cargo test parser`."},
+                    "timeout_ms": {"type": "integer", "minimum": 1, "description": "Milliseconds after which it is ended. Set it for builds and test suites."},
+                    "working_dir": {"type": "string", "description": "Directory under the working directory. Default `.`."},
+                    "description": {"type": "string", "description": "What it does, in a few words for the user."},
+                },
+            }),
+        }
+    }
+
+    fn canonical_name(&self) -> Option<&str> {
+        Some(Self::NAME)
+    }
+
+    fn paths(&self, arguments: &Map<String, Value>) -> Vec<String> {
+        patch_of(text_argument(arguments, "command"))
+            .map(|patch| ApplyPatch.paths(&as_arguments(patch)))
+            .unwrap_or_default()
+    }
+
+    fn target(&self, arguments: &Map<String, Value>) -> Target {
+        let command = text_argument(arguments, "command");
+        match patch_of(command) {
+            Some(_) => Target { tool: Some("apply_patch"), paths: self.paths(arguments), ..Target::default() },
+            None => Target { command: Some(command.to_owned()), ..Target::default() },
+        }
+    }
+
+    fn preview<'a>(&'a self, arguments: &'a Map<String, Value>, context: &'a ToolContext) -> BoxFuture<'a, Preview> {
+        let detail = json!({
+            "command": text_argument(arguments, "command"),
+            "workingDir": working_dir(arguments),
+            "timeoutMs": timeout_ms(arguments, context),
+            "description": text_argument(arguments, "description"),
+        });
+        Box::pin(std::future::ready(Preview::Detail(detail)))
+    }
+
+    fn call<'a>(
+        &'a self,
+        arguments: &'a Map<String, Value>,
+        context: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let text = text_argument(arguments, "command");
+            if let Some(patch) = patch_of(text) {
+                return apply(patch, context).await;
+            }
+            let timeout_ms = timeout_ms(arguments, context);
+            let command = Command { command: text.to_owned(), timeout_ms, ..Command::default() };
+            let show = |_: OutputStream, text: &str| context.progress.show(text);
+            let outcome = context.workspace.run_command(context, working_dir(arguments), command, &show).await?;
+            finish(&outcome, timeout_ms, context.workspace.mode())
+        })
+    }
+}
+
+impl Shell {
+    /// The tool's canonical name.
+    pub const NAME: &str = "shell";
+}
+
+fn timeout_ms(arguments: &Map<String, Value>, context: &ToolContext) -> u64 {
+    let asked = number_argument(arguments, "timeout_ms").map(|timeout_ms| timeout_ms as u64);
+    asked.unwrap_or(context.config.default_command_timeout_ms).min(context.config.max_command_timeout_ms)
+}
+
+fn working_dir(arguments: &Map<String, Value>) -> &str {
+    arguments.get("working_dir").and_then(Value::as_str).unwrap_or(".")
+}
+
+fn as_arguments(patch: &str) -> Map<String, Value> {
+    Map::from_iter([("patch".to_owned(), Value::from(patch))])
+}
+
+/// Returns the patch that a command is, if it is one: bare, in a here-document, or as the one argument of `apply_patch`.
+fn patch_of(command: &str) -> Option<&str> {
+    let command = command.trim();
+    if command.starts_with("*** Begin Patch") {
+        return Some(command);
+    }
+    let argument = command.strip_prefix("apply_patch").or_else(|| command.strip_prefix("applypatch"))?.trim_start();
+    if argument.starts_with("<<") {
+        return Some(argument);
+    }
+    let quote = argument.chars().next().filter(|quote| matches!(quote, '\'' | '"'))?;
+    let patch = argument.strip_prefix(quote)?.strip_suffix(quote)?;
+    patch.trim_start().starts_with("*** Begin Patch").then_some(patch)
+}
+
+async fn apply(patch: &str, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+    let (parsed, diagnostics) = v4a::parse(patch).map_err(|error| {
+        // A here-document with commands around it, for one.
+        let message = format!("This is a patch, but not a whole one: {error}. Send it to apply_patch, by itself.");
+        ToolError::new(Code::InvalidArgument, message)
+    })?;
+    patch::apply(context, parsed, diagnostics).await
+}
+
+/// Writes what the model sees.
+fn finish(outcome: &CommandOutcome, timeout_ms: u64, mode: Mode) -> Result<ToolOutput, ToolError> {
+    let result = &outcome.result;
+    let mut text = String::new();
+    for printed in [&result.stdout, &result.stderr] {
+        text.push_str(printed);
+        if !printed.is_empty() && !printed.ends_with('\n') {
+            text.push('\n');
+        }
+    }
+    if text.is_empty() {
+        text.push_str("(no output)\n");
+    }
+    if result.n_left_behind > 0 {
+        let processes = counted(result.n_left_behind, "process");
+        text.push_str(&format!("[{processes} it left running ended with it]\n"));
+    }
+    note(&mut text, "changed", &outcome.changed);
+    let left_out = match mode {
+        Mode::Direct => "changed, not restorable",
+        Mode::Staged => "changed, but no text to review, so left as they were",
+    };
+    note(&mut text, left_out, &outcome.left_out);
+    let data = json!({
+        "stdout": result.stdout,
+        "stderr": result.stderr,
+        "exit_code": result.exit_code,
+        "timed_out": result.timed_out,
+        "duration_ms": result.duration_ms,
+        "bytes_dropped": result.n_bytes_dropped,
+        "changed": outcome.changed,
+        "left_out": outcome.left_out,
+    });
+    let failed = |code, message: String| Err(ToolError { data: Some(data.clone()), ..ToolError::new(code, message) });
+    if result.timed_out {
+        return failed(Code::Timeout, text + &timeout_text(timeout_ms));
+    }
+    text.push_str(&format!("[exit code {} after {} ms]", result.exit_code, result.duration_ms));
+    if result.cancelled {
+        return failed(Code::Aborted, text + "\nThe user cancelled while this command ran.");
+    }
+    Ok(ToolOutput { text, data })
+}
+
+fn note(text: &mut String, what: &str, paths: &[FilePath]) {
+    if paths.is_empty() {
+        return;
+    }
+    let named: Vec<&str> = paths.iter().take(NAMED_MAX).map(FilePath::as_str).collect();
+    let more = match paths.len() - named.len() {
+        0 => String::new(),
+        n_more => format!(" and {n_more} more"),
+    };
+    text.push_str(&format!("[{what}: {}{more}]\n", named.join(", ")));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exec::ExecResult;
+    #[cfg(target_family = "wasm")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
+    const PATCH: &str = "*** Begin Patch\n*** Delete File: a\n*** End Patch";
+
+    #[test]
+    fn a_patch_is_told_from_a_command() {
+        for command in [
+            PATCH.to_owned(),
+            format!("\n{PATCH}\n"),
+            format!("apply_patch <<'EOF'\n{PATCH}\nEOF"),
+            format!("apply_patch << EOF\n{PATCH}\nEOF\n"),
+            format!("applypatch '{PATCH}'"),
+            format!("apply_patch \"{PATCH}\n\""),
+        ] {
+            let patch = patch_of(&command).unwrap_or_else(|| panic!("{command}"));
+            assert_eq!(v4a::parse(patch).unwrap().0.paths(), ["a"], "{command}");
+        }
+        for command in ["ls", "cat <<EOF\n*** Begin Patch\nEOF", "apply_patch --help", "grep '*** Begin Patch' a", ""] {
+            assert_eq!(patch_of(command), None, "{command}");
+        }
+    }
+
+    #[track_caller]
+    fn check(outcome: &CommandOutcome, expected: &str) {
+        let text = match finish(outcome, 10_000, Mode::Direct) {
+            Ok(output) => output.text,
+            Err(error) => format!("{}: {}", error.code.as_str(), error.message),
+        };
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn results_say_how_it_ended_and_what_changed() {
+        let path = |path: &str| FilePath::clean(path).unwrap();
+        let mut outcome = CommandOutcome { result: ExecResult::default(), changed: vec![], left_out: vec![] };
+        check(&outcome, "(no output)\n[exit code 0 after 0 ms]");
+        outcome.result = ExecResult {
+            stdout: "out".to_owned(),
+            stderr: "err\n".to_owned(),
+            exit_code: 3,
+            duration_ms: 7,
+            n_left_behind: 2,
+            ..ExecResult::default()
+        };
+        outcome.changed = vec![path("a.txt"), path("b.txt")];
+        outcome.left_out = vec![path("c.bin")];
+        let notes = "[2 processes it left running ended with it]\n[changed: a.txt, b.txt]\n[changed, not restorable: \
+                     c.bin]\n";
+        check(&outcome, &format!("out\nerr\n{notes}[exit code 3 after 7 ms]"));
+        outcome.result.timed_out = true;
+        check(&outcome, &format!("timeout: out\nerr\n{notes}{}", timeout_text(10_000)));
+        let many: Vec<FilePath> = (0..25).map(|number| path(&format!("{number}"))).collect();
+        let mut text = String::new();
+        note(&mut text, "changed", &many);
+        assert!(text.ends_with("19 and 5 more]\n"), "{text}");
+    }
+}

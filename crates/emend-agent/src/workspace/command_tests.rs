@@ -1,0 +1,229 @@
+//! What commands change becomes the agent's changes, on the files themselves and in a copy.
+
+use emend_llm::{CancelToken, Shared};
+use futures::FutureExt as _;
+use futures::executor::block_on;
+use serde_json::{Value, json};
+#[cfg(target_family = "wasm")]
+use wasm_bindgen_test::wasm_bindgen_test as test;
+
+use super::*;
+use crate::env::ExecutionEnvironment;
+use crate::memfs::MemFs;
+use crate::session::tests::TickingClock;
+use crate::test_support::ToyShell;
+use crate::tool::{Progress, Tool as _, ToolContext};
+use crate::tools::{Shell, WriteFile};
+
+struct World {
+    files: Shared<MemFs>,
+    workspace: Shared<Workspace>,
+    seen: Shared<Seen>,
+}
+
+const FILES: &str =
+    "//- a.txt\none\ntwo\n//- b.txt\nbee\n//- .gitignore\nout/\n//- out/made.txt\nold\n//- src/c.txt\nsea\n";
+
+impl World {
+    fn new(mode: Mode) -> Self {
+        let files = Shared::new(MemFs::from_fixture(FILES));
+        let shell = Shared::new(ToyShell { files: Shared::clone(&files) });
+        let workspace =
+            Workspace::new(shell as Shared<dyn ExecutionEnvironment>, mode, Shared::new(TickingClock::default()));
+        workspace.begin_run();
+        Self { files, workspace: Shared::new(workspace), seen: Shared::new(Seen::default()) }
+    }
+
+    fn context(&self) -> ToolContext {
+        ToolContext {
+            workspace: Shared::clone(&self.workspace),
+            seen: Shared::clone(&self.seen),
+            run: self.workspace.last_run(),
+            call_id: "call".to_owned(),
+            ticket: None,
+            cancel: CancelToken::new(),
+            config: Shared::default(),
+            progress: Progress::default(),
+        }
+    }
+
+    fn call(&self, arguments: Value) -> Result<crate::tool::ToolOutput, ToolError> {
+        let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
+        block_on(Shell.call(&arguments, &self.context()))
+    }
+
+    /// Runs a command and returns what the model sees of it.
+    fn shell(&self, command: &str) -> String {
+        match self.call(json!({ "command": command })) {
+            Ok(output) => output.text,
+            Err(error) => format!("{}: {}", error.code.as_str(), error.text()),
+        }
+    }
+
+    fn disk(&self, path: &str) -> Option<String> {
+        self.files.get(path).map(|bytes| String::from_utf8(bytes).unwrap())
+    }
+
+    fn visible(&self, path: &str) -> Option<String> {
+        block_on(self.workspace.text(path)).unwrap()
+    }
+
+    fn undo(&self) -> Vec<String> {
+        let undone = block_on(self.workspace.undo_run(self.workspace.last_run())).unwrap();
+        undone.restored.iter().map(ToString::to_string).collect()
+    }
+
+    fn write(&self, path: &str, text: &str) -> Result<crate::tool::ToolOutput, ToolError> {
+        let arguments = serde_json::Map::from_iter([
+            ("file_path".to_owned(), Value::from(path)),
+            ("content".to_owned(), Value::from(text)),
+        ]);
+        block_on(WriteFile.call(&arguments, &self.context()))
+    }
+}
+
+const ALL: &str = "write a.txt one\\nTWO\\n; remove b.txt; write src/new.txt new; write out/made.txt x; echo done";
+
+#[test]
+fn direct_what_a_command_changed_can_be_undone() {
+    let world = World::new(Mode::Direct);
+    let text = world.shell(ALL);
+    assert_eq!(text, "done\n[changed: a.txt, b.txt, src/new.txt]\n[exit code 0 after 1 ms]");
+    assert_eq!((world.disk("a.txt").as_deref(), world.disk("b.txt")), (Some("one\nTWO\n"), None));
+    assert_eq!(world.undo(), ["a.txt", "b.txt", "src/new.txt"]);
+    assert_eq!(world.disk("a.txt").as_deref(), Some("one\ntwo\n"));
+    assert_eq!(world.disk("b.txt").as_deref(), Some("bee\n"));
+    assert_eq!(world.disk("src/new.txt"), None);
+    assert_eq!(world.disk("out/made.txt").as_deref(), Some("x"), "what git ignores is left alone");
+}
+
+#[test]
+fn direct_commands_and_edits_of_one_run_are_undone_together() {
+    let world = World::new(Mode::Direct);
+    world.write("fresh.txt", "1\n").unwrap();
+    world.shell("write fresh.txt 2\\n; write a.txt x\\n");
+    assert_eq!(world.visible("fresh.txt").as_deref(), Some("2\n"));
+    world.shell("write a.txt y\\n");
+    block_on(world.workspace.user_edit("b.txt", Some("mine\n"), None)).unwrap();
+    world.shell("echo nothing of yours");
+    assert_eq!(world.undo(), ["a.txt", "fresh.txt"]);
+    assert_eq!(world.disk("a.txt").as_deref(), Some("one\ntwo\n"));
+    assert_eq!((world.disk("fresh.txt"), world.disk("b.txt").as_deref()), (None, Some("mine\n")));
+}
+
+#[test]
+fn direct_what_was_not_kept_is_named() {
+    let world = World::new(Mode::Direct);
+    world.files.insert("big.txt", "x".repeat(2 << 20)).unwrap();
+    world.files.insert("image.bin", "a\0b").unwrap();
+    let text =
+        world.shell("write big.txt small; write image.bin c\\0d; write b.txt \\0; write new.bin \\0; write a.txt 1");
+    let notes = "[changed: a.txt]\n[changed, not restorable: b.txt, big.txt, image.bin, new.bin]\n";
+    assert_eq!(text, format!("(no output)\n{notes}[exit code 0 after 1 ms]"));
+    assert_eq!(world.undo(), ["a.txt"]);
+}
+
+#[test]
+fn a_write_over_what_a_command_changed_is_refused_until_it_was_read() {
+    let world = World::new(Mode::Direct);
+    let read = |path| block_on(world.workspace.read(&world.seen, path, 1, 2000)).unwrap();
+    read("a.txt");
+    world.shell("write a.txt changed\\n");
+    let refused = world.write("a.txt", "mine\n").unwrap_err();
+    assert_eq!((refused.code, world.disk("a.txt").as_deref()), (Code::Stale, Some("changed\n")));
+    world.write("a.txt", "mine\n").unwrap();
+    // What a command leaves as it was may be written.
+    read("b.txt");
+    world.shell("write b.txt bee\\n");
+    world.write("b.txt", "mine\n").unwrap();
+}
+
+#[test]
+fn what_the_user_wrote_while_a_command_ran_is_theirs() {
+    let world = World::new(Mode::Direct);
+    let workspace = Shared::clone(&world.workspace);
+    let context = ToolContext {
+        progress: Progress::new(move |_| {
+            // At once: nothing of the workspace is locked while a command runs.
+            workspace.user_edit("b.txt", Some("mine\n"), None).now_or_never().unwrap().unwrap();
+        }),
+        ..world.context()
+    };
+    let arguments = serde_json::Map::from_iter([("command".to_owned(), json!("echo now; write a.txt x"))]);
+    let output = block_on(Shell.call(&arguments, &context)).unwrap();
+    assert_eq!(output.data["changed"], json!(["a.txt"]));
+    world.undo();
+    assert_eq!(world.disk("b.txt").as_deref(), Some("mine\n"));
+}
+
+#[test]
+fn staged_a_command_changes_a_copy_and_waits_for_the_user() {
+    let world = World::new(Mode::Staged);
+    let text = world.shell(ALL);
+    assert_eq!(text, "done\n[changed: a.txt, b.txt, src/new.txt]\n[exit code 0 after 1 ms]");
+    assert_eq!(world.disk("a.txt").as_deref(), Some("one\ntwo\n"));
+    assert_eq!(world.disk("b.txt").as_deref(), Some("bee\n"));
+    assert_eq!(world.disk("out/made.txt").as_deref(), Some("old\n"));
+    let review = world.workspace.review();
+    let files: Vec<_> = review.files.iter().map(|file| (file.path.as_str(), file.operation)).collect();
+    assert_eq!(files, [("a.txt", "update"), ("b.txt", "delete"), ("src/new.txt", "create")]);
+    block_on(world.workspace.accept_all(None)).unwrap();
+    assert_eq!((world.disk("a.txt").as_deref(), world.disk("b.txt")), (Some("one\nTWO\n"), None));
+}
+
+#[test]
+fn staged_a_command_sees_what_is_pending() {
+    let world = World::new(Mode::Staged);
+    world.write("new/d.txt", "pending\n").unwrap();
+    world.call(json!({ "command": "write d.txt more\\n", "working_dir": "/workspace/new" })).unwrap();
+    assert_eq!(world.visible("new/d.txt").as_deref(), Some("more\n"));
+    assert_eq!(world.disk("new/d.txt"), None);
+    world.shell("remove new/d.txt");
+    assert_eq!(world.visible("new/d.txt"), None);
+}
+
+#[test]
+fn staged_what_is_no_text_is_left_out() {
+    let world = World::new(Mode::Staged);
+    let text = world.shell("write b.txt \\0");
+    assert!(text.contains("[changed, but no text to review, so left as they were: b.txt]"), "{text}");
+    assert_eq!(world.disk("b.txt").as_deref(), Some("bee\n"));
+}
+
+#[test]
+fn the_file_that_is_open_in_the_editor_is_not_the_commands() {
+    let world = World::new(Mode::Staged);
+    world.workspace.canvas().open(FilePath::clean("a.txt"));
+    assert!(world.shell("write a.txt x").contains("left as they were: a.txt]"));
+    assert_eq!(world.visible("a.txt").as_deref(), Some("one\ntwo\n"));
+}
+
+#[test]
+fn a_patch_sent_to_the_shell_is_an_edit() {
+    let world = World::new(Mode::Staged);
+    let patch = "*** Begin Patch\n*** Update File: a.txt\n one\n-two\n+2\n*** End Patch";
+    let text = world.shell(&format!("apply_patch <<'EOF'\n{patch}\nEOF"));
+    assert!(text.starts_with("Updated a.txt (1 place)"), "{text}");
+    assert_eq!(world.visible("a.txt").as_deref(), Some("one\n2\n"));
+    let text = world.shell(&format!("apply_patch <<'EOF'\n{patch}\nEOF\ncargo test"));
+    assert!(text.starts_with("invalid_argument") && text.contains("Send it to apply_patch"), "{text}");
+}
+
+#[test]
+fn failures_are_results_and_lateness_is_an_error() {
+    let world = World::new(Mode::Direct);
+    assert_eq!(world.shell("echo no; fail 2"), "no\n[exit code 2 after 1 ms]");
+    let late = world.call(json!({ "command": "echo part; late", "timeout_ms": 700_000 })).unwrap_err();
+    assert_eq!(late.code, Code::Timeout);
+    // The most that the session allows.
+    assert_eq!(late.message, format!("part\n{}", crate::exec::timeout_text(600_000)));
+    assert_eq!(late.data.unwrap()["timed_out"], true);
+}
+
+#[test]
+fn where_there_is_no_shell_the_tool_says_so() {
+    let files: Shared<dyn ExecutionEnvironment> = Shared::new(MemFs::from_fixture(FILES));
+    let workspace = Workspace::new(files, Mode::Direct, Shared::new(TickingClock::default()));
+    let world = World { workspace: Shared::new(workspace), ..World::new(Mode::Direct) };
+    assert_eq!(world.shell("ls"), "unsupported: a shell (the files are in memory only) is not available here");
+}

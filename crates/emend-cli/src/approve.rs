@@ -1,0 +1,209 @@
+//! Which calls `emend run` lets through, and how it asks about the others.
+//!
+//! Reads and edits run: edits can be undone or are reviewed. Commands are asked about, in place. Where nobody can be
+//! asked they are refused, and the refusal names the flag that allows them.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::thread;
+
+use emend_agent::approval::{Action, Approval, ApprovalRequest, Approver, Policy, Rule};
+use emend_agent::tools::Shell;
+use emend_llm::{BoxFuture, Shared};
+use futures::channel::oneshot;
+use serde_json::Value;
+
+use crate::failure::Failure;
+
+/// Returns the rules of a run: what the user refuses, then what the user allows, then that commands are asked about.
+pub(crate) fn policy(allow: &[String], deny: &[String]) -> Result<Policy, Failure> {
+    let of = |action, texts: &[String]| texts.iter().map(|text| Rule::parse(action, text)).collect::<Vec<_>>();
+    let mut all = of(Action::Deny, deny);
+    all.extend(of(Action::Allow, allow));
+    all.push(Rule::new(Action::Ask, Shell::NAME, None));
+    let rules = all.into_iter().collect::<Result<Vec<_>, _>>();
+    let rules = rules.map_err(|error| Failure::new(error.code(), error.to_string()))?;
+    Ok(Policy { rules, otherwise: Action::Allow })
+}
+
+/// Returns who is asked: the person at the terminal, if there is one and the output is for people.
+pub(crate) fn approver(json: bool) -> Shared<dyn Approver> {
+    match !json && std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
+        true => Shared::new(Terminal),
+        false => Shared::new(Nobody),
+    }
+}
+
+/// There is no one to ask.
+struct Nobody;
+
+impl Approver for Nobody {
+    fn approve<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
+        let reason = format!("There is no terminal to ask on. The user can allow it with {}.", flag(request));
+        Box::pin(std::future::ready(Approval::Deny { reason: Some(reason) }))
+    }
+}
+
+/// Returns the flag that would have allowed a call, as one types it.
+fn flag(request: &ApprovalRequest) -> String {
+    let command = request.detail["command"].as_str().filter(|command| !command.contains('\n'));
+    let rule = command.map_or_else(|| request.tool_name.clone(), |command| format!("{}:{command}", request.tool_name));
+    format!("--allow '{}'", rule.replace('\'', "'\\''"))
+}
+
+/// Asks on standard error and reads the answer from standard input.
+struct Terminal;
+
+impl Approver for Terminal {
+    fn approve<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
+        Box::pin(async move {
+            let mut text = question(request);
+            loop {
+                match ask(text).await.as_deref().map(approval) {
+                    Some(Some(approval)) => return approval,
+                    // An empty line is no answer.
+                    Some(None) => text = PROMPT.to_owned(),
+                    None => return Approval::Deny { reason: None },
+                }
+            }
+        })
+    }
+}
+
+const PROMPT: &str = "Allow it? [y]es, [n]o, [a]lways, or say why not: ";
+
+/// Prints `text` and returns the next line, `None` at the end of the input. A thread waits for it, so that the turn can
+/// be cancelled meanwhile; the program does not wait for the thread.
+async fn ask(text: String) -> Option<String> {
+    let (sender, receiver) = oneshot::channel();
+    thread::spawn(move || {
+        let mut stderr = std::io::stderr().lock();
+        // A terminal that is gone answers with the end of the input.
+        let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+        drop(stderr);
+        let mut line = String::new();
+        let n_bytes = std::io::stdin().read_line(&mut line).unwrap_or_default();
+        // Nobody listens once the turn is cancelled.
+        let _ = sender.send((n_bytes > 0).then_some(line));
+    });
+    receiver.await.ok().flatten()
+}
+
+/// Reads an answer; anything but a letter is the reason for a refusal.
+fn approval(line: &str) -> Option<Approval> {
+    Some(match line.trim() {
+        "" => return None,
+        "y" | "Y" | "yes" => Approval::Allow,
+        "a" | "A" | "always" => Approval::AllowAlways,
+        "n" | "N" | "no" => Approval::Deny { reason: None },
+        reason => Approval::Deny { reason: Some(reason.to_owned()) },
+    })
+}
+
+/// Writes what is asked about.
+fn question(request: &ApprovalRequest) -> String {
+    let detail = |name: &str| request.detail[name].as_str().filter(|text| !text.is_empty());
+    let mut lines = Vec::new();
+    match (detail("command"), detail("fileDiff")) {
+        (Some(command), _) => {
+            let place = detail("workingDir").filter(|place| *place != ".").map(|place| format!(" in {place}"));
+            lines.push(format!("? {} wants to run{}:", request.tool_name, place.unwrap_or_default()));
+            lines.extend(command.lines().map(|line| format!("    {line}")));
+            lines.extend(detail("description").map(|text| format!("  ({text})")));
+        }
+        (None, Some(diff)) => {
+            lines.push(format!("? {} wants to make this change:", request.tool_name));
+            lines.extend(diff.lines().map(|line| format!("    {line}")));
+        }
+        (None, None) => {
+            lines.push(format!("? {} wants to run with:", request.tool_name));
+            let arguments = request.arguments.as_object().into_iter().flatten();
+            lines.extend(arguments.map(|(name, value)| format!("    {name}: {}", shown(value))));
+        }
+    }
+    // What the model wrote must not move the cursor or hide part of the question.
+    let lines: Vec<String> = lines.iter().map(|line| visible(line)).collect();
+    lines.join("\n") + "\n" + PROMPT
+}
+
+fn shown(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Shows control characters instead of sending them to the terminal.
+fn visible(line: &str) -> String {
+    let mut text = String::with_capacity(line.len());
+    for char in line.chars() {
+        match char {
+            '\t' => text.push(char),
+            char if char.is_control() => text.extend(char.escape_default()),
+            // Marks that turn the direction of writing can make a command read as another.
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => text.extend(char.escape_unicode()),
+            char => text.push(char),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use emend_agent::approval::Target;
+    use serde_json::json;
+
+    use super::*;
+
+    fn request(detail: Value) -> ApprovalRequest {
+        let arguments = json!({"command": "x", "n": 3});
+        ApprovalRequest { call_id: "c".to_owned(), tool_name: "shell".to_owned(), arguments, detail }
+    }
+
+    #[test]
+    fn commands_are_asked_about_unless_a_flag_says_otherwise() {
+        let policy = policy(&["shell:git *".to_owned()], &["edit_file:*.lock".to_owned()]).unwrap();
+        let on = |command: &str| Target { command: Some(command.to_owned()), ..Target::default() };
+        let path = |path: &str| Target { paths: vec![path.to_owned()], ..Target::default() };
+        for (tool, target, expected) in [
+            ("shell", on("git log"), Action::Allow),
+            ("shell", on("make"), Action::Ask),
+            ("edit_file", path("a.rs"), Action::Allow),
+            ("edit_file", path("Cargo.lock"), Action::Deny),
+            ("read_file", path("Cargo.lock"), Action::Allow),
+        ] {
+            assert_eq!(policy.decide(&[tool], &target).action, expected, "{tool} {target:?}");
+        }
+        assert_eq!(super::policy(&[":".to_owned()], &[]).unwrap_err().code.as_str(), "invalid_argument");
+    }
+
+    #[test]
+    fn the_flag_that_would_allow_a_call_can_be_typed() {
+        assert_eq!(flag(&request(json!({"command": "echo 'a'"}))), "--allow 'shell:echo '\\''a'\\'''");
+        assert_eq!(flag(&request(Value::Null)), "--allow 'shell'");
+    }
+
+    #[test]
+    fn the_question_shows_what_would_happen_and_nothing_is_hidden() {
+        let detail = json!({"command": "make\n\u{1b}[2Jrm -rf /", "workingDir": "src", "description": "Build"});
+        let expected = format!("? shell wants to run in src:\n    make\n    \\u{{1b}}[2Jrm -rf /\n  (Build)\n{PROMPT}");
+        assert_eq!(question(&request(detail)), expected);
+        let expected = format!("? shell wants to make this change:\n    -a\n    +b\n{PROMPT}");
+        assert_eq!(question(&request(json!({"fileDiff": "-a\n+b\n"}))), expected);
+        assert_eq!(
+            question(&request(Value::Null)),
+            format!("? shell wants to run with:\n    command: x\n    n: 3\n{PROMPT}")
+        );
+        assert_eq!(visible("a\u{202e}b\tc"), "a\\u{202e}b\tc");
+    }
+
+    #[test]
+    fn answers_are_a_letter_or_a_reason() {
+        let deny = |reason: Option<&str>| Some(Approval::Deny { reason: reason.map(str::to_owned) });
+        for (line, expected) in [
+            ("y\n", Some(Approval::Allow)),
+            ("a", Some(Approval::AllowAlways)),
+            ("no\r\n", deny(None)),
+            (" \n", None),
+            ("use make\n", deny(Some("use make"))),
+        ] {
+            assert_eq!(approval(line), expected, "{line:?}");
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Commands: asked about, run on the files or in a copy, undone, and ended with the program.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use serde_json::Value;
+
+use crate::support::{Outcome, Project};
+
+fn project() -> Project {
+    Project::new(&[("a.txt", b"one\ntwo\n"), ("b.txt", b"bee\n"), (".gitignore", b"out/\n")])
+}
+
+const CHANGE: &str = "run sed -i s/two/TWO/ a.txt && rm b.txt && echo new > c.txt";
+
+#[test]
+fn without_a_terminal_a_command_is_refused_and_the_flag_is_named() {
+    let project = project();
+    let before = project.tree();
+    let outcome = project.run(&["run", "run touch 'x y'"]);
+    outcome.assert_ok();
+    assert!(outcome.stdout.contains("shell failed [permission_denied]"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("--allow 'shell:touch '\\''x y'\\'''"), "{}", outcome.stdout);
+    assert_eq!(project.tree(), before);
+}
+
+#[test]
+fn an_allowed_command_is_shown_as_it_runs_and_its_changes_are_undone() {
+    let project = project();
+    let before = project.tree();
+    let outcome = project.run(&["run", CHANGE, "--allow", "shell"]);
+    outcome.assert_ok();
+    assert_eq!(project.read("a.txt"), "one\nTWO\n");
+    assert_eq!(project.read("c.txt"), "new\n");
+    assert!(!project.path("b.txt").exists());
+    project.run(&["undo"]).assert_ok();
+    assert_eq!(project.tree(), before);
+    let outcome = project.run(&["run", "run echo out; echo err >&2; exit 3", "--allow", "shell"]);
+    outcome.assert_ok();
+    for line in ["→ shell echo out", "  | out\n", "  | err\n", "  [exit code 3 after "] {
+        assert!(outcome.stdout.contains(line), "{line:?} in {}", outcome.stdout);
+    }
+}
+
+#[test]
+fn patterns_allow_and_refuse_parts_of_commands() {
+    let runs = |task: &str, flags: &[&str]| {
+        let project = project();
+        let outcome = project.run(&[&["run", task], flags].concat());
+        outcome.assert_ok();
+        (project.path("x").exists(), outcome.stdout)
+    };
+    assert!(runs("run touch x", &["--allow", "shell:touch *"]).0);
+    assert!(!runs("run touch x; echo $(rm a.txt)", &["--allow", "shell:touch *"]).0);
+    assert!(!runs("run touch x && rm a.txt", &["--allow", "shell:touch *"]).0);
+    let (ran, stdout) = runs("run touch x", &["--allow", "shell", "--deny", "shell:touch *"]);
+    assert!(!ran && stdout.contains("deny shell:touch *"), "{stdout}");
+    let wrong = project().run(&["run", "run touch x", "--allow", "shell:"]);
+    assert_eq!(wrong.status, 2, "{}", wrong.stderr);
+}
+
+#[test]
+fn with_review_a_command_runs_in_a_copy() {
+    let project = project();
+    let before = project.tree();
+    let outcome = project.run(&["run", CHANGE, "--allow", "shell", "--review"]);
+    outcome.assert_ok();
+    assert_eq!(project.tree(), before);
+    let mut child = project.command(&["review"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"a\n").unwrap();
+    Outcome::of(child.wait_with_output().unwrap()).assert_ok();
+    assert_eq!((project.read("a.txt"), project.read("c.txt")), ("one\nTWO\n".to_owned(), "new\n".to_owned()));
+    assert!(!project.path("b.txt").exists());
+}
+
+#[test]
+fn a_command_sees_no_secret_of_the_programs() {
+    let project = project();
+    let mut command = project.command(&["run", "run env", "--allow", "shell", "--json"]);
+    command.env("OPENAI_API_KEY", "sk-marked").env("db_password", "sk-marked").env("HARMLESS", "seen");
+    let outcome = Outcome::of(command.output().unwrap());
+    outcome.assert_ok();
+    assert!(outcome.stdout.contains("HARMLESS=seen"), "{}", outcome.stdout);
+    assert!(!outcome.stdout.contains("sk-marked"), "{}", outcome.stdout);
+}
+
+/// Waits for a file, which is certain to come.
+#[track_caller]
+fn wait_for(path: &Path) {
+    let begun = Instant::now();
+    while !path.exists() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{} never came", path.display());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn is_alive(id: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", id.trim())).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z') && !rest.starts_with('X'))
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_interrupt_ends_the_command_with_all_it_started() {
+    let project = project();
+    let command = "run (trap '' TERM; echo $BASHPID > id; mv id ids; while :; do sleep 1; done) & wait";
+    let mut emend = project.command(&["run", command, "--allow", "shell"]);
+    let child = emend.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for(&project.path("ids"));
+    let id = project.read("ids");
+    assert!(is_alive(&id));
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let outcome = Outcome::of(child.wait_with_output().unwrap());
+    assert_eq!(outcome.status, 130, "{}{}", outcome.stdout, outcome.stderr);
+    assert!(!is_alive(&id));
+}
+
+/// A program on a terminal of its own.
+struct OnTerminal {
+    child: Child,
+    terminal: File,
+    shown: String,
+}
+
+impl OnTerminal {
+    fn start(project: &Project, args: &[&str]) -> Self {
+        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&terminal).unwrap();
+        unlockpt(&terminal).unwrap();
+        let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
+        let end = || Stdio::from(File::options().read(true).write(true).open(&name).unwrap());
+        let child = project.command(args).stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
+        Self { child, terminal: File::from(terminal), shown: String::new() }
+    }
+
+    /// Reads until `text` has been shown, or to the end.
+    fn read_until(&mut self, text: &str) {
+        let mut buffer = [0; 4096];
+        while !self.shown.contains(text) {
+            // A terminal whose program is gone is an error to read.
+            let n_bytes = self.terminal.read(&mut buffer).unwrap_or_default();
+            if n_bytes == 0 {
+                break;
+            }
+            self.shown.push_str(&String::from_utf8_lossy(&buffer[..n_bytes]));
+        }
+    }
+
+    #[track_caller]
+    fn answer(&mut self, line: &str) {
+        self.read_until("say why not: ");
+        assert!(self.shown.contains("say why not: "), "{}", self.shown);
+        self.shown.clear();
+        self.terminal.write_all(line.as_bytes()).unwrap();
+    }
+
+    fn end(mut self) -> (i32, String) {
+        self.read_until("\u{0}never shown");
+        (self.child.wait().unwrap().code().unwrap_or(-1), self.shown)
+    }
+}
+
+#[test]
+fn on_a_terminal_the_user_is_asked() {
+    let project = project();
+    let mut emend = OnTerminal::start(&project, &["run", "run touch allowed"]);
+    emend.read_until("say why not: ");
+    assert!(emend.shown.contains("? shell wants to run:\r\n    touch allowed\r\n"), "{}", emend.shown);
+    emend.answer("y\n");
+    let (status, shown) = emend.end();
+    assert!(status == 0 && project.path("allowed").exists(), "{shown}");
+
+    let mut emend = OnTerminal::start(&project, &["run", "run touch refused"]);
+    emend.answer("\n");
+    emend.answer("not today\n");
+    let (status, shown) = emend.end();
+    assert!(status == 0 && !project.path("refused").exists(), "{shown}");
+    assert!(shown.contains("Reason: not today"), "{shown}");
+}
+
+#[test]
+fn an_interrupt_while_the_user_is_asked_ends_the_turn() {
+    let project = project();
+    let mut emend = OnTerminal::start(&project, &["run", "run touch x"]);
+    emend.read_until("say why not: ");
+    let id = emend.child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    let (status, shown) = emend.end();
+    assert_eq!(status, 130, "{shown}");
+    assert!(!project.path("x").exists());
+}
+
+#[test]
+fn questions_and_answers_are_events() {
+    let outcome = project().run(&["run", "run touch x", "--json"]);
+    outcome.assert_ok();
+    let events: Vec<Value> = outcome.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |kind: &str| events.iter().find(|event| event["kind"] == kind).unwrap()["data"].clone();
+    assert_eq!(of("APPROVAL_REQUESTED")["detail"]["command"], "touch x");
+    assert_eq!(of("APPROVAL_RESOLVED")["decision"], "denied");
+}

@@ -1,0 +1,172 @@
+//! A copy of the root in which commands can do as they like.
+//!
+//! Files are copied (by reference where the file system can), with their times, so that build tools do not think all is
+//! new. Directories that `.gitignore` excludes are linked: dependencies and build products are large, and are nobody's
+//! work. A repository at the root comes along without its objects, which the copy borrows, so that what a command does
+//! to branches and index stays in the copy. Commands that name the root by its absolute path reach the original.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use emend_agent::env::{EnvError, FilePath};
+use emend_agent::gitignore::IgnoreRules;
+
+use super::files::{self, Files};
+use crate::state::{StateDir, create_private};
+
+/// A copy, which goes when this is dropped.
+#[derive(Debug)]
+pub(super) struct Scratch {
+    /// Holds nothing but the copy.
+    around: PathBuf,
+    root: PathBuf,
+}
+
+impl Scratch {
+    /// Copies the root. Of the directories that are linked, those that hold one of `written` are copied, too.
+    pub(super) fn of(files: &Files, state: Option<&StateDir>, written: &[FilePath]) -> Result<Self, EnvError> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let failed = |error: io::Error| files::describe("the copy to run commands in", &error);
+        let home = state.map_or_else(std::env::temp_dir, |state| state.directory().join("scratch"));
+        let own = format!("emend-{}-", std::process::id());
+        if state.is_some() {
+            sweep(&home, &own);
+        }
+        let around = home.join(format!("{own}{}", COUNT.fetch_add(1, Ordering::Relaxed)));
+        create_private(&around).map_err(failed)?;
+        let around = around.canonicalize().map_err(failed)?;
+        let from = files.real_root();
+        let root = around.join(from.file_name().unwrap_or(OsStr::new("root")));
+        let scratch = Self { around, root };
+        let copy = Copy { from, to: &scratch.root, written };
+        copy.directory(&FilePath::root(), &IgnoreRules::default()).map_err(failed)?;
+        Ok(scratch)
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // Links in it are removed, not followed. What cannot be removed is swept by a later run.
+        let _ = fs::remove_dir_all(&self.around);
+    }
+}
+
+/// Removes what processes that were killed have left. The state is locked: no other process is at work there.
+fn sweep(home: &Path, own: &str) {
+    for entry in fs::read_dir(home).into_iter().flatten().flatten() {
+        if !entry.file_name().to_string_lossy().starts_with(own) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+struct Copy<'a> {
+    from: &'a Path,
+    to: &'a Path,
+    written: &'a [FilePath],
+}
+
+impl Copy<'_> {
+    fn directory(&self, path: &FilePath, above: &IgnoreRules) -> io::Result<()> {
+        let (from, to) = (self.from.join(path.as_str()), self.to.join(path.as_str()));
+        fs::create_dir(&to)?;
+        let gitignore = fs::symlink_metadata(from.join(".gitignore")).is_ok_and(|found| found.is_file());
+        let gitignore = gitignore.then(|| fs::read(from.join(".gitignore"))).transpose()?;
+        let rules = above.enter(path, gitignore.as_deref());
+        for entry in fs::read_dir(&from)? {
+            let entry = entry?;
+            let (source, target, file_type) = (entry.path(), to.join(entry.file_name()), entry.file_type()?);
+            // A name that is not text cannot be named in a rule either.
+            let inner = entry.file_name().to_str().map(|name| path.join(name));
+            let is_git = entry.file_name() == ".git";
+            if file_type.is_symlink() {
+                self.link(&source, &target)?;
+            } else if file_type.is_dir() && is_git {
+                repository(&source, &target)?;
+            } else if let Some(inner) = inner.filter(|_| file_type.is_dir()) {
+                let is_written = self.written.iter().any(|path| path.is_under(&inner));
+                match rules.ignores(&inner, true) && !is_written {
+                    true => symlink(&source, &target)?,
+                    false => self.directory(&inner, &rules)?,
+                }
+            } else if file_type.is_dir() {
+                everything(&source, &target)?;
+            } else if file_type.is_file() && !is_git {
+                // A `.git` that is a file leads to the repository of another place, which must not be changed.
+                file(&source, &target)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies a link; one that names a place in the root by its absolute path leads to that place in the copy.
+    fn link(&self, source: &Path, target: &Path) -> io::Result<()> {
+        let leads_to = fs::read_link(source)?;
+        let inside = leads_to.strip_prefix(self.from).map(|rest| self.to.join(rest));
+        symlink(inside.unwrap_or(leads_to), target)
+    }
+}
+
+fn file(source: &Path, target: &Path) -> io::Result<()> {
+    match fs::copy(source, target) {
+        Ok(_) => {}
+        // A file that may not be read is missing in the copy; one that is gone by now, too.
+        Err(error) if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound) => {
+            return Ok(());
+        }
+        Err(error) => return Err(error),
+    }
+    let modified = fs::metadata(source).and_then(|metadata| metadata.modified());
+    if let Ok(modified) = modified {
+        // Where a time cannot be set, more is built anew.
+        let _ = File::open(target).and_then(|file| file.set_modified(modified));
+    }
+    Ok(())
+}
+
+/// Copies a directory with all it holds; links stay what they are.
+fn everything(source: &Path, target: &Path) -> io::Result<()> {
+    fs::create_dir(target)?;
+    for entry in fs::read_dir(source)? {
+        let entry = entry?;
+        let (from, to, file_type) = (entry.path(), target.join(entry.file_name()), entry.file_type()?);
+        if file_type.is_dir() {
+            everything(&from, &to)?;
+        } else if file_type.is_symlink() {
+            symlink(fs::read_link(&from)?, to)?;
+        } else if file_type.is_file() {
+            file(&from, &to)?;
+        }
+    }
+    Ok(())
+}
+
+/// Copies a repository's own directory; its objects are borrowed.
+fn repository(source: &Path, target: &Path) -> io::Result<()> {
+    fs::create_dir(target)?;
+    for entry in fs::read_dir(source)? {
+        let entry = entry?;
+        let (from, to, file_type) = (entry.path(), target.join(entry.file_name()), entry.file_type()?);
+        let is_lock = entry.path().extension().is_some_and(|extension| extension == "lock");
+        if entry.file_name() == "objects" {
+            let info = to.join("info");
+            fs::create_dir_all(&info)?;
+            let mut place = from.into_os_string();
+            place.push("\n");
+            fs::write(info.join("alternates"), place.as_encoded_bytes())?;
+        } else if file_type.is_dir() {
+            everything(&from, &to)?;
+        } else if file_type.is_file() && !is_lock {
+            file(&from, &to)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,163 @@
+//! What commands do to real files, directly and in a copy.
+
+use std::fs;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use emend_agent::session::call_tool;
+use emend_agent::tool::{ToolError, ToolOutput};
+use emend_agent::tools::core_tools;
+use emend_agent::workspace::{Mode, Workspace};
+use emend_llm::Shared;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::clock::SystemClock;
+
+struct Project {
+    disk: Disk,
+    workspace: Shared<Workspace>,
+}
+
+const FILES: &str =
+    "//- a.txt\none\ntwo\n//- b.txt\nbee\n//- .gitignore\nout/\n*.log\n//- out/made.txt\nold\n//- .hidden/c.txt\nsea\n";
+
+impl Project {
+    fn new(mode: Mode) -> Self {
+        let disk = Disk::new(|_| FILES.to_owned());
+        let workspace = Workspace::new(Arc::new(disk.environment()), mode, Shared::new(SystemClock));
+        Self { disk, workspace: Shared::new(workspace) }
+    }
+
+    fn call(&self, name: &str, arguments: Value) -> Result<ToolOutput, ToolError> {
+        block_on(call_tool(&core_tools(), &self.workspace, name, arguments))
+    }
+
+    /// Runs a command, which has to succeed, and returns what it says of changes.
+    #[track_caller]
+    fn shell(&self, command: &str) -> Value {
+        let output = self.call("shell", json!({ "command": command, "timeout_ms": 600_000 })).unwrap();
+        assert_eq!(output.data["exit_code"], 0, "{}", output.text);
+        output.data
+    }
+
+    fn read(&self, path: &str) -> Option<String> {
+        fs::read_to_string(self.disk.root().join(path)).ok()
+    }
+
+    fn undo(&self) {
+        for run in (1..=self.workspace.last_run()).rev() {
+            block_on(self.workspace.undo_run(run)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_a_command_changed_is_undone_byte_by_byte() {
+    let project = Project::new(Mode::Direct);
+    let data = project.shell(
+        "sed -i s/two/TWO/ a.txt; rm b.txt; printf 'new\\r\\n' > new.txt; echo more >> .hidden/c.txt; echo x > out/made.txt
+         echo x > a.log; mv .gitignore moved; printf 'a\\0b' > image.bin",
+    );
+    // Without the rules, what they excluded is there; it was not kept.
+    assert_eq!(
+        data["changed"],
+        json!([".gitignore", ".hidden/c.txt", "a.log", "a.txt", "b.txt", "moved", "new.txt", "out/made.txt"])
+    );
+    assert_eq!(data["left_out"], json!(["image.bin"]));
+    project.undo();
+    assert_eq!(project.read("a.txt").as_deref(), Some("one\ntwo\n"));
+    assert_eq!(project.read("b.txt").as_deref(), Some("bee\n"));
+    assert_eq!(project.read(".hidden/c.txt").as_deref(), Some("sea\n"));
+    assert_eq!(project.read(".gitignore").as_deref(), Some("out/\n*.log\n"));
+    assert_eq!((project.read("new.txt"), project.read("moved")), (None, None));
+}
+
+#[test]
+fn a_change_shows_whatever_the_times_say() {
+    let project = Project::new(Mode::Direct);
+    project.shell("true");
+    let path = project.disk.root().join("a.txt");
+    let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    fs::File::options().write(true).open(&path).unwrap().set_modified(long_ago).unwrap();
+    // Touched is not changed.
+    let data = project.shell("touch b.txt");
+    assert_eq!((&data["changed"], &data["left_out"]), (&json!([]), &json!([])));
+    // As long as before, and as old.
+    let data = project.shell("printf 'ONE\\ntwo\\n' > a.txt; touch -d @1000000000 a.txt");
+    assert_eq!(data["changed"], json!(["a.txt"]));
+    project.undo();
+    assert_eq!(project.read("a.txt").as_deref(), Some("one\ntwo\n"));
+}
+
+#[test]
+fn a_file_a_command_made_executable_stays_so() {
+    let project = Project::new(Mode::Direct);
+    project.shell("chmod +x a.txt; echo three >> a.txt");
+    project.undo();
+    assert_eq!(project.read("a.txt").as_deref(), Some("one\ntwo\n"));
+    assert_eq!(fs::metadata(project.disk.root().join("a.txt")).unwrap().permissions().mode() & 0o111, 0o111);
+}
+
+#[test]
+fn staged_nothing_happens_to_the_files_themselves() {
+    let project = Project::new(Mode::Staged);
+    project.call("edit_file", json!({"file_path": "a.txt", "old_string": "one", "new_string": "1"})).unwrap();
+    project.call("write_file", json!({"file_path": "deep/er/new.txt", "content": "pending\n"})).unwrap();
+    let data =
+        project.shell("pwd; cat a.txt deep/er/new.txt; sed -i s/two/2/ a.txt; rm b.txt; echo x > out/shared.txt");
+    let root = project.disk.root().canonicalize().unwrap();
+    assert_eq!(data["stdout"], format!("{}\n1\ntwo\npending\n", root.display()));
+    assert_eq!(data["changed"], json!(["a.txt", "b.txt"]));
+    assert_eq!(project.read("a.txt").as_deref(), Some("one\ntwo\n"));
+    assert_eq!(project.read("b.txt").as_deref(), Some("bee\n"));
+    assert_eq!(project.read("out/shared.txt").as_deref(), Some("x\n"), "what git ignores is shared");
+    block_on(project.workspace.accept_all(None)).unwrap();
+    assert_eq!(project.read("a.txt").as_deref(), Some("1\n2\n"));
+    assert_eq!(project.read("b.txt"), None);
+}
+
+#[test]
+fn a_copy_has_a_repository_of_its_own_and_goes_afterwards() {
+    let project = Project::new(Mode::Staged);
+    let root = project.disk.root();
+    let git = |arguments: &[&str]| {
+        let mut command = std::process::Command::new("git");
+        command.arg("-C").arg(&root).args(["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]);
+        let output = command.args(arguments).stdin(Stdio::null()).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    git(&["init", "--initial-branch=trunk"]);
+    git(&["add", "."]);
+    git(&["commit", "-m", "Begin"]);
+    let before = git(&["rev-parse", "HEAD"]);
+    let data = project.shell(
+        "git log --format=%s; echo x >> a.txt; git add .; git -c user.name=a -c user.email=a@b commit -qm Next
+         git log --format=%s; echo \"$PWD\" > out/where",
+    );
+    assert_eq!(data["stdout"], "Begin\nNext\nBegin\n");
+    assert_eq!(data["changed"], json!(["a.txt"]));
+    assert_eq!((git(&["rev-parse", "HEAD"]), git(&["status", "--porcelain"])), (before, String::new()));
+    git(&["fsck", "--strict"]);
+    let copy = PathBuf::from(project.read("out/where").unwrap().trim());
+    assert_eq!(copy.file_name(), root.file_name());
+    assert!(copy != root && !copy.exists(), "{}", copy.display());
+}
+
+#[test]
+fn copies_that_were_left_behind_are_swept() {
+    let disk = Disk::new(|_| FILES.to_owned());
+    let home = TempDir::new().unwrap();
+    let state = Arc::new(StateDir::open_in(home.path(), &disk.root()).unwrap());
+    let left = state.directory().join("scratch/emend-0-0/project");
+    fs::create_dir_all(&left).unwrap();
+    let environment = disk.environment().with_journal(Arc::clone(&state));
+    let copy = block_on(environment.scratch(&[])).unwrap();
+    assert!(!left.exists());
+    assert!(PathBuf::from(copy.working_directory()).starts_with(state.directory().canonicalize().unwrap()));
+    assert_eq!(block_on(copy.read(&path("a.txt"))).unwrap(), b"one\ntwo\n");
+    drop(copy);
+    assert_eq!(fs::read_dir(state.directory().join("scratch")).unwrap().count(), 0);
+}

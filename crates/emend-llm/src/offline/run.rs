@@ -1,0 +1,25 @@
+//! Runs one command through the `shell` tool and says how it ended.
+
+use serde_json::json;
+
+use super::turn::{Call, Step, Turn};
+
+/// Decides the next step of `run COMMAND`.
+pub(super) fn next(turn: &Turn, command: &str) -> Step {
+    if let Some(refusal) = turn.missing_tools(&["shell"]) {
+        return refusal;
+    }
+    let Some(done) = turn.done.last() else {
+        return Step::call(format!("running `{command}`."), vec![Call::new("shell", [("command", json!(command))])]);
+    };
+    let text = done.result.text.trim_end();
+    if done.result.is_error {
+        return Step::say(format!("`{command}` did not run to its end: {}", last_line(text)));
+    }
+    // The tool's last line says how the command ended.
+    Step::say(format!("`{command}` ended: {}", last_line(text).trim_matches(['[', ']'])))
+}
+
+fn last_line(text: &str) -> &str {
+    text.lines().next_back().unwrap_or_default()
+}
