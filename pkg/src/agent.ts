@@ -6,20 +6,32 @@ import { BusyError, ClosedError, ConfigError, EmendError, NotInitializedError } 
 import type { AgentHandle } from "./core.js";
 import { core, glue } from "./core-module.js";
 import { opener, settingsOf } from "./custom-provider.js";
+import { Tools } from "./custom-tools.js";
+import { EventFeed } from "./event-feed.js";
 import type { Core, Driver, Task } from "./instance.js";
 import { Run } from "./run.js";
+import { removeSession, type SessionStore, storeCall, summaries } from "./stores.js";
 import type {
+  AgentChanges,
   AgentOptions,
   CanvasState,
+  Compaction,
   CustomModel,
+  EventsOptions,
   FileInfo,
   FileState,
+  ForkOptions,
   ModelOptions,
   RejectOptions,
   Review,
   RunOptions,
+  SessionSummary,
+  Turn,
   WriteOptions,
 } from "./types.js";
+
+type Settings = Record<string, unknown>;
+type Opener = ReturnType<typeof opener>;
 
 /** Shows that {@link Agent.create} is at work. */
 const CREATE = Symbol("create");
@@ -32,13 +44,20 @@ export class Agent {
   readonly canvas: Canvas;
 
   readonly #link: Link;
+  readonly #tools: Tools;
+  /** The options as the core has them, but for functions. */
+  #settings: Settings;
+  #open: Opener | undefined;
   #run: Run | undefined;
 
-  private constructor(create: symbol, link: Link) {
+  private constructor(create: symbol, link: Link, tools: Tools, settings: Settings, open: Opener | undefined) {
     if (create !== CREATE) {
       throw new NotInitializedError("not_initialized", "an agent is made by `await Agent.create(options)`");
     }
     this.#link = link;
+    this.#tools = tools;
+    this.#settings = settings;
+    this.#open = open;
     this.files = new Files(link);
     this.canvas = new Canvas(link);
   }
@@ -49,19 +68,75 @@ export class Agent {
    * @throws {ConfigError} if the options are wrong.
    */
   static async create(options: AgentOptions = {}): Promise<Agent> {
-    const { files = {}, fetch: send = globalThis.fetch, model, ...settings } = options;
+    const { files = {}, fetch: send = globalThis.fetch, store, model, tools, ...rest } = options;
     if (typeof send !== "function") throw new ConfigError("configuration", "`fetch` must be a function");
     const contents = Object.entries(files).map(([path, content]) => [path, toBytes(path, content)] as const);
     const chosen = model === undefined ? {} : chooseModel(model);
-    const json = toJson({ ...settings, model: chosen.settings });
-    const link = new Link(await core.loaded(), () => new glue.AgentHandle(json, later(send), chosen.open));
+    const settings = { ...rest, model: chosen.settings, tools: Tools.describe(tools) };
+    const json = toJson(settings);
+    const keep = store === undefined ? undefined : storeCall(store);
+    const own = new Tools();
+    own.set(tools);
+    const make = () => new glue.AgentHandle(json, later(send), chosen.open, own.start, keep);
+    const link = new Link(await core.loaded(), make);
     try {
       for (const [path, bytes] of contents) link.tell((handle) => handle.addFile(path, bytes));
     } catch (error) {
       link.close();
       throw error;
     }
-    return new Agent(CREATE, link);
+    return new Agent(CREATE, link, own, settings, chosen.open);
+  }
+
+  /**
+   * Makes an agent that goes on with a saved conversation, in the same document of `options.store`. A call whose result a
+   * crash has lost is answered by saying so. Files are not saved with it: give them anew.
+   *
+   * @throws {ConfigError} if the options are wrong or have no store.
+   * @throws {EmendError} with code `not_found`; `unsupported` if another version of this package saved it.
+   */
+  static resume(id: string, options: AgentOptions): Promise<Agent> {
+    return Agent.#goOn(requireText("the id", id), options, false, undefined);
+  }
+
+  /** As {@link resume}, but in a new session: the saved one stays as it is. */
+  static fork(id: string, options: ForkOptions): Promise<Agent> {
+    const { turns, ...rest } = options;
+    if (turns !== undefined && !(Number.isInteger(turns) && turns >= 0)) {
+      throw new EmendError("invalid_argument", "`turns` must be a whole number");
+    }
+    return Agent.#goOn(requireText("the id", id), rest, true, turns);
+  }
+
+  static async #goOn(id: string, options: AgentOptions, forks: boolean, turns: number | undefined): Promise<Agent> {
+    const agent = await Agent.create(options);
+    try {
+      await agent.#link.ask((handle) => handle.resume(id, forks, turns));
+    } catch (error) {
+      agent.close();
+      throw error;
+    }
+    return agent;
+  }
+
+  /** Lists the sessions of a store, the one used last first. */
+  static async sessions(store: SessionStore): Promise<SessionSummary[]> {
+    return summaries(store);
+  }
+
+  /** Removes a session from a store, with everything kept for it. Returns whether there was one. */
+  static async removeSession(store: SessionStore, id: string): Promise<boolean> {
+    return removeSession(store, requireText("the id", id));
+  }
+
+  /** The session's id, by which {@link resume} finds it. It changes if a provider's refusal has ended the session. */
+  get sessionId(): string {
+    return this.#link.tell((handle) => handle.sessionId());
+  }
+
+  /** Returns the conversation so far. */
+  turns(): Turn[] {
+    return this.#link.tell((handle) => handle.turns());
   }
 
   /**
@@ -75,6 +150,58 @@ export class Agent {
     const task = requireText("the task", text);
     this.#run = this.#link.start(task, options.signal);
     return this.#run;
+  }
+
+  /**
+   * Queues a task for when the present one is done: the same run goes on with it. Without a run it waits for the next.
+   *
+   * @throws {EmendError} with code `invalid_argument` if it is empty.
+   */
+  followUp(text: string): void {
+    const task = requireText("the task", text);
+    this.#link.tell((handle) => handle.say(task, false));
+  }
+
+  /**
+   * Returns the session's events behind a cursor, now and later, however the run is driven. Any number of readers may
+   * subscribe; one that is late gets pieces of text joined together and misses nothing else.
+   *
+   * @throws {EmendError} with code `resync_required` if events behind the cursor are no longer kept: show the state anew
+   * from {@link turns} and {@link review}, and go on from `error.data.last`.
+   */
+  events(options: EventsOptions = {}): EventFeed {
+    const { after = 0 } = options;
+    if (!(Number.isSafeInteger(after) && after >= 0)) throw new EmendError("invalid_argument", "`after` must be a cursor");
+    return this.#link.follow(after);
+  }
+
+  /**
+   * Makes room in the conversation: outputs of old calls go first.
+   *
+   * @throws {BusyError} during a run.
+   */
+  async compact(): Promise<Compaction> {
+    this.#refuseIfBusy();
+    return this.#link.ask((handle) => handle.compact());
+  }
+
+  /**
+   * Changes the model, its tools or its limits. What runs goes by it from the next call to the model on; conversation,
+   * files and review stay as they are. `null` takes an option back to its default.
+   *
+   * @throws {ConfigError} if the options are wrong; nothing changed then.
+   */
+  configure(changes: AgentChanges): void {
+    const { model, tools, ...rest } = changes;
+    const fixed = ["files", "mode", "store", "fetch"].find((name) => name in rest);
+    if (fixed !== undefined) throw new ConfigError("configuration", `\`${fixed}\` is fixed when the agent is made`);
+    const chosen = model === undefined ? { settings: this.#settings["model"], open: this.#open } : chooseModel(model);
+    const described = tools === undefined ? this.#settings["tools"] : Tools.describe(tools);
+    const settings = { ...this.#settings, ...rest, model: chosen.settings, tools: described };
+    const json = toJson(settings);
+    this.#link.tell((handle) => handle.configure(json, chosen.open));
+    if (tools !== undefined) this.#tools.set(tools);
+    [this.#settings, this.#open] = [settings, chosen.open];
   }
 
   /** Returns the hunks that wait for a decision. */
@@ -137,9 +264,7 @@ export class Agent {
    */
   setModel(model: ModelOptions): void {
     this.#refuseIfBusy();
-    const { settings, open } = chooseModel(model);
-    const json = toJson(settings);
-    this.#link.tell((handle) => handle.setModel(json, open));
+    this.configure({ model });
   }
 
   /** Ends everything and frees the memory. A run under way and all pending calls fail with a {@link ClosedError}. */
@@ -263,7 +388,16 @@ class Link {
 
   start(task: string, signal: AbortSignal | undefined): Run {
     this.#refuseIfClosed();
-    return new Run(this.#core, () => this.#handle.run(task), this.#drivers, signal);
+    const say = (text: string): void => {
+      const message = requireText("the message", text);
+      this.tell((handle) => handle.say(message, true));
+    };
+    return new Run(this.#core, () => this.#handle.run(task), this.#drivers, signal, say);
+  }
+
+  follow(after: number): EventFeed {
+    this.#refuseIfClosed();
+    return new EventFeed(this.#core, () => this.#handle.events(after), this.#drivers);
   }
 
   close(): void {
@@ -293,7 +427,7 @@ function requireIds(value: readonly string[]): string[] {
 }
 
 /** Parts a provider written in JavaScript from its settings. */
-function chooseModel(given: ModelOptions): { settings?: unknown; open?: ReturnType<typeof opener> } {
+function chooseModel(given: ModelOptions): { settings?: unknown; open?: Opener | undefined } {
   const { provider } = Object(given) as ModelOptions;
   if (typeof provider !== "object" || provider === null) return { settings: given };
   const { model } = given as CustomModel;

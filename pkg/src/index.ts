@@ -15,7 +15,9 @@ export {
   PanicError,
   ProviderError,
 } from "./errors.js";
-export type { CustomProvider, ProviderEvent, Request as ModelRequest } from "./llm-types.js";
+export type { EventFeed } from "./event-feed.js";
+export type { CustomProvider, Message, ProviderEvent, Request as ModelRequest, Tool, ToolContext } from "./llm-types.js";
 export { init } from "./load.js";
 export type { Run } from "./run.js";
+export { indexedDbStore, memoryStore, type SessionStore } from "./stores.js";
 export type * from "./types.js";

@@ -1,6 +1,6 @@
 /** One run of the agent: its events as they come, and how it ended. */
 
-import { AbortError, BusyError, type EmendError, makeError } from "./errors.js";
+import { AbortError, BusyError, ConflictError, type EmendError, makeError } from "./errors.js";
 import type { RunHandle } from "./core.js";
 import { glue } from "./core-module.js";
 import type { Core, Driver } from "./instance.js";
@@ -28,6 +28,7 @@ export class Run implements AsyncIterable<AgentEvent> {
   readonly #core: Core;
   readonly #handle: RunHandle | undefined;
   readonly #signal: AbortSignal | undefined;
+  readonly #say: (text: string) => void;
   readonly #onAbort = (): void => this.cancel();
   readonly #drivers: Set<Driver>;
   readonly #unread: AgentEvent[] = [];
@@ -41,8 +42,15 @@ export class Run implements AsyncIterable<AgentEvent> {
   #drivesItself = false;
 
   /** @internal */
-  constructor(core: Core, start: () => RunHandle, drivers: Set<Driver>, signal: AbortSignal | undefined) {
+  constructor(
+    core: Core,
+    start: () => RunHandle,
+    drivers: Set<Driver>,
+    signal: AbortSignal | undefined,
+    say: (text: string) => void,
+  ) {
     this.#core = core;
+    this.#say = say;
     this.#drivers = drivers;
     this.#signal = signal;
     this.#result = new Promise((resolve, reject) => {
@@ -73,6 +81,17 @@ export class Run implements AsyncIterable<AgentEvent> {
   /** @internal */
   get isActive(): boolean {
     return !this.#ended;
+  }
+
+  /**
+   * Tells the model something while it works: it reads it after the calls that are under way, or after the answer that it
+   * is writing. For what can wait until the task is done, see {@link Agent.followUp}.
+   *
+   * @throws {EmendError} with code `conflict` if the run is over, `invalid_argument` if the text is empty.
+   */
+  steer(text: string): void {
+    if (this.#ended) throw new ConflictError("conflict", "the run is over; give the agent a new task");
+    this.#say(text);
   }
 
   /** Asks the run to stop. Its events end with `PROCESSING_END`. */
@@ -152,6 +171,8 @@ export class Run implements AsyncIterable<AgentEvent> {
   #note(event: AgentEvent): void {
     switch (event.kind) {
       case "TOOL_CALL_START":
+      case "USER_INPUT":
+      case "STEERING_INJECTED":
         this.#outcome.text = "";
         break;
       case "ASSISTANT_TEXT_END":

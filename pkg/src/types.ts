@@ -1,6 +1,7 @@
 /** The plain data that goes in and comes out. */
 
-import type { CustomProvider } from "./llm-types.js";
+import type { CustomProvider, Message, Tool } from "./llm-types.js";
+import type { SessionStore } from "./stores.js";
 
 /** A compiled module. Programs whose types know no `WebAssembly` have none to give. */
 type CompiledModule = typeof globalThis extends { WebAssembly: { Module: abstract new (...bytes: never[]) => infer M } }
@@ -55,10 +56,85 @@ export interface AgentOptions {
   model?: ModelOptions;
   /** `staged`: edits wait for a decision. `direct`: they are saved at once. Default `staged`. */
   mode?: "staged" | "direct";
+  /**
+   * The names of tools and parameters, and the instructions, that a family of models works best with. `auto`: that of
+   * the model's family, if it has one. `none`: the tools by their own names. Default `auto`.
+   */
+  profile?: "auto" | "openai" | "anthropic" | "gemini" | "none";
+  /**
+   * Tools of your own, beside the agent's; one of the same name replaces it. `execute` gets arguments that match the
+   * schema; what it returns is told to the model, a string as it is and anything else as JSON; what it throws is an
+   * error result and ends nothing. Its `signal` fires when the run is cancelled.
+   */
+  tools?: readonly Tool<any>[];
+  /** Whether the model may put a question to the user: the run then ends with reason `awaiting_input`. Default false. */
+  questions?: boolean;
   /** Appended to the system prompt. */
-  instructions?: string;
+  instructions?: string | null;
+  /** How much the model is to think, e.g. `low`, `medium` or `high`. Default: the provider's. */
+  effort?: string | null;
+  /** Answers of the whole session; 0, the default, is unlimited. */
+  maxTurns?: number;
+  /** Rounds of tool calls for one task; 0, the default, is unlimited. */
+  maxToolRounds?: number;
+  /** Where the conversation is saved as it goes. Default: nowhere. */
+  store?: SessionStore;
   /** Sends requests instead of the global `fetch`. */
   fetch?: (url: string, options: RequestInit) => Response | Promise<Response>;
+}
+
+/** What {@link Agent.configure} may change. */
+export type AgentChanges = Pick<
+  AgentOptions,
+  "model" | "profile" | "tools" | "questions" | "instructions" | "effort" | "maxTurns" | "maxToolRounds"
+>;
+
+/** What {@link Agent.fork} takes. */
+export interface ForkOptions extends AgentOptions {
+  /** How many entries of the conversation are taken over. Default: all. */
+  turns?: number;
+}
+
+/** What {@link Agent.events} takes. */
+export interface EventsOptions {
+  /** The cursor of the last event that is known; 0, the default, is from the beginning. */
+  after?: number;
+}
+
+/** One entry of the conversation. */
+export interface Turn {
+  kind: "user" | "assistant" | "tool_results" | "system" | "steering";
+  /** When it was added, in milliseconds since 1970. */
+  at_ms: number;
+  /** What the model is sent. */
+  message: Message;
+  /** What an answer cost. */
+  usage?: Usage;
+  /** The provider's id of an answer. */
+  response_id?: string;
+}
+
+/** What {@link Agent.compact} gave, in tokens. */
+export interface Compaction {
+  tokens_before: number;
+  tokens_after: number;
+}
+
+/** One saved session, in short. */
+export interface SessionSummary {
+  id: string;
+  /** When it began, in milliseconds since 1970. */
+  began_ms: number;
+  /** When its last turn was added. */
+  last_ms: number;
+  provider: string;
+  model: string;
+  /** The first line of the user's first message. */
+  title: string;
+  n_turns: number;
+  forked_from?: { id: string; n_turns: number };
+  /** Why it cannot be read, if it cannot. */
+  problem?: string;
 }
 
 /** What {@link Agent.run} takes besides the task. */

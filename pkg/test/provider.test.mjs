@@ -33,7 +33,7 @@ test("an answer is streamed, and the request is the provider's", async (t) => {
   assert.equal(body.model, "claude-test");
   assert.equal(body.stream, true);
   assert.ok(JSON.stringify(body.system).includes("Answer in one word."));
-  assert.ok(body.tools.some((tool) => tool.name === "edit_file"));
+  assert.ok(body.tools.some((tool) => tool.name === "Edit"));
 });
 
 test("a custom fetch is used, may call back in, and keeps its errors", async (t) => {

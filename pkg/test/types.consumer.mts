@@ -2,18 +2,24 @@
 
 import {
   Agent,
+  type AgentChanges,
   type AgentEvent,
   type AgentOptions,
   type CanvasState,
   type EventOf,
   type FileState,
   type Hunk,
+  indexedDbStore,
   init,
   isEmendError,
+  memoryStore,
   ProviderError,
   type Review,
   type Run,
   type RunResult,
+  type SessionStore,
+  type SessionSummary,
+  type Tool,
 } from "emend";
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
@@ -62,6 +68,21 @@ const canvas: CanvasState = agent.canvas.open(state?.path ?? "a.txt");
 canvas.held satisfies boolean;
 // @ts-expect-error agents are made by `create`
 new Agent();
+
+run.steer("in French");
+agent.followUp("then tidy up");
+const changes: AgentChanges = { model: { provider: "offline" }, effort: null, profile: "gemini", maxTurns: 3 };
+agent.configure(changes);
+// @ts-expect-error fixed when the agent is made
+agent.configure({ mode: "direct" });
+const tool: Tool<{ city: string }> = { name: "weather", description: "", parameters: {}, execute: ({ city }) => city };
+const store: SessionStore = { append() {}, load: async () => null, names: () => new Set<string>(), remove: () => false };
+const saved: SessionSummary[] = await Agent.sessions(store);
+const resumed = await Agent.resume(saved[0]!.id, { store: memoryStore(), tools: [tool] });
+await Agent.fork(resumed.sessionId, { store: indexedDbStore("mine"), turns: 2 });
+for await (const event of resumed.events({ after: 3 })) holds<Equal<typeof event, AgentEvent>>();
+(await resumed.compact()).tokens_after satisfies number;
+resumed.turns()[0]?.message.role satisfies string | undefined;
 agent.close();
 
 {

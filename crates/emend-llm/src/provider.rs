@@ -19,6 +19,10 @@ pub trait Provider: MaybeSend + MaybeSync {
     fn name(&self) -> &str;
     /// Sends `request` and resolves once the answer begins.
     fn stream(&self, request: Request, cancel: CancelToken) -> BoxFuture<'_, Result<EventStream, LlmError>>;
+    /// As [`stream`](Self::stream), but asks for the answer in one piece. A provider that knows no such way streams it.
+    fn whole(&self, request: Request, cancel: CancelToken) -> BoxFuture<'_, Result<EventStream, LlmError>> {
+        self.stream(request, cancel)
+    }
     /// Checks the settings without sending anything.
     fn initialize(&self) -> Result<(), LlmError> {
         Ok(())
@@ -85,8 +89,23 @@ impl Provider for HttpProvider {
     }
 
     fn stream(&self, request: Request, cancel: CancelToken) -> BoxFuture<'_, Result<EventStream, LlmError>> {
+        self.send(request, true, cancel)
+    }
+
+    fn whole(&self, request: Request, cancel: CancelToken) -> BoxFuture<'_, Result<EventStream, LlmError>> {
+        self.send(request, false, cancel)
+    }
+}
+
+impl HttpProvider {
+    fn send(
+        &self,
+        request: Request,
+        streamed: bool,
+        cancel: CancelToken,
+    ) -> BoxFuture<'_, Result<EventStream, LlmError>> {
         Box::pin(async move {
-            let http = self.adapter.encode(&request, true).map_err(|mut error| {
+            let http = self.adapter.encode(&request, streamed).map_err(|mut error| {
                 error.provider.get_or_insert_with(|| self.adapter.name().to_owned());
                 error
             })?;
@@ -115,9 +134,7 @@ impl Provider for HttpProvider {
             Ok(Box::pin(futures::stream::unfold(state, Answer::next)) as EventStream)
         })
     }
-}
 
-impl HttpProvider {
     fn transport_error(&self, error: TransportError) -> LlmError {
         into_llm_error(self.adapter.name(), error)
     }

@@ -1,17 +1,19 @@
 //! The handle behind JavaScript's `Agent`: one file system in memory, its workspace, and the session over it.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 
 use emend_agent::canvas::CanvasState;
 use emend_agent::code::Code;
 use emend_agent::env::{Access, ExecutionEnvironment as _, FilePath};
+use emend_agent::event::Event;
 use emend_agent::memfs::MemFs;
-use emend_agent::session::{Session, SessionConfig, SessionOptions};
-use emend_agent::tools::core_tools;
+use emend_agent::session::{Session, SessionOptions};
+use emend_agent::store::Store;
 use emend_agent::workspace::Workspace;
 use emend_edit::log::DependentsPolicy;
 use emend_llm::{CancelToken, Clock as _, Shared};
-use futures::{FutureExt as _, StreamExt as _};
+use futures::{FutureExt as _, Stream, StreamExt as _};
 use js_sys::Function;
 use serde::Serialize;
 use wasm_bindgen::prelude::*;
@@ -20,8 +22,9 @@ use crate::clock::BrowserClock;
 use crate::failure::Failure;
 use crate::fetch::{FetchTimeouts, FetchTransport};
 use crate::files;
-use crate::options::{AgentOptions, ModelOptions, parse};
-use crate::random::JsRandom;
+use crate::js_store::JsStore;
+use crate::js_tool::JsTool;
+use crate::options::{AgentOptions, parse};
 use crate::task::{Feed, Task};
 
 /// One agent. What takes time returns a [`Task`]; everything else returns JSON text or throws a failure's.
@@ -29,28 +32,108 @@ use crate::task::{Feed, Task};
 pub struct AgentHandle {
     files: Shared<MemFs>,
     workspace: Shared<Workspace>,
+    setup: RefCell<Setup>,
     fetch: Function,
-    config: SessionConfig,
-    model: RefCell<ModelOptions>,
+    store: Option<Shared<dyn Store>>,
+    session: Rc<RefCell<Session>>,
+}
+
+/// What a session is made of but for its files.
+struct Setup {
+    options: AgentOptions,
     /// Opens the answers of a provider written in JavaScript.
-    custom: RefCell<Option<Function>>,
-    session: RefCell<Session>,
+    custom: Option<Function>,
+    /// Starts calls of tools written in JavaScript.
+    run_tool: Option<Function>,
 }
 
 #[wasm_bindgen]
 impl AgentHandle {
-    /// Makes an agent without files from `options` as JSON text. Neither `fetch` nor `custom`, which opens the answers of
-    /// a provider written in JavaScript, may call back in before it returns.
+    /// Makes an agent without files from `options` as JSON text. No function may call back in before it returns:
+    /// `custom` opens the answers of a provider written in JavaScript, `run_tool` starts a tool's calls, `store` keeps
+    /// conversations.
     #[wasm_bindgen(constructor)]
-    pub fn new(options: &str, fetch: Function, custom: Option<Function>) -> Result<AgentHandle, JsValue> {
+    pub fn new(
+        options: &str,
+        fetch: Function,
+        custom: Option<Function>,
+        run_tool: Option<Function>,
+        store: Option<Function>,
+    ) -> Result<AgentHandle, JsValue> {
         let options: AgentOptions = parse(options).map_err(Failure::into_js)?;
         let files = Shared::new(MemFs::new().with_clock(Shared::new(BrowserClock)));
         let environment = Shared::clone(&files);
         let workspace = Shared::new(Workspace::new(environment, options.mode.into(), Shared::new(BrowserClock)));
-        let config = options.session_config();
-        let session = open_session(&options.model, &fetch, custom.as_ref(), &workspace, &config);
-        let (model, custom) = (RefCell::new(options.model), RefCell::new(custom));
-        Ok(Self { files, workspace, fetch, config, model, custom, session: RefCell::new(session) })
+        let store = store.map(|call| Shared::new(JsStore::new(call)) as Shared<dyn Store>);
+        let setup = Setup { options, custom, run_tool };
+        let session = Session::new(setup.session_options(&fetch, &workspace).map_err(Failure::into_js)?);
+        let session = Rc::new(RefCell::new(stored(session, store.as_ref())));
+        Ok(Self { files, workspace, setup: RefCell::new(setup), fetch, store, session })
+    }
+
+    /// Goes on with the saved conversation `id`, or begins a new one with its first `n_turns` entries if `forks`. Gives
+    /// the id of the session.
+    pub fn resume(&self, id: String, forks: bool, n_turns: Option<usize>) -> Task {
+        let options = self.session_options();
+        let (store, slot) = (self.store.clone(), Rc::clone(&self.session));
+        Task::new(async move {
+            let Some(store) = store else {
+                return Err(Failure::new(Code::Configuration, "a saved session needs the `store` that has it"));
+            };
+            let session = match forks {
+                true => Session::fork(options?, store, &id, n_turns).await?,
+                false => Session::resume(options?, store, &id).await?,
+            };
+            let text = text_of(&session.id());
+            slot.replace(session);
+            text
+        })
+    }
+
+    /// Takes all options anew: they hold from the next call to the model on.
+    pub fn configure(&self, options: &str, custom: Option<Function>) -> Result<String, JsValue> {
+        let options = parse(options).map_err(Failure::into_js)?;
+        let run_tool = self.setup.borrow().run_tool.clone();
+        let setup = Setup { options, custom, run_tool };
+        let SessionOptions { provider, model, offline, tools, config, .. } =
+            setup.session_options(&self.fetch, &self.workspace).map_err(Failure::into_js)?;
+        self.setup.replace(setup);
+        let session = self.session.borrow();
+        session.set_model(provider, model, offline);
+        session.set_tools(tools);
+        session.configure(|current| *current = config);
+        json(&())
+    }
+
+    /// Returns the session's id.
+    #[wasm_bindgen(js_name = sessionId)]
+    pub fn session_id(&self) -> Result<String, JsValue> {
+        json(&self.session.borrow().id())
+    }
+
+    /// Returns the conversation so far.
+    pub fn turns(&self) -> Result<String, JsValue> {
+        json(&self.session.borrow().turns())
+    }
+
+    /// Puts a message in: into the running turn if `now`, else behind it.
+    pub fn say(&self, text: &str, now: bool) -> Result<String, JsValue> {
+        let session = self.session.borrow();
+        let said = if now { session.steer(text) } else { session.follow_up(text) };
+        said.map_err(|error| Failure::from(error).into_js())?;
+        json(&())
+    }
+
+    /// Makes room in the conversation.
+    pub fn compact(&self) -> Task {
+        let session = self.session.borrow().clone();
+        Task::new(async move { text_of(&session.compact().await?) })
+    }
+
+    /// Returns the events behind a cursor, now and later.
+    pub fn events(&self, after: f64) -> Result<RunHandle, JsValue> {
+        let events = self.session.borrow().subscribe(after as u64);
+        Ok(RunHandle::new(events.map_err(|error| Failure::from(error).into_js())?, CancelToken::new()))
     }
 
     /// Puts a file on the disk, as it was before anyone edited.
@@ -59,25 +142,17 @@ impl AgentHandle {
         json(&self.files.insert(path, content).map_err(|error| Failure::from(error).into_js())?)
     }
 
-    /// Lets another model answer from now on. It is told the conversation so far.
-    #[wasm_bindgen(js_name = setModel)]
-    pub fn set_model(&self, model: &str, custom: Option<Function>) -> Result<String, JsValue> {
-        *self.model.borrow_mut() = parse(model).map_err(Failure::into_js)?;
-        *self.custom.borrow_mut() = custom;
-        self.renew_session();
-        json(&())
-    }
-
-    /// Starts a turn. A session that ended, by a failure or by being cancelled, is followed by a new one.
+    /// Starts a turn. A session that a failure ended is followed by a new one with the same conversation.
     pub fn run(&self, text: &str) -> Result<RunHandle, JsValue> {
         if self.session.borrow().is_closed() {
-            self.renew_session();
+            let history = self.session.borrow().history();
+            let session = Session::new(self.session_options().map_err(Failure::into_js)?).with_history(history);
+            self.session.replace(stored(session, self.store.as_ref()));
         }
         let cancel = CancelToken::new();
         let events =
             self.session.borrow().submit(text, cancel.clone()).map_err(|error| Failure::from(error).into_js())?;
-        let texts = events.map(|event| serde_json::to_string(&event).unwrap_or_default());
-        Ok(RunHandle { feed: Feed::new(texts), cancel })
+        Ok(RunHandle::new(events, cancel))
     }
 
     /// Returns the pending hunks.
@@ -193,34 +268,29 @@ impl AgentHandle {
         Ok(resolved.ok_or_else(|| Failure::new(Code::Internal, "the file system did not answer"))??)
     }
 
-    /// Opens a session that goes on with the same conversation over the same files.
-    fn renew_session(&self) {
-        let custom = self.custom.borrow();
-        let session = open_session(&self.model.borrow(), &self.fetch, custom.as_ref(), &self.workspace, &self.config);
-        let history = self.session.borrow().history();
-        self.session.replace(session.with_history(history));
+    fn session_options(&self) -> Result<SessionOptions, Failure> {
+        self.setup.borrow().session_options(&self.fetch, &self.workspace)
     }
 }
 
-fn open_session(
-    model: &ModelOptions,
-    fetch: &Function,
-    custom: Option<&Function>,
-    workspace: &Shared<Workspace>,
-    config: &SessionConfig,
-) -> Session {
-    let network = || Shared::new(FetchTransport::new(fetch.clone(), FetchTimeouts::default())) as _;
-    let model = model.model(network, custom);
-    Session::new(SessionOptions {
-        provider: model.provider,
-        model: model.id,
-        offline: model.offline,
-        tools: core_tools(),
-        workspace: Shared::clone(workspace),
-        clock: Shared::new(BrowserClock),
-        random: Shared::new(JsRandom),
-        config: config.clone(),
-    })
+impl Setup {
+    fn session_options(&self, fetch: &Function, workspace: &Shared<Workspace>) -> Result<SessionOptions, Failure> {
+        let network = || Shared::new(FetchTransport::new(fetch.clone(), FetchTimeouts::default())) as _;
+        let model = self.options.model.model(network, self.custom.as_ref());
+        let mut options = self.options.session_options(model, Shared::clone(workspace));
+        for definition in &self.options.tools {
+            let start = self.run_tool.clone().unwrap_or_else(|| JsValue::UNDEFINED.unchecked_into());
+            options.tools.register(Shared::new(JsTool::new(definition.clone(), start)?));
+        }
+        Ok(options)
+    }
+}
+
+fn stored(session: Session, store: Option<&Shared<dyn Store>>) -> Session {
+    match store {
+        Some(store) => session.with_store(Shared::clone(store)),
+        None => session,
+    }
 }
 
 fn policy(name: &str) -> Result<DependentsPolicy, Failure> {
@@ -252,6 +322,13 @@ fn json(value: &impl Serialize) -> Result<String, JsValue> {
 pub struct RunHandle {
     feed: Feed,
     cancel: CancelToken,
+}
+
+impl RunHandle {
+    fn new(events: impl Stream<Item = Event> + 'static, cancel: CancelToken) -> Self {
+        let texts = events.map(|event| serde_json::to_string(&event).unwrap_or_default());
+        Self { feed: Feed::new(texts), cancel }
+    }
 }
 
 #[wasm_bindgen]

@@ -118,7 +118,9 @@ mod of_agent {
     //! Failures of the agent.
 
     use emend_agent::env::EnvError;
-    use emend_agent::session::SubmitError;
+    use emend_agent::event::ResyncRequired;
+    use emend_agent::session::{ResumeError, SubmitError};
+    use emend_agent::store::StoreError;
     use emend_agent::tool::ToolError;
     use emend_agent::workspace::ReviewError;
     use serde_json::json;
@@ -147,6 +149,25 @@ mod of_agent {
                 ReviewError::Nothing { .. } => None,
                 ReviewError::Tool(error) => return error.clone().into(),
             };
+            ToolError { data, ..ToolError::new(error.code(), error.to_string()) }.into()
+        }
+    }
+
+    impl From<StoreError> for Failure {
+        fn from(error: StoreError) -> Self {
+            Self::new(error.code(), error.to_string())
+        }
+    }
+
+    impl From<ResumeError> for Failure {
+        fn from(error: ResumeError) -> Self {
+            Self::new(error.code(), error.to_string())
+        }
+    }
+
+    impl From<ResyncRequired> for Failure {
+        fn from(error: ResyncRequired) -> Self {
+            let data = Some(json!({ "floor": error.floor, "last": error.last }));
             ToolError { data, ..ToolError::new(error.code(), error.to_string()) }.into()
         }
     }

@@ -21,6 +21,10 @@ mod files;
 pub mod host;
 #[cfg(any(feature = "agent", feature = "llm"))]
 mod js_provider;
+#[cfg(feature = "agent")]
+mod js_store;
+#[cfg(feature = "agent")]
+mod js_tool;
 #[cfg(feature = "llm")]
 pub mod llm;
 #[cfg(feature = "agent")]

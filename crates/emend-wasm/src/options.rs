@@ -1,11 +1,13 @@
 //! The options of an agent, as JSON text brings them.
 
 use emend_agent::code::Code;
-use emend_agent::session::SessionConfig;
-use emend_agent::workspace::Mode;
+use emend_agent::profile::Profile;
+use emend_agent::session::{SessionConfig, SessionOptions};
+use emend_agent::tools::{ClarifyUser, core_tools};
+use emend_agent::workspace::{Mode, Workspace};
 use emend_llm::anthropic::{Anthropic, Config};
 use emend_llm::offline;
-use emend_llm::{HttpProvider, Provider, Shared, Transport, get_latest_model};
+use emend_llm::{HttpProvider, Provider, Shared, ToolDefinition, Transport, get_latest_model};
 use js_sys::Function;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -14,6 +16,7 @@ use wasm_bindgen::{JsCast as _, JsValue};
 use crate::clock::BrowserClock;
 use crate::failure::{Failure, without_place};
 use crate::js_provider::JsProvider;
+use crate::random::JsRandom;
 
 /// What an agent is made of, but for its files.
 #[derive(Deserialize)]
@@ -22,13 +25,69 @@ use crate::js_provider::JsProvider;
 pub(crate) struct AgentOptions {
     pub(crate) model: ModelOptions,
     pub(crate) mode: EditMode,
+    pub(crate) profile: ProfileName,
+    /// Tools written in JavaScript; the function that runs them comes apart.
+    pub(crate) tools: Vec<ToolDefinition>,
+    /// Whether the model may ask the user.
+    questions: bool,
     instructions: Option<String>,
+    effort: Option<String>,
+    max_turns: u64,
+    max_tool_rounds: u64,
 }
 
 impl AgentOptions {
-    pub(crate) fn session_config(&self) -> SessionConfig {
-        SessionConfig { instructions: self.instructions.clone(), ..SessionConfig::default() }
+    fn session_config(&self) -> SessionConfig {
+        SessionConfig {
+            instructions: self.instructions.clone(),
+            reasoning_effort: self.effort.clone(),
+            max_turns: self.max_turns,
+            max_tool_rounds_per_input: self.max_tool_rounds,
+            ..SessionConfig::default()
+        }
     }
+
+    /// Returns what a session over `workspace` is made of.
+    pub(crate) fn session_options(&self, model: Model, workspace: Shared<Workspace>) -> SessionOptions {
+        let Model { provider, id, offline } = model;
+        let (clock, random, config) = (Shared::new(BrowserClock), Shared::new(JsRandom), self.session_config());
+        let profile = match self.profile {
+            // The stand-in is of no family.
+            ProfileName::Auto if offline => None,
+            ProfileName::Auto => Profile::of(provider.name(), &id),
+            ProfileName::Openai => Some(Profile::openai(&id)),
+            ProfileName::Anthropic => Some(Profile::anthropic(&id)),
+            ProfileName::Gemini => Some(Profile::gemini(&id)),
+            ProfileName::None => None,
+        };
+        let options = match profile {
+            Some(profile) => {
+                let profile = if self.questions { profile.with_questions() } else { profile };
+                profile.session_options(provider, workspace, clock, random, config)
+            }
+            None => {
+                let mut tools = core_tools();
+                if self.questions {
+                    tools.register(Shared::new(ClarifyUser));
+                }
+                SessionOptions { provider, model: id, offline, tools, workspace, clock, random, config }
+            }
+        };
+        SessionOptions { offline, ..options }
+    }
+}
+
+/// Which profile a session goes by.
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum ProfileName {
+    /// That of the model's family.
+    #[default]
+    Auto,
+    Openai,
+    Anthropic,
+    Gemini,
+    None,
 }
 
 /// Where the agent's edits go.
@@ -133,7 +192,16 @@ mod tests {
 
     #[test]
     fn wrong_options_are_named() {
-        check_refused(r#"{"modle": {}}"#, "unknown field `modle`, expected one of `model`, `mode`, `instructions`");
+        check_refused(
+            r#"{"modle": {}}"#,
+            "unknown field `modle`, expected one of `model`, `mode`, `profile`, `tools`, `questions`, `instructions`, \
+             `effort`, `maxTurns`, `maxToolRounds`",
+        );
+        check_refused(
+            r#"{"profile": "codex"}"#,
+            "unknown variant `codex`, expected one of `auto`, `openai`, `anthropic`, `gemini`, `none`",
+        );
+        check_refused(r#"{"tools": [{"name": "a", "description": "b"}]}"#, "missing field `parameters`");
         check_refused(r#"{"mode": "both"}"#, "unknown variant `both`, expected `staged` or `direct`");
         check_refused(r#"{"model": {"provider": "anthropic"}}"#, "missing field `apiKey`");
         check_refused(r#"{"model": {"provider": "offline", "pace": 3}}"#, "unknown field `pace`, expected `paceMs`");

@@ -177,8 +177,8 @@ export const tests = {
   async "a provider's streamed answer and tool call work, and a remembered key is there after a reload"({ page, url }) {
     const edit = { file_path: "README.md", old_string: "# Seed library", new_string: "# Seeds" };
     const provider = await startProvider("right", [
-      { name: "read_file", input: { file_path: "README.md" } },
-      { name: "edit_file", input: edit },
+      { name: "Read", input: { file_path: "README.md" } },
+      { name: "Edit", input: edit },
       "I shortened the title.",
     ]);
     try {
@@ -186,7 +186,7 @@ export const tests = {
       await app.chooseModel({ apiKey: "right", baseUrl: provider.url, remember: true });
       await app.askAndWait("shorten the title");
       await app.transcript.getByText("I shortened the title.").waitFor();
-      assert.deepEqual(await app.toolCalls(), ["read_file", "edit_file"]);
+      assert.deepEqual(await app.toolCalls(), ["Read", "Edit"]);
       await app.hunks(1);
       assert.match(await app.text(), /^# Seeds\n/);
       assert.ok(provider.requests.every((request) => request.key === "right"));
@@ -199,7 +199,7 @@ export const tests = {
 
   async "a file the assistant makes is there until it is rejected, and is saved once accepted"({ page, url }) {
     const provider = await startProvider("right", [
-      { name: "write_file", input: { file_path: "notes/new.md", content: "# New\n" } },
+      { name: "Write", input: { file_path: "notes/new.md", content: "# New\n" } },
       "Made it.",
     ]);
     try {

@@ -218,6 +218,7 @@ impl Profile {
         }
         config.context_window.get_or_insert(self.context_window_size);
         config.parallel_tool_calls &= self.supports_parallel_tool_calls;
+        config.streaming &= self.supports_streaming;
         if let Some(timeout_ms) = self.default_command_timeout_ms {
             config.default_command_timeout_ms = timeout_ms.min(config.max_command_timeout_ms);
         }

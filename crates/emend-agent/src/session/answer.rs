@@ -32,7 +32,7 @@ fn build_request(core: &Core, settings: &Settings) -> Request {
         model: settings.model.clone(),
         messages,
         provider: Some(settings.provider.name().to_owned()),
-        tools: core.tools.definitions(),
+        tools: settings.tools.definitions(),
         reasoning_effort: settings.config.reasoning_effort.clone(),
         provider_options: settings.config.provider_options.clone(),
         ..Request::default()
@@ -93,7 +93,10 @@ async fn open(core: &Core, settings: &Settings, cancel: &CancelToken) -> Result<
         match cancel.is_cancelled() {
             true => Box::pin(std::future::ready(Err(aborted()))),
             // Built for each attempt: keeping one for the next would copy a long history once more every time.
-            false => settings.provider.stream(build_request(core, settings), cancel.clone()),
+            false if settings.config.streaming => {
+                settings.provider.stream(build_request(core, settings), cancel.clone())
+            }
+            false => settings.provider.whole(build_request(core, settings), cancel.clone()),
         }
     };
     retry_stream(&policy, &*core.clock, &*core.random, cancel, attempt).await

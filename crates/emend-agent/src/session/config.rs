@@ -31,6 +31,8 @@ pub struct SessionConfig {
     pub tool_output_limits: BTreeMap<String, usize>,
     /// The most lines of a tool's output that the model sees, by canonical tool name.
     pub tool_line_limits: BTreeMap<String, usize>,
+    /// Whether answers are asked for piece by piece; others are shown when they are complete.
+    pub streaming: bool,
     /// Whether calls of one message run at the same time that are [concurrent](crate::tool::Tool::concurrent).
     pub parallel_tool_calls: bool,
     /// Whether a model that repeats itself is told so.
@@ -73,6 +75,7 @@ impl Default for SessionConfig {
             reasoning_effort: None,
             tool_output_limits: BTreeMap::new(),
             tool_line_limits: BTreeMap::new(),
+            streaming: true,
             parallel_tool_calls: true,
             enable_loop_detection: true,
             loop_detection_window: 10,
@@ -125,6 +128,7 @@ pub(super) struct Settings {
     pub(super) provider: Shared<dyn Provider>,
     pub(super) model: String,
     pub(super) offline: bool,
+    pub(super) tools: Shared<ToolRegistry>,
     pub(super) config: Shared<SessionConfig>,
 }
 

@@ -52,7 +52,6 @@ pub struct Session {
 /// What a turn needs of its session.
 struct Core {
     id: String,
-    tools: ToolRegistry,
     workspace: Shared<Workspace>,
     clock: Shared<dyn Clock>,
     random: Shared<dyn Random>,
@@ -105,12 +104,11 @@ impl Session {
         shell.iter().for_each(|name| tools.remove(name));
         let emitter = Shared::new(Emitter::new(id.clone(), Shared::clone(&clock), config.event_bytes_max));
         emitter.emit(EventKind::SessionStart { model: model.clone(), provider: provider.name().to_owned(), offline });
-        let settings = Settings { provider, model, offline, config: Shared::new(config) };
+        let settings = Settings { provider, model, offline, tools: Shared::new(tools), config: Shared::new(config) };
         let status = Status { state: SessionState::Idle, closing: false, cancel: None, context_step: 0 };
         Self {
             core: Shared::new(Core {
                 id,
-                tools,
                 workspace,
                 clock,
                 random,
@@ -192,6 +190,11 @@ impl Session {
     pub fn set_model(&self, provider: Shared<dyn Provider>, model: String, offline: bool) {
         let mut settings = self.core.settings_mut();
         (settings.provider, settings.model, settings.offline) = (provider, model, offline);
+    }
+
+    /// Gives the model other tools from its next call on. Its calls find the tools there are when they run.
+    pub fn set_tools(&self, tools: ToolRegistry) {
+        self.core.settings_mut().tools = Shared::new(tools);
     }
 
     /// Starts a turn on the user's message. Nothing happens until the returned stream is polled; dropping it, or

@@ -49,7 +49,7 @@ pub(super) async fn execute(
         _ => None,
     };
     end(core, call, &outcome, output_ref, duration_ms);
-    let asked = outcome.is_ok() && core.tools.get(&call.name).is_some_and(|(_, tool)| tool.asks_user());
+    let asked = outcome.is_ok() && core.settings().tools.get(&call.name).is_some_and(|(_, tool)| tool.asks_user());
     Done { result: result_for_model(core, call, outcome), asked }
 }
 
@@ -137,7 +137,8 @@ async fn attempt(
     call: &ToolCall,
     cancel: &CancelToken,
 ) -> Result<ToolOutput, ToolError> {
-    let (tool, arguments) = prepare(&core.tools, &call.name, call.arguments.clone())?;
+    let settings = core.settings();
+    let (tool, arguments) = prepare(&settings.tools, &call.name, call.arguments.clone())?;
     let mut context = ToolContext {
         workspace: Shared::clone(&core.workspace),
         seen: Shared::clone(&core.seen),
@@ -145,7 +146,7 @@ async fn attempt(
         call_id: call.id.clone(),
         ticket: None,
         cancel: cancel.clone(),
-        config: core.settings().config,
+        config: settings.config,
         progress: progress(core, &call.id),
     };
     approval::approve(core, call, tool, &arguments, &context).await?;
@@ -235,7 +236,8 @@ fn result_for_model(core: &Core, call: &ToolCall, outcome: Result<ToolOutput, To
         Ok(output) => (output.text, false, output.image),
         Err(error) => (format!("Tool error ({}): [{}] {}", call.name, error.code.as_str(), error.text()), true, None),
     };
-    let name = core.tools.get(&call.name).and_then(|(_, tool)| tool.canonical_name()).unwrap_or(&call.name);
-    let shown = truncate_tool_output(name, &text, &core.settings().config.output_limits());
+    let settings = core.settings();
+    let name = settings.tools.get(&call.name).and_then(|(_, tool)| tool.canonical_name()).unwrap_or(&call.name);
+    let shown = truncate_tool_output(name, &text, &settings.config.output_limits());
     ToolResult { image, ..result(call, shown.text, is_error) }
 }

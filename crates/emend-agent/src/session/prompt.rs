@@ -35,7 +35,7 @@ pub(super) fn system_prompt(core: &Core, settings: &Settings) -> String {
         facts: &scene.facts.unwrap_or_default(),
         model: &settings.model,
         open_file: open_file.as_ref().map(FilePath::as_str),
-        tools: &core.tools.definitions(),
+        tools: &settings.tools.definitions(),
         documents: &scene.documents,
         instructions: settings.config.instructions.as_deref(),
     }

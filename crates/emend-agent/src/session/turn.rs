@@ -137,8 +137,9 @@ fn record_answer(core: &Core, response: Response) -> String {
 /// Runs all calls of one message, until the turn is cancelled. Concurrent ones that follow each other run at the same
 /// time; everything else waits for what was asked before it. Returns whether a call asked the user.
 async fn run_calls(core: &Core, run: u64, keeper: &mut Keeper<'_>, calls: &[ToolCall], cancel: &CancelToken) -> bool {
-    let parallel = core.settings().config.parallel_tool_calls;
-    let concurrent = |call: &ToolCall| core.tools.get(&call.name).is_some_and(|(_, tool)| tool.concurrent());
+    let settings = core.settings();
+    let parallel = settings.config.parallel_tool_calls;
+    let concurrent = |call: &ToolCall| settings.tools.get(&call.name).is_some_and(|(_, tool)| tool.concurrent());
     let keeper = SharedKeeper::new(keeper);
     core.seen.begin_message();
     let mut asked = false;

@@ -4,6 +4,7 @@
 //! resumed and forked, is the session's.
 
 mod memory;
+mod read;
 mod record;
 mod summary;
 

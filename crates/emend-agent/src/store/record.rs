@@ -3,8 +3,10 @@
 //! Reading is lenient where a crash leaves its mark and strict where going on would be wrong: a line that broke off is
 //! counted and skipped, another version is refused.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use serde_json::{Map, Value};
 
+use super::read;
 use crate::code::Code;
 use crate::session::Turn;
 
@@ -12,7 +14,7 @@ use crate::session::Turn;
 pub const VERSION: u32 = 1;
 
 /// The first line.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Header {
     /// The version of the format.
     pub version: u32,
@@ -25,12 +27,12 @@ pub struct Header {
     /// The model it began with.
     pub model: String,
     /// Where its beginning comes from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<ForkedFrom>,
 }
 
 /// The session that another one goes on from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ForkedFrom {
     /// The session.
     pub id: String,
@@ -39,7 +41,7 @@ pub struct ForkedFrom {
 }
 
 /// One line.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Record {
     /// The beginning.
@@ -115,29 +117,43 @@ pub fn write_records(records: &[Record]) -> Result<String, serde_json::Error> {
 ///
 /// [`ReadError`].
 pub fn read_document(text: &str) -> Result<Document, ReadError> {
-    #[derive(Deserialize)]
-    struct Version {
-        version: u32,
-    }
-    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
-    let first = lines.next().unwrap_or_default();
-    let found = serde_json::from_str::<Version>(first).map_err(|_| ReadError::NoHeader)?.version;
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty()).map(serde_json::from_str::<Map<_, _>>);
+    let Some(Ok(first)) = lines.next() else { return Err(ReadError::NoHeader) };
+    let found = first.get("version").and_then(Value::as_u64).and_then(|version| u32::try_from(version).ok());
+    let found = found.ok_or(ReadError::NoHeader)?;
     if found != VERSION {
         return Err(ReadError::Version { found });
     }
-    let Ok(Record::Session(header)) = serde_json::from_str(first) else { return Err(ReadError::NoHeader) };
+    if kind_of(&first) != "session" {
+        return Err(ReadError::NoHeader);
+    }
+    let header = read::header(first).ok_or(ReadError::NoHeader)?;
     let mut document = Document { header, turns: Vec::new(), n_damaged: 0 };
     for line in lines {
-        match serde_json::from_str(line) {
-            Ok(Record::Turn { index, turn }) => {
-                document.turns.truncate(index);
-                document.turns.push(turn);
-            }
-            Ok(Record::History { turns }) => document.turns = turns,
-            Ok(Record::Session(_)) | Err(_) => document.n_damaged += 1,
+        if line.ok().and_then(|fields| take(&mut document.turns, fields)).is_none() {
+            document.n_damaged += 1;
         }
     }
     Ok(document)
+}
+
+fn kind_of(fields: &Map<String, Value>) -> &str {
+    fields.get("type").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Takes a line into the conversation; `None` if it makes no sense there.
+fn take(turns: &mut Vec<Turn>, mut fields: Map<String, Value>) -> Option<()> {
+    match kind_of(&fields) {
+        "turn" => {
+            let index = usize::try_from(fields.get("index")?.as_u64()?).ok()?;
+            let turn = read::turn(fields)?;
+            turns.truncate(index);
+            turns.push(turn);
+        }
+        "history" => *turns = read::turns(fields.remove("turns"))?,
+        _ => return None,
+    }
+    Some(())
 }
 
 #[cfg(test)]

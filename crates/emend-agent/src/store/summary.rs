@@ -1,5 +1,6 @@
 //! What a list of saved sessions says of each.
 
+use emend_edit::order::sort_by;
 use serde::Serialize;
 
 use super::{Document, ForkedFrom, ReadError, Store, StoreError, list_sessions, read_document};
@@ -65,7 +66,7 @@ pub async fn summaries(store: &dyn Store) -> Result<Vec<Summary>, StoreError> {
             summaries.push(Summary::of(id, read_document(&text)));
         }
     }
-    summaries.sort_by(|a, b| b.last_ms.cmp(&a.last_ms).then_with(|| a.id.cmp(&b.id)));
+    sort_by(&mut summaries, |a, b| b.last_ms.cmp(&a.last_ms).then_with(|| a.id.cmp(&b.id)));
     Ok(summaries)
 }
 

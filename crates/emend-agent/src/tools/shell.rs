@@ -173,7 +173,7 @@ fn finish(outcome: &CommandOutcome, timeout_ms: u64, mode: Mode) -> Result<ToolO
     if result.cancelled {
         return failed(Code::Aborted, text + "\nThe user cancelled while this command ran.");
     }
-    Ok(ToolOutput { text, data })
+    Ok(ToolOutput::new(text, data))
 }
 
 fn note(text: &mut String, what: &str, paths: &[FilePath]) {

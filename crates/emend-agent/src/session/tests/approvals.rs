@@ -188,7 +188,7 @@ fn a_command_ends_with_the_turn_that_is_cancelled() {
 fn where_there_is_no_shell_the_model_is_offered_none() {
     let of = |shell: bool| {
         let world = World::new(NOTES, vec![], Setup { shell, ..Setup::default() });
-        world.session.core.tools.get("shell").is_some()
+        world.session.core.settings().tools.get("shell").is_some()
     };
     assert_eq!((of(true), of(false)), (true, false));
 }

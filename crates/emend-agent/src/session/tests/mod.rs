@@ -249,7 +249,7 @@ impl World {
             provider: Shared::clone(&self.script) as Shared<dyn Provider>,
             model: "m".to_owned(),
             offline: false,
-            tools: core.tools.clone(),
+            tools: (*core.settings().tools).clone(),
             workspace: Shared::clone(&core.workspace),
             clock: Shared::clone(&core.clock),
             random: Shared::clone(&core.random),

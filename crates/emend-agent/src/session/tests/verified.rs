@@ -352,7 +352,12 @@ fn answers_have_the_fields_of_the_design() {
     assert_eq!(invalid, json!({"latest_file_state": state, "success": false, "message": fixed::INVALID_DIFF}));
     let world = world("//- a.txt\none\n", vec![]);
     let arguments = safe_patch(&hash("one\n"), "@@ -1 +1 @@\n-one\n+1\n").1;
-    let done = block_on(call_tool(&world.session.core.tools, &world.session.core.workspace, "safe_patch", arguments));
+    let done = block_on(call_tool(
+        &world.session.core.settings().tools,
+        &world.session.core.workspace,
+        "safe_patch",
+        arguments,
+    ));
     let state = json!({"file_path": "a.txt", "version": 1, "sha256": hash("1\n"), "content": "1\n"});
     let data = done.unwrap().data;
     assert_eq!((&data["success"], &data["message"]), (&json!(true), &json!(fixed::PATCH_APPLIED)));
@@ -400,8 +405,12 @@ fn whoever_holds_no_lease_of_the_open_file_is_refused_with_its_state() {
     world.turn("do it");
     assert_eq!(world.disk("a.txt"), "1\n", "the session takes the lease for it: {:?}", world.last_results());
     let arguments = safe_patch(&hash("1\n"), "@@ -1 +1 @@\n-1\n+one\n").1;
-    let outcome =
-        block_on(call_tool(&world.session.core.tools, &world.session.core.workspace, "safe_patch", arguments));
+    let outcome = block_on(call_tool(
+        &world.session.core.settings().tools,
+        &world.session.core.workspace,
+        "safe_patch",
+        arguments,
+    ));
     let error = outcome.unwrap_err();
     assert_eq!(error.code, crate::code::Code::LockNotOwned);
     assert_eq!(error.data.unwrap()["latest_file_state"]["content"], "1\n");

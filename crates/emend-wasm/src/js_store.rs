@@ -1,0 +1,64 @@
+//! A store written in JavaScript: saved conversations in IndexedDB, in files, or on a server of the host's own.
+//!
+//! The JavaScript side checks what the store gives and runs nothing of it before the call returns.
+
+use emend_agent::store::{Store, StoreError, check_name};
+use emend_llm::BoxFuture;
+use js_sys::Function;
+use wasm_bindgen::prelude::*;
+
+use crate::host::promise;
+
+/// A store behind one function of an operation's name, a document's name and lines. It gives a promise of text or of
+/// `undefined`, which rejects with the reason as text.
+pub(crate) struct JsStore {
+    call: Function,
+}
+
+impl JsStore {
+    pub(crate) fn new(call: Function) -> Self {
+        Self { call }
+    }
+
+    fn ask<'a>(
+        &'a self,
+        operation: &'static str,
+        name: &'a str,
+        lines: &'a str,
+    ) -> BoxFuture<'a, Result<Option<String>, StoreError>> {
+        Box::pin(async move {
+            if !name.is_empty() || operation != "names" {
+                check_name(name)?;
+            }
+            let failed = |thrown: JsValue| StoreError::Io {
+                name: name.to_owned(),
+                reason: thrown.as_string().unwrap_or_else(|| "the store failed".to_owned()),
+            };
+            let given = self.call.call3(&JsValue::UNDEFINED, &operation.into(), &name.into(), &lines.into());
+            let given = promise(&given.map_err(failed)?).await.map_err(failed)?;
+            Ok(given.as_string())
+        })
+    }
+}
+
+impl Store for JsStore {
+    fn append<'a>(&'a self, name: &'a str, lines: &'a str) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move { self.ask("append", name, lines).await.map(drop) })
+    }
+
+    fn load<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, StoreError>> {
+        self.ask("load", name, "")
+    }
+
+    fn names(&self) -> BoxFuture<'_, Result<Vec<String>, StoreError>> {
+        Box::pin(async move {
+            let names = self.ask("names", "", "").await?.unwrap_or_default();
+            // No document has a space in its name; the JavaScript side has sorted them.
+            Ok(names.split_whitespace().map(str::to_owned).collect())
+        })
+    }
+
+    fn remove<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<bool, StoreError>> {
+        Box::pin(async move { Ok(self.ask("remove", name, "").await?.is_some()) })
+    }
+}

@@ -1,0 +1,328 @@
+// Sessions: profiles, tools of one's own, words in between, settings that change, events for others, and conversations
+// that are saved, resumed and forked.
+
+import assert from "node:assert/strict";
+import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import test from "node:test";
+import { Agent, ConfigError, isEmendError, memoryStore } from "emend";
+import { fileStore } from "emend/node";
+import { collect, SHOP } from "./support.mjs";
+
+async function create(t, options) {
+  const agent = await Agent.create({ files: SHOP, ...options });
+  t.after(() => agent.close());
+  return agent;
+}
+
+/** A model that answers with these steps, one a request: text, or calls. `requests` is what it was asked. */
+function scripted(steps, name = "scripted") {
+  const requests = [];
+  const provider = {
+    name,
+    async *stream(request, { signal }) {
+      const step = steps[requests.length] ?? "Done.";
+      requests.push(request);
+      const made = typeof step === "function" ? await step({ request, signal }) : step;
+      if (typeof made === "string") yield { type: "text_delta", delta: made };
+      else for (const [tool, args] of made) yield { type: "tool_call", name: tool, arguments: args };
+      yield { type: "finish" };
+    },
+  };
+  return { model: { provider, model: "m" }, requests };
+}
+
+const texts = (request, role) =>
+  request.messages.filter((message) => message.role === role).map((message) => message.content.map((part) => part.text).join(""));
+const results = (request) => request.messages.at(-1).content.map(({ content, is_error: failed }) => (failed ? `error: ${content}` : content));
+
+test("the stand-in does the same work under every profile", async (t) => {
+  const expected = {
+    none: ["grep", "read_file", "edit_file"],
+    auto: ["grep", "read_file", "edit_file"],
+    openai: ["grep_files", "read_file", "apply_patch"],
+    anthropic: ["Grep", "Read", "Edit"],
+    gemini: ["grep_search", "read_file", "replace"],
+  };
+  for (const [profile, tools] of Object.entries(expected)) {
+    const agent = await create(t, { profile });
+    const events = await collect(agent.run("rename Price to Cost"));
+    const called = events.filter((event) => event.kind === "TOOL_CALL_START").map((event) => event.data.tool_name);
+    assert.deepEqual([...new Set(called)], tools, profile);
+    assert.ok(events.every((event) => event.kind !== "TOOL_CALL_END" || event.data.ok), profile);
+    await agent.acceptAll();
+    assert.equal(await agent.files.readDisk("src/price.js"), SHOP["src/price.js"].replace("function Price(", "function Cost("));
+  }
+});
+
+test("a model is given its family's tools, by its own name or its provider's", async (t) => {
+  const offered = async (name, model) => {
+    const { model: options, requests } = scripted([], name);
+    const agent = await create(t, { model: { ...options, model } });
+    await agent.run("hello").result;
+    return requests[0].tools.map((tool) => tool.name).join(" ");
+  };
+  const own = "read_file write_file edit_file apply_patch grep glob list_dir";
+  assert.equal(await offered("acme", "m"), own);
+  assert.equal(await offered("acme", "claude-sonnet-4-5"), "Read Write Edit Grep Glob LS");
+  assert.equal(await offered("gemini", "any"), "read_file write_file replace grep_search glob list_directory");
+});
+
+test("tools of one's own run, replace others, and fail as results", async (t) => {
+  const seen = [];
+  const parameters = { type: "object", required: ["city"], properties: { city: { type: "string" } } };
+  const tools = [
+    { name: "weather", description: "Tells the weather.", parameters, execute: () => "old" },
+    {
+      name: "weather",
+      description: "Tells the weather.",
+      parameters,
+      execute: async ({ city }, context) => {
+        seen.push([city, typeof context.toolCallId, context.signal.aborted]);
+        return { city, degrees: 7 };
+      },
+    },
+    { name: "grep", description: "Mine.", parameters: { type: "object" }, execute: () => "mine" },
+    { name: "broken", description: "Fails.", parameters: { type: "object" }, execute: () => { throw new Error("no luck"); } },
+    { name: "gone", description: "Fails.", parameters: { type: "object" }, execute: async () => { throw Object.assign(new Error("no such city"), { code: "not_found" }); } },
+    { name: "void", description: "Says nothing.", parameters: { type: "object" }, execute: () => undefined },
+  ];
+  const { model, requests } = scripted([
+    [["weather", { city: "Oslo" }], ["weather", { town: "Oslo" }], ["grep", {}], ["broken", {}], ["gone", {}], ["void", {}]],
+  ]);
+  const agent = await create(t, { model, tools, profile: "openai" });
+  const events = await collect(agent.run("how warm is it?"));
+  assert.deepEqual(seen, [["Oslo", "string", false]]);
+  const [weather, wrong, grep, broken, gone, nothing] = results(requests[1]);
+  assert.equal(weather, '{"city":"Oslo","degrees":7}');
+  assert.match(wrong, /^error: .*\[invalid_argument\]/);
+  assert.equal(grep, "mine");
+  assert.match(broken, /^error: .*\[io_error\] no luck/);
+  assert.match(gone, /^error: .*\[not_found\] no such city/);
+  assert.equal(nothing, "");
+  assert.equal(requests[0].tools.filter((tool) => tool.name === "weather").length, 1);
+  assert.equal(events.at(-1).data.reason, "natural");
+
+  const wrongTools = [
+    [[{ name: "a b", description: "", parameters: { type: "object" }, execute() {} }], /no tool name/],
+    [[{ name: "a", description: "", parameters: {}, execute() {} }], /"type": "object"/],
+    [[{ name: "a", description: "", parameters: { type: "object" } }], /"a" has no `execute`/],
+    [{}, /must be an array/],
+  ];
+  for (const [tools, pattern] of wrongTools) {
+    await assert.rejects(Agent.create({ tools }), (error) => error instanceof ConfigError && pattern.test(error.message), String(pattern));
+  }
+});
+
+test("a tool of one's own hears of the end of its run", async (t) => {
+  let began;
+  const beginning = new Promise((resolve) => { began = resolve; });
+  const tool = { name: "slow", description: "Waits.", parameters: { type: "object" }, execute: (_, { signal }) => { began(signal); return new Promise(() => {}); } };
+  const agent = await create(t, { model: scripted([[["slow", {}]]]).model, tools: [tool] });
+  const run = agent.run("wait");
+  const result = run.result;
+  const signal = await beginning;
+  const aborted = new Promise((resolve) => signal.addEventListener("abort", resolve));
+  run.cancel();
+  await aborted;
+  assert.equal((await result).reason, "aborted");
+});
+
+test("words in between reach the model, and what comes after is done in the same run", async (t) => {
+  const agents = [];
+  const { model, requests } = scripted([
+    () => { agents[0].run.steer("in French, please"); return [["list_dir", {}]]; },
+    "Voilà.",
+    "And that.",
+  ]);
+  const agent = await create(t, { model });
+  const run = agent.run("translate");
+  agents.push({ run });
+  agent.followUp("and then tidy up");
+  const kinds = (await collect(run)).map((event) => event.kind);
+  assert.deepEqual(texts(requests[1], "user"), ["translate", "in French, please"]);
+  assert.deepEqual(texts(requests[2], "user"), ["translate", "in French, please", "and then tidy up"]);
+  assert.equal(kinds.filter((kind) => kind === "PROCESSING_END").length, 1);
+  assert.ok(kinds.includes("STEERING_INJECTED"));
+  assert.equal((await run.result).text, "And that.");
+  assert.throws(() => run.steer("too late"), (error) => isEmendError(error, "conflict"));
+  assert.throws(() => agent.followUp(" "), (error) => isEmendError(error, "invalid_argument"));
+  assert.throws(() => agent.followUp(7), (error) => isEmendError(error, "invalid_argument"));
+});
+
+test("settings change between two calls to the model, also while it works", async (t) => {
+  const second = scripted(["From the second."], "second");
+  const agents = [];
+  const first = scripted([() => { agents[0].configure({ model: second.model, effort: "low", instructions: "Be short." }); return [["list_dir", {}]]; }], "first");
+  const agent = await create(t, { model: first.model, effort: "high" });
+  agents.push(agent);
+  const { sessionId } = agent;
+  const { text } = await agent.run("go").result;
+  assert.equal(text, "From the second.");
+  assert.deepEqual([first.requests.length, first.requests[0].reasoning_effort], [1, "high"]);
+  assert.deepEqual([second.requests.length, second.requests[0].reasoning_effort], [1, "low"]);
+  assert.match(texts(second.requests[0], "system")[0], /Be short\./);
+  assert.equal(agent.sessionId, sessionId);
+
+  agent.configure({ effort: null, maxTurns: 2 });
+  const limited = await agent.run("again").result;
+  assert.equal(limited.reason, "turn_limit");
+  for (const changes of [{ mode: "direct" }, { files: {} }, { modle: {} }, { model: { provider: "acme" } }, { maxTurns: -1 }]) {
+    assert.throws(() => agent.configure(changes), ConfigError, JSON.stringify(changes));
+  }
+  agent.configure({ maxTurns: 0, tools: [{ name: "own", description: "", parameters: { type: "object" }, execute() {} }] });
+  assert.equal((await agent.run("again").result).reason, "natural");
+  assert.ok(second.requests.at(-1).tools.some((tool) => tool.name === "own"));
+  assert.equal("reasoning_effort" in second.requests.at(-1), false);
+});
+
+test("the model may ask if it is allowed to", async (t) => {
+  const ask = [["clarify_user", { question: "Which one?" }]];
+  const { model, requests } = scripted([ask, "Thanks."]);
+  const agent = await create(t, { model, questions: true });
+  assert.equal((await agent.run("do it").result).reason, "awaiting_input");
+  assert.equal((await agent.run("the first").result).reason, "natural");
+  assert.equal(texts(requests[1], "user").at(-1), "the first");
+});
+
+test("others follow the events at their own pace, from any cursor", async (t) => {
+  const agent = await create(t);
+  const feed = agent.events();
+  const late = [];
+  const events = await collect(agent.run("rename Price to Cost"));
+  const last = events.at(-1).cursor;
+  for await (const event of feed) {
+    late.push(event);
+    if (event.cursor === last) break;
+  }
+  const lifecycle = (list) => list.filter((event) => !event.kind.endsWith("_DELTA")).map((event) => event.kind);
+  assert.deepEqual(lifecycle(late), lifecycle(events));
+  assert.deepEqual(await feed.next(), { done: true, value: undefined });
+
+  const rest = agent.events({ after: last });
+  const next = rest.next();
+  await agent.run("what can you do?").result;
+  assert.equal((await next).value.cursor, last + 1);
+  await rest.return();
+  for (const after of [-1, 1.5, "1", Number.NaN]) {
+    assert.throws(() => agent.events({ after }), (error) => isEmendError(error, "invalid_argument"));
+  }
+  const open = agent.events({ after: last });
+  for (let n = 0; n < 3; n += 1) await open.next();
+  await open.return();
+});
+
+test("events that are gone are not passed over in silence", async (t) => {
+  const big = "x".repeat(200_000);
+  const tools = [{ name: "big", description: "", parameters: { type: "object" }, execute: () => big }];
+  const { model } = scripted([...Array(30).keys()].map(() => [["big", {}]]));
+  const agent = await create(t, { model, tools });
+  await agent.run("fill up").result;
+  assert.throws(() => agent.events({ after: 1 }), (error) => {
+    assert.ok(isEmendError(error, "resync_required"), String(error));
+    assert.ok(error.data.last > error.data.floor && error.data.floor >= 1);
+    agent.events({ after: error.data.last }).return();
+    return true;
+  });
+});
+
+test("room is made in a long conversation", async (t) => {
+  const tools = [{ name: "big", description: "", parameters: { type: "object" }, execute: () => "x".repeat(20_000) }];
+  const { model } = scripted([...Array(6).keys()].map(() => [["big", {}]]));
+  const agent = await create(t, { model, tools });
+  await agent.run("fill up").result;
+  const made = await agent.compact();
+  assert.ok(made.tokens_after < made.tokens_before / 2, JSON.stringify(made));
+});
+
+/** A store whose methods answer later, as a server's would. */
+function slowStore() {
+  const inner = memoryStore();
+  const later = async (value) => { await new Promise((resolve) => setTimeout(resolve, 1)); return value(); };
+  return Object.fromEntries(["append", "load", "names", "remove"].map((name) => [name, (...args) => later(() => inner[name](...args))]));
+}
+
+for (const [name, make] of [
+  ["memory", async () => memoryStore()],
+  ["a slow store", async () => slowStore()],
+  ["files", async (t) => {
+    const folder = await mkdtemp(join(tmpdir(), "emend-store-"));
+    t.after(() => rm(folder, { recursive: true }));
+    return fileStore(join(folder, "new/sessions"));
+  }],
+]) {
+  test(`a conversation goes on where it ended: ${name}`, async (t) => {
+    const store = await make(t);
+    const agent = await create(t, { store });
+    await agent.run("rename Price to Cost").result;
+    const { sessionId } = agent;
+    const turns = agent.turns();
+    agent.close();
+
+    const again = await Agent.resume(sessionId, { files: SHOP, store });
+    t.after(() => again.close());
+    assert.equal(again.sessionId, sessionId);
+    assert.deepEqual(again.turns(), turns);
+    await again.run("what can you do?").result;
+
+    const fork = await Agent.fork(sessionId, { store, turns: 1, files: SHOP });
+    t.after(() => fork.close());
+    assert.notEqual(fork.sessionId, sessionId);
+    assert.deepEqual(fork.turns(), turns.slice(0, 1));
+
+    const saved = await Agent.sessions(store);
+    assert.deepEqual(new Set(saved.map((one) => one.id)), new Set([sessionId, fork.sessionId]));
+    const original = saved.find((one) => one.id === sessionId);
+    assert.deepEqual([original.title, original.model, original.n_turns], ["rename Price to Cost", "offline", turns.length + 2]);
+    assert.deepEqual(saved.find((one) => one.id === fork.sessionId).forked_from, { id: sessionId, n_turns: 1 });
+    assert.equal(await Agent.removeSession(store, sessionId), true);
+    assert.equal(await Agent.removeSession(store, sessionId), false);
+    await assert.rejects(Agent.resume(sessionId, { store }), (error) => isEmendError(error, "not_found"));
+  });
+}
+
+test("a store of files keeps others out and stands a line that broke off", async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), "emend-store-"));
+  t.after(() => rm(folder, { recursive: true }));
+  const directory = join(folder, "sessions");
+  const store = fileStore(directory);
+  assert.deepEqual([await store.names(), await store.load("one"), await store.remove("one")], [[], null, false]);
+  await store.append("one", "first\n");
+  assert.deepEqual((await readdir(directory)).sort(), ["one.jsonl"]);
+  if (process.platform !== "win32") {
+    assert.equal((await stat(join(directory, "one.jsonl"))).mode & 0o777, 0o600);
+    assert.equal((await stat(directory)).mode & 0o777, 0o700);
+  }
+  await writeFile(join(directory, "one.jsonl"), "first\nbrok");
+  await store.append("one", "second\n");
+  assert.equal(await store.load("one"), "first\nbrok\nsecond\n");
+});
+
+test("a store that fails is a warning, and a wrong one is refused", async (t) => {
+  const store = { ...memoryStore(), append: () => { throw new Error("disk full"); } };
+  const agent = await create(t, { store });
+  const events = await collect(agent.run("what can you do?"));
+  const warnings = events.filter((event) => event.kind === "WARNING").map((event) => event.data);
+  assert.equal(warnings.length, 1);
+  assert.equal(warnings[0].code, "not_saved");
+  assert.match(warnings[0].message, /disk full/);
+  assert.equal(events.at(-1).data.reason, "natural");
+
+  for (const wrong of [{}, 7, null, { append() {}, load() {}, names() {} }]) {
+    await assert.rejects(Agent.create({ store: wrong }), (error) => error instanceof ConfigError && /the store has no/.test(error.message));
+  }
+  await assert.rejects(Agent.resume("sess_1", {}), (error) => isEmendError(error, "configuration"));
+  await assert.rejects(Agent.resume("../x", { store: memoryStore() }), (error) => isEmendError(error, "invalid_argument"));
+  await assert.rejects(Agent.resume("sess_1", { store: { ...memoryStore(), load: () => 7 } }), (error) => isEmendError(error, "io_error") && /no string/.test(error.message));
+  await assert.rejects(Agent.sessions({ ...memoryStore(), names: () => 7 }), (error) => isEmendError(error, "io_error") && /no list/.test(error.message));
+  const other = memoryStore();
+  other.append("sess_9", '{"type":"session","version":9}\n');
+  other.append("sess_8", "hello\n");
+  other.append("sess_8.output", "an output\n");
+  const problems = (await Agent.sessions(other)).map(({ id, problem }) => [id, /version 9|no saved session/.exec(problem)?.[0]]);
+  assert.deepEqual(problems, [["sess_8", "no saved session"], ["sess_9", "version 9"]]);
+  assert.equal(await Agent.removeSession(other, "sess_8"), true);
+  assert.deepEqual([...other.names()], ["sess_9"]);
+  await assert.rejects(Agent.resume("sess_9", { store: other }), (error) => isEmendError(error, "unsupported"));
+});
