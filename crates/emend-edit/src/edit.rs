@@ -99,6 +99,12 @@ pub struct HunkLines {
 }
 
 impl HunkLines {
+    /// Returns one with room for so many lines and bytes.
+    #[must_use]
+    pub fn with_capacity(n_lines: usize, n_bytes: usize) -> Self {
+        Self { text: String::with_capacity(n_bytes), ends: Vec::with_capacity(n_lines) }
+    }
+
     /// Appends one line.
     pub fn push(&mut self, kind: LineKind, line: &str) {
         self.text.push_str(line);

@@ -90,6 +90,12 @@ pub enum EditError {
         /// How many lines would be left.
         n_lines: usize,
     },
+    /// A patch for one text does something else to a file than edit its text, or names a second file.
+    #[error("{path}: one text can only be edited here, not created, deleted or moved, and no other file with it")]
+    NotAnEdit {
+        /// The file.
+        path: String,
+    },
     /// A replacement was refused.
     #[error("{path}: {error}")]
     Replace {
@@ -115,7 +121,7 @@ impl EditError {
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
-            Self::Empty => "invalid_argument",
+            Self::Empty | Self::NotAnEdit { .. } => "invalid_argument",
             Self::NotFound { .. } => "not_found",
             Self::AlreadyExists { .. } => "already_exists",
             Self::NotWhole { .. } => "conflict",
@@ -167,6 +173,70 @@ pub fn plan_patch<E: From<EditError>>(
         draft.edit(edit)?;
     }
     Ok(draft.finish())
+}
+
+/// A text with a patch carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edited {
+    /// The new text.
+    pub text: String,
+    /// Where the hunks went, in the order of the patch.
+    pub hunks: Vec<AppliedHunk>,
+    /// What was accepted with a warning.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Carries `patch` out on the one text `before`, whatever path the patch gives it.
+///
+/// # Errors
+/// Fails if any edit cannot be carried out, if the patch names a second file, and if it creates, deletes or moves one.
+pub fn edit_text(before: &str, patch: &Patch) -> Result<Edited, EditError> {
+    let mut edited: Option<Edited> = None;
+    for edit in &patch.edits {
+        if edit.path != patch.edits[0].path || edit.moved_to().is_some() {
+            return Err(EditError::NotAnEdit { path: edit.path.clone() });
+        }
+        let mut next = changed(edited.as_ref().map_or(before, |edited| &edited.text), edit)?;
+        if let Some(Edited { mut hunks, mut diagnostics, .. }) = edited {
+            hunks.append(&mut next.hunks);
+            diagnostics.append(&mut next.diagnostics);
+            next = Edited { text: next.text, hunks, diagnostics };
+        }
+        edited = Some(next);
+    }
+    edited.ok_or(EditError::Empty)
+}
+
+/// Carries out an edit that changes a text and nothing else.
+fn changed(before: &str, edit: &FileEdit) -> Result<Edited, EditError> {
+    let path = || edit.path.clone();
+    match &edit.change {
+        Change::Update { hunks, .. } => {
+            let applied = v4a::apply(before, hunks).map_err(|error| EditError::Hunk { path: path(), error })?;
+            let diagnostics = loose_hunks(&applied.hunks).collect();
+            Ok(Edited { text: applied.text, hunks: applied.hunks, diagnostics })
+        }
+        Change::Unified(unified) if unified.kind == FileKind::Update => unified_edit(before, edit, unified),
+        Change::Replace { old, new, replace_all } => {
+            let replaced = replace::replace(before, old, new, *replace_all)
+                .map_err(|error| EditError::Replace { path: path(), error })?;
+            let diagnostics = loose_replacement(&replaced).into_iter().collect();
+            let hunks = replaced.applied_hunks();
+            Ok(Edited { text: replaced.text, hunks, diagnostics })
+        }
+        Change::Lines(edits) => {
+            let applied = lines::apply(before, edits).map_err(|error| EditError::Lines { path: path(), error })?;
+            Ok(Edited { text: applied.text, hunks: applied.hunks, diagnostics: applied.diagnostics })
+        }
+        Change::Create { .. } | Change::Delete | Change::Unified(_) => Err(EditError::NotAnEdit { path: path() }),
+    }
+}
+
+fn unified_edit(before: &str, edit: &FileEdit, unified: &UnifiedEdit) -> Result<Edited, EditError> {
+    let (text, hunks) =
+        unified::apply(before, unified).map_err(|error| EditError::Hunk { path: edit.path.clone(), error })?;
+    let diagnostics = moved_hunks(unified, &hunks).chain(loose_hunks(&hunks)).collect();
+    Ok(Edited { text, hunks, diagnostics })
 }
 
 /// Returns `path` without `.` and empty parts, and with `..` taken back, so that two names of one file are equal.
@@ -226,7 +296,8 @@ fn moved_hunks(unified: &UnifiedEdit, applied: &[AppliedHunk]) -> impl Iterator<
 struct Entry {
     path: String,
     before: Option<String>,
-    now: Option<String>,
+    /// What is there in the end, once it is `touched`.
+    after: Option<String>,
     /// The entry whose file this is, if it was moved here.
     moved_from: Option<usize>,
     /// Whether its file was moved elsewhere.
@@ -240,7 +311,7 @@ impl Entry {
     fn new(path: &str, text: Option<String>) -> Self {
         Self {
             path: path.to_owned(),
-            now: text.clone(),
+            after: None,
             before: text,
             moved_from: None,
             moved_away: false,
@@ -248,6 +319,16 @@ impl Entry {
             hunks: Vec::new(),
             diagnostics: Vec::new(),
         }
+    }
+
+    fn now(&self) -> Option<&str> {
+        if self.touched { self.after.as_deref() } else { self.before.as_deref() }
+    }
+}
+
+impl Edited {
+    fn plain(text: String) -> Self {
+        Self { text, hunks: Vec::new(), diagnostics: Vec::new() }
     }
 }
 
@@ -269,33 +350,21 @@ impl Draft {
         match &edit.change {
             Change::Create { text } => self.create(at, path(), text.clone()),
             Change::Delete => self.delete(at, path()),
-            Change::Update { hunks, .. } => {
-                let before = self.text(at, path(), "update")?;
-                let applied = v4a::apply(before, hunks).map_err(|error| EditError::Hunk { path: path(), error })?;
-                let diagnostics = loose_hunks(&applied.hunks).collect();
-                self.set(at, applied.text, applied.hunks, diagnostics);
+            Change::Update { .. } => {
+                let edited = changed(self.text(at, path(), "update")?, edit)?;
+                self.set(at, edited);
                 self.rename(at, edit)
             }
             Change::Unified(unified) => self.unified(at, edit, unified),
             Change::Replace { old, new, .. } if old.is_empty() && self.is_vacant(at) => {
-                let is_change = self.files[at].now.as_ref() != Some(new);
-                self.set(at, new.clone(), Vec::new(), Vec::new());
+                let is_change = self.files[at].now() != Some(new);
+                self.set(at, Edited::plain(new.clone()));
                 let error = ReplaceError::NoChange;
                 if is_change { Ok(()) } else { Err(EditError::Replace { path: path(), error }) }
             }
-            Change::Replace { old, new, replace_all } => {
-                let before = self.text(at, path(), "edit")?;
-                let replaced = replace::replace(before, old, new, *replace_all)
-                    .map_err(|error| EditError::Replace { path: path(), error })?;
-                let diagnostics = loose_replacement(&replaced).into_iter().collect();
-                let hunks = replaced.applied_hunks();
-                self.set(at, replaced.text, hunks, diagnostics);
-                Ok(())
-            }
-            Change::Lines(edits) => {
-                let before = self.text(at, path(), "edit")?;
-                let applied = lines::apply(before, edits).map_err(|error| EditError::Lines { path: path(), error })?;
-                self.set(at, applied.text, applied.hunks, applied.diagnostics);
+            Change::Replace { .. } | Change::Lines(_) => {
+                let edited = changed(self.text(at, path(), "edit")?, edit)?;
+                self.set(at, edited);
                 Ok(())
             }
         }
@@ -304,26 +373,21 @@ impl Draft {
     fn unified(&mut self, at: usize, edit: &FileEdit, unified: &UnifiedEdit) -> Result<(), EditError> {
         let path = || edit.path.clone();
         let creates = unified.kind == FileKind::Create;
-        let apply = match unified.mode {
-            Mode::Strict => unified::apply_strict,
-            Mode::Located => unified::apply_located,
-        };
         if creates && !self.is_vacant(at) && !self.overwrite {
             return Err(EditError::AlreadyExists { path: path(), moved: false });
         }
         // What only inserts needs no file to start from; the headers of a single-file diff are often made up.
         let needs_text = unified.hunks.is_empty() || unified.hunks.iter().any(|hunk| hunk.lines.old().next().is_some());
-        let makes_file = creates || (self.files[at].now.is_none() && !needs_text && unified.mode == Mode::Located);
+        let makes_file = creates || (self.files[at].now().is_none() && !needs_text && unified.mode == Mode::Located);
         let before = if makes_file { "" } else { self.text(at, path(), "update")? };
-        let applied = apply(before, &unified.hunks).map_err(|error| EditError::Hunk { path: path(), error })?;
+        let edited = unified_edit(before, edit, unified)?;
         match unified.kind {
-            FileKind::Delete if !applied.text.is_empty() => {
-                Err(EditError::NotWhole { path: path(), n_lines: applied.text.lines().count() })
+            FileKind::Delete if !edited.text.is_empty() => {
+                Err(EditError::NotWhole { path: path(), n_lines: edited.text.lines().count() })
             }
             FileKind::Delete => self.delete(at, path()),
             FileKind::Create | FileKind::Update => {
-                let diagnostics = moved_hunks(unified, &applied.hunks).chain(loose_hunks(&applied.hunks)).collect();
-                self.set(at, applied.text, applied.hunks, diagnostics);
+                self.set(at, edited);
                 self.rename(at, edit)
             }
         }
@@ -331,32 +395,32 @@ impl Draft {
 
     /// Returns whether there is no file, or one without text.
     fn is_vacant(&self, at: usize) -> bool {
-        self.files[at].now.as_ref().is_none_or(String::is_empty)
+        self.files[at].now().is_none_or(str::is_empty)
     }
 
     fn text(&self, at: usize, path: String, verb: &'static str) -> Result<&str, EditError> {
-        self.files[at].now.as_deref().ok_or(EditError::NotFound { path, verb })
+        self.files[at].now().ok_or(EditError::NotFound { path, verb })
     }
 
-    fn set(&mut self, at: usize, text: String, hunks: Vec<AppliedHunk>, diagnostics: Vec<Diagnostic>) {
+    fn set(&mut self, at: usize, mut edited: Edited) {
         let file = &mut self.files[at];
-        (file.now, file.touched) = (Some(text), true);
-        file.hunks.extend(hunks);
-        file.diagnostics.extend(diagnostics);
+        (file.after, file.touched) = (Some(edited.text), true);
+        file.hunks.append(&mut edited.hunks);
+        file.diagnostics.append(&mut edited.diagnostics);
     }
 
     fn create(&mut self, at: usize, path: String, text: String) -> Result<(), EditError> {
-        if self.files[at].now.is_some() && !self.overwrite && !(self.is_vacant(at) && text.is_empty()) {
+        if self.files[at].now().is_some() && !self.overwrite && !(self.is_vacant(at) && text.is_empty()) {
             return Err(EditError::AlreadyExists { path, moved: false });
         }
-        self.set(at, text, Vec::new(), Vec::new());
+        self.set(at, Edited::plain(text));
         Ok(())
     }
 
     fn delete(&mut self, at: usize, path: String) -> Result<(), EditError> {
         self.text(at, path, "delete")?;
         let file = &mut self.files[at];
-        (file.now, file.touched) = (None, true);
+        (file.after, file.touched) = (None, true);
         file.hunks.clear();
         // A file that was moved here is gone from where it was.
         if let Some(origin) = file.moved_from.take() {
@@ -369,35 +433,37 @@ impl Draft {
         let Some(to) = edit.moved_to().and_then(|path| self.position(path)).filter(|&to| to != from) else {
             return Ok(());
         };
-        if self.files[to].now.is_some() && !self.overwrite {
+        if self.files[to].now().is_some() && !self.overwrite {
             return Err(EditError::AlreadyExists { path: self.files[to].path.clone(), moved: true });
         }
-        let (hunks, diagnostics) = {
+        let (hunks, diagnostics, text) = {
             let file = &mut self.files[from];
+            let text = if file.touched { file.after.take() } else { file.before.clone() };
             (file.moved_away, file.touched) = (true, true);
-            (std::mem::take(&mut file.hunks), std::mem::take(&mut file.diagnostics))
+            (std::mem::take(&mut file.hunks), std::mem::take(&mut file.diagnostics), text)
         };
         // A file that was itself moved here keeps its first origin.
         let origin = self.files[from].moved_from.take().unwrap_or(from);
-        let text = self.files[from].now.take();
         let file = &mut self.files[to];
-        (file.now, file.touched, file.hunks, file.diagnostics) = (text, true, hunks, diagnostics);
+        (file.after, file.touched, file.hunks, file.diagnostics) = (text, true, hunks, diagnostics);
         // A file that comes back to where it was has not moved.
         (file.moved_from, file.moved_away) = (Some(origin).filter(|&origin| origin != to), false);
         Ok(())
     }
 
     fn finish(self) -> Vec<PlannedFile> {
-        let befores: Vec<(String, Option<String>)> =
-            self.files.iter().map(|file| (file.path.clone(), file.before.clone())).collect();
+        let origin_of = |file: &Entry| {
+            let origin = &self.files[file.moved_from?];
+            Some((origin.path.clone(), origin.before.clone()?))
+        };
+        let origins: Vec<Option<(String, String)>> = self.files.iter().map(origin_of).collect();
         let mut planned = Vec::new();
-        for file in self.files.into_iter().filter(|file| file.touched) {
-            let origin = file.moved_from.map(|index| befores[index].clone()).filter(|(_, text)| text.is_some());
-            let (operation, before, overwritten) = match (&file.before, &file.now, origin) {
+        for (file, origin) in self.files.into_iter().zip(origins).filter(|(file, _)| file.touched) {
+            let (operation, before, overwritten) = match (&file.before, &file.after, origin) {
                 (_, None, _) if file.moved_away => continue,
                 (None, None, _) => continue,
                 (Some(_), None, _) => (Operation::Delete, file.before, None),
-                (_, Some(_), Some((from, text))) => (Operation::Rename { from }, text, file.before),
+                (_, Some(_), Some((from, text))) => (Operation::Rename { from }, Some(text), file.before),
                 (None, Some(_), None) => (Operation::Create, None, None),
                 (Some(_), Some(_), None) => (Operation::Update, file.before, None),
             };
@@ -405,7 +471,7 @@ impl Draft {
                 path: file.path,
                 operation,
                 before,
-                after: file.now,
+                after: file.after,
                 overwritten,
                 hunks: file.hunks,
                 diagnostics: file.diagnostics,

@@ -1,8 +1,8 @@
 //! A file's lines laid out for searching: contents apart from their endings, compared under one of the four passes.
 //!
 //! One search takes time linear in the file whatever the pattern (Knuth-Morris-Pratt over lines). Once searches have
-//! gone over the file a few times, an index of lines makes further ones nearly free, so that many hunks of which none
-//! stands exactly as written stay linear together. Which match is meant when there are several is decided in
+//! gone over the file, an index of lines makes further ones nearly free, so that many hunks of which none stands exactly
+//! as written stay linear together. Which match is meant when there are several is decided in
 //! [`crate::place`].
 
 mod index;
@@ -25,7 +25,7 @@ pub(crate) struct Table<'a> {
     lines: Vec<(usize, usize)>,
     /// How many lines searches have looked at.
     n_searched: Cell<usize>,
-    index: OnceCell<LineIndex>,
+    index: OnceCell<Option<LineIndex>>,
 }
 
 impl<'a> Table<'a> {
@@ -111,7 +111,7 @@ impl<'a> Table<'a> {
         if let Some(starts) = self.index().and_then(|index| index.candidates(pattern, range.clone())) {
             let stands =
                 |start: usize| pattern.iter().zip(start..).all(|(line, at)| equal(pass, self.content(at), line));
-            return starts.into_iter().find(|&start| stands(start));
+            return { starts }.find(|&start| stands(start));
         }
         let found = self.matches(pattern, pass, range.clone()).next();
         let looked_at = found.unwrap_or(range.end).saturating_sub(range.start);
@@ -121,11 +121,10 @@ impl<'a> Table<'a> {
 
     /// Returns the index if the searches so far were long enough to pay for one.
     fn index(&self) -> Option<&LineIndex> {
-        const PASSES_OVER_FILE: usize = 3;
-        if self.index.get().is_none() && self.n_searched.get() <= PASSES_OVER_FILE * self.len() {
+        if self.index.get().is_none() && self.n_searched.get() <= self.len() {
             return None;
         }
-        Some(self.index.get_or_init(|| LineIndex::of(self.contents())))
+        self.index.get_or_init(|| LineIndex::of(self.len(), self.contents())).as_ref()
     }
 
     /// Returns the first line of every match of `pattern` within `range`, overlapping ones too.
@@ -275,7 +274,7 @@ mod tests {
             let pattern: Vec<String> = pattern.chars().map(String::from).collect();
             let pattern: Vec<&str> = pattern.iter().map(String::as_str).collect();
             let (plain, indexed) = (Table::new(&text), Table::new(&text));
-            prop_assert!(indexed.index.set(LineIndex::of(indexed.contents())).is_ok());
+            prop_assert!(indexed.index.set(LineIndex::of(indexed.len(), indexed.contents())).is_ok());
             for pass in PASSES {
                 let found = indexed.find(&pattern, pass, from..to);
                 prop_assert_eq!(found, plain.matches(&pattern, pass, from..to).next());

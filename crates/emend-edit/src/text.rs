@@ -89,6 +89,34 @@ pub fn lines(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// Splits `text` into the lines that LF ends, each with it.
+pub(crate) fn lf_lines(text: &str) -> Vec<&str> {
+    let mut lines = Vec::with_capacity(text.len() / 32 + 1);
+    let mut start = 0;
+    for end in memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1) {
+        lines.push(&text[start..end]);
+        start = end;
+    }
+    if start < text.len() {
+        lines.push(&text[start..]);
+    }
+    lines
+}
+
+/// Returns whether `text` starts with `prefix`.
+///
+/// In wasm the comparison of the standard library goes byte by byte; this one goes by words.
+pub(crate) fn starts_with(text: &str, prefix: &str) -> bool {
+    if !cfg!(target_family = "wasm") {
+        return text.starts_with(prefix);
+    }
+    let Some(text) = text.as_bytes().get(..prefix.len()) else { return false };
+    let (words, rest) = text.as_chunks::<8>();
+    let (wanted_words, wanted_rest) = prefix.as_bytes().as_chunks::<8>();
+    let are_equal = |(a, b): (&[u8; 8], &[u8; 8])| u64::from_le_bytes(*a) == u64::from_le_bytes(*b);
+    words.iter().zip(wanted_words).all(are_equal) && rest == wanted_rest
+}
+
 /// Splits one line into its content and its line ending, which may be empty.
 #[must_use]
 pub fn split_eol(line: &str) -> (&str, &str) {

@@ -13,7 +13,7 @@ use crate::edit::{AppliedHunk, HunkLines, LineKind, Pass};
 use crate::mismatch::{HunkError, HunkReason};
 use crate::place::{Place, Rules, Wanted, place_all};
 use crate::table::Table;
-use crate::text::{split_bom, split_eol};
+use crate::text::{split_bom, split_eol, starts_with};
 
 /// How a diff is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,38 +114,55 @@ pub fn render(hunks: &[UnifiedHunk]) -> String {
 /// # Errors
 /// Fails if the old lines of a hunk are not, byte for byte, at the line it states, or if hunks overlap.
 pub fn apply_strict(before: &str, hunks: &[UnifiedHunk]) -> Result<Applied, HunkError> {
-    let lines = LfLines::of(before);
-    let mut text = String::with_capacity(before.len() + 256);
+    let (text, applied) = put(before, hunks)?;
+    Ok(Applied { text, hunks: applied, corrected: hunks.to_vec() })
+}
+
+/// Applies the hunks of `edit` as its mode says, and returns the new text and where each hunk went.
+pub(crate) fn apply(before: &str, edit: &UnifiedEdit) -> Result<(String, Vec<AppliedHunk>), HunkError> {
+    match edit.mode {
+        Mode::Strict => put(before, &edit.hunks),
+        Mode::Located => apply_located(before, &edit.hunks).map(|applied| (applied.text, applied.hunks)),
+    }
+}
+
+/// Puts each hunk where it says it stands. Lines are passed over by counting their ends, not one by one.
+fn put(before: &str, hunks: &[UnifiedHunk]) -> Result<(String, Vec<AppliedHunk>), HunkError> {
+    let n_added: usize = hunks.iter().map(|hunk| hunk.lines.n_bytes()).sum();
+    let mut text = String::with_capacity(before.len() + n_added);
     let mut applied = Vec::with_capacity(hunks.len());
-    let (mut next, mut n_new) = (0, 0);
+    // The first line that no hunk has covered yet, where it starts, and how many lines are written.
+    let (mut next, mut next_byte, mut n_new) = (0, 0, 0);
     for (index, hunk) in hunks.iter().enumerate() {
         let error = |reason| HunkError { hunk: index + 1, n_hunks: hunks.len(), patch_line: hunk.patch_line, reason };
         let Some(start) = hunk.stated() else { return Err(error(HunkReason::NoContext)) };
         if start < next {
             return Err(error(HunkReason::Overlap { line: start + 1 }));
         }
-        let mut at = start;
+        let start_byte = match start_of_line(&before[next_byte..], start - next) {
+            Ok(offset) => next_byte + offset,
+            Err(n_lines) => {
+                let n_lines = next + n_lines;
+                let differs = |asked: &str| not_in_place(start, start, asked, None);
+                let past_end = HunkReason::PastEnd { line: start, n_lines };
+                return Err(error(hunk.lines.old().next().map_or(past_end, differs)));
+            }
+        };
+        let (mut at, mut at_byte) = (start, start_byte);
         for asked in hunk.lines.old() {
-            let found = lines.get(at);
-            if found != Some(asked) {
-                let (asked, found) = (asked.to_owned(), found.map(str::to_owned));
-                return Err(error(HunkReason::NotInPlace { line: start + 1, differs_at: at + 1, asked, found }));
+            let rest = &before[at_byte..];
+            if !starts_with(rest, asked) || !(asked.ends_with('\n') || rest.len() == asked.len()) {
+                return Err(error(not_in_place(start, at, asked, rest.split_inclusive('\n').next())));
             }
             at += 1;
+            at_byte += asked.len();
         }
-        if start > lines.len() {
-            return Err(error(HunkReason::PastEnd { line: start, n_lines: lines.len() }));
-        }
+        text.push_str(&before[next_byte..start_byte]);
         n_new += start - next;
-        text.push_str(lines.range(next, start));
         // Only the last line of either text may lack its ending.
-        let is_open = |line: &str| !line.ends_with('\n');
-        let adds_after_open = at == start
-            && start > 0
-            && hunk.lines.new_lines().next().is_some()
-            && lines.get(start - 1).is_some_and(is_open);
-        let is_open_inside = at < lines.len() && hunk.lines.new_lines().any(is_open);
-        if adds_after_open || is_open_inside {
+        let is_open = |line: &str| !line.is_empty() && !line.ends_with('\n');
+        let adds_after_open = at == start && is_open(&before[..start_byte]) && hunk.lines.new_lines().next().is_some();
+        if adds_after_open || (at_byte < before.len() && hunk.lines.new_lines().any(|line| !line.ends_with('\n'))) {
             return Err(error(HunkReason::OpenEnd { line: start.max(1) }));
         }
         let new_start = n_new;
@@ -161,42 +178,40 @@ pub fn apply_strict(before: &str, hunks: &[UnifiedHunk]) -> Result<Applied, Hunk
             new_lines: n_new - new_start,
             matched: Pass::Exact,
         });
-        next = at;
+        (next, next_byte) = (at, at_byte);
     }
-    text.push_str(lines.range(next, lines.len()));
-    Ok(Applied { text, hunks: applied, corrected: hunks.to_vec() })
+    text.push_str(&before[next_byte..]);
+    Ok((text, applied))
 }
 
-/// The lines of a text as LF ends them, by number from 0. What is between two of them is copied as one.
-struct LfLines<'a> {
-    text: &'a str,
-    /// Where each line starts, and where the last one ends.
-    bounds: Vec<usize>,
+fn not_in_place(start: usize, at: usize, asked: &str, found: Option<&str>) -> HunkReason {
+    let (asked, found) = (asked.to_owned(), found.map(str::to_owned));
+    HunkReason::NotInPlace { line: start + 1, differs_at: at + 1, asked, found }
 }
 
-impl<'a> LfLines<'a> {
-    fn of(text: &'a str) -> Self {
-        let mut bounds = Vec::with_capacity(text.len() / 32 + 2);
-        bounds.push(0);
-        bounds.extend(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1));
-        if bounds.last() != Some(&text.len()) {
-            bounds.push(text.len());
+/// Returns where line `number` (from 0, as LF ends lines) starts; the line after the last one starts at the end of the
+/// text. If there are fewer, returns how many there are.
+fn start_of_line(text: &str, number: usize) -> Result<usize, usize> {
+    // Line ends are counted many times faster than they are found.
+    const CHUNK_BYTES: usize = 1024;
+    let mut n_left = number;
+    let mut start = 0;
+    for chunk in text.as_bytes().chunks(CHUNK_BYTES) {
+        if n_left == 0 {
+            break;
         }
-        Self { text, bounds }
+        let n_ends = memchr::memchr_iter(b'\n', chunk).count();
+        if n_ends >= n_left {
+            let last = memchr::memchr_iter(b'\n', chunk).nth(n_left - 1);
+            return Ok(start + last.map_or(0, |at| at + 1));
+        }
+        n_left -= n_ends;
+        start += chunk.len();
     }
-
-    fn len(&self) -> usize {
-        self.bounds.len() - 1
+    if n_left > 0 && !text.is_empty() && !text.ends_with('\n') {
+        n_left -= 1;
     }
-
-    fn get(&self, line: usize) -> Option<&'a str> {
-        (line < self.len()).then(|| self.range(line, line + 1))
-    }
-
-    /// Returns the lines from `start` until before `end`, both at most [`Self::len`].
-    fn range(&self, start: usize, end: usize) -> &'a str {
-        &self.text[self.bounds[start]..self.bounds[end]]
-    }
+    if n_left == 0 { Ok(start) } else { Err(number - n_left) }
 }
 
 /// Applies `hunks` wherever their old lines are, or not at all.

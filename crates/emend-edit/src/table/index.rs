@@ -1,51 +1,93 @@
 //! Where lines stand, by what is left of them after the most forgiving pass.
 //!
-//! Two lines that are equal under any pass have the same fingerprint, so the lines of one fingerprint are all that a
-//! search has to look at. They are compared there: a fingerprint proves nothing.
+//! Two lines that are equal under any pass are in the same bucket, so the lines of one bucket are all that a search has
+//! to look at. They are compared there: a bucket proves nothing.
 
 use std::ops::Range;
 
 use super::fold;
 use crate::fingerprint::fingerprint;
 
-/// Every line's fingerprint and number, sorted.
+/// The number of every line, bucket by bucket. Making it takes two sweeps, where sorting would take most of a search.
 pub(super) struct LineIndex {
-    entries: Vec<(u64, usize)>,
+    /// Where each bucket starts in `lines`, and where the last one ends. There are a power of two of them.
+    starts: Vec<u32>,
+    /// The numbers of the lines, in order within a bucket.
+    lines: Vec<u32>,
 }
 
 impl LineIndex {
-    pub(super) fn of<'a>(lines: impl Iterator<Item = &'a str>) -> Self {
-        let mut entries: Vec<(u64, usize)> =
-            lines.enumerate().map(|(number, line)| (fingerprint_of(line), number)).collect();
-        entries.sort_unstable();
-        Self { entries }
+    /// Indexes `n_lines` lines; none if they are too many to be numbered here.
+    pub(super) fn of<'a>(n_lines: usize, lines: impl Iterator<Item = &'a str>) -> Option<Self> {
+        let n_lines = u32::try_from(n_lines).ok()? as usize;
+        let n_buckets = n_lines.next_power_of_two();
+        let buckets: Vec<u32> = lines.take(n_lines).map(|line| bucket_of(line, n_buckets) as u32).collect();
+        let mut starts = vec![0; n_buckets + 1];
+        for &bucket in &buckets {
+            starts[bucket as usize] += 1;
+        }
+        let mut n_before = 0;
+        for start in &mut starts {
+            n_before += *start;
+            *start = n_before;
+        }
+        // From the last line to the first, each bucket's end moves down to its start.
+        let mut numbers = vec![0; buckets.len()];
+        for (number, &bucket) in buckets.iter().enumerate().rev() {
+            let place = &mut starts[bucket as usize];
+            *place -= 1;
+            numbers[*place as usize] = number as u32;
+        }
+        Some(Self { starts, lines: numbers })
     }
 
     /// Returns the lines of `range` at which `pattern` can start, in order; none if a plain search is no slower.
-    pub(super) fn candidates(&self, pattern: &[&str], range: Range<usize>) -> Option<Vec<usize>> {
+    pub(super) fn candidates(
+        &self,
+        pattern: &[&str],
+        range: Range<usize>,
+    ) -> Option<impl Iterator<Item = usize> + use<'_>> {
         let rarest = pattern.iter().enumerate().map(|(offset, line)| (self.lines_like(line), offset));
         let (lines, offset) = rarest.min_by_key(|(lines, _)| lines.len())?;
+        // The pattern's line of that offset can only stand here.
+        let last = (range.end + offset).saturating_sub(pattern.len());
+        let from = lines.partition_point(|&line| (line as usize) < range.start + offset);
+        let lines = &lines[from..];
+        let lines = &lines[..lines.partition_point(|&line| line as usize <= last)];
         if lines.len() * pattern.len() > range.len() {
             return None;
         }
-        let starts = lines.iter().filter_map(|&(_, line)| line.checked_sub(offset));
-        Some(starts.filter(|start| range.contains(start) && start + pattern.len() <= range.end).collect())
+        let fits = range.start + pattern.len() <= range.end;
+        Some(lines.iter().filter(move |_| fits).map(move |&line| line as usize - offset))
     }
 
-    fn lines_like(&self, line: &str) -> &[(u64, usize)] {
-        let wanted = fingerprint_of(line);
-        let start = self.entries.partition_point(|&(found, _)| found < wanted);
-        let n = self.entries[start..].partition_point(|&(found, _)| found == wanted);
-        &self.entries[start..start + n]
+    fn lines_like(&self, line: &str) -> &[u32] {
+        let bucket = bucket_of(line, self.starts.len() - 1);
+        &self.lines[self.starts[bucket] as usize..self.starts[bucket + 1] as usize]
     }
 }
 
-/// The number of the folded line between its outer blanks.
-fn fingerprint_of(line: &str) -> u64 {
-    let line = line.trim();
-    if line.is_ascii() {
+/// The bucket of the folded line between its outer blanks.
+fn bucket_of(line: &str, n_buckets: usize) -> usize {
+    let line = trimmed(line);
+    let number = if line.is_ascii() {
         fingerprint(line.as_bytes())
     } else {
         fingerprint(line.chars().map(fold).collect::<String>().as_bytes())
+    };
+    number as usize & (n_buckets - 1)
+}
+
+/// Trims as `str::trim` does, faster where the outer characters are ASCII.
+fn trimmed(line: &str) -> &str {
+    let is_blank = |byte: &u8| matches!(byte, b'\t'..=b'\r' | b' ');
+    let bytes = line.as_bytes();
+    let start = bytes.iter().position(|byte| !is_blank(byte)).unwrap_or(bytes.len());
+    let end = bytes.iter().rposition(|byte| !is_blank(byte)).map_or(start, |last| last + 1);
+    let content = &bytes[start..end];
+    let is_outside_ascii = |byte: Option<&u8>| byte.is_some_and(|byte| !byte.is_ascii());
+    if is_outside_ascii(content.first()) || is_outside_ascii(content.last()) {
+        return line.trim();
     }
+    &line[start..end]
 }

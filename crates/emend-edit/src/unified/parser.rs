@@ -3,7 +3,8 @@
 //! A strict diff is read by its counts. In a located one they are ignored, and a hunk goes on as long as its lines
 //! look like a hunk's. What is not understood is an error, never skipped.
 
-use crate::edit::{Change, Diagnostic, FileEdit, LineKind, Patch};
+use crate::edit::{Change, Diagnostic, FileEdit, HunkLines, LineKind, Patch};
+use crate::text::lf_lines;
 use crate::unified::{FileKind, Mode, UnifiedEdit, UnifiedHunk};
 
 /// A text that is no unified diff. Lines are counted from 1.
@@ -178,7 +179,7 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn new(text: &'a str, mode: Mode) -> Self {
-        Self { mode, lines: text.split_inclusive('\n').collect(), at: 0, files: Vec::new(), diagnostics: Vec::new() }
+        Self { mode, lines: lf_lines(text), at: 0, files: Vec::new(), diagnostics: Vec::new() }
     }
 
     fn read(mut self) -> Result<(Vec<File>, Vec<Diagnostic>), ParseError> {
@@ -269,8 +270,8 @@ impl<'a> Reader<'a> {
         self.at += 1;
         let mut hunk = UnifiedHunk {
             old_start: ranges.map(|ranges| ranges.old_start),
+            lines: self.room_for(ranges),
             patch_line: header_line,
-            ..UnifiedHunk::default()
         };
         let (n_old, n_new) = self.body(&mut hunk, ranges)?;
         if hunk.lines.is_empty() {
@@ -288,6 +289,14 @@ impl<'a> Reader<'a> {
         }
         self.file().hunks.push(hunk);
         Ok(())
+    }
+
+    /// Returns room for the lines of a hunk, as far as it says how many there are and they are there.
+    fn room_for(&self, stated: Option<Ranges>) -> HunkLines {
+        let n_lines = stated.map_or(0, |stated| stated.n_old.saturating_add(stated.n_new));
+        let lines = &self.lines[self.at..];
+        let lines = &lines[..n_lines.min(lines.len())];
+        HunkLines::with_capacity(lines.len(), lines.iter().map(|line| line.len()).sum())
     }
 
     /// Reads the lines of a hunk and returns how many are old and new.
@@ -311,8 +320,11 @@ impl<'a> Reader<'a> {
             };
             let content = if line.starts_with(['\n', '\r']) { line } else { &line[1..] };
             // A diff's last line may lack its own line ending; only the marker below says that the file's does.
-            let ended = if content.ends_with('\n') { content.to_owned() } else { format!("{content}\n") };
-            hunk.lines.push(kind, &ended);
+            if content.ends_with('\n') {
+                hunk.lines.push(kind, content);
+            } else {
+                hunk.lines.push(kind, &[content, "\n"].concat());
+            }
             n_old += usize::from(kind != LineKind::Added);
             n_new += usize::from(kind != LineKind::Removed);
             self.at += 1;

@@ -24,22 +24,23 @@ pub(super) fn apply(before: &str, hunks: &[Hunk]) -> Option<Applied> {
         return None;
     }
     let frequency = Frequency::of(hunks);
-    let pattern = |lines| Pattern::new(lines, &frequency);
+    let written = Written::of(hunks);
+    let pattern = |text| Pattern::new(text, &frequency);
     let mut found = Vec::with_capacity(hunks.len());
     let mut cursor = 0;
-    for hunk in hunks {
-        let mut anchors: Vec<Pattern> = hunk.anchors.iter().map(|anchor| pattern(vec![anchor])).collect();
-        let (mut from, mut first_anchor) = (cursor, None);
-        for anchor in &mut anchors {
+    for index in 0..hunks.len() {
+        let (mut from, mut first) = (cursor, None);
+        for anchor in written.anchors(index) {
+            let mut anchor = pattern(anchor);
             let Search::At(start) = anchor.find(before, from..before.len()) else { return None };
-            first_anchor.get_or_insert(start);
             from = start + anchor.text.len();
+            first.get_or_insert((anchor, start));
         }
-        let mut lines = pattern(hunk.lines.old().collect());
+        let mut lines = pattern(written.old(index));
         let Search::At(start) = lines.find(before, from..before.len()) else { return None };
         cursor = start + lines.text.len();
         // Another place is below another first anchor, or anywhere if there is none.
-        let (key, key_start) = anchors.into_iter().zip(first_anchor).next().unwrap_or((lines, start));
+        let (key, key_start) = first.unwrap_or((lines, start));
         found.push((start..cursor, key, key_start));
     }
     let mut limit = before.len();
@@ -71,14 +72,51 @@ impl Frequency {
     }
 }
 
-/// Lines as they stand in a file, searched for by one of them.
-struct Pattern {
+/// What all hunks search for, as it would stand in a file, in one string.
+struct Written {
     text: String,
-    /// Where each line begins to say something, as a place in `text`; those likely to be rare come first.
+    /// Of each hunk, where its old lines are; its anchors are before them, each on a line of its own.
+    old: Vec<Range<usize>>,
+}
+
+impl Written {
+    fn of(hunks: &[Hunk]) -> Self {
+        let n_bytes = hunks.iter().map(|hunk| hunk.lines.n_bytes() + hunk.lines.len() + 64).sum();
+        let mut text = String::with_capacity(n_bytes);
+        let mut old = Vec::with_capacity(hunks.len());
+        for hunk in hunks {
+            let push = |text: &mut String, line: &str| {
+                text.push_str(line);
+                text.push('\n');
+            };
+            hunk.anchors.iter().for_each(|anchor| push(&mut text, anchor));
+            let start = text.len();
+            hunk.lines.old().for_each(|line| push(&mut text, line));
+            old.push(start..text.len());
+        }
+        Self { text, old }
+    }
+
+    fn old(&self, hunk: usize) -> &str {
+        &self.text[self.old[hunk].clone()]
+    }
+
+    fn anchors(&self, hunk: usize) -> impl Iterator<Item = &str> {
+        let start = if hunk == 0 { 0 } else { self.old[hunk - 1].end };
+        self.text[start..self.old[hunk].start].split_inclusive('\n')
+    }
+}
+
+/// Lines as they stand in a file, searched for by one of them.
+struct Pattern<'a> {
+    text: &'a str,
+    frequency: &'a Frequency,
+    /// Where the line that is searched for begins to say something, as a place in `text`; at first the rarest.
+    key: Range<usize>,
+    finder: Finder<'a>,
+    /// Where all lines do, those likely to be rare first. Made when the first one turns out to stand elsewhere too.
     keys: Vec<Range<usize>>,
-    /// Finds the text at `keys[key]`.
-    finder: Finder<'static>,
-    key: usize,
+    key_index: usize,
 }
 
 /// What searching came to.
@@ -90,22 +128,25 @@ enum Search {
     Unclear,
 }
 
-impl Pattern {
-    fn new(lines: Vec<&str>, frequency: &Frequency) -> Self {
-        // What is longer than this is searched for several times slower.
-        const KEY_BYTES_MAX: usize = 32;
-        let mut text = String::with_capacity(lines.iter().map(|line| line.len() + 1).sum());
-        let mut keys = Vec::with_capacity(lines.len());
-        for line in lines {
-            let start = text.len() + line.len() - line.trim_start().len();
-            text.push_str(line);
-            text.push('\n');
-            keys.push((frequency.count(line), start..text.len().min(start + KEY_BYTES_MAX)));
+impl<'a> Pattern<'a> {
+    fn new(text: &'a str, frequency: &'a Frequency) -> Self {
+        let key = ranked(text, frequency).min_by_key(|(rank, _)| *rank).map_or(0..0, |(_, key)| key);
+        let finder = Finder::new(&text.as_bytes()[key.clone()]);
+        Self { text, frequency, key, finder, keys: Vec::new(), key_index: 0 }
+    }
+
+    /// Searches for another of the lines from now on.
+    fn exchange_key(&mut self) {
+        if self.keys.is_empty() {
+            let mut keys: Vec<_> = ranked(self.text, self.frequency).collect();
+            sort_by_key(&mut keys, |(rank, _)| *rank);
+            self.keys = keys.into_iter().map(|(_, key)| key).collect();
         }
-        sort_by_key(&mut keys, |(frequency, key)| (*frequency, Reverse(key.len())));
-        let keys: Vec<Range<usize>> = keys.into_iter().map(|(_, key)| key).collect();
-        let first = keys.first().cloned().unwrap_or(0..0);
-        Self { finder: Finder::new(&text.as_bytes()[first]).into_owned(), key: 0, keys, text }
+        if self.keys.len() > 1 {
+            self.key_index = (self.key_index + 1) % self.keys.len();
+            self.key = self.keys[self.key_index].clone();
+            self.finder = Finder::new(&self.text.as_bytes()[self.key.clone()]);
+        }
     }
 
     /// Finds the first place within `range` that is whole lines and equal to the pattern.
@@ -116,8 +157,7 @@ impl Pattern {
         let bytes = text.as_bytes();
         let mut start_from = range.start;
         for _ in 0..MISSES_MAX {
-            let key_start = self.keys[self.key].start;
-            let from = start_from + key_start;
+            let from = start_from + self.key.start;
             let Some(at) = bytes.get(from..range.end).and_then(|rest| self.finder.find(rest)) else {
                 return Search::Nowhere;
             };
@@ -127,13 +167,25 @@ impl Pattern {
                 return Search::At(start);
             }
             start_from = start + 1;
-            if self.keys.len() > 1 {
-                self.key = (self.key + 1) % self.keys.len();
-                self.finder = Finder::new(&self.text.as_bytes()[self.keys[self.key].clone()]).into_owned();
-            }
+            self.exchange_key();
         }
         Search::Unclear
     }
+}
+
+/// Returns where each of these lines begins to say something, with what it ranks by: what is named seldom is rare, and
+/// what is long.
+fn ranked(text: &str, frequency: &Frequency) -> impl Iterator<Item = ((usize, Reverse<usize>), Range<usize>)> {
+    // What is longer than this is searched for several times slower.
+    const KEY_BYTES_MAX: usize = 32;
+    let mut line_start = 0;
+    text.split_inclusive('\n').map(move |line| {
+        let content = line.strip_suffix('\n').unwrap_or(line);
+        let start = line_start + content.len() - content.trim_start().len();
+        line_start += line.len();
+        let key = start..line_start.min(start + KEY_BYTES_MAX);
+        ((frequency.count(content), Reverse(key.len())), key)
+    })
 }
 
 fn splice(before: &str, hunks: &[Hunk], places: &[Range<usize>]) -> Applied {
