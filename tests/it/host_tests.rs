@@ -1,5 +1,9 @@
 //! What needs a host: recorded cases in files, other programs as oracles. The browser runs the rest.
 
+#[path = "agent_conformance.rs"]
+pub(crate) mod agent_conformance;
+#[path = "checklist.rs"]
+pub(crate) mod checklist;
 #[path = "edit_cases.rs"]
 pub(crate) mod edit_cases;
 #[path = "http_server.rs"]

@@ -10,4 +10,4 @@ mod offline;
 
 #[cfg(test)]
 #[cfg(not(target_family = "wasm"))]
-use host_tests::{edit_cases, http_server, llm_conformance, llm_faults, patch_cases, wire};
+use host_tests::{checklist, edit_cases, http_server, llm_conformance, llm_faults, patch_cases, wire};

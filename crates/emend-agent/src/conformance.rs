@@ -188,11 +188,13 @@ mod tests {
 
     use super::*;
     use crate::memfs::MemFs;
+    use crate::test_support::covers;
     #[cfg(target_family = "wasm")]
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
     #[test]
     fn a_file_system_in_memory_conforms() {
+        covers("S2.9.4.6");
         for case in CASES {
             let files = MemFs::from_fixture(&fixture("/workspace"));
             assert_eq!(block_on(case.run(&files)), Ok(()), "{}", case.name);

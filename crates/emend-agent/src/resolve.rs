@@ -225,6 +225,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::test_support::covers;
     #[cfg(target_family = "wasm")]
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
@@ -321,6 +322,7 @@ mod tests {
 
     #[test]
     fn paths_that_leave_are_refused_with_the_decision() {
+        covers("S0.0.1 S0.0.4");
         check_outside("..", "/home/me", "..");
         check_outside("../secret", "/home/me/secret", "../secret");
         check_outside("/etc/passwd", "/etc/passwd", "../../../etc/passwd");

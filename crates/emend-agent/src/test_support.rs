@@ -18,6 +18,11 @@ pub(crate) fn cases(native: u32) -> Config {
     }
 }
 
+/// Says which items of `tests/it/agent_checklist.txt` the running test shows.
+pub(crate) fn covers(items: &str) {
+    println!("covers: {items}");
+}
+
 /// Files in memory with a shell of six words: `echo TEXT`, `write PATH TEXT`, `remove PATH`, `fail STATUS`, `hang`
 /// (until it is cancelled) and `late` (its time is up at once), separated by `;`.
 pub(crate) struct ToyShell {

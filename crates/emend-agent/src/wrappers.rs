@@ -289,6 +289,7 @@ mod tests {
     use super::*;
     use crate::conformance::{CASES, fixture};
     use crate::memfs::MemFs;
+    use crate::test_support::covers;
     #[cfg(target_family = "wasm")]
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
@@ -329,6 +330,7 @@ mod tests {
 
     #[test]
     fn a_logging_environment_conforms() {
+        covers("S2.9.4.6");
         for case in CASES {
             let (environment, lines) = logging(files());
             assert_eq!(block_on(case.run(&environment)), Ok(()), "{}", case.name);

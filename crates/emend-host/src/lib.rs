@@ -10,6 +10,8 @@ mod local;
 mod process;
 mod state;
 mod store;
+#[cfg(test)]
+mod test_support;
 mod transport;
 
 pub use clock::{OsRandom, SystemClock};

@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn efforts_are_lowered_to_what_the_model_takes() {
-        covers("C.5");
+        covers("C.5 S2.9.7.3");
         #[track_caller]
         fn check(model: &str, effort: &str, expected: Option<&str>) {
             assert_eq!(get_model_info(model).unwrap().nearest_effort(effort), expected);

@@ -11,6 +11,7 @@ use super::*;
 use crate::event::{Event, EventKind};
 use crate::session::Session;
 use crate::session::tests::{Answer, Setup, World};
+use crate::test_support::covers;
 
 const ALL: [fn(&str) -> Profile; 3] = [Profile::openai, Profile::anthropic, Profile::gemini];
 
@@ -34,6 +35,7 @@ fn check(profile: &Profile, expected: &Expect) {
 
 #[test]
 fn tools_have_the_names_of_each_familys_own_agent() {
+    covers("S2.9.2.1 S2.9.2.2 S2.9.2.3");
     check(
         &Profile::openai("gpt-5.2").with_questions(),
         &expect![[r#"
@@ -78,6 +80,7 @@ fn tools_have_the_names_of_each_familys_own_agent() {
 
 #[test]
 fn no_text_of_a_profile_names_a_tool_that_it_does_not_have() {
+    covers("S2.9.2.4");
     let canonical = ["read_file", "write_file", "edit_file", "apply_patch", "safe_patch", "list_dir", "clarify_user"];
     let mut n_checked = 0;
     let both =
@@ -123,6 +126,7 @@ const FILES: &str = "//- src/a.txt\none\ntwo\n//- b.md\nTWO\n";
 
 #[test]
 fn each_family_edits_in_its_own_way() {
+    covers("S2.9.2.1 S2.9.2.2 S2.9.2.3");
     let patch = "*** Begin Patch\n*** Update File: src/a.txt\n one\n-two\n+2\n*** End Patch\n";
     let edit = |name| (name, json!({"file_path": "src/a.txt", "old_string": "two", "new_string": "2"}));
     let diff = json!({
@@ -188,6 +192,7 @@ fn errors_speak_of_the_tools_as_the_model_knows_them() {
 
 #[test]
 fn output_limits_go_by_the_canonical_name() {
+    covers("S2.9.5.5");
     let fixture = format!("//- a.txt\n{}", "x\n".repeat(300));
     let call = ("Grep", json!({"pattern": "x", "head_limit": 300}));
     let (_, results) = run(Profile::anthropic("m"), &fixture, vec![call]);
@@ -196,6 +201,7 @@ fn output_limits_go_by_the_canonical_name() {
 
 #[test]
 fn a_profile_fills_in_what_the_host_left_open() {
+    covers("S2.9.8.1");
     let options = |config: SessionConfig| {
         let other = World::new("", vec![], Setup::default()).options(vec![]);
         let profile = Profile::anthropic("claude-haiku-4-5");
@@ -230,6 +236,7 @@ fn options_are_the_providers_own() {
 
 #[test]
 fn a_tool_that_is_registered_later_wins() {
+    covers("S2.9.2.5 S2.9.2.6");
     let mut profile = Profile::anthropic("m");
     let n_tools = profile.tools.names().count();
     let naming: &'static Naming =

@@ -178,6 +178,7 @@ mod tests {
 
     use super::*;
     use crate::session::history::{chars_of, repaired, result};
+    use crate::test_support::covers;
     #[cfg(target_family = "wasm")]
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
@@ -215,6 +216,7 @@ mod tests {
 
     #[test]
     fn old_outputs_go_first_and_only_as_many_as_needed() {
+        covers("A.5");
         let sizes = [4_000, 100, 4_000, 4_000, 4_000, 4_000];
         assert_eq!(compacted(&sizes, 5_025, 6_000), [true, false, true, true, false, false], "down to half");
         assert_eq!(compacted(&sizes, 5_025, 100_000), [true, false, true, true, false, false], "all it may");

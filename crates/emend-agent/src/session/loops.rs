@@ -42,6 +42,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::test_support::covers;
     #[cfg(target_family = "wasm")]
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
@@ -77,6 +78,7 @@ mod tests {
 
     #[test]
     fn a_loop_is_told_once_until_it_has_gone_on_as_long_again() {
+        covers("S2.9.1.7");
         assert_eq!(found("a a a a a a a a", 4), [4, 8]);
         assert_eq!(found("x y a a a a", 4), [6]);
     }
@@ -91,6 +93,7 @@ mod tests {
 
     #[test]
     fn whatever_the_seeds_rule_finds_is_found() {
+        covers("S2.9.1.7");
         let mut n_found = 0;
         for bits in 0..1_u32 << 12 {
             let calls: Vec<char> = (0..12).map(|at| if bits >> at & 1 == 1 { 'a' } else { 'b' }).collect();

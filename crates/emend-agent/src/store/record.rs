@@ -161,6 +161,7 @@ mod tests {
     use emend_llm::Message;
 
     use super::*;
+    use crate::test_support::covers;
     #[cfg(target_family = "wasm")]
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
@@ -203,6 +204,7 @@ mod tests {
 
     #[test]
     fn what_was_written_again_counts_once_and_what_broke_off_is_skipped() {
+        covers("A.3");
         let again = [Record::Session(header()), turn(0, "a"), turn(1, "b"), turn(1, "b"), turn(2, "c")];
         assert_eq!(check(&write_records(&again).unwrap()), (owned(&["a", "b", "c"]), 0));
         let text = write_records(&again[..2]).unwrap()

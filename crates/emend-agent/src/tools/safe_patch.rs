@@ -165,11 +165,13 @@ mod tests {
     use emend_edit::mismatch::HunkError;
 
     use super::*;
+    use crate::test_support::covers;
     #[cfg(target_family = "wasm")]
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
     #[test]
     fn a_place_that_was_found_and_does_not_hold_is_our_fault() {
+        covers("S3.7.8");
         let hunk = |reason| EditError::Hunk {
             path: "a".to_owned(),
             error: HunkError { hunk: 1, n_hunks: 1, patch_line: 1, reason },

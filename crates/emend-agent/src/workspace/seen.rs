@@ -101,11 +101,13 @@ impl Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_support::covers;
     #[cfg(target_family = "wasm")]
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
     #[test]
     fn versions_count_and_ranges_join() {
+        covers("S3.7.1");
         let seen = Seen::default();
         let path = FilePath::clean("a").unwrap();
         let (old, new) = (ContentHash::of(b"old"), ContentHash::of(b"new"));

@@ -1,6 +1,6 @@
 //! Bad input → code → exit status → bytes left. Each row also checks that the message says what to do.
 
-use crate::support::{Outcome, Project, serve};
+use crate::support::{Outcome, Project, covers, serve};
 
 const NOT_UTF8: &[u8] = b"caf\xe9\n";
 
@@ -109,6 +109,7 @@ fn a_file_that_is_not_utf8_is_left_alone() {
 
 #[test]
 fn a_path_outside_the_root_is_denied() {
+    covers("S0.0.1");
     for path in ["../outside.txt", "/etc/hosts", "a/../../outside.txt"] {
         let arguments = format!(r#"{{"file_path": "{path}", "content": "x"}}"#);
         check(

@@ -17,6 +17,7 @@ use proptest::test_runner::{Config, RngSeed};
 use tempfile::TempDir;
 
 use super::*;
+use crate::test_support::covers;
 
 /// Returns a property test's settings, the same cases on every run.
 fn cases(cases: u32) -> Config {
@@ -77,6 +78,7 @@ fn path(path: &str) -> FilePath {
 
 #[test]
 fn the_local_machine_conforms() {
+    covers("S2.9.4.1 S0.0.1 S0.0.2 S0.0.3 S0.0.4");
     for case in CASES {
         let disk = Disk::new(conformance::fixture);
         assert_eq!(block_on(case.run(&disk.environment())), Ok(()), "{}", case.name);
@@ -282,6 +284,7 @@ impl Drop for StopAtEnd<'_> {
 /// Swaps a directory for a link to the outside and back, as fast as it can, while everything is tried.
 #[test]
 fn a_directory_swapped_for_a_link_leads_nowhere() {
+    covers("S0.0.2 S0.0.3");
     let disk = Disk::new(|_| "//- real/outside.txt\nharmless\n//- real/deep/outside.txt\nharmless\n".to_owned());
     symlink(disk.around.path(), disk.root().join("link")).unwrap();
     let root = fs::File::open(disk.root()).unwrap();

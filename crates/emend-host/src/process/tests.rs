@@ -17,6 +17,7 @@ use tempfile::TempDir;
 
 use super::{EnvPolicy, Inherit};
 use crate::local::LocalEnvironment;
+use crate::test_support::covers;
 
 /// Out of reach.
 const LONG_MS: u64 = 3_600_000;
@@ -115,6 +116,7 @@ fn a_command_has_no_terminal_and_nothing_to_read() {
 
 #[test]
 fn a_command_whose_time_is_up_is_ended() {
+    covers("S2.9.4.4");
     let place = Place::new();
     let result = place.run("echo $$ > id; exec sleep 3600", SHORT_MS);
     assert!(result.timed_out && !result.cancelled);
@@ -152,6 +154,7 @@ fn a_process_may_tidy_up_when_it_is_asked_to_end() {
 
 #[test]
 fn a_process_that_ignores_the_request_is_killed() {
+    covers("S2.9.4.4");
     let place = Place::new();
     let result = place.run_until("trap '' TERM; echo $$ > id; echo begun; while :; do sleep 1; done", "begun");
     assert!(result.cancelled);
@@ -303,6 +306,7 @@ fn seen_by(policy: EnvPolicy) -> Vec<String> {
 
 #[test]
 fn a_command_sees_the_variables_that_the_policy_lets_through() {
+    covers("S2.9.4.5");
     assert!(std::env::var_os("PATH").is_some() && Path::new("/usr/bin/env").exists());
     let has = |names: &[String], name: &str| names.iter().any(|known| known == name);
     let harmless = seen_by(EnvPolicy::default());

@@ -108,6 +108,7 @@ impl EnvPolicy {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_support::covers;
 
     const NAMES: [&str; 14] = [
         "PATH",
@@ -136,6 +137,7 @@ mod tests {
 
     #[test]
     fn secrets_stay_here_unless_they_are_asked_for() {
+        covers("S2.9.4.5");
         let harmless = ["PATH", "HOME", "LC_ALL", "CARGO_HOME", "EDITOR", "TOKENIZERS", "MONKEY"];
         check(&EnvPolicy::default(), &harmless);
         check(&EnvPolicy { inherit: Inherit::All, ..EnvPolicy::default() }, &NAMES);

@@ -296,7 +296,7 @@ fn options_reach_the_body_and_the_headers() {
 
 #[test]
 fn effort_becomes_a_budget_or_an_effort() {
-    covers("U8.5.3");
+    covers("U8.5.3 S2.9.7.3");
     #[track_caller]
     fn check(model: &str, effort: &str, max_tokens: Option<u64>, thinking: Value, output_config: Value) {
         let mut request =

@@ -9,6 +9,7 @@ use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::*;
 use crate::approval::{Action, Approval, ApprovalRequest, Approver, Policy, Rule};
+use crate::test_support::covers;
 
 /// Answers from a list; when that is over, cancels the turn and never answers.
 #[derive(Default)]
@@ -83,6 +84,7 @@ fn a_call_that_the_user_allows_runs() {
 
 #[test]
 fn a_call_that_the_user_refuses_does_not_run_and_the_model_is_told_why() {
+    covers("A.9");
     let reason = |reason: &str| Approval::Deny { reason: Some(reason.to_owned()) };
     let approver = Scripted::new(vec![Approval::Deny { reason: None }, reason("use make")]);
     let calls = vec![shell("write notes.md x"), shell("write notes.md y")];
@@ -164,6 +166,7 @@ fn a_turn_can_be_cancelled_while_the_user_is_asked() {
 
 #[test]
 fn a_command_ends_with_the_turn_that_is_cancelled() {
+    covers("S2.9.1.6 S2.9.11.5");
     let answers = vec![Answer::Call(vec![shell("echo begun; write notes.md x; hang")])];
     let world = World::new(NOTES, answers, setup(&[], None));
     let cancel = CancelToken::new();

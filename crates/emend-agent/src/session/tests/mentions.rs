@@ -5,6 +5,7 @@ use expect_test::{Expect, expect};
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::*;
+use crate::test_support::covers;
 
 const FILES: &str =
     "//- a.md\none\ntwo\n//- two words.md\nthree\n//- src/a.rs\nfn a() {}\n//- src/deep/b.rs\nfn b() {}\n";
@@ -42,6 +43,7 @@ fn check(text: &str, expected: &Expect) {
 
 #[test]
 fn files_come_with_version_hash_and_text() {
+    covers("S3.7.10");
     check(
         "tidy @a.md.",
         &expect![[r#"

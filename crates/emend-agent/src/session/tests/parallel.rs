@@ -10,6 +10,7 @@ use serde_json::Map;
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::*;
+use crate::test_support::covers;
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
 
 /// Counts how many calls of it run at the same time, and takes the longer the earlier it was called.
@@ -80,6 +81,7 @@ fn wait(name: &'static str, turns: u64) -> (&'static str, Value) {
 
 #[test]
 fn concurrent_calls_run_together_and_answer_in_their_order() {
+    covers("S2.9.3.5 S0.1.1");
     let (world, events, counts) = run(vec![wait("look", 5), wait("look", 1), wait("look", 3)], true);
     assert_eq!(counts, [3, 0]);
     assert_eq!(world.last_results(), ["waited 5", "waited 1", "waited 3"]);
@@ -89,6 +91,7 @@ fn concurrent_calls_run_together_and_answer_in_their_order() {
 
 #[test]
 fn calls_run_one_by_one_where_the_host_wants_it() {
+    covers("S0.1.1");
     assert_eq!(run(vec![wait("look", 2), wait("look", 2)], false).2, [1, 0]);
 }
 

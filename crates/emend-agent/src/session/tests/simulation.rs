@@ -10,6 +10,7 @@ use wasm_bindgen_test::wasm_bindgen_test as test;
 use super::*;
 use crate::event::EndReason;
 use crate::store::{MemStore, Store};
+use crate::test_support::covers;
 
 /// Numbers that follow from a seed.
 struct Dice(AtomicU64);
@@ -193,6 +194,7 @@ fn simulate(seed: u64, histogram: &mut Histogram) {
 
 #[test]
 fn whatever_happens_the_rules_hold() {
+    covers("A.2 A.12 S0.1.2");
     let n_seeds = if cfg!(target_family = "wasm") { 150 } else { 10_000 };
     let mut histogram = Histogram::new();
     for seed in 0..n_seeds {

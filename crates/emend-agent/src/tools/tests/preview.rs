@@ -13,6 +13,7 @@ use crate::env::ExecutionEnvironment;
 use crate::memfs::MemFs;
 use crate::profile::Profile;
 use crate::session::tests::TickingClock;
+use crate::test_support::covers;
 use crate::tool::{Preview, Progress, ToolContext};
 use crate::workspace::{Mode, Seen, Workspace};
 
@@ -74,6 +75,7 @@ fn diff() -> Value {
 
 #[test]
 fn an_edit_shows_its_diff_and_both_texts() {
+    covers("S3.7.11");
     check(
         "safe_patch",
         diff(),
@@ -166,6 +168,7 @@ fn a_patch_shows_all_its_files() {
 
 #[test]
 fn nobody_is_asked_about_what_would_be_refused_anyway() {
+    covers("S3.7.11");
     let futile = [
         (
             "safe_patch",
