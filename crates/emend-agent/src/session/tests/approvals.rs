@@ -114,6 +114,7 @@ fn what_is_always_allowed_is_asked_once() {
 
 #[test]
 fn rules_refuse_without_asking() {
+    covers("A.9");
     let approver = Scripted::new(vec![]);
     let rules = [(Action::Deny, "shell:remove *"), (Action::Deny, "*:*.md"), (Action::Allow, "*")];
     let calls = vec![
