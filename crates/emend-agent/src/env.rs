@@ -145,6 +145,9 @@ pub struct FileChange {
     pub after: Option<Vec<u8>>,
     /// The file whose mode bits a new file takes, if it is one that moves.
     pub mode_of: Option<FilePath>,
+    /// Whether it can be run as a program afterwards; `None` if that stays as it is. Where files have no such bit, it is
+    /// ignored.
+    pub executable: Option<bool>,
 }
 
 /// Why an environment refused.

@@ -376,7 +376,7 @@ mod tests {
         let before = inner.paths();
         let environment = ReadOnly::new(Shared::clone(&inner) as Shared<dyn ExecutionEnvironment>);
         let file = block_on(environment.resolve("Makefile", Access::Write)).unwrap();
-        let change = FileChange { path: file.clone(), before: None, after: None, mode_of: None };
+        let change = FileChange { path: file.clone(), before: None, after: None, mode_of: None, executable: None };
         for refused in [
             block_on(environment.write(&file, b"x")),
             block_on(environment.remove(&file)),

@@ -247,7 +247,7 @@ fn right_lines(patch: &Patch, texts: &BTreeMap<String, Option<String>>) -> Vec<S
 
 /// Returns what becomes of each file on disk.
 fn changes(planned: &[PlannedFile], texts: &BTreeMap<String, Option<String>>) -> Result<Vec<FileChange>, Refusal> {
-    let change = |path: &str, after: Option<&String>, mode_of: Option<&String>| {
+    let change = |path: &str, after: Option<&String>, mode_of: Option<&String>, executable: Option<bool>| {
         let clean = |path: &str| {
             let outside = || Failure::new(Code::Internal, format!("{path} is no path inside the root"));
             FilePath::clean(path).ok_or_else(outside)
@@ -255,7 +255,7 @@ fn changes(planned: &[PlannedFile], texts: &BTreeMap<String, Option<String>>) ->
         let before = texts.get(path).and_then(Option::as_ref).map(|text| ContentHash::of(text.as_bytes()));
         let after = after.map(|text| text.as_bytes().to_vec());
         let mode_of = mode_of.map(|path| clean(path)).transpose()?;
-        Ok::<_, Refusal>(FileChange { path: clean(path)?, before, after, mode_of })
+        Ok::<_, Refusal>(FileChange { path: clean(path)?, before, after, mode_of, executable })
     };
     let mut changes = Vec::new();
     for file in planned {
@@ -263,10 +263,10 @@ fn changes(planned: &[PlannedFile], texts: &BTreeMap<String, Option<String>>) ->
             Operation::Rename { from } => Some(from),
             _ => None,
         };
-        changes.push(change(&file.path, file.after.as_ref(), from)?);
+        changes.push(change(&file.path, file.after.as_ref(), from, file.executable)?);
         // Another file may have taken the place of the one that moved.
         if let Some(from) = from.filter(|from| planned.iter().all(|file| file.path != **from)) {
-            changes.push(change(from, None, None)?);
+            changes.push(change(from, None, None, None)?);
         }
     }
     Ok(changes)

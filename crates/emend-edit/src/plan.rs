@@ -44,6 +44,8 @@ pub struct PlannedFile {
     pub after: Option<String>,
     /// The text that was at the path of a file that is overwritten by a create or a move.
     pub overwritten: Option<String>,
+    /// Whether it can be run afterwards; `None` if the patch leaves that as it is.
+    pub executable: Option<bool>,
     /// Where its hunks went, in the order of the patch.
     pub hunks: Vec<AppliedHunk>,
     /// What was accepted with a warning.
@@ -303,6 +305,7 @@ struct Entry {
     /// Whether its file was moved elsewhere.
     moved_away: bool,
     touched: bool,
+    executable: Option<bool>,
     hunks: Vec<AppliedHunk>,
     diagnostics: Vec<Diagnostic>,
 }
@@ -316,6 +319,7 @@ impl Entry {
             moved_from: None,
             moved_away: false,
             touched: false,
+            executable: None,
             hunks: Vec::new(),
             diagnostics: Vec::new(),
         }
@@ -388,6 +392,7 @@ impl Draft {
             FileKind::Delete => self.delete(at, path()),
             FileKind::Create | FileKind::Update => {
                 self.set(at, edited);
+                self.files[at].executable = unified.executable.or(self.files[at].executable);
                 self.rename(at, edit)
             }
         }
@@ -420,7 +425,7 @@ impl Draft {
     fn delete(&mut self, at: usize, path: String) -> Result<(), EditError> {
         self.text(at, path, "delete")?;
         let file = &mut self.files[at];
-        (file.after, file.touched) = (None, true);
+        (file.after, file.executable, file.touched) = (None, None, true);
         file.hunks.clear();
         // A file that was moved here is gone from where it was.
         if let Some(origin) = file.moved_from.take() {
@@ -436,16 +441,18 @@ impl Draft {
         if self.files[to].now().is_some() && !self.overwrite {
             return Err(EditError::AlreadyExists { path: self.files[to].path.clone(), moved: true });
         }
-        let (hunks, diagnostics, text) = {
+        let (hunks, diagnostics, text, executable) = {
             let file = &mut self.files[from];
             let text = if file.touched { file.after.take() } else { file.before.clone() };
             (file.moved_away, file.touched) = (true, true);
-            (std::mem::take(&mut file.hunks), std::mem::take(&mut file.diagnostics), text)
+            let executable = file.executable.take();
+            (std::mem::take(&mut file.hunks), std::mem::take(&mut file.diagnostics), text, executable)
         };
         // A file that was itself moved here keeps its first origin.
         let origin = self.files[from].moved_from.take().unwrap_or(from);
         let file = &mut self.files[to];
         (file.after, file.touched, file.hunks, file.diagnostics) = (text, true, hunks, diagnostics);
+        file.executable = executable;
         // A file that comes back to where it was has not moved.
         (file.moved_from, file.moved_away) = (Some(origin).filter(|&origin| origin != to), false);
         Ok(())
@@ -473,6 +480,7 @@ impl Draft {
                 before,
                 after: file.after,
                 overwritten,
+                executable: file.executable,
                 hunks: file.hunks,
                 diagnostics: file.diagnostics,
             });

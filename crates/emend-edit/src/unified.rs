@@ -44,6 +44,8 @@ pub struct UnifiedEdit {
     pub kind: FileKind,
     /// Where the file is moved to, if anywhere.
     pub rename_to: Option<String>,
+    /// Whether the file can be run afterwards, from git's mode lines; `None` if they say nothing about it.
+    pub executable: Option<bool>,
     /// The hunks; none for a file that is only moved, or created empty.
     pub hunks: Vec<UnifiedHunk>,
 }

@@ -128,6 +128,7 @@ pub(super) async fn changes_all_files_or_none(environment: &dyn ExecutionEnviron
         before: before.map(|text| ContentHash::of(text.as_bytes())),
         after: after.map(|text| text.as_bytes().to_vec()),
         mode_of: None,
+        executable: None,
     };
     let before = list(environment, "data", 9).await?;
     let good = [

@@ -225,6 +225,7 @@ fn change(path: &FilePath, before: Option<&str>, after: Option<&str>) -> FileCha
         before: before.map(|text| ContentHash::of(text.as_bytes())),
         after: after.map(|text| text.as_bytes().to_vec()),
         mode_of: None,
+        executable: None,
     }
 }
 

@@ -78,6 +78,9 @@ fn file_json(file: &PlannedFile) -> Value {
     if let Some(from) = from {
         object["from"] = json!(from);
     }
+    if let Some(executable) = file.executable {
+        object["executable"] = json!(executable);
+    }
     object
 }
 
@@ -104,7 +107,7 @@ fn done_text(out: &mut impl Write, done: &Done, check: bool) -> io::Result<()> {
     for file in &done.planned {
         let path = &file.path;
         let line = match &file.operation {
-            Operation::Update if file.before == file.after => format!("unchanged {path}"),
+            Operation::Update if file.before == file.after && file.executable.is_none() => format!("unchanged {path}"),
             Operation::Create if check => format!("would create {path}"),
             Operation::Update if check => format!("would update {path}"),
             Operation::Delete if check => format!("would delete {path}"),
@@ -115,6 +118,9 @@ fn done_text(out: &mut impl Write, done: &Done, check: bool) -> io::Result<()> {
             Operation::Rename { from } => format!("moved {from} to {path}"),
         };
         writeln!(out, "{line}")?;
+        if let Some(executable) = file.executable {
+            writeln!(out, "  mode: {}", if executable { "executable" } else { "not executable" })?;
+        }
         for hunk in &file.hunks {
             let (old, new) = ((hunk.old_start, hunk.old_lines), (hunk.new_start, hunk.new_lines));
             writeln!(out, "  hunk {}: @@ -{},{} +{},{} @@", hunk.number, old.0, old.1, new.0, new.1)?;

@@ -294,6 +294,79 @@ fn a_file_is_created_by_an_empty_old_string() {
     assert_eq!(project.read("a/b.txt"), "x\n");
 }
 
+/// What git says about modes in a diff of its own, we do as `git apply` does.
+#[cfg(unix)]
+#[test]
+fn mode_lines_of_git_diffs_are_carried_out() {
+    let before: [(&str, &[u8]); 4] =
+        [("on.sh", b"on\n"), ("off.sh", b"off\n"), ("edit.sh", b"one\n"), ("old.sh", b"1\n2\n3\n")];
+    let after: [(&str, &[u8], u32); 6] = [
+        ("on.sh", b"on\n", 0o755),
+        ("off.sh", b"off\n", 0o644),
+        ("edit.sh", b"ONE\n", 0o755),
+        ("new.sh", b"new\n", 0o755),
+        ("plain.txt", b"plain\n", 0o644),
+        ("moved.sh", b"1\n2\n3\n", 0o755),
+    ];
+    let project = Project::new(&before);
+    let git = |args: &[&str]| {
+        let mut command = std::process::Command::new("git");
+        command.args(["-c", "user.name=a", "-c", "user.email=a@b", "-c", "core.fileMode=true"]).args(args);
+        command.current_dir(project.path(".")).output()
+    };
+    if git(&["init", "-q"]).is_err() {
+        println!("skipped: 1 cases (there is no git command)");
+        return;
+    }
+    set_mode(&project.path("off.sh"), 0o755);
+    for args in [&["add", "."][..], &["commit", "-qm", "before"]] {
+        assert!(git(args).unwrap().status.success(), "{args:?}");
+    }
+    fs::remove_file(project.path("old.sh")).unwrap();
+    for (path, content, mode) in after {
+        fs::write(project.path(path), content).unwrap();
+        set_mode(&project.path(path), mode);
+    }
+    assert!(git(&["add", "."]).unwrap().status.success());
+    let diff = git(&["diff", "--cached", "-M"]).unwrap().stdout;
+    let text = String::from_utf8_lossy(&diff);
+    for line in ["new mode 100755", "new mode 100644", "new file mode 100755", "rename to moved.sh"] {
+        assert!(text.contains(line), "{line} is missing:\n{text}");
+    }
+    assert!(git(&["reset", "-q", "--hard"]).unwrap().status.success());
+
+    let checked = patch(&project, &["--format", "unified", "--check", "--json"], &diff);
+    checked.assert_ok();
+    assert_eq!(mode(&project.path("on.sh")) & 0o111, 0, "only checked");
+    let outcome = patch(&project, &["--format", "unified", "--json"], &diff);
+    outcome.assert_ok();
+    let report: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let said = |path: &str| {
+        let files = report["files"].as_array().unwrap();
+        files.iter().find(|file| file["path"] == path).unwrap()["executable"].clone()
+    };
+    assert_eq!((said("on.sh"), said("off.sh"), said("plain.txt")), (json!(true), json!(false), Value::Null));
+    for (path, content, mode_after) in after {
+        assert_eq!(fs::read(project.path(path)).unwrap(), content, "{path}");
+        assert_eq!(mode(&project.path(path)) & 0o111 != 0, mode_after & 0o111 != 0, "{path}");
+    }
+    assert!(!project.path("old.sh").exists());
+    // Git finds nothing to add: the modes are those of its own `apply`.
+    assert!(git(&["add", "."]).unwrap().status.success());
+    assert_eq!(git(&["diff", "--cached", "-M"]).unwrap().stdout, diff);
+
+    // Whoever may read it may run it; other bits stay.
+    set_mode(&project.path("on.sh"), 0o640);
+    let again = b"diff --git a/on.sh b/on.sh\nold mode 100644\nnew mode 100755\n";
+    let outcome = patch(&project, &["--format", "unified"], again);
+    outcome.assert_ok();
+    assert_eq!((mode(&project.path("on.sh")), outcome.stdout.as_str()), (0o750, "updated on.sh\n  mode: executable\n"));
+    let link = b"diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+on.sh\n\\ No newline at end of file\n";
+    let refused = patch(&project, &["--format", "unified"], link);
+    assert_eq!(refused.status, 1);
+    assert!(refused.stderr.contains("mode 120000"), "{}", refused.stderr);
+}
+
 #[cfg(unix)]
 #[test]
 fn mode_bits_and_links_stay() {

@@ -43,6 +43,56 @@ fn check_change(before: Option<&str>, change: Change, expected: Expect) {
 }
 
 #[test]
+fn a_file_becomes_one_that_can_be_run() {
+    #[track_caller]
+    fn check(fixture: &[(&str, &str)], diff: &str, expected: &[(&str, Option<&str>, Option<bool>)]) {
+        let (patch, _) = crate::unified::parse(diff, Mode::Strict).unwrap();
+        let planned = plan(&patch, &files(fixture)).unwrap();
+        let actual: Vec<_> =
+            planned.iter().map(|file| (file.path.as_str(), file.after.as_deref(), file.executable)).collect();
+        assert_eq!(actual, expected);
+    }
+    let modes = "old mode 100644\nnew mode 100755\n";
+    let hunk = "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n";
+    check(&[("f", "a\n")], &format!("diff --git a/f b/f\n{modes}"), &[("f", Some("a\n"), Some(true))]);
+    check(&[("f", "a\n")], &format!("diff --git a/f b/f\n{modes}{hunk}"), &[("f", Some("b\n"), Some(true))]);
+    check(&[("f", "a\n")], hunk, &[("f", Some("b\n"), None)]);
+    check(
+        &[("f", "a\n")],
+        &format!("diff --git a/f b/g\n{modes}similarity index 100%\nrename from f\nrename to g\n"),
+        &[("g", Some("a\n"), Some(true))],
+    );
+    check(
+        &[],
+        "diff --git a/n b/n\nnew file mode 100755\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+x\n",
+        &[("n", Some("x\n"), Some(true))],
+    );
+    let gone = "diff --git a/f b/f\ndeleted file mode 100755\n--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n";
+    check(&[("f", "a\n")], &format!("diff --git a/f b/f\n{modes}{gone}"), &[("f", None, None)]);
+}
+
+#[test]
+fn one_text_is_edited_by_what_only_edits() {
+    #[track_caller]
+    fn check(body: &str, expected: Expect) {
+        let edited = edit_text("a\nb\n", &v4a(body));
+        let shown = edited.map(|edited| format!("{:?} {} hunks", edited.text, edited.hunks.len()));
+        expected.assert_eq(&shown.unwrap_or_else(|error| format!("{}: {error}", error.code())));
+    }
+    check("*** Update File: f\n@@\n-a\n+A\n", expect![[r#""A\nb\n" 1 hunks"#]]);
+    check("*** Update File: f\n@@\n-a\n+A\n*** Update File: f\n@@\n A\n-b\n+B\n", expect![[r#""A\nB\n" 2 hunks"#]]);
+    for body in [
+        "*** Update File: f\n@@\n-a\n+A\n*** Update File: g\n@@\n-b\n+B\n",
+        "*** Add File: f\n+x\n",
+        "*** Delete File: f\n",
+        "*** Update File: f\n*** Move to: g\n@@\n-a\n+A\n",
+    ] {
+        assert!(matches!(edit_text("a\nb\n", &v4a(body)), Err(EditError::NotAnEdit { .. })), "{body}");
+    }
+    assert_eq!(edit_text("a", &Patch::default()), Err(EditError::Empty));
+}
+
+#[test]
 fn every_operation() {
     check(
         &[("d", "x"), ("u", "a\n"), ("m", "b\n"), ("r", "c")],

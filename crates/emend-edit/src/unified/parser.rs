@@ -59,6 +59,14 @@ pub enum ParseError {
         /// The line.
         line: usize,
     },
+    /// The diff makes a link or a submodule.
+    #[error("line {line}: a file of mode {mode} is no regular file; links and submodules are not supported")]
+    FileMode {
+        /// The line.
+        line: usize,
+        /// The mode, octal as it stands there.
+        mode: String,
+    },
     /// The diff is for several files where one was expected.
     #[error("the diff is for {n_files} files, but only `{path}` can be changed here")]
     SeveralFiles {
@@ -74,7 +82,7 @@ impl ParseError {
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
-            Self::Binary { .. } | Self::Copy { .. } => "unsupported",
+            Self::Binary { .. } | Self::Copy { .. } | Self::FileMode { .. } => "unsupported",
             _ => "invalid_argument",
         }
     }
@@ -105,8 +113,9 @@ pub fn parse_for(path: &str, text: &str, mode: Mode) -> Result<(Patch, Vec<Diagn
         return Err(ParseError::SeveralFiles { path: path.to_owned(), n_files: names.len() });
     }
     let kind = files.first().map_or(FileKind::Update, File::kind);
+    let executable = files.iter().rev().find_map(|file| file.executable);
     let hunks = files.into_iter().flat_map(|file| file.hunks).collect();
-    let edit = UnifiedEdit { mode, kind, rename_to: None, hunks };
+    let edit = UnifiedEdit { mode, kind, rename_to: None, executable, hunks };
     Ok((Patch::of(path, Change::Unified(edit)), diagnostics))
 }
 
@@ -121,6 +130,7 @@ struct File {
     git_name: Option<String>,
     is_new: bool,
     is_deleted: bool,
+    executable: Option<bool>,
     rename_from: Option<String>,
     rename_to: Option<String>,
     hunks: Vec<UnifiedHunk>,
@@ -165,7 +175,8 @@ impl File {
         };
         let path = path.ok_or(ParseError::NoFile { line: self.line })?;
         let rename_to = to.filter(|to| kind == FileKind::Update && *to != path);
-        Ok(FileEdit { path, change: Change::Unified(UnifiedEdit { mode, kind, rename_to, hunks: self.hunks }) })
+        let Self { executable, hunks, .. } = self;
+        Ok(FileEdit { path, change: Change::Unified(UnifiedEdit { mode, kind, rename_to, executable, hunks }) })
     }
 }
 
@@ -202,8 +213,10 @@ impl<'a> Reader<'a> {
             }
             self.at += 1;
         }
-        let is_empty =
-            |file: &File| file.hunks.is_empty() && file.kind() == FileKind::Update && file.rename_to.is_none();
+        let is_empty = |file: &File| {
+            let says_more = file.rename_to.is_some() || file.executable.is_some();
+            file.hunks.is_empty() && file.kind() == FileKind::Update && !says_more
+        };
         if self.files.is_empty() || self.files.iter().all(is_empty) {
             return Err(ParseError::NoDiff);
         }
@@ -239,13 +252,17 @@ impl<'a> Reader<'a> {
             self.file().rename_from = Some(unquote(name));
         } else if let Some(name) = line.strip_prefix("rename to ") {
             self.file().rename_to = Some(unquote(name));
-        } else if line.starts_with("new file mode ") {
-            self.file().is_new = true;
+        } else if let Some(mode) = line.strip_prefix("new file mode ") {
+            // A new file cannot be run anyway, unless that is said.
+            let executable = executable(mode, number)?.filter(|executable| *executable);
+            let file = self.file();
+            (file.is_new, file.executable) = (true, executable);
+        } else if let Some(mode) = line.strip_prefix("new mode ") {
+            self.file().executable = executable(mode, number)?;
         } else if line.starts_with("deleted file mode ") {
             self.file().is_deleted = true;
         } else {
-            let ignored =
-                ["index ", "old mode ", "new mode ", "similarity index ", "dissimilarity index ", "Index: ", "====="];
+            let ignored = ["index ", "old mode ", "similarity index ", "dissimilarity index ", "Index: ", "====="];
             return Ok(ignored.iter().any(|prefix| line.starts_with(prefix)));
         }
         Ok(true)
@@ -338,6 +355,14 @@ impl<'a> Reader<'a> {
         line(0).starts_with("@@")
             || line(0).starts_with("diff --git ")
             || (line(0).starts_with("--- ") && line(1).starts_with("+++ ") && line(2).starts_with("@@"))
+    }
+}
+
+/// Reads the mode of a regular file as git writes it: `100644`, or `100755` for one that can be run.
+fn executable(mode: &str, line: usize) -> Result<Option<bool>, ParseError> {
+    match mode.trim().strip_prefix("100").map(|bits| u32::from_str_radix(bits, 8)) {
+        Some(Ok(bits)) => Ok(Some(bits & 0o100 != 0)),
+        _ => Err(ParseError::FileMode { line, mode: mode.trim().to_owned() }),
     }
 }
 

@@ -256,6 +256,42 @@ fn headers_name_the_files() {
 }
 
 #[test]
+fn mode_lines_say_whether_a_file_can_be_run() {
+    #[track_caller]
+    fn check(headers: &str, expected: Result<Option<bool>, &str>) {
+        let diff = format!("diff --git a/f b/f\n{headers}");
+        let executable = |(patch, _): (crate::edit::Patch, Vec<_>)| match &patch.edits[0].change {
+            Change::Unified(edit) => edit.executable,
+            other => panic!("{other:?}"),
+        };
+        let actual = parse(&diff, Mode::Strict).map(executable).map_err(|error| format!("{}: {error}", error.code()));
+        assert_eq!(actual, expected.map_err(str::to_owned), "{headers}");
+    }
+    let hunk = "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n";
+    check("old mode 100644\nnew mode 100755\n", Ok(Some(true)));
+    check("old mode 100755\nnew mode 100644\n", Ok(Some(false)));
+    check(&format!("old mode 100644\nnew mode 100755\nindex 1..2\n{hunk}"), Ok(Some(true)));
+    check(&format!("index 1..2 100755\n{hunk}"), Ok(None));
+    check("new file mode 100755\nindex 0..e69de29\n", Ok(Some(true)));
+    check("new file mode 100644\nindex 0..e69de29\n", Ok(None));
+    check("deleted file mode 100755\n--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n", Ok(None));
+    let refused = "is no regular file; links and submodules are not supported";
+    for (headers, mode) in [
+        ("new file mode 120000\n", "120000"),
+        ("old mode 100644\nnew mode 120000\n", "120000"),
+        ("new file mode 160000\n", "160000"),
+        ("new file mode 100abc\n", "100abc"),
+    ] {
+        let line = headers.lines().count() + 1;
+        check(headers, Err(&format!("unsupported: line {line}: a file of mode {mode} {refused}")));
+    }
+    let (patch, _) =
+        parse_for("g", &format!("diff --git a/f b/f\nold mode 100644\nnew mode 100755\n{hunk}"), Mode::Located)
+            .unwrap();
+    assert!(matches!(&patch.edits[0].change, Change::Unified(edit) if edit.executable == Some(true)));
+}
+
+#[test]
 fn what_is_no_diff_is_refused() {
     check_files(
         "",

@@ -10,7 +10,7 @@ use emend_agent::env::{FileChange, FilePath};
 use emend_edit::hash::ContentHash;
 
 use super::CommitError;
-use super::disk::Disk;
+use super::disk::{Disk, with_executable};
 use super::journal::{Entry, Journal};
 use crate::local::files::{PREPARED, invalid, refuse_unless_replaceable, temporary_name};
 
@@ -27,6 +27,8 @@ pub(super) struct Content<'a> {
     pub(super) temporary: FilePath,
     /// The file whose owner and mode bits it gets; those of any new file if none.
     pub(super) like: Option<Metadata>,
+    /// Whether it can be run, if that is not as with that file.
+    pub(super) executable: Option<bool>,
     pub(super) bytes: &'a [u8],
 }
 
@@ -35,12 +37,13 @@ pub(super) fn check<'a>(disk: &mut Disk<'_>, changes: &'a [FileChange]) -> Resul
     let mut places = Places::default();
     for change in changes {
         let after = change.after.as_deref().map(ContentHash::of);
-        if after == change.before {
+        if after == change.before && (after.is_none() || !changes_mode(disk, change)?) {
             continue;
         }
         let Some(parent) = change.path.parent() else { return Err(invalid(".", "it is the root").into()) };
         let old = old_file(disk, change, &mut places)?;
-        let mut entry = Entry { path: change.path.clone(), temporary: None, before: change.before, after };
+        let executable = change.executable;
+        let mut entry = Entry { path: change.path.clone(), temporary: None, before: change.before, after, executable };
         let Some(bytes) = &change.after else {
             places.enter(disk, &parent)?;
             removed.push(entry);
@@ -53,12 +56,21 @@ pub(super) fn check<'a>(disk: &mut Disk<'_>, changes: &'a [FileChange]) -> Resul
         places.enter(disk, &parent)?;
         let temporary = free_name(disk, &parent, change.path.name())?;
         entry.temporary = Some(temporary.clone());
-        contents.push(Content { temporary, like, bytes });
+        contents.push(Content { temporary, like, executable, bytes });
         written.push(entry);
     }
     // Written before removed: see `roll_forward`.
     written.append(&mut removed);
     Ok(Checked { journal: Journal::new(places.missing, written), contents, directories: places.usable })
+}
+
+/// Returns whether the file cannot be run and shall be, or the other way round.
+fn changes_mode(disk: &mut Disk<'_>, change: &FileChange) -> Result<bool, CommitError> {
+    if change.executable.is_none() {
+        return Ok(false);
+    }
+    let found = disk.look(&change.path)?.map(|found| found.permissions());
+    Ok(found.is_some_and(|mode| with_executable(mode.clone(), change.executable) != mode))
 }
 
 /// Checks what stands where a file changes, and returns it if there is a file.

@@ -150,8 +150,15 @@ impl<'a> Disk<'a> {
         })
     }
 
-    /// Creates a file that is wholly on the disk when this returns, with the owner and mode bits of `like`.
-    pub(super) fn create(&mut self, path: &FilePath, like: Option<&Metadata>, content: &[u8]) -> Result<(), DiskError> {
+    /// Creates a file that is wholly on the disk when this returns, with the owner and mode bits of `like`, but for
+    /// whether it can be run if that is given.
+    pub(super) fn create(
+        &mut self,
+        path: &FilePath,
+        like: Option<&Metadata>,
+        executable: Option<bool>,
+        content: &[u8],
+    ) -> Result<(), DiskError> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         let mut file = self.step(StepKind::Create, path, |root| root.open_with(on_disk(path), &options))?;
@@ -160,7 +167,13 @@ impl<'a> Disk<'a> {
                 keep_owner(&file, like);
                 Ok(())
             })?;
-            self.step(StepKind::SetMode, path, |_| file.set_permissions(like.permissions()))?;
+        }
+        if like.is_some() || executable.is_some() {
+            self.step(StepKind::SetMode, path, |_| {
+                let mode =
+                    like.map_or_else(|| file.metadata().map(|new| new.permissions()), |like| Ok(like.permissions()));
+                file.set_permissions(with_executable(mode?, executable))
+            })?;
         }
         self.step(StepKind::Write, path, |_| file.write_all(content))?;
         self.step(StepKind::Sync, path, |_| file.sync_all())
@@ -260,4 +273,18 @@ fn tolerant(synced: io::Result<()>) -> io::Result<()> {
         Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => Ok(()),
         synced => synced,
     }
+}
+
+/// Returns `mode` with the right to run the file for whoever may read it, or for nobody, as git has it.
+pub(super) fn with_executable(mode: Permissions, executable: Option<bool>) -> Permissions {
+    #[cfg(unix)]
+    if let Some(executable) = executable {
+        use cap_std::fs::PermissionsExt as _;
+        let bits = mode.mode() & 0o7777;
+        let bits = if executable { bits | (bits & 0o444) >> 2 } else { bits & !0o111 };
+        return if bits == mode.mode() & 0o7777 { mode } else { Permissions::from_mode(bits) };
+    }
+    #[cfg(not(unix))]
+    let _ = executable;
+    mode
 }

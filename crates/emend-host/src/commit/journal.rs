@@ -43,6 +43,9 @@ pub(super) struct Entry {
     pub(super) before: Option<ContentHash>,
     /// The hash of the new content; none for a file that is removed.
     pub(super) after: Option<ContentHash>,
+    /// Whether the new file can be run; none if that stays as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) executable: Option<bool>,
 }
 
 impl Journal {

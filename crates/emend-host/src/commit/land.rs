@@ -6,7 +6,7 @@
 use emend_agent::env::FilePath;
 use emend_edit::hash::ContentHash;
 
-use super::disk::{Disk, DiskError};
+use super::disk::{Disk, DiskError, with_executable};
 use super::journal::{Entry, Journal, Stage};
 
 /// What stands at the path of an entry.
@@ -22,7 +22,9 @@ pub(super) enum Standing {
 
 pub(super) fn standing(disk: &mut Disk<'_>, entry: &Entry) -> Result<Standing, DiskError> {
     let current = hash_at(disk, &entry.path)?;
-    if current == Some(entry.after) {
+    // Where only the mode changes, what waits beside the file is all that tells old from new.
+    let is_same = entry.before == entry.after;
+    if current == Some(entry.after) && !is_same {
         return Ok(Standing::Done);
     }
     let is_ready = current == Some(entry.before)
@@ -30,7 +32,8 @@ pub(super) fn standing(disk: &mut Disk<'_>, entry: &Entry) -> Result<Standing, D
             Some(temporary) => hash_at(disk, temporary)? == Some(entry.after),
             None => true,
         };
-    Ok(if is_ready { Standing::Ready } else { Standing::Changed })
+    let otherwise = if is_same && current == Some(entry.after) { Standing::Done } else { Standing::Changed };
+    Ok(if is_ready { Standing::Ready } else { otherwise })
 }
 
 /// Returns the hash of the file at `path`: `Some(None)` if nothing is there, `None` if it is no file.
@@ -73,8 +76,9 @@ pub(super) fn roll_forward(disk: &mut Disk<'_>, journal: &Journal) -> Result<Vec
 /// Gives the new file the mode bits of the old one once more: they may have been changed since it was prepared.
 fn keep_mode(disk: &mut Disk<'_>, entry: &Entry, temporary: &FilePath) -> Result<(), DiskError> {
     let (Some(old), Some(new)) = (disk.look(&entry.path)?, disk.look(temporary)?) else { return Ok(()) };
-    if old.permissions() != new.permissions() {
-        disk.set_mode(temporary, old.permissions())?;
+    let mode = with_executable(old.permissions(), entry.executable);
+    if mode != new.permissions() {
+        disk.set_mode(temporary, mode)?;
     }
     Ok(())
 }

@@ -225,7 +225,7 @@ fn prepare(disk: &mut Disk<'_>, journal: &Journal, contents: Vec<check::Content<
         disk.make_directory(directory)?;
     }
     for content in contents {
-        disk.create(&content.temporary, content.like.as_ref(), content.bytes)?;
+        disk.create(&content.temporary, content.like.as_ref(), content.executable, content.bytes)?;
     }
     for directory in journal.directories() {
         disk.sync_directory(&directory)?;

@@ -61,6 +61,7 @@ impl Project {
             ("keep.txt", 0o600, "kept\n"),
             ("gone.txt", 0o644, "gone\n"),
             ("old/tool.sh", 0o755, "#!/bin/sh\n"),
+            ("run.sh", 0o640, "run\n"),
         ])
     }
 
@@ -129,6 +130,7 @@ fn change(at: &str, before: Option<&str>, after: Option<&str>) -> FileChange {
         before: before.map(|text| ContentHash::of(text.as_bytes())),
         after: after.map(|text| text.as_bytes().to_vec()),
         mode_of: None,
+        executable: None,
     }
 }
 
@@ -141,6 +143,8 @@ fn usual_changes() -> Vec<FileChange> {
         FileChange { mode_of: Some(path("old/tool.sh")), ..change("new/tool.sh", None, Some("#!/bin/bash\n")) },
         change("old/tool.sh", Some("#!/bin/sh\n"), None),
         change("keep.txt", Some("kept\n"), Some("kept\n")),
+        FileChange { executable: Some(true), ..change("run.sh", Some("run\n"), Some("run\n")) },
+        FileChange { executable: Some(true), ..change("new/run.sh", None, Some("run\n")) },
     ]
 }
 
@@ -176,7 +180,10 @@ fn all_changes_are_made_with_their_mode_bits() {
             ("a.txt", 0o640, "ONE\r\n".as_bytes()),
             ("keep.txt", 0o600, b"kept\n"),
             ("new/deep/fresh.txt", usual, b"fresh\n"),
+            // Whoever may read it may run it.
+            ("new/run.sh", usual | (usual & 0o444) >> 2, b"run\n"),
             ("new/tool.sh", 0o755, b"#!/bin/bash\n"),
+            ("run.sh", 0o750, b"run\n"),
             ("sub/b.txt", 0o644, b"TWO\n"),
         ]
     );
