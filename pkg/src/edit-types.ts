@@ -108,9 +108,9 @@ export interface LinesEdit {
 /** What a patch says about one file. */
 export type ParsedEdit =
   | { operation: "create"; path: string; text: string; hunks?: never }
-  | { operation: "create"; path: string; text?: never; hunks: ParsedHunk[] }
+  | { operation: "create"; path: string; text?: never; hunks: ParsedHunk[]; executable?: boolean }
   | { operation: "delete"; path: string; hunks?: ParsedHunk[] }
-  | { operation: "update"; path: string; moveTo?: string; hunks: ParsedHunk[] }
+  | { operation: "update"; path: string; moveTo?: string; hunks: ParsedHunk[]; executable?: boolean }
   | { operation: "replace"; path: string; oldText: string; newText: string; replaceAll: boolean }
   | { operation: "lines"; path: string; edits: LinesEdit[] };
 
@@ -153,6 +153,8 @@ export type FileSource =
 /** What a patch does to one file. */
 export type FileChange = {
   path: string;
+  /** Whether the file is to be one that can be run, if a git diff says so. */
+  executable?: boolean;
   /** Where its hunks went, in the patch's order. */
   hunks: AppliedHunk[];
   diagnostics: Diagnostic[];
@@ -188,6 +190,7 @@ export type PatchProblem =
   | { kind: "not_found"; path: string; verb: string }
   | { kind: "already_exists"; path: string; moved: boolean }
   | { kind: "not_whole"; path: string; nLines: number }
+  | { kind: "not_an_edit"; path: string }
   | { kind: "hunk"; path: string; error: { hunk: number; nHunks: number; patchLine: number; reason: HunkReason } }
   | { kind: "replace"; path: string; error: ReplaceReason }
   | { kind: "lines"; path: string; error: LinesReason };

@@ -20,6 +20,7 @@ import type {
   WordDiff,
 } from "./edit-types.js";
 import { type LineLog, loadLog, openLog } from "./line-log.js";
+import { editText, openText, type Text, type TextEdit } from "./text.js";
 import * as patches from "./patch.js";
 import { invalid, optionalCount, requireText } from "./plain.js";
 import { glue, put, editModule } from "./edit-module.js";
@@ -39,6 +40,7 @@ export {
 export type { ChangeRef, LineLog } from "./line-log.js";
 export type * from "./log-types.js";
 export { patchProblem, type PatchStream } from "./patch.js";
+export type { Text, TextEdit } from "./text.js";
 export type { InitOptions, WasmSource } from "./types.js";
 
 /**
@@ -92,6 +94,22 @@ export interface Edit {
   /** Returns `files` with a patch carried out; the record given stays as it is. Throws as {@link plan} does. */
   apply(patch: PatchInput, files: Readonly<Record<string, string>>): Record<string, string>;
 
+  /**
+   * Carries out a patch on one text, whatever path the patch names.
+   *
+   * @throws {EmendError} as {@link plan} does; `invalid_argument` too for a patch that creates, deletes or moves a file,
+   * or names two.
+   */
+  editText(text: string, patch: PatchInput): TextEdit<string>;
+
+  /**
+   * Takes a text into the module, where patches are carried out on it without it crossing again: for a text that is
+   * edited more than once. Close it when it is no longer needed.
+   *
+   * @throws {EmendError} with code `unsupported` for bytes that are binary or not UTF-8.
+   */
+  openText(content: string | Uint8Array): Text;
+
   /** Begins a log for a file with this text; `null` if the file does not exist yet. */
   openLog(base: string | null): LineLog;
 
@@ -128,6 +146,8 @@ const edit: Edit = Object.freeze({
   parseStream: () => new patches.PatchStream(),
   plan: patches.plan,
   apply: patches.apply,
+  editText,
+  openText,
   openLog,
   loadLog,
 } satisfies Edit);

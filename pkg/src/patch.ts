@@ -2,6 +2,7 @@
 
 import { EmendError } from "./errors.js";
 import type {
+  AppliedHunk,
   FileChange,
   FileSource,
   ParsedEdit,
@@ -43,7 +44,7 @@ export function patchProblem(error: unknown): PatchProblem | undefined {
 }
 
 /** Does something with a patch, and frees it. */
-function withPatch<T>(patch: PatchInput, work: (core: Core, handle: PatchHandle) => T): T {
+export function withPatch<T>(patch: PatchInput, work: (core: Core, handle: PatchHandle) => T): T {
   const open = opener(patch);
   const core = editModule.live();
   const handle = core.call(open);
@@ -54,20 +55,35 @@ function withPatch<T>(patch: PatchInput, work: (core: Core, handle: PatchHandle)
   }
 }
 
+/** A patch that is a text: how Rust numbers its format, and the path it is for, if it says. */
+export interface Written {
+  format: number;
+  text: string;
+  path: string | undefined;
+}
+
+const WRITTEN = { v4a: 0, unified: 1, located: 2 } as const;
+
+/** Returns a patch that is a text; `undefined` for one of the other formats. */
+export function written(patch: PatchInput): Written | undefined {
+  const input = requireRecord("the patch", patch);
+  if (patch.format !== "v4a" && patch.format !== "unified" && patch.format !== "located") return undefined;
+  const text = requireText("`text`", input["text"]);
+  const path = patch.format === "v4a" || patch.path === undefined ? undefined : requireText("`path`", patch.path);
+  return { format: WRITTEN[patch.format], text, path };
+}
+
 /** Checks a patch's form; what it says is checked when it is opened. */
 function opener(patch: PatchInput): () => PatchHandle {
   const input = requireRecord("the patch", patch);
+  const text = written(patch);
+  if (text !== undefined) {
+    return () =>
+      patch.format === "v4a"
+        ? glue.PatchHandle.v4a(put(0, text.text), patch.overwrite === true)
+        : glue.PatchHandle.unified(put(0, text.text), patch.format === "located", text.path);
+  }
   switch (patch.format) {
-    case "v4a": {
-      const text = requireText("`text`", input["text"]);
-      return () => glue.PatchHandle.v4a(put(0, text), patch.overwrite === true);
-    }
-    case "unified":
-    case "located": {
-      const text = requireText("`text`", input["text"]);
-      const path = patch.path === undefined ? undefined : requireText("`path`", patch.path);
-      return () => glue.PatchHandle.unified(put(0, text), patch.format === "located", path);
-    }
     case "replace": {
       const [path, before] = [requireText("`path`", input["path"]), requireText("`oldText`", input["oldText"])];
       const after = requireText("`newText`", input["newText"]);
@@ -100,31 +116,57 @@ function checked(path: string, text: unknown): string | null {
   return text === null || text === undefined ? null : requireText(`files[${JSON.stringify(path)}]`, text);
 }
 
-/** The fields that Rust says of a planned file. Its texts are put in here. */
+/** How many numbers Rust gives for a hunk. */
+const HUNK_NUMBERS = 6;
+
+const MATCHED = ["exact", "trailing_blanks", "indentation", "look_alikes"] as const;
+
+/** Reads where hunks were put. */
+export function appliedHunks(numbers: Uint32Array): AppliedHunk[] {
+  const hunks: AppliedHunk[] = [];
+  for (let at = 0; at < numbers.length; at += HUNK_NUMBERS) {
+    hunks.push({
+      number: numbers[at]!,
+      oldStart: numbers[at + 1]!,
+      oldLines: numbers[at + 2]!,
+      newStart: numbers[at + 3]!,
+      newLines: numbers[at + 4]!,
+      matched: MATCHED[numbers[at + 5]!]!,
+    });
+  }
+  return hunks;
+}
+
+/** The fields that Rust says of a planned file. Its texts and hunks are put in here. */
 interface PlannedEntry {
   path: string;
   operation: FileChange["operation"];
   from?: string;
   overwrites: boolean;
+  diagnostics: Planned["diagnostics"];
 }
 
 function planned(core: Core, handle: PatchHandle, read: Read): Planned {
   const texts = new Map<string, string | null>();
   // The caller's own code runs here, outside of any call into the module.
   for (const path of core.call(() => handle.paths())) texts.set(path, read(path));
-  const [json, ...after] = core.call(() => {
+  const [json, numbers, ...after] = core.call(() => {
     let index = 0;
     for (const text of texts.values()) {
       if (text !== null) handle.bringText(index, put(0, text));
       index += 1;
     }
-    return handle.plan() as [string, ...(string | undefined)[]];
+    return handle.plan() as [string, Uint32Array, ...(string | undefined)[]];
   });
   const { files, diagnostics } = camel<{ files: PlannedEntry[]; diagnostics: Planned["diagnostics"] }>(JSON.parse(json));
+  let at = 0;
   const changes = files.map(({ overwrites, ...file }, index) => {
+    const begin = at + 1;
+    at = begin + HUNK_NUMBERS * numbers[at]!;
+    const hunks = appliedHunks(numbers.subarray(begin, at));
     const was = (path: string): string | null => texts.get(path) ?? null;
     const before = file.operation === "create" ? null : was(file.from ?? file.path);
-    return { ...file, before, after: after[index] ?? null, overwritten: overwrites ? was(file.path) : null } as FileChange;
+    return { ...file, hunks, before, after: after[index] ?? null, overwritten: overwrites ? was(file.path) : null } as FileChange;
   });
   return { changes, diagnostics };
 }

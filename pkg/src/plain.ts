@@ -47,7 +47,8 @@ export function invalid(message: string): EmendError {
 
 /** Gives the names of `value`, however deep, JavaScript's form: `old_start` becomes `oldStart`. */
 export function camel<T>(value: unknown): T {
-  return renamed(value, (name) => name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())) as T;
+  const capital = (name: string): string => name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+  return renamed(value, (name) => (name.includes("_") ? capital(name) : name)) as T;
 }
 
 function snake(value: unknown): unknown {

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import * as entry from "emend/edit";
 import { EmendError as EmendErrorOfCore } from "emend";
+import * as glue from "../dist/edit-core.js";
 
 const { EmendError, isEmendError, load, PanicError, patchProblem } = entry;
 const edit = await load();
@@ -88,6 +89,74 @@ const FORMATS = {
   lines: { format: "lines", path: "a.txt", edits: [{ operation: "replace", startLine: 2, newText: "2\n" }] },
 };
 
+test("all five formats edit one text, as a string and held by the module", () => {
+  for (const [name, patch] of Object.entries(FORMATS)) {
+    const { text, hunks, diagnostics } = edit.editText("one\ntwo\n", patch);
+    const planned = edit.plan(patch, { "a.txt": "one\ntwo\n" }).changes[0];
+    assert.equal(text, "one\n2\n", name);
+    assert.deepEqual(hunks, planned.hunks, name);
+    assert.deepEqual(diagnostics, planned.diagnostics, name);
+    const held = edit.openText("one\ntwo\n");
+    const made = held.apply(patch);
+    assert.equal(made.text.toString(), "one\n2\n", name);
+    assert.deepEqual([made.hunks, made.diagnostics], [hunks, diagnostics], name);
+    assert.equal(held.toString(), "one\ntwo\n", "a text never changes");
+    made.text.close();
+    held.close();
+  }
+  assert.deepEqual(edit.editText("one\ntwo\n", FORMATS.located).diagnostics.map((found) => found.code), ["wrong_line"]);
+  const twice = { format: "v4a", text: V4A.replace("*** End Patch\n", "*** Update File: a.txt\n@@\n-one\n+1\n*** End Patch\n") };
+  assert.equal(edit.editText("one\ntwo\n", twice).text, "1\n2\n", "two edits of one file come one after the other");
+});
+
+test("what a held text is asked for, it says", () => {
+  const content = "\ufeffone\r\n🦀 é\rthree";
+  for (const held of [edit.openText(content), edit.openText(new TextEncoder().encode(content))]) {
+    assert.equal(held.toString(), content);
+    assert.deepEqual(held.toBytes(), new TextEncoder().encode(content));
+    assert.equal(held.hash, edit.hash(content));
+    assert.deepEqual([held.lineCount, held.byteLength], [3, 21]);
+    assert.deepEqual([held.lines(1, 1), held.lines(2, 9), held.lines(9, 9), held.lines(3, 2)], ["\ufeffone\r\n", "🦀 é\rthree", "", ""]);
+    held.close();
+    held.close();
+    for (const use of [() => held.toString(), () => held.lineCount, () => held.apply(FORMATS.v4a)]) {
+      assert.throws(use, refused("closed", /the text is closed/));
+    }
+  }
+  assert.throws(() => edit.openText(7), refused("invalid_argument", /string or a Uint8Array/));
+  assert.throws(() => edit.openText(new Uint8Array([255])), refused("unsupported", /not UTF-8/));
+  assert.throws(() => edit.openText("a").lines(0, 1), refused("invalid_argument", /counted from 1/));
+});
+
+test("one text is only edited", () => {
+  const add = "*** Begin Patch\n*** Add File: b.txt\n+x\n*** End Patch\n";
+  const move = V4A.replace("@@", "*** Move to: b.txt\n@@");
+  const two = V4A.replace("*** End Patch", "*** Update File: b.txt\n@@\n-x\n+y\n*** End Patch");
+  const remove = "--- a/a.txt\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-one\n-two\n";
+  const held = edit.openText("one\ntwo\n");
+  for (const patch of [add, move, two].map((text) => ({ format: "v4a", text })).concat({ format: "unified", text: remove })) {
+    for (const apply of [() => edit.editText("one\ntwo\n", patch), () => held.apply(patch)]) {
+      assert.throws(apply, (error) => patchProblem(error)?.kind === "not_an_edit" && isEmendError(error, "invalid_argument"));
+    }
+  }
+  const absent = { format: "v4a", text: V4A.replace("-two", "-2") };
+  assert.throws(() => held.apply(absent), (error) => patchProblem(error)?.error.reason.kind === "not_found");
+  assert.equal(held.toString(), "one\ntwo\n");
+});
+
+test("held texts that are closed leave nothing behind", () => {
+  const text = "line\n".repeat(50_000);
+  const useOne = () => {
+    const held = edit.openText(text);
+    held.apply({ format: "replace", path: "a", oldText: text, newText: "x" }).text.close();
+    held.close();
+  };
+  for (let round = 0; round < 5; round += 1) useOne();
+  const before = glue.roomMemory().buffer.byteLength;
+  for (let round = 0; round < 100; round += 1) useOne();
+  assert.ok(glue.roomMemory().buffer.byteLength <= before + 2 * 65_536);
+});
+
 test("all five formats say what becomes of the files", () => {
   const files = Object.freeze({ "a.txt": "one\ntwo\n", "b.txt": "untouched" });
   for (const [name, patch] of Object.entries(FORMATS)) {
@@ -131,6 +200,14 @@ test("files are created, moved and deleted, all or none", () => {
   assert.deepEqual(files, { "a.txt": "one\ntwo\n", "old.txt": "bye\n" });
   const proto = { format: "v4a", text: "*** Begin Patch\n*** Add File: __proto__\n+hi\n*** End Patch" };
   assert.deepEqual(Object.keys(edit.apply(proto, {})), ["__proto__"]);
+});
+
+test("what a git diff says of a file's mode is told", () => {
+  const patch = { format: "unified", text: "diff --git a/run.sh b/run.sh\nold mode 100644\nnew mode 100755\n" };
+  const [change] = edit.plan(patch, { "run.sh": "x\n" }).changes;
+  assert.deepEqual([change.operation, change.before, change.after, change.executable], ["update", "x\n", "x\n", true]);
+  assert.deepEqual(edit.parse(patch).edits, [{ operation: "update", path: "run.sh", executable: true, hunks: [] }]);
+  assert.equal("executable" in edit.plan(FORMATS.unified, { "a.txt": "one\ntwo\n" }).changes[0], false);
 });
 
 test("a refusal says where and what to do", () => {

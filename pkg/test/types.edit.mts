@@ -11,6 +11,8 @@ import {
   type PatchInput,
   patchProblem,
   type Planned,
+  type Text,
+  type TextEdit,
 } from "emend/edit";
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
@@ -52,6 +54,15 @@ for (const change of planned.changes satisfies FileChange[]) {
   }
 }
 const files: Record<string, string> = edit.apply(patch, { a: "x" });
+const edited: TextEdit<string> = edit.editText("x", patch);
+edited.hunks[0]?.matched satisfies string | undefined;
+{
+  using held: Text = edit.openText(new Uint8Array());
+  using made = held.apply(patch).text;
+  made.toString() satisfies string;
+  // @ts-expect-error a text never changes
+  made.lineCount = 3;
+}
 
 try {
   edit.apply(patch, files);

@@ -1,10 +1,11 @@
-//! The bindings of `emend-edit`: texts in, texts and numbers out, nothing kept but the logs and patches handed out.
+//! The bindings of `emend-edit`: texts in, texts and numbers out, nothing kept but the logs, patches and texts handed out.
 //!
 //! Texts cross as strings. What there is much of, the lines of a diff, crosses as numbers that point into the texts the
 //! caller has; the rest as JSON text.
 
 pub mod compare;
 pub mod diff;
+pub mod held;
 pub mod input;
 pub mod log;
 pub mod parsed;

@@ -10,6 +10,9 @@ pub(super) struct ParsedEdit<'a> {
     path: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     move_to: Option<&'a str>,
+    /// What git's mode lines say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    executable: Option<bool>,
     #[serde(flatten)]
     change: ParsedChange<'a>,
 }
@@ -61,7 +64,8 @@ struct ParsedLine<'a> {
 
 impl<'a> From<&'a FileEdit> for ParsedEdit<'a> {
     fn from(edit: &'a FileEdit) -> Self {
-        Self { path: &edit.path, move_to: edit.moved_to(), change: ParsedChange::from(&edit.change) }
+        let executable = if let Change::Unified(unified) = &edit.change { unified.executable } else { None };
+        Self { path: &edit.path, move_to: edit.moved_to(), executable, change: ParsedChange::from(&edit.change) }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use emend_edit::edit::{Change, Diagnostic, FileEdit, Patch};
+use emend_edit::edit::{AppliedHunk, Change, Diagnostic, FileEdit, Pass, Patch};
 use emend_edit::hash::ContentHash;
 use emend_edit::lines::{LineEdit, LineEdits};
 use emend_edit::plan::{EditError, Operation, PlannedFile, plan_patch};
@@ -20,8 +20,8 @@ use crate::failure::Failure;
 /// A patch that was read, and not carried out yet.
 #[wasm_bindgen]
 pub struct PatchHandle {
-    patch: Patch,
-    diagnostics: Vec<Diagnostic>,
+    pub(super) patch: Patch,
+    pub(super) diagnostics: Vec<Diagnostic>,
     texts: RefCell<BTreeMap<usize, String>>,
 }
 
@@ -29,6 +29,30 @@ impl PatchHandle {
     fn new(patch: Patch, diagnostics: Vec<Diagnostic>) -> Self {
         Self { patch, diagnostics, texts: RefCell::default() }
     }
+}
+
+// The formats that are texts, as JavaScript numbers them.
+const V4A: u32 = 0;
+const UNIFIED: u32 = 1;
+const LOCATED: u32 = 2;
+
+/// Reads a patch that is a text in a slot.
+pub(super) fn written(
+    format: u32,
+    slot: usize,
+    bytes: u32,
+    path: Option<&str>,
+) -> Result<(Patch, Vec<Diagnostic>), JsValue> {
+    let text = &input::take(slot, bytes)?;
+    if format == V4A {
+        return v4a::parse(text).map_err(|error| refused(&error, error.code()));
+    }
+    let mode = if format == LOCATED { Mode::Located } else { Mode::Strict };
+    let parsed = match path {
+        Some(path) => unified::parse_for(path, text, mode),
+        None => unified::parse(text, mode),
+    };
+    parsed.map_err(|error| refused(&error, error.code()))
 }
 
 /// Line edits as JSON text brings them.
@@ -50,20 +74,14 @@ struct Described<'a> {
 impl PatchHandle {
     /// Reads a v4a patch, which is in slot 0. With `overwrite`, creating and moving may replace files.
     pub fn v4a(bytes: u32, overwrite: bool) -> Result<PatchHandle, JsValue> {
-        let text = &input::take(0, bytes)?;
-        let (patch, diagnostics) = v4a::parse(text).map_err(|error| refused(&error, error.code()))?;
+        let (patch, diagnostics) = written(V4A, 0, bytes, None)?;
         Ok(Self::new(Patch { overwrite, ..patch }, diagnostics))
     }
 
     /// Reads a unified diff, which is in slot 0: of the files that its headers name, or of the one at `path`.
     pub fn unified(bytes: u32, locate: bool, path: Option<String>) -> Result<PatchHandle, JsValue> {
-        let text = &input::take(0, bytes)?;
-        let mode = if locate { Mode::Located } else { Mode::Strict };
-        let parsed = match &path {
-            Some(path) => unified::parse_for(path, text, mode),
-            None => unified::parse(text, mode),
-        };
-        let (patch, diagnostics) = parsed.map_err(|error| refused(&error, error.code()))?;
+        let format = if locate { LOCATED } else { UNIFIED };
+        let (patch, diagnostics) = written(format, 0, bytes, path.as_deref())?;
         Ok(Self::new(patch, diagnostics))
     }
 
@@ -104,7 +122,9 @@ impl PatchHandle {
 
     /// Carries the patch out over the texts that were brought.
     ///
-    /// Returns a JSON text that says what happens to each file, then for each file its new text (or `undefined`).
+    /// Returns a JSON text that says what happens to each file, numbers, then for each file its new text (or
+    /// `undefined`). The numbers are for each file how many hunks it has, and for each of these six: see
+    /// [`numbers_of`].
     pub fn plan(&self) -> Result<Array, JsValue> {
         let paths = self.patch.paths();
         let mut texts = self.texts.take();
@@ -114,7 +134,11 @@ impl PatchHandle {
         })
         .map_err(|error| Failure::of_edit(&error).into_js())?;
         let files: Vec<PlannedEntry<'_>> = planned.iter().map(PlannedEntry::from).collect();
-        let out = Array::of1(&json(&Planned { files, diagnostics: &self.diagnostics })?.into());
+        let numbers = planned
+            .iter()
+            .flat_map(|file| std::iter::once(file.hunks.len() as u32).chain(file.hunks.iter().flat_map(numbers_of)));
+        let numbers = js_sys::Uint32Array::from(numbers.collect::<Vec<u32>>().as_slice());
+        let out = Array::of2(&json(&Planned { files, diagnostics: &self.diagnostics })?.into(), &numbers);
         for file in planned {
             out.push(&file.after.map_or(JsValue::UNDEFINED, JsValue::from));
         }
@@ -128,7 +152,7 @@ struct Planned<'a> {
     diagnostics: &'a [Diagnostic],
 }
 
-/// A planned file without its texts: those from before are the caller's.
+/// A planned file without its texts and hunks: the texts from before are the caller's, hunks cross as numbers.
 #[derive(Serialize)]
 struct PlannedEntry<'a> {
     path: &'a str,
@@ -136,8 +160,20 @@ struct PlannedEntry<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<&'a str>,
     overwrites: bool,
-    hunks: &'a [emend_edit::edit::AppliedHunk],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    executable: Option<bool>,
     diagnostics: &'a [Diagnostic],
+}
+
+/// Where a hunk went: its number, old start and lines, new start and lines, and how it was found, the strictest way 0.
+pub(super) fn numbers_of(hunk: &AppliedHunk) -> [u32; 6] {
+    let matched = match hunk.matched {
+        Pass::Exact => 0,
+        Pass::TrailingBlanks => 1,
+        Pass::Indentation => 2,
+        Pass::LookAlikes => 3,
+    };
+    [hunk.number, hunk.old_start, hunk.old_lines, hunk.new_start, hunk.new_lines, matched].map(|number| number as u32)
 }
 
 impl<'a> From<&'a PlannedFile> for PlannedEntry<'a> {
@@ -153,7 +189,7 @@ impl<'a> From<&'a PlannedFile> for PlannedEntry<'a> {
             operation,
             from,
             overwrites: file.overwritten.is_some(),
-            hunks: &file.hunks,
+            executable: file.executable,
             diagnostics: &file.diagnostics,
         }
     }
