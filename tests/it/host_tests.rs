@@ -14,6 +14,8 @@ pub(crate) mod llm_conformance;
 pub(crate) mod llm_faults;
 #[path = "llm_shapes.rs"]
 pub(crate) mod llm_shapes;
+#[path = "malformed.rs"]
+pub(crate) mod malformed;
 #[path = "patch_cases.rs"]
 pub(crate) mod patch_cases;
 #[path = "patch_oracles.rs"]

@@ -3,6 +3,8 @@
 //! A code is what callers branch on and never changes; messages may. Which operation fails with which code is decided
 //! where the operation is; this file only says what follows from a code.
 
+pub mod documented;
+
 use emend_llm::ErrorKind;
 use serde::{Serialize, Serializer};
 
@@ -35,16 +37,24 @@ pub struct CodeRow {
 }
 
 macro_rules! codes {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal, $http:literal, $exit:literal, $class:literal, $effect:ident;)*) => {
+    ($($(#[doc = $doc:literal])* $variant:ident = $name:literal, $http:literal, $exit:literal, $class:literal, $effect:ident;)*) => {
         /// A stable error code.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Code {
-            $($(#[$doc])* $variant,)*
+            $($(#[doc = $doc])* $variant,)*
         }
 
         impl Code {
             /// Every code, in the table's order.
             pub const ALL: &'static [Code] = &[$(Code::$variant,)*];
+
+            /// Returns what the code means, as a sentence.
+            #[must_use]
+            pub fn meaning(self) -> &'static str {
+                match self {
+                    $(Code::$variant => concat!($($doc),*).trim_ascii(),)*
+                }
+            }
 
             /// Returns the code's row.
             #[must_use]

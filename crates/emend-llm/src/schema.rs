@@ -8,9 +8,9 @@ use serde_json::{Map, Value};
 
 /// One thing that is wrong with a value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{path}: {problem}")]
+#[error("{}: {problem}", if path.is_empty() { "value" } else { path })]
 pub struct Violation {
-    /// Where, e.g. `edits[2].line`; `value` for the whole.
+    /// Where, as a JSON pointer, e.g. `/edits/2/line`; empty for the whole.
     pub path: String,
     /// What is expected and what came.
     pub problem: String,
@@ -140,7 +140,7 @@ impl Checker<'_> {
         self.check_combinations(schema, value, path, depth)?;
         if let (Some(items), Some(schema)) = (value.as_array(), schema.get("items")) {
             for (index, item) in items.iter().enumerate() {
-                self.check(schema, item, &format!("{path}[{index}]"), depth + 1)?;
+                self.check(schema, item, &format!("{path}/{index}"), depth + 1)?;
             }
         }
         match value.as_object() {
@@ -264,11 +264,11 @@ fn plain(number: f64) -> String {
 }
 
 fn child(path: &str, name: &str) -> String {
-    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+    format!("{path}/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
 fn violation(path: &str, problem: String) -> Violation {
-    Violation { path: if path.is_empty() { "value".to_owned() } else { path.to_owned() }, problem }
+    Violation { path: path.to_owned(), problem }
 }
 
 fn type_name(value: &Value) -> &'static str {
@@ -325,20 +325,20 @@ mod tests {
             "ok",
         );
         check(person(), json!("x"), "value: expected object, got string \"x\"");
-        check(person(), json!({}), "name: required but missing; received nothing");
-        check(person(), json!({"name": ""}), "name: expected at least 1 characters, got 0");
-        check(person(), json!({"name": "Alfred"}), "name: expected at most 5 characters, got 6");
-        check(person(), json!({"name": "Al", "age": 1.5}), "age: expected integer, got number 1.5");
-        check(person(), json!({"name": "Al", "age": -1}), "age: expected at least 0, got -1");
-        check(person(), json!({"name": "Al", "age": 200}), "age: expected less than 200, got 200");
+        check(person(), json!({}), "/name: required but missing; received nothing");
+        check(person(), json!({"name": ""}), "/name: expected at least 1 characters, got 0");
+        check(person(), json!({"name": "Alfred"}), "/name: expected at most 5 characters, got 6");
+        check(person(), json!({"name": "Al", "age": 1.5}), "/age: expected integer, got number 1.5");
+        check(person(), json!({"name": "Al", "age": -1}), "/age: expected at least 0, got -1");
+        check(person(), json!({"name": "Al", "age": 200}), "/age: expected less than 200, got 200");
         check(
             person(),
             json!({"name": "Al", "tags": ["c"]}),
-            "tags[0]: expected one of \"a\", \"b\", got string \"c\"",
+            "/tags/0: expected one of \"a\", \"b\", got string \"c\"",
         );
-        check(person(), json!({"name": "Al", "tags": ["a", "a", "a"]}), "tags: expected at most 2 items, got 3");
-        check(person(), json!({"name": "Al", "x": 1}), "x: no such property; there are name, age, tags, friend");
-        check(person(), json!({"name": "Al", "friend": {"name": 1}}), "friend.name: expected string, got number 1");
+        check(person(), json!({"name": "Al", "tags": ["a", "a", "a"]}), "/tags: expected at most 2 items, got 3");
+        check(person(), json!({"name": "Al", "x": 1}), "/x: no such property; there are name, age, tags, friend");
+        check(person(), json!({"name": "Al", "friend": {"name": 1}}), "/friend/name: expected string, got number 1");
     }
 
     #[test]
@@ -348,7 +348,11 @@ mod tests {
         check(one, json!(7), "value: matches 2 of the alternatives instead of one");
         check(json!({"allOf": [{"type": "integer"}, {"minimum": 5}]}), json!(3), "value: expected at least 5, got 3");
         check(json!({"const": "a"}), json!("b"), "value: expected string \"a\", got string \"b\"");
-        check(json!({"additionalProperties": {"type": "string"}}), json!({"a": 1}), "a: expected string, got number 1");
+        check(
+            json!({"additionalProperties": {"type": "string"}}),
+            json!({"a": 1}),
+            "/a: expected string, got number 1",
+        );
         check(json!({"$ref": "#/$defs/none"}), json!(1), "value: the schema refers to \"#/$defs/none\"");
         check(json!({"$ref": "#"}), json!(1), "value: nested too deeply");
     }

@@ -185,7 +185,7 @@ fn errors_speak_of_the_tools_as_the_model_knows_them() {
     let (_, results) = run(Profile::anthropic("m"), FILES, vec![("Read", json!({"file_path": "src"}))]);
     assert!(results.contains("or use LS"), "{results}");
     let (_, results) = run(Profile::anthropic("m"), FILES, vec![("Grep", json!({"glob": "*.md"}))]);
-    assert!(results.contains("pattern: required but missing"), "{results}");
+    assert!(results.contains("/pattern: required but missing"), "{results}");
     let (_, results) = run(Profile::anthropic("m"), FILES, vec![("apply_patch", json!({"patch": ""}))]);
     assert!(results.contains("[unknown_tool]") && results.contains("Read, Write, Edit"), "{results}");
 }

@@ -4,16 +4,18 @@
 
 use emend_edit::truncate::truncate_tool_output;
 use emend_llm::schema::validate;
-use emend_llm::{CancelToken, FinishKind, Shared, ToolCall, ToolResult};
+use emend_llm::{CancelToken, ContentPart, FinishKind, Message, Shared, ToolCall, ToolResult};
 use futures::future::{Either, select};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::history::result;
 use super::keeper::Keeper;
 use super::{Core, SessionConfig, approval};
 use crate::code::Code;
 use crate::event::EventKind;
-use crate::tool::{Progress, Tool, ToolContext, ToolError, ToolOutput, ToolRegistry, drop_empty_optionals};
+use crate::tool::{
+    Progress, Tool, ToolContext, ToolError, ToolOutput, ToolRegistry, example, meant, read_arguments, tidy,
+};
 use crate::workspace::{Seen, Workspace};
 
 /// The keeper of the canvas, shared by calls that run at the same time.
@@ -214,21 +216,50 @@ fn prepare<'a>(tools: &'a ToolRegistry, name: &str, arguments: Value) -> Result<
         )
         .with_suggestions(crate::suggest::closest(name, names.iter().copied(), 3)));
     };
-    let Value::Object(mut arguments) = arguments else {
-        return Err(ToolError::new(
-            Code::InvalidArgument,
-            format!("Invalid arguments for tool: {name}: they are not a JSON object. Send one JSON object."),
-        ));
+    let schema = &definition.parameters;
+    let refused = |why: String, meant: Vec<String>| {
+        let example = example(schema);
+        let message = format!("Invalid arguments for tool: {name}: {why} Example: {example}");
+        ToolError { data: Some(json!({ "example": example })), ..ToolError::new(Code::InvalidArgument, message) }
+            .with_suggestions(meant)
     };
-    drop_empty_optionals(&definition.parameters, &mut arguments);
+    let mut arguments = match arguments {
+        Value::Object(arguments) => arguments,
+        Value::String(raw) => read_arguments(&raw, schema).map_err(|why| refused(why, Vec::new()))?,
+        _ => return Err(refused("They are not a JSON object. Send one JSON object.".to_owned(), Vec::new())),
+    };
+    tidy(schema, &mut arguments);
     let checked = Value::Object(arguments);
-    validate(&definition.parameters, &checked).map_err(|violation| {
-        ToolError::new(Code::InvalidArgument, format!("Invalid arguments for tool: {name}: {violation}."))
-    })?;
-    match checked {
-        Value::Object(arguments) => Ok((tool, arguments)),
-        _ => Err(ToolError::new(Code::Internal, "validated arguments are no longer an object")),
+    let verdict = validate(schema, &checked);
+    let Value::Object(arguments) = checked else {
+        return Err(ToolError::new(Code::Internal, "validated arguments are no longer an object"));
+    };
+    verdict.map_err(|violation| refused(format!("{violation}."), meant(schema, &arguments)))?;
+    Ok((tool, arguments))
+}
+
+/// Reads the arguments of calls that came as text in the answer itself, so that the history holds what was run. What
+/// cannot be read stays as it came.
+pub(super) fn read_calls(tools: &ToolRegistry, message: &mut Message) {
+    let is_text =
+        |part: &ContentPart| matches!(part, ContentPart::ToolCall(call) if call.arguments.is_string() && !call.custom);
+    if !message.content.iter().any(is_text) {
+        return;
     }
+    let read = |part: &ContentPart| match part {
+        ContentPart::ToolCall(call) if is_text(part) => {
+            let raw = call.arguments.as_str().unwrap_or_default();
+            let schema = tools.get(&call.name).map(|(definition, _)| &definition.parameters);
+            match schema.and_then(|schema| read_arguments(raw, schema).ok()) {
+                Some(arguments) => {
+                    ContentPart::ToolCall(ToolCall { arguments: arguments.into(), raw_arguments: None, ..call.clone() })
+                }
+                None => part.clone(),
+            }
+        }
+        part => part.clone(),
+    };
+    message.content = message.content.iter().map(read).collect();
 }
 
 fn result_for_model(core: &Core, call: &ToolCall, outcome: Result<ToolOutput, ToolError>) -> ToolResult {

@@ -63,13 +63,16 @@ async fn rounds(core: &Core, run: u64, keeper: &mut Keeper<'_>, usage: &mut Usag
         }
         context::attend(core).await;
         core.save().await;
-        let response = match call_model(core, keeper, cancel).await {
+        let mut response = match call_model(core, keeper, cancel).await {
             Ok(response) => response,
             Err(error) if error.kind == ErrorKind::Abort => return EndReason::Aborted,
             Err(error) => return fail(core, &error),
         };
         *usage = std::mem::take(usage) + response.usage.clone();
         let finish = response.finish_reason.reason;
+        if finish != FinishKind::Length {
+            pipeline::read_calls(&core.tools, &mut response.message);
+        }
         let calls: Vec<ToolCall> = response.message.tool_calls().into_iter().cloned().collect();
         if calls.is_empty() {
             let text = record_answer(core, response);

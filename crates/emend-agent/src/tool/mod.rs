@@ -11,7 +11,7 @@ use emend_llm::schema::unsupported_keywords;
 use emend_llm::{BoxFuture, CancelToken, MaybeSend, MaybeSync, MediaData, Shared, ToolDefinition};
 use serde_json::{Map, Value, json};
 
-pub use arguments::drop_empty_optionals;
+pub use arguments::{example, meant, read_arguments, tidy};
 pub use preview::Preview;
 pub use progress::Progress;
 

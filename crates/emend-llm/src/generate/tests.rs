@@ -153,7 +153,7 @@ fn unknown_tools_and_wrong_arguments_are_told_to_the_model() {
     let (_, requests) = run(prompt(vec![weather()]), [calls(&asked, FinishKind::ToolCalls), says(&["Sorry"])]);
     let expected = [
         "Unknown tool: whether. Known tools: weather",
-        "Invalid arguments for weather: city: required but missing; received town",
+        "Invalid arguments for weather: /city: required but missing; received town",
         "Invalid arguments for weather: value: expected object, got string \"{\"",
     ];
     assert_eq!(results(&requests[1]), expected.map(|text| (text.to_owned(), true)));
@@ -163,7 +163,7 @@ struct TownIsCity;
 
 impl ToolCallRepair for TownIsCity {
     fn repair(&self, call: &ToolCall, problem: &str) -> BoxFuture<'static, Option<Value>> {
-        assert_eq!(problem, "city: required but missing; received town");
+        assert_eq!(problem, "/city: required but missing; received town");
         let town = call.arguments["town"].clone();
         Box::pin(async move { Some(json!({"city": town})) })
     }

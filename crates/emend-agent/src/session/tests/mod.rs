@@ -1,6 +1,7 @@
 //! Whole turns with a scripted model over files in memory: the log of events is the expectation.
 
 mod approvals;
+mod errors;
 mod events;
 mod limits;
 mod mentions;

@@ -71,8 +71,9 @@ fn unknown_tools_and_bad_arguments_are_error_results_that_teach() {
     expect![[r#"
         error: Tool error (read_fil): [unknown_tool] Unknown tool: read_fil. The tools are read_file, read_many_files, write_file, edit_file, apply_patch, grep, glob, list_dir, clarify_user.
         Did you mean read_file?
-        error: Tool error (read_file): [invalid_argument] Invalid arguments for tool: read_file: file_path: required but missing; received path.
-        error: Tool error (read_file): [invalid_argument] Invalid arguments for tool: read_file: they are not a JSON object. Send one JSON object."#]].assert_eq(&world.last_results().join("\n"));
+        error: Tool error (read_file): [invalid_argument] Invalid arguments for tool: read_file: /file_path: required but missing; received path. Example: {"file_path":"src/main.rs"}
+        Try: file_path instead of path
+        error: Tool error (read_file): [invalid_argument] Invalid arguments for tool: read_file: They end in the middle, so nothing was done: half of an edit is none. Send them again, in smaller pieces. Example: {"file_path":"src/main.rs"}"#]].assert_eq(&world.last_results().join("\n"));
 }
 
 #[test]
