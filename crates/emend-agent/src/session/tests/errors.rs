@@ -187,7 +187,7 @@ fn names_that_come_close_are_suggested_for_tools_paths_and_parameters() {
     let path = result("read_file", json!({"file_path": "src/ohter.rs"}));
     assert!(path.contains("Did you mean other.rs?"), "{path}");
     let tool = result("read", json!({}));
-    assert!(tool.contains("[unknown_tool]") && tool.contains("Did you mean read_file?"), "{tool}");
+    assert!(tool.contains("[unknown_tool]") && tool.contains("Did you mean one of read_file, read_many_files?"), "{tool}");
     let parameter = result("edit_file", json!({"file_path": "src/other.rs", "old_str": "x", "new_str": "y"}));
     assert!(parameter.contains("Try: old_string instead of old_str; new_string instead of new_str"), "{parameter}");
 }

@@ -68,7 +68,7 @@ fn lines_are_numbered_and_ranges_kept() {
         "#]],
     );
     read(
-        json!({"file_path": "a.txt", "limit": 0}),
+        json!({"file_path": "a.txt", "limit": -1}),
         &expect![[r#"
             [invalid_argument] Invalid arguments for tool: read_file: limit: expected at least 1, got 0.
         "#]],
