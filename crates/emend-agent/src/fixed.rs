@@ -14,6 +14,8 @@ pub const PATCH_APPLIED: &str = "Patch applied successfully.";
 /// Stands where the project's documents were cut (S2 §6.5).
 pub const DOCUMENTS_CUT: &str = "[Project instructions truncated at 32KB]";
 
+pub use crate::exec::timeout_text;
+
 /// Returns what a model is told that goes in circles (S2 §2.10).
 #[must_use]
 pub fn loop_detected(window: usize) -> String {
@@ -59,6 +61,10 @@ mod tests {
                 "[WARNING: Tool output was truncated. First 2 characters were removed. The full output is available in the event stream.]\n\ncd",
             ),
             (lines, "1\n[... 2 lines omitted ...]\n4"),
+            (
+                crate::exec::timeout_text(10_000),
+                "[ERROR: Command timed out after 10000ms. Partial output is shown above.\nYou can retry with a longer timeout by setting the timeout_ms parameter.]",
+            ),
         ];
         for (text, expected) in texts {
             assert_eq!(text, expected);

@@ -4,7 +4,8 @@
 
 use std::io::{self, Write};
 
-use emend_agent::event::{EndReason, Event, EventKind, LeaseChange};
+use emend_agent::code::Code;
+use emend_agent::event::{EndReason, ErrorInfo, Event, EventKind, LeaseChange};
 use emend_edit::v4a;
 use serde_json::{Value, json};
 
@@ -117,13 +118,14 @@ impl<O: Write, E: Write> Printer<O, E> {
         Ok(())
     }
 
-    /// Writes calls, answers and, where a path was refused, how that was decided (S0 spec 5).
+    /// Writes calls, answers and, where a path was refused, how that was decided (S0 spec 5); and what else explains the
+    /// run. Nothing here knows a key, so none can be written.
     fn debug(&mut self, event: &Event) -> io::Result<()> {
         let line = match &event.kind {
             EventKind::ToolCallStart { call_id, tool_name, arguments } => {
                 json!({ "debug": "tool_call", "id": call_id, "tool": tool_name, "arguments": arguments })
             }
-            EventKind::ToolCallEnd { call_id, tool_name, ok, output, error, .. } => {
+            EventKind::ToolCallEnd { call_id, tool_name, ok, output, error, duration_ms, .. } => {
                 if let Some(decision) =
                     error.as_ref().and_then(|error| error.data.as_ref()).map(|data| &data["sandbox"])
                     && !decision.is_null()
@@ -131,12 +133,44 @@ impl<O: Write, E: Write> Printer<O, E> {
                     let decision = json!({ "debug": "sandbox", "id": call_id, "decision": decision });
                     writeln!(self.err, "{decision}")?;
                 }
-                let result = if *ok { json!({ "output": output }) } else { json!({ "error": error }) };
-                json!({ "debug": "tool_result", "id": call_id, "tool": tool_name, "ok": ok, "result": result })
+                let result = match error {
+                    None => json!({ "ok": true, "data": { "output": output } }),
+                    Some(error) => json!({ "ok": false, "error": error }),
+                };
+                json!({
+                    "debug": "tool_result",
+                    "id": call_id,
+                    "tool": tool_name,
+                    "ok": ok,
+                    "stage": stage(error.as_ref()),
+                    "duration_ms": duration_ms,
+                    "result": result,
+                })
+            }
+            // The rest of what explains a run, under its own name.
+            kind @ (EventKind::SessionStart { .. }
+            | EventKind::Warning { .. }
+            | EventKind::ApprovalRequested(_)
+            | EventKind::ApprovalResolved { .. }
+            | EventKind::LoopDetection { .. }
+            | EventKind::TurnLimit { .. }
+            | EventKind::Error(_)
+            | EventKind::ProcessingEnd { .. }) => {
+                let event = serde_json::to_value(kind)?;
+                json!({ "debug": event["kind"].as_str().map(str::to_lowercase), "data": event["data"] })
             }
             _ => return Ok(()),
         };
         writeln!(self.err, "{line}")
+    }
+}
+
+/// Returns how far a call came in the pipeline: it ran, or it was stopped before.
+fn stage(error: Option<&ErrorInfo>) -> &'static str {
+    match error {
+        Some(error) if error.code == Code::UnknownTool.as_str() => "lookup",
+        Some(error) if error.data.as_ref().is_some_and(|data| !data["example"].is_null()) => "validate",
+        _ => "execute",
     }
 }
 
@@ -205,5 +239,43 @@ mod tests {
             ],
             "emend: Let me look.\n→ grep \"a\" in src\n→ read_file a.rs\n→ apply_patch a b c\nDone.\n",
         );
+    }
+
+    #[test]
+    fn debug_lines_say_how_far_a_call_came_and_how_a_path_was_refused() {
+        let end = |code: Code, data: Value| EventKind::ToolCallEnd {
+            call_id: "1".to_owned(),
+            tool_name: "t".to_owned(),
+            ok: false,
+            output: String::new(),
+            output_ref: None,
+            output_cut: false,
+            error: Some(ErrorInfo {
+                code: code.as_str(),
+                message: "no".to_owned(),
+                suggestions: Vec::new(),
+                data: Some(data),
+            }),
+            duration_ms: 1,
+        };
+        let kinds = [
+            end(Code::UnknownTool, Value::Null),
+            end(Code::InvalidArgument, json!({"example": {}})),
+            end(Code::PermissionDenied, json!({"sandbox": {"root": "/p", "cleaned": "/x", "rel": "../x"}})),
+            EventKind::Warning { code: "retry", message: "again".to_owned() },
+        ];
+        let mut err = Vec::new();
+        let mut printer = Printer::new(Style { json: false, debug: true }, Vec::new(), &mut err);
+        for kind in kinds {
+            printer.print(&Event { cursor: 1, ts: 0, session_id: "s".to_owned(), kind }).unwrap();
+        }
+        let lines: Vec<Value> =
+            String::from_utf8(err).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let debug: Vec<&str> = lines.iter().map(|line| line["debug"].as_str().unwrap()).collect();
+        assert_eq!(debug, ["tool_result", "tool_result", "sandbox", "tool_result", "warning"]);
+        assert_eq!((&lines[0]["stage"], &lines[1]["stage"]), (&json!("lookup"), &json!("validate")));
+        assert_eq!((&lines[3]["stage"], &lines[3]["result"]["ok"]), (&json!("execute"), &json!(false)));
+        assert_eq!(lines[2]["decision"], json!({"root": "/p", "cleaned": "/x", "rel": "../x"}));
+        assert_eq!(lines[4]["data"], json!({"code": "retry", "message": "again"}));
     }
 }

@@ -32,8 +32,8 @@ pub struct Documented {
     pub name: &'static str,
     /// What happened.
     pub example: &'static str,
-    /// Its code here.
-    pub code: Code,
+    /// Its code here; none if it is no error.
+    pub code: Option<Code>,
     /// Where it shows.
     pub shown: Shown,
     /// The session afterwards.
@@ -44,7 +44,7 @@ pub struct Documented {
 
 const fn call(source: &'static str, name: &'static str, example: &'static str, code: Code) -> Documented {
     let (shown, state) = (Shown::ErrorResult, SessionState::Idle);
-    Documented { source, name, example, code, shown, state, retried: false }
+    Documented { source, name, example, code: Some(code), shown, state, retried: false }
 }
 
 const fn session(
@@ -54,7 +54,7 @@ const fn session(
     shown: Shown,
     state: SessionState,
 ) -> Documented {
-    Documented { source: "S2 B", name, example, code, shown, state, retried: false }
+    Documented { source: "S2 B", name, example, code: Some(code), shown, state, retried: false }
 }
 
 const fn retried(row: Documented) -> Documented {
@@ -66,6 +66,12 @@ pub const DOCUMENTED: &[Documented] = &[
     call("S2 B", "FileNotFound", "read_file of a path that does not exist", Code::NotFound),
     call("S2 B", "EditConflict", "old_string is not in the file", Code::Conflict),
     call("S2 B", "EditConflict, several places", "old_string is in the file twice", Code::Ambiguous),
+    Documented {
+        code: None,
+        shown: Shown::Result,
+        ..call("S2 B", "ShellExitError", "a command ends with status 2", Code::Conflict)
+    },
+    call("S2 B", "ShellTimeout", "a command takes longer than timeout_ms", Code::Timeout),
     call("S2 B", "PermissionDenied", "a path outside of the root", Code::PermissionDenied),
     call("S2 B", "ValidationError", "a required argument is missing", Code::InvalidArgument),
     call("S2 B", "UnknownTool", "a tool that there is not", Code::UnknownTool),
@@ -133,10 +139,13 @@ mod host_tests {
             };
             let retried = if row.retried { " after retries" } else { "" };
             let Documented { source, name, example, code, .. } = row;
-            let (code, state) = (code.as_str(), state(row.state));
-            writeln!(page, "| {source} | {name} | {example} | `{code}` | {shown}{retried} | {state} |").unwrap();
+            let code = code.map_or_else(|| "none".to_owned(), |code| format!("`{}`", code.as_str()));
+            let state = state(row.state);
+            writeln!(page, "| {source} | {name} | {example} | {code} | {shown}{retried} | {state} |").unwrap();
         }
-        page.push_str("\nA command that ends with a nonzero status is no error: its result says so.\n\n## Codes\n\n| code | meaning | HTTP | exit | JavaScript | session |\n|---|---|---|---|---|---|\n");
+        page.push_str(
+            "\n## Codes\n\n| code | meaning | HTTP | exit | JavaScript | session |\n|---|---|---|---|---|---|\n",
+        );
         for code in Code::ALL {
             let row = code.row();
             let session = match row.session {

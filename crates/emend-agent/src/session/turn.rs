@@ -71,7 +71,7 @@ async fn rounds(core: &Core, run: u64, keeper: &mut Keeper<'_>, usage: &mut Usag
         *usage = std::mem::take(usage) + response.usage.clone();
         let finish = response.finish_reason.reason;
         if finish != FinishKind::Length {
-            pipeline::read_calls(&core.tools, &mut response.message);
+            pipeline::read_calls(&core.settings().tools, &mut response.message);
         }
         let calls: Vec<ToolCall> = response.message.tool_calls().into_iter().cloned().collect();
         if calls.is_empty() {

@@ -84,7 +84,20 @@ fn debug_lines_go_to_standard_error_as_json() {
     outcome.assert_ok();
     let lines: Vec<Value> = outcome.stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(lines.iter().any(|line| line["debug"] == "tool_call" && line["tool"] == "grep"));
-    assert!(lines.iter().any(|line| line["debug"] == "tool_result" && line["ok"] == true));
+    assert!(lines.iter().any(|line| line["debug"] == "tool_result" && line["result"]["ok"] == true));
+    assert!(lines.iter().any(|line| line["debug"] == "processing_end" && line["data"]["reason"] == "natural"));
+}
+
+#[test]
+fn debug_lines_show_how_a_path_was_refused_and_no_key() {
+    let project = tree();
+    let mut command = project.command(&["run", "rename alpha to omega in ../outside", "--debug"]);
+    command.env("ANTHROPIC_API_KEY", "sk-marked-secret").env("OPENAI_API_KEY", "sk-marked-secret");
+    let outcome = Outcome::of(command.output().unwrap());
+    let lines: Vec<Value> = outcome.stderr.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let decision = lines.iter().find(|line| line["debug"] == "sandbox").expect("a decision");
+    assert_eq!(decision["decision"]["rel"], "../outside", "{decision}");
+    assert!(!format!("{}{}", outcome.stdout, outcome.stderr).contains("marked-secret"));
 }
 
 #[test]

@@ -83,6 +83,25 @@ fn a_call_that_the_user_allows_runs() {
 }
 
 #[test]
+fn an_edit_is_asked_about_with_its_diff_and_not_at_all_if_it_would_be_refused_anyway() {
+    let approver = Scripted::new(vec![Approval::Allow]);
+    let patch = |base: &str| json!({"file_path": "notes.md", "unified_diff": "@@ -2 +2 @@\n-two\n+2\n", "base_content_sha256": base});
+    let hash = emend_edit::hash::ContentHash::of(b"one\ntwo\nthree\n").hex();
+    let answers =
+        vec![Answer::Call(vec![("safe_patch", patch("00")), ("safe_patch", patch(&hash))]), Answer::Say("Done.")];
+    let mut world = World::new(NOTES, vec![], setup(&[(Action::Ask, "safe_patch")], Some(&approver)));
+    let mut tools = tools();
+    tools.register(Shared::new(crate::tools::SafePatch));
+    world.restart(tools, answers);
+    world.turn("do it");
+    assert_eq!(world.disk("notes.md"), "one\n2\nthree\n", "{:?}", world.last_results());
+    assert_eq!(approver.n_asked(), 1, "a hash that does not fit is nothing to ask about");
+    let detail = approver.asked.lock().unwrap()[0].detail.clone();
+    assert_eq!(detail["fileDiff"], "@@ -2 +2 @@\n-two\n+2\n");
+    assert_eq!((&detail["fileName"], &detail["originalContent"]), (&json!("notes.md"), &json!("one\ntwo\nthree\n")));
+}
+
+#[test]
 fn a_call_that_the_user_refuses_does_not_run_and_the_model_is_told_why() {
     covers("A.9");
     let reason = |reason: &str| Approval::Deny { reason: Some(reason.to_owned()) };

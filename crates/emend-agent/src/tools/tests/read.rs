@@ -70,7 +70,7 @@ fn lines_are_numbered_and_ranges_kept() {
     read(
         json!({"file_path": "a.txt", "limit": -1}),
         &expect![[r#"
-            [invalid_argument] Invalid arguments for tool: read_file: limit: expected at least 1, got 0.
+            [invalid_argument] Invalid arguments for tool: read_file: /limit: expected at least 1, got -1. Example: {"file_path":"src/main.rs"}
         "#]],
     );
 }
@@ -216,7 +216,7 @@ fn a_directory_stands_for_its_files_and_nothing_found_is_an_error() {
         "read_many_files",
         json!({"include": []}),
         &expect![[r#"
-            [invalid_argument] Invalid arguments for tool: read_many_files: include: expected at least 1 items, got 0.
+            [invalid_argument] Invalid arguments for tool: read_many_files: /include: expected at least 1 items, got 0. Example: {"include":["..."]}
         "#]],
     );
 }
