@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use emend_agent::code::Code;
 use emend_agent::event::{EndReason, EventKind};
-use emend_agent::profile::Profile;
+use emend_agent::profile::{Edits, Profile};
 use emend_agent::session::{Session, SessionConfig, SessionOptions};
 use emend_agent::store::{Store, Summary, summaries};
 use emend_agent::tools::core_tools;
@@ -118,6 +118,10 @@ fn session_options(profile: ProfileName, chosen: &Chosen, project: &Project, con
     let (workspace, clock) = (Shared::clone(&project.workspace), Shared::clone(&project.clock));
     let random = Shared::new(OsRandom);
     let options = match profile {
+        // The stand-in replaces texts; it makes no diffs.
+        Some(profile) if chosen.offline => {
+            profile.with_edits(Edits::Own).session_options(provider, workspace, clock, random, config)
+        }
         Some(profile) => profile.session_options(provider, workspace, clock, random, config),
         None => SessionOptions {
             provider,

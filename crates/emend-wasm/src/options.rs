@@ -1,7 +1,7 @@
 //! The options of an agent, as JSON text brings them.
 
 use emend_agent::code::Code;
-use emend_agent::profile::Profile;
+use emend_agent::profile::{Edits, Profile};
 use emend_agent::session::{SessionConfig, SessionOptions};
 use emend_agent::tools::{ClarifyUser, core_tools};
 use emend_agent::workspace::{Mode, Workspace};
@@ -63,6 +63,8 @@ impl AgentOptions {
         let options = match profile {
             Some(profile) => {
                 let profile = if self.questions { profile.with_questions() } else { profile };
+                // The stand-in replaces texts; it makes no diffs.
+                let profile = if offline { profile.with_edits(Edits::Own) } else { profile };
                 profile.session_options(provider, workspace, clock, random, config)
             }
             None => {
