@@ -16,6 +16,8 @@ pub(crate) mod llm_faults;
 pub(crate) mod llm_shapes;
 #[path = "malformed.rs"]
 pub(crate) mod malformed;
+#[path = "parity/document.rs"]
+pub(crate) mod parity_document;
 #[path = "patch_cases.rs"]
 pub(crate) mod patch_cases;
 #[path = "patch_oracles.rs"]

@@ -7,7 +7,9 @@
 mod host_tests;
 #[cfg(test)]
 mod offline;
+#[cfg(test)]
+mod parity;
 
 #[cfg(test)]
 #[cfg(not(target_family = "wasm"))]
-use host_tests::{checklist, edit_cases, http_server, llm_conformance, llm_faults, patch_cases, wire};
+use host_tests::{checklist, edit_cases, http_server, llm_conformance, llm_faults, patch_cases, wire, wire_encode};

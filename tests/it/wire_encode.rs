@@ -29,13 +29,13 @@ for line in sys.stdin:
     print(json.dumps(result['errors'] + result['strict_errors']))
 ";
 
-struct Sample {
-    name: String,
-    api: Api,
-    body: Value,
+pub(crate) struct Sample {
+    pub(crate) name: String,
+    pub(crate) api: Api,
+    pub(crate) body: Value,
 }
 
-fn python() -> Option<PathBuf> {
+pub(crate) fn python() -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?;
     Some(root.join("target/py/bin/python")).filter(|python| python.exists())
 }
@@ -146,7 +146,8 @@ fn continuation(case: &Case, api: Api) -> Option<Request> {
     Some(Request { model: model(api).into(), messages, tools, ..Request::default() })
 }
 
-fn validate(python: &Path, wire: &Path, samples: &[Sample]) -> Vec<Vec<String>> {
+/// Returns what is wrong with each request.
+pub(crate) fn validate(python: &Path, wire: &Path, samples: &[Sample]) -> Vec<Vec<String>> {
     let mut child = Command::new(python)
         .args(["-c", VALIDATE_LINES])
         .arg(wire)

@@ -1,0 +1,362 @@
+//! The same task in every family's own tools, format and wire: the matrix of S2 §9.12.
+//!
+//! Each row is a test, and runs for OpenAI, Anthropic and Gemini. A cell looks at the requests on the wire, at the
+//! bytes on the disk and at the order of events. `docs/parity.md` is written from the same table. A row that needs a
+//! tool that sessions do not have is skipped, and says so.
+
+mod wire;
+mod world;
+
+use emend_agent::event::EventKind;
+use serde_json::json;
+#[cfg(target_family = "wasm")]
+use wasm_bindgen_test::wasm_bindgen_test as test;
+
+use world::{Answer, During, Outcome, Step, run};
+pub(crate) use world::{FAMILIES, Family};
+
+use Answer::{Do, Say};
+use Step::{Call, Edit};
+
+/// One row of the matrix.
+pub(crate) struct Row {
+    /// The case, as the specification words it.
+    pub(crate) name: &'static str,
+    /// What it needs and sessions may not have.
+    pub(crate) needs: Option<&'static str>,
+    fixture: fn() -> String,
+    script: fn() -> Vec<Answer>,
+    during: During,
+    /// The files on the disk afterwards.
+    disk: &'static [(&'static str, &'static str)],
+    /// The events in order.
+    events: &'static str,
+    /// What else has to hold.
+    check: fn(&Family, &Outcome),
+}
+
+/// What became of one cell.
+pub(crate) enum Cell {
+    /// It was run and holds; here are the bodies that were asked.
+    Passed(
+        #[cfg_attr(target_family = "wasm", expect(dead_code, reason = "validated natively"))] Vec<serde_json::Value>,
+    ),
+    /// It needs a tool that sessions do not have.
+    Skipped,
+}
+
+impl Row {
+    /// Runs one cell. Panics if anything is not as it should be.
+    pub(crate) fn run(&self, family: &Family) -> Cell {
+        if self.needs.is_some() {
+            return Cell::Skipped;
+        }
+        let outcome = run(family, &(self.fixture)(), &(self.script)(), self.during);
+        let place = format!("{} for {}", self.name, family.name);
+        let expected: Vec<&str> = self.events.split(", ").collect();
+        assert_eq!(outcome.log(family), expected, "{place}");
+        for (path, text) in self.disk {
+            assert_eq!(outcome.disk(path), *text, "{place}: {path}");
+        }
+        (self.check)(family, &outcome);
+        Cell::Passed(outcome.bodies)
+    }
+}
+
+const PLAIN: Row = Row {
+    name: "",
+    needs: None,
+    fixture: String::new,
+    script: Vec::new,
+    during: |_, _| {},
+    disk: &[],
+    events: "",
+    check: |_, _| {},
+};
+
+const fn waiting(name: &'static str, tool: &'static str) -> Row {
+    Row { name, needs: Some(tool), ..PLAIN }
+}
+
+fn read(path: &str) -> Step {
+    Call("read_file", json!({"file_path": path}))
+}
+
+const NOTES: &str = "one\ntwo\nthree\n";
+const NOTES_AFTER: &str = "one\n2\nthree\n";
+
+fn notes() -> String {
+    format!("//- notes.md\n{NOTES}")
+}
+
+/// The matrix, in the order of the specification.
+pub(crate) const ROWS: [Row; 15] = [
+    Row {
+        name: "Simple file creation task",
+        script: || {
+            let content = "print(\"Hello World\")\n";
+            vec![
+                Do(vec![Call("write_file", json!({"file_path": "src/hello.py", "content": content}))]),
+                Say("Made it."),
+            ]
+        },
+        disk: &[("src/hello.py", "print(\"Hello World\")\n")],
+        events: "user, start write_file, end write_file, changed src/hello.py, text, done",
+        check: |family, outcome| {
+            assert!(outcome.results(family, 1)[0].contains("Created src/hello.py"), "{}", family.name)
+        },
+        ..PLAIN
+    },
+    Row {
+        name: "Read file, then edit it",
+        fixture: notes,
+        script: || vec![Do(vec![read("notes.md")]), Do(vec![Edit("notes.md", NOTES, NOTES_AFTER)]), Say("Done.")],
+        disk: &[("notes.md", NOTES_AFTER)],
+        events: "user, start read_file, end read_file, start edit, end edit, changed notes.md, text, done",
+        check: |family, outcome| assert!(outcome.results(family, 1)[0].contains("2 | two"), "{}", family.name),
+        ..PLAIN
+    },
+    Row {
+        name: "Multi-file edit in one session",
+        fixture: || format!("//- a.md\n{NOTES}//- b/c.md\n{NOTES}//- d.md\n{NOTES}"),
+        script: || {
+            let edit = |path| Edit(path, NOTES, NOTES_AFTER);
+            vec![Do(vec![edit("a.md"), edit("b/c.md")]), Say("Both.")]
+        },
+        disk: &[("a.md", NOTES_AFTER), ("b/c.md", NOTES_AFTER), ("d.md", NOTES)],
+        events: "user, start edit, end edit, changed a.md, start edit, end edit, changed b/c.md, text, done",
+        check: |family, outcome| assert_eq!(outcome.results(family, 1).len(), 2, "{}", family.name),
+        ..PLAIN
+    },
+    waiting("Shell command execution", "shell"),
+    waiting("Shell command timeout handling", "shell"),
+    Row {
+        name: "Grep + glob to find files",
+        fixture: || "//- src/a.rs\nfn parse() {}\n//- src/b.rs\nfn other() {}\n//- notes.md\nparse\n".to_owned(),
+        script: || {
+            vec![
+                Do(vec![Call("grep", json!({"pattern": "parse", "glob_filter": "*.rs"}))]),
+                Do(vec![Call("glob", json!({"pattern": "*.rs", "path": "src"}))]),
+                Say("In a.rs."),
+            ]
+        },
+        events: "user, start grep, end grep, start glob, end glob, text, done",
+        check: |family, outcome| {
+            let found = &outcome.results(family, 1)[0];
+            assert!(
+                found.contains("src/a.rs:1:fn parse() {}") && !found.contains("notes.md"),
+                "{}: {found}",
+                family.name
+            );
+            let found = &outcome.results(family, 2)[0];
+            assert!(found.contains("src/a.rs") && found.contains("src/b.rs"), "{}: {found}", family.name);
+        },
+        ..PLAIN
+    },
+    Row {
+        name: "Multi-step task (read -> analyze -> edit)",
+        fixture: || format!("//- notes.md\n{NOTES}//- uses.md\ntwo\n"),
+        script: || {
+            vec![
+                Do(vec![read("notes.md")]),
+                Do(vec![Call("grep", json!({"pattern": "^two$"}))]),
+                Do(vec![Edit("notes.md", NOTES, NOTES_AFTER)]),
+                Do(vec![Edit("uses.md", "two\n", "2\n")]),
+                Do(vec![read("uses.md")]),
+                Say("Renamed in both."),
+            ]
+        },
+        disk: &[("notes.md", NOTES_AFTER), ("uses.md", "2\n")],
+        events: "user, start read_file, end read_file, start grep, end grep, start edit, end edit, changed notes.md, \
+                 start edit, end edit, changed uses.md, start read_file, end read_file, text, done",
+        check: |family, outcome| assert!(outcome.results(family, 5)[0].contains("1 | 2"), "{}", family.name),
+        ..PLAIN
+    },
+    Row {
+        name: "Tool output truncation (large file)",
+        fixture: || format!("//- big.txt\n{}\n", "x".repeat(100_000)),
+        script: || vec![Do(vec![read("big.txt")]), Say("It is full of x.")],
+        events: "user, start read_file, end read_file, text, done",
+        check: |family, outcome| {
+            let full = outcome.events.iter().find_map(|event| match &event.kind {
+                EventKind::ToolCallEnd { output, .. } => Some(output.matches('x').count()),
+                _ => None,
+            });
+            // The path in the line that names the file has an x, too.
+            assert_eq!(full, Some(100_001), "{}: the event has all of it", family.name);
+            let shown = &outcome.results(family, 1)[0];
+            assert!(shown.contains("[WARNING: Tool output was truncated."), "{}", family.name);
+            assert!(shown.len() < 51_000, "{}: {}", family.name, shown.len());
+        },
+        ..PLAIN
+    },
+    Row {
+        name: "Parallel tool calls (if supported)",
+        fixture: || format!("//- a.md\n{NOTES}//- b.md\n{NOTES}"),
+        script: || {
+            let calls = vec![
+                Call("grep", json!({"pattern": "two"})),
+                Call("glob", json!({"pattern": "*.md"})),
+                Call("list_dir", json!({})),
+            ];
+            vec![Do(calls), Say("Three at once.")]
+        },
+        events: "user, start grep, start glob, start list_dir, end grep, end glob, end list_dir, text, done",
+        check: |family, outcome| {
+            let results = outcome.results(family, 1);
+            let [grep, glob, list] = &*results else { panic!("{}: {} results", family.name, results.len()) };
+            assert!(grep.contains("a.md:2:two"), "{}: {grep}", family.name);
+            assert!(glob.contains("b.md\\na.md") || glob.contains("b.md\na.md"), "{}: {glob}", family.name);
+            assert!(list.contains("a.md (14 bytes)"), "{}: {list}", family.name);
+        },
+        ..PLAIN
+    },
+    Row {
+        name: "Steering mid-task",
+        fixture: notes,
+        script: || vec![Do(vec![read("notes.md")]), Do(vec![Edit("notes.md", NOTES, NOTES_AFTER)]), Say("As you say.")],
+        during: |session, event| {
+            if matches!(event, EventKind::ToolCallStart { .. }) && session.turns().len() < 3 {
+                session.steer("Write a digit instead.").unwrap();
+            }
+        },
+        disk: &[("notes.md", NOTES_AFTER)],
+        events: "user, start read_file, end read_file, steered, start edit, end edit, changed notes.md, text, done",
+        check: |family, outcome| {
+            let [first, second] = [0, 1].map(|at| outcome.bodies[at].to_string());
+            assert!(!first.contains("a digit instead"), "{}", family.name);
+            let (result, steering) = (second.rfind("2 | two"), second.rfind("a digit instead"));
+            assert!(result.is_some() && result < steering, "{}: it comes after the result", family.name);
+        },
+        ..PLAIN
+    },
+    Row {
+        name: "Reasoning effort change",
+        fixture: notes,
+        script: || vec![Do(vec![read("notes.md")]), Say("Thought it over.")],
+        during: |session, event| {
+            if matches!(event, EventKind::ToolCallEnd { .. }) {
+                session.configure(|config| config.reasoning_effort = Some("high".to_owned()));
+            }
+        },
+        events: "user, start read_file, end read_file, text, done",
+        check: |family, outcome| {
+            let effort = |at: usize| {
+                let body = &outcome.bodies[at];
+                let places =
+                    ["/reasoning/effort", "/output_config/effort", "/generationConfig/thinkingConfig/thinkingLevel"];
+                places.iter().find_map(|place| body.pointer(place)).cloned()
+            };
+            let is_high =
+                effort(1).is_some_and(|effort| effort.as_str().is_some_and(|text| text.eq_ignore_ascii_case("high")));
+            assert_ne!(effort(0), effort(1), "{}", family.name);
+            assert!(is_high, "{}: {:?} in {}", family.name, effort(1), outcome.bodies[1]);
+        },
+        ..PLAIN
+    },
+    waiting("Subagent spawn and wait", "spawn_agent"),
+    Row {
+        name: "Loop detection triggers warning",
+        fixture: notes,
+        script: || {
+            let again = |_| Do(vec![Call("grep", json!({"pattern": "four"}))]);
+            (0..10).map(again).chain([Say("I stop.")]).collect()
+        },
+        events: "user, start grep, end grep, start grep, end grep, start grep, end grep, start grep, end grep, \
+                 start grep, end grep, start grep, end grep, start grep, end grep, start grep, end grep, start grep, \
+                 end grep, start grep, end grep, loop, text, done",
+        check: |family, outcome| {
+            let told = outcome.events.iter().find_map(|event| match &event.kind {
+                EventKind::LoopDetection { message } => Some(message.clone()),
+                _ => None,
+            });
+            let last = outcome.bodies.last().map(ToString::to_string).unwrap_or_default();
+            assert!(told.is_some_and(|told| last.contains(&told)), "{}: the model is told", family.name);
+        },
+        ..PLAIN
+    },
+    Row {
+        name: "Error recovery (tool fails, model retries)",
+        fixture: notes,
+        script: || {
+            vec![
+                Do(vec![Edit("notes.md", "one\nzwei\nthree\n", "one\n2\nthree\n")]),
+                Do(vec![read("notes.md")]),
+                Do(vec![Edit("notes.md", NOTES, NOTES_AFTER)]),
+                Say("Now it fits."),
+            ]
+        },
+        disk: &[("notes.md", NOTES_AFTER)],
+        events: "user, start edit, fail edit, start read_file, end read_file, start edit, end edit, changed notes.md, \
+                 text, done",
+        check: |family, outcome| {
+            let results = outcome.results(family, 1);
+            assert!(results[0].contains("Tool error"), "{}: {results:?}", family.name);
+        },
+        ..PLAIN
+    },
+    Row {
+        name: "Provider-specific editing format works",
+        fixture: || "//- a.md\ntwo\nkept \ntwo\n".to_owned(),
+        // A patch of OpenAI's, a replacement of all places of Anthropic's, a diff with a hash for Gemini.
+        script: || vec![Do(vec![Edit("a.md", "two\nkept \ntwo\n", "2\nkept \n2\n")]), Say("In my own way.")],
+        disk: &[("a.md", "2\nkept \n2\n")],
+        events: "user, start edit, end edit, changed a.md, text, done",
+        check: |family, outcome| {
+            let call = outcome.events.iter().find_map(|event| match &event.kind {
+                EventKind::ToolCallStart { tool_name, arguments, .. } => Some((tool_name.as_str(), arguments)),
+                _ => None,
+            });
+            let (name, arguments) = call.unwrap();
+            let (expected, field, text) = match family.name {
+                "OpenAI" => ("apply_patch", "input", "*** Update File: a.md"),
+                "Anthropic" => ("Edit", "old_string", "two"),
+                _ => ("safe_patch", "unified_diff", "@@ -1,3 +1,3 @@"),
+            };
+            assert!(name == expected && arguments[field].as_str().unwrap().contains(text), "{name} {arguments}");
+        },
+        ..PLAIN
+    },
+];
+
+/// Runs the row of that name for all three families.
+fn check(name: &str) {
+    let row = ROWS.iter().find(|row| row.name == name).expect("a row of that name");
+    let skipped = FAMILIES.iter().filter(|family| matches!(row.run(family), Cell::Skipped)).count();
+    if skipped > 0 {
+        println!("skipped: {skipped} cells ({name}: sessions have no {})", row.needs.unwrap_or_default());
+    }
+}
+
+macro_rules! rows {
+    ($($test:ident = $name:literal;)*) => {
+        $(#[test]
+        fn $test() {
+            check($name);
+        })*
+
+        #[test]
+        fn every_row_is_a_test() {
+            let names = [$($name),*];
+            assert!(ROWS.iter().map(|row| row.name).eq(names));
+        }
+    };
+}
+
+rows! {
+    simple_file_creation = "Simple file creation task";
+    read_then_edit = "Read file, then edit it";
+    multi_file_edit = "Multi-file edit in one session";
+    shell_command = "Shell command execution";
+    shell_timeout = "Shell command timeout handling";
+    grep_and_glob = "Grep + glob to find files";
+    multi_step_task = "Multi-step task (read -> analyze -> edit)";
+    output_truncation = "Tool output truncation (large file)";
+    parallel_calls = "Parallel tool calls (if supported)";
+    steering = "Steering mid-task";
+    effort_change = "Reasoning effort change";
+    subagent = "Subagent spawn and wait";
+    loop_detection = "Loop detection triggers warning";
+    error_recovery = "Error recovery (tool fails, model retries)";
+    own_edit_format = "Provider-specific editing format works";
+}

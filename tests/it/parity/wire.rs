@@ -1,0 +1,141 @@
+//! How each provider would say an answer, and where its requests keep what the tests look at.
+
+use emend_llm::Api;
+use serde_json::{Value, json};
+
+/// Says an answer of text and calls (id, name, arguments) as the provider streams it.
+pub(super) fn say(api: Api, text: &str, calls: &[(String, &str, Value)]) -> String {
+    let events = match api {
+        Api::AnthropicMessages => anthropic(text, calls),
+        Api::OpenAiResponses => responses(text, calls),
+        Api::Gemini => gemini(text, calls),
+        Api::OpenAiChat => panic!("no profile speaks it"),
+    };
+    events.iter().map(|event| format!("data: {event}\n\n")).collect()
+}
+
+/// Cuts a text in two, as answers come in pieces.
+fn halves(text: &str) -> [&str; 2] {
+    let middle = (0..=text.len() / 2).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let (start, end) = text.split_at(middle);
+    [start, end]
+}
+
+fn anthropic(text: &str, calls: &[(String, &str, Value)]) -> Vec<Value> {
+    let usage = json!({"input_tokens": 40, "output_tokens": 1});
+    let mut events = vec![json!({"type": "message_start", "message": {"id": "m", "model": "x", "usage": usage}})];
+    let mut index = 0;
+    let mut block = |start: Value, deltas: [Value; 2]| {
+        events.push(json!({"type": "content_block_start", "index": index, "content_block": start}));
+        let deltas = deltas.into_iter();
+        events.extend(deltas.map(|delta| json!({"type": "content_block_delta", "index": index, "delta": delta})));
+        events.push(json!({"type": "content_block_stop", "index": index}));
+        index += 1;
+    };
+    if !text.is_empty() {
+        let deltas = halves(text).map(|text| json!({"type": "text_delta", "text": text}));
+        block(json!({"type": "text", "text": ""}), deltas);
+    }
+    for (id, name, arguments) in calls {
+        let arguments = arguments.to_string();
+        let deltas = halves(&arguments).map(|piece| json!({"type": "input_json_delta", "partial_json": piece}));
+        block(json!({"type": "tool_use", "id": id, "name": name, "input": {}}), deltas);
+    }
+    let reason = if calls.is_empty() { "end_turn" } else { "tool_use" };
+    let usage = json!({"output_tokens": 20});
+    events.push(json!({"type": "message_delta", "delta": {"stop_reason": reason}, "usage": usage}));
+    events.push(json!({"type": "message_stop"}));
+    events
+}
+
+fn responses(text: &str, calls: &[(String, &str, Value)]) -> Vec<Value> {
+    let mut events = vec![json!({"type": "response.created", "response": {"id": "r", "model": "x"}})];
+    let mut index = 0;
+    let mut item = |added: Value, deltas: [Value; 2], done: Value| {
+        events.push(json!({"type": "response.output_item.added", "output_index": index, "item": added}));
+        for mut delta in deltas {
+            delta["output_index"] = index.into();
+            events.push(delta);
+        }
+        events.push(json!({"type": "response.output_item.done", "output_index": index, "item": done}));
+        index += 1;
+    };
+    if !text.is_empty() {
+        let delta = |text| json!({"type": "response.output_text.delta", "content_index": 0, "delta": text});
+        let content = json!([{"type": "output_text", "text": text, "annotations": []}]);
+        let message = |content: Value| json!({"type": "message", "role": "assistant", "content": content});
+        item(message(json!([])), halves(text).map(delta), message(content));
+    }
+    for (id, name, arguments) in calls {
+        let arguments = arguments.to_string();
+        let delta = |piece| json!({"type": "response.function_call_arguments.delta", "delta": piece});
+        let call =
+            |arguments: &str| json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments});
+        item(call(""), halves(&arguments).map(delta), call(&arguments));
+    }
+    let usage = json!({"input_tokens": 100, "output_tokens": 20});
+    let response = json!({"id": "r", "model": "x", "status": "completed", "output": [], "usage": usage});
+    events.push(json!({"type": "response.completed", "response": response}));
+    events
+}
+
+fn gemini(text: &str, calls: &[(String, &str, Value)]) -> Vec<Value> {
+    let mut parts: Vec<Value> = Vec::new();
+    if !text.is_empty() {
+        parts.extend(halves(text).map(|text| json!({"text": text})));
+    }
+    let call =
+        |(id, name, args): &(String, &str, Value)| json!({"functionCall": {"id": id, "name": name, "args": args}});
+    parts.extend(calls.iter().map(call));
+    let chunk = |candidate: Value| {
+        let usage = json!({"promptTokenCount": 100, "candidatesTokenCount": 12});
+        json!({"responseId": "r", "modelVersion": "x", "candidates": [candidate], "usageMetadata": usage})
+    };
+    let mut chunks: Vec<Value> = parts.into_iter().map(|part| chunk(json!({"content": {"parts": [part]}}))).collect();
+    chunks.push(chunk(json!({"content": {}, "finishReason": "STOP"})));
+    chunks
+}
+
+/// Returns the names of the tools that a request offers.
+pub(super) fn tool_names(api: Api, body: &Value) -> Vec<String> {
+    let tools = match api {
+        Api::Gemini => &body["tools"][0]["functionDeclarations"],
+        _ => &body["tools"],
+    };
+    let names = tools.as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str());
+    names.map(str::to_owned).collect()
+}
+
+/// Returns the results that a request ends with, as text: those of the last round of calls.
+pub(super) fn last_results(api: Api, body: &Value) -> Vec<String> {
+    let list = match api {
+        Api::Gemini => &body["contents"],
+        Api::OpenAiResponses => &body["input"],
+        _ => &body["messages"],
+    };
+    let items: Vec<&Value> = match api {
+        Api::OpenAiResponses => list.as_array().into_iter().flatten().collect(),
+        _ => {
+            let messages = list.as_array().into_iter().flatten();
+            let parts = messages.flat_map(|message| {
+                let parts = message["content"].as_array().or_else(|| message["parts"].as_array());
+                parts.into_iter().flatten()
+            });
+            parts.collect()
+        }
+    };
+    let result = |item: &&Value| match api {
+        Api::OpenAiResponses => (item["type"] == "function_call_output").then(|| text(&item["output"])),
+        Api::Gemini => item.get("functionResponse").map(|part| text(&part["response"])),
+        _ => (item["type"] == "tool_result").then(|| text(&item["content"])),
+    };
+    let is_call = |item: &&Value| {
+        item["type"] == "function_call" || item["type"] == "tool_use" || item.get("functionCall").is_some()
+    };
+    let last_call = items.iter().rposition(is_call).map_or(0, |at| at + 1);
+    items[last_call..].iter().filter_map(result).collect()
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}

@@ -1,0 +1,303 @@
+//! One cell of the matrix: a session of one family over files in memory, whose model follows a script in the
+//! provider's own wire format.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+
+use emend_agent::env::ExecutionEnvironment;
+use emend_agent::event::{Event, EventKind};
+use emend_agent::memfs::MemFs;
+use emend_agent::profile::Profile;
+use emend_agent::session::{Session, SessionConfig};
+use emend_agent::workspace::{Mode, Workspace};
+use emend_edit::hash::ContentHash;
+use emend_llm::{
+    Api, BoxFuture, CancelToken, Clock, Config, Headers, HttpProvider, HttpRequest, HttpResponse, Random, Shared,
+    Transport, TransportError,
+};
+use futures::StreamExt;
+use futures::executor::block_on;
+use serde_json::{Value, json};
+
+use super::wire;
+
+/// A family of models, as the matrix has them.
+pub(crate) struct Family {
+    pub(crate) name: &'static str,
+    pub(crate) api: Api,
+    model: &'static str,
+    profile: fn(&str) -> Profile,
+    /// What each tool is called on the wire, in the order in which they are offered.
+    tools: &'static [(&'static str, &'static str)],
+    /// Parameters that are called differently: tool, own name, name on the wire.
+    params: &'static [(&'static str, &'static str, &'static str)],
+    /// How the path of its requests ends.
+    path: &'static str,
+}
+
+pub(crate) const FAMILIES: [Family; 3] = [
+    Family {
+        name: "OpenAI",
+        api: Api::OpenAiResponses,
+        model: "gpt-5.2",
+        profile: Profile::openai,
+        tools: &[
+            ("read_file", "read_file"),
+            ("apply_patch", "apply_patch"),
+            ("write_file", "write_file"),
+            ("grep", "grep_files"),
+            ("glob", "glob"),
+            ("list_dir", "list_dir"),
+        ],
+        params: &[("grep", "glob_filter", "include"), ("list_dir", "path", "dir_path")],
+        path: "/responses",
+    },
+    Family {
+        name: "Anthropic",
+        api: Api::AnthropicMessages,
+        model: "claude-opus-4-6",
+        profile: Profile::anthropic,
+        tools: &[
+            ("read_file", "Read"),
+            ("write_file", "Write"),
+            ("edit_file", "Edit"),
+            ("grep", "Grep"),
+            ("glob", "Glob"),
+            ("list_dir", "LS"),
+        ],
+        params: &[("grep", "glob_filter", "glob")],
+        path: "/messages",
+    },
+    Family {
+        name: "Gemini",
+        api: Api::Gemini,
+        model: "gemini-3-flash-preview",
+        profile: Profile::gemini,
+        tools: &[
+            ("read_file", "read_file"),
+            ("read_many_files", "read_many_files"),
+            ("write_file", "write_file"),
+            ("grep", "grep_search"),
+            ("glob", "glob"),
+            ("list_dir", "list_directory"),
+            ("safe_patch", "safe_patch"),
+        ],
+        params: &[
+            ("grep", "glob_filter", "include_pattern"),
+            ("grep", "path", "dir_path"),
+            ("glob", "path", "dir_path"),
+            ("list_dir", "path", "dir_path"),
+        ],
+        path: ":streamGenerateContent?alt=sse",
+    },
+];
+
+impl Family {
+    /// Returns the name on the wire.
+    pub(crate) fn wire_name(&self, tool: &str) -> &'static str {
+        let found = self.tools.iter().find(|(own, _)| *own == tool);
+        found.unwrap_or_else(|| panic!("{} has no {tool}", self.name)).1
+    }
+
+    /// Returns the tool's own name; all that edit count as one, since each family does that in its own way.
+    fn own_name(&self, wire_name: &str) -> String {
+        match self.tools.iter().find(|(_, wire)| *wire == wire_name) {
+            Some(("apply_patch" | "edit_file" | "safe_patch", _)) => "edit".to_owned(),
+            Some((own, _)) => (*own).to_owned(),
+            None => format!("?{wire_name}"),
+        }
+    }
+
+    fn call(&self, step: &Step) -> (&'static str, Value) {
+        match step {
+            Step::Call(tool, arguments) => {
+                let renamed = arguments.as_object().into_iter().flatten().map(|(name, value)| {
+                    let param = self.params.iter().find(|(of, own, _)| of == tool && own == name);
+                    (param.map_or(name.as_str(), |(_, _, wire)| *wire).to_owned(), value.clone())
+                });
+                (self.wire_name(tool), Value::Object(renamed.collect()))
+            }
+            Step::Edit(path, before, after) => self.edit(path, before, after),
+        }
+    }
+
+    /// Writes the change from one text to another as this family's models would.
+    fn edit(&self, path: &str, before: &str, after: &str) -> (&'static str, Value) {
+        let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
+        // Both texts of these tests have as many lines.
+        assert_eq!(old.len(), new.len());
+        let mut body = String::new();
+        for (old, new) in old.iter().zip(&new) {
+            body.push_str(&if old == new { format!(" {old}\n") } else { format!("-{old}\n+{new}\n") });
+        }
+        match self.api {
+            Api::AnthropicMessages => {
+                let changed: Vec<(&&str, &&str)> = old.iter().zip(&new).filter(|(old, new)| old != new).collect();
+                let arguments = json!({
+                    "file_path": path,
+                    "old_string": changed[0].0,
+                    "new_string": changed[0].1,
+                    "replace_all": changed.len() > 1,
+                });
+                ("Edit", arguments)
+            }
+            Api::Gemini => {
+                let head = format!("--- a/{path}\n+++ b/{path}\n@@ -1,{} +1,{} @@\n", old.len(), new.len());
+                let hash = ContentHash::of(before.as_bytes()).hex();
+                let diff = head + &body;
+                ("safe_patch", json!({"file_path": path, "unified_diff": diff, "base_content_sha256": hash}))
+            }
+            _ => {
+                let patch = format!("*** Begin Patch\n*** Update File: {path}\n@@\n{body}*** End Patch\n");
+                ("apply_patch", json!({ "input": patch }))
+            }
+        }
+    }
+}
+
+/// A call of the scripted model.
+pub(crate) enum Step {
+    /// A tool by its own name and parameters.
+    Call(&'static str, Value),
+    /// The file of this path from one text to another, in the family's own way.
+    Edit(&'static str, &'static str, &'static str),
+}
+
+/// An answer of the scripted model.
+pub(crate) enum Answer {
+    /// Text and no call: the end of the turn.
+    Say(&'static str),
+    /// Calls.
+    Do(Vec<Step>),
+}
+
+/// Answers from a script, in the family's format, and keeps what it is asked.
+struct Script {
+    answers: Mutex<VecDeque<String>>,
+    asked: Mutex<Vec<HttpRequest>>,
+}
+
+impl Transport for Script {
+    fn send(&self, request: HttpRequest, _cancel: CancelToken) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
+        self.asked.lock().unwrap().push(request);
+        let body = self.answers.lock().unwrap().pop_front().expect("the script is over");
+        // In small pieces, as a network may bring it.
+        let chunks: Vec<_> = body.as_bytes().chunks(61).map(|chunk| Ok(chunk.to_vec())).collect();
+        let headers = Headers(vec![("content-type".to_owned(), "text/event-stream".to_owned())]);
+        let response = HttpResponse { status: 200, headers, body: Box::pin(futures::stream::iter(chunks)) };
+        Box::pin(std::future::ready(Ok(response)))
+    }
+}
+
+/// Time that moves with every look, and waits that take none.
+#[derive(Default)]
+struct Ticks(Mutex<u64>);
+
+impl Clock for Ticks {
+    fn now_ms(&self) -> u64 {
+        let mut now_ms = self.0.lock().unwrap();
+        *now_ms += 1;
+        *now_ms
+    }
+
+    fn sleep(&self, _ms: u64) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+impl Random for Ticks {
+    fn next_u64(&self) -> u64 {
+        self.now_ms()
+    }
+}
+
+/// What happened in one cell.
+pub(crate) struct Outcome {
+    pub(crate) files: Shared<MemFs>,
+    pub(crate) events: Vec<Event>,
+    /// The bodies of all requests.
+    pub(crate) bodies: Vec<Value>,
+}
+
+impl Outcome {
+    pub(crate) fn disk(&self, path: &str) -> String {
+        String::from_utf8(self.files.get(path).unwrap_or_else(|| b"(no file)".to_vec())).unwrap()
+    }
+
+    /// Returns the results that request number `at` ends with.
+    pub(crate) fn results(&self, family: &Family, at: usize) -> Vec<String> {
+        wire::last_results(family.api, &self.bodies[at])
+    }
+
+    /// Writes the events, one a word or two; tools by their own names.
+    pub(crate) fn log(&self, family: &Family) -> Vec<String> {
+        let line = |event: &Event| match &event.kind {
+            EventKind::UserInput { .. } => Some("user".to_owned()),
+            EventKind::ToolCallStart { tool_name, .. } => Some(format!("start {}", family.own_name(tool_name))),
+            EventKind::ToolCallEnd { tool_name, ok, .. } => {
+                Some(format!("{} {}", if *ok { "end" } else { "fail" }, family.own_name(tool_name)))
+            }
+            EventKind::FileChanged { path, .. } => Some(format!("changed {path}")),
+            EventKind::SteeringInjected { .. } => Some("steered".to_owned()),
+            EventKind::LoopDetection { .. } => Some("loop".to_owned()),
+            EventKind::AssistantTextEnd { .. } => Some("text".to_owned()),
+            EventKind::ProcessingEnd { .. } => Some("done".to_owned()),
+            EventKind::Warning { code, .. } => Some(format!("warning {code}")),
+            EventKind::Error(error) => Some(format!("error {}", error.message)),
+            _ => None,
+        };
+        self.events.iter().filter_map(line).collect()
+    }
+}
+
+/// Something that happens while the session works.
+pub(crate) type During = fn(&Session, &EventKind);
+
+/// Runs one turn and checks what holds in every cell: which address was asked, which tools were offered, that each
+/// call has its result, and that cursors have no gaps.
+pub(crate) fn run(family: &Family, fixture: &str, script: &[Answer], during: During) -> Outcome {
+    let answers = script.iter().enumerate().map(|(round, answer)| {
+        let (text, calls) = match answer {
+            Answer::Say(text) => (*text, Vec::new()),
+            Answer::Do(steps) => ("", steps.iter().map(|step| family.call(step)).collect()),
+        };
+        let calls =
+            calls.into_iter().enumerate().map(|(at, (name, arguments))| (format!("c{round}_{at}"), name, arguments));
+        wire::say(family.api, text, &calls.collect::<Vec<_>>())
+    });
+    let script = Shared::new(Script { answers: Mutex::new(answers.collect()), asked: Mutex::default() });
+    let adapter = family.api.adapter(Config { api_key: "key-0123456789".into(), ..Config::default() });
+    let provider = Shared::new(HttpProvider::new(adapter, Shared::clone(&script) as Shared<dyn Transport>));
+    let files = Shared::new(MemFs::from_fixture(fixture));
+    let clock: Shared<dyn Clock> = Shared::new(Ticks::default());
+    let environment = Shared::clone(&files) as Shared<dyn ExecutionEnvironment>;
+    let workspace = Shared::new(Workspace::new(environment, Mode::Direct, Shared::clone(&clock)));
+    let profile = (family.profile)(family.model);
+    let random = Shared::new(Ticks::default());
+    let session = Session::new(profile.session_options(provider, workspace, clock, random, SessionConfig::default()));
+    let events = block_on(async {
+        let mut events = Vec::new();
+        let mut turn = session.submit("do it", CancelToken::new()).unwrap();
+        while let Some(event) = turn.next().await {
+            during(&session, &event.kind);
+            events.push(event);
+        }
+        events
+    });
+    let asked = std::mem::take(&mut *script.asked.lock().unwrap());
+    assert!(script.answers.lock().unwrap().is_empty(), "{}: the session stopped early", family.name);
+    let bodies: Vec<Value> = asked.iter().map(|request| serde_json::from_slice(&request.body).unwrap()).collect();
+    for (request, body) in asked.iter().zip(&bodies) {
+        assert!(request.url.ends_with(family.path), "{}: {}", family.name, request.url);
+        // In this order; tools that no row calls may stand between them.
+        let offered = wire::tool_names(family.api, body);
+        let mut rest = offered.iter();
+        let has_all = family.tools.iter().all(|(_, wire)| rest.any(|name| name == wire));
+        assert!(has_all, "{}: {offered:?} are offered", family.name);
+    }
+    let outcome = Outcome { files, events, bodies };
+    for pair in outcome.events.windows(2) {
+        assert_eq!(pair[1].cursor, pair[0].cursor + 1, "{}", family.name);
+    }
+    outcome
+}
