@@ -69,6 +69,11 @@ export interface AgentOptions {
   tools?: readonly Tool<any>[];
   /** Whether the model may put a question to the user: the run then ends with reason `awaiting_input`. Default false. */
   questions?: boolean;
+  /**
+   * Whether the model may fetch pages of the public web (`web_fetch`), through `fetch`. A page reaches only what CORS lets
+   * it; Node reaches whatever a name stands for, so let only those do it whom you trust. Default false.
+   */
+  webFetch?: boolean;
   /** Appended to the system prompt. */
   instructions?: string | null;
   /** How much the model is to think, e.g. `low`, `medium` or `high`. Default: the provider's. */
@@ -86,7 +91,7 @@ export interface AgentOptions {
 /** What {@link Agent.configure} may change. */
 export type AgentChanges = Pick<
   AgentOptions,
-  "model" | "profile" | "tools" | "questions" | "instructions" | "effort" | "maxTurns" | "maxToolRounds"
+  "model" | "profile" | "tools" | "questions" | "webFetch" | "instructions" | "effort" | "maxTurns" | "maxToolRounds"
 >;
 
 /** What {@link Agent.fork} takes. */

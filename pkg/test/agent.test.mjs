@@ -259,3 +259,37 @@ test("closing ends a run, pending calls and every later one", async (t) => {
   assert.throws(() => agent.review(), ClosedError);
   await assert.rejects(agent.files.list(), (error) => isEmendError(error, "closed"));
 });
+
+test("pages are fetched where the options allow it, and nothing private is", async (t) => {
+  const asked = [];
+  const fetch = async (url, options) => {
+    asked.push([url, options.method, options.redirect, options.credentials]);
+    if (url === "https://docs.example/old") return new Response(null, { status: 301, headers: { Location: "/new" } });
+    if (url === "https://docs.example/in") return new Response(null, { status: 302, headers: { Location: "http://10.0.0.1/" } });
+    return new Response("<h1>Docs</h1><p>Use <b>it</b>.", { headers: { "content-type": "text/html" } });
+  };
+  const urls = ["https://docs.example/old", "https://docs.example/in", "http://localhost/"];
+  const results = [];
+  let offered;
+  const stream = async function* (request) {
+    offered = request.tools.map((tool) => tool.name);
+    const last = request.messages.at(-1);
+    if (last.role === "tool") results.push(...last.content.map((part) => part.content));
+    else for (const url of urls) yield { type: "tool_call", name: "web_fetch", arguments: JSON.stringify({ url }) };
+    yield { type: "text_delta", delta: "Done." };
+    yield { type: "finish" };
+  };
+  const model = { provider: { name: "mine", stream } };
+  const agent = await create(t, { model, fetch, webFetch: true });
+  await agent.run("read the docs").result;
+  assert.ok(offered.includes("web_fetch"));
+  assert.equal(results[0], "[https://docs.example/new | text/html]\n# Docs\n\nUse it.");
+  assert.match(results[1], /\[permission_denied\] 10\.0\.0\.1 is not fetched/);
+  assert.match(results[2], /\[permission_denied\] localhost is not fetched/);
+  assert.deepEqual(asked.map(([url]) => url).sort(), ["https://docs.example/in", "https://docs.example/new", "https://docs.example/old"]);
+  assert.ok(asked.every(([, ...rest]) => rest.join() === "GET,manual,omit"));
+
+  const without = await create(t, { model, fetch });
+  await without.run("read the docs").result;
+  assert.ok(!offered.includes("web_fetch"));
+});

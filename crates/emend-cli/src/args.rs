@@ -134,6 +134,9 @@ pub(crate) struct RunArgs {
     /// Refuse calls, e.g. `shell`, `shell:git push *`, `edit_file:*.lock`. This wins over --allow.
     #[arg(long, value_name = "TOOL[:PATTERN]")]
     pub(crate) deny: Vec<String>,
+    /// Let the model fetch pages of the public web.
+    #[arg(long)]
+    pub(crate) web: bool,
     /// Print events as JSON lines instead of text.
     #[arg(long)]
     pub(crate) json: bool,
@@ -230,7 +233,11 @@ pub(crate) struct DiffArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum ToolsCommand {
     /// List the tools with their parameters.
-    List,
+    List {
+        /// Under the names that a family's models know them by.
+        #[arg(long, value_enum, default_value_t = ProfileName::None, value_name = "NAME")]
+        profile: ProfileName,
+    },
     /// Run one tool and print its envelope as JSON; exit 1 if it failed.
     Call {
         /// The tool's name, e.g. `read_file`.

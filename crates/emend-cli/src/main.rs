@@ -39,7 +39,7 @@ fn main() -> ExitCode {
             Command::Patch(args) => Ok(patch::patch(args).await),
             Command::Diff(args) => diff::diff(&args),
             Command::Truncate { tool } => truncate::truncate(&tool),
-            Command::Tools { command: ToolsCommand::List } => tools::list(),
+            Command::Tools { command: ToolsCommand::List { profile } } => tools::list(profile),
             Command::Tools { command: ToolsCommand::Call { name, arguments, root } } => {
                 tools::call(&name, &arguments, &root).await
             }

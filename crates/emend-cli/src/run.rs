@@ -20,6 +20,7 @@ use crate::failure::Failure;
 use crate::output::{Printer, Style};
 use crate::project::Project;
 use crate::provider::Chosen;
+use crate::tools::web_fetch;
 use crate::{approve, provider, review, sessions};
 
 pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
@@ -38,7 +39,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let model = args.model.clone().or_else(|| origin.model()).unwrap_or(Model::Offline);
     let chosen = provider::choose(&model, &args, &project)?;
     let config = SessionConfig { policy, approver: Some(approve::approver(args.json)), ..SessionConfig::default() };
-    let options = session_options(args.profile, &chosen, &project, config);
+    let options = session_options(args, &chosen, &project, config);
     let session = open(&args, options, store, &origin).await?;
     if args.debug {
         let origin = origin.source.as_ref().map(|source| &source.id);
@@ -103,9 +104,9 @@ async fn open(
     opened.map_err(|error| Failure::new(error.code(), error.to_string()))
 }
 
-fn session_options(profile: ProfileName, chosen: &Chosen, project: &Project, config: SessionConfig) -> SessionOptions {
+fn session_options(args: &RunArgs, chosen: &Chosen, project: &Project, config: SessionConfig) -> SessionOptions {
     let model = chosen.model.as_str();
-    let profile = match profile {
+    let profile = match args.profile {
         // The stand-in is of no family.
         ProfileName::Auto if chosen.offline => None,
         ProfileName::Auto => Profile::of(chosen.provider.name(), model),
@@ -118,16 +119,23 @@ fn session_options(profile: ProfileName, chosen: &Chosen, project: &Project, con
     let (workspace, clock) = (Shared::clone(&project.workspace), Shared::clone(&project.clock));
     let random = Shared::new(OsRandom);
     let options = match profile {
-        // The stand-in replaces texts; it makes no diffs.
-        Some(profile) if chosen.offline => {
-            profile.with_edits(Edits::Own).session_options(provider, workspace, clock, random, config)
+        Some(profile) => {
+            // The stand-in replaces texts; it makes no diffs.
+            let profile = if chosen.offline { profile.with_edits(Edits::Own) } else { profile };
+            let profile = if args.web { profile.with_tool(web_fetch()) } else { profile };
+            profile.session_options(provider, workspace, clock, random, config)
         }
-        Some(profile) => profile.session_options(provider, workspace, clock, random, config),
         None => SessionOptions {
             provider,
             model: chosen.model.clone(),
             offline: false,
-            tools: core_tools(),
+            tools: {
+                let mut tools = core_tools();
+                if args.web {
+                    tools.register(web_fetch());
+                }
+                tools
+            },
             workspace,
             clock,
             random,

@@ -5,13 +5,16 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use emend_agent::code::Code;
+use emend_agent::profile::Profile;
 use emend_agent::session::call_tool;
-use emend_agent::tool::{ToolRegistry, envelope};
-use emend_agent::tools::{EditLines, SafePatch, core_tools};
+use emend_agent::tool::{Tool, ToolRegistry, envelope};
+use emend_agent::tools::{ClarifyUser, EditLines, SafePatch, WebFetch, WebFetchOptions, core_tools};
 use emend_agent::workspace::Mode;
+use emend_host::{ReqwestTransport, SystemClock, Timeouts};
 use emend_llm::Shared;
 use serde_json::Value;
 
+use crate::args::ProfileName;
 use crate::failure::Failure;
 use crate::project::Project;
 
@@ -20,15 +23,35 @@ fn tools() -> ToolRegistry {
     let mut tools = core_tools();
     tools.register(Shared::new(SafePatch));
     tools.register(Shared::new(EditLines));
+    tools.register(Shared::new(ClarifyUser));
+    tools.register(web_fetch());
     tools
 }
 
-pub(crate) fn list() -> Result<ExitCode, Failure> {
+/// How long a page may be silent, and how long it may take in all.
+const WEB_TIMEOUTS: Timeouts = Timeouts { connect_ms: 10_000, idle_ms: 20_000, total_ms: 30_000 };
+
+/// Returns the tool that fetches pages of the public web.
+pub(crate) fn web_fetch() -> Shared<dyn Tool> {
+    let transport = Shared::new(ReqwestTransport::new(WEB_TIMEOUTS).public_only());
+    Shared::new(WebFetch::new(transport, Shared::new(SystemClock), WebFetchOptions::default()))
+}
+
+pub(crate) fn list(profile: ProfileName) -> Result<ExitCode, Failure> {
+    let named = |profile: Profile| profile.with_questions().with_tool(web_fetch()).tools;
+    let tools = match profile {
+        ProfileName::Openai => named(Profile::openai("")),
+        ProfileName::Anthropic => named(Profile::anthropic("")),
+        ProfileName::Gemini => named(Profile::gemini("")),
+        ProfileName::Auto | ProfileName::None => tools(),
+    };
     let mut stdout = std::io::stdout().lock();
-    for definition in tools().definitions() {
+    for definition in tools.definitions() {
+        let own = tools.get(&definition.name).and_then(|(_, tool)| tool.canonical_name());
+        let own = own.filter(|own| *own != definition.name).map_or_else(String::new, |own| format!(" ({own})"));
         writeln!(
             stdout,
-            "{}\n  {}\n  {}\n",
+            "{}{own}\n  {}\n  {}\n",
             definition.name,
             definition.description.replace('\n', "\n  "),
             definition.parameters

@@ -277,7 +277,7 @@ impl Setup {
     fn session_options(&self, fetch: &Function, workspace: &Shared<Workspace>) -> Result<SessionOptions, Failure> {
         let network = || Shared::new(FetchTransport::new(fetch.clone(), FetchTimeouts::default())) as _;
         let model = self.options.model.model(network, self.custom.as_ref());
-        let mut options = self.options.session_options(model, Shared::clone(workspace));
+        let mut options = self.options.session_options(model, Shared::clone(workspace), fetch);
         for definition in &self.options.tools {
             let start = self.run_tool.clone().unwrap_or_else(|| JsValue::UNDEFINED.unchecked_into());
             options.tools.register(Shared::new(JsTool::new(definition.clone(), start)?));

@@ -43,6 +43,7 @@ impl Default for FetchTimeouts {
 pub struct FetchTransport {
     fetch: Function,
     timeouts: FetchTimeouts,
+    shows_redirects: bool,
 }
 
 impl FetchTransport {
@@ -50,7 +51,35 @@ impl FetchTransport {
     /// `Response`.
     #[must_use]
     pub fn new(fetch: Function, timeouts: FetchTimeouts) -> Self {
-        Self { fetch, timeouts }
+        Self { fetch, timeouts, shows_redirects: false }
+    }
+
+    /// Hands redirects back instead of refusing them, for requests that carry no key. A page is not told where they
+    /// lead; there the browser follows them itself, and decides what of the answer the page may see.
+    #[must_use]
+    pub fn showing_redirects(mut self) -> Self {
+        self.shows_redirects = true;
+        self
+    }
+
+    /// Waits for the head of an answer.
+    async fn head(
+        &self,
+        call: &Call,
+        request: &HttpRequest,
+        redirect: RequestRedirect,
+    ) -> Result<web_sys::Response, TransportError> {
+        let options = call.options(request, redirect)?;
+        let answer = self
+            .fetch
+            .call2(&JsValue::UNDEFINED, &JsValue::from_str(&request.url), &options)
+            .map_err(|thrown| call.unreachable(&thrown))?;
+        let deadline = call.started_ms.saturating_add(self.timeouts.head_ms);
+        match call.wait(promise(&answer), deadline, Phase::Connect).await? {
+            Ok(value) if value.is_object() => Ok(value.unchecked_into()),
+            Ok(_) => Err(call.unreachable(&JsValue::from_str("fetch gave no Response"))),
+            Err(rejected) => Err(call.unreachable(&rejected)),
+        }
     }
 }
 
@@ -58,18 +87,13 @@ impl Transport for FetchTransport {
     fn send(&self, request: HttpRequest, cancel: CancelToken) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
         Box::pin(async move {
             let call = Call::prepare(&request, self.timeouts, cancel)?;
-            let options = call.options(&request)?;
-            let answer = self
-                .fetch
-                .call2(&JsValue::UNDEFINED, &JsValue::from_str(&request.url), &options)
-                .map_err(|thrown| call.unreachable(&thrown))?;
-            let head_deadline = call.started_ms.saturating_add(self.timeouts.head_ms);
-            let head = call.wait(promise(&answer), head_deadline, Phase::Connect).await?;
-            let response = match head {
-                Ok(value) if value.is_object() => Response::from(value.unchecked_into::<web_sys::Response>()),
-                Ok(_) => return Err(call.unreachable(&JsValue::from_str("fetch gave no Response"))),
-                Err(rejected) => return Err(call.unreachable(&rejected)),
-            };
+            let redirect = if self.shows_redirects { RequestRedirect::Manual } else { RequestRedirect::Error };
+            let mut head = self.head(&call, &request, redirect).await?;
+            let kind = Reflect::get(&head, &JsString::from("type")).ok().and_then(|kind| kind.as_string());
+            if kind.as_deref() == Some("opaqueredirect") {
+                head = self.head(&call, &request, RequestRedirect::Follow).await?;
+            }
+            let response = Response::from(head);
             let (status, headers) = (response.status(), Headers(response.headers().entries().collect()));
             Ok(HttpResponse { status, headers, body: body_of(&response, call)? })
         })
@@ -115,7 +139,7 @@ impl Call {
         })
     }
 
-    fn options(&self, request: &HttpRequest) -> Result<RequestInit, TransportError> {
+    fn options(&self, request: &HttpRequest, redirect: RequestRedirect) -> Result<RequestInit, TransportError> {
         let headers = web_sys::Headers::new().map_err(|thrown| unsendable("headers", &thrown))?;
         for (name, value) in &request.headers.0 {
             // The value may be a key: it is not repeated.
@@ -131,8 +155,8 @@ impl Call {
         }
         options.set_signal(Some(&self.controller.signal()));
         options.set_credentials(RequestCredentials::Omit);
-        // A redirect to another host would carry the key along: only `authorization` is dropped on the way.
-        options.set_redirect(RequestRedirect::Error);
+        // Followed by the host, a redirect would carry the key along: only `authorization` is dropped on the way.
+        options.set_redirect(redirect);
         Ok(options)
     }
 
@@ -415,5 +439,27 @@ mod tests {
         let outcome = transport("throw new Error('was called');", PATIENT).send(request, CancelToken::new()).await;
         let Some(TransportError::Unsendable { reason }) = outcome.err() else { panic!("sent") };
         assert!(reason.contains("x-api-key") && !reason.contains("sec"), "{reason}");
+    }
+
+    #[test]
+    async fn redirects_are_shown_where_they_may_be_followed() {
+        let answer = "globalThis.redirects = (globalThis.redirects ?? '') + options.redirect + ' ';
+            return Promise.resolve(options.redirect === 'manual' ? globalThis.first : new Response('there'));";
+        let redirects = || Reflect::get(&js_sys::global(), &JsString::from("redirects")).unwrap().as_string();
+        let send = async |first: &str| {
+            let make = Function::new_no_args(&format!("globalThis.redirects = ''; globalThis.first = {first};"));
+            make.call0(&JsValue::UNDEFINED).unwrap();
+            let showing = transport(answer, PATIENT).showing_redirects();
+            showing.send(request(), CancelToken::new()).await.unwrap()
+        };
+        // What Node gives: the answer that redirects.
+        let shown = send("new Response(null, { status: 302, headers: { Location: '/b' } })").await;
+        assert_eq!((shown.status, shown.headers.get("location")), (302, Some("/b")));
+        assert_eq!(redirects().as_deref(), Some("manual "));
+        // What a page gets: nothing but that there is one.
+        let opaque = "Object.defineProperty(new Response(null), 'type', { value: 'opaqueredirect' })";
+        let followed = send(opaque).await;
+        assert_eq!(collect(followed).await, [Ok("there".to_owned())]);
+        assert_eq!(redirects().as_deref(), Some("manual follow "));
     }
 }

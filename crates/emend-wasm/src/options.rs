@@ -3,7 +3,8 @@
 use emend_agent::code::Code;
 use emend_agent::profile::{Edits, Profile};
 use emend_agent::session::{SessionConfig, SessionOptions};
-use emend_agent::tools::{ClarifyUser, core_tools};
+use emend_agent::tool::Tool;
+use emend_agent::tools::{ClarifyUser, WebFetch, WebFetchOptions, core_tools};
 use emend_agent::workspace::{Mode, Workspace};
 use emend_llm::anthropic::{Anthropic, Config};
 use emend_llm::offline;
@@ -15,6 +16,7 @@ use wasm_bindgen::{JsCast as _, JsValue};
 
 use crate::clock::BrowserClock;
 use crate::failure::{Failure, without_place};
+use crate::fetch::{FetchTimeouts, FetchTransport};
 use crate::js_provider::JsProvider;
 use crate::random::JsRandom;
 
@@ -30,6 +32,8 @@ pub(crate) struct AgentOptions {
     pub(crate) tools: Vec<ToolDefinition>,
     /// Whether the model may ask the user.
     questions: bool,
+    /// Whether the model may fetch pages.
+    web_fetch: bool,
     instructions: Option<String>,
     effort: Option<String>,
     max_turns: u64,
@@ -47,8 +51,13 @@ impl AgentOptions {
         }
     }
 
-    /// Returns what a session over `workspace` is made of.
-    pub(crate) fn session_options(&self, model: Model, workspace: Shared<Workspace>) -> SessionOptions {
+    /// Returns what a session over `workspace` is made of; pages are fetched through `fetch`.
+    pub(crate) fn session_options(
+        &self,
+        model: Model,
+        workspace: Shared<Workspace>,
+        fetch: &Function,
+    ) -> SessionOptions {
         let Model { provider, id, offline } = model;
         let (clock, random, config) = (Shared::new(BrowserClock), Shared::new(JsRandom), self.session_config());
         let profile = match self.profile {
@@ -65,6 +74,7 @@ impl AgentOptions {
                 let profile = if self.questions { profile.with_questions() } else { profile };
                 // The stand-in replaces texts; it makes no diffs.
                 let profile = if offline { profile.with_edits(Edits::Own) } else { profile };
+                let profile = if self.web_fetch { profile.with_tool(web_fetch(fetch)) } else { profile };
                 profile.session_options(provider, workspace, clock, random, config)
             }
             None => {
@@ -72,11 +82,22 @@ impl AgentOptions {
                 if self.questions {
                     tools.register(Shared::new(ClarifyUser));
                 }
+                if self.web_fetch {
+                    tools.register(web_fetch(fetch));
+                }
                 SessionOptions { provider, model: id, offline, tools, workspace, clock, random, config }
             }
         };
         SessionOptions { offline, ..options }
     }
+}
+
+/// How long a page may take that the model asks for.
+const WEB_TIMEOUTS: FetchTimeouts = FetchTimeouts { head_ms: 20_000, idle_ms: 20_000, total_ms: 30_000 };
+
+fn web_fetch(fetch: &Function) -> Shared<dyn Tool> {
+    let transport = Shared::new(FetchTransport::new(fetch.clone(), WEB_TIMEOUTS).showing_redirects());
+    Shared::new(WebFetch::new(transport, Shared::new(BrowserClock), WebFetchOptions::default()))
 }
 
 /// Which profile a session goes by.
@@ -196,7 +217,7 @@ mod tests {
     fn wrong_options_are_named() {
         check_refused(
             r#"{"modle": {}}"#,
-            "unknown field `modle`, expected one of `model`, `mode`, `profile`, `tools`, `questions`, `instructions`, \
+            "unknown field `modle`, expected one of `model`, `mode`, `profile`, `tools`, `questions`, `webFetch`, \
              `effort`, `maxTurns`, `maxToolRounds`",
         );
         check_refused(

@@ -159,6 +159,19 @@ impl Profile {
         self.with_offered(names, Offer::OnRequest)
     }
 
+    /// Adds a tool that the host made, such as [`WebFetch`](crate::tools::WebFetch), under the name and parameters by
+    /// which this family knows it; one that the family does not know keeps its own.
+    #[must_use]
+    pub fn with_tool(mut self, tool: Shared<dyn Tool>) -> Self {
+        let (names, name) = (table::of(self.id), tool.definition().name);
+        let known = names.iter().find(|naming| naming.canonical == name && naming.offer != Offer::Instead);
+        self.tools.register(match known {
+            Some(naming) => Shared::new(Named::new(tool, naming, names)),
+            None => tool,
+        });
+        self
+    }
+
     /// Lets the model search the web by its provider's own means.
     #[must_use]
     pub fn with_web_search(mut self) -> Self {

@@ -39,6 +39,11 @@ const fn question(wire: &'static str) -> Naming {
     Naming { canonical: "clarify_user", wire, offer: Offer::OnRequest, params: &[], values: &[] }
 }
 
+/// The tool that fetches pages, which a host brings along.
+const fn fetches(wire: &'static str) -> Naming {
+    Naming { canonical: "web_fetch", wire, offer: Offer::OnRequest, params: &[], values: &[] }
+}
+
 const fn instead(canonical: &'static str, wire: &'static str) -> Naming {
     Naming { canonical, wire, offer: Offer::Instead, params: &[], values: &[] }
 }
@@ -53,6 +58,7 @@ pub(super) const OPENAI: &[Naming] = &[
     naming("list_dir", "list_dir", &[("path", "dir_path")]),
     naming("shell", "exec_command", &[("command", "cmd"), ("working_dir", "workdir")]),
     question("request_user_input"),
+    fetches("web_fetch"),
     instead("edit_file", "apply_patch"),
 ];
 
@@ -79,6 +85,7 @@ pub(super) const ANTHROPIC: &[Naming] = &[
     naming("list_dir", "LS", &[]),
     naming("shell", "Bash", &[("timeout_ms", "timeout")]),
     question("AskUserQuestion"),
+    fetches("WebFetch"),
     instead("apply_patch", "Edit"),
 ];
 
@@ -97,6 +104,7 @@ pub(super) const GEMINI: &[Naming] = &[
     naming("list_dir", "list_directory", &[("path", "dir_path")]),
     naming("shell", "run_shell_command", &[("working_dir", "dir_path")]),
     question("ask_user"),
+    fetches("web_fetch"),
     instead("apply_patch", "replace"),
 ];
 

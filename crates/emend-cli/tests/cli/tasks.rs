@@ -174,3 +174,42 @@ fn an_interrupt_ends_the_turn_at_once_and_changes_nothing() {
     assert!(outcome.stdout.contains("interrupted"), "{}", outcome.stdout);
     assert_eq!(project.tree(), before);
 }
+
+#[test]
+fn tools_are_listed_by_their_own_names_and_by_those_of_each_family() {
+    let project = Project::new(&[]);
+    let names = |profile: &[&str]| {
+        let outcome = project.run(&[&["tools", "list"], profile].concat());
+        outcome.assert_ok();
+        let heads = outcome.stdout.lines().filter(|line| !line.is_empty() && !line.starts_with(' '));
+        heads.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let own = names(&[]);
+    for name in ["read_file", "read_many_files", "edit_lines", "safe_patch", "clarify_user", "web_fetch"] {
+        assert!(own.iter().any(|own| own == name), "{name} is not in {own:?}");
+    }
+    for (profile, expected) in [
+        ("openai", ["apply_patch", "grep_files (grep)", "web_fetch"]),
+        ("anthropic", ["Edit (edit_file)", "Grep (grep)", "WebFetch (web_fetch)"]),
+        ("gemini", ["read_many_files", "grep_search (grep)", "web_fetch"]),
+    ] {
+        let named = names(&["--profile", profile]);
+        for name in expected {
+            assert!(named.iter().any(|named| named == name), "{profile}: {name} is not in {named:?}");
+        }
+    }
+}
+
+#[test]
+fn a_page_on_this_machine_is_not_fetched() {
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = server.local_addr().unwrap().port();
+    let project = Project::new(&[]);
+    for host in ["localhost", "127.0.0.1", "[::1]"] {
+        let arguments = format!(r#"{{"url": "http://{host}:{port}/"}}"#);
+        let outcome = project.run(&["tools", "call", "web_fetch", &arguments]);
+        assert!(outcome.stdout.contains("\"permission_denied\""), "{host}: {}", outcome.stdout);
+    }
+    server.set_nonblocking(true).unwrap();
+    assert!(server.accept().is_err(), "nobody came");
+}
