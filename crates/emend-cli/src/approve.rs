@@ -7,19 +7,20 @@ use std::io::{IsTerminal as _, Write as _};
 use std::thread;
 
 use emend_agent::approval::{Action, Approval, ApprovalRequest, Approver, Policy, Rule};
-use emend_agent::tools::Shell;
+use emend_agent::tools::{Shell, WebFetch};
 use emend_llm::{BoxFuture, Shared};
 use futures::channel::oneshot;
 use serde_json::Value;
 
 use crate::failure::Failure;
 
-/// Returns the rules of a run: what the user refuses, then what the user allows, then that commands are asked about.
+/// Returns the rules of a run: what the user refuses, then what the user allows, then that commands and
+/// pages of the web are asked about.
 pub(crate) fn policy(allow: &[String], deny: &[String]) -> Result<Policy, Failure> {
     let of = |action, texts: &[String]| texts.iter().map(|text| Rule::parse(action, text)).collect::<Vec<_>>();
     let mut all = of(Action::Deny, deny);
     all.extend(of(Action::Allow, allow));
-    all.push(Rule::new(Action::Ask, Shell::NAME, None));
+    all.extend([Shell::NAME, WebFetch::NAME].map(|tool| Rule::new(Action::Ask, tool, None)));
     let rules = all.into_iter().collect::<Result<Vec<_>, _>>();
     let rules = rules.map_err(|error| Failure::new(error.code(), error.to_string()))?;
     Ok(Policy { rules, otherwise: Action::Allow })
@@ -167,6 +168,7 @@ mod tests {
             ("edit_file", path("a.rs"), Action::Allow),
             ("edit_file", path("Cargo.lock"), Action::Deny),
             ("read_file", path("Cargo.lock"), Action::Allow),
+            ("web_fetch", Target::default(), Action::Ask),
         ] {
             assert_eq!(policy.decide(&[tool], &target).action, expected, "{tool} {target:?}");
         }

@@ -134,7 +134,7 @@ pub(crate) struct RunArgs {
     /// Refuse calls, e.g. `shell`, `shell:git push *`, `edit_file:*.lock`. This wins over --allow.
     #[arg(long, value_name = "TOOL[:PATTERN]")]
     pub(crate) deny: Vec<String>,
-    /// Let the model fetch pages of the public web.
+    /// Let the model fetch pages of the public web. Each is asked about, unless --allow says otherwise.
     #[arg(long)]
     pub(crate) web: bool,
     /// Print events as JSON lines instead of text.

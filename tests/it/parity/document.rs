@@ -14,8 +14,8 @@ const HEAD: &str = "\
 The validation matrix of the agent loop's specification (9.12). Each cell is a session that runs the task with that
 family's own tools, names and edit format, over its adapter and a model that follows a script in the provider's wire
 format. It passes if the requests name the right address and tools and are valid by the provider's schemas, if the bytes
-on the disk are right, and if the events come in the right order. The same cells run natively and in headless Chromium
-(`tests/it/parity`); this page is written by a test.
+on the disk are right, and if the events come in the right order. The same cells run natively and in headless Chromium,
+but for those of the shell, which a browser does not have (`tests/it/parity`). This page is written by a test.
 
 ";
 

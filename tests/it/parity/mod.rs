@@ -12,7 +12,7 @@ use serde_json::json;
 #[cfg(target_family = "wasm")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
-use world::{Answer, During, Outcome, Step, run};
+use world::{Answer, During, Outcome, Place, Step, run};
 pub(crate) use world::{FAMILIES, Family};
 
 use Answer::{Do, Say};
@@ -24,6 +24,7 @@ pub(crate) struct Row {
     pub(crate) name: &'static str,
     /// What it needs and sessions may not have.
     pub(crate) needs: Option<&'static str>,
+    place: Place,
     fixture: fn() -> String,
     script: fn() -> Vec<Answer>,
     during: During,
@@ -48,10 +49,10 @@ pub(crate) enum Cell {
 impl Row {
     /// Runs one cell. Panics if anything is not as it should be.
     pub(crate) fn run(&self, family: &Family) -> Cell {
-        if self.needs.is_some() {
+        if self.needs.is_some() || self.place == Place::Machine && !cfg!(unix) {
             return Cell::Skipped;
         }
-        let outcome = run(family, &(self.fixture)(), &(self.script)(), self.during);
+        let outcome = run(family, (self.place, &(self.fixture)()), &(self.script)(), self.during);
         let place = format!("{} for {}", self.name, family.name);
         let expected: Vec<&str> = self.events.split(", ").collect();
         assert_eq!(outcome.log(family), expected, "{place}");
@@ -66,6 +67,7 @@ impl Row {
 const PLAIN: Row = Row {
     name: "",
     needs: None,
+    place: Place::Memory,
     fixture: String::new,
     script: Vec::new,
     during: |_, _| {},
@@ -128,8 +130,43 @@ pub(crate) const ROWS: [Row; 15] = [
         check: |family, outcome| assert_eq!(outcome.results(family, 1).len(), 2, "{}", family.name),
         ..PLAIN
     },
-    waiting("Shell command execution", "shell"),
-    waiting("Shell command timeout handling", "shell"),
+    Row {
+        name: "Shell command execution",
+        place: Place::Machine,
+        script: || {
+            let command = "printf Hello; echo World >&2; echo made > made.txt; exit 3";
+            // Long enough for any machine.
+            vec![Do(vec![Call("shell", json!({"command": command, "timeout_ms": 600_000}))]), Say("It ended with 3.")]
+        },
+        disk: &[("made.txt", "made\n")],
+        // A status other than 0 is no error.
+        events: "user, start shell, end shell, changed made.txt, text, done",
+        check: |family, outcome| {
+            let shown = &outcome.results(family, 1)[0];
+            for part in ["Hello", "World", "[exit code 3 after "] {
+                assert!(shown.contains(part), "{}: {part} is not in {shown}", family.name);
+            }
+        },
+        ..PLAIN
+    },
+    Row {
+        name: "Shell command timeout handling",
+        place: Place::Machine,
+        script: || {
+            let run = |command: &str, timeout_ms: u64| {
+                Do(vec![Call("shell", json!({"command": command, "timeout_ms": timeout_ms}))])
+            };
+            vec![run("sleep 600", 100), run("echo quick", 600_000), Say("The second one ended.")]
+        },
+        events: "user, start shell, fail shell, start shell, end shell, text, done",
+        check: |family, outcome| {
+            let shown = &outcome.results(family, 1)[0];
+            let told = "[ERROR: Command timed out after 100ms. Partial output is shown above.";
+            assert!(shown.contains(told), "{}: {shown}", family.name);
+            assert!(outcome.results(family, 2)[0].contains("quick"), "{}", family.name);
+        },
+        ..PLAIN
+    },
     Row {
         name: "Grep + glob to find files",
         fixture: || "//- src/a.rs\nfn parse() {}\n//- src/b.rs\nfn other() {}\n//- notes.md\nparse\n".to_owned(),
@@ -324,7 +361,7 @@ fn check(name: &str) {
     let row = ROWS.iter().find(|row| row.name == name).expect("a row of that name");
     let skipped = FAMILIES.iter().filter(|family| matches!(row.run(family), Cell::Skipped)).count();
     if skipped > 0 {
-        println!("skipped: {skipped} cells ({name}: sessions have no {})", row.needs.unwrap_or_default());
+        println!("skipped: {skipped} cells ({name}: there is no {} here)", row.needs.unwrap_or("shell"));
     }
 }
 
