@@ -90,11 +90,27 @@ function smokeScript(mock) {
   turn("Read big.txt", [call("call_b", "read_file", { file_path: "big.txt" })], "It is full of x.");
 }
 
+/**
+ * The answers to whole sessions that a test scripts itself, as JSON in the environment: of each the prompt, and the answer
+ * of each round. A round is known by how often the model has spoken since.
+ */
+function sessionScripts(mock, sessions) {
+  const has = (request, prompt) => request.messages.some(({ role, content }) => role === "user" && JSON.stringify(content).includes(prompt));
+  const rounds = ({ messages }) => messages.filter(({ role }, index) => role === "assistant" && messages[index - 1]?.role !== "assistant").length;
+  for (const { prompt, answers } of sessions) {
+    const quoted = JSON.stringify(prompt).slice(1, -1);
+    answers.forEach((answer, round) =>
+      mock.on({ predicate: (request) => rounds(request) === round && has(request, quoted) }, answer),
+    );
+  }
+}
+
 /** Starts the server on a port of 127.0.0.1 that is free. It answers pages of any origin. */
 export async function start() {
   const mock = new LLMock({ host: "127.0.0.1", port: 0, chunkSize: 7, strict: true, auth: { apiKeys: [KEY] } });
   script(mock);
   smokeScript(mock);
+  sessionScripts(mock, JSON.parse(process.env.EMEND_SESSIONS ?? "[]"));
   await mock.start();
   return { url: mock.url, stop: () => mock.stop() };
 }

@@ -74,7 +74,8 @@ impl Tool for JsTool {
             let call = Open(call.map_err(|thrown| failure(&thrown))?.unchecked_into());
             let given = promise(&call.0.result()).await.map_err(|thrown| failure(&thrown))?;
             let text = given.as_string().unwrap_or_default();
-            Ok(ToolOutput { data: json!({ "content": text }), text })
+            let data = json!({ "content": text });
+            Ok(ToolOutput::new(text, data))
         })
     }
 }

@@ -218,7 +218,7 @@ mod tests {
         check_refused(
             r#"{"modle": {}}"#,
             "unknown field `modle`, expected one of `model`, `mode`, `profile`, `tools`, `questions`, `webFetch`, \
-             `effort`, `maxTurns`, `maxToolRounds`",
+             `instructions`, `effort`, `maxTurns`, `maxToolRounds`",
         );
         check_refused(
             r#"{"profile": "codex"}"#,

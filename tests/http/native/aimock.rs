@@ -5,9 +5,12 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
+use emend_host::{ReqwestTransport, Timeouts};
 use emend_llm::{Api, Provider, Shared};
+use serde_json::{Value, json};
 
 use crate::cases::{self, KEY};
+use crate::parity::{Cell, Connection, FAMILIES, Family, ROWS, Row};
 use crate::support::{covers, provider, run};
 
 /// The server. It is told to end when this process does, because its standard input ends then.
@@ -24,6 +27,7 @@ fn url() -> &'static str {
         assert!(folder.join("node_modules").is_dir(), "aimock is not installed: run `cargo xtask setup`");
         let mut child = Command::new("node")
             .arg("mock.mjs")
+            .env("EMEND_SESSIONS", sessions().to_string())
             .current_dir(folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -95,4 +99,41 @@ fn the_smoke_test_passes_with_every_format() {
     let n_passed = text.lines().filter(|line| line.starts_with("ok ")).count();
     assert_eq!(n_passed, 4 * 10 - 1);
     assert!(text.lines().last().is_some_and(|line| line.starts_with("39 passed, 0 failed, ")), "{text}");
+}
+
+/// Returns what the mock has to answer so that every cell can be run against it: of each its prompt and its answers.
+fn sessions() -> Value {
+    let session = |row: &Row, family: &Family| {
+        let script = (row.script)();
+        let answers = family.answers(&script).into_iter().map(|(text, calls)| {
+            let call = |(id, name, arguments): (String, &str, Value)| {
+                json!({"id": id, "name": name, "arguments": arguments.to_string()})
+            };
+            let calls: Vec<Value> = calls.into_iter().map(call).collect();
+            if text.is_empty() { json!({ "toolCalls": calls }) } else { json!({ "content": text }) }
+        });
+        json!({"prompt": row.prompt(family), "answers": answers.collect::<Vec<_>>()})
+    };
+    let rows = ROWS.iter().filter(|row| !row.is_skipped());
+    rows.flat_map(|row| FAMILIES.iter().map(move |family| session(row, family))).collect()
+}
+
+/// The matrix of `docs/parity.md` once more, over HTTP and with answers as another's mock of each provider gives them.
+#[test]
+fn the_parity_matrix_holds_over_http() {
+    let (mut n_passed, mut n_skipped) = (0, 0);
+    for row in &ROWS {
+        for family in &FAMILIES {
+            let transport = Shared::new(ReqwestTransport::new(Timeouts::default()));
+            let connection = Connection { transport, base_url: Some(url().to_owned()), key: KEY };
+            match run(row.run_with(family, connection)) {
+                Cell::Passed(bodies) => n_passed += usize::from(!bodies.is_empty()),
+                Cell::Skipped => n_skipped += 1,
+            }
+        }
+    }
+    println!("{n_passed} of {} cells passed", ROWS.len() * FAMILIES.len());
+    if n_skipped > 0 {
+        println!("skipped: {n_skipped} cells (sessions do not have their tools)");
+    }
 }

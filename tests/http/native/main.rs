@@ -17,4 +17,8 @@ mod llama;
 mod llama_cases;
 #[cfg(test)]
 #[cfg(not(target_family = "wasm"))]
+#[path = "../../it/parity/mod.rs"]
+mod parity;
+#[cfg(test)]
+#[cfg(not(target_family = "wasm"))]
 mod support;

@@ -15,7 +15,8 @@ The validation matrix of the agent loop's specification (9.12). Each cell is a s
 family's own tools, names and edit format, over its adapter and a model that follows a script in the provider's wire
 format. It passes if the requests name the right address and tools and are valid by the provider's schemas, if the bytes
 on the disk are right, and if the events come in the right order. The same cells run natively and in headless Chromium,
-but for those of the shell, which a browser does not have (`tests/it/parity`). This page is written by a test.
+but for those of the shell, which a browser does not have, and natively once more over HTTP with aimock as the provider
+(`tests/it/parity`, `tests/http`). This page is written by a test.
 
 ";
 

@@ -8,12 +8,13 @@ mod wire;
 mod world;
 
 use emend_agent::event::EventKind;
+use futures::executor::block_on;
 use serde_json::json;
 #[cfg(target_family = "wasm")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
-use world::{Answer, During, Outcome, Place, Step, run};
-pub(crate) use world::{FAMILIES, Family};
+use world::{Answer, During, Outcome, Place, Step, Task, run};
+pub(crate) use world::{Connection, FAMILIES, Family};
 
 use Answer::{Do, Say};
 use Step::{Call, Edit};
@@ -26,7 +27,7 @@ pub(crate) struct Row {
     pub(crate) needs: Option<&'static str>,
     place: Place,
     fixture: fn() -> String,
-    script: fn() -> Vec<Answer>,
+    pub(crate) script: fn() -> Vec<Answer>,
     during: During,
     /// The files on the disk afterwards.
     disk: &'static [(&'static str, &'static str)],
@@ -47,12 +48,34 @@ pub(crate) enum Cell {
 }
 
 impl Row {
-    /// Runs one cell. Panics if anything is not as it should be.
+    /// Whether it cannot be run here.
+    pub(crate) fn is_skipped(&self) -> bool {
+        self.needs.is_some() || self.place == Place::Machine && !cfg!(unix)
+    }
+
+    /// Returns what the user says in one cell; no other cell's user does.
+    pub(crate) fn prompt(&self, family: &Family) -> String {
+        format!("{} ({})", self.name, family.name)
+    }
+
+    /// Runs one cell with a model that follows the script. Panics if anything is not as it should be.
     pub(crate) fn run(&self, family: &Family) -> Cell {
-        if self.needs.is_some() || self.place == Place::Machine && !cfg!(unix) {
+        block_on(self.run_with(family, Connection::scripted(family.bodies(&(self.script)()))))
+    }
+
+    /// Runs one cell with whatever model is at the other end, which has to say what the script says.
+    pub(crate) async fn run_with(&self, family: &Family, connection: Connection) -> Cell {
+        if self.is_skipped() {
             return Cell::Skipped;
         }
-        let outcome = run(family, (self.place, &(self.fixture)()), &(self.script)(), self.during);
+        let task = Task {
+            prompt: self.prompt(family),
+            place: self.place,
+            fixture: (self.fixture)(),
+            script: (self.script)(),
+            during: self.during,
+        };
+        let outcome = run(family, task, connection).await;
         let place = format!("{} for {}", self.name, family.name);
         let expected: Vec<&str> = self.events.split(", ").collect();
         assert_eq!(outcome.log(family), expected, "{place}");

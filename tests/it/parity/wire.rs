@@ -3,8 +3,11 @@
 use emend_llm::Api;
 use serde_json::{Value, json};
 
-/// Says an answer of text and calls (id, name, arguments) as the provider streams it.
-pub(super) fn say(api: Api, text: &str, calls: &[(String, &str, Value)]) -> String {
+/// A call of an answer: its id, name and arguments.
+pub(crate) type WireCall = (String, &'static str, Value);
+
+/// Says an answer of text and calls as the provider streams it.
+pub(super) fn say(api: Api, text: &str, calls: &[WireCall]) -> String {
     let events = match api {
         Api::AnthropicMessages => anthropic(text, calls),
         Api::OpenAiResponses => responses(text, calls),
@@ -21,7 +24,7 @@ fn halves(text: &str) -> [&str; 2] {
     [start, end]
 }
 
-fn anthropic(text: &str, calls: &[(String, &str, Value)]) -> Vec<Value> {
+fn anthropic(text: &str, calls: &[WireCall]) -> Vec<Value> {
     let usage = json!({"input_tokens": 40, "output_tokens": 1});
     let mut events = vec![json!({"type": "message_start", "message": {"id": "m", "model": "x", "usage": usage}})];
     let mut index = 0;
@@ -48,7 +51,7 @@ fn anthropic(text: &str, calls: &[(String, &str, Value)]) -> Vec<Value> {
     events
 }
 
-fn responses(text: &str, calls: &[(String, &str, Value)]) -> Vec<Value> {
+fn responses(text: &str, calls: &[WireCall]) -> Vec<Value> {
     let mut events = vec![json!({"type": "response.created", "response": {"id": "r", "model": "x"}})];
     let mut index = 0;
     let mut item = |added: Value, deltas: [Value; 2], done: Value| {
@@ -79,13 +82,12 @@ fn responses(text: &str, calls: &[(String, &str, Value)]) -> Vec<Value> {
     events
 }
 
-fn gemini(text: &str, calls: &[(String, &str, Value)]) -> Vec<Value> {
+fn gemini(text: &str, calls: &[WireCall]) -> Vec<Value> {
     let mut parts: Vec<Value> = Vec::new();
     if !text.is_empty() {
         parts.extend(halves(text).map(|text| json!({"text": text})));
     }
-    let call =
-        |(id, name, args): &(String, &str, Value)| json!({"functionCall": {"id": id, "name": name, "args": args}});
+    let call = |(id, name, args): &WireCall| json!({"functionCall": {"id": id, "name": name, "args": args}});
     parts.extend(calls.iter().map(call));
     let chunk = |candidate: Value| {
         let usage = json!({"promptTokenCount": 100, "candidatesTokenCount": 12});

@@ -16,10 +16,9 @@ use emend_llm::{
     Transport, TransportError,
 };
 use futures::StreamExt;
-use futures::executor::block_on;
 use serde_json::{Value, json};
 
-use super::wire;
+use super::wire::{self, WireCall};
 
 /// A family of models, as the matrix has them.
 pub(crate) struct Family {
@@ -174,21 +173,44 @@ pub(crate) enum Answer {
     Do(Vec<Step>),
 }
 
-/// Answers from a script, in the family's format, and keeps what it is asked.
-struct Script {
-    answers: Mutex<VecDeque<String>>,
-    asked: Mutex<Vec<HttpRequest>>,
+/// Who answers, and under which address.
+pub(crate) struct Connection {
+    pub(crate) transport: Shared<dyn Transport>,
+    pub(crate) base_url: Option<String>,
+    pub(crate) key: &'static str,
 }
 
+impl Connection {
+    /// Returns a model that gives these bodies, one after the other.
+    pub(crate) fn scripted(bodies: Vec<String>) -> Self {
+        let transport = Shared::new(Script(Mutex::new(bodies.into())));
+        Self { transport, base_url: None, key: "key-0123456789" }
+    }
+}
+
+struct Script(Mutex<VecDeque<String>>);
+
 impl Transport for Script {
-    fn send(&self, request: HttpRequest, _cancel: CancelToken) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
-        self.asked.lock().unwrap().push(request);
-        let body = self.answers.lock().unwrap().pop_front().expect("the script is over");
+    fn send(&self, _request: HttpRequest, _: CancelToken) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
+        let body = self.0.lock().unwrap().pop_front().expect("the script is over");
         // In small pieces, as a network may bring it.
         let chunks: Vec<_> = body.as_bytes().chunks(61).map(|chunk| Ok(chunk.to_vec())).collect();
         let headers = Headers(vec![("content-type".to_owned(), "text/event-stream".to_owned())]);
         let response = HttpResponse { status: 200, headers, body: Box::pin(futures::stream::iter(chunks)) };
         Box::pin(std::future::ready(Ok(response)))
+    }
+}
+
+/// Keeps what is asked.
+struct Recorder {
+    inner: Shared<dyn Transport>,
+    asked: Mutex<Vec<HttpRequest>>,
+}
+
+impl Transport for Recorder {
+    fn send(&self, request: HttpRequest, cancel: CancelToken) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
+        self.asked.lock().unwrap().push(request.clone());
+        self.inner.send(request, cancel)
     }
 }
 
@@ -302,38 +324,60 @@ impl Outcome {
 /// Something that happens while the session works.
 pub(crate) type During = fn(&Session, &EventKind);
 
-/// Runs one turn and checks what holds in every cell: which address was asked, which tools were offered, that each
-/// call has its result, and that cursors grow.
-pub(crate) fn run(family: &Family, disk: (Place, &str), script: &[Answer], during: During) -> Outcome {
-    let answers = script.iter().enumerate().map(|(round, answer)| {
-        let (text, calls) = match answer {
+/// What a cell begins with.
+pub(crate) struct Task {
+    /// What the user says.
+    pub(crate) prompt: String,
+    pub(crate) place: Place,
+    pub(crate) fixture: String,
+    pub(crate) script: Vec<Answer>,
+    pub(crate) during: During,
+}
+
+impl Family {
+    /// Returns what the model is to say in each round: text, and calls.
+    pub(crate) fn answers<'a>(&self, script: &'a [Answer]) -> Vec<(&'a str, Vec<WireCall>)> {
+        let answer = |(round, answer): (usize, &'a Answer)| match answer {
             Answer::Say(text) => (*text, Vec::new()),
-            Answer::Do(steps) => ("", steps.iter().map(|step| family.call(step)).collect()),
+            Answer::Do(steps) => {
+                let calls = steps.iter().enumerate().map(|(at, step)| {
+                    let (name, arguments) = self.call(step);
+                    (format!("c{round}_{at}"), name, arguments)
+                });
+                ("", calls.collect())
+            }
         };
-        let calls =
-            calls.into_iter().enumerate().map(|(at, (name, arguments))| (format!("c{round}_{at}"), name, arguments));
-        wire::say(family.api, text, &calls.collect::<Vec<_>>())
-    });
-    let script = Shared::new(Script { answers: Mutex::new(answers.collect()), asked: Mutex::default() });
-    let adapter = family.api.adapter(Config { api_key: "key-0123456789".into(), ..Config::default() });
-    let provider = Shared::new(HttpProvider::new(adapter, Shared::clone(&script) as Shared<dyn Transport>));
-    let (place, disk) = (disk.0, Disk::new(disk.0, disk.1));
+        script.iter().enumerate().map(answer).collect()
+    }
+
+    /// Returns the same as the provider's bodies.
+    pub(crate) fn bodies(&self, script: &[Answer]) -> Vec<String> {
+        let answers = self.answers(script).into_iter();
+        answers.map(|(text, calls)| wire::say(self.api, text, &calls)).collect()
+    }
+}
+
+/// Runs one turn and checks what holds in every cell: which address was asked, which tools were offered, that each
+/// answer was asked for, and that cursors grow.
+pub(crate) async fn run(family: &Family, task: Task, connection: Connection) -> Outcome {
+    let recorder = Shared::new(Recorder { inner: connection.transport, asked: Mutex::default() });
+    let config = Config { api_key: connection.key.into(), base_url: connection.base_url, ..Config::default() };
+    let transport = Shared::clone(&recorder) as Shared<dyn Transport>;
+    let provider = Shared::new(HttpProvider::new(family.api.adapter(config), transport));
+    let (place, disk) = (task.place, Disk::new(task.place, &task.fixture));
     let clock: Shared<dyn Clock> = Shared::new(Ticks::default());
     let workspace = Shared::new(Workspace::new(disk.environment(), Mode::Direct, Shared::clone(&clock)));
     let profile = (family.profile)(family.model);
     let random = Shared::new(Ticks::default());
     let session = Session::new(profile.session_options(provider, workspace, clock, random, SessionConfig::default()));
-    let events = block_on(async {
-        let mut events = Vec::new();
-        let mut turn = session.submit("do it", CancelToken::new()).unwrap();
-        while let Some(event) = turn.next().await {
-            during(&session, &event.kind);
-            events.push(event);
-        }
-        events
-    });
-    let asked = std::mem::take(&mut *script.asked.lock().unwrap());
-    assert!(script.answers.lock().unwrap().is_empty(), "{}: the session stopped early", family.name);
+    let mut events = Vec::new();
+    let mut turn = session.submit(&task.prompt, CancelToken::new()).unwrap();
+    while let Some(event) = turn.next().await {
+        (task.during)(&session, &event.kind);
+        events.push(event);
+    }
+    let asked = std::mem::take(&mut *recorder.asked.lock().unwrap());
+    assert_eq!(asked.len(), task.script.len(), "{}: {events:?}", family.name);
     let bodies: Vec<Value> = asked.iter().map(|request| serde_json::from_slice(&request.body).unwrap()).collect();
     for (request, body) in asked.iter().zip(&bodies) {
         assert!(request.url.ends_with(family.path), "{}: {}", family.name, request.url);
