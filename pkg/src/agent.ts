@@ -2,6 +2,7 @@
 
 /** The agent: one project in memory, one model, and the review between them. */
 
+import { asker } from "./approvals.js";
 import { BusyError, ClosedError, ConfigError, EmendError, NotInitializedError } from "./errors.js";
 import type { AgentHandle } from "./core.js";
 import { core, glue } from "./core-module.js";
@@ -68,16 +69,17 @@ export class Agent {
    * @throws {ConfigError} if the options are wrong.
    */
   static async create(options: AgentOptions = {}): Promise<Agent> {
-    const { files = {}, fetch: send = globalThis.fetch, store, model, tools, ...rest } = options;
+    const { files = {}, fetch: send = globalThis.fetch, store, model, tools, approve, ...rest } = options;
     if (typeof send !== "function") throw new ConfigError("configuration", "`fetch` must be a function");
     const contents = Object.entries(files).map(([path, content]) => [path, toBytes(path, content)] as const);
     const chosen = model === undefined ? {} : chooseModel(model);
     const settings = { ...rest, model: chosen.settings, tools: Tools.describe(tools) };
     const json = toJson(settings);
     const keep = store === undefined ? undefined : storeCall(store);
+    const ask = asker(approve);
     const own = new Tools();
     own.set(tools);
-    const make = () => new glue.AgentHandle(json, later(send), chosen.open, own.start, keep);
+    const make = () => new glue.AgentHandle(json, later(send), chosen.open, own.start, keep, ask);
     const link = new Link(await core.loaded(), make);
     try {
       for (const [path, bytes] of contents) link.tell((handle) => handle.addFile(path, bytes));
@@ -193,7 +195,7 @@ export class Agent {
    */
   configure(changes: AgentChanges): void {
     const { model, tools, ...rest } = changes;
-    const fixed = ["files", "mode", "store", "fetch"].find((name) => name in rest);
+    const fixed = ["files", "mode", "store", "fetch", "approve"].find((name) => name in rest);
     if (fixed !== undefined) throw new ConfigError("configuration", `\`${fixed}\` is fixed when the agent is made`);
     const chosen = model === undefined ? { settings: this.#settings["model"], open: this.#open } : chooseModel(model);
     const described = tools === undefined ? this.#settings["tools"] : Tools.describe(tools);

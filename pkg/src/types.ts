@@ -86,12 +86,28 @@ export interface AgentOptions {
   store?: SessionStore;
   /** Sends requests instead of the global `fetch`. */
   fetch?: (url: string, options: RequestInit) => Response | Promise<Response>;
+  /**
+   * Which calls run, which are refused, and which `approve` is asked about: of the rules that match, the first decides.
+   * Calls that none matches are asked about if there is `approve`, and run if not. Default with `approve`: reading runs.
+   */
+  policy?: readonly PolicyRule[];
+  /** Asks the user about a call. The run waits; cancelling it ends the wait. What it throws is a refusal. */
+  approve?: Approve;
 }
 
 /** What {@link Agent.configure} may change. */
 export type AgentChanges = Pick<
   AgentOptions,
-  "model" | "profile" | "tools" | "questions" | "webFetch" | "instructions" | "effort" | "maxTurns" | "maxToolRounds"
+  | "model"
+  | "profile"
+  | "tools"
+  | "questions"
+  | "webFetch"
+  | "instructions"
+  | "effort"
+  | "maxTurns"
+  | "maxToolRounds"
+  | "policy"
 >;
 
 /** What {@link Agent.fork} takes. */
@@ -142,6 +158,33 @@ export interface SessionSummary {
   problem?: string;
 }
 
+/** One rule of {@link AgentOptions.policy}. */
+export interface PolicyRule {
+  action: "allow" | "ask" | "deny";
+  /** The tool's name, e.g. `edit_file`; `*` for all. */
+  tool: string;
+  /** Only calls on paths that match this glob, or on commands, where `*` is any text. */
+  pattern?: string;
+}
+
+/** A call that waits for the user's word. */
+export interface ApprovalRequest {
+  call_id: string;
+  tool_name: string;
+  arguments: unknown;
+  /** What the tool shows of what it would do, e.g. a command or a diff; `null` if it shows nothing. Fields may be added. */
+  detail: Readonly<Record<string, unknown>> | null;
+}
+
+/**
+ * The user's word. `always` also allows what is like it for the rest of the session: the same command, or any call of the
+ * same tool. `reason` is told to the model.
+ */
+export type ApprovalAnswer = "allow" | "always" | "deny" | { decision: "allow" | "always" | "deny"; reason?: string };
+
+/** Asks the user. */
+export type Approve = (request: ApprovalRequest) => ApprovalAnswer | Promise<ApprovalAnswer>;
+
 /** What {@link Agent.run} takes besides the task. */
 export interface RunOptions {
   /** Cancels the run. */
@@ -186,6 +229,9 @@ export interface EventData {
   REASONING_DELTA: { delta: string };
   REASONING_END: { text: string };
   TOOL_CALL_START: { call_id: string; tool_name: string; arguments: unknown };
+  /** A call waits for the user's word; `APPROVAL_RESOLVED` follows. */
+  APPROVAL_REQUESTED: ApprovalRequest;
+  APPROVAL_RESOLVED: { call_id: string; decision: "allowed" | "allowed_always" | "denied" | "aborted"; reason?: string };
   /** A tool printed something while it runs. */
   TOOL_CALL_OUTPUT_DELTA: { call_id: string; delta: string };
   /** `output` is whole, or its beginning if `output_cut`; the model sees it truncated. */

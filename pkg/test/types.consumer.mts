@@ -30,6 +30,17 @@ const options: AgentOptions = {
   model: { provider: "offline", paceMs: 3 },
   mode: "staged",
 };
+const asking: AgentOptions = {
+  policy: [{ action: "allow", tool: "edit_file", pattern: "docs/**" }, { action: "ask", tool: "*" }],
+  approve: async ({ tool_name, arguments: given, detail }) => {
+    holds<Equal<typeof given, unknown>>();
+    return detail?.["command"] === "ls" ? "allow" : { decision: "deny", reason: `no ${tool_name}` };
+  },
+};
+// @ts-expect-error no such answer
+const careless: AgentOptions = { approve: () => "sure" };
+// @ts-expect-error no such action
+const unruly: AgentOptions = { policy: [{ action: "maybe", tool: "*" }] };
 // @ts-expect-error a key is needed
 const keyless: AgentOptions = { model: { provider: "anthropic" } };
 // @ts-expect-error no such mode

@@ -39,7 +39,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let model = args.model.clone().or_else(|| origin.model()).unwrap_or(Model::Offline);
     let chosen = provider::choose(&model, &args, &project)?;
     let config = SessionConfig { policy, approver: Some(approve::approver(args.json)), ..SessionConfig::default() };
-    let options = session_options(args, &chosen, &project, config);
+    let options = session_options(&args, &chosen, &project, config);
     let session = open(&args, options, store, &origin).await?;
     if args.debug {
         let origin = origin.source.as_ref().map(|source| &source.id);

@@ -45,13 +45,15 @@ struct Setup {
     custom: Option<Function>,
     /// Starts calls of tools written in JavaScript.
     run_tool: Option<Function>,
+    /// Asks the user whether a call may run.
+    approve: Option<Function>,
 }
 
 #[wasm_bindgen]
 impl AgentHandle {
     /// Makes an agent without files from `options` as JSON text. No function may call back in before it returns:
     /// `custom` opens the answers of a provider written in JavaScript, `run_tool` starts a tool's calls, `store` keeps
-    /// conversations.
+    /// conversations, `approve` asks the user.
     #[wasm_bindgen(constructor)]
     pub fn new(
         options: &str,
@@ -59,13 +61,14 @@ impl AgentHandle {
         custom: Option<Function>,
         run_tool: Option<Function>,
         store: Option<Function>,
+        approve: Option<Function>,
     ) -> Result<AgentHandle, JsValue> {
         let options: AgentOptions = parse(options).map_err(Failure::into_js)?;
         let files = Shared::new(MemFs::new().with_clock(Shared::new(BrowserClock)));
         let environment = Shared::clone(&files);
         let workspace = Shared::new(Workspace::new(environment, options.mode.into(), Shared::new(BrowserClock)));
         let store = store.map(|call| Shared::new(JsStore::new(call)) as Shared<dyn Store>);
-        let setup = Setup { options, custom, run_tool };
+        let setup = Setup { options, custom, run_tool, approve };
         let session = Session::new(setup.session_options(&fetch, &workspace).map_err(Failure::into_js)?);
         let session = Rc::new(RefCell::new(stored(session, store.as_ref())));
         Ok(Self { files, workspace, setup: RefCell::new(setup), fetch, store, session })
@@ -93,8 +96,11 @@ impl AgentHandle {
     /// Takes all options anew: they hold from the next call to the model on.
     pub fn configure(&self, options: &str, custom: Option<Function>) -> Result<String, JsValue> {
         let options = parse(options).map_err(Failure::into_js)?;
-        let run_tool = self.setup.borrow().run_tool.clone();
-        let setup = Setup { options, custom, run_tool };
+        let (run_tool, approve) = {
+            let setup = self.setup.borrow();
+            (setup.run_tool.clone(), setup.approve.clone())
+        };
+        let setup = Setup { options, custom, run_tool, approve };
         let SessionOptions { provider, model, offline, tools, config, .. } =
             setup.session_options(&self.fetch, &self.workspace).map_err(Failure::into_js)?;
         self.setup.replace(setup);
@@ -277,7 +283,7 @@ impl Setup {
     fn session_options(&self, fetch: &Function, workspace: &Shared<Workspace>) -> Result<SessionOptions, Failure> {
         let network = || Shared::new(FetchTransport::new(fetch.clone(), FetchTimeouts::default())) as _;
         let model = self.options.model.model(network, self.custom.as_ref());
-        let mut options = self.options.session_options(model, Shared::clone(workspace), fetch);
+        let mut options = self.options.session_options(model, Shared::clone(workspace), fetch, self.approve.clone())?;
         for definition in &self.options.tools {
             let start = self.run_tool.clone().unwrap_or_else(|| JsValue::UNDEFINED.unchecked_into());
             options.tools.register(Shared::new(JsTool::new(definition.clone(), start)?));

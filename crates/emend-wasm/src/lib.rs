@@ -10,6 +10,8 @@
 
 #[cfg(feature = "agent")]
 pub mod agent;
+#[cfg(feature = "agent")]
+mod approve;
 mod clock;
 #[cfg(feature = "edit")]
 pub mod edit;

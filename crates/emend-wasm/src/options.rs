@@ -1,5 +1,6 @@
 //! The options of an agent, as JSON text brings them.
 
+use emend_agent::approval::Approver;
 use emend_agent::code::Code;
 use emend_agent::profile::{Edits, Profile};
 use emend_agent::session::{SessionConfig, SessionOptions};
@@ -14,6 +15,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use wasm_bindgen::{JsCast as _, JsValue};
 
+use crate::approve::{JsApprover, RuleOptions, policy};
 use crate::clock::BrowserClock;
 use crate::failure::{Failure, without_place};
 use crate::fetch::{FetchTimeouts, FetchTransport};
@@ -38,17 +40,22 @@ pub(crate) struct AgentOptions {
     effort: Option<String>,
     max_turns: u64,
     max_tool_rounds: u64,
+    policy: Option<Vec<RuleOptions>>,
 }
 
 impl AgentOptions {
-    fn session_config(&self) -> SessionConfig {
-        SessionConfig {
+    /// Returns the settings of a session whose host is asked through `approve`, if it can be.
+    fn session_config(&self, approve: Option<Function>) -> Result<SessionConfig, Failure> {
+        let policy = policy(self.policy.as_deref(), approve.is_some())?;
+        Ok(SessionConfig {
             instructions: self.instructions.clone(),
             reasoning_effort: self.effort.clone(),
             max_turns: self.max_turns,
             max_tool_rounds_per_input: self.max_tool_rounds,
+            policy,
+            approver: approve.map(|ask| Shared::new(JsApprover::new(ask)) as Shared<dyn Approver>),
             ..SessionConfig::default()
-        }
+        })
     }
 
     /// Returns what a session over `workspace` is made of; pages are fetched through `fetch`.
@@ -57,9 +64,10 @@ impl AgentOptions {
         model: Model,
         workspace: Shared<Workspace>,
         fetch: &Function,
-    ) -> SessionOptions {
+        approve: Option<Function>,
+    ) -> Result<SessionOptions, Failure> {
         let Model { provider, id, offline } = model;
-        let (clock, random, config) = (Shared::new(BrowserClock), Shared::new(JsRandom), self.session_config());
+        let (clock, random, config) = (Shared::new(BrowserClock), Shared::new(JsRandom), self.session_config(approve)?);
         let profile = match self.profile {
             // The stand-in is of no family.
             ProfileName::Auto if offline => None,
@@ -88,7 +96,7 @@ impl AgentOptions {
                 SessionOptions { provider, model: id, offline, tools, workspace, clock, random, config }
             }
         };
-        SessionOptions { offline, ..options }
+        Ok(SessionOptions { offline, ..options })
     }
 }
 
@@ -218,7 +226,7 @@ mod tests {
         check_refused(
             r#"{"modle": {}}"#,
             "unknown field `modle`, expected one of `model`, `mode`, `profile`, `tools`, `questions`, `webFetch`, \
-             `instructions`, `effort`, `maxTurns`, `maxToolRounds`",
+             `instructions`, `effort`, `maxTurns`, `maxToolRounds`, `policy`",
         );
         check_refused(
             r#"{"profile": "codex"}"#,

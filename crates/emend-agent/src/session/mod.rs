@@ -98,10 +98,8 @@ impl Session {
     }
 
     fn build(options: SessionOptions, id: String) -> Self {
-        let SessionOptions { provider, model, offline, mut tools, workspace, clock, random, config } = options;
-        // A tool that can only fail would cost the model a call to find out.
-        let shell = tools.name_of(Shell::NAME).filter(|_| !workspace.environment().has_shell()).map(str::to_owned);
-        shell.iter().for_each(|name| tools.remove(name));
+        let SessionOptions { provider, model, offline, tools, workspace, clock, random, config } = options;
+        let tools = usable(tools, &workspace);
         let emitter = Shared::new(Emitter::new(id.clone(), Shared::clone(&clock), config.event_bytes_max));
         emitter.emit(EventKind::SessionStart { model: model.clone(), provider: provider.name().to_owned(), offline });
         let settings = Settings { provider, model, offline, tools: Shared::new(tools), config: Shared::new(config) };
@@ -194,7 +192,7 @@ impl Session {
 
     /// Gives the model other tools from its next call on. Its calls find the tools there are when they run.
     pub fn set_tools(&self, tools: ToolRegistry) {
-        self.core.settings_mut().tools = Shared::new(tools);
+        self.core.settings_mut().tools = Shared::new(usable(tools, &self.core.workspace));
     }
 
     /// Starts a turn on the user's message. Nothing happens until the returned stream is polled; dropping it, or
@@ -385,6 +383,13 @@ impl Drop for Core {
     fn drop(&mut self) {
         self.emitter.end();
     }
+}
+
+/// Takes out what can only fail here: it would cost the model a call to find out.
+fn usable(mut tools: ToolRegistry, workspace: &Workspace) -> ToolRegistry {
+    let shell = tools.name_of(Shell::NAME).filter(|_| !workspace.environment().has_shell()).map(str::to_owned);
+    shell.iter().for_each(|name| tools.remove(name));
+    tools
 }
 
 /// What the model is told of calls that a cancelled turn did not get to.

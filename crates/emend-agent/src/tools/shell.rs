@@ -62,8 +62,12 @@ impl Tool for Shell {
     }
 
     fn preview<'a>(&'a self, arguments: &'a Map<String, Value>, context: &'a ToolContext) -> BoxFuture<'a, Preview> {
+        let command = text_argument(arguments, "command");
+        if let Some(patch) = patch_of(command) {
+            return Box::pin(async move { ApplyPatch.preview(&as_arguments(patch), context).await });
+        }
         let detail = json!({
-            "command": text_argument(arguments, "command"),
+            "command": command,
             "workingDir": working_dir(arguments),
             "timeoutMs": timeout_ms(arguments, context),
             "description": text_argument(arguments, "description"),

@@ -48,6 +48,16 @@ fn an_allowed_command_is_shown_as_it_runs_and_its_changes_are_undone() {
 }
 
 #[test]
+fn every_familys_shell_is_the_same() {
+    for profile in ["openai", "anthropic", "gemini"] {
+        let project = project();
+        let outcome = project.run(&["run", "run touch x", "--allow", "shell:touch x", "--profile", profile]);
+        outcome.assert_ok();
+        assert!(project.path("x").exists(), "{profile}: {}", outcome.stdout);
+    }
+}
+
+#[test]
 fn patterns_allow_and_refuse_parts_of_commands() {
     let runs = |task: &str, flags: &[&str]| {
         let project = project();

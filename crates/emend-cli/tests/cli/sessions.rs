@@ -78,13 +78,13 @@ fn a_model_is_given_its_familys_tools_unless_told_otherwise() {
         let names: Vec<&str> = tools.iter().map(|tool| tool["function"]["name"].as_str().unwrap()).collect();
         assert_eq!(names.join(" "), expected);
     }
-    let own = "read_file write_file edit_file apply_patch grep glob list_dir";
+    let own = "read_file read_many_files write_file edit_file apply_patch grep glob list_dir shell";
     check(&["--model", "openai_compatible:qwen3:8b"], own);
-    check(&["--model", "openai_compatible:claude-sonnet-4-5"], "Read Write Edit Grep Glob LS");
+    check(&["--model", "openai_compatible:claude-sonnet-4-5"], "Read Write Edit Grep Glob LS Bash");
     check(&["--model", "openai_compatible:claude-sonnet-4-5", "--profile", "none"], own);
     check(
         &["--model", "openai_compatible:qwen3:8b", "--profile", "gemini"],
-        "read_file write_file replace grep_search glob list_directory",
+        "read_file read_many_files write_file grep_search glob list_directory run_shell_command safe_patch",
     );
 }
 

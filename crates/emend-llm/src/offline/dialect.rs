@@ -10,15 +10,17 @@ use super::turn::Call;
 /// A name and the others it goes by.
 type Spellings = (&'static str, &'static [&'static str]);
 
-const TOOLS: [Spellings; 4] = [
+const TOOLS: [Spellings; 5] = [
     ("grep", &["Grep", "grep_files", "grep_search"]),
     ("read_file", &["Read"]),
     ("edit_file", &["Edit", "replace"]),
     ("write_file", &["Write"]),
+    ("shell", &["Bash", "exec_command", "run_shell_command"]),
 ];
 
-const PARAMS: [Spellings; 3] = [
+const PARAMS: [Spellings; 4] = [
     ("path", &["dir_path"]),
+    ("command", &["cmd"]),
     ("case_insensitive", &["-i"]),
     ("max_results", &["head_limit", "total_max_matches", "limit"]),
 ];

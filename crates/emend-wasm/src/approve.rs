@@ -1,0 +1,80 @@
+//! Asking the user through a function of the host's, and the rules that say when.
+
+use emend_agent::approval::{Action, Approval, ApprovalRequest, Approver, Policy, Rule};
+use emend_llm::BoxFuture;
+use js_sys::Function;
+use serde::Deserialize;
+use wasm_bindgen::JsValue;
+
+use crate::failure::Failure;
+use crate::host::promise;
+
+/// One rule, as JSON text brings it.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RuleOptions {
+    action: Action,
+    tool: String,
+    pattern: Option<String>,
+}
+
+/// Tools that change nothing.
+const READING: [&str; 6] = ["read_file", "read_many_files", "grep", "glob", "list_dir", "clarify_user"];
+
+/// Returns the policy of these rules. Without any, a host that can be asked is asked about every call that does more than
+/// read, and one that cannot allows all.
+pub(crate) fn policy(rules: Option<&[RuleOptions]>, asks: bool) -> Result<Policy, Failure> {
+    let rule = |rule: &RuleOptions| Rule::new(rule.action, &rule.tool, rule.pattern.as_deref());
+    let rules: Result<Vec<Rule>, _> = match rules {
+        Some(rules) => rules.iter().map(rule).collect(),
+        None if asks => READING.iter().map(|tool| Rule::new(Action::Allow, tool, None)).collect(),
+        None => return Ok(Policy::default()),
+    };
+    let rules = rules.map_err(|error| Failure::new(emend_agent::code::Code::Configuration, error.to_string()))?;
+    Ok(Policy { rules, otherwise: if asks { Action::Ask } else { Action::Allow } })
+}
+
+/// An approver behind a function that takes a request's JSON text and returns a promise of the answer's.
+pub(crate) struct JsApprover {
+    ask: Function,
+}
+
+impl JsApprover {
+    pub(crate) fn new(ask: Function) -> Self {
+        Self { ask }
+    }
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    decision: Given,
+    reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Given {
+    Allow,
+    Always,
+    Deny,
+}
+
+impl Approver for JsApprover {
+    fn approve<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
+        Box::pin(async move {
+            let json = serde_json::to_string(request).unwrap_or_default();
+            let answer = match self.ask.call1(&JsValue::UNDEFINED, &JsValue::from_str(&json)) {
+                Ok(answer) => promise(&answer).await,
+                Err(thrown) => Err(thrown),
+            };
+            let answer = answer.ok().and_then(|answer| serde_json::from_str(&answer.as_string()?).ok());
+            match answer {
+                Some(Answer { decision: Given::Allow, .. }) => Approval::Allow,
+                Some(Answer { decision: Given::Always, .. }) => Approval::AllowAlways,
+                Some(Answer { decision: Given::Deny, reason }) => Approval::Deny { reason },
+                // The JavaScript layer answers for its caller, whatever that does.
+                None => Approval::Deny { reason: Some("the answer could not be read".to_owned()) },
+            }
+        })
+    }
+}

@@ -1,0 +1,104 @@
+// Rules, and asking before a call runs.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import { Agent, ConfigError, isEmendError } from "emend";
+import { collect, SHOP } from "./support.mjs";
+
+/** Makes an agent that saves at once and is closed when the test ends. */
+async function create(t, options) {
+  const agent = await Agent.create({ files: SHOP, mode: "direct", ...options });
+  t.after(() => agent.close());
+  return agent;
+}
+
+const TASK = 'replace "cents" with "euros" in src/price.js';
+const price = (agent) => agent.files.readDisk("src/price.js");
+const of = (events, kind) => events.filter((event) => event.kind === kind).map((event) => event.data);
+
+test("edits are asked about, reading is not, and the answer decides", async (t) => {
+  const asked = [];
+  const answers = ["allow", { decision: "deny", reason: "leave it" }];
+  const agent = await create(t, { approve: async (request) => (asked.push(request), answers.shift()) });
+  const events = await collect(agent.run(TASK));
+  assert.equal(await price(agent), SHOP["src/price.js"].replace("cents", "euros"));
+  assert.deepEqual(asked.map((request) => request.tool_name), ["edit_file"]);
+  assert.equal(asked[0].arguments.file_path, "src/price.js");
+  assert.deepEqual(of(events, "APPROVAL_REQUESTED"), asked);
+  assert.deepEqual(of(events, "APPROVAL_RESOLVED"), [{ call_id: asked[0].call_id, decision: "allowed" }]);
+
+  const refused = await collect(agent.run('replace "cents" with "pence" in notes.md'));
+  assert.equal(await agent.files.readDisk("notes.md"), SHOP["notes.md"]);
+  assert.equal(of(refused, "APPROVAL_RESOLVED")[0].reason, "leave it");
+  const failed = of(refused, "TOOL_CALL_END").find((data) => !data.ok);
+  assert.equal(failed.error.code, "permission_denied");
+  assert.match(failed.error.message, /leave it/);
+});
+
+test("`always` asks once", async (t) => {
+  let asked = 0;
+  const agent = await create(t, { approve: () => (asked++, "always") });
+  await agent.run("rename Price to Cost").result;
+  await agent.run("rename Cost to Price").result;
+  assert.equal(asked, 1);
+  assert.equal(await price(agent), SHOP["src/price.js"]);
+});
+
+test("rules decide first, in their order", async (t) => {
+  const policy = [
+    { action: "deny", tool: "*", pattern: "src/price.js" },
+    { action: "allow", tool: "edit_file" },
+    { action: "ask", tool: "write_file" },
+  ];
+  const agent = await create(t, { policy });
+  const events = await collect(agent.run("rename Price to Cost"));
+  assert.equal(await price(agent), SHOP["src/price.js"]);
+  assert.match(await agent.files.readDisk("src/cart.js"), /Cost/);
+  assert.ok(of(events, "TOOL_CALL_END").some((data) => data.error?.message.includes("deny *:src/price.js")));
+  assert.deepEqual(of(events, "APPROVAL_REQUESTED"), []);
+});
+
+test("what fails, and what is no answer, allows nothing", async (t) => {
+  const throwing = () => {
+    throw new Error("no window");
+  };
+  for (const [approve, reason] of [
+    [throwing, "asking failed: no window"],
+    [async () => Promise.reject("gone"), "asking failed: gone"],
+    [() => undefined, "asking gave no answer: undefined"],
+    [() => ({ decision: "yes" }), 'asking gave no answer: {"decision":"yes"}'],
+  ]) {
+    const agent = await create(t, { approve });
+    const events = await collect(agent.run(TASK));
+    assert.equal(of(events, "APPROVAL_RESOLVED")[0].reason, reason);
+    assert.equal(await price(agent), SHOP["src/price.js"]);
+  }
+});
+
+test("a run that is cancelled waits for no answer, and the function may use the agent", async (t) => {
+  const abort = new AbortController();
+  const agent = await create(t, {
+    approve: (request) => {
+      assert.equal(agent.review().files.length, 0);
+      queueMicrotask(() => abort.abort());
+      return new Promise(() => request);
+    },
+  });
+  const run = agent.run(TASK, { signal: abort.signal });
+  const events = [];
+  await assert.rejects(
+    async () => {
+      for await (const event of run) events.push(event);
+    },
+    (error) => isEmendError(error, "aborted"),
+  );
+  assert.equal(of(events, "APPROVAL_RESOLVED")[0].decision, "aborted");
+  assert.equal((await run.result).reason, "aborted");
+  assert.equal(await price(agent), SHOP["src/price.js"]);
+});
+
+test("wrong options are named", async () => {
+  await assert.rejects(Agent.create({ approve: "yes" }), ConfigError);
+  await assert.rejects(Agent.create({ policy: [{ action: "maybe", tool: "*" }] }), /unknown variant `maybe`/);
+  await assert.rejects(Agent.create({ policy: [{ action: "allow", tool: "" }] }), /names no tool/);
+});
