@@ -74,6 +74,11 @@ export interface AgentOptions {
    * it; Node reaches whatever a name stands for, so let only those do it whom you trust. Default false.
    */
   webFetch?: boolean;
+  /**
+   * Whether the model may start subagents, which work on parts of a task at the same time, over the same files and
+   * review. They go on while a run does, and are aborted with it. Default false.
+   */
+  subagents?: boolean;
   /** Appended to the system prompt. */
   instructions?: string | null;
   /** How much the model is to think, e.g. `low`, `medium` or `high`. Default: the provider's. */
@@ -103,6 +108,7 @@ export type AgentChanges = Pick<
   | "tools"
   | "questions"
   | "webFetch"
+  | "subagents"
   | "instructions"
   | "effort"
   | "maxTurns"
@@ -248,6 +254,11 @@ export interface EventData {
   };
   FILE_CHANGED: { path: string; revision: number; pending_hunks: number };
   CANVAS_LEASE: { path: string; state: "held" | "released" | "preempted" | "expired"; epoch: number };
+  SUBAGENT_START: { agent_id: string; task: string; model: string; working_dir?: string };
+  /** Something in a subagent's own session; pieces of text are left out, and `FILE_CHANGED` is the agent's own event. */
+  SUBAGENT_EVENT: { agent_id: string; event: { [K in EventKind]: { kind: K; data: EventData[K] } }[EventKind] };
+  /** `output` is what it said last, or why it failed. */
+  SUBAGENT_END: { agent_id: string; status: "completed" | "failed"; output: string; turns_used: number };
   STEERING_INJECTED: { content: string };
   TURN_LIMIT: { rounds: number; total_turns: number };
   LOOP_DETECTION: { message: string };

@@ -186,6 +186,36 @@ test("the model may ask if it is allowed to", async (t) => {
   assert.equal(texts(requests[1], "user").at(-1), "the first");
 });
 
+test("subagents work in the same run, over the same files", async (t) => {
+  const requests = [];
+  const scripts = {
+    "split it": [[["spawn_agent", { task: "the notes", working_dir: "." }], ["spawn_agent", { task: "the price" }]], [["wait", { agent_id: "agent_1" }], ["wait", { agent_id: "agent_2" }]], "Both are done."],
+    "the notes": [[["edit_file", { file_path: "notes.md", old_string: "cents", new_string: "pence" }]], "Notes changed."],
+    "the price": [[["edit_file", { file_path: "src/price.js", old_string: "cents", new_string: "pence" }]], "Price changed."],
+  };
+  const provider = {
+    name: "cast",
+    async *stream(request) {
+      requests.push(request);
+      const step = scripts[texts(request, "user")[0]].shift();
+      if (typeof step === "string") yield { type: "text_delta", delta: step };
+      else for (const [name, args] of step) yield { type: "tool_call", name, arguments: args };
+      yield { type: "finish" };
+    },
+  };
+  const agent = await create(t, { model: { provider, model: "m" }, subagents: true });
+  const events = await collect(agent.run("split it"));
+  const ends = events.filter((event) => event.kind === "SUBAGENT_END").map((event) => event.data);
+  assert.deepEqual(ends.map((end) => [end.status, end.output, end.turns_used]).sort(), [
+    ["completed", "Notes changed.", 2],
+    ["completed", "Price changed.", 2],
+  ]);
+  assert.ok(events.some((event) => event.kind === "SUBAGENT_EVENT" && event.data.event.kind === "TOOL_CALL_END"));
+  assert.deepEqual(agent.review().files.map((file) => file.path), ["notes.md", "src/price.js"]);
+  assert.deepEqual(results(requests.at(-1)).map((text) => text.split("\n")[1]), ["Notes changed.", "Price changed."]);
+  assert.ok(!requests.find((request) => texts(request, "user")[0] === "the notes").tools.some((tool) => tool.name === "spawn_agent"));
+});
+
 test("others follow the events at their own pace, from any cursor", async (t) => {
   const agent = await create(t);
   const feed = agent.events();

@@ -23,6 +23,7 @@ pub mod resolve;
 pub mod search;
 pub mod session;
 pub mod store;
+pub mod sub_root;
 pub mod suggest;
 pub mod tool;
 pub mod tools;

@@ -111,6 +111,9 @@ pub(crate) struct RunArgs {
     /// The names of tools and parameters, and the instructions, that the model works best with.
     #[arg(long, value_enum, default_value_t = ProfileName::Auto, value_name = "NAME")]
     pub(crate) profile: ProfileName,
+    /// Let the model start subagents, which work on parts of the task at the same time.
+    #[arg(long)]
+    pub(crate) subagents: bool,
     /// Go on with a saved conversation: the one used last, or the one of this id. Write the task before a bare
     /// `--resume`.
     #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "", value_parser = session_id)]

@@ -87,6 +87,20 @@ impl<O: Write, E: Write> Printer<O, E> {
                     writeln!(self.out, "  {ended}")?;
                 }
             }
+            EventKind::SubagentStart { agent_id, task, .. } => {
+                self.line_start()?;
+                writeln!(self.out, "  [{agent_id}] {}", first_line(task))?;
+            }
+            EventKind::SubagentEvent { agent_id, event } => {
+                if let EventKind::ToolCallStart { tool_name, arguments, .. } = &**event {
+                    self.line_start()?;
+                    writeln!(self.out, "  [{agent_id}] → {tool_name} {}", target(arguments))?;
+                }
+            }
+            EventKind::SubagentEnd { agent_id, status, output, .. } => {
+                self.line_start()?;
+                writeln!(self.out, "  [{agent_id}] {}: {}", status.name(), first_line(output))?;
+            }
             EventKind::CanvasLease { path, state: LeaseChange::Preempted, .. } => {
                 self.line_start()?;
                 writeln!(self.out, "  {path} was taken back")?;
@@ -198,6 +212,8 @@ fn first_line(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use emend_agent::event::AgentStatus;
+
     use super::*;
 
     #[track_caller]
@@ -208,6 +224,38 @@ mod tests {
             printer.print(&Event { cursor: 1, ts: 0, session_id: "s".to_owned(), kind }).unwrap();
         }
         assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    #[test]
+    fn subagents_are_named_on_their_own_lines() {
+        let agent_id = || "agent_1".to_owned();
+        let call = EventKind::ToolCallStart {
+            call_id: "1".to_owned(),
+            tool_name: "read_file".to_owned(),
+            arguments: json!({"file_path": "a.rs"}),
+        };
+        check(
+            vec![
+                EventKind::SubagentStart {
+                    agent_id: agent_id(),
+                    task: "look\nclosely".to_owned(),
+                    model: "m".to_owned(),
+                    working_dir: None,
+                },
+                EventKind::SubagentEvent { agent_id: agent_id(), event: Box::new(call) },
+                EventKind::SubagentEvent {
+                    agent_id: agent_id(),
+                    event: Box::new(EventKind::AssistantTextEnd { text: "x".to_owned() }),
+                },
+                EventKind::SubagentEnd {
+                    agent_id: agent_id(),
+                    status: AgentStatus::Completed,
+                    output: "Seen.\nAll.".to_owned(),
+                    turns_used: 2,
+                },
+            ],
+            "  [agent_1] look\n  [agent_1] → read_file a.rs\n  [agent_1] completed: Seen.\n",
+        );
     }
 
     #[test]

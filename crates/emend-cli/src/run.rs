@@ -8,7 +8,7 @@ use emend_agent::event::{EndReason, EventKind};
 use emend_agent::profile::{Edits, Profile};
 use emend_agent::session::{Session, SessionConfig, SessionOptions};
 use emend_agent::store::{Store, Summary, summaries};
-use emend_agent::tools::core_tools;
+use emend_agent::tools::{core_tools, register_subagent_tools};
 use emend_agent::workspace::Mode;
 use emend_host::OsRandom;
 use emend_llm::{CancelToken, Shared};
@@ -123,24 +123,20 @@ fn session_options(args: &RunArgs, chosen: &Chosen, project: &Project, config: S
             // The stand-in replaces texts; it makes no diffs.
             let profile = if chosen.offline { profile.with_edits(Edits::Own) } else { profile };
             let profile = if args.web { profile.with_tool(web_fetch()) } else { profile };
+            let profile = if args.subagents { profile.with_subagents() } else { profile };
             profile.session_options(provider, workspace, clock, random, config)
         }
-        None => SessionOptions {
-            provider,
-            model: chosen.model.clone(),
-            offline: false,
-            tools: {
-                let mut tools = core_tools();
-                if args.web {
-                    tools.register(web_fetch());
-                }
-                tools
-            },
-            workspace,
-            clock,
-            random,
-            config,
-        },
+        None => {
+            let mut tools = core_tools();
+            if args.web {
+                tools.register(web_fetch());
+            }
+            if args.subagents {
+                register_subagent_tools(&mut tools);
+            }
+            let (model, offline) = (chosen.model.clone(), false);
+            SessionOptions { provider, model, offline, tools, workspace, clock, random, config }
+        }
     };
     SessionOptions { offline: chosen.offline, ..options }
 }

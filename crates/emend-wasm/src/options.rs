@@ -5,7 +5,7 @@ use emend_agent::code::Code;
 use emend_agent::profile::{Edits, Profile};
 use emend_agent::session::{SessionConfig, SessionOptions};
 use emend_agent::tool::Tool;
-use emend_agent::tools::{ClarifyUser, WebFetch, WebFetchOptions, core_tools};
+use emend_agent::tools::{ClarifyUser, WebFetch, WebFetchOptions, core_tools, register_subagent_tools};
 use emend_agent::workspace::{Mode, Workspace};
 use emend_llm::anthropic::{Anthropic, Config};
 use emend_llm::offline;
@@ -36,6 +36,8 @@ pub(crate) struct AgentOptions {
     questions: bool,
     /// Whether the model may fetch pages.
     web_fetch: bool,
+    /// Whether it may start subagents.
+    subagents: bool,
     instructions: Option<String>,
     effort: Option<String>,
     max_turns: u64,
@@ -83,6 +85,7 @@ impl AgentOptions {
                 // The stand-in replaces texts; it makes no diffs.
                 let profile = if offline { profile.with_edits(Edits::Own) } else { profile };
                 let profile = if self.web_fetch { profile.with_tool(web_fetch(fetch)) } else { profile };
+                let profile = if self.subagents { profile.with_subagents() } else { profile };
                 profile.session_options(provider, workspace, clock, random, config)
             }
             None => {
@@ -92,6 +95,9 @@ impl AgentOptions {
                 }
                 if self.web_fetch {
                     tools.register(web_fetch(fetch));
+                }
+                if self.subagents {
+                    register_subagent_tools(&mut tools);
                 }
                 SessionOptions { provider, model: id, offline, tools, workspace, clock, random, config }
             }
@@ -226,7 +232,7 @@ mod tests {
         check_refused(
             r#"{"modle": {}}"#,
             "unknown field `modle`, expected one of `model`, `mode`, `profile`, `tools`, `questions`, `webFetch`, \
-             `instructions`, `effort`, `maxTurns`, `maxToolRounds`, `policy`",
+             `subagents`, `instructions`, `effort`, `maxTurns`, `maxToolRounds`, `policy`",
         );
         check_refused(
             r#"{"profile": "codex"}"#,

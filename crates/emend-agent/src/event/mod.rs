@@ -46,6 +46,30 @@ pub enum EndReason {
     Error,
 }
 
+/// What a subagent is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentStatus {
+    /// It works.
+    Running,
+    /// It did its task.
+    Completed,
+    /// It did not: its output says why.
+    Failed,
+}
+
+impl AgentStatus {
+    /// Returns the status as events and results write it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+        }
+    }
+}
+
 /// How the canvas lease changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -115,6 +139,9 @@ impl EventKind {
             Self::ToolCallEnd { output, error, .. } => {
                 output.len() + error.as_ref().map_or(0, |error| error.message.len())
             }
+            Self::SubagentStart { task, .. } => task.len(),
+            Self::SubagentEvent { event, .. } => event.weight(),
+            Self::SubagentEnd { output, .. } => output.len(),
             kind => kind.delta().map_or(0, str::len),
         };
         text + std::mem::size_of::<Event>()
@@ -252,6 +279,37 @@ pub enum EventKind {
         state: LeaseChange,
         /// The epoch after it.
         epoch: u64,
+    },
+    /// A subagent began to work.
+    SubagentStart {
+        /// Its id within the session.
+        agent_id: String,
+        /// Its task.
+        task: String,
+        /// The model it works with.
+        model: String,
+        /// The directory it may not leave.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        working_dir: Option<String>,
+    },
+    /// Something happened in a subagent's own session. Pieces of its texts are left out, changes of files are events of
+    /// the session itself.
+    SubagentEvent {
+        /// The subagent.
+        agent_id: String,
+        /// What happened.
+        event: Box<EventKind>,
+    },
+    /// A subagent is done with what it was last told.
+    SubagentEnd {
+        /// The subagent.
+        agent_id: String,
+        /// Whether it did its task.
+        status: AgentStatus,
+        /// What it said last, or why it failed.
+        output: String,
+        /// Its answers so far.
+        turns_used: u64,
     },
     /// A message of the user's was put into the conversation while the model works.
     SteeringInjected {

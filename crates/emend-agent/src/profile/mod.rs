@@ -17,6 +17,7 @@ use crate::session::{SessionConfig, SessionOptions};
 use crate::tool::{Tool, ToolRegistry};
 use crate::tools::{
     ApplyPatch, ClarifyUser, EditFile, Glob, Grep, ListDir, ReadFile, ReadManyFiles, SafePatch, Shell, WriteFile,
+    subagent_tool,
 };
 use crate::workspace::Workspace;
 
@@ -172,6 +173,13 @@ impl Profile {
         self
     }
 
+    /// Lets the model start subagents.
+    #[must_use]
+    pub fn with_subagents(self) -> Self {
+        let names = table::of(self.id);
+        self.with_offered(names, Offer::Subagents)
+    }
+
     /// Lets the model search the web by its provider's own means.
     #[must_use]
     pub fn with_web_search(mut self) -> Self {
@@ -265,7 +273,7 @@ fn canonical(name: &str) -> Option<Shared<dyn Tool>> {
         "list_dir" => Shared::new(ListDir),
         "shell" => Shared::new(Shell),
         "clarify_user" => Shared::new(ClarifyUser),
-        _ => return None,
+        name => Shared::new(subagent_tool(name)?),
     })
 }
 

@@ -134,6 +134,10 @@ impl Tool for Named {
         Box::pin(async move { self.inner.preview(&self.to_canonical(arguments), context).await })
     }
 
+    fn is_for_subagents(&self) -> bool {
+        self.inner.is_for_subagents()
+    }
+
     fn call<'a>(
         &'a self,
         arguments: &'a Map<String, Value>,

@@ -10,8 +10,10 @@ pub type Param = (&'static str, &'static str);
 pub enum Offer {
     /// From the start.
     Always,
-    /// If the host asks for it.
+    /// If the host lets the model ask the user.
     OnRequest,
+    /// If the host lets it start subagents.
+    Subagents,
     /// Not at all: where texts name it, they name the tool that stands in for it.
     Instead,
 }
@@ -44,6 +46,11 @@ const fn fetches(wire: &'static str) -> Naming {
     Naming { canonical: "web_fetch", wire, offer: Offer::OnRequest, params: &[], values: &[] }
 }
 
+/// A tool for subagents.
+const fn subagents(canonical: &'static str, wire: &'static str, params: &'static [Param]) -> Naming {
+    Naming { canonical, wire, offer: Offer::Subagents, params, values: &[] }
+}
+
 const fn instead(canonical: &'static str, wire: &'static str) -> Naming {
     Naming { canonical, wire, offer: Offer::Instead, params: &[], values: &[] }
 }
@@ -59,6 +66,10 @@ pub(super) const OPENAI: &[Naming] = &[
     naming("shell", "exec_command", &[("command", "cmd"), ("working_dir", "workdir")]),
     question("request_user_input"),
     fetches("web_fetch"),
+    subagents("spawn_agent", "spawn_agent", &[("task", "message")]),
+    subagents("send_input", "send_input", &[("agent_id", "id")]),
+    subagents("wait", "wait_agent", &[("agent_id", "id")]),
+    subagents("close_agent", "close_agent", &[("agent_id", "id")]),
     instead("edit_file", "apply_patch"),
 ];
 
@@ -86,6 +97,10 @@ pub(super) const ANTHROPIC: &[Naming] = &[
     naming("shell", "Bash", &[("timeout_ms", "timeout")]),
     question("AskUserQuestion"),
     fetches("WebFetch"),
+    subagents("spawn_agent", "Task", &[("task", "prompt")]),
+    subagents("send_input", "SendMessage", &[("agent_id", "to")]),
+    subagents("wait", "TaskOutput", &[("agent_id", "task_id"), ("timeout_ms", "timeout")]),
+    subagents("close_agent", "TaskStop", &[("agent_id", "task_id")]),
     instead("apply_patch", "Edit"),
 ];
 
@@ -105,6 +120,10 @@ pub(super) const GEMINI: &[Naming] = &[
     naming("shell", "run_shell_command", &[("working_dir", "dir_path")]),
     question("ask_user"),
     fetches("web_fetch"),
+    subagents("spawn_agent", "spawn_agent", &[]),
+    subagents("send_input", "send_input", &[]),
+    subagents("wait", "wait", &[]),
+    subagents("close_agent", "close_agent", &[]),
     instead("apply_patch", "replace"),
 ];
 

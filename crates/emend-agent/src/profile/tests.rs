@@ -254,3 +254,21 @@ fn profiles_are_found_by_provider_or_model() {
     assert_eq!(id("openai_compatible", "gpt-5.2"), Some("openai"));
     assert_eq!(id("openai_compatible", "local-model"), None);
 }
+
+#[test]
+fn subagents_go_by_the_names_of_the_family() {
+    #[track_caller]
+    fn check(profile: Profile, expected: &str, params: &[&str]) {
+        let own = profile.tools.names().count();
+        let with = profile.with_subagents();
+        let definitions = with.tools.definitions();
+        let added = &definitions[own..];
+        assert_eq!(added.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(" "), expected);
+        let required = added.iter().map(|one| one.parameters["required"][0].as_str().unwrap());
+        assert_eq!(required.collect::<Vec<_>>(), params);
+    }
+    let ids = ["agent_id"; 3];
+    check(Profile::openai("m"), "spawn_agent send_input wait_agent close_agent", &["message", "id", "id", "id"]);
+    check(Profile::anthropic("m"), "Task SendMessage TaskOutput TaskStop", &["prompt", "to", "task_id", "task_id"]);
+    check(Profile::gemini("m"), "spawn_agent send_input wait close_agent", &["task", ids[0], ids[1], ids[2]]);
+}

@@ -41,6 +41,8 @@ pub struct SessionConfig {
     pub loop_detection_window: usize,
     /// How deep subagents may nest: 1 = a subagent starts none of its own.
     pub max_subagent_depth: u32,
+    /// How many subagents may work at the same time.
+    pub max_subagents: usize,
     /// Whether an answer that ends with a question leaves the session awaiting input instead of idle.
     pub detect_questions: bool,
     /// The most tokens the model takes; what the catalogue says of the model when absent.
@@ -80,6 +82,7 @@ impl Default for SessionConfig {
             enable_loop_detection: true,
             loop_detection_window: 10,
             max_subagent_depth: 1,
+            max_subagents: 8,
             detect_questions: false,
             context_window: None,
             context: Shared::new(PruneOldOutputs),

@@ -22,9 +22,8 @@ pub(super) struct Keeper<'a> {
 }
 
 impl<'a> Keeper<'a> {
-    /// Begins a turn: the user's message takes the canvas back from any turn before.
-    pub(super) fn new(workspace: &'a Workspace, clock: Shared<dyn Clock>, emitter: &'a Emitter) -> Self {
-        let epoch = workspace.canvas().take_back();
+    /// Begins a turn in an epoch: that which the user's message began, or for a subagent its parent's.
+    pub(super) fn new(workspace: &'a Workspace, clock: Shared<dyn Clock>, emitter: &'a Emitter, epoch: u64) -> Self {
         Self { workspace, clock, emitter, epoch, held: None }
     }
 

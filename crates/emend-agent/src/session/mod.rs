@@ -17,6 +17,7 @@ mod pipeline;
 mod prompt;
 mod run;
 mod saving;
+mod subagents;
 mod turn;
 
 use std::collections::VecDeque;
@@ -31,6 +32,8 @@ pub use history::{Turn, TurnKind, is_valid, repaired};
 pub use pipeline::call_tool;
 pub use run::Run;
 pub use saving::ResumeError;
+pub use subagents::Agents;
+pub(crate) use subagents::{Report, Task};
 
 use crate::event::{Event, EventKind, ResyncRequired};
 use crate::tool::ToolRegistry;
@@ -42,6 +45,7 @@ use emitter::Emitter;
 use history::History;
 use prompt::Scene;
 use saving::Save;
+use subagents::{Lineage, Subagents};
 
 /// One conversation. Cheap to share; at most one turn runs at a time.
 #[derive(Clone)]
@@ -68,6 +72,9 @@ struct Core {
     asking: futures::lock::Mutex<()>,
     grants: Mutex<Vec<Grant>>,
     saver: OnceLock<Box<dyn Save>>,
+    subagents: Shared<Subagents>,
+    /// What a subagent's edits belong to.
+    lineage: Mutex<Option<Lineage>>,
 }
 
 /// What the user said while the agent works.
@@ -103,6 +110,12 @@ impl Session {
         let emitter = Shared::new(Emitter::new(id.clone(), Shared::clone(&clock), config.event_bytes_max));
         emitter.emit(EventKind::SessionStart { model: model.clone(), provider: provider.name().to_owned(), offline });
         let settings = Settings { provider, model, offline, tools: Shared::new(tools), config: Shared::new(config) };
+        let subagents = Shared::new(Subagents::new(
+            Shared::clone(&workspace),
+            Shared::clone(&clock),
+            Shared::clone(&random),
+            Shared::clone(&emitter),
+        ));
         let status = Status { state: SessionState::Idle, closing: false, cancel: None, context_step: 0 };
         Self {
             core: Shared::new(Core {
@@ -121,8 +134,20 @@ impl Session {
                 asking: futures::lock::Mutex::default(),
                 grants: Mutex::default(),
                 saver: OnceLock::new(),
+                subagents,
+                lineage: Mutex::default(),
             }),
         }
+    }
+
+    /// Makes a subagent's next edits part of a run of its parent's.
+    fn inherit(&self, lineage: Option<Lineage>) {
+        *self.core.lineage.lock().unwrap_or_else(PoisonError::into_inner) = lineage;
+    }
+
+    /// Returns how many answers the model gave in all.
+    fn n_answers(&self) -> u64 {
+        self.core.history().n_answers()
     }
 
     /// Takes the conversation of an earlier session, as [`history`](Self::history) returned it, so that this one goes
@@ -372,6 +397,7 @@ impl Core {
 
     /// Closes the session and says so.
     fn end(&self) {
+        self.subagents.drop_all();
         self.emitter.emit(EventKind::SessionEnd { state: SessionState::Closed });
         self.status().state = SessionState::Closed;
         self.emitter.end();

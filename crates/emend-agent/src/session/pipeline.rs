@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::history::result;
 use super::keeper::Keeper;
-use super::{Core, SessionConfig, approval};
+use super::{Agents, Core, SessionConfig, approval};
 use crate::code::Code;
 use crate::event::EventKind;
 use crate::tool::{
@@ -148,8 +148,10 @@ async fn attempt(
         call_id: call.id.clone(),
         ticket: None,
         cancel: cancel.clone(),
-        config: settings.config,
+        config: Shared::clone(&settings.config),
         progress: progress(core, &call.id),
+        clock: Shared::clone(&core.clock),
+        agents: Some(Agents { subagents: Shared::clone(&core.subagents), settings: settings.clone() }),
     };
     approval::approve(core, call, tool, &arguments, &context).await?;
     context.ticket = keeper.lock().await.before_tool(&tool.paths(&arguments)).await?;
@@ -199,6 +201,8 @@ pub async fn call_tool(
         cancel: CancelToken::new(),
         config: Shared::new(SessionConfig::default()),
         progress: Progress::default(),
+        clock: workspace.clock(),
+        agents: None,
     };
     tool.call(&arguments, &context).await
 }

@@ -22,7 +22,7 @@ pub(super) async fn set_scene(core: &Core) {
         None => Facts::of(environment, core.clock.now_ms()).await,
     };
     let names = &core.settings().config.project_documents;
-    let documents = discover(environment, &FilePath::root(), names).await;
+    let documents = discover(core.workspace.root_environment(), core.workspace.directory(), names).await;
     *core.scene() = Scene { facts: Some(facts), documents };
 }
 

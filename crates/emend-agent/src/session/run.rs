@@ -73,6 +73,10 @@ impl Running {
 
     fn close(&mut self, reason: EndReason, usage: Usage) {
         self.ended = true;
+        if reason == EndReason::Aborted {
+            // Where the turn came to its end by itself they did before; where it was dropped nobody polls them again.
+            self.core.subagents.drop_all();
+        }
         self.core.answer_calls(CANCELLED);
         let closes = {
             let mut status = self.core.status();

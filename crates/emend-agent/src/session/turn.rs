@@ -1,5 +1,6 @@
 //! The loop: call the model, run its tools, answer, again, until it asks for none (S2 §2.5).
 
+use std::sync::PoisonError;
 use std::task::Poll;
 
 use emend_llm::{
@@ -13,6 +14,7 @@ use super::loops::LoopDetector;
 use super::mentions::with_mentions;
 use super::pipeline::SharedKeeper;
 use super::run::Running;
+use super::subagents::Lineage;
 use super::{CANCELLED, Core, Turn, TurnKind, context, pipeline, prompt};
 use crate::code::{Code, SessionEffect};
 use crate::event::{EndReason, ErrorInfo, EventKind};
@@ -22,18 +24,37 @@ use crate::fixed;
 /// that a provider accepts: each tool call is followed by exactly one result.
 pub(super) async fn drive(running: Running, text: String, cancel: CancelToken) {
     let core = Shared::clone(&running.core);
+    let (reason, usage) = {
+        let mut work = std::pin::pin!(work(&core, text, &cancel));
+        std::future::poll_fn(|context| {
+            // Children first: whoever waits for one sees in the same poll that it is done.
+            core.subagents.poll(context);
+            work.as_mut().poll(context)
+        })
+        .await
+    };
+    if cancel.is_cancelled() {
+        core.subagents.abort().await;
+    } else {
+        core.subagents.pause();
+    }
+    running.end(reason, usage);
+}
+
+/// The turn itself, without the subagents.
+async fn work(core: &Core, text: String, cancel: &CancelToken) -> (EndReason, Usage) {
     let mut usage = Usage::default();
     let mut next = Some(text);
     let mut reason = EndReason::Natural;
     while let Some(text) = next.take() {
-        reason = process(&core, text, &mut usage, &cancel).await;
+        reason = process(core, text, &mut usage, cancel).await;
         core.save().await;
         let dealt_with = matches!(reason, EndReason::Natural | EndReason::TurnLimit);
-        if dealt_with && !cancel.is_cancelled() && !turns_are_over(&core) {
+        if dealt_with && !cancel.is_cancelled() && !turns_are_over(core) {
             next = core.queues().follow_ups.pop_front();
         }
     }
-    running.end(reason, usage);
+    (reason, usage)
 }
 
 /// Deals with one message of the user's.
@@ -43,11 +64,20 @@ async fn process(core: &Core, text: String, usage: &mut Usage, cancel: &CancelTo
     core.record(TurnKind::User, message);
     core.inject_steering().await;
     prompt::set_scene(core).await;
-    let run = core.workspace.begin_run();
-    let mut keeper = Keeper::new(&core.workspace, Shared::clone(&core.clock), &core.emitter);
+    let lineage = begin_run(core);
+    core.subagents.begin_turn(lineage);
+    let Lineage { run, epoch } = lineage;
+    let mut keeper = Keeper::new(&core.workspace, Shared::clone(&core.clock), &core.emitter, epoch);
     let reason = rounds(core, run, &mut keeper, usage, cancel).await;
     keeper.release();
     reason
+}
+
+/// Begins a run of edits. The user's message takes the canvas back from any turn before; a subagent's edits are part of
+/// its parent's run.
+fn begin_run(core: &Core) -> Lineage {
+    let inherited = *core.lineage.lock().unwrap_or_else(PoisonError::into_inner);
+    inherited.unwrap_or_else(|| Lineage { run: core.workspace.begin_run(), epoch: core.workspace.canvas().take_back() })
 }
 
 /// How often in a row an answer that the provider paused is sent back.

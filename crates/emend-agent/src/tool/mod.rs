@@ -8,7 +8,7 @@ mod preview;
 mod progress;
 
 use emend_llm::schema::unsupported_keywords;
-use emend_llm::{BoxFuture, CancelToken, MaybeSend, MaybeSync, MediaData, Shared, ToolDefinition};
+use emend_llm::{BoxFuture, CancelToken, Clock, MaybeSend, MaybeSync, MediaData, Shared, ToolDefinition};
 use serde_json::{Map, Value, json};
 
 pub use arguments::{example, meant, read_arguments, tidy};
@@ -20,7 +20,7 @@ use crate::canvas::Ticket;
 use crate::code::Code;
 use crate::env::EnvError;
 use crate::event::ErrorInfo;
-use crate::session::SessionConfig;
+use crate::session::{Agents, SessionConfig};
 use crate::workspace::{Seen, Workspace, latest_state_text};
 
 /// What a call may use.
@@ -41,6 +41,10 @@ pub struct ToolContext {
     pub config: Shared<SessionConfig>,
     /// Takes what the call prints while it runs.
     pub progress: Progress,
+    /// The time.
+    pub clock: Shared<dyn Clock>,
+    /// The session's subagents; none outside of a conversation.
+    pub agents: Option<Agents>,
 }
 
 /// What a call that worked gives.
@@ -191,6 +195,11 @@ pub trait Tool: MaybeSend + MaybeSync {
         Box::pin(std::future::ready(Preview::Plain))
     }
 
+    /// Returns whether this starts or steers subagents, which those do not get themselves.
+    fn is_for_subagents(&self) -> bool {
+        false
+    }
+
     /// Runs a call. The arguments are valid by [`definition`](Self::definition).
     fn call<'a>(
         &'a self,
@@ -232,6 +241,12 @@ impl ToolRegistry {
     #[must_use]
     pub fn get(&self, name: &str) -> Option<(&ToolDefinition, &Shared<dyn Tool>)> {
         self.tools.iter().find(|(definition, _)| definition.name == name).map(|(definition, tool)| (definition, tool))
+    }
+
+    /// Returns a registry of those tools that `keep` says.
+    #[must_use]
+    pub fn filtered(&self, keep: impl Fn(&dyn Tool) -> bool) -> Self {
+        Self { tools: self.tools.iter().filter(|(_, tool)| keep(&**tool)).cloned().collect() }
     }
 
     /// Returns what the model is told of all tools.

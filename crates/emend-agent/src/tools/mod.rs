@@ -14,6 +14,7 @@ mod read_many;
 mod safe_patch;
 mod search;
 mod shell;
+mod subagents;
 mod web;
 
 use emend_edit::hash::{ContentHash, ParseHashError};
@@ -30,6 +31,8 @@ pub use read_many::ReadManyFiles;
 pub use safe_patch::SafePatch;
 pub use search::{Glob, Grep};
 pub use shell::Shell;
+pub(crate) use subagents::subagent_tool;
+pub use subagents::{SubagentTool, register_subagent_tools};
 pub use web::{WebFetch, WebFetchOptions};
 
 use crate::code::Code;

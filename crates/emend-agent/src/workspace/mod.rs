@@ -32,6 +32,7 @@ pub(crate) use verify::latest_state_text;
 use crate::canvas::Canvas;
 use crate::code::Code;
 use crate::env::{Access, EnvError, ExecutionEnvironment, FilePath};
+use crate::sub_root::SubRoot;
 use crate::tool::ToolError;
 
 /// Where the agent's edits go.
@@ -57,15 +58,19 @@ pub struct FileChange {
 /// All files under one root, as agents and the user see them.
 pub struct Workspace {
     environment: Shared<dyn ExecutionEnvironment>,
+    /// Not confined to `directory`.
+    root: Shared<dyn ExecutionEnvironment>,
     mode: Mode,
     clock: Shared<dyn Clock>,
-    canvas: Canvas,
+    /// Where whoever has this view may work; the root for all but subagents.
+    directory: FilePath,
+    canvas: Shared<Canvas>,
     // Held across a whole write, so that what was verified is what is replaced. One lock for all files: a patch may
     // name several, and a write is short.
-    writing: futures::lock::Mutex<()>,
+    writing: Shared<futures::lock::Mutex<()>>,
     /// Held while a command runs.
-    commands: futures::lock::Mutex<command::Store>,
-    state: Mutex<State>,
+    commands: Shared<futures::lock::Mutex<command::Store>>,
+    state: Shared<Mutex<State>>,
 }
 
 #[derive(Default)]
@@ -96,14 +101,56 @@ impl Workspace {
     #[must_use]
     pub fn new(environment: Shared<dyn ExecutionEnvironment>, mode: Mode, clock: Shared<dyn Clock>) -> Self {
         Self {
+            root: Shared::clone(&environment),
             environment,
             mode,
             clock,
-            canvas: Canvas::new(),
-            writing: futures::lock::Mutex::new(()),
-            commands: futures::lock::Mutex::default(),
-            state: Mutex::default(),
+            directory: FilePath::root(),
+            canvas: Shared::new(Canvas::new()),
+            writing: Shared::default(),
+            commands: Shared::default(),
+            state: Shared::default(),
         }
+    }
+
+    /// Returns a view of this workspace that is confined to a directory: the same files, pending edits and review.
+    ///
+    /// # Errors
+    ///
+    /// The path is not a directory under the root.
+    pub async fn within(&self, path: &str) -> Result<Self, EnvError> {
+        let directory = self.environment.resolve(path, Access::List).await?;
+        let environment: Shared<dyn ExecutionEnvironment> = match directory.is_root() {
+            true => Shared::clone(&self.environment),
+            false => Shared::new(SubRoot::new(Shared::clone(&self.environment), directory.clone())),
+        };
+        Ok(Self {
+            root: Shared::clone(&self.root),
+            environment,
+            mode: self.mode,
+            clock: Shared::clone(&self.clock),
+            directory,
+            canvas: Shared::clone(&self.canvas),
+            writing: Shared::clone(&self.writing),
+            commands: Shared::clone(&self.commands),
+            state: Shared::clone(&self.state),
+        })
+    }
+
+    /// Returns the directory that this view is confined to, the root if it is not.
+    #[must_use]
+    pub fn directory(&self) -> &FilePath {
+        &self.directory
+    }
+
+    /// Returns the time.
+    pub(crate) fn clock(&self) -> Shared<dyn Clock> {
+        Shared::clone(&self.clock)
+    }
+
+    /// Returns the environment of the whole root.
+    pub(crate) fn root_environment(&self) -> &dyn ExecutionEnvironment {
+        &*self.root
     }
 
     /// Returns where tools run.

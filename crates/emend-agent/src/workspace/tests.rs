@@ -39,6 +39,8 @@ impl World {
             cancel: CancelToken::new(),
             config: Shared::default(),
             progress: Progress::default(),
+            clock: Shared::new(TickingClock::default()),
+            agents: None,
         }
     }
 

@@ -10,6 +10,7 @@ mod prompts;
 mod saving;
 mod simulation;
 mod steering;
+mod subagents;
 mod turns;
 mod verified;
 

@@ -27,7 +27,7 @@ fn world() -> World {
     let environment = Shared::clone(&files) as Shared<dyn ExecutionEnvironment>;
     let clock: Shared<dyn Clock> = Shared::new(TickingClock::default());
     let context = ToolContext {
-        workspace: Shared::new(Workspace::new(environment, Mode::Direct, clock)),
+        workspace: Shared::new(Workspace::new(environment, Mode::Direct, Shared::clone(&clock))),
         seen: Shared::new(Seen::default()),
         run: 1,
         call_id: "call".to_owned(),
@@ -35,6 +35,8 @@ fn world() -> World {
         cancel: CancelToken::new(),
         config: Shared::default(),
         progress: Progress::default(),
+        clock,
+        agents: None,
     };
     World { files, context }
 }

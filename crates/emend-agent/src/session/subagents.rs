@@ -1,0 +1,369 @@
+//! Subagents: sessions that a session's model starts for parts of its task (S2 §7).
+//!
+//! **Who drives them: the parent's turn.** Whenever it is polled, each child that works goes on by one event, then the
+//! parent. Between two turns of the parent nobody polls, so children pause; they go on with the next turn. Aborting the
+//! parent's turn aborts them, and they are let come to their end first, so that no write is cut in half; closing the
+//! session closes them. A child has its own conversation and its own view of what it has seen; files, pending edits and
+//! review are the parent's, and its edits belong to the parent's run.
+
+use std::pin::Pin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use emend_llm::{CancelToken, Clock, Random, Shared};
+use futures::Stream;
+
+use super::config::Settings;
+use super::emitter::Emitter;
+use super::{Run, Session, SessionConfig, SessionOptions, SubmitError};
+use crate::code::Code;
+use crate::event::{AgentStatus, EndReason, Event, EventKind};
+use crate::tool::{ToolError, ToolRegistry};
+use crate::workspace::Workspace;
+
+/// What a child is told beside its task.
+const INSTRUCTIONS: &str = "You work on one task for another agent, which sees nothing of your work but your last \
+                            message. Say there what you found or changed, with paths; if you could not finish, say why. \
+                            There is nobody to ask.";
+
+/// The run that edits belong to, and the epoch of the canvas that they may name.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lineage {
+    pub(super) run: u64,
+    pub(super) epoch: u64,
+}
+
+/// The children of one session.
+pub(super) struct Subagents {
+    workspace: Shared<Workspace>,
+    clock: Shared<dyn Clock>,
+    random: Shared<dyn Random>,
+    emitter: Shared<Emitter>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    n_started: u64,
+    children: Vec<Child>,
+    /// Of the turn that runs now.
+    lineage: Option<Lineage>,
+}
+
+struct Child {
+    id: String,
+    session: Session,
+    cancel: CancelToken,
+    status: AgentStatus,
+    /// Absent while it is being polled and when it is done.
+    run: Option<Run>,
+    /// What it said last, or why it failed.
+    output: String,
+}
+
+/// What became of a child.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Report {
+    pub(crate) status: AgentStatus,
+    pub(crate) output: String,
+    pub(crate) turns_used: u64,
+}
+
+/// What a child is asked to do.
+pub(crate) struct Task<'a> {
+    pub(crate) task: &'a str,
+    pub(crate) working_dir: Option<&'a str>,
+    pub(crate) model: Option<&'a str>,
+    pub(crate) max_turns: u64,
+}
+
+/// A session's subagents, as its tools reach them.
+#[derive(Clone)]
+pub struct Agents {
+    pub(super) subagents: Shared<Subagents>,
+    pub(super) settings: Settings,
+}
+
+impl Agents {
+    /// Starts a child and returns its id. It begins to work when the turn goes on.
+    pub(crate) async fn spawn(&self, task: Task<'_>) -> Result<String, ToolError> {
+        let config = &self.settings.config;
+        if config.max_subagent_depth == 0 {
+            return Err(ToolError::new(Code::LimitReached, "A subagent starts no others; do this part yourself."));
+        }
+        self.refuse_if_full()?;
+        let workspace = match task.working_dir {
+            Some(path) => Shared::new(self.subagents.workspace.within(path).await?),
+            None => Shared::clone(&self.subagents.workspace),
+        };
+        let instructions = match &config.instructions {
+            Some(own) => format!("{own}\n\n{INSTRUCTIONS}"),
+            None => INSTRUCTIONS.to_owned(),
+        };
+        let model = task.model.unwrap_or(&self.settings.model).to_owned();
+        let session = Session::new(SessionOptions {
+            provider: Shared::clone(&self.settings.provider),
+            model: model.clone(),
+            offline: self.settings.offline,
+            tools: tools_of_child(&self.settings.tools, config.max_subagent_depth > 1),
+            workspace,
+            clock: Shared::clone(&self.subagents.clock),
+            random: Shared::clone(&self.subagents.random),
+            config: SessionConfig {
+                max_turns: task.max_turns,
+                max_subagent_depth: config.max_subagent_depth - 1,
+                detect_questions: false,
+                instructions: Some(instructions),
+                // A window that was set belongs to the parent's model.
+                context_window: config.context_window.filter(|_| task.model.is_none()),
+                ..(**config).clone()
+            },
+        });
+        // Looked at again: another call of the same message may have taken the last place while paths were resolved.
+        self.refuse_if_full()?;
+        let mut state = self.subagents.state();
+        state.n_started += 1;
+        let id = format!("agent_{}", state.n_started);
+        let mut child = Child {
+            id: id.clone(),
+            session,
+            cancel: CancelToken::new(),
+            status: AgentStatus::Running,
+            run: None,
+            output: String::new(),
+        };
+        child.start(task.task, state.lineage).map_err(|error| ToolError::new(error.code(), error.to_string()))?;
+        state.children.push(child);
+        drop(state);
+        let working_dir = task.working_dir.map(str::to_owned);
+        let task = task.task.to_owned();
+        self.subagents.emitter.emit(EventKind::SubagentStart { agent_id: id.clone(), task, model, working_dir });
+        Ok(id)
+    }
+
+    fn refuse_if_full(&self) -> Result<(), ToolError> {
+        let max = self.settings.config.max_subagents;
+        let state = self.subagents.state();
+        let running = state.children.iter().filter(|child| child.status == AgentStatus::Running);
+        let ids: Vec<&str> = running.map(|child| child.id.as_str()).collect();
+        if ids.len() < max {
+            return Ok(());
+        }
+        let message = format!("{} subagents work already ({}); wait for one first, or close one.", max, ids.join(", "));
+        Err(ToolError::new(Code::LimitReached, message))
+    }
+
+    /// Says something to a child: into its work if it works, else as a new task. Returns whether it was at work.
+    pub(crate) fn send(&self, id: &str, message: &str) -> Result<bool, ToolError> {
+        if self.subagents.report(id)?.status != AgentStatus::Running {
+            self.refuse_if_full()?;
+        }
+        let mut state = self.subagents.state();
+        let lineage = state.lineage;
+        let child = state.children.iter_mut().find(|child| child.id == id);
+        let child = child.ok_or_else(|| ToolError::new(Code::NotFound, "it is gone"))?;
+        let refused = |error: SubmitError| ToolError::new(error.code(), error.to_string());
+        if child.status == AgentStatus::Running {
+            return child.session.steer(message).map(|()| true).map_err(refused);
+        }
+        child.start(message, lineage).map(|()| false).map_err(refused)
+    }
+
+    /// Returns what has become of a child so far.
+    pub(crate) fn report(&self, id: &str) -> Result<Report, ToolError> {
+        self.subagents.report(id)
+    }
+
+    /// Resolves when a child is done. The child goes on because whoever waits is part of the parent's turn, each poll of
+    /// which polls the children first.
+    pub(crate) async fn done(&self, id: &str) -> Result<Report, ToolError> {
+        std::future::poll_fn(|_| match self.subagents.report(id) {
+            Ok(report) if report.status == AgentStatus::Running => Poll::Pending,
+            outcome => Poll::Ready(outcome),
+        })
+        .await
+    }
+
+    /// Ends a child, lets it come to its end, and forgets it.
+    pub(crate) async fn close(&self, id: &str) -> Result<Report, ToolError> {
+        self.subagents.cancel(|child| child.id == id);
+        let report = self.done(id).await?;
+        self.subagents.state().children.retain(|child| child.id != id);
+        Ok(report)
+    }
+}
+
+/// A child has its parent's tools but those that ask the user and, unless it may nest, those for subagents.
+fn tools_of_child(tools: &ToolRegistry, nests: bool) -> ToolRegistry {
+    tools.filtered(|tool| !tool.asks_user() && (nests || !tool.is_for_subagents()))
+}
+
+impl Child {
+    fn start(&mut self, task: &str, lineage: Option<Lineage>) -> Result<(), SubmitError> {
+        self.session.inherit(lineage);
+        self.cancel = CancelToken::new();
+        self.run = Some(self.session.submit(task, self.cancel.clone())?);
+        self.status = AgentStatus::Running;
+        self.output.clear();
+        Ok(())
+    }
+
+    fn report(&self) -> Report {
+        Report { status: self.status, output: self.output.clone(), turns_used: self.session.n_answers() }
+    }
+}
+
+impl Subagents {
+    pub(super) fn new(
+        workspace: Shared<Workspace>,
+        clock: Shared<dyn Clock>,
+        random: Shared<dyn Random>,
+        emitter: Shared<Emitter>,
+    ) -> Self {
+        Self { workspace, clock, random, emitter, state: Mutex::default() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a turn of the parent's.
+    pub(super) fn begin_turn(&self, lineage: Lineage) {
+        self.state().lineage = Some(lineage);
+    }
+
+    fn report(&self, id: &str) -> Result<Report, ToolError> {
+        let state = self.state();
+        let ids = || state.children.iter().map(|child| child.id.as_str());
+        state.children.iter().find(|child| child.id == id).map(Child::report).ok_or_else(|| {
+            ToolError::new(Code::NotFound, format!("There is no subagent {id}."))
+                .with_suggestions(crate::suggest::closest(id, ids(), 3))
+        })
+    }
+
+    /// Lets every child that works go on by one event. Returns whether one works still.
+    pub(super) fn poll(&self, context: &mut Context<'_>) -> bool {
+        let working: Vec<String> = {
+            let state = self.state();
+            state.children.iter().filter(|child| child.run.is_some()).map(|child| child.id.clone()).collect()
+        };
+        for id in &working {
+            // Taken out: a child that is polled must find the lock free.
+            let run = self.child(id, |child| child.run.take());
+            let Some(mut run) = run.flatten() else { continue };
+            match Pin::new(&mut run).poll_next(context) {
+                Poll::Pending => {
+                    self.child(id, |child| child.run = Some(run));
+                }
+                Poll::Ready(Some(event)) => {
+                    self.child(id, |child| {
+                        child.note(&event.kind);
+                        child.run = Some(run);
+                    });
+                    self.forward(id, event);
+                    // There may be more; whoever reads the parent's events has this one first.
+                    context.waker().wake_by_ref();
+                }
+                Poll::Ready(None) => self.end(id),
+            }
+        }
+        self.state().children.iter().any(|child| child.run.is_some())
+    }
+
+    fn child<T>(&self, id: &str, work: impl FnOnce(&mut Child) -> T) -> Option<T> {
+        self.state().children.iter_mut().find(|child| child.id == id).map(work)
+    }
+
+    /// Tells the parent's readers. Pieces of text are left out: the whole text follows.
+    fn forward(&self, id: &str, event: Event) {
+        match event.kind {
+            kind if kind.delta().is_some() => {}
+            // Files are the same for all, so they are nobody's in particular.
+            kind @ EventKind::FileChanged { .. } => self.emitter.emit(kind),
+            EventKind::SessionStart { .. } | EventKind::SessionEnd { .. } => {}
+            kind => self.emitter.emit(EventKind::SubagentEvent { agent_id: id.to_owned(), event: Box::new(kind) }),
+        }
+    }
+
+    fn end(&self, id: &str) {
+        let Some(report) = self.child(id, |child| child.report()) else { return };
+        self.emitter.emit(EventKind::SubagentEnd {
+            agent_id: id.to_owned(),
+            status: report.status,
+            output: report.output,
+            turns_used: report.turns_used,
+        });
+    }
+
+    fn cancel(&self, which: impl Fn(&Child) -> bool) {
+        let tokens: Vec<CancelToken> = {
+            let state = self.state();
+            state.children.iter().filter(|child| which(child)).map(|child| child.cancel.clone()).collect()
+        };
+        tokens.iter().for_each(CancelToken::cancel);
+    }
+
+    /// Cancels all children and resolves when they have come to their end.
+    pub(super) async fn abort(&self) {
+        self.cancel(|_| true);
+        std::future::poll_fn(|context| if self.poll(context) { Poll::Pending } else { Poll::Ready(()) }).await;
+    }
+
+    /// Says which children have not come to their end: nobody polls them until the next turn.
+    pub(super) fn pause(&self) {
+        let ids: Vec<String> = {
+            let state = self.state();
+            state.children.iter().filter(|child| child.run.is_some()).map(|child| child.id.clone()).collect()
+        };
+        if !ids.is_empty() {
+            let message = format!("{} not done and will go on with your next message.", ids.join(", "));
+            self.emitter.emit(EventKind::Warning { code: "subagents_paused", message });
+        }
+    }
+
+    /// Ends all children where they are: nobody will poll them again.
+    pub(super) fn drop_all(&self) {
+        self.cancel(|_| true);
+        let children = {
+            let mut state = self.state();
+            let (working, done) =
+                std::mem::take(&mut state.children).into_iter().partition(|child| child.status == AgentStatus::Running);
+            state.children = done;
+            working
+        };
+        let working: Vec<Child> = children;
+        for mut child in working {
+            child.run = None;
+            (child.status, child.output) = (AgentStatus::Failed, "It was aborted.".to_owned());
+            let id = child.id.clone();
+            self.state().children.push(child);
+            self.end(&id);
+        }
+    }
+}
+
+impl Child {
+    /// Keeps what the result will say.
+    fn note(&mut self, kind: &EventKind) {
+        match kind {
+            EventKind::ToolCallStart { .. } | EventKind::SteeringInjected { .. } => self.output.clear(),
+            EventKind::AssistantTextEnd { text } => self.output.push_str(text),
+            EventKind::Error(error) => self.output.clone_from(&error.message),
+            EventKind::ProcessingEnd { reason, .. } => {
+                let why = match reason {
+                    EndReason::Natural => None,
+                    EndReason::AwaitingInput => Some("It asked something instead of finishing."),
+                    EndReason::TurnLimit => Some("It reached its limit of turns."),
+                    EndReason::Aborted => Some("It was aborted."),
+                    EndReason::ContextLength => Some("Its conversation no longer fits the model."),
+                    EndReason::Error => Some("Its call to the model failed."),
+                };
+                self.status = if why.is_none() { AgentStatus::Completed } else { AgentStatus::Failed };
+                if let Some(why) = why {
+                    self.output = format!("{why} {}", self.output).trim_end().to_owned();
+                }
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! `spawn_agent`, `send_input`, `wait` and `close_agent`: the model's hold on its subagents (S2 §7.2). What a subagent is and
+//! who drives it is the session's.
+
+use emend_llm::{BoxFuture, Clock, Shared, ToolDefinition};
+use futures::future::{Either, select};
+use serde_json::{Map, Value, json};
+
+use super::{number_argument, text_argument};
+use crate::code::Code;
+use crate::event::AgentStatus;
+use crate::session::{Agents, Report, Task};
+use crate::tool::{Tool, ToolContext, ToolError, ToolOutput, ToolRegistry};
+
+/// Adds the tools for subagents.
+pub fn register_subagent_tools(registry: &mut ToolRegistry) {
+    for action in [Action::Spawn, Action::Send, Action::Wait, Action::Close] {
+        registry.register(Shared::new(SubagentTool(action)));
+    }
+}
+
+/// Returns the tool for subagents of that canonical name.
+pub(crate) fn subagent_tool(name: &str) -> Option<SubagentTool> {
+    let action = match name {
+        "spawn_agent" => Action::Spawn,
+        "send_input" => Action::Send,
+        "wait" => Action::Wait,
+        "close_agent" => Action::Close,
+        _ => return None,
+    };
+    Some(SubagentTool(action))
+}
+
+#[derive(Clone, Copy)]
+enum Action {
+    Spawn,
+    Send,
+    Wait,
+    Close,
+}
+
+/// One of the four.
+pub struct SubagentTool(Action);
+
+impl Tool for SubagentTool {
+    fn definition(&self) -> ToolDefinition {
+        let agent = json!({ "type": "string", "minLength": 1, "description": "The subagent's id." });
+        let (name, description, parameters) = match self.0 {
+            Action::Spawn => (
+                "spawn_agent",
+                "Starts a subagent on a task of its own and returns its id at once; it works while you go on. Use it for \
+                 parts that do not depend on each other. It knows nothing of your conversation, so say everything in \
+                 the task. It shares your files: give no two agents the same file.",
+                json!({
+                    "type": "object",
+                    "required": ["task"],
+                    "properties": {
+                        "task": { "type": "string", "minLength": 1, "description": "The whole task." },
+                        "working_dir": { "type": "string", "description": "A directory that it may not leave. Default: the whole project." },
+                        "model": { "type": "string", "description": "Another model of the same provider. Default: yours." },
+                        "max_turns": { "type": "integer", "minimum": 0, "description": "Its most answers; 0, the default, is unlimited." },
+                    },
+                }),
+            ),
+            Action::Send => (
+                "send_input",
+                "Says something to a subagent: it reads it in the middle of its work, or begins anew with it if it was done.",
+                json!({
+                    "type": "object",
+                    "required": ["agent_id", "message"],
+                    "properties": { "agent_id": agent, "message": { "type": "string", "minLength": 1 } },
+                }),
+            ),
+            Action::Wait => (
+                "wait",
+                "Waits until a subagent is done and returns its result. Subagents work only while you do, so wait for \
+                 all of them before you end.",
+                json!({
+                    "type": "object",
+                    "required": ["agent_id"],
+                    "properties": {
+                        "agent_id": agent,
+                        "timeout_ms": { "type": "integer", "minimum": 0, "description": "How long at most. Default: until it is done." },
+                    },
+                }),
+            ),
+            Action::Close => (
+                "close_agent",
+                "Ends a subagent, whether or not it is done, and returns its final status. Its edits stay.",
+                json!({ "type": "object", "required": ["agent_id"], "properties": { "agent_id": agent } }),
+            ),
+        };
+        ToolDefinition { name: name.to_owned(), description: description.to_owned(), parameters }
+    }
+
+    fn paths(&self, _arguments: &Map<String, Value>) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn interruptible(&self) -> bool {
+        true
+    }
+
+    fn is_for_subagents(&self) -> bool {
+        true
+    }
+
+    fn call<'a>(
+        &'a self,
+        arguments: &'a Map<String, Value>,
+        context: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let Some(agents) = &context.agents else {
+                return Err(ToolError::new(
+                    Code::Unsupported,
+                    "Subagents belong to a conversation; there is none here.",
+                ));
+            };
+            let id = text_argument(arguments, "agent_id");
+            match self.0 {
+                Action::Spawn => spawn(agents, arguments).await,
+                Action::Send => {
+                    let was_at_work = agents.send(id, text_argument(arguments, "message"))?;
+                    let text = if was_at_work {
+                        format!("{id} reads it in the middle of its work.")
+                    } else {
+                        format!("{id} was done and works on it now.")
+                    };
+                    Ok(ToolOutput::new(text, json!({ "agent_id": id, "status": AgentStatus::Running })))
+                }
+                Action::Wait => wait(agents, &*context.clock, id, number_argument(arguments, "timeout_ms")).await,
+                Action::Close => Ok(output(id, &agents.close(id).await?, "")),
+            }
+        })
+    }
+}
+
+async fn spawn(agents: &Agents, arguments: &Map<String, Value>) -> Result<ToolOutput, ToolError> {
+    let optional = |name| arguments.get(name).and_then(Value::as_str);
+    let task = Task {
+        task: text_argument(arguments, "task"),
+        working_dir: optional("working_dir"),
+        model: optional("model"),
+        max_turns: number_argument(arguments, "max_turns").unwrap_or(0) as u64,
+    };
+    let id = agents.spawn(task).await?;
+    let text = format!("{id} works on it (status: running). Its result comes by wait.");
+    Ok(ToolOutput::new(text, json!({ "agent_id": id, "status": AgentStatus::Running })))
+}
+
+async fn wait(
+    agents: &Agents,
+    clock: &dyn Clock,
+    id: &str,
+    timeout_ms: Option<usize>,
+) -> Result<ToolOutput, ToolError> {
+    let Some(timeout_ms) = timeout_ms else { return Ok(output(id, &agents.done(id).await?, "")) };
+    match select(Box::pin(agents.done(id)), clock.sleep(timeout_ms as u64)).await {
+        Either::Left((report, _)) => Ok(output(id, &report?, "")),
+        Either::Right(_) => {
+            Ok(output(id, &agents.report(id)?, &format!(" It is not done after {timeout_ms} ms; wait again.")))
+        }
+    }
+}
+
+/// Writes a result: for the model as lines, for programs as S2 §7.3's record.
+fn output(id: &str, report: &Report, remark: &str) -> ToolOutput {
+    let Report { status, output, turns_used } = report;
+    let done = *status != AgentStatus::Running;
+    let shown = if done { output.as_str() } else { "" };
+    let head = format!("{id}: {} after {turns_used} turns.{remark}", status.name());
+    let text = if shown.is_empty() { head } else { format!("{head}\n{shown}") };
+    let success = *status == AgentStatus::Completed;
+    let data = json!({
+        "agent_id": id, "status": status, "output": shown, "success": success, "turns_used": turns_used,
+        "timed_out": !done,
+    });
+    ToolOutput::new(text, data)
+}
