@@ -279,3 +279,5 @@ fn canonical(name: &str) -> Option<Shared<dyn Tool>> {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod wire_tests;

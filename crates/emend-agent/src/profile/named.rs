@@ -41,7 +41,7 @@ impl Named {
         canonical.collect()
     }
 
-    /// Calls the tools of a text by their names on the wire. Only names that are no ordinary words are looked for.
+    /// Calls the tools of a text, and this tool's parameters, by their names on the wire. Only names that are no ordinary words are looked for.
     fn renamed(&self, text: &str) -> String {
         let mut text = text.to_owned();
         if let Some(name) = self.edits_by {
@@ -53,6 +53,9 @@ impl Named {
             if naming.canonical != naming.wire {
                 text = text.replace(naming.canonical, naming.wire);
             }
+        }
+        for (canonical, wire) in self.naming.params.iter().filter(|(canonical, _)| canonical.contains('_')) {
+            text = text.replace(canonical, wire);
         }
         text
     }

@@ -8,6 +8,13 @@ use super::text_argument;
 use crate::code::Code;
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
 
+/// A text, because it weighs less than code that builds the same.
+const PARAMETERS: &str = r#"{"type": "object", "properties": {
+  "question": {"type": "string", "description": "The question."},
+  "options": {"type": "array", "items": {"type": "string"},
+    "description": "Likely answers, best first. The user may answer something else."}},
+  "required": ["question"]}"#;
+
 /// Puts a question to the user and ends the turn.
 pub struct ClarifyUser;
 
@@ -18,18 +25,7 @@ impl Tool for ClarifyUser {
             description: "Ask the user one question and wait for the answer. Use it only when you cannot go on well \
                           without knowing and cannot find out yourself. Offer the likely answers as options."
                 .to_owned(),
-            parameters: json!({
-                "type": "object",
-                "properties": {
-                    "question": { "type": "string", "description": "The question." },
-                    "options": {
-                        "type": "array",
-                        "items": { "type": "string" },
-                        "description": "Likely answers, best first. The user may answer something else.",
-                    },
-                },
-                "required": ["question"],
-            }),
+            parameters: serde_json::from_str(PARAMETERS).unwrap_or_default(),
         }
     }
 

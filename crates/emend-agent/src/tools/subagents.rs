@@ -38,57 +38,52 @@ enum Action {
     Close,
 }
 
+// The schemas are texts: built by code they would weigh three times as much in a browser.
+const SPAWN: &str = r#"{"type": "object", "required": ["task"], "properties": {
+  "task": {"type": "string", "minLength": 1, "description": "The whole task."},
+  "working_dir": {"type": "string", "description": "A directory that it may not leave. Default: the whole project."},
+  "model": {"type": "string", "description": "Another model of the same provider. Default: yours."},
+  "max_turns": {"type": "integer", "minimum": 0, "description": "Its most answers; 0, the default, is unlimited."}}}"#;
+const SEND: &str = r#"{"type": "object", "required": ["agent_id", "message"], "properties": {
+  "agent_id": {"type": "string", "minLength": 1, "description": "The subagent's id."},
+  "message": {"type": "string", "minLength": 1}}}"#;
+const WAIT: &str = r#"{"type": "object", "required": ["agent_id"], "properties": {
+  "agent_id": {"type": "string", "minLength": 1, "description": "The subagent's id."},
+  "timeout_ms": {"type": "integer", "minimum": 0, "description": "How long at most. Default: until it is done."}}}"#;
+const CLOSE: &str = r#"{"type": "object", "required": ["agent_id"], "properties": {
+  "agent_id": {"type": "string", "minLength": 1, "description": "The subagent's id."}}}"#;
+
 /// One of the four.
 pub struct SubagentTool(Action);
 
 impl Tool for SubagentTool {
     fn definition(&self) -> ToolDefinition {
-        let agent = json!({ "type": "string", "minLength": 1, "description": "The subagent's id." });
         let (name, description, parameters) = match self.0 {
             Action::Spawn => (
                 "spawn_agent",
                 "Starts a subagent on a task of its own and returns its id at once; it works while you go on. Use it for \
                  parts that do not depend on each other. It knows nothing of your conversation, so say everything in \
                  the task. It shares your files: give no two agents the same file.",
-                json!({
-                    "type": "object",
-                    "required": ["task"],
-                    "properties": {
-                        "task": { "type": "string", "minLength": 1, "description": "The whole task." },
-                        "working_dir": { "type": "string", "description": "A directory that it may not leave. Default: the whole project." },
-                        "model": { "type": "string", "description": "Another model of the same provider. Default: yours." },
-                        "max_turns": { "type": "integer", "minimum": 0, "description": "Its most answers; 0, the default, is unlimited." },
-                    },
-                }),
+                SPAWN,
             ),
             Action::Send => (
                 "send_input",
                 "Says something to a subagent: it reads it in the middle of its work, or begins anew with it if it was done.",
-                json!({
-                    "type": "object",
-                    "required": ["agent_id", "message"],
-                    "properties": { "agent_id": agent, "message": { "type": "string", "minLength": 1 } },
-                }),
+                SEND,
             ),
             Action::Wait => (
                 "wait",
                 "Waits until a subagent is done and returns its result. Subagents work only while you do, so wait for \
                  all of them before you end.",
-                json!({
-                    "type": "object",
-                    "required": ["agent_id"],
-                    "properties": {
-                        "agent_id": agent,
-                        "timeout_ms": { "type": "integer", "minimum": 0, "description": "How long at most. Default: until it is done." },
-                    },
-                }),
+                WAIT,
             ),
             Action::Close => (
                 "close_agent",
                 "Ends a subagent, whether or not it is done, and returns its final status. Its edits stay.",
-                json!({ "type": "object", "required": ["agent_id"], "properties": { "agent_id": agent } }),
+                CLOSE,
             ),
         };
+        let parameters = serde_json::from_str(parameters).unwrap_or_default();
         ToolDefinition { name: name.to_owned(), description: description.to_owned(), parameters }
     }
 
