@@ -22,7 +22,7 @@ impl Tool for ClarifyUser {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
             name: "clarify_user".to_owned(),
-            description: "Ask the user one question and wait for the answer. Use it only when you cannot go on well \
+            description: "Asks the user one question and waits for the answer. Use it only when you cannot go on well \
                           without knowing and cannot find out yourself. Offer the likely answers as options."
                 .to_owned(),
             parameters: serde_json::from_str(PARAMETERS).unwrap_or_default(),

@@ -92,7 +92,10 @@ impl Tool for ListDir {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
             name: "list_dir".to_owned(),
-            description: "Lists a directory: subdirectories end in `/`, files show their size in bytes.".to_owned(),
+            description:
+                "Lists a directory, hidden and ignored entries too: subdirectories end in `/`, files show their \
+                          size in bytes. Of a large tree the upper levels are shown."
+                    .to_owned(),
             parameters: json!({
                 "type": "object",
                 "properties": {
