@@ -15,8 +15,10 @@ pub use table::{Naming, Offer, Param};
 
 use crate::session::{SessionConfig, SessionOptions};
 use crate::tool::{Tool, ToolRegistry};
+#[cfg(any(test, not(target_family = "wasm")))]
+use crate::tools::Shell;
 use crate::tools::{
-    ApplyPatch, ClarifyUser, EditFile, Glob, Grep, ListDir, ReadFile, ReadManyFiles, SafePatch, Shell, WriteFile,
+    ApplyPatch, ClarifyUser, EditFile, Glob, Grep, ListDir, ReadFile, ReadManyFiles, SafePatch, WriteFile,
     subagent_tool,
 };
 use crate::workspace::Workspace;
@@ -271,6 +273,8 @@ fn canonical(name: &str) -> Option<Shared<dyn Tool>> {
         "safe_patch" => Shared::new(SafePatch),
         "glob" => Shared::new(Glob),
         "list_dir" => Shared::new(ListDir),
+        // As in `core_tools`.
+        #[cfg(any(test, not(target_family = "wasm")))]
         "shell" => Shared::new(Shell),
         "clarify_user" => Shared::new(ClarifyUser),
         name => Shared::new(subagent_tool(name)?),
