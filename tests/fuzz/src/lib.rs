@@ -7,6 +7,7 @@ pub mod mutate;
 mod patches;
 mod providers;
 mod texts;
+mod web;
 
 /// A parser under attack.
 pub struct Target {
@@ -36,6 +37,8 @@ pub const TARGETS: &[Target] = &[
     texts::PATTERNS,
     providers::ANSWERS,
     providers::PARTIAL_JSON,
+    web::ADDRESSES,
+    web::PAGES,
 ];
 
 /// Splits an input into so many texts; absent ones are empty.
