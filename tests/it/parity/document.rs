@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use expect_test::expect_file;
 
+use crate::checklist::covers;
 use crate::parity::{Cell, FAMILIES, ROWS};
 use crate::wire_encode::{Sample, python, validate};
 
@@ -22,6 +23,7 @@ but for those of the shell, which a browser does not have, and natively once mor
 
 #[test]
 fn the_matrix_is_written_down_and_its_requests_are_valid() {
+    covers("S2.9.12");
     let (mut samples, mut n_skipped) = (Vec::new(), 0);
     let mut table = String::from("| Test case |");
     for family in &FAMILIES {
@@ -39,7 +41,7 @@ fn the_matrix_is_written_down_and_its_requests_are_valid() {
                 }
                 Cell::Skipped => {
                     n_skipped += 1;
-                    let _ = write!(table, " skipped: no `{}` |", row.needs.unwrap_or_default());
+                    table.push_str(" skipped: no shell |");
                 }
             }
         }

@@ -2,7 +2,7 @@
 //!
 //! Each row is a test, and runs for OpenAI, Anthropic and Gemini. A cell looks at the requests on the wire, at the
 //! bytes on the disk and at the order of events. `docs/parity.md` is written from the same table. A row that needs a
-//! tool that sessions do not have is skipped, and says so.
+//! shell is skipped where there is none, and says so.
 
 mod wire;
 mod world;
@@ -13,8 +13,8 @@ use serde_json::json;
 #[cfg(target_family = "wasm")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
-use world::{Answer, During, Outcome, Place, Step, Task, run};
-pub(crate) use world::{Connection, FAMILIES, Family};
+pub(crate) use world::{Answer, Connection, FAMILIES, Family};
+use world::{During, Outcome, Place, Step, Task, run};
 
 use Answer::{Do, Say};
 use Step::{Call, Edit};
@@ -23,11 +23,11 @@ use Step::{Call, Edit};
 pub(crate) struct Row {
     /// The case, as the specification words it.
     pub(crate) name: &'static str,
-    /// What it needs and sessions may not have.
-    pub(crate) needs: Option<&'static str>,
     place: Place,
     fixture: fn() -> String,
     pub(crate) script: fn() -> Vec<Answer>,
+    /// What the subagent says that the script's first answer starts and waits for, if there is one.
+    pub(crate) subagent: fn() -> Vec<Answer>,
     during: During,
     /// The files on the disk afterwards.
     disk: &'static [(&'static str, &'static str)],
@@ -43,14 +43,14 @@ pub(crate) enum Cell {
     Passed(
         #[cfg_attr(target_family = "wasm", expect(dead_code, reason = "validated natively"))] Vec<serde_json::Value>,
     ),
-    /// It needs a tool that sessions do not have.
+    /// It needs a shell, and there is none.
     Skipped,
 }
 
 impl Row {
     /// Whether it cannot be run here.
     pub(crate) fn is_skipped(&self) -> bool {
-        self.needs.is_some() || self.place == Place::Machine && !cfg!(unix)
+        self.place == Place::Machine && !cfg!(unix)
     }
 
     /// Returns what the user says in one cell; no other cell's user does.
@@ -58,9 +58,17 @@ impl Row {
         format!("{} ({})", self.name, family.name)
     }
 
+    /// Returns what a subagent is told to do in one cell.
+    pub(crate) fn task(family: &Family) -> String {
+        TASK.replace("{family}", family.name)
+    }
+
     /// Runs one cell with a model that follows the script. Panics if anything is not as it should be.
     pub(crate) fn run(&self, family: &Family) -> Cell {
-        block_on(self.run_with(family, Connection::scripted(family.bodies(&(self.script)()))))
+        let (mut bodies, subagent) = (family.bodies(&(self.script)()), family.bodies(&(self.subagent)()));
+        // The first answer waits for all of the subagent's.
+        bodies.splice(1..1, subagent);
+        block_on(self.run_with(family, Connection::scripted(bodies)))
     }
 
     /// Runs one cell with whatever model is at the other end, which has to say what the script says.
@@ -72,7 +80,7 @@ impl Row {
             prompt: self.prompt(family),
             place: self.place,
             fixture: (self.fixture)(),
-            script: (self.script)(),
+            n_requests: (self.script)().len() + (self.subagent)().len(),
             during: self.during,
         };
         let outcome = run(family, task, connection).await;
@@ -89,19 +97,18 @@ impl Row {
 
 const PLAIN: Row = Row {
     name: "",
-    needs: None,
     place: Place::Memory,
     fixture: String::new,
     script: Vec::new,
+    subagent: Vec::new,
     during: |_, _| {},
     disk: &[],
     events: "",
     check: |_, _| {},
 };
 
-const fn waiting(name: &'static str, tool: &'static str) -> Row {
-    Row { name, needs: Some(tool), ..PLAIN }
-}
+/// What the subagent is to do. Each cell has words of its own, by which a mock tells conversations apart.
+const TASK: &str = "Make made.md for {family}.";
 
 fn read(path: &str) -> Step {
     Call("read_file", json!({"file_path": path}))
@@ -314,7 +321,27 @@ pub(crate) const ROWS: [Row; 15] = [
         },
         ..PLAIN
     },
-    waiting("Subagent spawn and wait", "spawn_agent"),
+    Row {
+        name: "Subagent spawn and wait",
+        script: || {
+            let spawn = Call("spawn_agent", json!({ "task": TASK }));
+            vec![Do(vec![spawn, Call("wait", json!({"agent_id": "agent_1"}))]), Say("It made the file.")]
+        },
+        subagent: || {
+            let write = Call("write_file", json!({"file_path": "made.md", "content": "made\n"}));
+            vec![Do(vec![write]), Say("Made it.")]
+        },
+        disk: &[("made.md", "made\n")],
+        events: "user, start spawn_agent, spawned, end spawn_agent, start wait, changed made.md, end wait, text, done",
+        check: |family, outcome| {
+            let results = outcome.results(family, 3);
+            assert!(results[1].contains("completed after 2 turns") && results[1].contains("Made it."), "{results:?}");
+            let offers = |at: usize| outcome.bodies[at].to_string().contains(family.wire_name("spawn_agent"));
+            assert!(outcome.bodies[1].to_string().contains(&Row::task(family)), "{}: the task", family.name);
+            assert!(offers(0) && !offers(1) && !offers(2), "{}: a subagent starts none itself", family.name);
+        },
+        ..PLAIN
+    },
     Row {
         name: "Loop detection triggers warning",
         fixture: notes,
@@ -384,7 +411,7 @@ fn check(name: &str) {
     let row = ROWS.iter().find(|row| row.name == name).expect("a row of that name");
     let skipped = FAMILIES.iter().filter(|family| matches!(row.run(family), Cell::Skipped)).count();
     if skipped > 0 {
-        println!("skipped: {skipped} cells ({name}: there is no {} here)", row.needs.unwrap_or("shell"));
+        println!("skipped: {skipped} cells ({name}: there is no shell here)");
     }
 }
 

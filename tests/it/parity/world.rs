@@ -48,8 +48,16 @@ pub(crate) const FAMILIES: [Family; 3] = [
             ("glob", "glob"),
             ("list_dir", "list_dir"),
             ("shell", "exec_command"),
+            ("spawn_agent", "spawn_agent"),
+            ("wait", "wait_agent"),
         ],
-        params: &[("grep", "glob_filter", "include"), ("list_dir", "path", "dir_path"), ("shell", "command", "cmd")],
+        params: &[
+            ("grep", "glob_filter", "include"),
+            ("list_dir", "path", "dir_path"),
+            ("shell", "command", "cmd"),
+            ("spawn_agent", "task", "message"),
+            ("wait", "agent_id", "id"),
+        ],
         path: "/responses",
     },
     Family {
@@ -65,8 +73,15 @@ pub(crate) const FAMILIES: [Family; 3] = [
             ("glob", "Glob"),
             ("list_dir", "LS"),
             ("shell", "Bash"),
+            ("spawn_agent", "Task"),
+            ("wait", "TaskOutput"),
         ],
-        params: &[("grep", "glob_filter", "glob"), ("shell", "timeout_ms", "timeout")],
+        params: &[
+            ("grep", "glob_filter", "glob"),
+            ("shell", "timeout_ms", "timeout"),
+            ("spawn_agent", "task", "prompt"),
+            ("wait", "agent_id", "task_id"),
+        ],
         path: "/messages",
     },
     Family {
@@ -83,6 +98,8 @@ pub(crate) const FAMILIES: [Family; 3] = [
             ("list_dir", "list_directory"),
             ("shell", "run_shell_command"),
             ("safe_patch", "safe_patch"),
+            ("spawn_agent", "spawn_agent"),
+            ("wait", "wait"),
         ],
         params: &[
             ("grep", "glob_filter", "include_pattern"),
@@ -115,7 +132,11 @@ impl Family {
             Step::Call(tool, arguments) => {
                 let renamed = arguments.as_object().into_iter().flatten().map(|(name, value)| {
                     let param = self.params.iter().find(|(of, own, _)| of == tool && own == name);
-                    (param.map_or(name.as_str(), |(_, _, wire)| *wire).to_owned(), value.clone())
+                    let value = match value {
+                        Value::String(text) => Value::from(text.replace("{family}", self.name)),
+                        value => value.clone(),
+                    };
+                    (param.map_or(name.as_str(), |(_, _, wire)| *wire).to_owned(), value)
                 });
                 (self.wire_name(tool), Value::Object(renamed.collect()))
             }
@@ -309,6 +330,7 @@ impl Outcome {
                 Some(format!("{} {}", if *ok { "end" } else { "fail" }, family.own_name(tool_name)))
             }
             EventKind::FileChanged { path, .. } => Some(format!("changed {path}")),
+            EventKind::SubagentStart { .. } => Some("spawned".to_owned()),
             EventKind::SteeringInjected { .. } => Some("steered".to_owned()),
             EventKind::LoopDetection { .. } => Some("loop".to_owned()),
             EventKind::AssistantTextEnd { .. } => Some("text".to_owned()),
@@ -330,7 +352,7 @@ pub(crate) struct Task {
     pub(crate) prompt: String,
     pub(crate) place: Place,
     pub(crate) fixture: String,
-    pub(crate) script: Vec<Answer>,
+    pub(crate) n_requests: usize,
     pub(crate) during: During,
 }
 
@@ -367,7 +389,7 @@ pub(crate) async fn run(family: &Family, task: Task, connection: Connection) -> 
     let (place, disk) = (task.place, Disk::new(task.place, &task.fixture));
     let clock: Shared<dyn Clock> = Shared::new(Ticks::default());
     let workspace = Shared::new(Workspace::new(disk.environment(), Mode::Direct, Shared::clone(&clock)));
-    let profile = (family.profile)(family.model);
+    let profile = (family.profile)(family.model).with_subagents();
     let random = Shared::new(Ticks::default());
     let session = Session::new(profile.session_options(provider, workspace, clock, random, SessionConfig::default()));
     let mut events = Vec::new();
@@ -377,15 +399,20 @@ pub(crate) async fn run(family: &Family, task: Task, connection: Connection) -> 
         events.push(event);
     }
     let asked = std::mem::take(&mut *recorder.asked.lock().unwrap());
-    assert_eq!(asked.len(), task.script.len(), "{}: {events:?}", family.name);
+    assert_eq!(asked.len(), task.n_requests, "{}: {events:?}", family.name);
     let bodies: Vec<Value> = asked.iter().map(|request| serde_json::from_slice(&request.body).unwrap()).collect();
     for (request, body) in asked.iter().zip(&bodies) {
         assert!(request.url.ends_with(family.path), "{}: {}", family.name, request.url);
         // In this order; tools that no row calls may stand between them.
         let offered = wire::tool_names(family.api, body);
         let mut rest = offered.iter();
-        // Where no commands run, no tool for them is offered.
-        let is_here = |own: &str| own != "shell" || place == Place::Machine;
+        let is_subagents = !offered.iter().any(|name| name == family.wire_name("spawn_agent"));
+        // Where no commands run, no tool for them is offered; a subagent gets no subagents.
+        let is_here = |own: &str| match own {
+            "shell" => place == Place::Machine,
+            "spawn_agent" | "wait" => !is_subagents,
+            _ => true,
+        };
         let mut expected = family.tools.iter().filter(|(own, _)| is_here(own));
         let has_all = expected.all(|(_, wire)| rest.any(|name| name == wire));
         assert!(has_all, "{}: {offered:?} are offered", family.name);

@@ -2,6 +2,7 @@
 
 use super::command_line::split;
 use super::*;
+use crate::test_support::covers;
 #[cfg(target_family = "wasm")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
@@ -56,6 +57,7 @@ fn check(policy: &Policy, names: &[&str], target: &Target, expected: Action) {
 
 #[test]
 fn commands_are_allowed_part_by_part() {
+    covers("A.9");
     let policy = policy(&[(Deny, "shell:git push *"), (Allow, "shell:git *"), (Allow, "shell:cargo test")], Ask);
     for (line, expected) in [
         ("git status", Allow),
@@ -82,6 +84,7 @@ fn commands_are_allowed_part_by_part() {
 
 #[test]
 fn the_first_rule_wins_and_the_strictest_part() {
+    covers("A.9");
     let policy = policy(
         &[(Deny, "*:secrets/**"), (Deny, "*:.env"), (Allow, "edit_file:src/**"), (Ask, "edit_file"), (Allow, "*")],
         Deny,

@@ -55,9 +55,10 @@ pub(super) async fn execute(
     Done { result: result_for_model(core, call, outcome), asked }
 }
 
-/// Tells which files changed since `revision`.
+/// Tells which files changed since `revision`, but for what subagents did: that was told as it happened.
 pub(super) fn report_changes(core: &Core, revision: u64) {
-    for change in core.workspace.changes_since(revision) {
+    let told = core.subagents.take_told();
+    for change in core.workspace.changes_since(revision).into_iter().filter(|change| !told.contains(&change.revision)) {
         core.emitter.emit(EventKind::FileChanged {
             path: change.path,
             revision: change.revision,

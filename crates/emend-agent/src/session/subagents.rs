@@ -48,6 +48,8 @@ struct State {
     children: Vec<Child>,
     /// Of the turn that runs now.
     lineage: Option<Lineage>,
+    /// Changes of files that the parent's readers were told of, by the workspace's revision.
+    told: Vec<u64>,
 }
 
 struct Child {
@@ -227,6 +229,11 @@ impl Subagents {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns the revisions of which the parent's readers have been told since this was asked last.
+    pub(super) fn take_told(&self) -> Vec<u64> {
+        std::mem::take(&mut self.state().told)
+    }
+
     /// Begins a turn of the parent's.
     pub(super) fn begin_turn(&self, lineage: Lineage) {
         self.state().lineage = Some(lineage);
@@ -279,7 +286,10 @@ impl Subagents {
         match event.kind {
             kind if kind.delta().is_some() => {}
             // Files are the same for all, so they are nobody's in particular.
-            kind @ EventKind::FileChanged { .. } => self.emitter.emit(kind),
+            EventKind::FileChanged { revision, .. } => {
+                self.state().told.push(revision);
+                self.emitter.emit(event.kind);
+            }
             EventKind::SessionStart { .. } | EventKind::SessionEnd { .. } => {}
             kind => self.emitter.emit(EventKind::SubagentEvent { agent_id: id.to_owned(), event: Box::new(kind) }),
         }

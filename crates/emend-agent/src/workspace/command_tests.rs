@@ -144,6 +144,7 @@ fn a_write_over_what_a_command_changed_is_refused_until_it_was_read() {
 
 #[test]
 fn what_the_user_wrote_while_a_command_ran_is_theirs() {
+    covers("A.10");
     let world = World::new(Mode::Direct);
     let workspace = Shared::clone(&world.workspace);
     let context = ToolContext {
