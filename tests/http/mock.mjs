@@ -87,6 +87,14 @@ function smokeScript(mock) {
     "There is one /health endpoint now.",
   );
   turn("Create a Flask web application", [call("call_f", "list_dir", { path: "." })], "Done.");
+  turn("Run hello.py and show the output", [call("call_x", "shell", { command: "cat hello.py" })], "It says hello.");
+  turn("Run 'sleep 30'", [call("call_s", "shell", { command: "sleep 30", timeout_ms: 200 })], "It took too long.");
+  turn(
+    "Spawn a subagent",
+    [call("call_p", "spawn_agent", { task: "Add test_hello.py." }), call("call_q", "wait", { agent_id: "agent_1" })],
+    "It added a test.",
+  );
+  turn("Add test_hello.py.", [call("call_t", "write_file", { file_path: "test_hello.py", content: "import hello\n" })], "Added.");
   turn("Read big.txt", [call("call_b", "read_file", { file_path: "big.txt" })], "It is full of x.");
 }
 

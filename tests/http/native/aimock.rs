@@ -95,10 +95,10 @@ fn the_smoke_test_passes_with_every_format() {
     let text = String::from_utf8(output.stdout).unwrap();
     println!("{text}");
     assert!(output.status.success());
-    // For each provider six steps of the client and four of the session; one provider takes any model.
+    // For each provider six steps of the client and seven of the session; one provider takes any model.
     let n_passed = text.lines().filter(|line| line.starts_with("ok ")).count();
-    assert_eq!(n_passed, 4 * 10 - 1);
-    assert!(text.lines().last().is_some_and(|line| line.starts_with("39 passed, 0 failed, ")), "{text}");
+    assert_eq!(n_passed, 4 * 13 - 1);
+    assert!(text.lines().last().is_some_and(|line| line.starts_with("51 passed, 0 failed, ")), "{text}");
 }
 
 /// Returns what the mock has to answer so that every cell can be run against it: of each its prompt and its answers.
