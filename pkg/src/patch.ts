@@ -43,7 +43,11 @@ export function patchProblem(error: unknown): PatchProblem | undefined {
   return typeof data === "object" && data !== null && "kind" in data ? (data as PatchProblem) : undefined;
 }
 
-/** Does something with a patch, and frees it. */
+/**
+ * Does something with a patch, and frees it.
+ *
+ * @internal
+ */
 export function withPatch<T>(patch: PatchInput, work: (core: Core, handle: PatchHandle) => T): T {
   const open = opener(patch);
   const core = editModule.live();

@@ -4,9 +4,9 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import * as entry from "emend/edit";
 import { EmendError as EmendErrorOfCore } from "emend";
-import * as glue from "../dist/edit-core.js";
 
 const { EmendError, isEmendError, load, PanicError, patchProblem } = entry;
+const glue = await import(new URL("edit-core.js", import.meta.resolve("emend/edit")));
 const edit = await load();
 
 const refused = (code, pattern) => (error) => {
@@ -293,7 +293,6 @@ test("wrong arguments are refused and break nothing", () => {
 });
 
 test("a panic is thrown, ends what was open, and the next call starts afresh", async () => {
-  const glue = await import(new URL("edit-core.js", import.meta.resolve("emend/edit")));
   const log = edit.openLog("a\n");
   const stream = edit.parseStream();
   const original = glue.LogHandle.prototype.text;

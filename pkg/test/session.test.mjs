@@ -63,10 +63,10 @@ test("a model is given its family's tools, by its own name or its provider's", a
     await agent.run("hello").result;
     return requests[0].tools.map((tool) => tool.name).join(" ");
   };
-  const own = "read_file write_file edit_file apply_patch grep glob list_dir";
+  const own = "read_file read_many_files write_file edit_file apply_patch grep glob list_dir";
   assert.equal(await offered("acme", "m"), own);
   assert.equal(await offered("acme", "claude-sonnet-4-5"), "Read Write Edit Grep Glob LS");
-  assert.equal(await offered("gemini", "any"), "read_file write_file replace grep_search glob list_directory");
+  assert.equal(await offered("gemini", "any"), "read_file read_many_files write_file grep_search glob list_directory safe_patch");
 });
 
 test("tools of one's own run, replace others, and fail as results", async (t) => {
