@@ -1,6 +1,7 @@
 //! The conformance suite on disk, and what only a disk can do: FIFOs, devices, modes, hard links, swapped directories.
 
 mod commands;
+mod escapes;
 mod oracles;
 mod same_as_memory;
 mod tools;

@@ -227,22 +227,31 @@ fn peak_memory_kib() -> u64 {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_flood_of_output_takes_little_memory() {
-    const FLOOD: u64 = 200 << 20;
+fn a_flood_from_what_will_not_end_takes_little_memory_and_ends() {
+    const FLOOD: u64 = 1 << 30;
+    // Both ignore the request, have sessions of their own, and hold the pipes open; the second has lost its parent.
+    const ESCAPEES: &str = "trap '' TERM
+        stay() { setsid bash -c 'trap \"\" TERM; echo $$ >> ids; while :; do sleep 1; done'; }
+        stay &
+        (stay &)
+        until [ \"$(cat ids 2> /dev/null | wc -l)\" = 2 ]; do sleep 0.02; done";
     let place = Place::new();
     let shown = Arc::new(Mutex::new(0));
     let count = Arc::clone(&shown);
     let before = peak_memory_kib();
     let command = Command {
-        command: format!("echo first; head -c {FLOOD} /dev/zero | tr '\\0' 'x'; echo; echo last"),
+        command: format!("{ESCAPEES}\necho first; head -c {FLOOD} /dev/zero | tr '\\0' 'x'; echo; echo last"),
         timeout_ms: LONG_MS,
         ..Command::default()
     };
     let sink = move |_: OutputStream, text: &str| *count.lock().unwrap() += text.len();
     let result = block_on(place.environment.exec_command(&command, &sink, &CancelToken::new())).unwrap();
     let grown_kib = peak_memory_kib().saturating_sub(before);
-    println!("200 MiB of output: memory grew by {grown_kib} KiB, {} bytes were shown", shown.lock().unwrap());
+    println!("1 GiB of output: memory grew by {grown_kib} KiB, {} bytes were shown", shown.lock().unwrap());
     assert_eq!(result.exit_code, 0);
+    // The two, the shells around them, and a `sleep` of each.
+    assert!(result.n_left_behind >= 2, "{}", result.n_left_behind);
+    check_gone(&place.ids("ids", 2));
     assert!(result.stdout.starts_with("first\nxxx") && result.stdout.ends_with("xxx\nlast\n"));
     let whole = FLOOD + "first\n\nlast\n".len() as u64;
     assert_eq!(result.n_bytes_dropped, whole - Capture::BYTES_MAX as u64);
