@@ -137,6 +137,13 @@ pub(crate) struct RunArgs {
     /// Refuse calls, e.g. `shell`, `shell:git push *`, `edit_file:*.lock`. This wins over --allow.
     #[arg(long, value_name = "TOOL[:PATTERN]")]
     pub(crate) deny: Vec<String>,
+    /// Confine commands: they write only in the project, in the directory for temporary files and where
+    /// --sandbox-write says. What they read and send over the network is not limited. Linux 6.2 or later.
+    #[arg(long)]
+    pub(crate) sandbox: bool,
+    /// With --sandbox: another place where commands may write, e.g. a package manager's cache.
+    #[arg(long, value_name = "PATH", requires = "sandbox")]
+    pub(crate) sandbox_write: Vec<PathBuf>,
     /// Let the model fetch pages of the public web. Each is asked about, unless --allow says otherwise.
     #[arg(long)]
     pub(crate) web: bool,

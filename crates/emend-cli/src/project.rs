@@ -9,7 +9,7 @@ use std::sync::Arc;
 use emend_agent::code::Code;
 use emend_agent::store::Store;
 use emend_agent::workspace::{Mode, Snapshot, Workspace};
-use emend_host::{FileStore, LocalEnvironment, StateDir, SystemClock};
+use emend_host::{FileStore, LocalEnvironment, Sandbox, StateDir, SystemClock};
 use emend_llm::{Clock, Shared};
 
 use crate::failure::Failure;
@@ -50,12 +50,24 @@ pub(crate) struct Project {
 impl Project {
     /// Opens the project at `root` with what earlier runs left to decide or undo.
     pub(crate) fn open(root: &Path, mode: Mode) -> Result<Self, Failure> {
-        let environment = LocalEnvironment::new(root).map_err(|error| {
+        Self::open_confined(root, mode, None)
+    }
+
+    /// Opens it, and confines commands if there is a sandbox.
+    pub(crate) fn open_confined(root: &Path, mode: Mode, sandbox: Option<Sandbox>) -> Result<Self, Failure> {
+        let mut environment = LocalEnvironment::new(root).map_err(|error| {
             Failure::new(
                 Code::Configuration,
                 format!("cannot open {}: {error}; give a directory with --root", root.display()),
             )
         })?;
+        if let Some(sandbox) = sandbox {
+            let refused = |error| {
+                let advice = "run without --sandbox, or with --deny shell";
+                Failure::new(Code::Configuration, format!("--sandbox: {error}; {advice}"))
+            };
+            environment = environment.with_sandbox(sandbox).map_err(refused)?;
+        }
         let state = Arc::new(open_state(&environment)?);
         let clock: Shared<dyn Clock> = Shared::new(SystemClock);
         let environment = Shared::new(environment.with_journal(Arc::clone(&state)));

@@ -10,7 +10,7 @@ use emend_agent::session::{Session, SessionConfig, SessionOptions};
 use emend_agent::store::{Store, Summary, summaries};
 use emend_agent::tools::{core_tools, register_subagent_tools};
 use emend_agent::workspace::Mode;
-use emend_host::OsRandom;
+use emend_host::{OsRandom, Sandbox};
 use emend_llm::{CancelToken, Shared};
 use futures::StreamExt;
 use serde_json::json;
@@ -33,7 +33,8 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     // Wrong rules are told before anything is opened.
     let policy = approve::policy(&args.allow, &args.deny)?;
     let mode = if args.review { Mode::Staged } else { Mode::Direct };
-    let project = Project::open(&args.root, mode)?;
+    let sandbox = args.sandbox.then(|| Sandbox { writable: args.sandbox_write.clone() });
+    let project = Project::open_confined(&args.root, mode, sandbox)?;
     let store = project.sessions()?;
     let origin = Origin::of(&args, &*store).await?;
     let model = args.model.clone().or_else(|| origin.model()).unwrap_or(Model::Offline);

@@ -17,7 +17,7 @@ mod transport;
 pub use clock::{OsRandom, SystemClock};
 pub use commit::{CommitError, Observer, Recovered, Step, StepKind};
 pub use local::LocalEnvironment;
-pub use process::{EnvPolicy, Inherit};
+pub use process::{EnvPolicy, Inherit, Sandbox};
 pub use state::{StateDir, StateError};
 pub use store::FileStore;
 pub use transport::{ReqwestTransport, Timeouts};

@@ -31,9 +31,9 @@ use files::Files;
 use scratch::Scratch;
 
 use crate::commit::{self, CommitError};
-use crate::process::EnvPolicy;
 #[cfg(unix)]
-use crate::process::{self, Processes};
+use crate::process::{self, Processes, Setting};
+use crate::process::{EnvPolicy, Sandbox};
 use crate::state::StateDir;
 
 /// The files below one directory of this machine.
@@ -45,6 +45,8 @@ pub struct LocalEnvironment {
     journal: Option<Arc<StateDir>>,
     /// What commands see of this process's variables.
     variables: EnvPolicy,
+    /// Where commands may write, if that is limited.
+    sandbox: Option<Sandbox>,
     /// The commands that run.
     #[cfg(unix)]
     processes: Processes,
@@ -66,6 +68,7 @@ impl LocalEnvironment {
             files: Arc::new(Files::open(root.as_ref())?),
             journal: None,
             variables: EnvPolicy::default(),
+            sandbox: None,
             #[cfg(unix)]
             processes: Processes::default(),
             #[cfg(unix)]
@@ -84,6 +87,16 @@ impl LocalEnvironment {
     #[must_use]
     pub fn with_variables(self, policy: EnvPolicy) -> Self {
         Self { variables: policy, ..self }
+    }
+
+    /// Confines commands, so that they write only in the root and where `sandbox` says.
+    ///
+    /// # Errors
+    ///
+    /// `Unsupported` if this system cannot do that.
+    pub fn with_sandbox(self, sandbox: Sandbox) -> Result<Self, EnvError> {
+        Sandbox::check()?;
+        Ok(Self { sandbox: Some(sandbox), ..self })
     }
 
     /// Returns the root with all links followed.
@@ -191,9 +204,12 @@ impl ExecutionEnvironment for LocalEnvironment {
         output: &'a dyn OutputSink,
         cancel: &'a CancelToken,
     ) -> BoxFuture<'a, Result<ExecResult, EnvError>> {
-        let directory = self.files.real_root().join(command.working_dir.as_str());
-        let variables = self.variables.of(std::env::vars_os());
-        Box::pin(async move { process::exec(&self.processes, &directory, variables, command, output, cancel).await })
+        let setting = Setting {
+            root: self.files.real_root(),
+            variables: self.variables.of(std::env::vars_os()),
+            sandbox: self.sandbox.as_ref(),
+        };
+        Box::pin(process::exec(&self.processes, setting, command, output, cancel))
     }
 
     fn manifest(&self) -> BoxFuture<'_, Result<Vec<FileStamp>, EnvError>> {
@@ -205,7 +221,8 @@ impl ExecutionEnvironment for LocalEnvironment {
         &'a self,
         overlay: &'a [(FilePath, Option<Vec<u8>>)],
     ) -> BoxFuture<'a, Result<Shared<dyn ExecutionEnvironment>, EnvError>> {
-        let (state, overlay, variables) = (self.journal.clone(), overlay.to_vec(), self.variables.clone());
+        let (state, overlay) = (self.journal.clone(), overlay.to_vec());
+        let (variables, sandbox) = (self.variables.clone(), self.sandbox.clone());
         let copied = self.run(move |files| {
             let written: Vec<FilePath> = overlay.iter().map(|(path, _)| path.clone()).collect();
             let scratch = Scratch::of(files, state.as_deref(), &written)?;
@@ -216,7 +233,12 @@ impl ExecutionEnvironment for LocalEnvironment {
                     None => copy.files.remove(path)?,
                 }
             }
-            Ok(Self { scratch: Some(scratch), ..copy })
+            // What is linked is written to where it is.
+            let sandbox = sandbox.map(|mut sandbox| {
+                sandbox.writable.extend_from_slice(scratch.linked());
+                sandbox
+            });
+            Ok(Self { scratch: Some(scratch), sandbox, ..copy })
         });
         Box::pin(async { Ok(Arc::new(copied.await?) as Shared<dyn ExecutionEnvironment>) })
     }

@@ -1,6 +1,6 @@
 //! Commands: asked about, run on the files or in a copy, undone, and ended with the program.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -44,6 +44,31 @@ fn an_allowed_command_is_shown_as_it_runs_and_its_changes_are_undone() {
     outcome.assert_ok();
     for line in ["→ shell echo out", "  | out\n", "  | err\n", "  [exit code 3 after "] {
         assert!(outcome.stdout.contains(line), "{line:?} in {}", outcome.stdout);
+    }
+}
+
+#[test]
+fn a_confined_command_cannot_write_beside_the_project() {
+    // Where everybody may write, a command may too.
+    let outside = tempfile::TempDir::new_in("/var/tmp").unwrap();
+    let harm = format!("run touch {}/x; touch inside", outside.path().display());
+    let project = project();
+    let outcome = project.run(&["run", &harm, "--allow", "shell", "--sandbox"]);
+    let is_lacking = outcome.stderr.contains("is not available here");
+    if is_lacking {
+        println!("skipped: this kernel cannot confine commands");
+        assert_eq!(outcome.status, 2, "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("run without --sandbox"), "{}", outcome.stderr);
+    } else {
+        assert!(project.path("inside").exists() && !outside.path().join("x").exists(), "{}", outcome.stdout);
+    }
+    // Without it, or with the place named, it may.
+    for flags in [&[][..], &["--sandbox", "--sandbox-write", outside.path().to_str().unwrap()]] {
+        if is_lacking && !flags.is_empty() {
+            continue;
+        }
+        project.run(&[&["run", &harm, "--allow", "shell"], flags].concat()).assert_ok();
+        fs::remove_file(outside.path().join("x")).unwrap();
     }
 }
 

@@ -24,6 +24,8 @@ pub(super) struct Scratch {
     /// Holds nothing but the copy.
     around: PathBuf,
     root: PathBuf,
+    /// The directories that it shares with the original.
+    linked: Vec<PathBuf>,
 }
 
 impl Scratch {
@@ -41,14 +43,19 @@ impl Scratch {
         let around = around.canonicalize().map_err(failed)?;
         let from = files.real_root();
         let root = around.join(from.file_name().unwrap_or(OsStr::new("root")));
-        let scratch = Self { around, root };
-        let copy = Copy { from, to: &scratch.root, written };
+        let mut scratch = Self { around, root, linked: Vec::new() };
+        let mut copy = Copy { from, to: &scratch.root, written, linked: Vec::new() };
         copy.directory(&FilePath::root(), &IgnoreRules::default()).map_err(failed)?;
+        scratch.linked = copy.linked;
         Ok(scratch)
     }
 
     pub(super) fn root(&self) -> &Path {
         &self.root
+    }
+
+    pub(super) fn linked(&self) -> &[PathBuf] {
+        &self.linked
     }
 }
 
@@ -72,10 +79,11 @@ struct Copy<'a> {
     from: &'a Path,
     to: &'a Path,
     written: &'a [FilePath],
+    linked: Vec<PathBuf>,
 }
 
 impl Copy<'_> {
-    fn directory(&self, path: &FilePath, above: &IgnoreRules) -> io::Result<()> {
+    fn directory(&mut self, path: &FilePath, above: &IgnoreRules) -> io::Result<()> {
         let (from, to) = (self.from.join(path.as_str()), self.to.join(path.as_str()));
         fs::create_dir(&to)?;
         let gitignore = fs::symlink_metadata(from.join(".gitignore")).is_ok_and(|found| found.is_file());
@@ -93,9 +101,11 @@ impl Copy<'_> {
                 repository(&source, &target)?;
             } else if let Some(inner) = inner.filter(|_| file_type.is_dir()) {
                 let is_written = self.written.iter().any(|path| path.is_under(&inner));
-                match rules.ignores(&inner, true) && !is_written {
-                    true => symlink(&source, &target)?,
-                    false => self.directory(&inner, &rules)?,
+                if is_written || !rules.ignores(&inner, true) {
+                    self.directory(&inner, &rules)?;
+                } else {
+                    symlink(&source, &target)?;
+                    self.linked.push(source);
                 }
             } else if file_type.is_dir() {
                 everything(&source, &target)?;

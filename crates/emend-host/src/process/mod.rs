@@ -3,7 +3,8 @@
 //! Each command has a thread that watches it until nothing of it is left, so that it is seen to whether or not anyone
 //! still waits for it. A command leads a session and a process group of its own, has no terminal, and nothing on its
 //! standard input. It is over when its shell has exited: what that left running may finish its last words and is then
-//! ended too. Which processes belong to a command is `members`' business, which variables it sees `variables`'.
+//! ended too. Which processes belong to a command is `members`' business, which variables it sees `variables`',
+//! and where it may write, if that is limited, `sandbox`'s.
 //!
 //! There are no commands on Windows yet.
 
@@ -11,6 +12,10 @@
 mod members;
 #[cfg(unix)]
 mod run;
+mod sandbox;
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod sandbox_tests;
 #[cfg(test)]
 #[cfg(unix)]
 mod tests;
@@ -19,5 +24,6 @@ mod variables;
 mod watch;
 
 #[cfg(unix)]
-pub(crate) use run::{Processes, exec};
+pub(crate) use run::{Processes, Setting, exec};
+pub use sandbox::Sandbox;
 pub use variables::{EnvPolicy, Inherit};

@@ -6,7 +6,7 @@ use std::future::poll_fn;
 use std::io::{self, PipeWriter};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::thread;
@@ -18,6 +18,7 @@ use emend_llm::{CancelToken, Random as _};
 use rustix::process::Pid;
 
 use super::members::{MARK, Members};
+use super::sandbox::Sandbox;
 use super::watch::Watch;
 use crate::clock::OsRandom;
 
@@ -154,11 +155,20 @@ impl Drop for Closing {
     }
 }
 
-/// Runs `command` in `directory` with these variables beside its own.
+/// What commands are started with.
+pub(crate) struct Setting<'a> {
+    /// The root of the files they are for.
+    pub(crate) root: &'a Path,
+    /// The variables they see beside their own.
+    pub(crate) variables: BTreeMap<OsString, OsString>,
+    /// What they are confined to, if they are.
+    pub(crate) sandbox: Option<&'a Sandbox>,
+}
+
+/// Runs `command`.
 pub(crate) async fn exec(
     processes: &Processes,
-    directory: &Path,
-    variables: BTreeMap<OsString, OsString>,
+    setting: Setting<'_>,
     command: &Command,
     output: &dyn OutputSink,
     cancel: &CancelToken,
@@ -170,7 +180,7 @@ pub(crate) async fn exec(
     if cancel.is_cancelled() {
         return Ok(ExecResult { cancelled: true, exit_code: 130, ..ExecResult::default() });
     }
-    let (watch, stop) = start(directory, variables, command).map_err(failed)?;
+    let (watch, stop) = start(setting, command).map_err(failed)?;
     let channel = Arc::new(Channel::default());
     let (closing, counted) = (Closing(Arc::clone(&channel)), Counted::new(&processes.shared));
     let work = move || {
@@ -196,11 +206,7 @@ pub(crate) async fn exec(
 
 /// Starts the command. Returns its watch, and what stops it when dropped.
 #[expect(unsafe_code, reason = "a session of its own can only be had between fork and exec")]
-fn start(
-    directory: &Path,
-    variables: BTreeMap<OsString, OsString>,
-    command: &Command,
-) -> io::Result<(Watch, PipeWriter)> {
+fn start(setting: Setting<'_>, command: &Command) -> io::Result<(Watch, PipeWriter)> {
     let (stdout, stdout_there) = io::pipe()?;
     let (stderr, stderr_there) = io::pipe()?;
     let (stop, stop_here) = io::pipe()?;
@@ -215,9 +221,9 @@ fn start(
     shell
         .arg("-c")
         .arg(&command.command)
-        .current_dir(directory)
+        .current_dir(setting.root.join(command.working_dir.as_str()))
         .env_clear()
-        .envs(variables)
+        .envs(setting.variables)
         .envs(&command.env_vars)
         .env(MARK, mark.trim_start())
         .stdin(Stdio::null())
@@ -227,7 +233,7 @@ fn start(
     unsafe {
         shell.pre_exec(|| rustix::process::setsid().map(|_| ()).map_err(io::Error::from));
     }
-    let child = shell.spawn()?;
+    let child = spawn(&mut shell, setting.root, setting.sandbox)?;
     // The writing ends that this process holds go with it: the pipes end when the command's own ends are closed.
     drop(shell);
     let leader = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or_else(|| io::Error::other("no id"))?;
@@ -241,6 +247,22 @@ fn start(
         timeout: Duration::from_millis(command.timeout_ms),
     };
     Ok((watch, stop_here))
+}
+
+#[cfg(target_os = "linux")]
+fn spawn(shell: &mut std::process::Command, root: &Path, sandbox: Option<&Sandbox>) -> io::Result<Child> {
+    match sandbox {
+        Some(sandbox) => super::sandbox::confined(sandbox, root, || shell.spawn()),
+        None => shell.spawn(),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn spawn(shell: &mut std::process::Command, _: &Path, sandbox: Option<&Sandbox>) -> io::Result<Child> {
+    match sandbox {
+        Some(_) => Err(io::ErrorKind::Unsupported.into()),
+        None => shell.spawn(),
+    }
 }
 
 /// Returns the shell that commands are for: bash where there is one.

@@ -1,0 +1,131 @@
+//! A confined command writes where it may and nowhere else. Without a kernel that can confine, that is said and the
+//! tests are passed over aloud.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use emend_agent::env::ExecutionEnvironment;
+use emend_agent::exec::{Command, OutputStream};
+use emend_llm::CancelToken;
+use futures::executor::block_on;
+use tempfile::TempDir;
+
+use super::Sandbox;
+use crate::local::LocalEnvironment;
+
+/// A directory that is in none of the places where everybody may write, with a project and something beside it.
+fn place() -> TempDir {
+    let place = TempDir::new_in("/var/tmp").unwrap();
+    for directory in ["project/ignored", "cache", "outside/empty"] {
+        fs::create_dir_all(place.path().join(directory)).unwrap();
+    }
+    for file in ["project/a.txt", "outside/a.txt", "cache/a.txt"] {
+        fs::write(place.path().join(file), "old\n").unwrap();
+    }
+    fs::write(place.path().join("project/.gitignore"), "ignored/\n").unwrap();
+    std::os::unix::fs::symlink("../outside", place.path().join("project/way_out")).unwrap();
+    place
+}
+
+fn open(place: &TempDir, sandbox: Option<Sandbox>) -> LocalEnvironment {
+    let environment = LocalEnvironment::new(place.path().join("project")).unwrap();
+    match sandbox {
+        Some(sandbox) => environment.with_sandbox(sandbox).unwrap(),
+        None => environment,
+    }
+}
+
+fn run(environment: &dyn ExecutionEnvironment, command: &str) -> (i32, String) {
+    let command = Command { command: command.to_owned(), timeout_ms: 3_600_000, ..Command::default() };
+    let (sink, cancel) = (|_: OutputStream, _: &str| {}, CancelToken::new());
+    let result = block_on(environment.exec_command(&command, &sink, &cancel)).unwrap();
+    (result.exit_code, result.stdout + &result.stderr)
+}
+
+/// Every way a command might harm what is outside.
+const HARM: [&str; 12] = [
+    "echo new > ../outside/new.txt",
+    "echo new > ../outside/a.txt",
+    "echo more >> way_out/a.txt",
+    "truncate -s 0 ../outside/a.txt",
+    "rm ../outside/a.txt",
+    "rmdir ../outside/empty",
+    "mv ../outside/a.txt ../outside/b.txt",
+    "mv a.txt ../outside/moved.txt",
+    "mkdir ../outside/directory",
+    "ln -s a.txt ../outside/link",
+    "mkfifo ../outside/fifo",
+    "setsid --wait bash -c '(bash -c \"echo new > ../outside/new.txt\")'",
+];
+
+/// What has to go on working.
+const FINE: [&str; 8] = [
+    "echo new > new.txt && mkdir -p sub/deep && mv new.txt sub/deep/ && rm -r sub",
+    "truncate -s 0 a.txt && echo old > a.txt",
+    "echo new > ignored/new.txt",
+    "cat ../outside/a.txt",
+    "file=$(mktemp) && echo x > $file && rm $file",
+    "echo x > /dev/null",
+    "sleep 100 & kill $!",
+    "echo x > ../cache/new.txt",
+];
+
+fn missing(what: &str) -> bool {
+    let check = Sandbox::check();
+    if let Err(reason) = &check {
+        println!("skipped: {what}: {reason}");
+        let refused = LocalEnvironment::new(std::env::temp_dir()).unwrap().with_sandbox(Sandbox::default());
+        assert_eq!(refused.err().map(|error| error.code().as_str()), Some("unsupported"));
+    }
+    check.is_err()
+}
+
+#[test]
+fn a_confined_command_writes_only_where_it_may() {
+    if missing("confined commands") {
+        return;
+    }
+    for command in HARM {
+        let place = place();
+        let sandbox = Sandbox { writable: vec![place.path().join("cache"), "/not/there".into()] };
+        let environment = open(&place, Some(sandbox));
+        let (status, said) = run(&environment, command);
+        assert!(status != 0 && said.contains("denied"), "{command}: {status} {said}");
+        assert_eq!(fs::read_to_string(place.path().join("outside/a.txt")).unwrap(), "old\n", "{command}");
+        assert_eq!(fs::read_dir(place.path().join("outside")).unwrap().count(), 2, "{command}");
+        // Each would do harm if it were let.
+        let (status, said) = run(&open(&place, None), command);
+        assert_eq!(status, 0, "{command}: {said}");
+    }
+    let place = place();
+    let environment = open(&place, Some(Sandbox { writable: vec![place.path().join("cache")] }));
+    for command in FINE {
+        let (status, said) = run(&environment, command);
+        assert_eq!(status, 0, "{command}: {said}");
+    }
+    // This process is not confined by what it started.
+    fs::write(place.path().join("outside/new.txt"), "").unwrap();
+}
+
+#[test]
+fn a_copy_is_confined_too_and_reaches_what_it_shares() {
+    if missing("a confined copy") {
+        return;
+    }
+    let place = place();
+    let environment = open(&place, Some(Sandbox::default()));
+    let copy = block_on(environment.scratch(&[])).unwrap();
+    for (command, succeeds) in [
+        ("echo new > a.txt && echo new > b.txt", true),
+        ("echo new > ignored/new.txt", true),
+        (&*format!("echo new > {}/project/a.txt", place.path().display()), false),
+        (&*format!("echo new > {}/outside/a.txt", place.path().display()), false),
+    ] {
+        let (status, said) = run(&*Arc::clone(&copy), command);
+        assert_eq!(status == 0, succeeds, "{command}: {said}");
+    }
+    let read = |path: &str| fs::read_to_string(place.path().join(path)).ok();
+    assert_eq!((read("project/a.txt"), read("outside/a.txt")), (Some("old\n".to_owned()), Some("old\n".to_owned())));
+    assert!(Path::new(&place.path().join("project/ignored/new.txt")).exists());
+}
