@@ -1,5 +1,7 @@
 //! Whether a validated call may run: the policy's word, and the user's where the policy wants it asked.
 
+use std::sync::{Mutex, PoisonError};
+
 use emend_llm::{CancelToken, Shared, ToolCall};
 use futures::future::{Either, select};
 use serde_json::{Map, Value};
@@ -12,29 +14,56 @@ use crate::event::EventKind;
 use crate::tool::{Preview, Tool, ToolContext, ToolError};
 
 /// What the user allowed for the rest of the session: a command, or a tool that runs none.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Grant {
+#[derive(PartialEq, Eq)]
+struct Grant {
     tool: String,
     command: Option<String>,
 }
 
-/// Returns whether a call may run, as an error that tells the model why if it may not.
+/// The line that questions to the user stand in, and what they allowed for good. A session and its subagents share it:
+/// there is one user.
+#[derive(Default)]
+pub(super) struct Approvals {
+    /// Held while the user is asked about a call.
+    asking: futures::lock::Mutex<()>,
+    grants: Mutex<Vec<Grant>>,
+}
+
+impl Approvals {
+    fn is_granted(&self, grant: &Grant) -> bool {
+        self.grants.lock().unwrap_or_else(PoisonError::into_inner).contains(grant)
+    }
+
+    fn add(&self, grant: Grant) {
+        self.grants.lock().unwrap_or_else(PoisonError::into_inner).push(grant);
+    }
+}
+
+/// What a call may do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Approved {
+    ToRun,
+    /// Only to say why it is refused: nobody was asked whether it may write.
+    ToFail,
+}
+
+/// Returns what a call may do, or an error that tells the model why it may not run.
 pub(super) async fn approve(
     core: &Core,
     call: &ToolCall,
     tool: &Shared<dyn Tool>,
     arguments: &Map<String, Value>,
     context: &ToolContext,
-) -> Result<(), ToolError> {
+) -> Result<Approved, ToolError> {
     let policy = &context.config.policy;
     if policy.rules.is_empty() && policy.otherwise == Action::Allow {
-        return Ok(());
+        return Ok(Approved::ToRun);
     }
     let target = resolved(core, tool.target(arguments)).await;
     let canonical = tool.canonical_name().unwrap_or(&call.name);
     let verdict = policy.decide(&[&call.name, canonical], &target);
     match verdict.action {
-        Action::Allow => Ok(()),
+        Action::Allow => Ok(Approved::ToRun),
         Action::Deny => {
             let rule = verdict.rule.map(|rule| format!(" (deny {rule})")).unwrap_or_default();
             let message = format!("The user's rules do not allow this call of {}{rule}. It did not run.", call.name);
@@ -65,16 +94,18 @@ async fn ask(
     grant: Grant,
     preview: Preview,
     context: &ToolContext,
-) -> Result<(), ToolError> {
+) -> Result<Approved, ToolError> {
+    let approvals = &core.approvals;
     let detail = match preview {
         Preview::Plain => Value::Null,
         Preview::Detail(detail) => detail,
-        Preview::Futile => return Ok(()),
+        Preview::Futile if approvals.is_granted(&grant) => return Ok(Approved::ToRun),
+        Preview::Futile => return Ok(Approved::ToFail),
     };
     // One question at a time, though calls may run together.
-    let Some(_asking) = unless_cancelled(core.asking.lock(), &context.cancel).await else { return Err(aborted()) };
-    if core.grants().contains(&grant) {
-        return Ok(());
+    let Some(_asking) = unless_cancelled(approvals.asking.lock(), &context.cancel).await else { return Err(aborted()) };
+    if approvals.is_granted(&grant) {
+        return Ok(Approved::ToRun);
     }
     let (call_id, tool_name, arguments) = (call.id.clone(), call.name.clone(), call.arguments.clone());
     let request = ApprovalRequest { call_id, tool_name, arguments, detail };
@@ -88,7 +119,7 @@ async fn ask(
     let (decision, reason) = match answer {
         Some(Approval::Allow) => (Decision::Allowed, None),
         Some(Approval::AllowAlways) => {
-            core.grants().push(grant);
+            approvals.add(grant);
             (Decision::AllowedAlways, None)
         }
         Some(Approval::Deny { reason }) => (Decision::Denied, reason),
@@ -96,7 +127,7 @@ async fn ask(
     };
     core.emitter.emit(EventKind::ApprovalResolved { call_id: call.id.clone(), decision, reason: reason.clone() });
     match decision {
-        Decision::Allowed | Decision::AllowedAlways => Ok(()),
+        Decision::Allowed | Decision::AllowedAlways => Ok(Approved::ToRun),
         Decision::Denied => {
             let reason = reason.map(|reason| format!(" Reason: {reason}")).unwrap_or_default();
             let message = format!("This call was not allowed and did not run.{reason}");

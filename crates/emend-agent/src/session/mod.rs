@@ -39,7 +39,7 @@ use crate::event::{Event, EventKind, ResyncRequired};
 use crate::tool::ToolRegistry;
 use crate::tools::Shell;
 use crate::workspace::{Seen, Workspace};
-use approval::Grant;
+use approval::Approvals;
 use config::Settings;
 use emitter::Emitter;
 use history::History;
@@ -68,9 +68,7 @@ struct Core {
     queues: Mutex<Queues>,
     status: Mutex<Status>,
     scene: Mutex<Scene>,
-    /// Held while the user is asked about a call.
-    asking: futures::lock::Mutex<()>,
-    grants: Mutex<Vec<Grant>>,
+    approvals: Shared<Approvals>,
     saver: OnceLock<Box<dyn Save>>,
     subagents: Shared<Subagents>,
     /// What a subagent's edits belong to.
@@ -100,11 +98,16 @@ impl Session {
     /// Returns a session that waits for its first message.
     #[must_use]
     pub fn new(options: SessionOptions) -> Self {
-        let id = format!("sess_{:016x}", options.random.next_u64());
-        Self::build(options, id)
+        Self::with_approvals(options, Shared::default())
     }
 
-    fn build(options: SessionOptions, id: String) -> Self {
+    /// Returns a session whose questions to the user stand in line with those of others.
+    fn with_approvals(options: SessionOptions, approvals: Shared<Approvals>) -> Self {
+        let id = format!("sess_{:016x}", options.random.next_u64());
+        Self::build(options, id, approvals)
+    }
+
+    fn build(options: SessionOptions, id: String, approvals: Shared<Approvals>) -> Self {
         let SessionOptions { provider, model, offline, tools, workspace, clock, random, config } = options;
         let tools = usable(tools, &workspace);
         let emitter = Shared::new(Emitter::new(id.clone(), Shared::clone(&clock), config.event_bytes_max));
@@ -115,6 +118,7 @@ impl Session {
             Shared::clone(&clock),
             Shared::clone(&random),
             Shared::clone(&emitter),
+            Shared::clone(&approvals),
         ));
         let status = Status { state: SessionState::Idle, closing: false, cancel: None, context_step: 0 };
         Self {
@@ -131,8 +135,7 @@ impl Session {
                 queues: Mutex::default(),
                 status: Mutex::new(status),
                 scene: Mutex::default(),
-                asking: futures::lock::Mutex::default(),
-                grants: Mutex::default(),
+                approvals,
                 saver: OnceLock::new(),
                 subagents,
                 lineage: Mutex::default(),
@@ -348,10 +351,6 @@ impl Core {
 
     fn scene(&self) -> MutexGuard<'_, Scene> {
         self.scene.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn grants(&self) -> MutexGuard<'_, Vec<Grant>> {
-        self.grants.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn settings_mut(&self) -> MutexGuard<'_, Settings> {

@@ -8,9 +8,10 @@ use emend_llm::{CancelToken, ContentPart, FinishKind, Message, Shared, ToolCall,
 use futures::future::{Either, select};
 use serde_json::{Map, Value, json};
 
+use super::approval::{self, Approved};
 use super::history::result;
 use super::keeper::Keeper;
-use super::{Agents, Core, SessionConfig, approval};
+use super::{Agents, Core, SessionConfig};
 use crate::code::Code;
 use crate::event::EventKind;
 use crate::tool::{
@@ -148,13 +149,14 @@ async fn attempt(
         run,
         call_id: call.id.clone(),
         ticket: None,
+        may_write: true,
         cancel: cancel.clone(),
         config: Shared::clone(&settings.config),
         progress: progress(core, &call.id),
         clock: Shared::clone(&core.clock),
         agents: Some(Agents { subagents: Shared::clone(&core.subagents), settings: settings.clone() }),
     };
-    approval::approve(core, call, tool, &arguments, &context).await?;
+    context.may_write = approval::approve(core, call, tool, &arguments, &context).await? == Approved::ToRun;
     context.ticket = keeper.lock().await.before_tool(&tool.paths(&arguments)).await?;
     let call = tool.call(&arguments, &context);
     let outcome = if tool.interruptible() {
@@ -199,6 +201,7 @@ pub async fn call_tool(
         run: workspace.begin_run(),
         call_id: "call".to_owned(),
         ticket: None,
+        may_write: true,
         cancel: CancelToken::new(),
         config: Shared::new(SessionConfig::default()),
         progress: Progress::default(),

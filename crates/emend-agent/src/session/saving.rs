@@ -164,7 +164,7 @@ impl Session {
         let document = load(&*store, id).await?;
         let n_saved = document.turns.len();
         let turns = repaired(document.turns.clone(), LOST);
-        let session = Self::build(options, id.to_owned());
+        let session = Self::build(options, id.to_owned(), Shared::default());
         let unchanged = turns[..n_saved.min(turns.len())] == document.turns;
         *session.core.history() = History::new(turns);
         if document.n_damaged > 0 {

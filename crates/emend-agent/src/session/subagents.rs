@@ -13,6 +13,7 @@ use std::task::{Context, Poll};
 use emend_llm::{CancelToken, Clock, Random, Shared};
 use futures::Stream;
 
+use super::approval::Approvals;
 use super::config::Settings;
 use super::emitter::Emitter;
 use super::{Run, Session, SessionConfig, SessionOptions, SubmitError};
@@ -39,6 +40,7 @@ pub(super) struct Subagents {
     clock: Shared<dyn Clock>,
     random: Shared<dyn Random>,
     emitter: Shared<Emitter>,
+    approvals: Shared<Approvals>,
     state: Mutex<State>,
 }
 
@@ -103,7 +105,7 @@ impl Agents {
             None => INSTRUCTIONS.to_owned(),
         };
         let model = task.model.unwrap_or(&self.settings.model).to_owned();
-        let session = Session::new(SessionOptions {
+        let options = SessionOptions {
             provider: Shared::clone(&self.settings.provider),
             model: model.clone(),
             offline: self.settings.offline,
@@ -120,7 +122,8 @@ impl Agents {
                 context_window: config.context_window.filter(|_| task.model.is_none()),
                 ..(**config).clone()
             },
-        });
+        };
+        let session = Session::with_approvals(options, Shared::clone(&self.subagents.approvals));
         // Looked at again: another call of the same message may have taken the last place while paths were resolved.
         self.refuse_if_full()?;
         let mut state = self.subagents.state();
@@ -221,8 +224,9 @@ impl Subagents {
         clock: Shared<dyn Clock>,
         random: Shared<dyn Random>,
         emitter: Shared<Emitter>,
+        approvals: Shared<Approvals>,
     ) -> Self {
-        Self { workspace, clock, random, emitter, state: Mutex::default() }
+        Self { workspace, clock, random, emitter, approvals, state: Mutex::default() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -35,6 +35,9 @@ pub struct ToolContext {
     pub call_id: String,
     /// The canvas lease, where the call holds it.
     pub ticket: Option<Ticket>,
+    /// Whether the call may write. One that would be refused anyway runs without being asked about, to say why; if it is
+    /// not refused after all, its writes are.
+    pub may_write: bool,
     /// Ends the call early.
     pub cancel: CancelToken,
     /// The session's limits, e.g. how long a command may run.

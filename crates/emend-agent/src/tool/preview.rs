@@ -9,6 +9,6 @@ pub enum Preview {
     Plain,
     /// What to show with the question, as an object. A call that edits shows `fileDiff` and its kin (S3 §5).
     Detail(Value),
-    /// It would be refused whatever the answer, so nobody is to be asked: running it says why.
+    /// It would be refused whatever the answer, so nobody is to be asked: running it, without leave to write, says why.
     Futile,
 }

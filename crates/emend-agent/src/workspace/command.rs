@@ -14,7 +14,7 @@ use emend_edit::log::{ChangeMeta, LineLog, Origin, Status};
 use emend_edit::text::decode;
 use emend_llm::Shared;
 
-use super::edit::{enter, favouring_ours};
+use super::edit::{enter, favouring_ours, refuse_unasked};
 use super::{Mode, Workspace};
 use crate::env::{Access, ExecutionEnvironment, FilePath};
 use crate::exec::{Command, ExecResult, FileStamp, OutputSink};
@@ -145,6 +145,7 @@ impl Workspace {
         command: Command,
         output: &dyn OutputSink,
     ) -> Result<CommandOutcome, ToolError> {
+        refuse_unasked(context)?;
         // One at a time: what changes meanwhile has to be one command's work.
         let mut store = self.commands.lock().await;
         match self.mode {

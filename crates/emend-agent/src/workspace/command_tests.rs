@@ -42,6 +42,7 @@ impl World {
             run: self.workspace.last_run(),
             call_id: "call".to_owned(),
             ticket: None,
+            may_write: true,
             cancel: CancelToken::new(),
             config: Shared::default(),
             progress: Progress::default(),

@@ -54,7 +54,7 @@ impl Workspace {
     /// # Errors
     ///
     /// What `plan` returns; a path that does not resolve or is not text; the canvas lease if one of the files is the
-    /// canvas and `context` does not hold it; a disk that refuses. Nothing changed then.
+    /// canvas and `context` does not hold it; a `context` that may not write; a disk that refuses. Nothing changed then.
     pub async fn write(
         &self,
         context: &ToolContext,
@@ -86,6 +86,7 @@ impl Workspace {
         resolved: &BTreeMap<String, FilePath>,
         writes: Vec<FileWrite>,
     ) -> Result<Vec<Applied>, ToolError> {
+        refuse_unasked(context)?;
         let meta =
             ChangeMeta { run: context.run.to_string(), edit: context.call_id.clone(), at_ms: self.clock.now_ms() };
         let status = if self.mode == Mode::Staged { Status::Pending } else { Status::Accepted };
@@ -218,6 +219,18 @@ impl Workspace {
         Ok(back)
     }
 }
+
+/// Refuses to write for a call that was only let run because it would be refused: what it works on has changed since.
+pub(super) fn refuse_unasked(context: &ToolContext) -> Result<(), ToolError> {
+    match context.may_write {
+        true => Ok(()),
+        false => Err(ToolError::new(Code::Stale, CHANGED_UNASKED)),
+    }
+}
+
+/// Why a call may not write that nobody was asked about.
+const CHANGED_UNASKED: &str =
+    "The file changed while the edit was being checked; nothing was written. Read it again, and call again.";
 
 fn change(path: &FilePath, before: Option<&str>, after: Option<&str>) -> FileChange {
     FileChange {

@@ -10,6 +10,7 @@ use wasm_bindgen_test::wasm_bindgen_test as test;
 use super::*;
 use crate::approval::{Action, Approval, ApprovalRequest, Approver, Policy, Rule};
 use crate::test_support::covers;
+use crate::wrappers::{LogEvent, Logging};
 
 /// Answers from a list; when that is over, cancels the turn and never answers.
 #[derive(Default)]
@@ -100,6 +101,49 @@ fn an_edit_is_asked_about_with_its_diff_and_not_at_all_if_it_would_be_refused_an
     assert_eq!(detail["fileDiff"], "@@ -2 +2 @@\n-two\n+2\n");
     assert_eq!((&detail["fileName"], &detail["originalContent"]), (&json!("notes.md"), &json!("one\ntwo\nthree\n")));
 }
+
+#[test]
+fn an_edit_that_nobody_was_asked_about_writes_nothing_if_its_file_changes_meanwhile() {
+    covers("A.9 S3.7.11");
+    let edit = |name: &'static str, key: &str| (name, json!({"file_path": "notes.md", "old_string": "four", key: "4"}));
+    let patch = "*** Begin Patch\n*** Update File: notes.md\n-four\n+4\n*** End Patch";
+    let hash = emend_edit::hash::ContentHash::of(LATER.as_bytes()).hex();
+    let diff =
+        json!({"file_path": "notes.md", "unified_diff": "@@ -1 +1 @@\n-four\n+4\n", "base_content_sha256": hash});
+    let calls = [
+        edit("edit_file", "new_string"),
+        ("apply_patch", json!({ "patch": patch })),
+        ("shell", json!({ "command": patch })),
+        ("safe_patch", diff),
+    ];
+    for call in calls {
+        let name = call.0;
+        let approver = Scripted::new(vec![]);
+        let mut world = World::new(NOTES, vec![], setup(&[(Action::Ask, "*")], Some(&approver)));
+        let mut tools = tools();
+        tools.register(Shared::new(crate::tools::SafePatch));
+        // The environment changes as soon as the call was looked at; what it then is would be edited without a word.
+        let files = Shared::clone(&world.files);
+        let change = move |event: &LogEvent<'_>| {
+            if matches!(event, LogEvent::Finished { operation: "read", path: "notes.md", .. }) {
+                files.insert("notes.md", LATER).unwrap();
+            }
+        };
+        let core = &world.session.core;
+        let shell = Shared::new(ToyShell { files: Shared::clone(&world.files) });
+        let environment = Logging::new(shell, Shared::clone(&core.clock), Shared::new(change));
+        let workspace = Workspace::new(Shared::new(environment), Mode::Direct, Shared::clone(&core.clock));
+        let options = world.options(vec![Answer::Call(vec![call]), Answer::Say("Done.")]);
+        world.session = Session::new(SessionOptions { tools, workspace: Shared::new(workspace), ..options });
+        world.turn("do it");
+        let told = &world.last_results()[0];
+        assert!(told.contains("[stale] The file changed while the edit was being checked;"), "{name}: {told}");
+        assert_eq!((world.disk("notes.md").as_str(), approver.n_asked()), (LATER, 0), "{name}");
+    }
+}
+
+/// What the notes become when they have been looked at.
+const LATER: &str = "four\n";
 
 #[test]
 fn a_call_that_the_user_refuses_does_not_run_and_the_model_is_told_why() {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::approval::{Action, Approval, ApprovalRequest, Approver, Policy, Rule};
 use crate::event::EndReason;
 use crate::test_support::covers;
 use crate::tools::register_subagent_tools;
@@ -516,6 +517,64 @@ fn parent_and_child_on_one_file_never_write_over_each_other() {
         .collect();
     assert_eq!(stale, ["child stale", "parent stale"]);
     assert_eq!(stage.disk("a.txt"), "theirs\n");
+}
+
+/// A user who takes some time to answer and must not be asked anything else meanwhile. The first answer holds always.
+#[derive(Default)]
+struct Slow {
+    asking: Mutex<bool>,
+    asked: Mutex<Vec<String>>,
+}
+
+impl Approver for Slow {
+    fn approve<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
+        let command = request.arguments["file_path"].as_str().unwrap_or_default().to_owned();
+        let is_first = {
+            let mut asked = self.asked.lock().unwrap();
+            asked.push(format!("{} {command}", request.tool_name));
+            asked.len() == 1
+        };
+        let mut looks = 0;
+        let mut begun = false;
+        Box::pin(std::future::poll_fn(move |context| {
+            let was = std::mem::replace(&mut *self.asking.lock().unwrap(), true);
+            assert!(begun || !was, "one question at a time");
+            begun = true;
+            looks += 1;
+            if looks < 20 {
+                context.waker().wake_by_ref();
+                return std::task::Poll::Pending;
+            }
+            *self.asking.lock().unwrap() = false;
+            std::task::Poll::Ready(if is_first { Approval::AllowAlways } else { Approval::Allow })
+        }))
+    }
+}
+
+#[test]
+fn a_session_and_its_subagents_ask_one_question_at_a_time_and_share_what_is_always_allowed() {
+    covers("A.9");
+    let write = |path: &str| call(vec![("write_file", json!({ "file_path": path, "content": "x" }))]);
+    let edit = call(vec![("edit_file", json!({"file_path": "a.txt", "old_string": "one", "new_string": "1"}))]);
+    let done = || call(vec![wait("agent_1"), wait("agent_2")]);
+    let scripts = [
+        ("parent", vec![call(vec![spawn("a"), spawn("b")]), edit, write("p.txt"), done(), say("Done.")]),
+        ("a", vec![write("b.txt"), write("c.txt"), say("A.")]),
+        ("b", vec![write("d.txt"), write("e.txt"), say("B.")]),
+    ];
+    let slow = Shared::new(Slow::default());
+    let rules = ["write_file", "edit_file"].map(|text| Rule::parse(Action::Ask, text).unwrap());
+    let config = SessionConfig {
+        policy: Policy { rules: rules.into(), otherwise: Action::Allow },
+        approver: Some(Shared::clone(&slow) as Shared<dyn Approver>),
+        ..SessionConfig::default()
+    };
+    let stage = Stage::new("//- a.txt\none\n", &scripts, config);
+    stage.play();
+    let on_disk = ["a.txt", "b.txt", "c.txt", "d.txt", "e.txt", "p.txt"].map(|path| stage.disk(path));
+    assert_eq!(on_disk, ["1\n", "x", "x", "x", "x", "x"]);
+    // The first child's word holds for its sibling and its parent.
+    assert_eq!(*slow.asked.lock().unwrap(), ["write_file b.txt", "edit_file a.txt"]);
 }
 
 #[test]

@@ -32,6 +32,7 @@ fn world() -> World {
         run: 1,
         call_id: "call".to_owned(),
         ticket: None,
+        may_write: true,
         cancel: CancelToken::new(),
         config: Shared::default(),
         progress: Progress::default(),
