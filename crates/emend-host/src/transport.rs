@@ -14,6 +14,7 @@ use std::time::Duration;
 use emend_agent::web::is_public;
 use emend_llm::{
     BoxFuture, CancelToken, Headers, HttpRequest, HttpResponse, SECRET_HEADERS, Transport, TransportError,
+    public_address,
 };
 use futures::stream;
 use reqwest::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HeaderMap, HeaderName, HeaderValue};
@@ -109,7 +110,7 @@ impl ReqwestTransport {
 
     async fn exchange(&self, request: HttpRequest, cancel: CancelToken) -> Result<HttpResponse, TransportError> {
         let url = Url::parse(&request.url).map_err(|error| TransportError::Unsendable {
-            reason: format!("{:?} is not an address: {error}", request.url),
+            reason: format!("{:?} is not an address: {error}", public_address(&request.url)),
         })?;
         if self.public_only
             && let Some(address) = numeric_host(&url)

@@ -38,7 +38,7 @@ impl Failures {
         Self {
             provider: config.name.clone().unwrap_or_else(|| provider.to_owned()),
             key_variable: config.key_variable.clone().unwrap_or_else(|| key_variable.to_owned()),
-            secrets: Secrets::new([config.api_key.clone()]),
+            secrets: config.secrets(),
         }
     }
 
@@ -65,6 +65,7 @@ impl Failures {
 
     /// Returns the error for an answer that cannot be read.
     pub(crate) fn unreadable(&self, reason: impl Into<String>) -> LlmError {
+        let reason = self.secrets.redact(&reason.into());
         LlmError { provider: Some(self.provider.clone()), ..LlmError::new(ErrorKind::Stream, reason) }
     }
 
@@ -73,7 +74,7 @@ impl Failures {
         let mut error = LlmError::new(kind, String::new());
         error.provider = Some(self.provider.clone());
         error.status_code = status;
-        error.error_code = fields.error_code.clone();
+        error.error_code = fields.error_code.as_deref().map(|code| self.secrets.redact(code));
         if matches!(status, Some(408 | 409)) {
             error.retryable = true;
         }

@@ -46,6 +46,10 @@ pub trait Adapter: MaybeSend + MaybeSync {
     fn decoder(&self, headers: &Headers) -> Box<dyn Decoder>;
     /// Decodes the body of an answer whose status is not 2xx.
     fn decode_error(&self, status: u16, headers: &Headers, body: &[u8]) -> LlmError;
+    /// Returns a text of the host's without the credentials that the adapter has it send.
+    fn redact(&self, text: &str) -> String {
+        text.to_owned()
+    }
     /// Says what of a request its encoding leaves out.
     fn warnings(&self, request: &Request) -> Vec<Warning> {
         let _ = request;
@@ -109,8 +113,11 @@ impl HttpProvider {
                 error.provider.get_or_insert_with(|| self.adapter.name().to_owned());
                 error
             })?;
-            let response =
-                self.transport.send(http, cancel.clone()).await.map_err(|error| self.transport_error(error))?;
+            let response = self
+                .transport
+                .send(http, cancel.clone())
+                .await
+                .map_err(|error| into_llm_error(&*self.adapter, &error))?;
             let mut body = response.body;
             if !(200..300).contains(&response.status) {
                 let mut bytes = Vec::new();
@@ -122,7 +129,7 @@ impl HttpProvider {
                 return Err(self.adapter.decode_error(response.status, &response.headers, &bytes));
             }
             let state = Answer {
-                name: self.adapter.name().to_owned(),
+                adapter: Shared::clone(&self.adapter),
                 decoder: self.adapter.decoder(&response.headers),
                 warnings: self.adapter.warnings(&request),
                 body,
@@ -134,25 +141,22 @@ impl HttpProvider {
             Ok(Box::pin(futures::stream::unfold(state, Answer::next)) as EventStream)
         })
     }
-
-    fn transport_error(&self, error: TransportError) -> LlmError {
-        into_llm_error(self.adapter.name(), error)
-    }
 }
 
-fn into_llm_error(provider: &str, error: TransportError) -> LlmError {
-    let kind = match &error {
+fn into_llm_error(adapter: &dyn Adapter, error: &TransportError) -> LlmError {
+    let kind = match error {
         TransportError::Connect { .. } => ErrorKind::Network,
         TransportError::Timeout { .. } => ErrorKind::RequestTimeout,
         TransportError::Interrupted { .. } => ErrorKind::Stream,
         TransportError::Cancelled => ErrorKind::Abort,
         TransportError::Unsendable { .. } => ErrorKind::Configuration,
     };
-    LlmError { provider: Some(provider.to_owned()), ..LlmError::new(kind, error.to_string()) }
+    let message = adapter.redact(&error.to_string());
+    LlmError { provider: Some(adapter.name().to_owned()), ..LlmError::new(kind, message) }
 }
 
 struct Answer {
-    name: String,
+    adapter: Shared<dyn Adapter>,
     decoder: Box<dyn Decoder>,
     warnings: Vec<Warning>,
     body: BoxStream<'static, Result<Vec<u8>, TransportError>>,
@@ -168,7 +172,7 @@ impl Answer {
         loop {
             if self.cancel.is_cancelled() && !self.done {
                 self.ready.clear();
-                self.fail(into_llm_error(&self.name, TransportError::Cancelled));
+                self.fail(into_llm_error(&*self.adapter, &TransportError::Cancelled));
             }
             if let Some(event) = self.ready.pop_front() {
                 return Some((Ok(event), self));
@@ -186,7 +190,7 @@ impl Answer {
             let mut events = Vec::new();
             let outcome = match next {
                 Some(Ok(bytes)) => self.decoder.push(&bytes, &mut events),
-                Some(Err(error)) => Err(into_llm_error(&self.name, error)),
+                Some(Err(error)) => Err(into_llm_error(&*self.adapter, &error)),
                 None => {
                     self.done = true;
                     self.decoder.finish(&mut events)
@@ -199,7 +203,7 @@ impl Answer {
             }
             self.ready.extend(events);
             if let Err(mut error) = outcome {
-                error.provider.get_or_insert_with(|| self.name.clone());
+                error.provider.get_or_insert_with(|| self.adapter.name().to_owned());
                 self.fail(error);
             }
         }

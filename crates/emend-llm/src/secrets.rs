@@ -1,8 +1,12 @@
-//! Keeps keys out of error texts: providers quote parts of the key they refuse.
+//! Keeps keys out of error texts: providers quote parts of the key they refuse, and hosts the address they cannot reach.
 
 use std::fmt;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
+
+use crate::transport::{Headers, is_harmless};
 
 /// The credentials of one adapter. Its `Debug` form shows none of them.
 #[derive(Clone, Default)]
@@ -54,7 +58,8 @@ impl Secrets {
             Value::String(text) => Value::String(self.redact(&text)),
             Value::Array(items) => items.into_iter().map(|item| self.redact_value(item)).collect(),
             Value::Object(fields) => {
-                Value::Object(fields.into_iter().map(|(key, value)| (key, self.redact_value(value))).collect())
+                let fields = fields.into_iter();
+                Value::Object(fields.map(|(key, value)| (self.redact(&key), self.redact_value(value))).collect())
             }
             other => other,
         }
@@ -73,6 +78,34 @@ impl Secrets {
                 || (end.len() >= FRAGMENT_BYTES_MIN && secret.ends_with(end))
         })
     }
+}
+
+/// How a header names the kind of credential that follows.
+const SCHEMES: [&str; 3] = ["bearer", "basic", "token"];
+
+/// Parameters of an address that are no credentials.
+const HARMLESS_PARAMETERS: [&str; 2] = ["alt", "api-version"];
+
+/// Returns what may be a credential in the headers and the address of a request: the values of headers that are not
+/// known to be harmless, user and password, the values of parameters.
+pub(crate) fn credentials_of(headers: &Headers, url: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (_, value) in headers.0.iter().filter(|(name, _)| !is_harmless(name)) {
+        found.push(value.clone());
+        let bare = value.split_once(' ').filter(|(scheme, _)| SCHEMES.contains(&&*scheme.to_ascii_lowercase()));
+        found.extend(bare.map(|(_, bare)| bare.trim().to_owned()));
+    }
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if let Some((user, _)) = authority.rsplit_once('@') {
+        // As it stands in the address, and as it is sent.
+        found.push(STANDARD.encode(user));
+        found.push(user.split_once(':').map_or(user, |(_, password)| password).to_owned());
+    }
+    let query = rest.split('#').next().and_then(|rest| rest.split_once('?')).map_or("", |(_, query)| query);
+    let values = query.split('&').filter_map(|pair| pair.split_once('='));
+    found.extend(values.filter(|(name, _)| !HARMLESS_PARAMETERS.contains(name)).map(|(_, value)| value.to_owned()));
+    found
 }
 
 fn is_boundary(c: char) -> bool {
@@ -112,5 +145,18 @@ mod tests {
         let secrets = Secrets::new(["topsecret-0123456789".to_owned()]);
         let value = serde_json::json!({"error": {"message": ["topsecret-0123456789"], "n": 1}});
         assert_eq!(secrets.redact_value(value), serde_json::json!({"error": {"message": ["[redacted]"], "n": 1}}));
+    }
+
+    #[test]
+    fn credentials_stand_in_headers_and_addresses() {
+        #[track_caller]
+        fn check(headers: &[(&str, &str)], url: &str, expected: &[&str]) {
+            let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            assert_eq!(credentials_of(&Headers(headers), url), expected);
+        }
+        check(&[("Accept", "text/html"), ("X-Gateway", "one two")], "https://a.b/c", &["one two"]);
+        check(&[("Authorization", "Bearer abc")], "https://a.b/c@d", &["Bearer abc", "abc"]);
+        check(&[], "https://me:pass@a.b", &["bWU6cGFzcw==", "pass"]);
+        check(&[], "https://me@a.b/?alt=sse&sig=x#y", &["bWU=", "me", "x"]);
     }
 }

@@ -22,7 +22,7 @@ impl Headers {
     }
 }
 
-/// A request that an adapter encoded. Its `Debug` form hides credentials.
+/// A request that an adapter encoded. Its `Debug` form shows no credential.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HttpRequest {
     /// `POST` or `GET`.
@@ -38,28 +38,53 @@ pub struct HttpRequest {
 /// Headers that carry credentials; they are never logged and never follow a redirect to another host.
 pub const SECRET_HEADERS: [&str; 4] = ["authorization", "x-api-key", "x-goog-api-key", "api-key"];
 
+/// Headers whose values anybody may see. What a host adds under other names may be a credential of a gateway's.
+const HARMLESS_HEADERS: [&str; 6] = [
+    "accept",
+    "anthropic-beta",
+    "anthropic-dangerous-direct-browser-access",
+    "anthropic-version",
+    "content-type",
+    "user-agent",
+];
+
+/// Returns whether a header's value may be shown.
+pub(crate) fn is_harmless(name: &str) -> bool {
+    HARMLESS_HEADERS.iter().any(|harmless| name.eq_ignore_ascii_case(harmless))
+}
+
+/// Returns an address without what may be a credential: user, password, query and fragment.
+///
+/// It is for errors and records, not for sending.
+#[must_use]
+pub fn public_address(url: &str) -> String {
+    let url = url.split(['?', '#']).next().unwrap_or_default();
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return url.rsplit('@').next().unwrap_or_default().to_owned();
+    };
+    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = host.rsplit('@').next().unwrap_or_default();
+    format!("{scheme}://{host}{path}")
+}
+
 impl fmt::Debug for HttpRequest {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let headers: Vec<(&str, &str)> = self
-            .headers
-            .0
-            .iter()
-            .map(|(name, value)| {
-                let secret = SECRET_HEADERS.iter().any(|secret| name.eq_ignore_ascii_case(secret));
-                (name.as_str(), if secret { "[redacted]" } else { value.as_str() })
-            })
-            .collect();
+        let shown = |(name, value): &'_ (String, String)| {
+            (name.clone(), if is_harmless(name) { value.clone() } else { "[redacted]".to_owned() })
+        };
+        let headers: Vec<(String, String)> = self.headers.0.iter().map(shown).collect();
         formatter
             .debug_struct("HttpRequest")
             .field("method", &self.method)
-            .field("url", &self.url)
+            .field("url", &public_address(&self.url))
             .field("headers", &headers)
             .field("body_bytes", &self.body.len())
             .finish()
     }
 }
 
-/// The head of an answer, and its body as it arrives in chunks of any size.
+/// The head of an answer, and its body as it arrives in chunks of any size. Its `Debug` form names the headers alone:
+/// some servers send back what they got.
 pub struct HttpResponse {
     /// The HTTP status.
     pub status: u16,
@@ -71,10 +96,11 @@ pub struct HttpResponse {
 
 impl fmt::Debug for HttpResponse {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.headers.0.iter().map(|(name, _)| name.as_str()).collect();
         formatter
             .debug_struct("HttpResponse")
             .field("status", &self.status)
-            .field("headers", &self.headers)
+            .field("headers", &names)
             .finish_non_exhaustive()
     }
 }

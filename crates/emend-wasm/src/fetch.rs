@@ -7,6 +7,7 @@
 
 use emend_llm::{
     BoxFuture, BoxStream, CancelToken, Clock, Headers, HttpRequest, HttpResponse, Transport, TransportError,
+    public_address,
 };
 use futures::future::{Either, select};
 use futures::stream;
@@ -128,8 +129,15 @@ impl Call {
             return Err(TransportError::Cancelled);
         }
         let url = web_sys::Url::new(&request.url).map_err(|_| TransportError::Unsendable {
-            reason: format!("{:?} is not a web address; give one like https://api.example.com", request.url),
+            reason: format!(
+                "{:?} is not a web address; give one like https://api.example.com",
+                public_address(&request.url)
+            ),
         })?;
+        if !(url.username() + &url.password()).is_empty() {
+            let reason = "fetch sends no user and password of an address: set the header authorization instead";
+            return Err(TransportError::Unsendable { reason: reason.to_owned() });
+        }
         Ok(Self {
             host: url.host(),
             controller: AbortController::new().map_err(|thrown| unsendable("AbortController", &thrown))?,
@@ -312,6 +320,16 @@ mod tests {
         assert_eq!(response.status, 201);
         assert_eq!(response.headers.get("retry-after"), Some("7"));
         assert_eq!(collect(response).await, [Ok("one".to_owned()), Ok("two".to_owned())]);
+    }
+
+    #[test]
+    async fn an_address_that_cannot_be_sent_to_is_told_without_its_credentials() {
+        for url in ["https://me:marked@model.test/", "//me:marked@model.test?key=marked"] {
+            let transport = transport("return Promise.resolve(new Response(null, { status: 204 }));", PATIENT);
+            let sent = transport.send(HttpRequest { url: url.to_owned(), ..request() }, CancelToken::new()).await;
+            let Err(TransportError::Unsendable { reason }) = sent else { panic!("{url}: {sent:?}") };
+            assert!(!reason.contains("marked"), "{reason}");
+        }
     }
 
     #[test]

@@ -98,6 +98,10 @@ impl Adapter for Anthropic {
         self.failures.answer(status, headers, body)
     }
 
+    fn redact(&self, text: &str) -> String {
+        self.failures.secrets.redact(text)
+    }
+
     fn warnings(&self, request: &Request) -> Vec<Warning> {
         crate::options::sampling_warnings(request)
     }

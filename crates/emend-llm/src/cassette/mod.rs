@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::api::Api;
-use crate::transport::{HttpRequest, TransportError};
+use crate::transport::{HttpRequest, TransportError, public_address};
 
 /// The version of the format that this library writes and reads.
 pub const VERSION: u32 = 1;
@@ -232,7 +232,7 @@ impl From<&RecordedFailure> for TransportError {
 
 /// Returns the wire format that a request is in.
 fn api_of(request: &HttpRequest) -> String {
-    let address = address(&request.url);
+    let address = public_address(&request.url);
     let path = address.trim_end_matches('/');
     let known = [
         ("/messages", Api::AnthropicMessages),
@@ -245,13 +245,4 @@ fn api_of(request: &HttpRequest) -> String {
         Some((_, api)) => api.name().to_owned(),
         None => path.split_once("://").map_or(path, |(_, rest)| rest).to_owned(),
     }
-}
-
-/// Returns an address without what may hold a credential: user, password and query.
-fn address(url: &str) -> String {
-    let url = url.split(['?', '#']).next().unwrap_or_default();
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    let host = host.rsplit('@').next().unwrap_or_default();
-    format!("{scheme}://{host}{path}")
 }

@@ -9,9 +9,9 @@ use std::ops::Range;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::{ROOT_ALIAS, address, api_of};
-use crate::secrets::Secrets;
-use crate::transport::{HttpRequest, SECRET_HEADERS};
+use super::{ROOT_ALIAS, api_of};
+use crate::secrets::{Secrets, credentials_of};
+use crate::transport::{HttpRequest, public_address};
 
 const REDACTED: &str = "[redacted]";
 
@@ -90,16 +90,7 @@ impl Scrubber {
     /// Returns this scrubber with the credentials of `request` added.
     pub(super) fn with_credentials(&self, request: &HttpRequest) -> Self {
         let mut secrets = self.secrets.clone();
-        for (name, value) in &request.headers.0 {
-            if SECRET_HEADERS.iter().any(|secret| name.eq_ignore_ascii_case(secret)) {
-                let bare = value.rsplit(' ').next().unwrap_or_default();
-                secrets.extend([value.clone(), bare.to_owned()]);
-            }
-        }
-        if let Some((_, query)) = request.url.split_once('?') {
-            let values = query.split('&').filter_map(|pair| pair.split_once('='));
-            secrets.extend(values.filter(|(name, _)| *name == "key").map(|(_, value)| value.to_owned()));
-        }
+        secrets.extend(credentials_of(&request.headers, &request.url));
         Self::new(&self.root, secrets)
     }
 
@@ -113,7 +104,7 @@ impl Scrubber {
         };
         body.retain(|field, _| !VOLATILE_FIELDS.contains(&field.as_str()));
         let body = body.into_iter().map(|(field, value)| (field, scrubber.request_value(value))).collect();
-        NormalRequest { api: api_of(request), url: self.text(&address(&request.url)), body }
+        NormalRequest { api: api_of(request), url: self.text(&public_address(&request.url)), body }
     }
 
     fn request_value(&self, value: Value) -> Value {

@@ -330,7 +330,7 @@ fn formats_are_told_by_the_address() {
     check("http://localhost:8080/v1/chat/completions", "openai-chat");
     check("https://h/v1beta/models/m:streamGenerateContent?alt=sse&key=k", "gemini");
     check("https://user:pass@h/other", "h/other");
-    assert_eq!(address("https://user:pass@h/other?key=k#x"), "https://h/other");
+    assert_eq!(public_address("https://user:pass@h/other?key=k#x"), "https://h/other");
 }
 
 #[test]

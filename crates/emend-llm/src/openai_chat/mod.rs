@@ -74,6 +74,10 @@ impl Adapter for OpenAiChat {
         self.failures.answer(status, headers, body)
     }
 
+    fn redact(&self, text: &str) -> String {
+        self.failures.secrets.redact(text)
+    }
+
     fn warnings(&self, request: &Request) -> Vec<Warning> {
         crate::options::sampling_warnings(request)
     }

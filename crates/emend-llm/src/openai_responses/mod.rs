@@ -70,6 +70,10 @@ impl Adapter for OpenAiResponses {
         self.failures.answer(status, headers, body)
     }
 
+    fn redact(&self, text: &str) -> String {
+        self.failures.secrets.redact(text)
+    }
+
     fn warnings(&self, request: &Request) -> Vec<Warning> {
         let mut warnings = crate::options::sampling_warnings(request);
         if !request.stop_sequences.is_empty() {
