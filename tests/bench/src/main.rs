@@ -1,8 +1,10 @@
 //! Times Emend beside its peers in one process, and prints one JSON object a line, as `cargo xtask bench --json` does.
 //!
 //! `emend-bench edit` measures the patch engines and the line log; `emend-bench llm FOLDER` the model client, and
-//! `emend-bench agent FOLDER` the loop, both leaving what they read in FOLDER for peers that are no Rust; `emend-bench diff A B` is a bare program around the diff, to be
-//! timed against another program. Whatever is compared is first shown to give the same result.
+//! `emend-bench agent FOLDER` the loop, both leaving what they read in FOLDER for peers that are no Rust.
+//! `emend-bench diff A B`, `grep PATTERN ROOT` and `glob GLOB ROOT` are bare programs around one function, to be timed
+//! against another program; `tree ROOT FILES` makes what the latter two search. Whatever is compared is first shown to
+//! give the same result.
 #![expect(clippy::print_stdout, reason = "the rows on standard output are what the program is for")]
 
 mod agent;
@@ -11,6 +13,7 @@ mod edit;
 mod heap;
 mod llm;
 mod measure;
+mod search;
 
 use std::path::Path;
 
@@ -28,7 +31,14 @@ fn main() -> Result<()> {
         ["llm", folder] => print(llm::rows(Path::new(folder))?),
         ["agent", folder] => print(agent::rows(Path::new(folder))?),
         ["diff", a, b] => diff(a, b),
-        _ => bail!("say `agent FOLDER`, `edit`, `llm FOLDER`, or `diff A B`"),
+        ["grep", pattern, root] => search::grep(pattern, false, Path::new(root)),
+        ["grep", "-i", pattern, root] => search::grep(pattern, true, Path::new(root)),
+        ["glob", glob, root] => search::glob(glob, Path::new(root)),
+        ["tree", root, n_files] => search::make_tree(Path::new(root), n_files.parse()?),
+        _ => bail!(
+            "say `agent FOLDER`, `edit`, `llm FOLDER`, `diff A B`, `grep [-i] PATTERN ROOT`, `glob GLOB ROOT` or \
+             `tree ROOT FILES`"
+        ),
     }
 }
 

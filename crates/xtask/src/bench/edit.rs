@@ -6,11 +6,10 @@
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::{Row, native_rows};
+use super::{Row, in_turns, native_rows};
 use crate::process::{command, stdout_of};
 use crate::repo::Repo;
 
@@ -68,17 +67,4 @@ fn changed_lines(diff: &mut Command) -> Result<(usize, usize)> {
         text.lines().filter(|line| line.starts_with(mark) && !line.starts_with(header)).count()
     };
     Ok((count('-', "---"), count('+', "+++")))
-}
-
-/// Returns the shortest time of each, in milliseconds.
-fn in_turns(ours: &mut Command, peer: &mut Command) -> Result<(f64, f64)> {
-    let mut best = [Duration::MAX; 2];
-    for _ in 0..15 {
-        for (best, program) in best.iter_mut().zip([&mut *ours, &mut *peer]) {
-            let begun = Instant::now();
-            program.stdout(Stdio::null()).status()?;
-            *best = (*best).min(begun.elapsed());
-        }
-    }
-    Ok((best[0].as_secs_f64() * 1000.0, best[1].as_secs_f64() * 1000.0))
 }

@@ -5,10 +5,13 @@
 mod agent;
 mod edit;
 mod llm;
+mod search;
 mod size;
 mod wasm;
 
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
@@ -54,9 +57,10 @@ struct Bench {
     run: fn(&Repo) -> Result<Vec<Row>>,
 }
 
-const BENCHES: [Bench; 5] = [
+const BENCHES: [Bench; 6] = [
     Bench { name: "agent", run: agent::run },
     Bench { name: "edit", run: edit::run },
+    Bench { name: "env", run: search::rows },
     Bench { name: "llm", run: llm::run },
     Bench { name: "size", run: size::run },
     Bench { name: "wasm", run: wasm::run },
@@ -114,13 +118,31 @@ fn install(repo: &Repo, name: &str, folder: &Path) -> Result<()> {
     run_program(command("npm", folder).args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]))
 }
 
-/// Builds `emend-bench` with all optimisations, lets it measure, and returns it with its rows.
-fn native_rows(repo: &Repo, what: &[&str]) -> Result<(PathBuf, Vec<Row>)> {
+/// Builds `emend-bench` with all optimisations.
+fn native_program(repo: &Repo) -> Result<PathBuf> {
     run_program(command("cargo", repo.root()).args(["build", "--quiet", "--release", "--package", "emend-bench"]))?;
-    let program = repo.path("target/release").join(format!("emend-bench{}", std::env::consts::EXE_SUFFIX));
+    Ok(repo.path("target/release").join(format!("emend-bench{}", std::env::consts::EXE_SUFFIX)))
+}
+
+/// Lets `emend-bench` measure, and returns it with its rows.
+fn native_rows(repo: &Repo, what: &[&str]) -> Result<(PathBuf, Vec<Row>)> {
+    let program = native_program(repo)?;
     let lines = stdout_of(command(&program, repo.root()).args(what))?;
     let rows = lines.lines().map(serde_json::from_str).collect::<Result<_, _>>().context("what emend-bench printed")?;
     Ok((program, rows))
+}
+
+/// Runs both programs several times in turns, and returns the shortest time of each in milliseconds.
+fn in_turns(ours: &mut Command, peer: &mut Command) -> Result<(f64, f64)> {
+    let mut best = [Duration::MAX; 2];
+    for _ in 0..15 {
+        for (best, program) in best.iter_mut().zip([&mut *ours, &mut *peer]) {
+            let begun = Instant::now();
+            program.stdout(Stdio::null()).status()?;
+            *best = (*best).min(begun.elapsed());
+        }
+    }
+    Ok((best[0].as_secs_f64() * 1000.0, best[1].as_secs_f64() * 1000.0))
 }
 
 fn print_table(rows: &[Row]) {

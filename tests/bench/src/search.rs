@@ -1,0 +1,95 @@
+//! Bare programs around the search of files on disk, to be timed against `rg` and `fd`, and the tree they search.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{BufWriter, Write as _};
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use emend_agent::env::{ExecutionEnvironment as _, FilePath, GrepQuery};
+use emend_agent::search::Matcher;
+use emend_host::LocalEnvironment;
+use futures::executor::block_on;
+
+/// Prints the lines below `root` that match, as `path:number:text`.
+pub(crate) fn grep(pattern: &str, case_insensitive: bool, root: &Path) -> Result<()> {
+    let query = GrepQuery {
+        matcher: Matcher::new(pattern, case_insensitive)?,
+        path: FilePath::root(),
+        glob: None,
+        exclude: Vec::new(),
+        max_results: usize::MAX,
+        context_lines: 0,
+    };
+    let found = block_on(LocalEnvironment::new(root)?.grep(&query))?;
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    for file in found {
+        for line in file.lines {
+            writeln!(out, "{}:{}:{}", file.path, line.line, line.text)?;
+        }
+    }
+    Ok(out.flush()?)
+}
+
+/// Prints the files below `root` that match.
+pub(crate) fn glob(glob: &str, root: &Path) -> Result<()> {
+    let found = block_on(LocalEnvironment::new(root)?.glob(&FilePath::root(), glob))?;
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    for file in found {
+        writeln!(out, "{}", file.path)?;
+    }
+    Ok(out.flush()?)
+}
+
+/// Makes the tree to search, unless it is there: `n_files` files of source, 50 in a directory, two directories in a
+/// hundred ignored, a binary among every hundred files.
+pub(crate) fn make_tree(root: &Path, n_files: usize) -> Result<()> {
+    let complete = root.join(".complete");
+    if fs::read_to_string(&complete).is_ok_and(|found| found == n_files.to_string()) {
+        return Ok(());
+    }
+    if root.exists() {
+        fs::remove_dir_all(root).with_context(|| root.display().to_string())?;
+    }
+    // An empty repository: `rg` and `fd` heed `.gitignore` only in one, and look no further up.
+    fs::create_dir_all(root.join(".git"))?;
+    fs::write(root.join(".gitignore"), "ignored_*/\n*.log\n")?;
+    let mut seed = 0x2545_f491_4f6c_dd1d_u64;
+    for number in 0..n_files {
+        let directory = number / 50;
+        let name = if directory % 50 == 49 { "ignored" } else { "module" };
+        let directory = root.join(format!("part_{}/{name}_{directory}", directory % 20));
+        if number % 50 == 0 {
+            fs::create_dir_all(&directory)?;
+        }
+        let extension = ["rs", "ts", "md", "json", "log"][number % 5];
+        let mut content = source(number, &mut seed);
+        if number % 100 == 37 {
+            content.insert(3, '\0');
+        }
+        fs::write(directory.join(format!("file_{number}.{extension}")), content)?;
+    }
+    fs::write(&complete, n_files.to_string())?;
+    Ok(())
+}
+
+/// Some 20 to 120 lines that share words with every other file.
+fn source(number: usize, seed: &mut u64) -> String {
+    let mut next = |bound: u64| {
+        *seed ^= *seed << 13;
+        *seed ^= *seed >> 7;
+        *seed ^= *seed << 17;
+        *seed % bound
+    };
+    let words = ["buffer", "Session", "request", "parse_line", "offset", "handle", "Über", "result", "value", "index"];
+    let mut text = format!("// file {number}\n");
+    for line in 0..20 + next(100) {
+        let mut word = || words[usize::try_from(next(10)).unwrap_or(0)];
+        let (a, b, c) = (word(), word(), word());
+        let _ = writeln!(text, "    let {a}_{line} = {b}.{c}(&self.{a}, {line})?;");
+    }
+    if number % 1000 == 1 {
+        text.push_str("// needle in the haystack\n");
+    }
+    text
+}
