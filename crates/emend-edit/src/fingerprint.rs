@@ -9,9 +9,18 @@ pub(crate) fn fingerprint(bytes: &[u8]) -> u64 {
     let mix = |hash: u64, word: u64| (hash.rotate_left(23) ^ word).wrapping_mul(FACTOR);
     let (words, rest) = bytes.as_chunks::<8>();
     let hash = words.iter().fold(bytes.len() as u64, |hash, word| mix(hash, u64::from_le_bytes(*word)));
-    let tail = rest.iter().fold(0, |word, &byte| word << 8 | u64::from(byte));
-    let hash = mix(hash, tail);
+    let hash = if rest.is_empty() { hash } else { mix(hash, tail_of(bytes, rest)) };
     hash ^ hash >> 32
+}
+
+/// Reads the end of `bytes` in one go, bytes that were read before among it: one by one takes longer than all the rest.
+fn tail_of(bytes: &[u8], rest: &[u8]) -> u64 {
+    let word = |bytes: &[u8; 4]| u64::from(u32::from_le_bytes(*bytes));
+    match (bytes.last_chunk::<8>(), rest.first_chunk::<4>(), rest.last_chunk::<4>()) {
+        (Some(last), ..) => u64::from_le_bytes(*last),
+        (None, Some(first), Some(last)) => word(first) | word(last) << 32,
+        _ => rest.iter().fold(0, |word, &byte| word << 8 | u64::from(byte)),
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What holds for every v4a patch: it goes to its one place or nowhere, and parsing it never fails badly.
 
+use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
@@ -72,11 +73,27 @@ proptest! {
     }
 
     #[test]
-    fn both_ways_of_applying_agree(script in scripts(&["\n"])) {
-        if let Some(hunks) = hunks_of(&patch_of(&script))
-            && let Some(applied) = verbatim::apply(&script.before(), &hunks)
+    fn both_ways_of_applying_agree(
+        script in scripts(&["\n"]),
+        clean in any::<bool>(),
+        blanks in vec(prop_oneof![3 => Just(""), 1 => Just(" \t"), 1 => Just("\u{85}")], 1..6),
+    ) {
+        let patch = patch_of(&script);
+        // Blanks at the ends of some of the patch's lines, and of the file's in half of the cases.
+        let (header, lines) = patch.split_at(patch.find("@@").unwrap_or_default());
+        let with_blank = |(line, blank): (&str, &&str)| match line.starts_with([' ', '-', '+']) {
+            true => format!("{line}{blank}\n"),
+            false => format!("{line}\n"),
+        };
+        let patch = header.to_owned() + &lines.lines().zip(blanks.iter().cycle()).map(with_blank).collect::<String>();
+        let mut before = script.before();
+        if clean {
+            before = before.split_inclusive('\n').map(|line| format!("{}\n", line.trim_end())).collect();
+        }
+        if let Some(hunks) = hunks_of(&patch)
+            && let Some(applied) = verbatim::apply(&before, &hunks)
         {
-            prop_assert_eq!(Ok(applied), apply_by_lines(&script.before(), &hunks));
+            prop_assert_eq!(Ok(applied), apply_by_lines(&before, &hunks));
         }
     }
 
@@ -136,6 +153,25 @@ fn patches() -> impl Strategy<Value = String> {
         3 => lines.clone().prop_map(|lines| format!("*** Begin Patch\n*** Update File: f\n{lines}*** End Patch\n")),
         1 => lines,
     ]
+}
+
+#[test]
+fn blanks_that_no_line_of_the_file_ends_in_need_no_search_by_lines() {
+    #[track_caller]
+    fn check(before: &str, patch: &str, expected: Option<(&str, Pass)>) {
+        let patch = format!("*** Begin Patch\n*** Update File: f\n{patch}*** End Patch\n");
+        let applied = verbatim::apply(before, &hunks_of(&patch).expect("a patch"));
+        let found = applied.as_ref().map(|applied| (applied.text.as_str(), applied.hunks[0].matched));
+        assert_eq!(found, expected, "{patch}");
+    }
+    let long = "x\n".repeat(5_000);
+    check("a\nb\n\n", "@@\n a \n-b\t\n+c \n", Some(("a\nc \n\n", Pass::TrailingBlanks)));
+    check("a\nb\n", "@@\n a\n-b\n", Some(("a\n", Pass::Exact)));
+    check("f\na\nb\n", "@@ f\n-b\u{a0}\n+c\n", Some(("f\na\nc\n", Pass::TrailingBlanks)));
+    check("a\nb\nx \n", "@@\n-b \n+c\n", None);
+    check("a\nb\n\u{a0}\n", "@@\n-b \n+c\n", None);
+    check(&format!("b\n{long}"), "@@\n-b \n", Some((&long, Pass::TrailingBlanks)));
+    check(&format!("b\n{long}x \n{long}"), "@@\n-b \n", None);
 }
 
 #[test]

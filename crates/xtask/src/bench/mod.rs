@@ -118,6 +118,9 @@ fn install(repo: &Repo, name: &str, folder: &Path) -> Result<()> {
     run_program(command("npm", folder).args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]))
 }
 
+/// How much memory the allocator keeps for what comes.
+const KEPT_BYTES: &str = "1000000000";
+
 /// Builds `emend-bench` with all optimisations.
 fn native_program(repo: &Repo) -> Result<PathBuf> {
     run_program(command("cargo", repo.root()).args(["build", "--quiet", "--release", "--package", "emend-bench"]))?;
@@ -127,7 +130,11 @@ fn native_program(repo: &Repo) -> Result<PathBuf> {
 /// Lets `emend-bench` measure, and returns it with its rows.
 fn native_rows(repo: &Repo, what: &[&str]) -> Result<(PathBuf, Vec<Row>)> {
     let program = native_program(repo)?;
-    let lines = stdout_of(command(&program, repo.root()).args(what))?;
+    let mut bench = command(&program, repo.root());
+    // What glibc gives back to the system it gets again page by page, at more than a small patch takes, and which of two
+    // programs that take turns has to pay for that is chance. Kept, it is the same for both. Others ignore these.
+    bench.args(what).env("MALLOC_TRIM_THRESHOLD_", KEPT_BYTES).env("MALLOC_MMAP_THRESHOLD_", KEPT_BYTES);
+    let lines = stdout_of(&mut bench)?;
     let rows = lines.lines().map(serde_json::from_str).collect::<Result<_, _>>().context("what emend-bench printed")?;
     Ok((program, rows))
 }
