@@ -11,6 +11,7 @@ use emend_agent::prompt::date;
 use emend_agent::session::Turn;
 use emend_agent::store::{Store, Summary, read_document, remove_session, summaries};
 use emend_agent::suggest::closest;
+use emend_agent::tool::result_text;
 use emend_agent::workspace::Mode;
 use emend_host::{FileStore, StateDir};
 use emend_llm::{ContentPart, Role, offline};
@@ -119,7 +120,7 @@ fn shown(number: usize, turn: &Turn) -> String {
             ContentPart::Text { text: said } => text.push_str(&format!("{}\n", said.trim_end())),
             ContentPart::ToolCall(call) => text.push_str(&format!("→ {} {}\n", call.name, call.arguments)),
             ContentPart::ToolResult(result) => {
-                let content = result.content.as_str().map_or_else(|| result.content.to_string(), str::to_owned);
+                let content = result_text(&result.content).map_or_else(|| result.content.to_string(), str::to_owned);
                 let n_lines = content.lines().count();
                 text.push_str(&format!("← {}{}\n", result.name, if result.is_error { " failed" } else { "" }));
                 content.lines().take(RESULT_LINES_MAX).for_each(|line| text.push_str(&format!("  {line}\n")));

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use emend_agent::code::Code;
 use emend_agent::profile::Profile;
 use emend_agent::session::call_tool;
-use emend_agent::tool::{Tool, ToolRegistry, envelope};
+use emend_agent::tool::{ResultForm, Tool, ToolRegistry, envelope};
 use emend_agent::tools::{ClarifyUser, EditLines, SafePatch, WebFetch, WebFetchOptions, core_tools};
 use emend_agent::workspace::Mode;
 use emend_host::{ReqwestTransport, SystemClock, Timeouts};
@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::project::Project;
 
 /// Every tool there is, those included that a session only has if its profile or its host asks for them.
-fn tools() -> ToolRegistry {
+pub(crate) fn tools() -> ToolRegistry {
     let mut tools = core_tools();
     tools.register(Shared::new(SafePatch));
     tools.register(Shared::new(EditLines));
@@ -38,12 +38,15 @@ pub(crate) fn web_fetch() -> Shared<dyn Tool> {
 }
 
 pub(crate) fn list(profile: ProfileName) -> Result<ExitCode, Failure> {
-    let named = |profile: Profile| profile.with_questions().with_tool(web_fetch()).tools;
-    let tools = match profile {
+    let named = |profile: Profile| {
+        let profile = profile.with_questions().with_tool(web_fetch());
+        (profile.tools, profile.result_form)
+    };
+    let (tools, form) = match profile {
         ProfileName::Openai => named(Profile::openai("")),
         ProfileName::Anthropic => named(Profile::anthropic("")),
         ProfileName::Gemini => named(Profile::gemini("")),
-        ProfileName::Auto | ProfileName::None => tools(),
+        ProfileName::Auto | ProfileName::None => (tools(), ResultForm::Text),
     };
     let mut stdout = std::io::stdout().lock();
     for definition in tools.definitions() {
@@ -57,6 +60,8 @@ pub(crate) fn list(profile: ProfileName) -> Result<ExitCode, Failure> {
             definition.parameters
         )?;
     }
+    let example = form.done("OUTPUT".to_owned());
+    writeln!(stdout, "Results: {}", example.as_str().map_or_else(|| example.to_string(), str::to_owned))?;
     Ok(ExitCode::SUCCESS)
 }
 

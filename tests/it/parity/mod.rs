@@ -173,7 +173,9 @@ pub(crate) const ROWS: [Row; 15] = [
         events: "user, start shell, end shell, changed made.txt, text, done",
         check: |family, outcome| {
             let shown = &outcome.results(family, 1)[0];
-            for part in ["Hello", "World", "[exit code 3 after "] {
+            let status =
+                if family.name == "OpenAI" { "Process exited with code 3\nOutput:\n" } else { "[exit code 3 after " };
+            for part in ["Hello", "World", status] {
                 assert!(shown.contains(part), "{}: {part} is not in {shown}", family.name);
             }
         },
@@ -273,7 +275,7 @@ pub(crate) const ROWS: [Row; 15] = [
             let results = outcome.results(family, 1);
             let [grep, glob, list] = &*results else { panic!("{}: {} results", family.name, results.len()) };
             assert!(grep.contains("a.md:2:two"), "{}: {grep}", family.name);
-            assert!(glob.contains("b.md\\na.md") || glob.contains("b.md\na.md"), "{}: {glob}", family.name);
+            assert!(glob.contains("b.md\na.md"), "{}: {glob}", family.name);
             assert!(list.contains("a.md (14 bytes)"), "{}: {list}", family.name);
         },
         ..PLAIN
@@ -378,7 +380,8 @@ pub(crate) const ROWS: [Row; 15] = [
                  text, done",
         check: |family, outcome| {
             let results = outcome.results(family, 1);
-            assert!(results[0].contains("Tool error"), "{}: {results:?}", family.name);
+            let says = if family.name == "Gemini" { "State Mismatch" } else { "Tool error" };
+            assert!(results[0].contains(says), "{}: {results:?}", family.name);
         },
         ..PLAIN
     },

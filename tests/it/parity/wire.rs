@@ -128,7 +128,7 @@ pub(super) fn last_results(api: Api, body: &Value) -> Vec<String> {
     };
     let result = |item: &&Value| match api {
         Api::OpenAiResponses => (item["type"] == "function_call_output").then(|| text(&item["output"])),
-        Api::Gemini => item.get("functionResponse").map(|part| text(&part["response"])),
+        Api::Gemini => item.get("functionResponse").map(|part| envelope_text(&part["response"])),
         _ => (item["type"] == "tool_result").then(|| text(&item["content"])),
     };
     let is_call = |item: &&Value| {
@@ -136,6 +136,18 @@ pub(super) fn last_results(api: Api, body: &Value) -> Vec<String> {
     };
     let last_call = items.iter().rposition(is_call).map_or(0, |at| at + 1);
     items[last_call..].iter().filter_map(result).collect()
+}
+
+/// Returns the text of a result that has to come in an envelope (S0 spec 5).
+fn envelope_text(response: &Value) -> String {
+    let (data, error) = (&response["data"], &response["error"]);
+    let inner = match response["ok"].as_bool() {
+        Some(true) => &data["output"],
+        Some(false) if error["code"].is_string() && error["suggestions"].is_array() => &error["message"],
+        _ => panic!("no envelope: {response}"),
+    };
+    assert_eq!(response.as_object().map(serde_json::Map::len), Some(2), "{response}");
+    text(inner)
 }
 
 fn text(value: &Value) -> String {

@@ -11,10 +11,10 @@ use emend_llm::{Clock, Provider, Random, Shared, get_model_info};
 use serde_json::{Map, Value, json};
 
 pub use named::Named;
-pub use table::{Naming, Offer, Param};
+pub use table::{Naming, Offer, Output, Param};
 
 use crate::session::{SessionConfig, SessionOptions};
-use crate::tool::{Tool, ToolRegistry};
+use crate::tool::{ResultForm, Tool, ToolRegistry};
 #[cfg(any(test, not(target_family = "wasm")))]
 use crate::tools::Shell;
 use crate::tools::{
@@ -37,6 +37,8 @@ pub struct Profile {
     pub base_prompt: String,
     /// The documents in which projects instruct this family's agents.
     pub project_documents: Vec<String>,
+    /// How the model is shown what its calls gave.
+    pub result_form: ResultForm,
     /// What is sent beside the conversation, by provider name: beta headers, safety settings, built-in tools.
     pub provider_options: Map<String, Value>,
     /// How long a command may run whose call names no time, where that differs from the session's default.
@@ -107,6 +109,7 @@ impl Profile {
             tools: ToolRegistry::new(),
             base_prompt: base_prompt.replace("{edits}", table::edits_help(id)),
             project_documents: vec!["AGENTS.md".to_owned(), document.to_owned()],
+            result_form: table::results(id),
             provider_options: Map::new(),
             default_command_timeout_ms: None,
             supports_reasoning: info.is_none_or(|info| info.supports_reasoning),
@@ -240,6 +243,7 @@ impl Profile {
             config.project_documents = self.project_documents;
         }
         config.context_window.get_or_insert(self.context_window_size);
+        config.result_form = self.result_form;
         config.parallel_tool_calls &= self.supports_parallel_tool_calls;
         config.streaming &= self.supports_streaming;
         if let Some(timeout_ms) = self.default_command_timeout_ms {

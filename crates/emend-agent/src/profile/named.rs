@@ -4,9 +4,10 @@ use emend_llm::{BoxFuture, Shared, ToolDefinition};
 use serde_json::{Map, Value};
 
 use super::EDIT_TOOLS;
-use super::table::{Naming, Param};
+use super::table::{Naming, Output, Param};
 use crate::approval::Target;
 use crate::tool::{Preview, Tool, ToolContext, ToolError, ToolOutput};
+use crate::tools::end_first;
 
 /// A tool as one profile names it.
 pub struct Named {
@@ -148,6 +149,10 @@ impl Tool for Named {
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let outcome = self.inner.call(&self.to_canonical(arguments), context).await;
+            let outcome = outcome.map(|output| match self.naming.output {
+                Output::Own => output,
+                Output::EndFirst => end_first(output),
+            });
             outcome.map_err(|error| ToolError {
                 message: self.renamed_params(self.renamed(&error.message)),
                 suggestions: error.suggestions.iter().map(|text| self.renamed(text)).collect(),

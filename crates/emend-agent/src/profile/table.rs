@@ -1,6 +1,8 @@
-//! One table, tool by profile: the name a tool has on the wire, and the names of its parameters.
+//! One table, tool by profile: the name a tool has on the wire, the names of its parameters, and the form of its output.
 //!
 //! A tool or parameter that is not listed keeps its canonical name (S2 §3.3).
+
+use crate::tool::ResultForm;
 
 /// A parameter's canonical name and its name on the wire.
 pub type Param = (&'static str, &'static str);
@@ -18,6 +20,15 @@ pub enum Offer {
     Instead,
 }
 
+/// What the output of one tool looks like in one profile, beside the form that all results have there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// As the tool writes it.
+    Own,
+    /// Of a command: how long it took and how it ended come first, as in Codex.
+    EndFirst,
+}
+
 /// What one tool is called in one profile.
 pub struct Naming {
     /// The tool's canonical name.
@@ -30,29 +41,31 @@ pub struct Naming {
     pub params: &'static [Param],
     /// Values of parameters that are called differently.
     pub values: &'static [Param],
+    /// What its output looks like.
+    pub output: Output,
 }
 
 const fn naming(canonical: &'static str, wire: &'static str, params: &'static [Param]) -> Naming {
-    Naming { canonical, wire, offer: Offer::Always, params, values: &[] }
+    Naming { canonical, wire, offer: Offer::Always, params, values: &[], output: Output::Own }
 }
 
 /// The tool that asks the user.
 const fn question(wire: &'static str) -> Naming {
-    Naming { canonical: "clarify_user", wire, offer: Offer::OnRequest, params: &[], values: &[] }
+    Naming { canonical: "clarify_user", wire, offer: Offer::OnRequest, params: &[], values: &[], output: Output::Own }
 }
 
 /// The tool that fetches pages, which a host brings along.
 const fn fetches(wire: &'static str) -> Naming {
-    Naming { canonical: "web_fetch", wire, offer: Offer::OnRequest, params: &[], values: &[] }
+    Naming { canonical: "web_fetch", wire, offer: Offer::OnRequest, params: &[], values: &[], output: Output::Own }
 }
 
 /// A tool for subagents.
 const fn subagents(canonical: &'static str, wire: &'static str, params: &'static [Param]) -> Naming {
-    Naming { canonical, wire, offer: Offer::Subagents, params, values: &[] }
+    Naming { canonical, wire, offer: Offer::Subagents, params, values: &[], output: Output::Own }
 }
 
 const fn instead(canonical: &'static str, wire: &'static str) -> Naming {
-    Naming { canonical, wire, offer: Offer::Instead, params: &[], values: &[] }
+    Naming { canonical, wire, offer: Offer::Instead, params: &[], values: &[], output: Output::Own }
 }
 
 /// Codex: edits are patches; writing whole files is for new ones.
@@ -63,7 +76,10 @@ pub(super) const OPENAI: &[Naming] = &[
     naming("grep", "grep_files", &[("glob_filter", "include"), ("max_results", "limit")]),
     naming("glob", "glob", &[]),
     naming("list_dir", "list_dir", &[("path", "dir_path")]),
-    naming("shell", "exec_command", &[("command", "cmd"), ("working_dir", "workdir")]),
+    Naming {
+        output: Output::EndFirst,
+        ..naming("shell", "exec_command", &[("command", "cmd"), ("working_dir", "workdir")])
+    },
     question("request_user_input"),
     fetches("web_fetch"),
     subagents("spawn_agent", "spawn_agent", &[("task", "message")]),
@@ -91,6 +107,7 @@ pub(super) const ANTHROPIC: &[Naming] = &[
             ("max_results", "head_limit"),
         ],
         values: &[("files", "files_with_matches")],
+        output: Output::Own,
     },
     naming("glob", "Glob", &[]),
     naming("list_dir", "LS", &[]),
@@ -136,6 +153,15 @@ pub(super) fn edits_help(profile: &str) -> &'static str {
         "anthropic" => include_str!("anthropic-edits.md").trim_end(),
         "gemini" => include_str!("gemini-edits.md").trim_end(),
         _ => include_str!("openai-edits.md").trim_end(),
+    }
+}
+
+/// Returns the form that a profile's results have.
+pub(super) fn results(profile: &str) -> ResultForm {
+    match profile {
+        // Its results are objects in any case.
+        "gemini" => ResultForm::Envelope,
+        _ => ResultForm::Text,
     }
 }
 

@@ -223,6 +223,108 @@ fn a_profile_fills_in_what_the_host_left_open() {
 }
 
 #[test]
+fn results_have_the_form_of_each_familys_own_agent() {
+    covers("S2.9.2.4");
+    #[track_caller]
+    fn check(profile: fn(&str) -> Profile, read: &'static str, shell: (&'static str, &str), expected: &Expect) {
+        let world = World::new("//- a.txt\none\n", vec![], Setup::with_shell());
+        let calls = vec![
+            (read, json!({ "file_path": "b.txt" })),
+            ("no_such_tool", json!({})),
+            (shell.0, json!({ shell.1: "echo hi; fail 3" })),
+            (shell.0, json!({ shell.1: "*** Begin Patch\n*** Delete File: a.txt\n*** End Patch" })),
+        ];
+        let other = world.options(vec![Answer::Call(calls), Answer::Say("Done.")]);
+        let options = profile("m").session_options(
+            other.provider,
+            other.workspace,
+            other.clock,
+            other.random,
+            SessionConfig::default(),
+        );
+        let session = Session::new(options);
+        let _: Vec<Event> = block_on(session.submit("do it", CancelToken::new()).unwrap().collect());
+        let parts = &session.history()[2].content;
+        let results = parts.iter().map(|part| match part {
+            emend_llm::ContentPart::ToolResult(result) => result.content.to_string() + "\n",
+            part => panic!("{part:?}"),
+        });
+        let tools = profile("m").tools.names().collect::<Vec<_>>().join(", ");
+        expected.assert_eq(&results.collect::<String>().replace(&tools, "TOOLS"));
+    }
+    check(
+        Profile::openai,
+        "read_file",
+        ("exec_command", "cmd"),
+        &expect![[r#"
+        "Tool error (read_file): [not_found] b.txt does not exist\nDid you mean a.txt?"
+        "Tool error (no_such_tool): [unknown_tool] Unknown tool: no_such_tool. The tools are TOOLS."
+        "Wall time: 0.001 seconds\nProcess exited with code 3\nOutput:\nhi\n"
+        "Deleted a.txt"
+    "#]],
+    );
+    check(
+        Profile::anthropic,
+        "Read",
+        ("Bash", "command"),
+        &expect![[r#"
+        "Tool error (Read): [not_found] b.txt does not exist\nDid you mean a.txt?"
+        "Tool error (no_such_tool): [unknown_tool] Unknown tool: no_such_tool. The tools are TOOLS."
+        "hi\n[exit code 3 after 1 ms]"
+        "Deleted a.txt"
+    "#]],
+    );
+    check(
+        Profile::gemini,
+        "read_file",
+        ("run_shell_command", "command"),
+        &expect![[r#"
+        {"ok":false,"error":{"code":"not_found","message":"b.txt does not exist\nDid you mean a.txt?","suggestions":["a.txt"]}}
+        {"ok":false,"error":{"code":"unknown_tool","message":"Unknown tool: no_such_tool. The tools are TOOLS.","suggestions":[]}}
+        {"ok":true,"data":{"output":"hi\n[exit code 3 after 1 ms]"}}
+        {"ok":true,"data":{"output":"Deleted a.txt"}}
+    "#]],
+    );
+}
+
+/// Writes what one family calls a tool, its parameters and their values, where that is not the canonical name.
+#[cfg(not(target_family = "wasm"))]
+fn cell(names: &[Naming], canonical: &str) -> String {
+    let Some(naming) = names.iter().find(|naming| naming.canonical == canonical) else { return "—".to_owned() };
+    if naming.offer == Offer::Instead {
+        return format!("— (`{}` stands in)", naming.wire);
+    }
+    let renamed = naming.params.iter().chain(naming.values).map(|(own, wire)| format!("<br>{own} → `{wire}`"));
+    let output = if naming.output == Output::EndFirst { "<br>how it ended comes first" } else { "" };
+    format!("`{}`{}{output}", naming.wire, renamed.collect::<String>())
+}
+
+#[cfg(not(target_family = "wasm"))]
+#[test]
+fn the_page_of_tools_says_what_each_family_calls_them() {
+    const HEADER: &str = "\
+# What each family of models calls the tools
+
+Written by `crates/emend-agent/src/profile/tests.rs` from `table.rs`; change that. A parameter that is not listed keeps its
+name. `safe_patch` is called so by all; it is Gemini's way to edit unless the host says otherwise, and stands in for `replace`.
+Results are text for OpenAI and Anthropic, and for Gemini `{\"ok\": true, \"data\": {\"output\"}}` or `{\"ok\": false, \"error\":
+{\"code\", \"message\", \"suggestions\"}}`.
+
+| tool | OpenAI | Anthropic | Gemini |
+|---|---|---|---|
+";
+    let ids = ["openai", "anthropic", "gemini"];
+    assert_eq!(ids.map(table::results), [ResultForm::Text, ResultForm::Text, ResultForm::Envelope]);
+    let families = ids.map(table::of);
+    let mut tools: Vec<&str> = families.iter().flat_map(|names| names.iter().map(|naming| naming.canonical)).collect();
+    tools.sort_unstable();
+    tools.dedup();
+    let row = |tool: &&str| format!("| {tool} | {} |\n", families.map(|names| cell(names, tool)).join(" | "));
+    let page = HEADER.to_owned() + &tools.iter().map(row).collect::<String>();
+    expect_test::expect_file!["../../../../docs/tools.md"].assert_eq(&page);
+}
+
+#[test]
 fn options_are_the_providers_own() {
     let profile = Profile::anthropic("m").with_beta_headers(&["a-1", "b-2"]).with_web_search();
     assert_eq!(profile.provider_options["anthropic"]["beta_headers"], json!(["a-1", "b-2"]));
@@ -239,8 +341,14 @@ fn a_tool_that_is_registered_later_wins() {
     covers("S2.9.2.5 S2.9.2.6");
     let mut profile = Profile::anthropic("m");
     let n_tools = profile.tools.names().count();
-    let naming: &'static Naming =
-        &Naming { canonical: "glob", wire: "Read", offer: Offer::Always, params: &[], values: &[] };
+    let naming: &'static Naming = &Naming {
+        canonical: "glob",
+        wire: "Read",
+        offer: Offer::Always,
+        params: &[],
+        values: &[],
+        output: Output::Own,
+    };
     profile.tools.register(Shared::new(Named::new(Shared::new(Glob), naming, &[])));
     assert_eq!(profile.tools.names().count(), n_tools);
     let (_, results) = run(profile, FILES, vec![("Read", json!({"pattern": "*.md"}))]);

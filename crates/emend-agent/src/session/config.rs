@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::context::{ContextStrategy, PruneOldOutputs};
 use crate::approval::{Approver, Policy};
 use crate::code::Code;
-use crate::tool::ToolRegistry;
+use crate::tool::{ResultForm, ToolRegistry};
 use crate::workspace::Workspace;
 
 /// Limits and settings of a session. Names and defaults are S2 §2.2's. They can be changed between two calls to the
@@ -55,6 +55,8 @@ pub struct SessionConfig {
     pub base_prompt: Option<String>,
     /// The names of the documents in which projects instruct agents, e.g. `AGENTS.md`.
     pub project_documents: Vec<String>,
+    /// How the model is shown what its calls gave. A profile sets its family's.
+    pub result_form: ResultForm,
     /// Parameters that only one provider knows, by provider name.
     pub provider_options: Map<String, Value>,
     /// Appended to the system prompt, with the highest precedence.
@@ -89,6 +91,7 @@ impl Default for SessionConfig {
             event_bytes_max: 4 << 20,
             base_prompt: None,
             project_documents: vec!["AGENTS.md".to_owned()],
+            result_form: ResultForm::Text,
             provider_options: Map::new(),
             instructions: None,
             policy: Policy::default(),

@@ -2,11 +2,11 @@
 
 use emend_llm::{BoxFuture, ContentPart, MaybeSend, MaybeSync, Shared, get_model_info};
 use serde::Serialize;
-use serde_json::Value;
 
 use super::Core;
 use super::history::{CHARS_PER_TOKEN, Turn, TurnKind, is_valid};
 use crate::event::EventKind;
+use crate::tool::{replace_result_text, result_text};
 
 /// How full the model's context is, by the rule of thumb of four characters a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +86,7 @@ fn prune(turns: &mut [Turn], mut chars: u64, target: u64) {
                 return;
             }
             let ContentPart::ToolResult(result) = part else { continue };
-            let Value::String(text) = &result.content else { continue };
+            let Some(text) = result_text(&result.content) else { continue };
             let n_chars = text.chars().count();
             if n_chars <= CHARS_KEPT && result.image.is_none() {
                 continue;
@@ -97,7 +97,7 @@ fn prune(turns: &mut [Turn], mut chars: u64, target: u64) {
                 result.name
             );
             chars = chars.saturating_sub((n_chars - n_chars.min(note.len())) as u64);
-            result.content = Value::String(note);
+            replace_result_text(&mut result.content, note);
             result.image = None;
         }
     }
@@ -179,6 +179,7 @@ mod tests {
     use super::*;
     use crate::session::history::{chars_of, repaired, result};
     use crate::test_support::covers;
+    use crate::tool::ResultForm;
     #[cfg(target_family = "wasm")]
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
@@ -194,7 +195,8 @@ mod tests {
                 custom: false,
                 provider_data: None,
             };
-            let results = Message::tool_results(vec![result(&call, "x".repeat(*n_chars), false)]);
+            let results =
+                Message::tool_results(vec![result(&call, ResultForm::Text.done("x".repeat(*n_chars)), false)]);
             let mut answer = Message::assistant("");
             answer.content = vec![ContentPart::ToolCall(call)].into();
             turns.extend([Turn::of_message(answer), Turn::of_message(results)]);
@@ -248,9 +250,9 @@ mod tests {
             .run(&any_turns(), |turns| {
                 let valid = is_valid(&turns);
                 n_valid.set(n_valid.get() + u32::from(valid));
-                let whole = repaired(turns.clone(), "lost");
+                let whole = repaired(turns.clone(), "lost", ResultForm::Text);
                 prop_assert!(is_valid(&whole));
-                prop_assert_eq!(repaired(whole.clone(), "lost"), whole.clone());
+                prop_assert_eq!(repaired(whole.clone(), "lost", ResultForm::Text), whole.clone());
                 if valid {
                     prop_assert_eq!(&whole, &turns);
                 }

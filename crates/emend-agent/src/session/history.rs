@@ -7,6 +7,9 @@ use emend_llm::{ContentPart, Message, Role, ToolResult, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::code::Code;
+use crate::tool::{ResultForm, ToolError};
+
 /// What an entry of the conversation is (S2 §2.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -164,10 +167,10 @@ fn results_of(message: &Message) -> Vec<&str> {
     ids.collect()
 }
 
-/// Makes a conversation valid that was cut off somewhere: calls without a result are answered by `why_lost`, results
-/// without a call are dropped.
+/// Makes a conversation valid that was cut off somewhere: calls without a result are answered by `why_lost`, in this
+/// form; results without a call are dropped.
 #[must_use]
-pub fn repaired(turns: Vec<Turn>, why_lost: &str) -> Vec<Turn> {
+pub fn repaired(turns: Vec<Turn>, why_lost: &str, form: ResultForm) -> Vec<Turn> {
     if is_valid(&turns) {
         return turns;
     }
@@ -192,24 +195,23 @@ pub fn repaired(turns: Vec<Turn>, why_lost: &str) -> Vec<Turn> {
                 _ => None,
             })
         };
-        let results = calls.iter().map(|call| result_of(&call.id).unwrap_or_else(|| refusal(call, why_lost))).collect();
+        let results =
+            calls.iter().map(|call| result_of(&call.id).unwrap_or_else(|| refusal(call, why_lost, form))).collect();
         valid.push(Turn::new(TurnKind::ToolResults, at_ms, Message::tool_results(results)));
     }
     valid
 }
 
 /// Returns the result of a call that was not run.
-pub(super) fn refusal(call: &emend_llm::ToolCall, why: &str) -> ToolResult {
-    result(call, why.to_owned(), true)
+pub(super) fn refusal(call: &emend_llm::ToolCall, why: &str, form: ResultForm) -> ToolResult {
+    let content = match form {
+        ResultForm::Text => Value::from(why),
+        ResultForm::Envelope => form.failed(&call.name, &ToolError::new(Code::Aborted, why), str::to_owned),
+    };
+    result(call, content, true)
 }
 
 /// Returns the result of a call.
-pub(super) fn result(call: &emend_llm::ToolCall, text: String, is_error: bool) -> ToolResult {
-    ToolResult {
-        tool_call_id: call.id.clone(),
-        name: call.name.clone(),
-        content: Value::String(text),
-        is_error,
-        image: None,
-    }
+pub(super) fn result(call: &emend_llm::ToolCall, content: Value, is_error: bool) -> ToolResult {
+    ToolResult { tool_call_id: call.id.clone(), name: call.name.clone(), content, is_error, image: None }
 }

@@ -158,7 +158,8 @@ impl Session {
     #[must_use]
     pub fn with_history(self, history: Vec<Message>) -> Self {
         let turns = history.into_iter().map(Turn::of_message).collect();
-        *self.core.history() = History::new(repaired(turns, LOST));
+        let turns = repaired(turns, LOST, self.core.settings().config.result_form);
+        *self.core.history() = History::new(turns);
         self
     }
 
@@ -373,9 +374,10 @@ impl Core {
     fn answer_calls(&self, why_not_run: &str) {
         let mut results = std::mem::take(&mut *self.results());
         {
+            let form = self.settings().config.result_form;
             let history = self.history();
             let calls = history.turns().last().map(|turn| turn.message.tool_calls()).unwrap_or_default();
-            results.extend(calls.iter().skip(results.len()).map(|call| history::refusal(call, why_not_run)));
+            results.extend(calls.iter().skip(results.len()).map(|call| history::refusal(call, why_not_run, form)));
         }
         if !results.is_empty() {
             self.record(TurnKind::ToolResults, Message::tool_results(results));

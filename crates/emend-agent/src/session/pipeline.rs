@@ -271,12 +271,12 @@ pub(super) fn read_calls(tools: &ToolRegistry, message: &mut Message) {
 }
 
 fn result_for_model(core: &Core, call: &ToolCall, outcome: Result<ToolOutput, ToolError>) -> ToolResult {
-    let (text, is_error, image) = match outcome {
-        Ok(output) => (output.text, false, output.image),
-        Err(error) => (format!("Tool error ({}): [{}] {}", call.name, error.code.as_str(), error.text()), true, None),
-    };
     let settings = core.settings();
     let name = settings.tools.get(&call.name).and_then(|(_, tool)| tool.canonical_name()).unwrap_or(&call.name);
-    let shown = truncate_tool_output(name, &text, &settings.config.output_limits());
-    ToolResult { image, ..result(call, shown.text, is_error) }
+    let shorten = |text: &str| truncate_tool_output(name, text, &settings.config.output_limits()).text;
+    let form = settings.config.result_form;
+    match outcome {
+        Ok(output) => ToolResult { image: output.image, ..result(call, form.done(shorten(&output.text)), false) },
+        Err(error) => result(call, form.failed(&call.name, &error, shorten), true),
+    }
 }

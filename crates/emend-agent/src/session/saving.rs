@@ -163,7 +163,7 @@ impl Session {
     pub async fn resume(options: SessionOptions, store: Shared<dyn Store>, id: &str) -> Result<Self, ResumeError> {
         let document = load(&*store, id).await?;
         let n_saved = document.turns.len();
-        let turns = repaired(document.turns.clone(), LOST);
+        let turns = repaired(document.turns.clone(), LOST, options.config.result_form);
         let session = Self::build(options, id.to_owned(), Shared::default());
         let unchanged = turns[..n_saved.min(turns.len())] == document.turns;
         *session.core.history() = History::new(turns);
@@ -189,7 +189,7 @@ impl Session {
         id: &str,
         n_turns: Option<usize>,
     ) -> Result<Self, ResumeError> {
-        let mut turns = repaired(load(&*store, id).await?.turns, LOST);
+        let mut turns = repaired(load(&*store, id).await?.turns, LOST, options.config.result_form);
         turns.truncate(n_turns.unwrap_or(usize::MAX));
         while !is_valid(&turns) {
             // Cut between a call and its results: the fork begins before the call.

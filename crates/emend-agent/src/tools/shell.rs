@@ -173,11 +173,29 @@ fn finish(outcome: &CommandOutcome, timeout_ms: u64, mode: Mode) -> Result<ToolO
     if result.timed_out {
         return failed(Code::Timeout, text + &timeout_text(timeout_ms));
     }
-    text.push_str(&format!("[exit code {} after {} ms]", result.exit_code, result.duration_ms));
+    text.push_str(&end_line(i64::from(result.exit_code), result.duration_ms));
     if result.cancelled {
         return failed(Code::Aborted, text + "\nThe user cancelled while this command ran.");
     }
     Ok(ToolOutput::new(text, data))
+}
+
+fn end_line(exit_code: i64, duration_ms: u64) -> String {
+    format!("[exit code {exit_code} after {duration_ms} ms]")
+}
+
+/// Writes how a command ended before what it printed, in Codex's words.
+pub(crate) fn end_first(output: ToolOutput) -> ToolOutput {
+    let number = |name: &str| output.data[name].as_i64();
+    let (Some(exit_code), Some(duration_ms)) = (number("exit_code"), output.data["duration_ms"].as_u64()) else {
+        // A patch that was sent as a command.
+        return output;
+    };
+    let printed = output.text.strip_suffix(&end_line(exit_code, duration_ms)).unwrap_or(&output.text);
+    let (seconds, rest) = (duration_ms / 1_000, duration_ms % 1_000);
+    let text =
+        format!("Wall time: {seconds}.{rest:03} seconds\nProcess exited with code {exit_code}\nOutput:\n{printed}");
+    ToolOutput { text, ..output }
 }
 
 fn note(text: &mut String, what: &str, paths: &[FilePath]) {

@@ -218,7 +218,8 @@ fn call_part(call: &ToolCall, provider: &str) -> Value {
 
 fn result_part(result: &ToolResult, before: &[Message]) -> Value {
     let response = match &result.content {
-        Value::Object(_) if !result.is_error => result.content.clone(),
+        // One that says itself what went wrong is not wrapped once more.
+        Value::Object(own) if !result.is_error || own.contains_key("error") => result.content.clone(),
         content => {
             let key = if result.is_error { "error" } else { "result" };
             json!({ key: options::result_text(content) })

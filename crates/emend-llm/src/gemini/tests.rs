@@ -82,7 +82,12 @@ fn calls_come_whole_with_or_without_ids_and_arguments() {
         is_error,
         image: None,
     };
-    let results = vec![result("local_r1_0", "", json!("one"), false), result("real", "g", json!({"k": 2}), true)];
+    let own = json!({"ok": false, "error": {"code": "not_found"}});
+    let results = vec![
+        result("local_r1_0", "", json!("one"), false),
+        result("real", "g", json!({"k": 2}), true),
+        result("own", "h", own.clone(), true),
+    ];
     let messages = vec![response.message, Message::tool_results(results)];
     let request = Request { model: "gemini-3-x".into(), messages, ..Request::default() };
     assert_eq!(
@@ -94,7 +99,8 @@ fn calls_come_whole_with_or_without_ids_and_arguments() {
             ]},
             {"role": "user", "parts": [
                 {"functionResponse": {"name": "f", "response": {"result": "one"}}},
-                {"functionResponse": {"name": "g", "response": {"error": "{\"k\":2}"}, "id": "real"}}
+                {"functionResponse": {"name": "g", "response": {"error": "{\"k\":2}"}, "id": "real"}},
+                {"functionResponse": {"name": "h", "response": own, "id": "own"}}
             ]}
         ])
     );

@@ -88,7 +88,7 @@ fn parse_message(index: usize, message: &Value) -> Result<Message, String> {
         Some("user") => {
             let results = of_kind("tool_result").map(|block| {
                 let result = ToolResult {
-                    text: text_of(&block["content"]),
+                    text: unwrapped(text_of(&block["content"])),
                     is_error: block["is_error"].as_bool().unwrap_or(false),
                 };
                 (block["tool_use_id"].as_str().unwrap_or_default().to_owned(), result)
@@ -118,6 +118,16 @@ fn text_of(content: &Value) -> String {
         }
         _ => String::new(),
     }
+}
+
+/// Returns the text of a tool's result that came in an envelope (S0 spec 5), as some profiles send it.
+fn unwrapped(text: String) -> String {
+    let envelope = || serde_json::from_str::<Value>(&text).ok().filter(|value| value["ok"].is_boolean());
+    let inner = text.starts_with('{').then(envelope).flatten().and_then(|value| {
+        let texts = [&value["data"]["output"], &value["error"]["message"]];
+        texts.into_iter().find_map(Value::as_str).map(str::to_owned)
+    });
+    inner.unwrap_or(text)
 }
 
 /// Returns the tokens that so many characters count for.

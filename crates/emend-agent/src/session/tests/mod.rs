@@ -207,6 +207,12 @@ pub(crate) struct Setup {
     config: SessionConfig,
 }
 
+impl Setup {
+    pub(crate) fn with_shell() -> Self {
+        Self { shell: true, ..Self::default() }
+    }
+}
+
 impl World {
     pub(crate) fn new(fixture: &str, answers: Vec<Answer>, setup: Setup) -> Self {
         let files = Shared::new(MemFs::from_fixture(fixture));
@@ -286,7 +292,7 @@ impl World {
             .iter()
             .filter_map(|part| match part {
                 ContentPart::ToolResult(result) => {
-                    let text = result.content.as_str().unwrap().to_owned();
+                    let text = crate::tool::result_text(&result.content).unwrap().to_owned();
                     Some(if result.is_error { format!("error: {text}") } else { text })
                 }
                 _ => None,
