@@ -94,6 +94,27 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: DebugCommand,
     },
+    /// Answer the checks of AttractorBench's second tier, which is about an agent's loop.
+    #[command(hide = true)]
+    Conformance {
+        #[command(subcommand)]
+        command: ConformanceCommand,
+    },
+}
+
+/// What a checker asks for. All but `session-create` and `events` read a JSON object from standard input.
+#[derive(Clone, Copy, Debug, Subcommand)]
+pub(crate) enum ConformanceCommand {
+    /// Make a session: `{"session_id", "status", …}`.
+    SessionCreate,
+    /// Work on `{"prompt", "system_prompt"?, "model"?}`: `{"session_id", "status", "output", "turns", "error"}`.
+    ProcessInput,
+    /// Run `{"tool_name", "arguments"}`: `{"tool_call_id", "name", "ok", "result", "error"}`.
+    ToolDispatch,
+    /// Put `{"message"}` into a turn that runs: `{"session_id", "status", "acknowledged", …}`.
+    Steering,
+    /// Run a short session and print its events, one a line.
+    Events,
 }
 
 #[derive(Debug, Args)]

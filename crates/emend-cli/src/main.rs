@@ -3,6 +3,7 @@
 
 mod approve;
 mod args;
+mod conformance;
 mod debug;
 mod diff;
 mod failure;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
             Command::Models(args) => models::list(&args),
             Command::Debug { command: DebugCommand::Decode(args) } => debug::decode(&args),
             Command::Debug { command: DebugCommand::Encode(args) } => debug::encode(&args),
+            Command::Conformance { command } => conformance::conformance(command).await,
         }
     });
     match outcome {

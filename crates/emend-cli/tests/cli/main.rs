@@ -6,6 +6,8 @@ mod bad_input;
 #[cfg(unix)]
 mod commands;
 #[cfg(test)]
+mod conformance;
+#[cfg(test)]
 mod debug;
 #[cfg(test)]
 mod diff_truncate;

@@ -161,8 +161,13 @@ pub(crate) fn serve(answer: &'static [u8]) -> String {
     address
 }
 
-/// Answers every request. Returns the address, and each request's first line.
+/// Answers every request with the same. Returns the address, and the requests.
 pub(crate) fn answer(answer: String) -> (String, Receiver<String>) {
+    answer_each(move |_| answer.clone())
+}
+
+/// Answers each request by what it says. Returns the address, and the requests.
+pub(crate) fn answer_each(answer: impl Fn(&str) -> String + Send + 'static) -> (String, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let (sender, receiver) = channel();
@@ -170,10 +175,9 @@ pub(crate) fn answer(answer: String) -> (String, Receiver<String>) {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
             let request = read_request(&mut stream);
-            let _ = stream.write_all(answer.as_bytes());
-            if sender.send(request.lines().next().unwrap_or_default().to_owned()).is_err() {
-                return;
-            }
+            let _ = stream.write_all(answer(&request).as_bytes());
+            // Not every test looks.
+            let _ = sender.send(request);
         }
     });
     (address, receiver)
