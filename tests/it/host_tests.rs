@@ -24,6 +24,8 @@ pub(crate) mod patch_cases;
 pub(crate) mod patch_oracles;
 #[path = "real_edits.rs"]
 pub(crate) mod real_edits;
+#[path = "secrets/mod.rs"]
+pub(crate) mod secrets;
 #[path = "wire.rs"]
 pub(crate) mod wire;
 #[path = "wire_encode.rs"]

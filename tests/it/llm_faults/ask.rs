@@ -16,7 +16,7 @@ pub(super) const KEY: &str = "sk-topsecret-0123456789abcdef";
 const SECRET: &str = "topsecret";
 
 /// Limits that a busy machine does not reach.
-pub(super) fn patient() -> Timeouts {
+pub(crate) fn patient() -> Timeouts {
     Timeouts { connect_ms: 60_000, idle_ms: 60_000, total_ms: 60_000 }
 }
 
@@ -69,6 +69,11 @@ impl log::Log for Listener {
     }
 
     fn flush(&self) {}
+}
+
+/// Returns what the network stack has logged so far; it is listened to from the first call on.
+pub(crate) fn logged() -> String {
+    listener().0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
 }
 
 fn listener() -> &'static Listener {

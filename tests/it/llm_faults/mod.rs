@@ -2,7 +2,7 @@
 //! request is sent. Every request goes through the real client and transport; the server counts what reaches it.
 
 pub(crate) mod answers;
-mod ask;
+pub(crate) mod ask;
 
 use std::any::Any;
 use std::io::Write;

@@ -4,7 +4,7 @@
 //! bytes on the disk and at the order of events. `docs/parity.md` is written from the same table. A row that needs a
 //! shell is skipped where there is none, and says so.
 
-mod wire;
+pub(crate) mod wire;
 mod world;
 
 use emend_agent::event::EventKind;

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 pub(crate) type WireCall = (String, &'static str, Value);
 
 /// Says an answer of text and calls as the provider streams it.
-pub(super) fn say(api: Api, text: &str, calls: &[WireCall]) -> String {
+pub(crate) fn say(api: Api, text: &str, calls: &[WireCall]) -> String {
     let events = match api {
         Api::AnthropicMessages => anthropic(text, calls),
         Api::OpenAiResponses => responses(text, calls),
         Api::Gemini => gemini(text, calls),
-        Api::OpenAiChat => panic!("no profile speaks it"),
+        Api::OpenAiChat => chat(text, calls),
     };
     events.iter().map(|event| format!("data: {event}\n\n")).collect()
 }
@@ -95,6 +95,28 @@ fn gemini(text: &str, calls: &[WireCall]) -> Vec<Value> {
     };
     let mut chunks: Vec<Value> = parts.into_iter().map(|part| chunk(json!({"content": {"parts": [part]}}))).collect();
     chunks.push(chunk(json!({"content": {}, "finishReason": "STOP"})));
+    chunks
+}
+
+fn chat(text: &str, calls: &[WireCall]) -> Vec<Value> {
+    let chunk = |delta: Value, reason: Value| {
+        let choice = json!({"index": 0, "delta": delta, "finish_reason": reason});
+        json!({"id": "r", "model": "x", "choices": [choice]})
+    };
+    let mut chunks: Vec<Value> = halves(text)
+        .iter()
+        .map(|text| chunk(json!({"content": text}), Value::Null))
+        .filter(|_| !text.is_empty())
+        .collect();
+    for (index, (id, name, arguments)) in calls.iter().enumerate() {
+        let arguments = arguments.to_string();
+        let [start, rest] = halves(&arguments);
+        let function = json!({"name": name, "arguments": start});
+        let call = json!({"index": index, "id": id, "type": "function", "function": function});
+        let more = json!({"index": index, "function": {"arguments": rest}});
+        chunks.extend([call, more].map(|call| chunk(json!({"tool_calls": [call]}), Value::Null)));
+    }
+    chunks.push(chunk(json!({}), if calls.is_empty() { "stop" } else { "tool_calls" }.into()));
     chunks
 }
 

@@ -147,6 +147,12 @@ fn is_glob(path: &str) -> bool {
     path.contains(['*', '?', '{', '['])
 }
 
+/// Whether a file of that name is a private key. Hidden files, where secrets usually are, are not found anyway.
+fn is_private_key(path: &FilePath) -> bool {
+    let name = path.as_str().rsplit('/').next().unwrap_or_default();
+    ["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"].contains(&name)
+}
+
 /// What the mentions of one message bring.
 #[derive(Default)]
 struct Gathered {
@@ -202,10 +208,14 @@ impl Gathered {
         self.file(core, path).await
     }
 
-    /// Takes files that were found, not named: those that are no text are passed over.
+    /// Takes files that were found, not named: those that are no text are passed over, and private keys.
     async fn all(&mut self, core: &Core, files: Vec<FilePath>) {
         let mut n_binary = 0;
         for path in files {
+            if is_private_key(&path) {
+                self.notes.push(format!("{path} was left out, as it is a private key: name it to bring it along."));
+                continue;
+            }
             match self.file(core, path.as_str()).await {
                 Err(error) if error.code == Code::Unsupported => n_binary += 1,
                 Err(error) => self.notes.push(format!("{path} was not read: {}", error.text())),

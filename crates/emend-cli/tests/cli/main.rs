@@ -21,6 +21,9 @@ mod patch_refused;
 #[cfg(test)]
 mod review;
 #[cfg(test)]
+#[cfg(unix)]
+mod secrets;
+#[cfg(test)]
 mod sessions;
 #[cfg(test)]
 mod support;

@@ -45,6 +45,12 @@ impl Project {
         self.root.path().join(path)
     }
 
+    /// Returns the directory that holds what commands keep.
+    #[cfg(unix)]
+    pub(crate) fn state(&self) -> &Path {
+        self.state.path()
+    }
+
     pub(crate) fn read(&self, path: &str) -> String {
         String::from_utf8(fs::read(self.path(path)).unwrap()).unwrap()
     }

@@ -3,7 +3,7 @@
 //! This keeps keys out of what a model is shown by accident. It is no wall: a command may read files that hold others.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 /// What a command inherits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,6 +75,9 @@ const TOOLS: [&str; 18] = [
 const SECRET: [&str; 9] =
     ["API_KEY", "SECRET", "TOKEN", "PASSWORD", "CREDENTIAL", "PASSWD", "CREDENTIALS", "ACCESS_KEY", "PRIVATE_KEY"];
 
+/// The same where they need not be words of their own, such as `PGPASSWORD`.
+const SECRET_WITHIN: [&str; 2] = ["PASSWORD", "PASSWD"];
+
 fn is_core(name: &str) -> bool {
     CORE.contains(&name) || TOOLS.contains(&name) || name.starts_with("LC_") || name.starts_with("XDG_")
 }
@@ -83,22 +86,28 @@ fn is_core(name: &str) -> bool {
 fn is_secret(name: &str) -> bool {
     let name = name.to_uppercase();
     SECRET.iter().any(|end| name.strip_suffix(end).is_some_and(|start| start.is_empty() || start.ends_with('_')))
+        || SECRET_WITHIN.iter().any(|end| name.ends_with(end))
+}
+
+/// Returns whether a variable names where a provider is together with a password or a key for it.
+fn is_address_with_secret(name: &str, value: &OsStr) -> bool {
+    name.ends_with("_BASE_URL") && value.to_string_lossy().contains(['@', '?'])
 }
 
 impl EnvPolicy {
     /// Returns what a command sees of `variables`.
     pub(crate) fn of(&self, variables: impl Iterator<Item = (OsString, OsString)>) -> BTreeMap<OsString, OsString> {
-        variables.filter(|(name, _)| name.to_str().is_some_and(|name| self.passes(name))).collect()
+        variables.filter(|(name, value)| name.to_str().is_some_and(|name| self.passes(name, value))).collect()
     }
 
-    fn passes(&self, name: &str) -> bool {
+    fn passes(&self, name: &str, value: &OsStr) -> bool {
         if self.drop.iter().any(|dropped| dropped == name) {
             return false;
         }
         self.keep.iter().any(|kept| kept == name)
             || match self.inherit {
                 Inherit::All => true,
-                Inherit::Harmless => is_core(name) || !is_secret(name),
+                Inherit::Harmless => is_core(name) || !(is_secret(name) || is_address_with_secret(name, value)),
                 Inherit::Core => is_core(name),
                 Inherit::None => false,
             }
@@ -110,7 +119,7 @@ mod tests {
     use super::*;
     use crate::test_support::covers;
 
-    const NAMES: [&str; 14] = [
+    const NAMES: [&str; 15] = [
         "PATH",
         "HOME",
         "LC_ALL",
@@ -120,6 +129,7 @@ mod tests {
         "my_secret",
         "GITHUB_TOKEN",
         "Db_Password",
+        "PGPASSWORD",
         "GCP_CREDENTIAL",
         "TOKEN",
         "AWS_SECRET_ACCESS_KEY",
@@ -150,5 +160,17 @@ mod tests {
             drop: vec!["CARGO_HOME".to_owned()],
         };
         check(&own, &["PATH", "HOME", "LC_ALL", "GITHUB_TOKEN"]);
+    }
+
+    #[test]
+    fn an_address_with_a_password_or_a_key_is_a_secret() {
+        #[track_caller]
+        fn check(value: &str, passes: bool) {
+            let variables = [(OsString::from("OPENAI_BASE_URL"), OsString::from(value))].into_iter();
+            assert_eq!(EnvPolicy::default().of(variables).len(), usize::from(passes), "{value}");
+        }
+        check("https://a.b/v1", true);
+        check("https://me:pass@a.b/v1", false);
+        check("https://a.b/v1?key=x", false);
     }
 }

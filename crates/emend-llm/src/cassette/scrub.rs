@@ -74,6 +74,7 @@ fn sorted(value: &Value) -> Value {
 /// Knows what must not be recorded.
 #[derive(Clone)]
 pub(super) struct Scrubber {
+    /// Each as it is, and as it stands in a JSON text.
     secrets: Vec<String>,
     root: String,
     by_look: Secrets,
@@ -82,16 +83,25 @@ pub(super) struct Scrubber {
 impl Scrubber {
     /// `root` is the project's absolute path.
     pub(super) fn new(root: &str, secrets: impl IntoIterator<Item = String>) -> Self {
-        let secrets: Vec<String> = secrets.into_iter().filter(|secret| secret.len() >= SECRET_BYTES_MIN).collect();
         let root = root.trim_end_matches(['/', '\\']).to_owned();
-        Self { by_look: Secrets::new(secrets.clone()), secrets, root }
+        let none = Self { secrets: Vec::new(), root, by_look: Secrets::default() };
+        none.with(secrets)
+    }
+
+    fn with(&self, secrets: impl IntoIterator<Item = String>) -> Self {
+        let mut all = self.secrets.clone();
+        for secret in secrets.into_iter().filter(|secret| secret.len() >= SECRET_BYTES_MIN) {
+            // A conversation sends the same ones again and again.
+            if !all.contains(&secret) {
+                all.extend(forms(&secret));
+            }
+        }
+        Self { by_look: Secrets::new(all.clone()), secrets: all, root: self.root.clone() }
     }
 
     /// Returns this scrubber with the credentials of `request` added.
     pub(super) fn with_credentials(&self, request: &HttpRequest) -> Self {
-        let mut secrets = self.secrets.clone();
-        secrets.extend(credentials_of(&request.headers, &request.url));
-        Self::new(&self.root, secrets)
+        self.with(credentials_of(&request.headers, &request.url))
     }
 
     /// Returns `request` in the form that is recorded and compared.
@@ -148,7 +158,9 @@ impl Scrubber {
         match value {
             Value::String(text) => Value::String(self.text(&text)),
             Value::Array(items) => items.into_iter().map(|item| self.leaves(item)).collect(),
-            Value::Object(fields) => fields.into_iter().map(|(key, value)| (key, self.leaves(value))).collect(),
+            Value::Object(fields) => {
+                fields.into_iter().map(|(key, value)| (self.text(&key), self.leaves(value))).collect()
+            }
             other => other,
         }
     }
@@ -187,9 +199,7 @@ impl Scrubber {
     fn matches<'a>(&self, text: &str, more_secrets: &'a [String]) -> Vec<(Range<usize>, &'a str)> {
         let mut found: Vec<(Range<usize>, &str)> = Vec::new();
         for secret in self.secrets.iter().chain(more_secrets) {
-            for form in forms(secret) {
-                found.extend(text.match_indices(&form).map(|(at, _)| (at..at + form.len(), REDACTED)));
-            }
+            found.extend(text.match_indices(secret).map(|(at, _)| (at..at + secret.len(), REDACTED)));
         }
         if self.root.len() > 1 {
             for (form, alias) in forms(&self.root).into_iter().zip([ROOT_ALIAS, ROOT_ALIAS_IN_JSON]) {

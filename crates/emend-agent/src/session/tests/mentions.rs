@@ -181,3 +181,17 @@ fn messages_put_in_later_may_mention_files_too() {
     let last = requests.last().unwrap().messages.last().unwrap().text();
     assert!(last.starts_with("and mind @a.md\n\n<referenced_files>\n[a.md | version 1 |"), "{last}");
 }
+
+#[test]
+fn files_that_hold_secrets_are_brought_by_name_alone() {
+    const FIXTURE: &str = "//- a/.env\nMARKED\n//- a/id_rsa\nMARKED\n//- a/id.md\nid\n";
+    for text in ["use @a/", "use @a/*"] {
+        let (sent, warnings) = sent(&world(FIXTURE), text);
+        assert!(!sent.contains("MARKED") && sent.contains("[a/id.md |"), "{text}: {sent}");
+        assert_eq!(warnings, ["a/id_rsa was left out, as it is a private key: name it to bring it along."], "{text}");
+    }
+    for text in ["use @a/id_rsa", "use @a/.env"] {
+        let (sent, warnings) = sent(&world(FIXTURE), text);
+        assert!(sent.contains("MARKED") && warnings.is_empty(), "{sent} {warnings:?}");
+    }
+}

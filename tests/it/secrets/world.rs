@@ -1,0 +1,228 @@
+//! A session whose every place for a secret holds a marked one, and everything that it lets out.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use emend_agent::session::{Session, SessionConfig, SessionOptions};
+use emend_agent::store::{MemStore, Store};
+use emend_agent::tools::{core_tools, register_subagent_tools};
+use emend_agent::workspace::{Mode, Workspace};
+use emend_host::{LocalEnvironment, ReqwestTransport};
+use emend_llm::cassette::{Recorder, RecorderOptions};
+use emend_llm::{
+    Api, BoxFuture, CancelToken, Clock, Config, Headers, HttpProvider, Provider, Random, Request, Transport,
+};
+use futures::StreamExt;
+
+use crate::http_server::{Server, say};
+use crate::llm_faults::ask::{logged, patient};
+
+/// Where a secret is, and the secret. None begins like another or like anything else.
+pub(super) const PLACES: [(&str, &str); 4] = [
+    ("key", "Zq7KxWpJ2m-93bTtR1v9"),
+    ("header", "Hm3VtBq8Lr-51cYyN6d4"),
+    ("query", "Qs9FwGz4Td-27hPpX3k8"),
+    ("password", "Pw5MjCk6Vn-84rSsB2f7"),
+];
+
+/// Files that hold one each.
+pub(super) const FILES: [(&str, &str); 4] = [
+    (".env", "Ev2RdHx7Jg-62wLlK4t3"),
+    (".env.local", "El8YnUf3Sc-75qMmZ9b6"),
+    ("config/.env", "Ec4TgOv5Ph-18xDdF7j2"),
+    ("id_rsa", "Id6BkAe9Ws-36uHhC5n8"),
+];
+
+/// User and password as a request carries them, in base 64.
+const BASIC: &str = "bWU6UHc1TWpDazZWbi04NHJTc0IyZjc=";
+
+/// What is expected at every outlet.
+pub(super) const CONTROL: &str = "plain-control";
+
+/// The beginning of a secret, which masks leave standing.
+fn start(secret: &str) -> &str {
+    &secret[..6]
+}
+
+/// What an error says back of what was sent: all of it, and once more masked.
+pub(super) fn echo() -> String {
+    let parts = PLACES.map(|(_, secret)| format!("{secret} or {}****{}", start(secret), &secret[14..]));
+    let address = format!("http://me:{}@host/v1?sig={}", PLACES[3].1, PLACES[2].1);
+    format!("{CONTROL} {} at {address} Authorization: Bearer {} Basic {}", parts.join(", "), PLACES[0].1, BASIC)
+}
+
+/// Returns what of the secrets stands in `text`.
+pub(super) fn leaks(text: &str, secrets: &[(&'static str, &'static str)]) -> Vec<&'static str> {
+    let mut found: Vec<&str> =
+        secrets.iter().filter(|(_, secret)| text.contains(start(secret))).map(|(at, _)| *at).collect();
+    if secrets.contains(&PLACES[3]) && text.contains(BASIC) {
+        found.push("password in base 64");
+    }
+    found
+}
+
+/// Says what is prepared, and after that always the same.
+#[derive(Default)]
+struct Script {
+    answers: VecDeque<Vec<u8>>,
+    then: Vec<u8>,
+}
+
+struct Instant(AtomicU64);
+
+impl Clock for Instant {
+    fn now_ms(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn sleep(&self, _: u64) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+impl Random for Instant {
+    fn next_u64(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// One family's session, a server that answers it, and what comes out.
+pub(super) struct World {
+    api: Api,
+    _folder: tempfile::TempDir,
+    pub(super) server: Server,
+    script: Arc<Mutex<Script>>,
+    recorder: Arc<Recorder>,
+    workspace: Arc<Workspace>,
+    pub(super) store: Arc<MemStore>,
+    pub(super) session: Session,
+    /// What readers of events saw, and debug forms.
+    pub(super) seen: String,
+}
+
+impl World {
+    pub(super) fn new(api: Api) -> Self {
+        logged();
+        let folder = tempfile::tempdir().unwrap();
+        for (path, secret) in FILES {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, format!("SETTING={secret}\n")).unwrap();
+        }
+        std::fs::write(folder.path().join("notes.md"), format!("{CONTROL}\ntwo\n")).unwrap();
+        let script: Arc<Mutex<Script>> = Arc::default();
+        let server = Server::start({
+            let script = Arc::clone(&script);
+            move |stream| {
+                let mut script = script.lock().unwrap();
+                let answer = script.answers.pop_front().unwrap_or_else(|| script.then.clone());
+                drop(script);
+                say(stream, &answer);
+            }
+        });
+        let environment = Arc::new(LocalEnvironment::new(folder.path()).unwrap());
+        let workspace = Arc::new(Workspace::new(environment, Mode::Direct, Arc::new(Instant(AtomicU64::new(1)))));
+        let options = RecorderOptions { root: folder.path().display().to_string(), ..RecorderOptions::default() };
+        let recorder = Arc::new(Recorder::new(Arc::new(ReqwestTransport::new(patient())), options));
+        let provider = provider(api, Arc::clone(&recorder) as Arc<dyn Transport>, &server.url());
+        let store: Arc<MemStore> = Arc::default();
+        let session = Session::new(options_of(provider, &workspace));
+        let session = session.with_store(Arc::clone(&store) as Arc<dyn Store>);
+        let (seen, _folder) = (String::new(), folder);
+        Self { api, _folder, server, script, recorder, workspace, store, session, seen }
+    }
+
+    /// Returns options for another session over the same files and the same server.
+    pub(super) fn options(&self) -> SessionOptions {
+        self.options_at(&self.server.url(), PLACES[0].1)
+    }
+
+    /// The same with another address and another key.
+    pub(super) fn options_at(&self, url: &str, key: &str) -> SessionOptions {
+        let transport = Arc::clone(&self.recorder) as Arc<dyn Transport>;
+        options_of(provider_with(self.api, transport, url, key), &self.workspace)
+    }
+
+    /// Prepares answers, and what is said to every request after them.
+    pub(super) fn prepare(&self, answers: Vec<Vec<u8>>, then: Vec<u8>) {
+        *self.script.lock().unwrap() = Script { answers: answers.into(), then };
+    }
+
+    /// Runs a turn and returns what its events showed.
+    pub(super) async fn turn(&mut self, text: &str) -> String {
+        let mut seen = String::new();
+        let mut run = match self.session.submit(text, CancelToken::new()) {
+            Ok(run) => run,
+            Err(error) => panic!("{text}: {error}"),
+        };
+        while let Some(event) = run.next().await {
+            seen += &format!("{}\n{event:?}\n", serde_json::to_string(&event).unwrap());
+        }
+        self.seen += &seen;
+        seen
+    }
+
+    /// Everything that comes out, by outlet, and what each has to hold besides.
+    pub(super) async fn outlets(&self) -> Vec<(&'static str, String, String)> {
+        let mut saved = String::new();
+        for name in self.store.names().await.unwrap() {
+            saved += &self.store.load(&name).await.unwrap().unwrap_or_default();
+        }
+        let config = config(&self.server.url(), PLACES[0].1);
+        let debug =
+            format!("{config:?} {:?}", self.api.adapter(config.clone()).encode(&Request::default(), true).unwrap());
+        let control = || CONTROL.to_owned();
+        let host = self.server.url().replace("http://", "");
+        vec![
+            ("events", self.seen.clone(), control()),
+            ("saved sessions", saved, control()),
+            ("cassette", self.recorder.cassette().to_json(), control()),
+            ("debug forms", debug, host),
+            ("log", logged(), "reqwest".to_owned()),
+        ]
+    }
+
+    /// What the model was shown: the bodies of all requests.
+    pub(super) fn bodies(&self) -> String {
+        let requests = self.server.requests();
+        requests.iter().filter_map(|request| request.split_once("\r\n\r\n")).map(|(_, body)| body).collect()
+    }
+}
+
+fn config(url: &str, key: &str) -> Config {
+    let [_, (_, header), (_, query), (_, password)] = PLACES;
+    let host = url.replace("http://", "");
+    Config {
+        api_key: key.to_owned(),
+        base_url: Some(format!("http://me:{password}@{host}/v1?sig={query}")),
+        headers: Headers(vec![("x-gateway-pass".to_owned(), header.to_owned())]),
+        ..Config::default()
+    }
+}
+
+fn provider(api: Api, transport: Arc<dyn Transport>, url: &str) -> Arc<dyn Provider> {
+    provider_with(api, transport, url, PLACES[0].1)
+}
+
+fn provider_with(api: Api, transport: Arc<dyn Transport>, url: &str, key: &str) -> Arc<dyn Provider> {
+    Arc::new(HttpProvider::new(api.adapter(config(url, key)), transport))
+}
+
+fn options_of(provider: Arc<dyn Provider>, workspace: &Arc<Workspace>) -> SessionOptions {
+    let mut tools = core_tools();
+    register_subagent_tools(&mut tools);
+    let time = Arc::new(Instant(AtomicU64::new(1)));
+    // Long enough for any machine.
+    let config = SessionConfig { default_command_timeout_ms: 600_000, ..SessionConfig::default() };
+    SessionOptions {
+        provider,
+        model: "m".to_owned(),
+        offline: false,
+        tools,
+        workspace: Arc::clone(workspace),
+        clock: Arc::clone(&time) as Arc<dyn Clock>,
+        random: time,
+        config,
+    }
+}
