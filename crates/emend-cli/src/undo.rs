@@ -13,7 +13,7 @@ use crate::project::Project;
 pub(crate) async fn undo(root: &Path) -> Result<ExitCode, Failure> {
     let project = Project::open(root, Mode::Direct)?;
     for run in (1..=project.workspace.last_run()).rev() {
-        let undone = project.workspace.undo_run(run).await?;
+        let undone = project.workspace.undo_runs(&[run]).await?;
         if undone.restored.is_empty() {
             continue;
         }

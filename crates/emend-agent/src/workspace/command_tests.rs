@@ -73,7 +73,7 @@ impl World {
     }
 
     fn undo(&self) -> Vec<String> {
-        let undone = block_on(self.workspace.undo_run(self.workspace.last_run())).unwrap();
+        let undone = block_on(self.workspace.undo_runs(&[self.workspace.last_run()])).unwrap();
         undone.restored.iter().map(ToString::to_string).collect()
     }
 

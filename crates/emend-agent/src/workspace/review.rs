@@ -3,7 +3,7 @@
 //! Decisions are status changes in the line logs; the disk follows by the rule of DESIGN §4.2. The user's own lines
 //! are no hunks: no decision here hides them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use emend_edit::hunk::LineKind;
 use emend_edit::log::{
@@ -84,15 +84,6 @@ pub struct ReviewLine {
     /// The words that changed, as ranges of UTF-16 code units, where the line replaces or is replaced by one other.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub spans: Vec<(usize, usize)>,
-}
-
-/// What undoing a run did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct UndoneRun {
-    /// Files that were changed back.
-    pub restored: Vec<FilePath>,
-    /// Files in which something of the run stays, because the user has edited it since.
-    pub kept: Vec<FilePath>,
 }
 
 /// Why a decision was refused. Nothing changed then.
@@ -239,42 +230,6 @@ impl Workspace {
         Ok(self.review())
     }
 
-    /// Switches off what the agent changed in `run`. Lines of the user's stay, and so does a change whose lines the user
-    /// has since deleted or replaced: bringing the old lines back would put them beside what the user made of them.
-    ///
-    /// # Errors
-    ///
-    /// A file cannot be read or the disk refuses; nothing changed then.
-    pub async fn undo_run(&self, run: u64) -> Result<UndoneRun, ToolError> {
-        let _writing = self.writing.lock().await;
-        let run = run.to_string();
-        let paths: Vec<FilePath> = self.state().files.keys().cloned().collect();
-        let mut undone = UndoneRun::default();
-        let mut logs = Vec::new();
-        for path in paths {
-            self.visible(&path).await?;
-            let mut log = self.log_of(&path).await?;
-            let overwritten = overwritten_by_user(&log);
-            let (kept, ids): (Vec<ChangeId>, Vec<ChangeId>) = log
-                .changes()
-                .filter(|change| change.origin == Origin::Agent && change.meta.run == run && change.status.is_on())
-                .map(|change| change.id)
-                .partition(|id| overwritten.contains(id));
-            if !kept.is_empty() {
-                undone.kept.push(path.clone());
-            }
-            if ids.is_empty() {
-                continue;
-            }
-            log.rollback(&ids, DependentsPolicy::OnlyThese, Origin::User, self.clock.now_ms())
-                .map_err(|error| ToolError::new(Code::Internal, format!("{path}: {error}")))?;
-            undone.restored.push(path.clone());
-            logs.push((path, log));
-        }
-        self.save_logs(logs).await?;
-        Ok(undone)
-    }
-
     fn pending_ids(&self, path: Option<&FilePath>) -> Vec<String> {
         let files = self.review().files.into_iter().filter(|file| path.is_none_or(|path| file.path == *path));
         files.flat_map(|file| file.hunks).map(|hunk| hunk.id).collect()
@@ -325,7 +280,7 @@ impl Workspace {
         Ok(by_file)
     }
 
-    async fn step_logs(
+    pub(super) async fn step_logs(
         &self,
         paths: &[FilePath],
         step: impl Fn(&mut LineLog, u64) -> Option<Applied>,
@@ -340,14 +295,6 @@ impl Workspace {
         }
         self.save_logs(logs).await
     }
-}
-
-/// Returns the changes of the agent's that a live change of the user's or of another program's deletes lines of.
-fn overwritten_by_user(log: &LineLog) -> BTreeSet<ChangeId> {
-    log.changes()
-        .filter(|change| change.origin != Origin::Agent && change.status.is_on() && change.deleted_lines > 0)
-        .flat_map(|change| change.deps)
-        .collect()
 }
 
 /// Returns how many hunks wait for a decision.

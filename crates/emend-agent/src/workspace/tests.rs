@@ -108,7 +108,7 @@ fn direct_edits_are_on_disk_at_once_and_can_be_undone_beside_the_users_own() {
     world.agent("a.txt", Some("ONE\ntwo\n")).unwrap();
     assert_eq!(world.disk("a.txt"), some("ONE\ntwo\n"));
     world.files.insert("a.txt", "ONE\ntwo\nmine\n").unwrap();
-    assert_eq!(block_on(world.workspace.undo_run(1)).unwrap().restored.len(), 1);
+    assert_eq!(block_on(world.workspace.undo_runs(&[1])).unwrap().restored.len(), 1);
     assert_eq!(world.disk("a.txt"), some("one\ntwo\nmine\n"));
 }
 
@@ -227,7 +227,7 @@ fn undoing_a_run_leaves_what_the_user_put_next_to_it_in_place() {
     let world = World::new("//- a.txt\none\ntwo\n", Mode::Direct);
     world.agent("a.txt", Some("one\nTWO\n")).unwrap();
     world.files.insert("a.txt", "one\nTWO\nmine\n").unwrap();
-    block_on(world.workspace.undo_run(1)).unwrap();
+    block_on(world.workspace.undo_runs(&[1])).unwrap();
     assert_eq!(world.disk("a.txt"), some("one\ntwo\nmine\n"));
 }
 
@@ -236,10 +236,65 @@ fn undoing_a_run_does_not_bring_back_lines_beside_what_the_user_made_of_them() {
     let world = World::new("//- a.txt\none\ntwo\n", Mode::Direct);
     world.agent("a.txt", Some("one\nTWO\n")).unwrap();
     world.files.insert("a.txt", "one\ntwo\n").unwrap();
-    block_on(world.workspace.undo_run(1)).unwrap();
+    block_on(world.workspace.undo_runs(&[1])).unwrap();
     assert_eq!(world.disk("a.txt"), some("one\ntwo\n"), "the user had taken it back by hand");
     world.agent("a.txt", Some("one\nTWO\n")).unwrap();
     world.files.insert("a.txt", "one\nzwei\n").unwrap();
-    block_on(world.workspace.undo_run(1)).unwrap();
+    block_on(world.workspace.undo_runs(&[1])).unwrap();
     assert_eq!(world.disk("a.txt"), some("one\nzwei\n"), "the user's line stands");
+}
+
+#[test]
+fn runs_are_listed_shown_taken_back_and_brought_back() {
+    let world = World::new("//- a.txt\none\ntwo\n//- b.txt\nbee\n", Mode::Direct);
+    world.agent("a.txt", Some("ONE\ntwo\n")).unwrap();
+    world.workspace.begin_run();
+    world.agent_all(&[("a.txt", Some("ONE\nTWO\n")), ("c.txt", Some("new\n"))]).unwrap();
+    world.user("b.txt", "buzz\n");
+    let listed = || {
+        let runs = world.workspace.runs().into_iter();
+        runs.map(|run| (run.run, run.files.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "), run.is_on))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(listed(), [(1, "a.txt".to_owned(), true), (2, "a.txt c.txt".to_owned(), true)]);
+    let texts = |runs: &[u64], path: Option<&str>| {
+        let path = path.map(|path| FilePath::clean(path).unwrap());
+        let texts = block_on(world.workspace.texts_of_runs(runs, path.as_ref())).unwrap().into_iter();
+        texts.map(|text| (text.path.to_string(), text.before, text.after)).collect::<Vec<_>>()
+    };
+    let row = |path: &str, before: Option<&str>, after: &str| {
+        (path.to_owned(), before.map(str::to_owned), Some(after.to_owned()))
+    };
+    let second = row("a.txt", Some("ONE\ntwo\n"), "ONE\nTWO\n");
+    assert_eq!(texts(&[2], None), [second.clone(), row("c.txt", None, "new\n")]);
+    assert_eq!(texts(&[2], Some("a.txt")), [second]);
+    assert_eq!(texts(&[1, 2], Some("a.txt")), [row("a.txt", Some("one\ntwo\n"), "ONE\nTWO\n")]);
+
+    let disks = || ["a.txt", "b.txt", "c.txt"].map(|path| world.disk(path).unwrap_or_else(|| "-".to_owned()));
+    block_on(world.workspace.undo_runs(&[2])).unwrap();
+    block_on(world.workspace.undo_runs(&[1])).unwrap();
+    assert_eq!(disks(), ["one\ntwo\n", "buzz\n", "-"]);
+    assert_eq!(listed(), [(1, "a.txt".to_owned(), false), (2, "a.txt c.txt".to_owned(), false)]);
+    assert_eq!(block_on(world.workspace.redo_runs()).unwrap().len(), 1);
+    assert_eq!(disks(), ["ONE\ntwo\n", "buzz\n", "-"]);
+    assert_eq!(block_on(world.workspace.redo_runs()).unwrap().len(), 2);
+    assert_eq!(disks(), ["ONE\nTWO\n", "buzz\n", "new\n"]);
+    let nothing = block_on(world.workspace.redo_runs()).map_err(|error| error.code());
+    assert_eq!(nothing.map(|paths| paths.len()), Err(Code::NotFound), "what the user did last is an edit");
+    block_on(world.workspace.undo_runs(&[1, 2])).unwrap();
+    assert_eq!(disks(), ["one\ntwo\n", "buzz\n", "-"]);
+    world.user("a.txt", "mine\n");
+    assert!(block_on(world.workspace.redo_runs()).is_err(), "the user went on");
+}
+
+#[test]
+fn undoing_a_run_is_a_decision_like_others_and_is_undone_before_them() {
+    let world = World::new("//- a.txt\none\ntwo\n", Mode::Direct);
+    world.user("a.txt", "one\ntwo\nmine\n");
+    world.agent("a.txt", Some("ONE\ntwo\nmine\n")).unwrap();
+    block_on(world.workspace.undo_runs(&[1])).unwrap();
+    block_on(world.workspace.undo()).unwrap();
+    assert_eq!(world.disk("a.txt"), some("ONE\ntwo\nmine\n"));
+    block_on(world.workspace.undo()).unwrap();
+    assert_eq!(world.disk("a.txt"), some("ONE\ntwo\n"));
 }

@@ -247,7 +247,7 @@ fn a_command_ends_with_the_turn_that_is_cancelled() {
     assert_eq!(ended.code, "aborted");
     // What it did until then is known, and can be undone.
     assert_eq!(ended.data.unwrap()["changed"], json!(["notes.md"]));
-    block_on(world.session.core.workspace.undo_run(1)).unwrap();
+    block_on(world.session.core.workspace.undo_runs(&[1])).unwrap();
     assert_eq!(world.disk("notes.md"), "one\ntwo\nthree\n");
 }
 

@@ -481,7 +481,7 @@ fn a_subagent_stays_in_its_directory_and_shares_files_and_undo() {
     // One run: both edits are taken back together.
     let workspace = &stage.session.core.workspace;
     assert_eq!(workspace.last_run(), 1);
-    block_on(workspace.undo_run(1)).unwrap();
+    block_on(workspace.undo_runs(&[1])).unwrap();
     assert_eq!((stage.disk("a.txt"), stage.disk("src/a.txt")), ("one\n".to_owned(), "one\n".to_owned()));
 }
 

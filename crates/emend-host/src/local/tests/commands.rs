@@ -48,7 +48,7 @@ impl Project {
 
     fn undo(&self) {
         for run in (1..=self.workspace.last_run()).rev() {
-            block_on(self.workspace.undo_run(run)).unwrap();
+            block_on(self.workspace.undo_runs(&[run])).unwrap();
         }
     }
 }
