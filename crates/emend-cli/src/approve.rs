@@ -13,16 +13,22 @@ use futures::channel::oneshot;
 use serde_json::Value;
 
 use crate::failure::Failure;
+use crate::settings::Settings;
 
-/// Returns the rules of a run: what the user refuses, then what the user allows, then that commands and
-/// pages of the web are asked about.
-pub(crate) fn policy(allow: &[String], deny: &[String]) -> Result<Policy, Failure> {
-    let of = |action, texts: &[String]| texts.iter().map(|text| Rule::parse(action, text)).collect::<Vec<_>>();
-    let mut all = of(Action::Deny, deny);
-    all.extend(of(Action::Allow, allow));
-    all.extend([Shell::NAME, WebFetch::NAME].map(|tool| Rule::new(Action::Ask, tool, None)));
-    let rules = all.into_iter().collect::<Result<Vec<_>, _>>();
-    let rules = rules.map_err(|error| Failure::new(error.code(), error.to_string()))?;
+/// Returns the rules of a session: what is refused, then what is allowed, then what is asked about; commands and pages
+/// of the web always are.
+pub(crate) fn policy(settings: &Settings) -> Result<Policy, Failure> {
+    let mut rules = Vec::new();
+    let given = [(Action::Deny, &settings.deny), (Action::Allow, &settings.allow), (Action::Ask, &settings.ask)];
+    for (action, texts) in given {
+        for text in texts {
+            let rule = Rule::parse(action, &text.value);
+            rules.push(rule.map_err(|error| Failure::new(error.code(), format!("{}: {error}", text.source)))?);
+        }
+    }
+    for tool in [Shell::NAME, WebFetch::NAME] {
+        rules.push(Rule::new(Action::Ask, tool, None).map_err(|error| Failure::new(error.code(), error.to_string()))?);
+    }
     Ok(Policy { rules, otherwise: Action::Allow })
 }
 
@@ -57,7 +63,7 @@ struct Terminal;
 impl Approver for Terminal {
     fn approve<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
         Box::pin(async move {
-            let mut text = question(request);
+            let mut text = prompted(request);
             loop {
                 match ask(text).await.as_deref().map(approval) {
                     Some(Some(approval)) => return approval,
@@ -90,7 +96,7 @@ async fn ask(text: String) -> Option<String> {
 }
 
 /// Reads an answer; anything but a letter is the reason for a refusal.
-fn approval(line: &str) -> Option<Approval> {
+pub(crate) fn approval(line: &str) -> Option<Approval> {
     Some(match line.trim() {
         "" => return None,
         "y" | "Y" | "yes" => Approval::Allow,
@@ -100,8 +106,13 @@ fn approval(line: &str) -> Option<Approval> {
     })
 }
 
+/// Writes what is asked about, and how one answers.
+fn prompted(request: &ApprovalRequest) -> String {
+    question(request) + "\n" + PROMPT
+}
+
 /// Writes what is asked about.
-fn question(request: &ApprovalRequest) -> String {
+pub(crate) fn question(request: &ApprovalRequest) -> String {
     let detail = |name: &str| request.detail[name].as_str().filter(|text| !text.is_empty());
     let mut lines = Vec::new();
     match (detail("command"), detail("fileDiff")) {
@@ -123,7 +134,7 @@ fn question(request: &ApprovalRequest) -> String {
     }
     // What the model wrote must not move the cursor or hide part of the question.
     let lines: Vec<String> = lines.iter().map(|line| visible(line)).collect();
-    lines.join("\n") + "\n" + PROMPT
+    lines.join("\n")
 }
 
 fn shown(value: &Value) -> String {
@@ -131,7 +142,7 @@ fn shown(value: &Value) -> String {
 }
 
 /// Shows control characters instead of sending them to the terminal.
-fn visible(line: &str) -> String {
+pub(crate) fn visible(line: &str) -> String {
     let mut text = String::with_capacity(line.len());
     for char in line.chars() {
         match char {
@@ -159,7 +170,8 @@ mod tests {
 
     #[test]
     fn commands_are_asked_about_unless_a_flag_says_otherwise() {
-        let policy = policy(&["shell:git *".to_owned()], &["edit_file:*.lock".to_owned()]).unwrap();
+        let settings = |allow: &str, ask: &str, deny: &str| Settings::of_rules(allow, ask, deny);
+        let policy = policy(&settings("shell:git *", "write_file", "edit_file:*.lock")).unwrap();
         let on = |command: &str| Target { command: Some(command.to_owned()), ..Target::default() };
         let path = |path: &str| Target { paths: vec![path.to_owned()], ..Target::default() };
         for (tool, target, expected) in [
@@ -168,11 +180,12 @@ mod tests {
             ("edit_file", path("a.rs"), Action::Allow),
             ("edit_file", path("Cargo.lock"), Action::Deny),
             ("read_file", path("Cargo.lock"), Action::Allow),
+            ("write_file", path("a.rs"), Action::Ask),
             ("web_fetch", Target::default(), Action::Ask),
         ] {
             assert_eq!(policy.decide(&[tool], &target).action, expected, "{tool} {target:?}");
         }
-        assert_eq!(super::policy(&[":".to_owned()], &[]).unwrap_err().code.as_str(), "invalid_argument");
+        assert_eq!(super::policy(&settings(":", "", "")).unwrap_err().code.as_str(), "invalid_argument");
     }
 
     #[test]
@@ -185,11 +198,11 @@ mod tests {
     fn the_question_shows_what_would_happen_and_nothing_is_hidden() {
         let detail = json!({"command": "make\n\u{1b}[2Jrm -rf /", "workingDir": "src", "description": "Build"});
         let expected = format!("? shell wants to run in src:\n    make\n    \\u{{1b}}[2Jrm -rf /\n  (Build)\n{PROMPT}");
-        assert_eq!(question(&request(detail)), expected);
+        assert_eq!(prompted(&request(detail)), expected);
         let expected = format!("? shell wants to make this change:\n    -a\n    +b\n{PROMPT}");
-        assert_eq!(question(&request(json!({"fileDiff": "-a\n+b\n"}))), expected);
+        assert_eq!(prompted(&request(json!({"fileDiff": "-a\n+b\n"}))), expected);
         assert_eq!(
-            question(&request(Value::Null)),
+            prompted(&request(Value::Null)),
             format!("? shell wants to run with:\n    command: x\n    n: 3\n{PROMPT}")
         );
         assert_eq!(visible("a\u{202e}b\tc"), "a\\u{202e}b\tc");

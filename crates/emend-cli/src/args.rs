@@ -1,12 +1,15 @@
 //! The command line: what can be asked for, and how it is written.
 
+mod session;
+
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use emend_agent::store::check_name;
-use emend_llm::{Api, offline};
+use emend_llm::Api;
+
+use session::session_id;
+pub(crate) use session::{Model, ProfileName, SessionArgs};
 
 const EXIT_HELP: &str = "\
 Exit status:
@@ -16,6 +19,12 @@ Exit status:
   3    set-up: no key, a key the provider refused, no such root
   4    the provider or the network failed
   130  interrupted";
+
+const COMPLETIONS_HELP: &str = "\
+Where they go:
+  bash  emend completions bash > ~/.local/share/bash-completion/completions/emend
+  zsh   emend completions zsh > \"${fpath[1]}/_emend\"
+  fish  emend completions fish > ~/.config/fish/completions/emend.fish";
 
 const PATCH_HELP: &str = "\
 Formats (told apart by themselves where --format is not given):
@@ -42,12 +51,14 @@ Exit status, as with diff:
   1  they differ
   2  one of them cannot be read, or wrong usage";
 
-/// A coding agent that proposes; you decide.
+/// A coding agent that proposes; you decide. Alone, it opens a conversation in the terminal.
 #[derive(Debug, Parser)]
-#[command(name = "emend", version, after_help = EXIT_HELP)]
+#[command(name = "emend", version, after_help = EXIT_HELP, args_conflicts_with_subcommands = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) session: SessionArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -70,6 +81,36 @@ pub(crate) enum Command {
     Review(RootArgs),
     /// Take back what the last run changed. Your own lines stay.
     Undo(RootArgs),
+    /// Bring back what the last `undo` or `rollback` took back.
+    Redo(RootArgs),
+    /// List the runs whose beginning one can go back to, the last first.
+    Checkpoints {
+        #[command(flatten)]
+        root: RootArgs,
+        /// Print JSON lines instead of text.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Go back to before a run: take back what the agent changed in it and since. Your own lines stay.
+    Rollback {
+        /// The run's number, as `emend checkpoints` prints it.
+        #[arg(value_name = "ID")]
+        run: u64,
+        #[command(flatten)]
+        root: RootArgs,
+        /// Show what would change and change nothing.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Print every setting, its value, and where that comes from: flags, EMEND_* variables, the project's .emend.toml,
+    /// your config.toml.
+    Config {
+        #[command(flatten)]
+        session: SessionArgs,
+        /// Print JSON lines instead of text.
+        #[arg(long)]
+        json: bool,
+    },
     /// Apply a patch to the files of a directory: all of it or nothing.
     #[command(after_help = PATCH_HELP)]
     Patch(PatchArgs),
@@ -89,6 +130,18 @@ pub(crate) enum Command {
     },
     /// List the models that are known by name. Others work too.
     Models(ModelsArgs),
+    /// Print what makes a shell complete emend's commands and flags.
+    #[command(after_help = COMPLETIONS_HELP)]
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, or write the pages of all commands to a directory.
+    Man {
+        /// The directory, e.g. ~/.local/share/man/man1.
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
     /// Look at what is said to providers and what they say, without asking one.
     Debug {
         #[command(subcommand)]
@@ -120,72 +173,22 @@ pub(crate) enum ConformanceCommand {
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     /// What to do, e.g. "rename parse to parse_all".
-    pub(crate) task: String,
-    /// The project directory.
-    #[arg(long, default_value = ".", value_name = "DIR")]
-    pub(crate) root: PathBuf,
-    /// Who answers: `offline` (a stand-in without AI), `PROVIDER:MODEL` (anthropic, openai, gemini,
-    /// openai_compatible; keys come from the environment), or `cassette:FILE`. Default: the model of the session that
-    /// is resumed or forked, else `offline`.
-    #[arg(long, value_name = "MODEL")]
-    pub(crate) model: Option<Model>,
-    /// The names of tools and parameters, and the instructions, that the model works best with.
-    #[arg(long, value_enum, default_value_t = ProfileName::Auto, value_name = "NAME")]
-    pub(crate) profile: ProfileName,
-    /// Let the model start subagents, which work on parts of the task at the same time.
+    #[arg(required_unless_present = "stdin")]
+    pub(crate) task: Option<String>,
+    /// Read the task from standard input; one that is given too comes first.
     #[arg(long)]
-    pub(crate) subagents: bool,
-    /// Go on with a saved conversation: the one used last, or the one of this id. Write the task before a bare
-    /// `--resume`.
-    #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "", value_parser = session_id)]
-    pub(crate) resume: Option<String>,
-    /// Begin a new conversation with what a saved one holds, which stays as it is.
-    #[arg(long, value_name = "ID", value_parser = session_id, conflicts_with = "resume")]
-    pub(crate) fork: Option<String>,
-    /// With --fork: only the first N entries of the conversation.
-    #[arg(long, value_name = "N", requires = "fork")]
-    pub(crate) turns: Option<usize>,
+    pub(crate) stdin: bool,
+    #[command(flatten)]
+    pub(crate) session: SessionArgs,
     /// Record the exchanges with the model to this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
-    /// Keep edits back until you have accepted them one by one.
-    #[arg(long)]
-    pub(crate) review: bool,
-    /// Let calls run that would be asked about, e.g. `shell`, `shell:cargo *`. A pattern covers a whole command (`*` is
-    /// any text) or a path.
-    #[arg(long, value_name = "TOOL[:PATTERN]")]
-    pub(crate) allow: Vec<String>,
-    /// Refuse calls, e.g. `shell`, `shell:git push *`, `edit_file:*.lock`. This wins over --allow.
-    #[arg(long, value_name = "TOOL[:PATTERN]")]
-    pub(crate) deny: Vec<String>,
-    /// Confine commands: they write only in the project, in the directory for temporary files and where
-    /// --sandbox-write says. What they read and send over the network is not limited. Linux 6.2 or later.
-    #[arg(long)]
-    pub(crate) sandbox: bool,
-    /// With --sandbox: another place where commands may write, e.g. a package manager's cache.
-    #[arg(long, value_name = "PATH", requires = "sandbox")]
-    pub(crate) sandbox_write: Vec<PathBuf>,
-    /// Let the model fetch pages of the public web. Each is asked about, unless --allow says otherwise.
-    #[arg(long)]
-    pub(crate) web: bool,
     /// Print events as JSON lines instead of text.
     #[arg(long)]
     pub(crate) json: bool,
     /// Print tool calls, their answers and path decisions as JSON lines on standard error.
     #[arg(long)]
     pub(crate) debug: bool,
-}
-
-/// Which profile a run goes by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ProfileName {
-    /// That of the model's family; none for models of no known family.
-    Auto,
-    Openai,
-    Anthropic,
-    Gemini,
-    /// The tools by their own names.
-    None,
 }
 
 #[derive(Debug, Subcommand)]
@@ -204,14 +207,6 @@ pub(crate) enum SessionsCommand {
         #[arg(value_parser = session_id)]
         id: String,
     },
-}
-
-/// Checks what could be a session's id; the empty text stands for the session used last.
-fn session_id(text: &str) -> Result<String, String> {
-    if text.is_empty() || check_name(text).is_ok() {
-        return Ok(text.to_owned());
-    }
-    Err("a session's id is one word, as `emend sessions` prints it; write the task before a bare --resume".to_owned())
 }
 
 #[derive(Debug, Args)]
@@ -330,64 +325,9 @@ fn api(name: &str) -> Result<Api, String> {
     Api::from_name(name).ok_or_else(|| format!("expected one of {}", Api::ALL.map(Api::name).join(", ")))
 }
 
-/// Who answers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Model {
-    /// The stand-in.
-    Offline,
-    /// A provider's model.
-    Remote {
-        /// The provider's name in [`emend_llm::Client`].
-        provider: &'static str,
-        /// The model's name at the provider.
-        model: String,
-    },
-    /// A recording.
-    Cassette(PathBuf),
-}
-
-/// Providers that the environment can hold a key for.
-const PROVIDERS: [&str; 4] = ["anthropic", "openai", "gemini", "openai_compatible"];
-
-impl Model {
-    /// Returns the model that a session began with, `None` if this program knows no such provider.
-    pub(crate) fn of_session(provider: &str, model: &str) -> Option<Self> {
-        if model == offline::MODEL { Some(Self::Offline) } else { format!("{provider}:{model}").parse().ok() }
-    }
-}
-
-impl FromStr for Model {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.split_once(':') {
-            None if text == "offline" => Ok(Self::Offline),
-            Some(("cassette", file)) if !file.is_empty() => Ok(Self::Cassette(PathBuf::from(file))),
-            Some((provider, model)) if !model.is_empty() => {
-                let known = PROVIDERS.into_iter().find(|known| *known == provider);
-                let unknown = || format!("there is no provider {provider:?}; there are: {}", PROVIDERS.join(", "));
-                Ok(Self::Remote { provider: known.ok_or_else(unknown)?, model: model.to_owned() })
-            }
-            _ => Err("expected offline, PROVIDER:MODEL such as anthropic:NAME, or cassette:FILE".to_owned()),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn models_are_named_by_provider_and_name() {
-        assert_eq!("offline".parse(), Ok(Model::Offline));
-        let remote = |provider, model: &str| Ok(Model::Remote { provider, model: model.to_owned() });
-        assert_eq!("anthropic:claude-x".parse(), remote("anthropic", "claude-x"));
-        assert_eq!("openai_compatible:qwen3:8b".parse(), remote("openai_compatible", "qwen3:8b"));
-        assert_eq!("cassette:a:b.json".parse(), Ok(Model::Cassette(PathBuf::from("a:b.json"))));
-        for wrong in ["", "anthropic", "anthropic:", "claude:x", "cassette:"] {
-            assert!(wrong.parse::<Model>().is_err(), "{wrong:?}");
-        }
-    }
 
     #[test]
     fn the_definition_is_consistent() {

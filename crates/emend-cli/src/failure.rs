@@ -4,6 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use emend_agent::code::Code;
+use emend_agent::event::ErrorInfo;
 use emend_agent::tool::ToolError;
 
 /// A command that could not do what was asked.
@@ -19,11 +20,22 @@ impl Failure {
         Self { code, message: message.into(), suggestions: Vec::new() }
     }
 
+    /// Returns what an event says a turn failed with.
+    pub(crate) fn of_event(error: ErrorInfo) -> Self {
+        let code = Code::from_name(error.code).unwrap_or(Code::Internal);
+        Self { code, message: error.message, suggestions: error.suggestions }
+    }
+
+    /// Returns the failure in a line.
+    pub(crate) fn line(&self) -> String {
+        format!("error [{}]: {}", self.code.as_str(), self.message)
+    }
+
     /// Prints the failure to standard error and returns the exit status of its code.
     pub(crate) fn report(&self) -> ExitCode {
         let mut stderr = std::io::stderr().lock();
         // A standard error that is closed leaves only the exit status to speak.
-        let _ = writeln!(stderr, "emend: error [{}]: {}", self.code.as_str(), self.message);
+        let _ = writeln!(stderr, "emend: {}", self.line());
         for suggestion in &self.suggestions {
             let _ = writeln!(stderr, "  try: {suggestion}");
         }

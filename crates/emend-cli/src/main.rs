@@ -3,19 +3,28 @@
 
 mod approve;
 mod args;
+mod chat;
+mod checkpoints;
+mod config;
 mod conformance;
 mod debug;
 mod diff;
 mod failure;
+mod manual;
 mod models;
 mod output;
+mod paint;
 mod patch;
 mod project;
 mod provider;
 mod review;
 mod run;
 mod sessions;
+mod settings;
+mod setup;
+mod text_diff;
 mod tools;
+mod trace;
 mod truncate;
 mod undo;
 
@@ -32,11 +41,16 @@ fn main() -> ExitCode {
         Err(error) => return failure::Failure::from(error).report(),
     };
     let outcome = runtime.block_on(async {
-        match cli.command {
+        let Some(command) = cli.command else { return chat::chat(cli.session).await };
+        match command {
             Command::Run(args) => run::run(args).await,
             Command::Sessions { command, root, json } => sessions::sessions(command, &root, json).await,
             Command::Review(args) => review::review(&args.root).await,
             Command::Undo(args) => undo::undo(&args.root).await,
+            Command::Redo(args) => checkpoints::redo(&args.root).await,
+            Command::Checkpoints { root, json } => checkpoints::list(&root.root, json),
+            Command::Rollback { run, root, check } => checkpoints::rollback(&root.root, run, check).await,
+            Command::Config { session, json } => config::config(&session, json),
             Command::Patch(args) => Ok(patch::patch(args).await),
             Command::Diff(args) => diff::diff(&args),
             Command::Truncate { tool } => truncate::truncate(&tool),
@@ -45,6 +59,8 @@ fn main() -> ExitCode {
                 tools::call(&name, &arguments, &root).await
             }
             Command::Models(args) => models::list(&args),
+            Command::Completions { shell } => manual::completions(shell),
+            Command::Man { dir } => manual::man(dir.as_deref()),
             Command::Debug { command: DebugCommand::Decode(args) } => debug::decode(&args),
             Command::Debug { command: DebugCommand::Encode(args) } => debug::encode(&args),
             Command::Conformance { command } => conformance::conformance(command).await,

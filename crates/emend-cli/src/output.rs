@@ -189,7 +189,7 @@ fn stage(error: Option<&ErrorInfo>) -> &'static str {
 }
 
 /// Returns what a call is about, in a few words.
-fn target(arguments: &Value) -> String {
+pub(crate) fn target(arguments: &Value) -> String {
     if let Some(command) = ["command", "cmd"].iter().find_map(|name| arguments[*name].as_str()) {
         return first_line(command).to_owned();
     }
@@ -206,7 +206,7 @@ fn target(arguments: &Value) -> String {
     }
 }
 
-fn first_line(text: &str) -> &str {
+pub(crate) fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
 

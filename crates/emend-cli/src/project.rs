@@ -7,15 +7,63 @@ use std::path::Path;
 use std::sync::Arc;
 
 use emend_agent::code::Code;
+use emend_agent::event::EventKind;
 use emend_agent::store::Store;
 use emend_agent::workspace::{Mode, Snapshot, Workspace};
 use emend_host::{FileStore, LocalEnvironment, Sandbox, StateDir, SystemClock};
 use emend_llm::{Clock, Shared};
+use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
 
 /// The document that holds the workspace's line logs.
 const WORKSPACE_DOCUMENT: &str = "workspace";
+
+/// The document that says what each run was asked for.
+const RUNS_DOCUMENT: &str = "runs";
+
+/// What a run was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RunNote {
+    pub(crate) run: u64,
+    /// The session it belongs to.
+    pub(crate) session: String,
+    /// The first line of the user's message.
+    pub(crate) label: String,
+}
+
+/// Notes what runs of one session were asked for, as its events come.
+pub(crate) struct RunNotes {
+    session: String,
+    label: String,
+    last: u64,
+}
+
+impl RunNotes {
+    pub(crate) fn new(session: &str) -> Self {
+        Self { session: session.to_owned(), label: String::new(), last: 0 }
+    }
+
+    /// Saves what a crash later must find: what was changed so far, and what for.
+    pub(crate) fn take(&mut self, event: &EventKind, project: &Project) -> Result<(), Failure> {
+        match event {
+            EventKind::UserInput { content } => {
+                content.trim().lines().next().unwrap_or_default().clone_into(&mut self.label);
+            }
+            EventKind::FileChanged { .. } => {
+                project.save()?;
+                let run = project.workspace.last_run();
+                if run != self.last {
+                    self.last = run;
+                    let (session, label) = (self.session.clone(), self.label.clone());
+                    project.note_run(RunNote { run, session, label })?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
 
 /// The directory of saved conversations, beside the documents.
 pub(crate) const SESSIONS_DIRECTORY: &str = "sessions";
@@ -86,6 +134,24 @@ impl Project {
         let store = FileStore::open(&directory)
             .map_err(|error| Failure::new(Code::IoError, format!("{}: {error}", directory.display())))?;
         Ok(Shared::new(store))
+    }
+
+    /// Returns what runs were asked for, as far as it was noted.
+    pub(crate) fn run_notes(&self) -> Result<Vec<RunNote>, Failure> {
+        let notes = self.state.load(RUNS_DOCUMENT);
+        Ok(notes.map_err(|error| Failure::new(error.code(), error.to_string()))?.unwrap_or_default())
+    }
+
+    fn note_run(&self, note: RunNote) -> Result<(), Failure> {
+        let mut notes = self.run_notes()?;
+        notes.retain(|noted| noted.run != note.run);
+        notes.push(note);
+        self.state.save(RUNS_DOCUMENT, &notes).map_err(|error| Failure::new(error.code(), error.to_string()))
+    }
+
+    /// Returns where what the project's state holds beside documents is kept.
+    pub(crate) fn directory(&self) -> &Path {
+        self.state.directory()
     }
 
     /// Keeps the line logs for the next command.

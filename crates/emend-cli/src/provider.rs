@@ -1,14 +1,14 @@
-//! Who answers: turns `--model` and `--record` into a provider. Keys come from the environment only.
+//! Who answers: turns a model's name and `--record` into a provider. Keys come from the environment only.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use emend_agent::code::Code;
 use emend_host::{ReqwestTransport, Timeouts};
 use emend_llm::cassette::{Cassette, Player, PlayerOptions, Recorder, RecorderOptions, secrets_of_environment};
 use emend_llm::offline::{self, OfflineTransport};
-use emend_llm::{Api, Client, Config, HttpProvider, Provider, Shared, Transport};
+use emend_llm::{Api, Client, Config, HttpProvider, Provider, Shared, Transport, get_latest_model};
 
-use crate::args::{Model, RunArgs};
+use crate::args::Model;
 use crate::failure::Failure;
 use crate::project::Project;
 
@@ -17,13 +17,13 @@ pub(crate) struct Chosen {
     pub(crate) provider: Shared<dyn Provider>,
     pub(crate) model: String,
     pub(crate) offline: bool,
-    recorder: Option<Shared<Recorder>>,
+    recorder: Option<(Shared<Recorder>, PathBuf)>,
 }
 
 impl Chosen {
     /// Writes the recording, if one was asked for.
-    pub(crate) fn finish(&self, args: &RunArgs) -> Result<(), Failure> {
-        let (Some(recorder), Some(path)) = (&self.recorder, &args.record) else { return Ok(()) };
+    pub(crate) fn finish(&self) -> Result<(), Failure> {
+        let Some((recorder, path)) = &self.recorder else { return Ok(()) };
         std::fs::write(path, recorder.cassette().to_json() + "\n").map_err(|error| {
             Failure::new(Code::IoError, format!("cannot write the recording to {}: {error}", path.display()))
         })
@@ -31,7 +31,7 @@ impl Chosen {
 }
 
 /// Returns who answers. Fails before anything is sent if the set-up is wrong.
-pub(crate) fn choose(asked: &Model, args: &RunArgs, project: &Project) -> Result<Chosen, Failure> {
+pub(crate) fn choose(asked: &Model, record: Option<&Path>, project: &Project) -> Result<Chosen, Failure> {
     let root = project.workspace.environment().working_directory();
     let secrets = secrets_of_environment(
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))),
@@ -44,12 +44,12 @@ pub(crate) fn choose(asked: &Model, args: &RunArgs, project: &Project) -> Result
             Shared::new(Player::new(load(path)?, options))
         }
     };
-    let (transport, recorder) = match &args.record {
+    let (transport, recorder) = match record {
         None => (transport, None),
-        Some(_) => {
+        Some(path) => {
             let options = RecorderOptions { clock_ms: project.clock.now_ms(), seed: 0, root, secrets };
             let recorder = Shared::new(Recorder::new(transport, options));
-            (Shared::clone(&recorder) as Shared<dyn Transport>, Some(recorder))
+            (Shared::clone(&recorder) as Shared<dyn Transport>, Some((recorder, path.to_owned())))
         }
     };
     // The stand-in and a recording ask for no key, but the wire format has a place for one.
@@ -71,19 +71,31 @@ pub(crate) fn choose(asked: &Model, args: &RunArgs, project: &Project) -> Result
 
 /// Returns a provider that the environment has a key for.
 fn remote(name: &str, transport: &Shared<dyn Transport>) -> Result<Shared<dyn Provider>, Failure> {
-    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
     let client = Client::from_env(variable, Shared::clone(transport), false);
     client.provider(Some(name)).map(Shared::clone).map_err(|_| {
-        let variable = match name {
-            "anthropic" => "ANTHROPIC_API_KEY",
-            "openai" => "OPENAI_API_KEY",
-            "gemini" => "GEMINI_API_KEY",
-            _ => "OPENAI_COMPATIBLE_BASE_URL",
-        };
+        let variable = KEYS.iter().find(|(known, _)| *known == name);
+        let variable = variable.map_or("OPENAI_COMPATIBLE_BASE_URL", |(_, variable)| variable);
         let what = if variable.ends_with("_KEY") { "key" } else { "address" };
         let message = format!("there is no {what} for {name}; set {variable}, or use --model offline");
         Failure::new(Code::Configuration, message)
     })
+}
+
+/// The variables that hold keys, by provider.
+pub(crate) const KEYS: [(&str, &str); 3] =
+    [("anthropic", "ANTHROPIC_API_KEY"), ("openai", "OPENAI_API_KEY"), ("gemini", "GEMINI_API_KEY")];
+
+/// Returns the newest model of the first provider that the environment has a key for, and the key's variable.
+pub(crate) fn newest() -> Option<(Model, &'static str)> {
+    KEYS.into_iter().find_map(|(provider, name)| {
+        variable(name)?;
+        let model = get_latest_model(provider, None)?.id.clone();
+        Some((Model::of_session(provider, &model)?, name))
+    })
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.trim().is_empty())
 }
 
 fn load(path: &Path) -> Result<Cassette, Failure> {

@@ -1,6 +1,6 @@
 //! `emend review`, and the questions after `emend run --review`: one hunk after another, saved when accepted.
 
-use std::io::{BufRead, Write};
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -8,42 +8,63 @@ use emend_agent::workspace::{Mode, ReviewFile, ReviewHunk};
 use emend_edit::hunk::LineKind;
 use emend_edit::log::DependentsPolicy;
 
+use crate::approve::visible;
 use crate::failure::Failure;
+use crate::paint::{Paint, Style};
 use crate::project::Project;
+use crate::text_diff::painted;
 
-const HELP: &str = "y accept · n reject · a accept this and all that follow · d reject this and all that follow · \
-                    q leave the rest for later";
+const HELP: &str = "y accept · n reject · s skip, decide later · a accept this and all that follow · d reject this and all \
+                    that follow · q leave the rest for later";
+
+/// Asks one question and returns the answer, `None` if there will be none.
+pub(crate) type Ask<'a> = &'a mut dyn FnMut(&str) -> Result<Option<String>, Failure>;
 
 pub(crate) async fn review(root: &Path) -> Result<ExitCode, Failure> {
     let project = Project::open(root, Mode::Staged)?;
-    decide(&project, ExitCode::SUCCESS).await
+    decide(&project, &mut ask_on_stdin()).await?;
+    Ok(ExitCode::SUCCESS)
 }
 
-/// Asks about each pending hunk and returns `status`. Standard input that ends leaves the rest for later.
-pub(crate) async fn decide(project: &Project, status: ExitCode) -> Result<ExitCode, Failure> {
+/// Asks on standard output and reads answers from standard input.
+pub(crate) fn ask_on_stdin() -> impl FnMut(&str) -> Result<Option<String>, Failure> {
+    let mut answers = std::io::stdin().lines();
+    move |question| {
+        let mut stdout = std::io::stdout().lock();
+        write!(stdout, "{question}")?;
+        stdout.flush()?;
+        let answer = answers.next().transpose()?;
+        if answer.is_none() {
+            writeln!(stdout)?;
+        }
+        Ok(answer)
+    }
+}
+
+/// Asks about each pending hunk. Answers that end leave the rest for later.
+pub(crate) async fn decide(project: &Project, ask: Ask<'_>) -> Result<(), Failure> {
+    let paint = Paint::stdout();
     let first = project.workspace.review();
     let n_hunks: usize = first.files.iter().map(|file| file.hunks.len()).sum();
     let mut stdout = std::io::stdout();
     if n_hunks == 0 {
         writeln!(stdout, "There is nothing to review.")?;
-        return Ok(status);
+        return Ok(());
     }
-    let mut answers = std::io::stdin().lock().lines();
     let mut for_all = None;
     let (mut n_seen, mut n_decided) = (0, 0);
     for file in &first.files {
         for hunk in &file.hunks {
             n_seen += 1;
-            show(&mut stdout, file, hunk, n_seen, n_hunks)?;
+            show(&mut stdout, paint, file, hunk, n_seen, n_hunks)?;
             let accepts = match for_all {
                 Some(accepts) => accepts,
-                None => match ask(&mut stdout, &mut answers)? {
+                None => match decision(&mut stdout, ask)? {
                     Answer::Accept => true,
                     Answer::Reject => false,
+                    Answer::Skip => continue,
                     Answer::All(accepts) => *for_all.insert(accepts),
-                    Answer::Later => {
-                        return later(project, n_hunks - n_decided, status);
-                    }
+                    Answer::Later => return later(project, n_hunks - n_decided),
                 },
             };
             let ids = [hunk.id.clone()];
@@ -57,34 +78,31 @@ pub(crate) async fn decide(project: &Project, status: ExitCode) -> Result<ExitCo
             project.save()?;
         }
     }
-    Ok(status)
+    if n_decided < n_hunks { later(project, n_hunks - n_decided) } else { Ok(()) }
 }
 
-fn later(project: &Project, n_left: usize, status: ExitCode) -> Result<ExitCode, Failure> {
+fn later(project: &Project, n_left: usize) -> Result<(), Failure> {
     project.save()?;
     let noun = if n_left == 1 { "hunk waits" } else { "hunks wait" };
     writeln!(std::io::stdout(), "{n_left} {noun} for you and nothing of it is on disk; go on with: emend review")?;
-    Ok(status)
+    Ok(())
 }
 
 enum Answer {
     Accept,
     Reject,
+    Skip,
     All(bool),
     Later,
 }
 
-fn ask(out: &mut impl Write, answers: &mut impl Iterator<Item = std::io::Result<String>>) -> Result<Answer, Failure> {
+fn decision(out: &mut impl Write, ask: Ask<'_>) -> Result<Answer, Failure> {
     loop {
-        write!(out, "Accept this hunk [y,n,a,d,q,?]? ")?;
-        out.flush()?;
-        let Some(line) = answers.next() else {
-            writeln!(out)?;
-            return Ok(Answer::Later);
-        };
-        match line?.trim() {
+        let Some(line) = ask("Accept this hunk [y,n,s,a,d,q,?]? ")? else { return Ok(Answer::Later) };
+        match line.trim() {
             "y" => return Ok(Answer::Accept),
             "n" => return Ok(Answer::Reject),
+            "s" => return Ok(Answer::Skip),
             "a" => return Ok(Answer::All(true)),
             "d" => return Ok(Answer::All(false)),
             "q" => return Ok(Answer::Later),
@@ -95,20 +113,24 @@ fn ask(out: &mut impl Write, answers: &mut impl Iterator<Item = std::io::Result<
 
 fn show(
     out: &mut impl Write,
+    paint: Paint,
     file: &ReviewFile,
     hunk: &ReviewHunk,
     number: usize,
     n_hunks: usize,
 ) -> std::io::Result<()> {
-    writeln!(out, "\n{} ({}) · hunk {number} of {n_hunks}", file.path, file.operation)?;
-    writeln!(out, "@@ -{},{} +{},{} @@", hunk.old_start, hunk.old_lines, hunk.new_start, hunk.new_lines)?;
+    let head = format!("{} ({}) · hunk {number} of {n_hunks}", file.path, file.operation);
+    writeln!(out, "\n{}", paint.text(Style::Bold, &visible(&head)))?;
+    let place = format!("@@ -{},{} +{},{} @@", hunk.old_start, hunk.old_lines, hunk.new_start, hunk.new_lines);
+    writeln!(out, "{}", painted(paint, &place, false))?;
     for line in &hunk.lines {
         let mark = match line.kind {
             LineKind::Context => ' ',
             LineKind::Added => '+',
             LineKind::Removed => '-',
         };
-        writeln!(out, "{mark}{}", line.text.trim_end_matches(['\r', '\n']))?;
+        let line = format!("{mark}{}", line.text.trim_end_matches(['\r', '\n']));
+        writeln!(out, "{}", painted(paint, &line, false))?;
     }
     Ok(())
 }

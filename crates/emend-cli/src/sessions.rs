@@ -180,7 +180,7 @@ fn model(provider: &str, model: &str) -> String {
 }
 
 /// Writes a time to the minute, in UTC.
-fn minute(at_ms: u64) -> String {
+pub(crate) fn minute(at_ms: u64) -> String {
     let minutes = at_ms / 60_000;
     format!("{} {:02}:{:02}", date(at_ms), minutes / 60 % 24, minutes % 60)
 }

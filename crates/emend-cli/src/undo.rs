@@ -1,31 +1,27 @@
 //! `emend undo`: takes back what the agent changed in the last run that still has an effect.
 
-use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
 use emend_agent::code::Code;
-use emend_agent::workspace::Mode;
+use emend_agent::workspace::{Mode, UndoneRun};
 
+use crate::checkpoints::report;
 use crate::failure::Failure;
 use crate::project::Project;
 
 pub(crate) async fn undo(root: &Path) -> Result<ExitCode, Failure> {
-    let project = Project::open(root, Mode::Direct)?;
+    report(&undo_last(&Project::open(root, Mode::Direct)?).await?)
+}
+
+/// Takes back the last run that still has an effect, and keeps that.
+pub(crate) async fn undo_last(project: &Project) -> Result<UndoneRun, Failure> {
     for run in (1..=project.workspace.last_run()).rev() {
         let undone = project.workspace.undo_runs(&[run]).await?;
-        if undone.restored.is_empty() {
-            continue;
+        if !undone.restored.is_empty() {
+            project.save()?;
+            return Ok(undone);
         }
-        project.save()?;
-        let mut stdout = std::io::stdout().lock();
-        for path in undone.restored {
-            writeln!(stdout, "restored {path}")?;
-        }
-        for path in undone.kept {
-            writeln!(stdout, "kept what you edited since in {path}")?;
-        }
-        return Ok(ExitCode::SUCCESS);
     }
     Err(Failure::new(Code::NotFound, "there is nothing to undo in this project"))
 }

@@ -1,0 +1,213 @@
+//! What the user can ask of the program itself, as `/NAME`.
+
+use emend_agent::code::Code;
+use emend_agent::session::Session;
+use emend_agent::store::summaries;
+use emend_agent::suggest::closest;
+use emend_agent::workspace::Mode;
+use emend_llm::{Shared, list_models};
+
+use super::Chat;
+use crate::args::Model;
+use crate::failure::Failure;
+use crate::paint::Style;
+use crate::provider::KEYS;
+use crate::{checkpoints, provider, review, sessions, text_diff, undo};
+
+/// Every command: its name, what may follow it, what it does.
+pub(super) const NAMES: [(&str, &str, &str); 12] = [
+    ("/help", "", "what can be typed here"),
+    ("/model", "[MODEL]", "show who answers, or let another model go on"),
+    ("/effort", "[EFFORT]", "show or set how much the model spends on reasoning"),
+    ("/diff", "", "everything the agent changed in this conversation"),
+    ("/review", "", "decide on edits that wait, hunk by hunk"),
+    ("/undo", "", "take back what the last turn changed; your own lines stay"),
+    ("/redo", "", "bring back what /undo took back"),
+    ("/compact", "", "make room: drop what old tool calls printed"),
+    ("/resume", "[ID]", "go on with a saved conversation"),
+    ("/clear", "", "begin a new conversation; this one stays saved"),
+    ("/exit", "", "leave, as do /quit and Ctrl-D"),
+    ("/quit", "", "leave; emend --resume goes on later"),
+];
+
+/// The values of an effort that models know.
+const EFFORTS: &str = "none, minimal, low, medium, high, xhigh, max; each model knows some of them";
+
+/// Whether the conversation goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    GoOn,
+    Leave,
+}
+
+/// Carries out a line that begins with a slash.
+pub(super) async fn run(chat: &mut Chat, line: &str) -> Result<Next, Failure> {
+    let (name, rest) = line.trim().split_once(char::is_whitespace).unwrap_or((line.trim(), ""));
+    let rest = rest.trim();
+    match name {
+        "/help" => help(chat)?,
+        "/model" => model(chat, rest)?,
+        "/effort" => effort(chat, rest)?,
+        "/diff" => diff(chat).await?,
+        "/review" => decide(chat).await?,
+        "/undo" => undo_turn(chat).await?,
+        "/redo" => checkpoints::redo_last(&chat.setup.project).await?,
+        "/compact" => compact(chat).await?,
+        "/resume" => resume(chat, rest).await?,
+        "/clear" => clear(chat)?,
+        "/exit" | "/quit" => return Ok(Next::Leave),
+        unknown => {
+            let near = closest(unknown, NAMES.map(|(name, ..)| name), 1);
+            let near =
+                near.first().map_or_else(|| "/help lists them".to_owned(), |near| format!("did you mean {near}?"));
+            return Err(Failure::new(Code::NotFound, format!("there is no command {unknown}; {near}")));
+        }
+    }
+    Ok(Next::GoOn)
+}
+
+fn help(chat: &mut Chat) -> Result<(), Failure> {
+    let paint = chat.screen.paint;
+    let mut lines: Vec<String> = NAMES
+        .iter()
+        .map(|(name, follows, what)| {
+            let call = format!("{name} {follows}");
+            format!("{}{}  {what}", paint.text(Style::Bold, &call), " ".repeat(18_usize.saturating_sub(call.len())))
+        })
+        .collect();
+    lines.push(String::new());
+    lines.push("@path in a message brings a file along. A line that ends in \\ goes on in the next.".to_owned());
+    lines.push(
+        "While the agent works: what you enter steers it, Ctrl-C or Esc stops the turn, Ctrl-C twice leaves."
+            .to_owned(),
+    );
+    Ok(chat.screen.print(&lines)?)
+}
+
+fn model(chat: &mut Chat, name: &str) -> Result<(), Failure> {
+    if name.is_empty() {
+        let mut lines =
+            vec![format!("{} answers. /model NAME lets another go on:", chat.model), "  offline".to_owned()];
+        for (provider, key) in KEYS {
+            if std::env::var_os(key).is_none() {
+                lines.push(format!("  {provider}:…  once {key} is set"));
+                continue;
+            }
+            lines.extend(list_models(Some(provider)).map(|info| format!("  {provider}:{}", info.id)));
+        }
+        return Ok(chat.screen.print(&lines)?);
+    }
+    let model: Model = name.parse().map_err(|what: String| Failure::new(Code::InvalidArgument, what))?;
+    let chosen = provider::choose(&model, None, &chat.setup.project)?;
+    let options = chat.setup.options(&chosen);
+    let session = &chat.setup.session;
+    session.set_model(Shared::clone(&chosen.provider), chosen.model.clone(), chosen.offline);
+    session.set_tools(options.tools);
+    let new = options.config;
+    session.configure(|config| *config = new);
+    chat.setup.chosen = chosen;
+    chat.model = model;
+    Ok(chat.screen.print(&[format!("{} answers from now on.", chat.model)])?)
+}
+
+fn effort(chat: &mut Chat, effort: &str) -> Result<(), Failure> {
+    if effort.is_empty() {
+        let now = chat.setup.session.config().reasoning_effort.unwrap_or_else(|| "the model's own default".to_owned());
+        return Ok(chat.screen.print(&[format!("Effort: {now}. /effort EFFORT sets it: {EFFORTS}.")])?);
+    }
+    let effort = effort.to_lowercase();
+    if !EFFORTS.split([',', ';']).any(|known| known.trim() == effort) {
+        return Err(Failure::new(Code::InvalidArgument, format!("there is no effort {effort:?}; there are {EFFORTS}")));
+    }
+    chat.setup.session.configure(|config| config.reasoning_effort = Some(effort.clone()));
+    Ok(chat.screen.print(&[format!("Effort: {effort}, from the next answer on.")])?)
+}
+
+async fn diff(chat: &mut Chat) -> Result<(), Failure> {
+    let notes = chat.setup.project.run_notes()?;
+    let runs: Vec<u64> =
+        notes.into_iter().filter(|note| note.session == chat.setup.session.id()).map(|note| note.run).collect();
+    let texts = chat.setup.project.workspace.texts_of_runs(&runs, None).await?;
+    if texts.is_empty() {
+        return Ok(chat.screen.print(&["The agent has changed nothing in this conversation.".to_owned()])?);
+    }
+    for text in texts {
+        let (path, before, after) = (text.path.as_str(), text.before.as_deref(), text.after.as_deref());
+        chat.screen.print(&text_diff::lines(chat.screen.paint, path, before, after))?;
+    }
+    Ok(())
+}
+
+async fn decide(chat: &mut Chat) -> Result<(), Failure> {
+    if chat.setup.project.workspace.mode() == Mode::Direct && chat.setup.project.workspace.review().files.is_empty() {
+        let message = "Edits reach your files at once here: /diff shows them, /undo takes them back. \
+                       emend --review keeps them back until you decide.";
+        return Ok(chat.screen.print(&[message.to_owned()])?);
+    }
+    let prompt = &mut chat.prompt;
+    review::decide(&chat.setup.project, &mut |question| prompt.answer(question)).await
+}
+
+async fn undo_turn(chat: &mut Chat) -> Result<(), Failure> {
+    let undone = undo::undo_last(&chat.setup.project).await?;
+    checkpoints::report(&undone)?;
+    let paths: Vec<&str> = undone.restored.iter().map(|path| path.as_str()).collect();
+    // The model would go on from texts that are gone.
+    let note = format!("[I took back what you last changed in {}.]", paths.join(", "));
+    chat.setup.session.steer(&note).map_err(|error| Failure::new(error.code(), error.to_string()))
+}
+
+async fn compact(chat: &mut Chat) -> Result<(), Failure> {
+    let made = chat.setup.session.compact().await;
+    let made = made.map_err(|error| Failure::new(error.code(), error.to_string()))?;
+    let line = format!("About {} tokens before, {} now.", made.tokens_before, made.tokens_after);
+    Ok(chat.screen.print(&[line])?)
+}
+
+async fn resume(chat: &mut Chat, id: &str) -> Result<(), Failure> {
+    let saved = summaries(&*chat.setup.store).await;
+    let saved = saved.map_err(|error| Failure::new(error.code(), error.to_string()))?;
+    let id = match id {
+        "" => {
+            let others: Vec<_> = saved.iter().filter(|summary| summary.id != chat.setup.session.id()).collect();
+            if others.is_empty() {
+                let message = "There is no other saved conversation in this project.";
+                return Ok(chat.screen.print(&[message.to_owned()])?);
+            }
+            let lines = others.iter().enumerate().map(|(index, summary)| {
+                let at = sessions::minute(summary.last_ms);
+                format!("{:>3}  {at}  {}  {}", index + 1, summary.id, crate::approve::visible(&summary.title))
+            });
+            chat.screen.print(&lines.collect::<Vec<_>>())?;
+            let Some(answer) = chat.prompt.answer("Which one (a number; nothing to stay here)? ")? else {
+                return Ok(());
+            };
+            match answer.trim() {
+                "" => return Ok(()),
+                answer => match answer.parse::<usize>().ok().and_then(|number| others.get(number.checked_sub(1)?)) {
+                    Some(summary) => summary.id.clone(),
+                    None => answer.to_owned(),
+                },
+            }
+        }
+        id => id.to_owned(),
+    };
+    let summary = sessions::find(saved, &id)?;
+    let n_turns = summary.n_turns;
+    chat.reopen(&summary.id).await?;
+    Ok(chat.screen.print(&[format!("On with {id}: {n_turns} entries, {}", crate::approve::visible(&summary.title))])?)
+}
+
+fn clear(chat: &mut Chat) -> Result<(), Failure> {
+    let options = chat.setup.options(&chat.setup.chosen);
+    let old = chat.setup.session.id().to_owned();
+    chat.setup.session = Session::new(options).with_store(Shared::clone(&chat.setup.store));
+    Ok(chat.screen.print(&[format!("A new conversation. The one before stays saved as {old}.")])?)
+}
+
+/// Writes a failure as a line of the conversation.
+pub(super) fn report(chat: &mut Chat, failure: &Failure) -> Result<(), Failure> {
+    let mut lines = vec![chat.screen.paint.text(Style::Red, &failure.line())];
+    lines.extend(failure.suggestions.iter().map(|suggestion| format!("  try: {suggestion}")));
+    Ok(chat.screen.print(&lines)?)
+}

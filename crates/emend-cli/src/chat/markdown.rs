@@ -1,0 +1,431 @@
+//! Markdown for a terminal, as it streams: blocks that are finished are laid out, the last one is not yet.
+//!
+//! What the model writes is data: control characters are shown, never sent.
+
+use std::ops::Range;
+
+use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+use unicode_width::UnicodeWidthStr;
+
+use crate::approve::visible;
+use crate::paint::{Paint, Style};
+
+/// Text that comes in pieces.
+#[derive(Debug, Default)]
+pub(super) struct Stream {
+    rest: String,
+    /// Whether anything was laid out, so that what follows is set off by an empty line.
+    any: bool,
+}
+
+impl Stream {
+    /// Takes the next piece and returns the lines of the blocks that it finishes.
+    pub(super) fn push(&mut self, piece: &str, paint: Paint, width: usize) -> Vec<String> {
+        self.rest.push_str(piece);
+        // A block can only end where a line does.
+        if !piece.contains('\n') {
+            return Vec::new();
+        }
+        let Some(last) = blocks(&self.rest).pop().filter(|last| last.start > 0) else { return Vec::new() };
+        let finished: String = self.rest.drain(..last.start).collect();
+        self.set_off(&finished, paint, width)
+    }
+
+    /// Returns the lines of what is left, finished or not.
+    pub(super) fn finish(&mut self, paint: Paint, width: usize) -> Vec<String> {
+        let rest = std::mem::take(&mut self.rest);
+        let lines = self.set_off(&rest, paint, width);
+        self.any = false;
+        lines
+    }
+
+    fn set_off(&mut self, text: &str, paint: Paint, width: usize) -> Vec<String> {
+        let mut lines = render(text, paint, width);
+        if !lines.is_empty() && std::mem::replace(&mut self.any, true) {
+            lines.insert(0, String::new());
+        }
+        lines
+    }
+
+    /// Returns what is not finished, as it was written, in lines of at most `width` columns.
+    pub(super) fn unfinished(&self, width: usize) -> Vec<String> {
+        let lines = self.rest.trim_end().lines();
+        lines.flat_map(|line| wrap(&[Span::plain(visible(line))], Paint::OFF, width, "", "")).collect()
+    }
+}
+
+fn options() -> Options {
+    Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS
+}
+
+/// Returns where the blocks of a text stand.
+fn blocks(text: &str) -> Vec<Range<usize>> {
+    let mut blocks = Vec::new();
+    let mut depth = 0_usize;
+    for (event, range) in Parser::new_ext(text, options()).into_offset_iter() {
+        match event {
+            Event::Start(_) => {
+                if depth == 0 {
+                    blocks.push(range);
+                }
+                depth += 1;
+            }
+            Event::End(_) => depth = depth.saturating_sub(1),
+            _ if depth == 0 => blocks.push(range),
+            _ => {}
+        }
+    }
+    blocks
+}
+
+/// Lays a text out in lines of at most `width` columns; code and tables keep their own.
+pub(super) fn render(text: &str, paint: Paint, width: usize) -> Vec<String> {
+    let mut layout = Layout {
+        paint,
+        width,
+        lines: Vec::new(),
+        spans: Vec::new(),
+        styles: Vec::new(),
+        nest: Vec::new(),
+        table: None,
+        link: None,
+        code: None,
+        begins_quote: false,
+    };
+    for event in Parser::new_ext(text, options()) {
+        layout.event(event);
+    }
+    layout.lines
+}
+
+/// A piece of a line and how it is painted.
+#[derive(Clone, Debug)]
+struct Span {
+    text: String,
+    styles: Vec<Style>,
+}
+
+impl Span {
+    fn plain(text: String) -> Self {
+        Self { text, styles: Vec::new() }
+    }
+}
+
+/// What a block stands in.
+#[derive(Debug)]
+enum Nest {
+    Quote,
+    /// The number of the next item, none for bullets.
+    List(Option<u64>),
+    /// The mark that its first line begins with, until it was written.
+    Item {
+        mark: Option<String>,
+        indent: usize,
+    },
+}
+
+/// Rows of cells.
+type Table = Vec<Vec<String>>;
+
+struct Layout {
+    paint: Paint,
+    width: usize,
+    lines: Vec<String>,
+    spans: Vec<Span>,
+    styles: Vec<Style>,
+    nest: Vec<Nest>,
+    table: Option<Table>,
+    /// The address of the link that is open, and where its text begins.
+    link: Option<(String, usize)>,
+    code: Option<String>,
+    /// Whether a quote was opened and nothing of it is written yet.
+    begins_quote: bool,
+}
+
+impl Layout {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(tag) => self.start(tag),
+            Event::End(tag) => self.end(tag),
+            Event::Text(text) => match &mut self.code {
+                Some(code) => code.push_str(&text),
+                None => self.span(&text, None),
+            },
+            Event::Code(text) => self.span(&text, Some(Style::Cyan)),
+            Event::SoftBreak => self.span(" ", None),
+            Event::HardBreak => self.flush(),
+            Event::Rule => {
+                self.gap();
+                let rule = self.paint.text(Style::Dim, &"─".repeat(self.width.min(40)));
+                self.line(&rule);
+            }
+            Event::TaskListMarker(done) => self.span(if done { "[x] " } else { "[ ] " }, None),
+            Event::Html(text) | Event::InlineHtml(text) => self.span(text.trim_end(), Some(Style::Dim)),
+            Event::FootnoteReference(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
+                self.span(&text, None)
+            }
+        }
+    }
+
+    fn start(&mut self, tag: Tag<'_>) {
+        match tag {
+            Tag::Paragraph | Tag::HtmlBlock => self.gap(),
+            Tag::Heading { level, .. } => {
+                self.gap();
+                self.styles.push(Style::Bold);
+                if level == HeadingLevel::H1 {
+                    self.styles.push(Style::Underline);
+                }
+            }
+            Tag::BlockQuote(_) => {
+                self.gap();
+                self.nest.push(Nest::Quote);
+                self.begins_quote = true;
+            }
+            Tag::CodeBlock(kind) => {
+                self.gap();
+                if let CodeBlockKind::Fenced(language) = kind
+                    && !language.is_empty()
+                {
+                    let language = self.paint.text(Style::Dim, &visible(&language));
+                    self.line(&language);
+                }
+                self.code = Some(String::new());
+            }
+            Tag::List(first) => {
+                self.flush();
+                if self.nest.is_empty() {
+                    self.gap();
+                }
+                self.nest.push(Nest::List(first));
+            }
+            Tag::Item => {
+                let mark = match self.nest.last_mut() {
+                    Some(Nest::List(Some(number))) => {
+                        *number += 1;
+                        format!("{}. ", *number - 1)
+                    }
+                    _ => "• ".to_owned(),
+                };
+                let indent = mark.width();
+                self.nest.push(Nest::Item { mark: Some(mark), indent });
+            }
+            Tag::Table(_) => {
+                self.gap();
+                self.table = Some(Vec::new());
+            }
+            Tag::TableHead | Tag::TableRow => {
+                if let Some(table) = &mut self.table {
+                    table.push(Vec::new());
+                }
+            }
+            Tag::Emphasis => self.styles.push(Style::Italic),
+            Tag::Strong => self.styles.push(Style::Bold),
+            Tag::Strikethrough => self.styles.push(Style::Strike),
+            Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
+                self.link = Some((dest_url.into_string(), self.spans.len()));
+                self.styles.push(Style::Underline);
+            }
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Paragraph | TagEnd::HtmlBlock => self.flush(),
+            TagEnd::Heading(level) => {
+                self.flush();
+                self.styles.truncate(self.styles.len().saturating_sub(if level == HeadingLevel::H1 { 2 } else { 1 }));
+            }
+            TagEnd::CodeBlock => {
+                for line in self.code.take().unwrap_or_default().replace('\t', "    ").lines() {
+                    let line = format!("  {}", self.paint.text(Style::Cyan, &visible(line)));
+                    self.line(&line);
+                }
+            }
+            TagEnd::BlockQuote(_) | TagEnd::List(_) | TagEnd::Item => {
+                self.flush();
+                self.nest.pop();
+            }
+            TagEnd::TableCell => {
+                let cell: String = self.spans.drain(..).map(|span| span.text).collect();
+                if let Some(row) = self.table.as_mut().and_then(|table| table.last_mut()) {
+                    row.push(cell);
+                }
+            }
+            TagEnd::Table => self.draw_table(),
+            TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough => {
+                self.styles.pop();
+            }
+            TagEnd::Link | TagEnd::Image => {
+                self.styles.pop();
+                if let Some((address, from)) = self.link.take() {
+                    let shown: String = self.spans[from..].iter().map(|span| span.text.as_str()).collect();
+                    if !address.is_empty() && shown != address {
+                        self.span(&format!(" ({address})"), Some(Style::Dim));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn span(&mut self, text: &str, style: Option<Style>) {
+        let styles = self.styles.iter().copied().chain(style).collect();
+        self.spans.push(Span { text: visible(text), styles });
+    }
+
+    /// Sets a block off from the one before, except where it is the first of an item or a quote.
+    fn gap(&mut self) {
+        self.flush();
+        let begins_item = matches!(self.nest.last(), Some(Nest::Item { mark: Some(_), .. }));
+        let begins_quote = std::mem::take(&mut self.begins_quote);
+        if !self.lines.is_empty() && !begins_item && !begins_quote {
+            let (_, rest) = self.indent();
+            self.lines.push(rest.trim_end().to_owned());
+        }
+    }
+
+    /// Ends the line that is being collected.
+    fn flush(&mut self) {
+        let spans = std::mem::take(&mut self.spans);
+        if spans.iter().all(|span| span.text.trim().is_empty()) {
+            return;
+        }
+        let (first, rest) = self.indent();
+        self.lines.extend(wrap(&spans, self.paint, self.width, &first, &rest));
+    }
+
+    /// Writes a line as it is.
+    fn line(&mut self, text: &str) {
+        let (first, _) = self.indent();
+        self.lines.push(format!("{first}{text}").trim_end().to_owned());
+    }
+
+    /// Returns what the next line and those after it begin with. Marks of items are written once.
+    fn indent(&mut self) -> (String, String) {
+        let (mut first, mut rest) = (String::new(), String::new());
+        for nest in &mut self.nest {
+            match nest {
+                Nest::Quote => {
+                    let bar = self.paint.text(Style::Dim, "│ ");
+                    first.push_str(&bar);
+                    rest.push_str(&bar);
+                }
+                Nest::List(_) => {}
+                Nest::Item { mark, indent } => {
+                    let blank = " ".repeat(*indent);
+                    first.push_str(&mark.take().unwrap_or_else(|| blank.clone()));
+                    rest.push_str(&blank);
+                }
+            }
+        }
+        (first, rest)
+    }
+
+    fn draw_table(&mut self) {
+        let table = self.table.take().unwrap_or_default();
+        let n_columns = table.iter().map(Vec::len).max().unwrap_or_default();
+        let cell = |row: &[String], column: usize| row.get(column).cloned().unwrap_or_default();
+        let widths: Vec<usize> = (0..n_columns)
+            .map(|column| table.iter().map(|row| cell(row, column).width()).max().unwrap_or_default())
+            .collect();
+        for (index, row) in table.iter().enumerate() {
+            let cells = widths.iter().enumerate().map(|(column, width)| {
+                let text = cell(row, column);
+                let blank = " ".repeat(width.saturating_sub(text.width()));
+                let text = if index == 0 { self.paint.text(Style::Bold, &text) } else { text };
+                text + &blank
+            });
+            let line = cells.collect::<Vec<_>>().join("  ");
+            self.line(line.trim_end());
+        }
+    }
+}
+
+/// Breaks spans into lines at blanks; a word that is wider than a line is broken where the line ends.
+fn wrap(spans: &[Span], paint: Paint, width: usize, first: &str, rest: &str) -> Vec<String> {
+    let room = width.saturating_sub(plain_width(rest)).max(1);
+    let mut lines = Vec::new();
+    let mut line = Line::default();
+    for span in spans {
+        for word in span.text.split_inclusive(' ') {
+            let text = word.trim_end_matches(' ');
+            if line.columns > 0 && line.columns + text.width() > room {
+                lines.push(std::mem::take(&mut line));
+            }
+            let mut left = text;
+            while left.width() > room {
+                let cut = cut_at(left, room - line.columns.min(room - 1));
+                line.push(&left[..cut], &span.styles);
+                lines.push(std::mem::take(&mut line));
+                left = &left[cut..];
+            }
+            line.push(left, &span.styles);
+            if word.len() > text.len() && line.columns > 0 && line.columns < room {
+                line.push(" ", &span.styles);
+            }
+        }
+    }
+    if line.columns > 0 || lines.is_empty() {
+        lines.push(line);
+    }
+    let begins = std::iter::once(first).chain(std::iter::repeat(rest));
+    lines.iter().zip(begins).map(|(line, begin)| format!("{begin}{}", line.painted(paint))).collect()
+}
+
+#[derive(Debug, Default)]
+struct Line {
+    spans: Vec<Span>,
+    columns: usize,
+}
+
+impl Line {
+    fn push(&mut self, text: &str, styles: &[Style]) {
+        self.columns += text.width();
+        match self.spans.last_mut() {
+            Some(last) if last.styles == styles => last.text.push_str(text),
+            _ => self.spans.push(Span { text: text.to_owned(), styles: styles.to_vec() }),
+        }
+    }
+
+    fn painted(&self, paint: Paint) -> String {
+        let last = self.spans.iter().rposition(|span| !span.text.trim_end().is_empty());
+        let spans = self.spans.iter().take(last.map_or(0, |last| last + 1)).enumerate();
+        let painted = spans.map(|(index, span)| {
+            let text = if Some(index) == last { span.text.trim_end() } else { span.text.as_str() };
+            span.styles.iter().fold(text.to_owned(), |text, style| paint.text(*style, &text))
+        });
+        painted.collect()
+    }
+}
+
+/// Returns how many bytes of `text` fit into so many columns, one character at least.
+pub(super) fn cut_at(text: &str, columns: usize) -> usize {
+    let mut taken = 0;
+    for (at, char) in text.char_indices() {
+        taken += unicode_width::UnicodeWidthChar::width(char).unwrap_or(0);
+        if taken > columns && at > 0 {
+            return at;
+        }
+    }
+    text.len()
+}
+
+/// Returns how many columns a text takes that may be painted.
+pub(super) fn plain_width(text: &str) -> usize {
+    let mut plain = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(char) = chars.next() {
+        match char {
+            '\x1b' => {
+                chars.by_ref().find(|char| char.is_ascii_alphabetic());
+            }
+            char => plain.push(char),
+        }
+    }
+    plain.width()
+}
+
+#[cfg(test)]
+mod tests;

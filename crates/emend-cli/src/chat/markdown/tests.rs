@@ -1,0 +1,118 @@
+//! What Markdown looks like on a terminal, and that it looks the same however it streams.
+
+use expect_test::{Expect, expect};
+
+use super::*;
+
+#[track_caller]
+fn check(text: &str, width: usize, expected: &Expect) {
+    expected.assert_eq(&render(text, Paint::OFF, width).join("\n"));
+}
+
+const ALL: &str = "# Title\n\nSome *long* text with **bold** words, `code` and a [link](https://example.org).\n\n\
+                   - one\n- two that is rather long as well\n  1. inner\n  2. more\n- [x] done\n\n\
+                   ```rust\nfn main() {}\n\n\tlong_line_of_code_that_is_not_broken();\n```\n\n\
+                   > quoted text\n> goes on\n\n| a | b |\n|---|---|\n| 1 | two |\n\n---\n\nEnd <b>.\n";
+
+#[test]
+fn blocks_are_laid_out() {
+    check(
+        ALL,
+        30,
+        &expect![[r#"
+            Title
+
+            Some long text with bold
+            words, code and a link
+            (https://example.org).
+
+            • one
+            • two that is rather long as
+              well
+              1. inner
+              2. more
+            • [x] done
+
+            rust
+              fn main() {}
+
+                  long_line_of_code_that_is_not_broken();
+
+            │ quoted text goes on
+
+            a  b
+            1  two
+
+            ──────────────────────────────
+
+            End <b>."#]],
+    );
+}
+
+#[test]
+fn twenty_columns_are_enough() {
+    check(
+        "A paragraph with averyveryverylongwordindeed in it.\n\n1. item of a list",
+        20,
+        &expect![[r#"
+        A paragraph with
+        averyveryverylongwor
+        dindeed in it.
+
+        1. item of a list"#]],
+    );
+    check(
+        "日本語の長い文章です",
+        8,
+        &expect![[r#"
+        日本語の
+        長い文章
+        です"#]],
+    );
+}
+
+#[test]
+fn styles_are_painted() {
+    let lines = render("# T\n\n**b** `c` ~~d~~", Paint::new(true), 40);
+    expect![[r#"
+        ^[4m^[1mT^[22m^[24m
+
+        ^[1mb^[22m ^[36mc^[39m ^[9md^[29m"#]]
+    .assert_eq(&lines.join("\n").replace('\x1b', "^"));
+}
+
+#[test]
+fn nothing_the_model_writes_moves_the_cursor() {
+    let text = "a\x1b[2Jb\u{202e}\n\n```\n\x1b]0;title\x07\n```\n\n| \x1bx |\n|---|\n\n[\x1b[1m](\x1b)";
+    let lines = render(text, Paint::OFF, 40).join("\n");
+    assert!(!lines.contains(['\x1b', '\x07', '\u{202e}']), "{lines:?}");
+}
+
+#[test]
+fn a_text_looks_the_same_however_it_streams() {
+    let whole = {
+        let mut stream = Stream::default();
+        let mut lines = stream.push(ALL, Paint::OFF, 30);
+        lines.extend(stream.finish(Paint::OFF, 30));
+        lines
+    };
+    for n_chars in [1, 2, 3, 7, 50] {
+        let mut stream = Stream::default();
+        let mut lines = Vec::new();
+        for piece in ALL.chars().collect::<Vec<_>>().chunks(n_chars) {
+            lines.extend(stream.push(&piece.iter().collect::<String>(), Paint::OFF, 30));
+        }
+        lines.extend(stream.finish(Paint::OFF, 30));
+        assert_eq!(lines, whole, "in pieces of {n_chars}");
+    }
+    assert_eq!(whole, render(ALL, Paint::OFF, 30), "in one piece");
+}
+
+#[test]
+fn finished_blocks_are_shown_before_the_text_ends() {
+    let mut stream = Stream::default();
+    assert_eq!(stream.push("One paragraph.\n\nAnother", Paint::OFF, 40), ["One paragraph."]);
+    assert_eq!(stream.unfinished(40), ["Another"]);
+    assert_eq!(stream.push(" goes on.\n", Paint::OFF, 40), Vec::<String>::new());
+    assert_eq!(stream.finish(Paint::OFF, 40), ["", "Another goes on."]);
+}

@@ -1,0 +1,170 @@
+//! `emend` alone: a conversation in the terminal.
+//!
+//! The user types at a prompt; while a turn runs its events are shown and what is typed steers it. What an agent may do
+//! and what becomes of its edits is decided where `emend run` has it decided too.
+
+mod commands;
+mod keys;
+mod markdown;
+mod prompt;
+mod screen;
+mod turn;
+
+use std::io::{IsTerminal as _, Stdout};
+use std::process::ExitCode;
+
+use emend_agent::code::Code;
+use emend_agent::event::EndReason;
+use emend_agent::session::Session;
+use emend_llm::{CancelToken, Shared};
+use futures::channel::mpsc::UnboundedReceiver;
+
+use crate::args::{Model, SessionArgs};
+use crate::failure::Failure;
+use crate::paint::{Paint, Style};
+use crate::provider;
+use crate::settings::Settings;
+use crate::setup::Setup;
+use crate::trace::Trace;
+use commands::Next;
+use prompt::{Entered, Prompt};
+use screen::{Screen, terminal_size};
+use turn::{Asker, Ended, Question};
+
+/// A conversation that is open.
+struct Chat {
+    setup: Setup,
+    /// Who answers, as `/model` takes it.
+    model: Model,
+    screen: Screen<Stdout>,
+    prompt: Prompt,
+}
+
+pub(crate) async fn chat(args: SessionArgs) -> Result<ExitCode, Failure> {
+    if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
+        let message = "a conversation needs a terminal; for one task without one: emend run \"what to do\", or \
+                       emend run --stdin";
+        return Err(Failure::new(Code::InvalidArgument, message));
+    }
+    let settings = Settings::load(&args)?;
+    let newest = provider::newest();
+    let fallback = newest.as_ref().map_or(Model::Offline, |(model, _)| model.clone());
+    let (asker, mut questions) = Asker::new();
+    let setup = Setup::open(&args, settings, None, Shared::new(asker), &fallback).await?;
+    let mut trace = Trace::open(args.trace.as_deref())?;
+    let paint = Paint::stdout();
+    let is_live = std::env::var("TERM").is_ok_and(|term| term != "dumb");
+    let screen = Screen::new(std::io::stdout(), paint, is_live, terminal_size);
+    let prompt = Prompt::open(setup.project.directory(), paint)?;
+    let model = match setup.chosen.offline {
+        true => Model::Offline,
+        false => setup.settings.model.value.clone().unwrap_or(fallback),
+    };
+    let mut chat = Chat { setup, model, screen, prompt };
+    chat.greet()?;
+    let outcome = chat.converse(&mut questions, &mut trace).await;
+    // What was edited is kept, however the conversation ended.
+    chat.setup.project.save()?;
+    outcome?;
+    if !chat.setup.session.history().is_empty() {
+        let line = format!("emend --resume {} goes on with this conversation.", chat.setup.session.id());
+        chat.screen.print(&[paint.text(Style::Dim, &line)])?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Chat {
+    fn greet(&mut self) -> Result<(), Failure> {
+        let paint = self.screen.paint;
+        let root = self.setup.project.workspace.environment().working_directory();
+        let mut lines = vec![format!("{} · {} · {root}", paint.text(Style::Bold, "emend"), self.model)];
+        if self.model == Model::Offline && self.setup.settings.model.value.is_none() {
+            let keys: Vec<&str> = provider::KEYS.iter().map(|(_, variable)| *variable).collect();
+            lines.push(
+                "There is no key for a model, so the offline stand-in answers: no AI, but it renames, replaces and"
+                    .to_owned(),
+            );
+            lines.push(format!("tidies Markdown (\"rename a to b\"). For a model set {}.", keys.join(" or ")));
+        }
+        if let Some(origin) = &self.setup.origin {
+            lines.push(format!("On with {origin}: {} entries.", self.setup.session.turns().len()));
+        }
+        lines.push(paint.text(Style::Dim, "/help says what can be typed here; Ctrl-D leaves."));
+        lines.push(String::new());
+        Ok(self.screen.print(&lines)?)
+    }
+
+    async fn converse(
+        &mut self,
+        questions: &mut UnboundedReceiver<Question>,
+        trace: &mut Trace,
+    ) -> Result<(), Failure> {
+        let mut typed = String::new();
+        let mut options: Vec<String> = Vec::new();
+        let mut was_interrupted = false;
+        loop {
+            let text = match self.prompt.read(&std::mem::take(&mut typed))? {
+                Entered::Text(text) => text,
+                Entered::End => return Ok(()),
+                Entered::Interrupted { had_text } => {
+                    if was_interrupted && !had_text {
+                        return Ok(());
+                    }
+                    was_interrupted = !had_text;
+                    if !had_text {
+                        self.screen.print(&["Ctrl-C again, or Ctrl-D, leaves.".to_owned()])?;
+                    }
+                    continue;
+                }
+            };
+            was_interrupted = false;
+            let text = text.trim();
+            if text.is_empty() {
+                continue;
+            }
+            if text.starts_with('/') {
+                match commands::run(self, text).await {
+                    Ok(Next::GoOn) => {}
+                    Ok(Next::Leave) => return Ok(()),
+                    Err(failure) => commands::report(self, &failure)?,
+                }
+                continue;
+            }
+            let answer = text.parse::<usize>().ok().and_then(|number| options.get(number.checked_sub(1)?));
+            let ended = self.turn(answer.map_or(text, String::as_str), questions, trace).await?;
+            if ended.leaves {
+                return Ok(());
+            }
+            typed = ended.typed;
+            options = if ended.reason == EndReason::AwaitingInput { ended.options } else { Vec::new() };
+            was_interrupted = ended.reason == EndReason::Aborted;
+        }
+    }
+
+    async fn turn(
+        &mut self,
+        text: &str,
+        questions: &mut UnboundedReceiver<Question>,
+        trace: &mut Trace,
+    ) -> Result<Ended, Failure> {
+        if self.setup.session.is_closed() {
+            // A refused key closed it; with another model the same conversation goes on.
+            let id = self.setup.session.id().to_owned();
+            self.reopen(&id).await?;
+        }
+        let cancel = CancelToken::new();
+        let run = self.setup.session.submit(text, cancel.clone());
+        let run = run.map_err(|error| Failure::new(error.code(), error.to_string()))?;
+        let ended = turn::follow(run, &cancel, &self.setup, questions, &mut self.screen, trace).await?;
+        self.setup.project.save()?;
+        Ok(ended)
+    }
+
+    /// Opens a saved session in place of the one that is open.
+    async fn reopen(&mut self, id: &str) -> Result<(), Failure> {
+        let options = self.setup.options(&self.setup.chosen);
+        let session = Session::resume(options, Shared::clone(&self.setup.store), id).await;
+        self.setup.session = session.map_err(|error| Failure::new(error.code(), error.to_string()))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,169 @@
+//! The terminal while the agent works: what is said scrolls by, and below it some live lines are drawn over.
+//!
+//! Each live line is cut to the width, so that it takes one row and the next drawing knows how far to go up. On a
+//! terminal that cannot move its cursor nothing is live.
+
+use std::io::{self, Write};
+
+use super::markdown::cut_at;
+use crate::paint::Paint;
+
+/// The width and height of terminals that do not say.
+const SIZE: (usize, usize) = (80, 24);
+
+/// A terminal.
+pub(super) struct Screen<O> {
+    out: O,
+    pub(super) paint: Paint,
+    /// Whether lines can be drawn over.
+    is_live: bool,
+    /// What is drawn now.
+    live: Vec<String>,
+    size: fn() -> (usize, usize),
+}
+
+impl<O: Write> Screen<O> {
+    pub(super) fn new(out: O, paint: Paint, is_live: bool, size: fn() -> (usize, usize)) -> Self {
+        Self { out, paint, is_live, live: Vec::new(), size }
+    }
+
+    /// Returns how many columns a line may have: one less than there are, since a full line may wrap.
+    pub(super) fn width(&self) -> usize {
+        (self.size)().0.saturating_sub(1).max(1)
+    }
+
+    /// Returns how many rows there are.
+    pub(super) fn height(&self) -> usize {
+        (self.size)().1.max(1)
+    }
+
+    pub(super) fn is_live(&self) -> bool {
+        self.is_live
+    }
+
+    /// Prints lines that stay.
+    pub(super) fn print(&mut self, lines: &[String]) -> io::Result<()> {
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let mut text = self.erased();
+        for line in lines {
+            text.push_str(line);
+            text.push('\n');
+        }
+        text.push_str(&drawn(&self.live));
+        self.write(&text)
+    }
+
+    /// Draws the live lines anew. Of too many the last are drawn.
+    pub(super) fn draw(&mut self, mut lines: Vec<String>) -> io::Result<()> {
+        if !self.is_live {
+            return Ok(());
+        }
+        let (width, height) = (self.width(), self.height());
+        lines.drain(..lines.len().saturating_sub(height.saturating_sub(1).max(1)));
+        for line in &mut lines {
+            *line = cut(line, width);
+        }
+        if lines == self.live {
+            return Ok(());
+        }
+        let text = self.erased() + &drawn(&lines);
+        self.live = lines;
+        self.write(&text)
+    }
+
+    /// Takes the live lines away.
+    pub(super) fn clear(&mut self) -> io::Result<()> {
+        self.draw(Vec::new())
+    }
+
+    /// Returns what takes the live lines off the terminal and leaves the cursor where they began.
+    fn erased(&self) -> String {
+        match self.live.len() {
+            0 => String::new(),
+            1 => "\r\x1b[J".to_owned(),
+            n => format!("\r\x1b[{}A\x1b[J", n - 1),
+        }
+    }
+
+    /// Writes text as it is.
+    pub(super) fn write(&mut self, text: &str) -> io::Result<()> {
+        self.out.write_all(text.as_bytes())?;
+        self.out.flush()
+    }
+}
+
+/// Live lines, the cursor at the end of the last.
+fn drawn(lines: &[String]) -> String {
+    lines.join("\n")
+}
+
+/// Cuts a painted line at so many columns.
+fn cut(line: &str, width: usize) -> String {
+    if super::markdown::plain_width(line) <= width {
+        return line.to_owned();
+    }
+    let (mut text, mut left, mut rest) = (String::new(), width, line);
+    while !rest.is_empty() && left > 0 {
+        if let Some(end) = rest.strip_prefix('\x1b').and_then(|code| code.find(|char: char| char.is_ascii_alphabetic()))
+        {
+            text.push_str(&rest[..end + 2]);
+            rest = &rest[end + 2..];
+            continue;
+        }
+        let run = &rest[..rest.find('\x1b').unwrap_or(rest.len())];
+        let taken = if unicode_width::UnicodeWidthStr::width(run) <= left { run.len() } else { cut_at(run, left) };
+        text.push_str(&run[..taken]);
+        left = left.saturating_sub(unicode_width::UnicodeWidthStr::width(&run[..taken]));
+        if taken < run.len() {
+            break;
+        }
+        rest = &rest[taken..];
+    }
+    if text.contains('\x1b') { text + "\x1b[0m" } else { text }
+}
+
+/// Returns how many columns and rows the terminal has.
+pub(super) fn terminal_size() -> (usize, usize) {
+    #[cfg(unix)]
+    if let Ok(size) = rustix::termios::tcgetwinsize(rustix::stdio::stdout())
+        && size.ws_col > 0
+        && size.ws_row > 0
+    {
+        return (usize::from(size.ws_col), usize::from(size.ws_row));
+    }
+    SIZE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn live_lines_are_drawn_over_and_what_is_printed_stays_above() {
+        let mut screen = Screen::new(Vec::new(), Paint::new(false), true, || (11, 4));
+        screen.draw(vec!["a".to_owned(), "work".to_owned()]).unwrap();
+        screen.print(&["said".to_owned()]).unwrap();
+        screen.draw(vec!["0123456789abc".to_owned()]).unwrap();
+        screen.clear().unwrap();
+        screen.print(&["end".to_owned()]).unwrap();
+        let written = String::from_utf8(screen.out).unwrap();
+        let mut terminal = vt100::Parser::new(4.try_into().unwrap(), 11.try_into().unwrap(), 0);
+        let at = written.find("0123456789").unwrap() + 10;
+        // A terminal begins a new line at the left only if told so, which the system does for programs.
+        let system = |text: &str| text.replace('\n', "\r\n");
+        terminal.process(system(&written[..at]).as_bytes());
+        assert_eq!(terminal.screen().contents(), "said\n0123456789");
+        terminal.process(system(&written[at..]).as_bytes());
+        assert_eq!(terminal.screen().contents(), "said\nend");
+    }
+
+    #[test]
+    fn painted_lines_are_cut_by_what_is_seen() {
+        assert_eq!(cut("\x1b[31mabcdef\x1b[39m", 3), "\x1b[31mabc\x1b[0m");
+        assert_eq!(cut("\x1b[31mab\x1b[39mcd", 3), "\x1b[31mab\x1b[39mc\x1b[0m");
+        assert_eq!(cut("日本語", 4), "日本");
+        assert_eq!(cut("abc", 3), "abc");
+    }
+}

@@ -1,0 +1,107 @@
+//! `emend checkpoints`, `rollback` and `redo`: back to before a run, and forth again.
+//!
+//! A run's beginning is a checkpoint. Going back switches off what the agent changed since; the user's own lines stay.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use emend_agent::code::Code;
+use emend_agent::workspace::{Mode, UndoneRun};
+use serde_json::json;
+
+use crate::failure::Failure;
+use crate::paint::Paint;
+use crate::project::Project;
+use crate::sessions::minute;
+use crate::text_diff;
+
+pub(crate) fn list(root: &Path, json: bool) -> Result<ExitCode, Failure> {
+    let project = Project::open(root, Mode::Direct)?;
+    let notes = project.run_notes()?;
+    let mut stdout = std::io::stdout().lock();
+    let runs = project.workspace.runs();
+    if runs.is_empty() && !json {
+        writeln!(stdout, "The agent has changed nothing in this project.")?;
+    }
+    for run in runs.into_iter().rev() {
+        let note = notes.iter().find(|note| note.run == run.run);
+        let files: Vec<&str> = run.files.iter().map(|path| path.as_str()).collect();
+        if json {
+            let line = json!({
+                "id": run.run,
+                "at_ms": run.at_ms,
+                "label": note.map(|note| &note.label),
+                "session": note.map(|note| &note.session),
+                "files": files,
+                "undone": !run.is_on,
+            });
+            writeln!(stdout, "{line}")?;
+            continue;
+        }
+        let label = note.map_or("", |note| note.label.as_str());
+        let undone = if run.is_on { "" } else { " (undone)" };
+        let line = format!("{:>4}  {}  {label}{undone}", run.run, minute(run.at_ms));
+        writeln!(stdout, "{}\n      {}", line.trim_end(), files.join(" "))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) async fn rollback(root: &Path, run: u64, check: bool) -> Result<ExitCode, Failure> {
+    let project = Project::open(root, Mode::Direct)?;
+    let runs = since(&project, run)?;
+    if check {
+        let mut stdout = std::io::stdout().lock();
+        for text in project.workspace.texts_of_runs(&runs, None).await? {
+            // What would happen is the way back.
+            let (before, after) = (text.after.as_deref(), text.before.as_deref());
+            write!(stdout, "{}", text_diff::coloured(Paint::stdout(), text.path.as_str(), before, after))?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let undone = project.workspace.undo_runs(&runs).await?;
+    if undone.restored.is_empty() {
+        return Err(Failure::new(Code::NotFound, format!("nothing of run {run} or later is left to take back")));
+    }
+    project.save()?;
+    report(&undone)
+}
+
+/// Returns a run and all after it.
+fn since(project: &Project, run: u64) -> Result<Vec<u64>, Failure> {
+    let runs: Vec<u64> = project.workspace.runs().into_iter().map(|known| known.run).collect();
+    if !runs.contains(&run) {
+        let message = format!("there is no run {run} in which the agent changed files; emend checkpoints lists them");
+        return Err(Failure::new(Code::NotFound, message));
+    }
+    Ok(runs.into_iter().filter(|known| *known >= run).collect())
+}
+
+pub(crate) async fn redo(root: &Path) -> Result<ExitCode, Failure> {
+    redo_last(&Project::open(root, Mode::Direct)?).await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Brings back what was taken back last, keeps that and says so.
+pub(crate) async fn redo_last(project: &Project) -> Result<(), Failure> {
+    let paths = project.workspace.redo_runs().await;
+    let paths = paths.map_err(|error| Failure::new(error.code(), error.to_string()))?;
+    project.save()?;
+    let mut stdout = std::io::stdout().lock();
+    for path in paths {
+        writeln!(stdout, "brought back {path}")?;
+    }
+    Ok(())
+}
+
+/// Prints which files were changed back.
+pub(crate) fn report(undone: &UndoneRun) -> Result<ExitCode, Failure> {
+    let mut stdout = std::io::stdout().lock();
+    for path in &undone.restored {
+        writeln!(stdout, "restored {path}")?;
+    }
+    for path in &undone.kept {
+        writeln!(stdout, "kept what you edited since in {path}")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

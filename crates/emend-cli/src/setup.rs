@@ -1,0 +1,157 @@
+//! Opens what `emend run` and a conversation work with: the project, who answers, and the session.
+
+use std::path::{Path, PathBuf};
+
+use emend_agent::approval::Approver;
+use emend_agent::code::Code;
+use emend_agent::profile::{Edits, Profile};
+use emend_agent::session::{Session, SessionConfig, SessionOptions};
+use emend_agent::store::{Store, Summary, summaries};
+use emend_agent::tools::{core_tools, register_subagent_tools};
+use emend_agent::workspace::Mode;
+use emend_host::{OsRandom, Sandbox};
+use emend_llm::Shared;
+
+use crate::args::{Model, ProfileName, SessionArgs};
+use crate::failure::Failure;
+use crate::project::Project;
+use crate::provider::Chosen;
+use crate::settings::Settings;
+use crate::tools::web_fetch;
+use crate::{approve, provider, sessions};
+
+/// Everything a session is made of, and the session.
+pub(crate) struct Setup {
+    pub(crate) settings: Settings,
+    pub(crate) project: Project,
+    pub(crate) store: Shared<dyn Store>,
+    pub(crate) chosen: Chosen,
+    pub(crate) session: Session,
+    /// The saved session that this one goes on from or began with.
+    pub(crate) origin: Option<String>,
+}
+
+impl Setup {
+    /// Opens a session. `fallback` is who answers if nothing says so.
+    pub(crate) async fn open(
+        args: &SessionArgs,
+        settings: Settings,
+        record: Option<&Path>,
+        approver: Shared<dyn Approver>,
+        fallback: &Model,
+    ) -> Result<Self, Failure> {
+        // Wrong rules are told before anything is opened.
+        let policy = approve::policy(&settings)?;
+        let writable = || settings.sandbox_write.iter().map(|place| PathBuf::from(&place.value)).collect();
+        let sandbox = settings.sandbox.value.then(|| Sandbox { writable: writable() });
+        let mode = if settings.review.value { Mode::Staged } else { Mode::Direct };
+        let project = Project::open_confined(&args.root, mode, sandbox)?;
+        let store = project.sessions()?;
+        let origin = Origin::of(args, &*store).await?;
+        let model = settings.model.value.clone().or_else(|| origin.model());
+        let chosen = provider::choose(model.as_ref().unwrap_or(fallback), record, &project)?;
+        let config = SessionConfig {
+            policy,
+            approver: Some(approver),
+            reasoning_effort: settings.effort.value.clone(),
+            ..SessionConfig::default()
+        };
+        let options = session_options(&settings, &chosen, &project, config);
+        let session = open(args, options, Shared::clone(&store), &origin).await?;
+        Ok(Self { settings, project, store, chosen, session, origin: origin.source.map(|source| source.id) })
+    }
+
+    /// Returns what a session with `chosen` is made of, with the limits and rules of the one that is open.
+    pub(crate) fn options(&self, chosen: &Chosen) -> SessionOptions {
+        let now = self.session.config();
+        // What comes from the profile of the model before must not stay.
+        let fresh = SessionConfig {
+            policy: now.policy,
+            approver: now.approver,
+            reasoning_effort: now.reasoning_effort,
+            ..SessionConfig::default()
+        };
+        session_options(&self.settings, chosen, &self.project, fresh)
+    }
+}
+
+/// Where a conversation begins.
+struct Origin {
+    /// The saved session, none for a new conversation.
+    source: Option<Summary>,
+    forks: bool,
+}
+
+impl Origin {
+    async fn of(args: &SessionArgs, store: &dyn Store) -> Result<Self, Failure> {
+        let Some(id) = args.fork.as_ref().or(args.resume.as_ref()) else {
+            return Ok(Self { source: None, forks: false });
+        };
+        let saved = summaries(store).await.map_err(|error| Failure::new(error.code(), error.to_string()))?;
+        let source = if id.is_empty() {
+            let message = "there is no saved session in this project to resume";
+            saved.into_iter().next().ok_or_else(|| Failure::new(Code::NotFound, message))?
+        } else {
+            sessions::find(saved, id)?
+        };
+        Ok(Self { source: Some(source), forks: args.fork.is_some() })
+    }
+
+    /// Returns the model that the conversation was had with.
+    fn model(&self) -> Option<Model> {
+        self.source.as_ref().and_then(|source| Model::of_session(&source.provider, &source.model))
+    }
+}
+
+/// Opens the session: a new one, or one that goes on from a saved one.
+async fn open(
+    args: &SessionArgs,
+    options: SessionOptions,
+    store: Shared<dyn Store>,
+    origin: &Origin,
+) -> Result<Session, Failure> {
+    let opened = match &origin.source {
+        None => Ok(Session::new(options).with_store(store)),
+        Some(source) if origin.forks => Session::fork(options, store, &source.id, args.turns).await,
+        Some(source) => Session::resume(options, store, &source.id).await,
+    };
+    opened.map_err(|error| Failure::new(error.code(), error.to_string()))
+}
+
+fn session_options(settings: &Settings, chosen: &Chosen, project: &Project, config: SessionConfig) -> SessionOptions {
+    let model = chosen.model.as_str();
+    let profile = match settings.profile.value {
+        // The stand-in is of no family.
+        ProfileName::Auto if chosen.offline => None,
+        ProfileName::Auto => Profile::of(chosen.provider.name(), model),
+        ProfileName::Openai => Some(Profile::openai(model)),
+        ProfileName::Anthropic => Some(Profile::anthropic(model)),
+        ProfileName::Gemini => Some(Profile::gemini(model)),
+        ProfileName::None => None,
+    };
+    let provider = Shared::clone(&chosen.provider);
+    let (workspace, clock) = (Shared::clone(&project.workspace), Shared::clone(&project.clock));
+    let random = Shared::new(OsRandom);
+    let (web, subagents) = (settings.web.value, settings.subagents.value);
+    let options = match profile {
+        Some(profile) => {
+            // The stand-in replaces texts; it makes no diffs.
+            let profile = if chosen.offline { profile.with_edits(Edits::Own) } else { profile };
+            let profile = if web { profile.with_tool(web_fetch()) } else { profile };
+            let profile = if subagents { profile.with_subagents() } else { profile };
+            profile.session_options(provider, workspace, clock, random, config)
+        }
+        None => {
+            let mut tools = core_tools();
+            if web {
+                tools.register(web_fetch());
+            }
+            if subagents {
+                register_subagent_tools(&mut tools);
+            }
+            let (model, offline) = (chosen.model.clone(), false);
+            SessionOptions { provider, model, offline, tools, workspace, clock, random, config }
+        }
+    };
+    SessionOptions { offline: chosen.offline, ..options }
+}
