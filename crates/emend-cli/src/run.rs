@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::output::{Printer, Style};
 use crate::project::RunNotes;
 use crate::settings::Settings;
-use crate::setup::Setup;
+use crate::setup::{Host, Setup};
 use crate::trace::Trace;
 use crate::{approve, review};
 
@@ -24,8 +24,13 @@ const TASK_BYTES_MAX: u64 = 16 << 20;
 pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let task = task(&args)?;
     let settings = Settings::load(&args.session)?;
-    let approver = approve::approver(args.json);
-    let setup = Setup::open(&args.session, settings, args.record.as_deref(), approver, &Model::Offline).await?;
+    let host = Host {
+        record: args.record.as_deref(),
+        approver: approve::approver(args.json),
+        fallback: &Model::Offline,
+        answers_questions: false,
+    };
+    let setup = Setup::open(&args.session, settings, host).await?;
     let mut trace = Trace::open(args.session.trace.as_deref())?;
     let session = &setup.session;
     if args.debug {

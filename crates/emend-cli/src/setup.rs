@@ -7,7 +7,7 @@ use emend_agent::code::Code;
 use emend_agent::profile::{Edits, Profile};
 use emend_agent::session::{Session, SessionConfig, SessionOptions};
 use emend_agent::store::{Store, Summary, summaries};
-use emend_agent::tools::{core_tools, register_subagent_tools};
+use emend_agent::tools::{ClarifyUser, core_tools, register_subagent_tools};
 use emend_agent::workspace::Mode;
 use emend_host::{OsRandom, Sandbox};
 use emend_llm::Shared;
@@ -20,6 +20,18 @@ use crate::settings::Settings;
 use crate::tools::web_fetch;
 use crate::{approve, provider, sessions};
 
+/// What differs between one task and a conversation.
+pub(crate) struct Host<'a> {
+    /// Where the exchanges with the model are recorded.
+    pub(crate) record: Option<&'a Path>,
+    /// Who is asked about calls.
+    pub(crate) approver: Shared<dyn Approver>,
+    /// Who answers if nothing says so.
+    pub(crate) fallback: &'a Model,
+    /// Whether the model may ask the user.
+    pub(crate) answers_questions: bool,
+}
+
 /// Everything a session is made of, and the session.
 pub(crate) struct Setup {
     pub(crate) settings: Settings,
@@ -29,17 +41,12 @@ pub(crate) struct Setup {
     pub(crate) session: Session,
     /// The saved session that this one goes on from or began with.
     pub(crate) origin: Option<String>,
+    answers_questions: bool,
 }
 
 impl Setup {
-    /// Opens a session. `fallback` is who answers if nothing says so.
-    pub(crate) async fn open(
-        args: &SessionArgs,
-        settings: Settings,
-        record: Option<&Path>,
-        approver: Shared<dyn Approver>,
-        fallback: &Model,
-    ) -> Result<Self, Failure> {
+    /// Opens a session.
+    pub(crate) async fn open(args: &SessionArgs, settings: Settings, host: Host<'_>) -> Result<Self, Failure> {
         // Wrong rules are told before anything is opened.
         let policy = approve::policy(&settings)?;
         let writable = || settings.sandbox_write.iter().map(|place| PathBuf::from(&place.value)).collect();
@@ -49,16 +56,17 @@ impl Setup {
         let store = project.sessions()?;
         let origin = Origin::of(args, &*store).await?;
         let model = settings.model.value.clone().or_else(|| origin.model());
-        let chosen = provider::choose(model.as_ref().unwrap_or(fallback), record, &project)?;
+        let chosen = provider::choose(model.as_ref().unwrap_or(host.fallback), host.record, &project)?;
         let config = SessionConfig {
             policy,
-            approver: Some(approver),
+            approver: Some(host.approver),
             reasoning_effort: settings.effort.value.clone(),
             ..SessionConfig::default()
         };
-        let options = session_options(&settings, &chosen, &project, config);
+        let options = session_options(&settings, &chosen, &project, host.answers_questions, config);
         let session = open(args, options, Shared::clone(&store), &origin).await?;
-        Ok(Self { settings, project, store, chosen, session, origin: origin.source.map(|source| source.id) })
+        let origin = origin.source.map(|source| source.id);
+        Ok(Self { settings, project, store, chosen, session, origin, answers_questions: host.answers_questions })
     }
 
     /// Returns what a session with `chosen` is made of, with the limits and rules of the one that is open.
@@ -71,7 +79,7 @@ impl Setup {
             reasoning_effort: now.reasoning_effort,
             ..SessionConfig::default()
         };
-        session_options(&self.settings, chosen, &self.project, fresh)
+        session_options(&self.settings, chosen, &self.project, self.answers_questions, fresh)
     }
 }
 
@@ -118,7 +126,13 @@ async fn open(
     opened.map_err(|error| Failure::new(error.code(), error.to_string()))
 }
 
-fn session_options(settings: &Settings, chosen: &Chosen, project: &Project, config: SessionConfig) -> SessionOptions {
+fn session_options(
+    settings: &Settings,
+    chosen: &Chosen,
+    project: &Project,
+    asks: bool,
+    config: SessionConfig,
+) -> SessionOptions {
     let model = chosen.model.as_str();
     let profile = match settings.profile.value {
         // The stand-in is of no family.
@@ -139,6 +153,7 @@ fn session_options(settings: &Settings, chosen: &Chosen, project: &Project, conf
             let profile = if chosen.offline { profile.with_edits(Edits::Own) } else { profile };
             let profile = if web { profile.with_tool(web_fetch()) } else { profile };
             let profile = if subagents { profile.with_subagents() } else { profile };
+            let profile = if asks { profile.with_questions() } else { profile };
             profile.session_options(provider, workspace, clock, random, config)
         }
         None => {
@@ -148,6 +163,9 @@ fn session_options(settings: &Settings, chosen: &Chosen, project: &Project, conf
             }
             if subagents {
                 register_subagent_tools(&mut tools);
+            }
+            if asks {
+                tools.register(Shared::new(ClarifyUser));
             }
             let (model, offline) = (chosen.model.clone(), false);
             SessionOptions { provider, model, offline, tools, workspace, clock, random, config }

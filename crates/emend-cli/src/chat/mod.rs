@@ -24,7 +24,7 @@ use crate::failure::Failure;
 use crate::paint::{Paint, Style};
 use crate::provider;
 use crate::settings::Settings;
-use crate::setup::Setup;
+use crate::setup::{Host, Setup};
 use crate::trace::Trace;
 use commands::Next;
 use prompt::{Entered, Prompt};
@@ -50,7 +50,8 @@ pub(crate) async fn chat(args: SessionArgs) -> Result<ExitCode, Failure> {
     let newest = provider::newest();
     let fallback = newest.as_ref().map_or(Model::Offline, |(model, _)| model.clone());
     let (asker, mut questions) = Asker::new();
-    let setup = Setup::open(&args, settings, None, Shared::new(asker), &fallback).await?;
+    let host = Host { record: None, approver: Shared::new(asker), fallback: &fallback, answers_questions: true };
+    let setup = Setup::open(&args, settings, host).await?;
     let mut trace = Trace::open(args.trace.as_deref())?;
     let paint = Paint::stdout();
     let is_live = std::env::var("TERM").is_ok_and(|term| term != "dumb");
@@ -80,11 +81,12 @@ impl Chat {
         let mut lines = vec![format!("{} · {} · {root}", paint.text(Style::Bold, "emend"), self.model)];
         if self.model == Model::Offline && self.setup.settings.model.value.is_none() {
             let keys: Vec<&str> = provider::KEYS.iter().map(|(_, variable)| *variable).collect();
-            lines.push(
-                "There is no key for a model, so the offline stand-in answers: no AI, but it renames, replaces and"
-                    .to_owned(),
+            let text = format!(
+                "There is no key for a model, so the offline stand-in answers: it is no AI, but renames, replaces and \
+                 tidies Markdown (\"rename a to b\"). For a model set {}.",
+                keys.join(" or ")
             );
-            lines.push(format!("tidies Markdown (\"rename a to b\"). For a model set {}.", keys.join(" or ")));
+            lines.extend(markdown::render(&text, paint, self.screen.width()));
         }
         if let Some(origin) = &self.setup.origin {
             lines.push(format!("On with {origin}: {} entries.", self.setup.session.turns().len()));
@@ -128,6 +130,7 @@ impl Chat {
                     Ok(Next::Leave) => return Ok(()),
                     Err(failure) => commands::report(self, &failure)?,
                 }
+                self.screen.print(&[String::new()])?;
                 continue;
             }
             let answer = text.parse::<usize>().ok().and_then(|number| options.get(number.checked_sub(1)?));

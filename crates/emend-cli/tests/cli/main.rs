@@ -3,6 +3,9 @@
 #[cfg(test)]
 mod bad_input;
 #[cfg(test)]
+#[cfg(target_os = "linux")]
+mod chat;
+#[cfg(test)]
 #[cfg(unix)]
 mod commands;
 #[cfg(test)]
@@ -29,3 +32,6 @@ mod sessions;
 mod support;
 #[cfg(test)]
 mod tasks;
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod terminal;

@@ -1,0 +1,467 @@
+//! Conversations on a real terminal: what is typed, and what is on the screen then.
+
+use expect_test::{Expect, expect};
+use serde_json::Value;
+
+use crate::support::{Outcome, Project, answer, stall};
+use crate::terminal::Terminal;
+
+const CTRL_C: &str = "\u{3}";
+const CTRL_D: &str = "\u{4}";
+
+fn project() -> Project {
+    Project::new(&[("notes.md", b"# alpha\n\nAbout alpha.\n"), ("src/lib.rs", b"pub fn alpha() {}\n")])
+}
+
+/// Compares the screen, all that was said before it included.
+#[track_caller]
+fn check(terminal: &Terminal, expected: &Expect) {
+    expected.assert_eq(&terminal.shown());
+}
+
+#[test]
+fn a_task_is_shown_as_it_is_worked_on_and_can_be_looked_at_undone_and_done_again() {
+    let project = project();
+    let before = project.tree();
+    let mut terminal = Terminal::start(&project, &[]);
+    terminal.wait_for_prompt(1).enter("rename alpha to omega").wait_for_prompt(2);
+    check(
+        &terminal,
+        &expect![[r#"
+            emend · offline · ROOT
+            There is no key for a model, so the offline stand-in answers: it is no AI, but
+            renames, replaces and tidies Markdown ("rename a to b"). For a model set
+            ANTHROPIC_API_KEY or OPENAI_API_KEY or GEMINI_API_KEY.
+            /help says what can be typed here; Ctrl-D leaves.
+
+            › rename alpha to omega
+            Offline stand-in model (no AI): looking for alpha as a whole name in every text
+            file.
+            → grep "\\balpha\\b"
+            Reading 2 files.
+            → read_file notes.md
+            → read_file src/lib.rs
+            Changing 3 places in 2 files.
+            → edit_file notes.md
+            --- a/notes.md
+            +++ b/notes.md
+            @@ -1,3 +1,3 @@
+            -# alpha
+            +# omega
+
+             About alpha.
+            → edit_file notes.md
+            --- a/notes.md
+            +++ b/notes.md
+            @@ -1,3 +1,3 @@
+             # omega
+
+            -About alpha.
+            +About omega.
+            → edit_file src/lib.rs
+            --- a/src/lib.rs
+            +++ b/src/lib.rs
+            @@ -1 +1 @@
+            -pub fn alpha() {}
+            +pub fn omega() {}
+            Checking that nothing is left.
+            → grep "\\balpha\\b"
+            Renamed alpha to omega: 3 places in 2 files.
+            N s · N tokens in, N out
+
+            ›"#]],
+    );
+    assert_eq!(project.read("src/lib.rs"), "pub fn omega() {}\n");
+    let after = project.tree();
+    terminal.enter("/undo").wait_for_prompt(3);
+    assert_eq!(project.tree(), before);
+    terminal.enter("/redo").wait_for_prompt(4);
+    assert_eq!(project.tree(), after);
+    terminal.enter("/diff").wait_for_prompt(5).enter("/modle").wait_for_prompt(6).enter("/quit");
+    assert_eq!(terminal.end(), 0);
+    let shown = terminal.shown();
+    let (_, rest) = shown.split_once("› /undo").unwrap();
+    expect![[r#"
+
+        restored notes.md
+        restored src/lib.rs
+
+        › /redo
+        brought back notes.md
+        brought back src/lib.rs
+
+        › /diff
+        --- a/notes.md
+        +++ b/notes.md
+        @@ -1,3 +1,3 @@
+        -# alpha
+        +# omega
+
+        -About alpha.
+        +About omega.
+        --- a/src/lib.rs
+        +++ b/src/lib.rs
+        @@ -1 +1 @@
+        -pub fn alpha() {}
+        +pub fn omega() {}
+
+        › /modle
+        error [not_found]: there is no command /modle; did you mean /model?
+
+        › /quit
+        emend --resume SESSION goes on with this conversation."#]]
+    .assert_eq(rest);
+}
+
+#[test]
+fn commands_are_asked_about_in_place() {
+    let project = project();
+    let mut terminal = Terminal::start(&project, &[]);
+    terminal
+        .wait_for_prompt(1)
+        .enter("run touch refused")
+        .wait_for("say why not:")
+        .enter("not today")
+        .wait_for_prompt(2);
+    assert!(!project.path("refused").exists());
+    terminal.enter("run touch x").wait_for("    touch x").enter("a").wait_for_prompt(3);
+    std::fs::remove_file(project.path("x")).unwrap();
+    terminal.enter("run touch x").wait_for_prompt(4);
+    assert!(project.path("x").exists(), "always is not asked again");
+    check(
+        &terminal,
+        &expect![[r#"
+            emend · offline · ROOT
+            There is no key for a model, so the offline stand-in answers: it is no AI, but
+            renames, replaces and tidies Markdown ("rename a to b"). For a model set
+            ANTHROPIC_API_KEY or OPENAI_API_KEY or GEMINI_API_KEY.
+            /help says what can be typed here; Ctrl-D leaves.
+
+            › run touch refused
+            Offline stand-in model (no AI): running touch refused.
+            → shell touch refused
+            ? shell wants to run:
+                touch refused
+            [y]es, [n]o, [a]lways, or say why not: not today
+              shell failed [permission_denied]: This call was not allowed and did not run. Reason: not today
+            touch refused did not run to its end: Tool error (shell): [permission_denied]
+            This call was not allowed and did not run. Reason: not today
+            N s · N tokens in, N out
+
+            › run touch x
+            Offline stand-in model (no AI): running touch x.
+            → shell touch x
+            ? shell wants to run:
+                touch x
+            [y]es, [n]o, [a]lways, or say why not: a
+              [exit code N after N ms]
+            --- /dev/null
+            +++ b/x
+            touch x ended: exit code N after N ms
+            N s · N tokens in, N out
+
+            › run touch x
+            Offline stand-in model (no AI): running touch x.
+            → shell touch x
+              [exit code N after N ms]
+            touch x ended: exit code N after N ms
+            N s · N tokens in, N out
+
+            ›"#]],
+    );
+}
+
+#[test]
+fn an_edit_that_is_asked_about_shows_its_diff() {
+    let project = Project::new(&[("a.txt", b"alpha\n")]);
+    let mut terminal = Terminal::start(&project, &["--ask", "edit_file"]);
+    terminal.wait_for_prompt(1).enter("rename alpha to omega").wait_for("say why not:").enter("d");
+    let asked = |n: usize| move |screen: &str| screen.matches("-alpha").count() == n && screen.ends_with("why not: ");
+    terminal.wait_until("the diff again", asked(2)).enter("no").wait_until("a second try", asked(3));
+    assert_eq!(project.read("a.txt"), "alpha\n");
+    terminal.enter("y").wait_for_prompt(2);
+    assert_eq!(project.read("a.txt"), "omega\n");
+}
+
+#[test]
+fn ctrl_c_stops_the_turn_and_twice_leaves() {
+    let project = project();
+    let mut terminal = Terminal::start(&project, &["--allow", "shell"]);
+    terminal.wait_for_prompt(1).enter("run echo begun; sleep 600").wait_for("│ begun").press(CTRL_C).wait_for_prompt(2);
+    assert!(terminal.shown().contains("shell was stopped\ninterrupted · N s"), "{}", terminal.shown());
+    terminal.enter("rename alpha to omega").wait_for_prompt(3);
+    assert_eq!(project.read("src/lib.rs"), "pub fn omega() {}\n", "the next turn works");
+    // What was typed goes first, and the question after it was answered by nobody.
+    terminal.press("text").wait_for("› text").press(CTRL_C).wait_for_prompt(4);
+    terminal.press(CTRL_C).wait_for("Ctrl-C again, or Ctrl-D, leaves.").press(CTRL_C);
+    assert_eq!(terminal.end(), 0);
+    assert!(
+        terminal.shown().ends_with("emend --resume SESSION goes on with this conversation."),
+        "{}",
+        terminal.shown()
+    );
+}
+
+#[test]
+fn a_question_or_an_answer_that_does_not_come_can_be_left_by_ctrl_c_and_by_esc() {
+    let project = project();
+    let (url, requested) = stall(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n: wait\n\n");
+    let variables = [("ANTHROPIC_API_KEY", "key"), ("ANTHROPIC_BASE_URL", url.as_str())];
+    let mut terminal = Terminal::open(&project, &["--model", "anthropic:claude-sonnet-4-5"], (100, 80), &variables);
+    terminal.wait_for_prompt(1).enter("hello").wait_for("thinking");
+    requested.recv().unwrap();
+    terminal.press(CTRL_C).wait_for_prompt(2).enter("hello?").wait_for("thinking");
+    requested.recv().unwrap();
+    terminal.press("\u{1b}").wait_for_prompt(3);
+    assert_eq!(terminal.shown().matches("interrupted").count(), 2);
+    terminal.enter("/model offline").wait_for_prompt(4).enter("run touch x").wait_for("say why not:").press(CTRL_C);
+    terminal.wait_for_prompt(5).press(CTRL_D);
+    assert_eq!(terminal.end(), 0);
+    assert!(!project.path("x").exists());
+}
+
+#[test]
+fn what_is_typed_while_it_works_steers_and_what_was_not_entered_stays_on_the_line() {
+    let project = project();
+    let mut terminal = Terminal::start(&project, &["--allow", "shell"]);
+    terminal.wait_for_prompt(1).enter("run while [ ! -e go ]; do sleep 0.01; done").wait_for("Ctrl-C stops");
+    terminal.enter("mind the gap").wait_for("(passed on").press("/he").wait_for("› /he");
+    std::fs::write(project.path("go"), "").unwrap();
+    terminal.wait_until("the line at the prompt", |screen| {
+        screen.contains("tokens in") && screen.trim_end().lines().last().is_some_and(|line| line.trim_end() == "› /he")
+    });
+    terminal.press("lp\r").wait_for("/compact").press(CTRL_D);
+    assert_eq!(terminal.end(), 0);
+    let listed = project.run(&["sessions", "list", "--json"]);
+    let summary: Value = serde_json::from_str(listed.assert_ok().stdout.lines().next().unwrap()).unwrap();
+    let shown = project.run(&["sessions", "show", summary["id"].as_str().unwrap(), "--json"]);
+    let session: Value = serde_json::from_str(&shown.assert_ok().stdout).unwrap();
+    let steering = session["turns"].as_array().unwrap().iter().find(|turn| turn["kind"] == "steering").unwrap();
+    assert!(steering.to_string().contains("mind the gap"), "{steering}");
+}
+
+#[test]
+fn conversations_are_resumed_by_flag_and_by_command() {
+    let project = project();
+    let mut first = Terminal::start(&project, &[]);
+    first.wait_for_prompt(1).enter("rename alpha to omega").wait_for_prompt(2).press(CTRL_D);
+    assert_eq!(first.end(), 0);
+    let mut second = Terminal::start(&project, &["--resume"]);
+    second.wait_for_prompt(1).press("\u{10}").wait_for("› rename alpha to omega").press(CTRL_C).wait_for_prompt(2);
+    second.enter("/clear").wait_for_prompt(3).enter("rename omega to alpha").wait_for_prompt(4);
+    second.enter("/resume").wait_for("stay here)? ").enter("1").wait_for_prompt(5);
+    let shown = second.shown();
+    let (head, _) = shown.split_once("/clear").unwrap();
+    expect![[r#"
+        emend · offline · ROOT
+        There is no key for a model, so the offline stand-in answers: it is no AI, but
+        renames, replaces and tidies Markdown ("rename a to b"). For a model set
+        ANTHROPIC_API_KEY or OPENAI_API_KEY or GEMINI_API_KEY.
+        On with SESSION: 10 entries.
+        /help says what can be typed here; Ctrl-D leaves.
+
+        › rename alpha to omega
+        › "#]]
+    .assert_eq(head);
+    let (_, rest) = shown.split_once("› /resume").unwrap();
+    expect![[r#"
+
+          1  YYYY-MM-DD hh:mm  SESSION  rename alpha to omega
+        Which one (a number; nothing to stay here)? 1
+        On with SESSION: 10 entries, rename alpha to omega
+
+        ›"#]]
+    .assert_eq(rest);
+}
+
+#[test]
+fn edits_that_wait_are_walked_through_hunk_by_hunk() {
+    let project = Project::new(&[("a.txt", b"alpha\n1\n2\n3\n4\n5\n6\n7\nalpha\n1\n2\n3\n4\n5\n6\n7\nalpha\n")]);
+    let mut terminal = Terminal::start(&project, &["--review"]);
+    terminal.wait_for_prompt(1).enter("rename alpha to omega").wait_for_prompt(2);
+    assert_eq!(project.read("a.txt").matches("alpha").count(), 3);
+    terminal.enter("/review");
+    for (n, answer) in [(1, "y"), (2, "n"), (3, "s")] {
+        let asked = move |screen: &str| screen.matches("?]?").count() == n && screen.ends_with("?]? ");
+        terminal.wait_until("a question", asked).enter(answer);
+    }
+    terminal.wait_for_prompt(3);
+    assert_eq!(project.read("a.txt"), "omega\n1\n2\n3\n4\n5\n6\n7\nalpha\n1\n2\n3\n4\n5\n6\n7\nalpha\n");
+    let shown = terminal.shown();
+    let (_, rest) = shown.split_once("› /review").unwrap();
+    expect![[r#"
+
+
+        a.txt (update) · hunk 1 of 3
+        @@ -1,4 +1,4 @@
+        -alpha
+        +omega
+         1
+         2
+         3
+        Accept this hunk [y,n,s,a,d,q,?]? y
+
+        a.txt (update) · hunk 2 of 3
+        @@ -6,7 +6,7 @@
+         5
+         6
+         7
+        -alpha
+        +omega
+         1
+         2
+         3
+        Accept this hunk [y,n,s,a,d,q,?]? n
+
+        a.txt (update) · hunk 3 of 3
+        @@ -14,4 +14,4 @@
+         5
+         6
+         7
+        -alpha
+        +omega
+        Accept this hunk [y,n,s,a,d,q,?]? s
+        1 hunk waits for you and nothing of it is on disk; go on with: emend review
+
+        ›"#]]
+    .assert_eq(rest);
+}
+
+#[test]
+fn twenty_columns_and_terminals_that_cannot_draw_are_served_too() {
+    let narrow = project();
+    let mut terminal = Terminal::open(&narrow, &[], (100, 20), &[]);
+    terminal.wait_until("a prompt", |screen| screen.trim_end().ends_with('›'));
+    terminal.press("rename alpha to omega\r").wait_for(" out");
+    terminal.wait_until("a prompt", |screen| screen.trim_end().ends_with('›'));
+    assert_eq!(narrow.read("src/lib.rs"), "pub fn omega() {}\n");
+    let shown = terminal.shown();
+    let (_, rest) = shown.split_once("rename alpha").unwrap();
+    expect![[r#"
+         to om
+        ega
+        Offline stand-in
+        model (no AI):
+        looking for alpha
+        as a whole name in
+        every text file.
+        → grep "\\balpha\\b"
+        Reading 2 files.
+        → read_file notes.md
+        → read_file src/lib.rs
+        Changing 3 places
+        in 2 files.
+        → edit_file notes.md
+        --- a/notes.md
+        +++ b/notes.md
+        @@ -1,3 +1,3 @@
+        -# alpha
+        +# omega
+
+         About alpha.
+        → edit_file notes.md
+        --- a/notes.md
+        +++ b/notes.md
+        @@ -1,3 +1,3 @@
+         # omega
+
+        -About alpha.
+        +About omega.
+        → edit_file src/lib.rs
+        --- a/src/lib.rs
+        +++ b/src/lib.rs
+        @@ -1 +1 @@
+        -pub fn alpha() {}
+        +pub fn omega() {}
+        Checking that
+        nothing is left.
+        → grep "\\balpha\\b"
+        Renamed alpha to
+        omega: 3 places in
+        2 files.
+        N s · N tokens in, N out
+
+        ›"#]]
+    .assert_eq(rest);
+
+    let dumb = project();
+    let mut terminal = Terminal::open(&dumb, &[], (100, 80), &[("TERM", "dumb")]);
+    terminal
+        .wait_for("leaves.")
+        .press("run touch x\n")
+        .wait_for("why not:")
+        .press("y\n")
+        .wait_for("tokens in")
+        .press(CTRL_D);
+    assert_eq!(terminal.end(), 0);
+    assert!(dumb.path("x").exists());
+    assert!(!terminal.raw.contains('\u{1b}'), "{:?}", terminal.raw);
+}
+
+#[test]
+fn colours_can_be_declined() {
+    for (variables, painted) in [(&[][..], true), (&[("NO_COLOR", "1")], false), (&[("CLICOLOR", "0")], false)] {
+        let project = project();
+        let mut terminal = Terminal::open(&project, &[], (100, 80), variables);
+        terminal.wait_for_prompt(1).enter("rename alpha to omega").wait_for_prompt(2);
+        assert_eq!(terminal.raw.contains("\u{1b}[32m+"), painted, "{variables:?}");
+        assert_eq!(terminal.raw.contains("\u{1b}[1m"), painted, "{variables:?}");
+    }
+}
+
+#[test]
+fn what_the_model_asks_is_answered_by_number() {
+    let call = r#"{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","type":"function","function":{"name":"clarify_user","arguments":"{\"question\": \"Which one?\", \"options\": [\"left\", \"right\"]}"}}]},"finish_reason":"tool_calls"}]}"#;
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+    let (url, requested) = answer(format!("{head}data: {call}\n\ndata: [DONE]\n\n"));
+    let project = project();
+    let variables = [("OPENAI_COMPATIBLE_BASE_URL", url.as_str())];
+    let mut terminal = Terminal::open(&project, &["--model", "openai_compatible:m"], (100, 80), &variables);
+    terminal.wait_for_prompt(1).enter("go").wait_for_prompt(2).enter("2").wait_for_prompt(3);
+    check(
+        &terminal,
+        &expect![[r#"
+        emend · openai_compatible:m · ROOT
+        /help says what can be typed here; Ctrl-D leaves.
+
+        › go
+        ? Which one?
+          1. left
+          2. right
+        N s · N tokens in, N out
+
+        › 2
+        ? Which one?
+          1. left
+          2. right
+        N s · N tokens in, N out
+
+        ›"#]],
+    );
+    terminal.press(CTRL_D);
+    assert_eq!(terminal.end(), 0);
+    assert_eq!(requested.try_iter().count(), 2);
+    let shown = project.run(&["sessions", "list", "--json"]);
+    let summary: Value = serde_json::from_str(&shown.assert_ok().stdout).unwrap();
+    let shown = project.run(&["sessions", "show", summary["id"].as_str().unwrap()]);
+    assert!(shown.stdout.contains("\nright\n"), "{}", shown.stdout);
+}
+
+#[test]
+fn a_line_goes_on_after_a_backslash() {
+    let project = project();
+    let mut terminal = Terminal::start(&project, &[]);
+    terminal.wait_for_prompt(1).press("rename alpha \\\r").press("to omega\r").wait_for("places").wait_for_prompt(2);
+    assert_eq!(project.read("src/lib.rs"), "pub fn omega() {}\n");
+}
+
+#[test]
+fn without_a_terminal_the_way_to_go_is_named() {
+    let project = project();
+    let outcome = project.run(&[]);
+    assert_eq!(outcome.status, 2);
+    assert!(outcome.stderr.contains("emend run"), "{}", outcome.stderr);
+    assert!(project.state_is_untouched());
+    let outcome = Outcome::of(project.command(&["--model", "offline", "run", "x"]).output().unwrap());
+    assert_eq!(outcome.status, 2, "flags of the conversation do not go with a command: {}", outcome.stderr);
+}

@@ -1,0 +1,187 @@
+//! A terminal for the command: what is typed, and the screen as a person sees it.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+use crate::support::Project;
+
+/// How long anything is waited for that is certain to come.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A program on a terminal of its own.
+pub(crate) struct Terminal {
+    child: Child,
+    keys: File,
+    output: Receiver<Vec<u8>>,
+    screen: vt100::Parser,
+    /// Everything that was sent to the terminal.
+    pub(crate) raw: String,
+    root: String,
+}
+
+impl Terminal {
+    /// Starts the command on a terminal that is tall enough to show all of it.
+    pub(crate) fn start(project: &Project, args: &[&str]) -> Self {
+        Self::open(project, args, (100, 80), &[])
+    }
+
+    /// Starts it on a terminal of so many rows and columns, with these variables.
+    pub(crate) fn open(project: &Project, args: &[&str], size: (u16, u16), variables: &[(&str, &str)]) -> Self {
+        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&terminal).unwrap();
+        unlockpt(&terminal).unwrap();
+        let (rows, columns) = size;
+        tcsetwinsize(&terminal, Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+        let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
+        let end = || Stdio::from(File::options().read(true).write(true).open(&name).unwrap());
+        let emend = project.command(args);
+        // Ctrl-C is a signal only to those whose terminal it is.
+        let mut command = Command::new("setsid");
+        command.arg("--ctty").arg(emend.get_program()).args(emend.get_args());
+        command.current_dir(emend.get_current_dir().unwrap());
+        for (name, value) in emend.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command
+            .env("TERM", "xterm-256color")
+            .env_remove("NO_COLOR")
+            .env_remove("CLICOLOR")
+            .env_remove("CLICOLOR_FORCE");
+        command.envs(variables.iter().copied());
+        let child = command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
+        let keys = File::from(terminal);
+        let mut reader = keys.try_clone().unwrap();
+        let (sender, output) = channel();
+        thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            // A terminal whose program is gone is an error to read.
+            while let Ok(n_bytes @ 1..) = reader.read(&mut buffer) {
+                if sender.send(buffer[..n_bytes].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        let screen = vt100::Parser::new(rows.try_into().unwrap(), columns.try_into().unwrap(), 0);
+        let root = project.root.path().canonicalize().unwrap().display().to_string();
+        Self { child, keys, output, screen, raw: String::new(), root }
+    }
+
+    /// Waits until the screen is as wanted.
+    #[track_caller]
+    pub(crate) fn wait_until(&mut self, what: &str, wanted: impl Fn(&str) -> bool) -> &mut Self {
+        let deadline = Instant::now() + PATIENCE;
+        while !wanted(&self.screen.screen().contents()) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let Ok(bytes) = self.output.recv_timeout(left) else {
+                panic!("never shown: {what}\n{}", self.screen.screen().contents());
+            };
+            self.take(&bytes);
+        }
+        self
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        self.raw.push_str(&String::from_utf8_lossy(bytes));
+        self.screen.process(bytes);
+    }
+
+    /// Waits until a text is on the screen.
+    #[track_caller]
+    pub(crate) fn wait_for(&mut self, text: &str) -> &mut Self {
+        self.wait_until(text, |screen| screen.contains(text))
+    }
+
+    /// Waits for a prompt with nothing on it, the `n`th on the screen.
+    #[track_caller]
+    pub(crate) fn wait_for_prompt(&mut self, n: usize) -> &mut Self {
+        self.wait_until("a prompt", |screen| {
+            screen.lines().filter(|line| line.starts_with('›')).count() == n
+                && screen.trim_end().lines().last().is_some_and(|line| line.trim_end() == "›")
+        })
+    }
+
+    /// Presses keys.
+    pub(crate) fn press(&mut self, keys: &str) -> &mut Self {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+        self
+    }
+
+    /// Types a line and waits until the terminal shows it before Enter is pressed.
+    #[track_caller]
+    pub(crate) fn enter(&mut self, line: &str) -> &mut Self {
+        self.press(line).wait_until(line, |screen| {
+            let last = screen.trim_end().lines().last().unwrap_or_default();
+            line.lines().next_back().is_none_or(|line| last.ends_with(line.trim_end()))
+        });
+        self.press("\r")
+    }
+
+    /// Waits until the program has ended, and returns its status.
+    #[track_caller]
+    pub(crate) fn end(&mut self) -> i32 {
+        let deadline = Instant::now() + PATIENCE;
+        while let Ok(bytes) = self.output.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            self.take(&bytes);
+        }
+        assert!(Instant::now() < deadline, "it goes on:\n{}", self.screen.screen().contents());
+        self.child.wait().unwrap().code().unwrap_or(-1)
+    }
+
+    /// Returns the screen, with what differs from run to run made the same.
+    pub(crate) fn shown(&self) -> String {
+        let contents = self.screen.screen().contents().replace(&self.root, "ROOT");
+        let lines: Vec<String> = contents.lines().map(|line| normal(line.trim_end())).collect();
+        lines.join("\n").trim_end().to_owned()
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // One that has ended cannot be killed.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Takes times, counts of tokens and ids out of a line.
+fn normal(line: &str) -> String {
+    let mut line = line.to_owned();
+    while let Some(at) = line.find("sess_") {
+        let end = line[at + 5..].find(|char: char| !char.is_ascii_hexdigit()).map_or(line.len(), |end| at + 5 + end);
+        line.replace_range(at..end, "SESSION");
+    }
+    let digit = |byte: &u8| byte.is_ascii_digit();
+    let is_minute = |window: &[u8]| {
+        window.iter().enumerate().all(|(at, byte)| match at {
+            4 | 7 => *byte == b'-',
+            10 => *byte == b' ',
+            13 => *byte == b':',
+            _ => digit(byte),
+        })
+    };
+    while let Some(at) = line.as_bytes().windows(16).position(is_minute) {
+        line.replace_range(at..at + 16, "YYYY-MM-DD hh:mm");
+    }
+    if [" tokens in, ", " tokens before, ", "exit code 0 after "].iter().any(|mark| line.contains(mark)) {
+        let mut counted = String::new();
+        for char in line.chars() {
+            match char {
+                '0'..='9' if counted.ends_with('N') => {}
+                '0'..='9' => counted.push('N'),
+                char => counted.push(char),
+            }
+        }
+        line = counted;
+    }
+    line
+}
