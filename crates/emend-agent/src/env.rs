@@ -199,6 +199,16 @@ pub enum EnvError {
         /// What the system said.
         reason: String,
     },
+    /// There is no room for it.
+    #[error("{path}: this would be more than the {limit} {what} that may be held here")]
+    QuotaExceeded {
+        /// The path as it was given.
+        path: String,
+        /// What there would be too much of: `bytes` or `files`.
+        what: &'static str,
+        /// How much there may be.
+        limit: u64,
+    },
     /// This environment cannot do it.
     #[error("{what} is not available here")]
     Unsupported {
@@ -228,6 +238,7 @@ impl EnvError {
             Self::OutsideRoot { .. } | Self::PermissionDenied { .. } => Code::PermissionDenied,
             Self::Changed { .. } => Code::Stale,
             Self::Io { .. } => Code::IoError,
+            Self::QuotaExceeded { .. } => Code::LimitReached,
             Self::Unsupported { .. } => Code::Unsupported,
         }
     }
@@ -265,12 +276,12 @@ pub struct GrepQuery {
 /// Implementations never follow a link out of the root, write atomically (a reader sees the old bytes or the new
 /// ones), create missing parents, and keep mode bits.
 pub trait ExecutionEnvironment: MaybeSend + MaybeSync {
-    /// Gets ready; called once before anything else.
+    /// Gets ready; the workspace calls it before the first message is dealt with, and again only if it failed.
     fn initialize(&self) -> BoxFuture<'_, Result<(), EnvError>> {
         Box::pin(async { Ok(()) })
     }
 
-    /// Releases what [`initialize`](Self::initialize) took.
+    /// Releases what [`initialize`](Self::initialize) took; whoever made the environment calls it at the end.
     fn cleanup(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {})
     }
@@ -349,6 +360,12 @@ pub trait ExecutionEnvironment: MaybeSend + MaybeSync {
             };
             Ok(files.into_iter().map(stamp).collect())
         })
+    }
+
+    /// Returns the files as they are now, to be read later, if that costs next to nothing. Commands are undone from it;
+    /// without it what texts there are is read before the first one.
+    fn snapshot(&self) -> Option<Shared<dyn ExecutionEnvironment>> {
+        None
     }
 
     /// Returns a copy of this environment that holds `overlay` in place of its own files, or their absence. What

@@ -1,22 +1,25 @@
 //! A file system in memory: the browser's environment, and the one tests run in.
 //!
 //! A fork costs nothing: both sides share the tree and copy only the directories on the way to what they change.
-//! Nothing here waits; every future is ready at once. Commands are not run here.
+//! Nothing here waits but a command; every other future is ready at once. A [`Shell`] that the host brings runs commands
+//! on the files as they stand, links not followed (`raw`).
 
+mod environment;
+mod raw;
 mod tree;
 
-use std::future::ready;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use emend_edit::order::sort_by;
-use emend_llm::{BoxFuture, CancelToken, Clock, Shared};
+use emend_llm::{BoxFuture, CancelToken, Clock, MaybeSend, MaybeSync, Shared};
 
-use crate::env::{Access, DirEntry, EnvError, ExecutionEnvironment, FilePath, GrepQuery, Metadata};
-use crate::exec::{Command, ExecResult, OutputSink};
+use crate::env::{Access, DirEntry, EnvError, FilePath, GrepQuery, Metadata};
+use crate::exec::{Command, ExecResult, FileStamp, OutputSink};
 use crate::gitignore::IgnoreRules;
 use crate::resolve::{self, Node, Tree, invalid, not_found};
 use crate::search::{FileMatches, SearchLimits};
 use crate::walk::{self, Filter};
+pub use raw::RawEntry;
 use tree::{Directory, Entry, File};
 
 /// The name of the root where nobody chose one.
@@ -33,9 +36,11 @@ const ROOT: &str = "/workspace";
 /// assert_eq!(files.get("notes.md").as_deref(), Some(&b"hello\n"[..]));
 /// ```
 pub struct MemFs {
-    state: Mutex<State>,
+    state: Shared<Mutex<State>>,
     roots: Vec<String>,
     clock: Option<Shared<dyn Clock>>,
+    quota: Quota,
+    shell: Option<Shared<dyn Shell>>,
 }
 
 #[derive(Clone, Default)]
@@ -43,6 +48,30 @@ struct State {
     top: Shared<Directory>,
     /// Counts changes; stands in for the time where there is no clock.
     ticks: u64,
+    n_files: u64,
+    n_bytes: u64,
+}
+
+/// What a file system in memory may hold. `None` is no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Quota {
+    /// Bytes of all files together.
+    pub bytes: Option<u64>,
+    /// Files, links included.
+    pub files: Option<u64>,
+}
+
+/// Runs commands over files in memory.
+pub trait Shell: MaybeSend + MaybeSync {
+    /// Runs `command` on `files` until it ends, its time is up or `cancel` is cancelled, as
+    /// [`exec_command`](crate::env::ExecutionEnvironment::exec_command) says. `files` is another handle on the files.
+    fn run<'a>(
+        &'a self,
+        files: MemFs,
+        command: &'a Command,
+        output: &'a dyn OutputSink,
+        cancel: &'a CancelToken,
+    ) -> BoxFuture<'a, Result<ExecResult, EnvError>>;
 }
 
 impl Default for MemFs {
@@ -55,7 +84,8 @@ impl MemFs {
     /// Returns an empty file system, rooted at `/workspace`, whose times count its changes.
     #[must_use]
     pub fn new() -> Self {
-        Self { state: Mutex::default(), roots: vec![ROOT.to_owned()], clock: None }
+        let roots = vec![ROOT.to_owned()];
+        Self { state: Shared::default(), roots, clock: None, quota: Quota::default(), shell: None }
     }
 
     /// Takes `root`, an absolute path, as the name of the root.
@@ -69,6 +99,20 @@ impl MemFs {
     #[must_use]
     pub fn with_clock(mut self, clock: Shared<dyn Clock>) -> Self {
         self.clock = Some(clock);
+        self
+    }
+
+    /// Refuses what would take more than `quota` from now on.
+    #[must_use]
+    pub fn with_quota(mut self, quota: Quota) -> Self {
+        self.quota = quota;
+        self
+    }
+
+    /// Has `shell` run commands.
+    #[must_use]
+    pub fn with_shell(mut self, shell: Shared<dyn Shell>) -> Self {
+        self.shell = Some(shell);
         self
     }
 
@@ -88,10 +132,24 @@ impl MemFs {
         files
     }
 
-    /// Returns a file system with the same content, root and clock; changes to one do not show in the other. O(1).
+    /// Returns a file system with the same content, root, clock, quota and shell; changes to one do not show in the
+    /// other. O(1).
     #[must_use]
     pub fn fork(&self) -> Self {
-        Self { state: Mutex::new(self.state().clone()), roots: self.roots.clone(), clock: self.clock.clone() }
+        let state = self.state().clone();
+        Self { state: Shared::new(Mutex::new(state)), ..self.handle() }
+    }
+
+    /// Returns another handle on the same files.
+    #[must_use]
+    pub fn handle(&self) -> Self {
+        Self {
+            state: Shared::clone(&self.state),
+            roots: self.roots.clone(),
+            clock: self.clock.clone(),
+            quota: self.quota,
+            shell: self.shell.clone(),
+        }
     }
 
     /// Puts a file at `path`, in place of what is there; creates its parents.
@@ -101,7 +159,7 @@ impl MemFs {
     /// As [`ExecutionEnvironment::resolve`] and [`ExecutionEnvironment::write`].
     pub fn insert(&self, path: &str, content: impl Into<Vec<u8>>) -> Result<(), EnvError> {
         let path = resolve::resolve(self, path, Access::Write)?;
-        self.put(&path, |modified_ms| Entry::File(Shared::new(File { content: content.into(), modified_ms })))
+        self.put_file(&path, content.into())
     }
 
     /// Puts a link at `path` that says `target`, which need not exist; creates parents.
@@ -135,9 +193,7 @@ impl MemFs {
     /// all it holds. Returns whether there was anything.
     pub fn delete(&self, path: &str) -> bool {
         let Some(path) = FilePath::clean(path) else { return false };
-        let mut state = self.state();
-        let now = self.now(&mut state);
-        Directory::remove(&mut state.top, &path, now).is_some()
+        self.take(&path).is_some()
     }
 
     /// Returns the content of the file that `path` leads to, `None` if it leads to none.
@@ -187,7 +243,45 @@ impl MemFs {
     fn put(&self, path: &FilePath, entry: impl FnOnce(u64) -> Entry) -> Result<(), EnvError> {
         let mut state = self.state();
         let now = self.now(&mut state);
-        Directory::put(&mut state.top, path, entry(now), now)
+        self.put_into(&mut state, path, entry(now), now)
+    }
+
+    fn put_file(&self, path: &FilePath, content: Vec<u8>) -> Result<(), EnvError> {
+        let mut state = self.state();
+        let (modified_ms, version) = (self.now(&mut state), state.ticks);
+        self.put_into(&mut state, path, Entry::File(Shared::new(File { content, modified_ms, version })), modified_ms)
+    }
+
+    fn put_into(&self, state: &mut State, path: &FilePath, entry: Entry, now: u64) -> Result<(), EnvError> {
+        let ((files, bytes), (old_files, old_bytes)) =
+            (entry.size(), Directory::find(&state.top, path).map_or((0, 0), |old| old.size()));
+        let (n_files, n_bytes) = (state.n_files + files - old_files, state.n_bytes + bytes - old_bytes);
+        // What shrinks is let through: it may be the way out.
+        let refused = |what: &'static str, limit: u64| {
+            Err(EnvError::QuotaExceeded { path: path.as_str().to_owned(), what, limit })
+        };
+        match self.quota {
+            Quota { files: Some(limit), .. } if n_files > limit && n_files > state.n_files => {
+                return refused("files", limit);
+            }
+            Quota { bytes: Some(limit), .. } if n_bytes > limit && n_bytes > state.n_bytes => {
+                return refused("bytes", limit);
+            }
+            _ => {}
+        }
+        Directory::put(&mut state.top, path, entry, now)?;
+        (state.n_files, state.n_bytes) = (n_files, n_bytes);
+        Ok(())
+    }
+
+    /// Takes away and returns what stands at `path`.
+    fn take(&self, path: &FilePath) -> Option<Entry> {
+        let mut state = self.state();
+        let now = self.now(&mut state);
+        let entry = Directory::remove(&mut state.top, path, now)?;
+        let (files, bytes) = entry.size();
+        (state.n_files, state.n_bytes) = (state.n_files - files, state.n_bytes - bytes);
+        Some(entry)
     }
 
     fn file(&self, path: &FilePath) -> Result<Shared<File>, EnvError> {
@@ -242,8 +336,8 @@ impl MemFs {
         }
     }
 
-    /// Returns the files that a walk from `path` passes, sorted by path.
-    fn walk(&self, path: &FilePath) -> Result<Vec<(FilePath, Shared<File>)>, EnvError> {
+    /// Returns the files that a walk from `path` passes, sorted by path; hidden ones only if `hidden`.
+    fn walk(&self, path: &FilePath, hidden: bool) -> Result<Vec<(FilePath, Shared<File>)>, EnvError> {
         let top = self.top();
         let start = match Directory::find(&top, path) {
             Some(Entry::File(file)) => return Ok(vec![(path.clone(), file)]),
@@ -256,6 +350,7 @@ impl MemFs {
             let gitignore = Directory::find(&top, &directory.join(".gitignore"));
             rules.enter(directory, gitignore.as_ref().and_then(Entry::as_file).map(|file| &file.content[..]))
         });
+        let skips = if hidden { IgnoreRules::ignores } else { IgnoreRules::skips };
         let mut ahead = vec![(path.clone(), start, above)];
         while let Some((directory_path, directory, above)) = ahead.pop() {
             let gitignore = directory.get(".gitignore").and_then(Entry::as_file);
@@ -263,7 +358,8 @@ impl MemFs {
             for (name, entry) in directory.entries() {
                 let path = directory_path.join(name);
                 match entry {
-                    _ if rules.skips(&path, matches!(entry, Entry::Directory(_))) => {}
+                    _ if name == ".git" => {}
+                    _ if skips(&rules, &path, matches!(entry, Entry::Directory(_))) => {}
                     Entry::File(file) => found.push((path, Shared::clone(file))),
                     Entry::Directory(directory) => ahead.push((path, Shared::clone(directory), rules.clone())),
                     Entry::Link(_) => {}
@@ -278,20 +374,29 @@ impl MemFs {
         if matches!(self.find(path), Some(Entry::Link(_))) {
             return Err(invalid(path.as_str(), "it is a link"));
         }
-        self.put(path, |modified_ms| Entry::File(Shared::new(File { content: content.to_vec(), modified_ms })))
+        self.put_file(path, content.to_vec())
     }
 
     fn glob_now(&self, path: &FilePath, glob: &str) -> Result<Vec<DirEntry>, EnvError> {
         let filter = Filter::of_glob(path, glob)?;
-        let files = self.walk(path)?.into_iter().filter(|(path, _)| filter.accepts(path));
+        let files = self.walk(path, false)?.into_iter().filter(|(path, _)| filter.accepts(path));
         Ok(files.map(|(path, file)| DirEntry { path, metadata: file.metadata() }).collect())
+    }
+
+    fn manifest_now(&self) -> Result<Vec<FileStamp>, EnvError> {
+        let files = self.walk(&FilePath::root(), true)?.into_iter();
+        let stamp = |(path, file): (FilePath, Shared<File>)| {
+            // Times are too coarse to tell two writes apart.
+            FileStamp { path, size: file.content.len() as u64, marks: [file.version, 0, 0] }
+        };
+        Ok(files.map(stamp).collect())
     }
 
     fn grep_now(&self, query: &GrepQuery) -> Result<Vec<FileMatches>, EnvError> {
         let filter = Filter::of_grep(query)?;
         let mut limits = SearchLimits::of(query);
         let mut found = Vec::new();
-        for (path, file) in self.walk(&query.path)?.into_iter().filter(|(path, _)| filter.accepts(path)) {
+        for (path, file) in self.walk(&query.path, false)?.into_iter().filter(|(path, _)| filter.accepts(path)) {
             let matches = FileMatches { path, lines: query.matcher.search(&file.content, limits) };
             limits.max_matches -= matches.match_count();
             if !matches.lines.is_empty() {
@@ -349,63 +454,6 @@ impl Tree for MemFs {
     fn names(&self, directory: &FilePath) -> Vec<String> {
         let Some(Entry::Directory(directory)) = self.find(directory) else { return Vec::new() };
         directory.entries().map(|(name, _)| name.to_owned()).collect()
-    }
-}
-
-impl ExecutionEnvironment for MemFs {
-    fn resolve<'a>(&'a self, path: &'a str, access: Access) -> BoxFuture<'a, Result<FilePath, EnvError>> {
-        Box::pin(ready(resolve::resolve(self, path, access)))
-    }
-
-    fn metadata<'a>(&'a self, path: &'a FilePath) -> BoxFuture<'a, Result<Option<Metadata>, EnvError>> {
-        Box::pin(ready(Ok(self.find(path).and_then(|entry| self.describe(path, &entry)))))
-    }
-
-    fn read<'a>(&'a self, path: &'a FilePath) -> BoxFuture<'a, Result<Vec<u8>, EnvError>> {
-        Box::pin(ready(self.file(path).map(|file| file.content.clone())))
-    }
-
-    fn write<'a>(&'a self, path: &'a FilePath, content: &'a [u8]) -> BoxFuture<'a, Result<(), EnvError>> {
-        Box::pin(ready(self.write_now(path, content)))
-    }
-
-    fn remove<'a>(&'a self, path: &'a FilePath) -> BoxFuture<'a, Result<(), EnvError>> {
-        Box::pin(ready(self.file(path).map(|_| {
-            self.delete(path.as_str());
-        })))
-    }
-
-    fn list<'a>(&'a self, path: &'a FilePath, depth: usize) -> BoxFuture<'a, Result<Vec<DirEntry>, EnvError>> {
-        Box::pin(ready(self.list_now(path, depth)))
-    }
-
-    fn glob<'a>(&'a self, path: &'a FilePath, glob: &'a str) -> BoxFuture<'a, Result<Vec<DirEntry>, EnvError>> {
-        Box::pin(ready(self.glob_now(path, glob)))
-    }
-
-    fn grep<'a>(&'a self, query: &'a GrepQuery) -> BoxFuture<'a, Result<Vec<FileMatches>, EnvError>> {
-        Box::pin(ready(self.grep_now(query)))
-    }
-
-    fn exec_command<'a>(
-        &'a self,
-        _command: &'a Command,
-        _output: &'a dyn OutputSink,
-        _cancel: &'a CancelToken,
-    ) -> BoxFuture<'a, Result<ExecResult, EnvError>> {
-        Box::pin(ready(Err(EnvError::Unsupported { what: "a shell (the files are in memory only)" })))
-    }
-
-    fn working_directory(&self) -> String {
-        self.roots[0].clone()
-    }
-
-    fn platform(&self) -> &'static str {
-        "wasm"
-    }
-
-    fn os_version(&self) -> String {
-        "in-memory file system".to_owned()
     }
 }
 

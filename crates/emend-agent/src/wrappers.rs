@@ -94,6 +94,10 @@ impl ExecutionEnvironment for ReadOnly {
         self.inner.manifest()
     }
 
+    fn snapshot(&self) -> Option<Shared<dyn ExecutionEnvironment>> {
+        self.inner.snapshot()
+    }
+
     fn working_directory(&self) -> String {
         self.inner.working_directory()
     }
@@ -147,7 +151,7 @@ impl<F: Fn(&LogEvent<'_>) + MaybeSend + MaybeSync> Log for F {
     }
 }
 
-/// Tells of every call that touches files.
+/// Tells of every call that touches files. It gives no snapshot, so that reading what was is told, too.
 pub struct Logging {
     inner: Shared<dyn ExecutionEnvironment>,
     clock: Shared<dyn Clock>,
@@ -183,11 +187,16 @@ impl Logging {
 
 impl ExecutionEnvironment for Logging {
     fn initialize(&self) -> BoxFuture<'_, Result<(), EnvError>> {
-        self.inner.initialize()
+        self.tell("initialize", "", self.inner.initialize(), |()| 0)
     }
 
     fn cleanup(&self) -> BoxFuture<'_, ()> {
-        self.inner.cleanup()
+        let cleanup = Box::pin(async {
+            self.inner.cleanup().await;
+            Ok(())
+        });
+        let told = self.tell("cleanup", "", cleanup, |()| 0);
+        Box::pin(async move { drop(told.await) })
     }
 
     fn resolve<'a>(&'a self, path: &'a str, access: Access) -> BoxFuture<'a, Result<FilePath, EnvError>> {
@@ -248,7 +257,7 @@ impl ExecutionEnvironment for Logging {
     }
 
     fn manifest(&self) -> BoxFuture<'_, Result<Vec<FileStamp>, EnvError>> {
-        self.inner.manifest()
+        self.tell("manifest", "", self.inner.manifest(), Vec::len)
     }
 
     fn scratch<'a>(
@@ -256,7 +265,8 @@ impl ExecutionEnvironment for Logging {
         overlay: &'a [(FilePath, Option<Vec<u8>>)],
     ) -> BoxFuture<'a, Result<Shared<dyn ExecutionEnvironment>, EnvError>> {
         Box::pin(async move {
-            let inner = self.inner.scratch(overlay).await?;
+            let copying = self.inner.scratch(overlay);
+            let inner = self.tell("scratch", "", copying, |_| 1).await?;
             let (clock, log) = (Shared::clone(&self.clock), Shared::clone(&self.log));
             Ok(Shared::new(Self { inner, clock, log }) as Shared<dyn ExecutionEnvironment>)
         })

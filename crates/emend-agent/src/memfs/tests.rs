@@ -4,6 +4,7 @@
 use futures::executor::block_on;
 
 use super::*;
+use crate::env::ExecutionEnvironment as _;
 #[cfg(target_family = "wasm")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
@@ -100,7 +101,7 @@ impl Clock for Now {
     }
 
     fn sleep(&self, _ms: u64) -> BoxFuture<'static, ()> {
-        Box::pin(ready(()))
+        Box::pin(std::future::ready(()))
     }
 }
 
@@ -127,4 +128,129 @@ fn the_root_can_be_named() {
     assert!(files.get("/home/me/notes/a").is_some() && files.get("/workspace/a").is_none());
     let files = files.with_root("/");
     assert!(files.get("/a").is_some());
+}
+
+fn path(path: &str) -> FilePath {
+    FilePath::clean(path).unwrap()
+}
+
+#[test]
+fn a_fork_takes_as_many_steps_whatever_there_is() {
+    // Time tells nothing on a busy machine: what a fork would have to copy is shared, however much there is.
+    for n_files in [1, 10_000] {
+        let files = MemFs::new();
+        for number in 0..n_files {
+            files.insert(&format!("{}/{number}.txt", number % 100), "x").unwrap();
+        }
+        let fork = files.fork();
+        assert!(Shared::ptr_eq(&files.top(), &fork.top()));
+        fork.insert("0/new.txt", "x").unwrap();
+        let shared = (1..100).filter(|number| {
+            match (files.find(&path(&number.to_string())), fork.find(&path(&number.to_string()))) {
+                (Some(Entry::Directory(a)), Some(Entry::Directory(b))) => Shared::ptr_eq(&a, &b),
+                (a, b) => a.is_none() && b.is_none(),
+            }
+        });
+        assert_eq!(shared.count(), 99, "only the way to what changed is copied");
+    }
+}
+
+#[test]
+fn a_quota_holds_and_names_itself() {
+    let files = MemFs::new().with_quota(Quota { bytes: Some(10), files: Some(3) });
+    files.insert("a", "12345").unwrap();
+    files.insert("d/b", "12345").unwrap();
+    let refused = files.insert("c", "1").unwrap_err();
+    assert_eq!(refused.code().as_str(), "limit_reached");
+    assert_eq!(refused.to_string(), "c: this would be more than the 10 bytes that may be held here");
+    assert_eq!(files.get("c"), None);
+    // In place of what is there, shorter, and after something went.
+    files.insert("a", "54321").unwrap();
+    files.insert("a", "1").unwrap();
+    files.insert_link("link", "a").unwrap();
+    let refused = files.insert("e", "").unwrap_err();
+    assert_eq!(refused.to_string(), "e: this would be more than the 3 files that may be held here");
+    assert!(files.delete("d"));
+    files.insert("e", "123456789").unwrap();
+    assert!(files.insert("f", "").is_err());
+    // A fork has the same, and counts for itself.
+    let fork = files.fork();
+    assert!(fork.insert("g", "").is_err() && fork.delete("e"));
+    fork.insert("g", "123456789").unwrap();
+    assert!(files.insert("g", "").is_err());
+    // Moving what is there needs no room.
+    files.raw_rename(&path("e"), &path("h")).unwrap();
+    assert_eq!(files.get("h").as_deref(), Some(&b"123456789"[..]));
+}
+
+#[track_caller]
+fn check_rename(from: &str, to: &str, expected: Result<&[&str], &str>) {
+    let files = MemFs::from_fixture("//- a\n1\n//- d/b\n2\n//- d/deep/c\n3\n//- e\n4\n//- link -> a\n");
+    files.insert_directory("empty").unwrap();
+    let before = paths(&files);
+    let found = match files.raw_rename(&path(from), &path(to)) {
+        Ok(()) => Ok(paths(&files)),
+        Err(error) => {
+            assert_eq!(paths(&files), before, "nothing changed");
+            Err(error.code().as_str())
+        }
+    };
+    let expected = expected.map(|paths| paths.iter().map(|&path| path.to_owned()).collect::<Vec<_>>());
+    assert_eq!(found, expected, "{from} to {to}");
+}
+
+#[test]
+fn entries_move_with_all_they_hold() {
+    check_rename("a", "x", Ok(&["d/b", "d/deep/c", "e", "x"]));
+    check_rename("a", "e", Ok(&["d/b", "d/deep/c", "e"]));
+    check_rename("a", "d/b", Ok(&["d/b", "d/deep/c", "e"]));
+    check_rename("d", "empty", Ok(&["a", "e", "empty/b", "empty/deep/c"]));
+    check_rename("d/deep", "moved", Ok(&["a", "d/b", "e", "moved/c"]));
+    check_rename("a", "a", Ok(&["a", "d/b", "d/deep/c", "e"]));
+    check_rename("a", "d", Err("invalid_argument"));
+    check_rename("d", "a", Err("invalid_argument"));
+    check_rename("empty", "d", Err("invalid_argument"));
+    check_rename("d", "d/deep/e", Err("invalid_argument"));
+    check_rename("a", "missing/x", Err("invalid_argument"));
+    check_rename("a", "e/x", Err("invalid_argument"));
+    check_rename("missing", "x", Err("not_found"));
+    check_rename("", "x", Err("invalid_argument"));
+}
+
+#[test]
+fn raw_entries_are_the_links_themselves() {
+    let files = MemFs::from_fixture("//- a\n12\n//- .git/config\nx\n//- link -> a\n");
+    let entry = |name: &str| files.raw_entry(&path(name)).map(|entry| (entry.node, entry.size));
+    assert_eq!(entry("link"), Some((Node::Link("a".to_owned()), 1)));
+    assert_eq!(entry("a"), Some((Node::File, 3)));
+    assert_eq!(entry("link/x"), None);
+    let names: Vec<String> = files.raw_entries(&FilePath::root()).unwrap().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, [".git", "a", "link"]);
+    files.raw_make(&path("new"), None).unwrap();
+    files.raw_make(&path("new/link"), Some("../a")).unwrap();
+    assert_eq!(files.get("new/link").as_deref(), Some(&b"12\n"[..]));
+    for (what, code) in [
+        (files.raw_make(&path("link"), None), "invalid_argument"),
+        (files.raw_remove(&path("new"), false), "invalid_argument"),
+        (files.raw_remove(&path("missing"), true), "not_found"),
+        (files.raw_entries(&path("a")).map(drop), "invalid_argument"),
+    ] {
+        assert_eq!(what.unwrap_err().code().as_str(), code);
+    }
+    files.raw_remove(&path("link"), false).unwrap();
+    files.raw_remove(&path("new"), true).unwrap();
+    files.raw_remove(&FilePath::root(), true).unwrap();
+    assert_eq!(paths(&files), Vec::<String>::new());
+}
+
+#[test]
+fn a_manifest_tells_every_write_apart_and_names_hidden_files() {
+    let files = MemFs::from_fixture("//- a\n1\n//- .env\nx\n//- .git/config\nx\n//- .gitignore\nout\n//- out/x\nx\n");
+    let stamps = || block_on(files.manifest()).unwrap();
+    let before = stamps();
+    let named: Vec<&str> = before.iter().map(|stamp| stamp.path.as_str()).collect();
+    assert_eq!(named, [".env", ".gitignore", "a"]);
+    files.insert("a", "2\n").unwrap();
+    assert_ne!(stamps()[2], before[2]);
+    assert_eq!(stamps()[..2], before[..2]);
 }

@@ -20,17 +20,30 @@ pub(super) enum Entry {
 pub(super) struct File {
     pub(super) content: Vec<u8>,
     pub(super) modified_ms: u64,
+    /// The number of the change that made it: no other file that ever stood here had it.
+    pub(super) version: u64,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Directory {
     entries: BTreeMap<Shared<str>, Entry>,
-    modified_ms: u64,
+    pub(super) modified_ms: u64,
 }
 
 impl Entry {
     pub(super) fn as_file(&self) -> Option<&Shared<File>> {
         if let Self::File(file) = self { Some(file) } else { None }
+    }
+
+    /// Returns how many files and links, and how many bytes, it is.
+    pub(super) fn size(&self) -> (u64, u64) {
+        match self {
+            Self::File(file) => (1, file.content.len() as u64),
+            Self::Link(_) => (1, 0),
+            Self::Directory(directory) => {
+                directory.entries.values().map(Self::size).fold((0, 0), |sum, size| (sum.0 + size.0, sum.1 + size.1))
+            }
+        }
     }
 
     /// Returns what is known of a file or a directory, `None` of a link.

@@ -60,6 +60,15 @@ async fn work(core: &Core, text: String, cancel: &CancelToken) -> (EndReason, Us
 /// Deals with one message of the user's.
 async fn process(core: &Core, text: String, usage: &mut Usage, cancel: &CancelToken) -> EndReason {
     core.emitter.emit(EventKind::UserInput { content: text.clone() });
+    if let Err(error) = core.workspace.initialize().await {
+        core.emitter.emit(EventKind::Error(ErrorInfo {
+            code: error.code().as_str(),
+            message: error.to_string(),
+            suggestions: error.suggestions(),
+            data: None,
+        }));
+        return EndReason::Error;
+    }
     let message = with_mentions(core, &text).await;
     core.record(TurnKind::User, message);
     core.inject_steering().await;

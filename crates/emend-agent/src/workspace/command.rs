@@ -43,6 +43,8 @@ pub struct CommandOutcome {
 pub(super) struct Store {
     files: BTreeMap<FilePath, Kept>,
     n_bytes: u64,
+    /// The files as they were, where that costs nothing; no text is kept beside it then, and none is too large.
+    snapshot: Option<Shared<dyn ExecutionEnvironment>>,
 }
 
 struct Kept {
@@ -74,10 +76,12 @@ impl Store {
     /// Takes in everything that is not yet kept as it is now.
     async fn refresh(&mut self, environment: &dyn ExecutionEnvironment) -> Result<(), ToolError> {
         let mut before = std::mem::take(self);
+        self.snapshot = environment.snapshot();
         for stamp in environment.manifest().await? {
             let known = before.files.remove(&stamp.path).filter(|kept| kept.stamp == stamp);
             let text = match known {
                 Some(kept) => kept.text,
+                None if self.snapshot.is_some() => None,
                 None if stamp.size > KEPT_BYTES_MAX || self.n_bytes + stamp.size > STORE_BYTES_MAX => None,
                 None => read_text(environment, &stamp.path).await,
             };
@@ -108,27 +112,28 @@ impl Store {
         Ok(changed)
     }
 
-    fn text(&self, path: &FilePath) -> Text {
-        match self.files.get(path) {
+    async fn text(&self, path: &FilePath) -> Text {
+        let known = match (self.files.get(path), &self.snapshot) {
+            (None, _) => return Text::Absent,
+            (Some(_), Some(snapshot)) => read_text(&**snapshot, path).await,
+            (Some(kept), None) => kept.text.clone(),
+        };
+        known.map_or(Text::Unknown, Text::Known)
+    }
+
+    /// Returns what a file is now.
+    async fn text_now(&self, environment: &dyn ExecutionEnvironment, path: &FilePath) -> Result<Text, ToolError> {
+        Ok(match environment.metadata(path).await? {
             None => Text::Absent,
-            Some(Kept { text: Some(text), .. }) => Text::Known(Shared::clone(text)),
-            Some(_) => Text::Unknown,
-        }
+            Some(metadata) if metadata.size > KEPT_BYTES_MAX && self.snapshot.is_none() => Text::Unknown,
+            Some(_) => read_text(environment, path).await.map_or(Text::Unknown, Text::Known),
+        })
     }
 }
 
 async fn read_text(environment: &dyn ExecutionEnvironment, path: &FilePath) -> Option<Shared<str>> {
     let bytes = environment.read(path).await.ok()?;
     decode(&bytes).ok().map(Shared::from)
-}
-
-/// Returns what a file is now.
-async fn text_now(environment: &dyn ExecutionEnvironment, path: &FilePath) -> Result<Text, ToolError> {
-    Ok(match environment.metadata(path).await? {
-        None => Text::Absent,
-        Some(metadata) if metadata.size > KEPT_BYTES_MAX => Text::Unknown,
-        Some(_) => read_text(environment, path).await.map_or(Text::Unknown, Text::Known),
-    })
 }
 
 impl Workspace {
@@ -187,14 +192,14 @@ impl Workspace {
 
     /// Makes what a command did to a file on disk a change of the agent's.
     async fn take_in(&self, store: &Store, context: &ToolContext, path: &FilePath) -> Result<Fate, ToolError> {
-        let text = match text_now(&*self.environment, path).await? {
+        let text = match store.text_now(&*self.environment, path).await? {
             Text::Absent => None,
             Text::Known(text) => Some(text),
             Text::Unknown => return Ok(Fate::Lost),
         };
         let hash = text.as_ref().map(|text| ContentHash::of(text.as_bytes()));
         let known = self.state().files.get(path).map(|entry| (entry.log.clone(), entry.disk));
-        let mut log = match (known, store.text(path)) {
+        let mut log = match (known, store.text(path).await) {
             // Someone else wrote it through here while the command ran, or it says the same.
             (Some((_, disk)), _) if disk == hash => return Ok(Fate::Same),
             (Some((log, _)), _) => log,
@@ -239,7 +244,7 @@ impl Workspace {
         let mut logs = Vec::new();
         for path in store.changed(&*scratch).await? {
             let is_open = self.canvas.path().as_ref() == Some(&path);
-            let (before, text) = (store.text(&path), text_now(&*scratch, &path).await?);
+            let (before, text) = (store.text(&path).await, store.text_now(&*scratch, &path).await?);
             let text = match (before, text) {
                 (Text::Known(before), Text::Known(text)) if before == text => continue,
                 _ if is_open || logs.len() >= CHANGES_MAX => None,

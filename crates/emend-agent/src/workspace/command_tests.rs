@@ -15,6 +15,7 @@ use crate::test_support::ToyShell;
 use crate::test_support::covers;
 use crate::tool::{Progress, Tool as _, ToolContext};
 use crate::tools::{Shell, WriteFile};
+use crate::wrappers::{LogEvent, Logging};
 
 struct World {
     files: Shared<MemFs>,
@@ -27,10 +28,12 @@ const FILES: &str =
 
 impl World {
     fn new(mode: Mode) -> Self {
-        let files = Shared::new(MemFs::from_fixture(FILES));
-        let shell = Shared::new(ToyShell { files: Shared::clone(&files) });
-        let workspace =
-            Workspace::new(shell as Shared<dyn ExecutionEnvironment>, mode, Shared::new(TickingClock::default()));
+        let files = Shared::new(MemFs::from_fixture(FILES).with_shell(Shared::new(ToyShell)));
+        Self::over(Shared::clone(&files) as Shared<dyn ExecutionEnvironment>, files, mode)
+    }
+
+    fn over(environment: Shared<dyn ExecutionEnvironment>, files: Shared<MemFs>, mode: Mode) -> Self {
+        let workspace = Workspace::new(environment, mode, Shared::new(TickingClock::default()));
         workspace.begin_run();
         Self { files, workspace: Shared::new(workspace), seen: Shared::new(Seen::default()) }
     }
@@ -118,7 +121,11 @@ fn direct_commands_and_edits_of_one_run_are_undone_together() {
 
 #[test]
 fn direct_what_was_not_kept_is_named() {
-    let world = World::new(Mode::Direct);
+    let files = Shared::new(MemFs::from_fixture(FILES).with_shell(Shared::new(ToyShell)));
+    // Without a snapshot, as on a disk.
+    let inner = Shared::clone(&files) as Shared<dyn ExecutionEnvironment>;
+    let logging = Logging::new(inner, Shared::new(TickingClock::default()), Shared::new(|_: &LogEvent<'_>| {}));
+    let world = World::over(Shared::new(logging), files, Mode::Direct);
     world.files.insert("big.txt", "x".repeat(2 << 20)).unwrap();
     world.files.insert("image.bin", "a\0b").unwrap();
     let text =
@@ -126,6 +133,28 @@ fn direct_what_was_not_kept_is_named() {
     let notes = "[changed: a.txt]\n[changed, not restorable: b.txt, big.txt, image.bin, new.bin]\n";
     assert_eq!(text, format!("(no output)\n{notes}[exit code 0 after 1 ms]"));
     assert_eq!(world.undo(), ["a.txt"]);
+}
+
+#[test]
+fn direct_whatever_text_a_snapshot_has_can_be_undone() {
+    let world = World::new(Mode::Direct);
+    let big = "x".repeat(2 << 20);
+    world.files.insert("big.txt", big.clone()).unwrap();
+    world.files.insert("image.bin", "a\0b").unwrap();
+    let text = world.shell("write big.txt small; write .hidden new; write image.bin c\\0d");
+    let notes = "[changed: .hidden, big.txt]\n[changed, not restorable: image.bin]\n";
+    assert_eq!(text, format!("(no output)\n{notes}[exit code 0 after 1 ms]"));
+    assert_eq!(world.undo(), [".hidden", "big.txt"]);
+    assert_eq!((world.disk("big.txt"), world.disk(".hidden")), (Some(big), None));
+}
+
+#[test]
+fn a_change_of_the_same_size_in_the_same_millisecond_is_seen() {
+    let world = World::new(Mode::Direct);
+    assert!(world.shell("write a.txt one\\ntwO\\n").contains("[changed: a.txt]"));
+    assert!(world.shell("write a.txt one\\ntw0\\n").contains("[changed: a.txt]"));
+    assert_eq!(world.undo(), ["a.txt"]);
+    assert_eq!(world.disk("a.txt").as_deref(), Some("one\ntwo\n"));
 }
 
 #[test]

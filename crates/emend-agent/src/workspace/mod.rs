@@ -70,6 +70,8 @@ pub struct Workspace {
     // Held across a whole write, so that what was verified is what is replaced. One lock for all files: a patch may
     // name several, and a write is short.
     writing: Shared<futures::lock::Mutex<()>>,
+    /// Whether the environment is ready to be used.
+    ready: Shared<futures::lock::Mutex<bool>>,
     /// Held while a command runs.
     commands: Shared<futures::lock::Mutex<command::Store>>,
     state: Shared<Mutex<State>>,
@@ -110,6 +112,7 @@ impl Workspace {
             directory: FilePath::root(),
             canvas: Shared::new(Canvas::new()),
             writing: Shared::default(),
+            ready: Shared::default(),
             commands: Shared::default(),
             state: Shared::default(),
         }
@@ -134,9 +137,24 @@ impl Workspace {
             directory,
             canvas: Shared::clone(&self.canvas),
             writing: Shared::clone(&self.writing),
+            ready: Shared::clone(&self.ready),
             commands: Shared::clone(&self.commands),
             state: Shared::clone(&self.state),
         })
+    }
+
+    /// Gets the environment ready, unless that was done.
+    ///
+    /// # Errors
+    ///
+    /// As [`initialize`](ExecutionEnvironment::initialize); it may be tried again.
+    pub async fn initialize(&self) -> Result<(), EnvError> {
+        let mut ready = self.ready.lock().await;
+        if !*ready {
+            self.root.initialize().await?;
+            *ready = true;
+        }
+        Ok(())
     }
 
     /// Returns the directory that this view is confined to, the root if it is not.

@@ -215,13 +215,11 @@ impl Setup {
 
 impl World {
     pub(crate) fn new(fixture: &str, answers: Vec<Answer>, setup: Setup) -> Self {
-        let files = Shared::new(MemFs::from_fixture(fixture));
+        let files = MemFs::from_fixture(fixture);
+        let files = Shared::new(if setup.shell { files.with_shell(Shared::new(ToyShell)) } else { files });
         let clock: Shared<dyn Clock> = Shared::new(TickingClock::default());
         let mode = if setup.staged { Mode::Staged } else { Mode::Direct };
-        let environment: Shared<dyn crate::env::ExecutionEnvironment> = match setup.shell {
-            true => Shared::new(ToyShell { files: Shared::clone(&files) }),
-            false => Shared::clone(&files) as _,
-        };
+        let environment = Shared::clone(&files) as Shared<dyn crate::env::ExecutionEnvironment>;
         let workspace = Shared::new(Workspace::new(environment, mode, Shared::clone(&clock)));
         workspace.canvas().open(setup.canvas.and_then(crate::env::FilePath::clean));
         let script = Shared::new(Script {
