@@ -25,6 +25,7 @@ use serde_json::{Map, Value, json};
 use crate::args::ConformanceCommand;
 use crate::failure::Failure;
 use crate::project::Project;
+use crate::settings::Settings;
 use crate::{approve, tools};
 
 /// What `process-input` reads.
@@ -103,7 +104,7 @@ impl Scene {
         let profile = Profile::of(name, &model).unwrap_or_else(|| Profile::openai(&model));
         let project = Project::open(Path::new("."), Mode::Direct)?;
         let config = SessionConfig {
-            policy: approve::policy(&[], &[])?,
+            policy: approve::policy(&Settings::defaults())?,
             instructions: task.system_prompt.clone(),
             ..SessionConfig::default()
         };

@@ -100,7 +100,8 @@ impl Settings {
         Ok(settings)
     }
 
-    fn defaults() -> Self {
+    /// What holds if nothing is said.
+    pub(crate) fn defaults() -> Self {
         Self {
             model: Set::default_of(None),
             profile: Set::default_of(ProfileName::Auto),

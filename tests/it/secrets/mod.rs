@@ -125,7 +125,7 @@ async fn session(world: &mut World, api: Api) {
 
 #[test]
 fn no_outlet_holds_a_secret_unless_the_users_tool_shows_it() {
-    covers("A.14 C.16");
+    covers("A.15 C.16");
     for api in Api::ALL {
         let mut world = World::new(api);
         run(async {

@@ -130,8 +130,8 @@ fn an_edit_that_nobody_was_asked_about_writes_nothing_if_its_file_changes_meanwh
             }
         };
         let core = &world.session.core;
-        let shell = Shared::new(ToyShell { files: Shared::clone(&world.files) });
-        let environment = Logging::new(shell, Shared::clone(&core.clock), Shared::new(change));
+        let files: Shared<dyn crate::env::ExecutionEnvironment> = Shared::clone(&world.files) as _;
+        let environment = Logging::new(files, Shared::clone(&core.clock), Shared::new(change));
         let workspace = Workspace::new(Shared::new(environment), Mode::Direct, Shared::clone(&core.clock));
         let options = world.options(vec![Answer::Call(vec![call]), Answer::Say("Done.")]);
         world.session = Session::new(SessionOptions { tools, workspace: Shared::new(workspace), ..options });
