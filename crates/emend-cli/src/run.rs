@@ -42,6 +42,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let style = Style { json: args.json, debug: args.debug };
     let outcome = follow(turn, cancel, style, &setup, &mut trace).await;
     // What was recorded and what was edited is kept, however the turn ended.
+    trace.flush()?;
     setup.chosen.finish()?;
     setup.project.save()?;
     let status = outcome?;

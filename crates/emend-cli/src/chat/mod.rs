@@ -10,6 +10,7 @@ mod prompt;
 mod screen;
 mod turn;
 
+use std::collections::VecDeque;
 use std::io::{IsTerminal as _, Stdout};
 use std::process::ExitCode;
 
@@ -102,10 +103,15 @@ impl Chat {
         trace: &mut Trace,
     ) -> Result<(), Failure> {
         let mut typed = String::new();
+        let mut entered: VecDeque<String> = VecDeque::new();
         let mut options: Vec<String> = Vec::new();
         let mut was_interrupted = false;
         loop {
-            let text = match self.prompt.read(&std::mem::take(&mut typed))? {
+            let read = match entered.pop_front() {
+                Some(text) => Entered::Text(text),
+                None => self.prompt.read(&std::mem::take(&mut typed))?,
+            };
+            let text = match read {
                 Entered::Text(text) => text,
                 Entered::End => return Ok(()),
                 Entered::Interrupted { had_text } => {
@@ -139,6 +145,7 @@ impl Chat {
                 return Ok(());
             }
             typed = ended.typed;
+            entered.extend(ended.entered);
             options = if ended.reason == EndReason::AwaitingInput { ended.options } else { Vec::new() };
             was_interrupted = ended.reason == EndReason::Aborted;
         }

@@ -8,7 +8,7 @@ use emend_agent::approval::{Approval, ApprovalRequest, Approver};
 use emend_agent::code::Code;
 use emend_agent::env::FilePath;
 use emend_agent::event::{EndReason, ErrorInfo, Event, EventKind};
-use emend_agent::session::Run;
+use emend_agent::session::{Run, Session};
 use emend_agent::workspace::Workspace;
 use emend_llm::{BoxFuture, CancelToken};
 use futures::StreamExt as _;
@@ -66,6 +66,8 @@ pub(super) struct Ended {
     pub(super) reason: EndReason,
     /// What was typed and not entered.
     pub(super) typed: String,
+    /// What was entered and is for after the turn.
+    pub(super) entered: Vec<String>,
     /// Likely answers to what the model asked.
     pub(super) options: Vec<String>,
     /// Whether the user wants to leave: Ctrl-C came twice.
@@ -114,9 +116,11 @@ pub(super) async fn follow<O: Write>(
         }
         view.draw(cancel.is_cancelled())?;
     }
+    trace.flush()?;
     // Keys are read for as long as the turn lives; what comes now is the prompt's.
     drop(keys);
-    let ended = Ended { reason: view.reason, typed: view.edit.take(), options: view.options, leaves };
+    let (typed, entered) = (view.edit.take(), view.entered);
+    let ended = Ended { reason: view.reason, typed, entered, options: view.options, leaves };
     screen.clear()?;
     Ok(ended)
 }
@@ -141,7 +145,9 @@ struct View<'a, O> {
     /// The texts of files as they were shown last.
     texts: BTreeMap<FilePath, Option<String>>,
     reason: EndReason,
+    has_ended: bool,
     options: Vec<String>,
+    entered: Vec<String>,
 }
 
 impl<'a, O: Write> View<'a, O> {
@@ -157,7 +163,9 @@ impl<'a, O: Write> View<'a, O> {
             asked: None,
             texts: BTreeMap::new(),
             reason: EndReason::Natural,
+            has_ended: false,
             options: Vec::new(),
+            entered: Vec::new(),
         }
     }
 
@@ -189,7 +197,7 @@ impl<'a, O: Write> View<'a, O> {
                 self.screen.print(&lines)?;
             }
             EventKind::ProcessingEnd { reason, usage } => {
-                self.reason = *reason;
+                (self.reason, self.has_ended) = (*reason, true);
                 self.end(usage.input_tokens, usage.output_tokens)?;
             }
             kind => {
@@ -294,17 +302,17 @@ impl<'a, O: Write> View<'a, O> {
         Ok(())
     }
 
-    fn steer(&mut self, line: &str, session: &emend_agent::session::Session) -> io::Result<()> {
-        let note = match session.steer(line) {
-            Ok(()) => "passed on to the model after this step".to_owned(),
-            Err(error) => error.to_string(),
+    /// Passes a line on to the model; commands, and what came too late for that, wait until the turn is over.
+    fn steer(&mut self, line: &str, session: &Session) -> io::Result<()> {
+        let note = if self.has_ended || line.starts_with('/') {
+            self.entered.push(line.to_owned());
+            "when this turn is over".to_owned()
+        } else {
+            let steered = session.steer(line);
+            steered.map_or_else(|error| error.to_string(), |()| "passed on to the model after this step".to_owned())
         };
-        let first = first_line(line);
-        self.screen.print(&[format!(
-            "{PROMPT}{}  {}",
-            visible(first),
-            self.screen.paint.text(Style::Dim, &format!("({note})"))
-        )])
+        let note = self.screen.paint.text(Style::Dim, &format!("({note})"));
+        self.screen.print(&[format!("{PROMPT}{}  {note}", visible(first_line(line)))])
     }
 
     fn end(&mut self, n_in: u64, n_out: u64) -> io::Result<()> {

@@ -193,7 +193,7 @@ fn ctrl_c_stops_the_turn_and_twice_leaves() {
     assert_eq!(project.read("src/lib.rs"), "pub fn omega() {}\n", "the next turn works");
     // What was typed goes first, and the question after it was answered by nobody.
     terminal.press("text").wait_for("› text").press(CTRL_C).wait_for_prompt(4);
-    terminal.press(CTRL_C).wait_for("Ctrl-C again, or Ctrl-D, leaves.").press(CTRL_C);
+    terminal.press(CTRL_C).wait_for("Ctrl-C again, or Ctrl-D, leaves.").wait_for_prompt(5).press(CTRL_C);
     assert_eq!(terminal.end(), 0);
     assert!(
         terminal.shown().ends_with("emend --resume SESSION goes on with this conversation."),
@@ -230,7 +230,7 @@ fn what_is_typed_while_it_works_steers_and_what_was_not_entered_stays_on_the_lin
     terminal.wait_until("the line at the prompt", |screen| {
         screen.contains("tokens in") && screen.trim_end().lines().last().is_some_and(|line| line.trim_end() == "› /he")
     });
-    terminal.press("lp\r").wait_for("/compact").press(CTRL_D);
+    terminal.press("lp\r").wait_for("/compact").wait_for_prompt(4).press(CTRL_D);
     assert_eq!(terminal.end(), 0);
     let listed = project.run(&["sessions", "list", "--json"]);
     let summary: Value = serde_json::from_str(listed.assert_ok().stdout.lines().next().unwrap()).unwrap();
@@ -392,6 +392,7 @@ fn twenty_columns_and_terminals_that_cannot_draw_are_served_too() {
         .wait_for("why not:")
         .press("y\n")
         .wait_for("tokens in")
+        .wait_for_prompt(2)
         .press(CTRL_D);
     assert_eq!(terminal.end(), 0);
     assert!(dumb.path("x").exists());

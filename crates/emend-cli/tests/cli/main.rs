@@ -6,6 +6,8 @@ mod bad_input;
 #[cfg(target_os = "linux")]
 mod chat;
 #[cfg(test)]
+mod checkpoints;
+#[cfg(test)]
 #[cfg(unix)]
 mod commands;
 #[cfg(test)]
@@ -22,12 +24,16 @@ mod patch;
 #[cfg(test)]
 mod patch_refused;
 #[cfg(test)]
+mod reference;
+#[cfg(test)]
 mod review;
 #[cfg(test)]
 #[cfg(unix)]
 mod secrets;
 #[cfg(test)]
 mod sessions;
+#[cfg(test)]
+mod settings;
 #[cfg(test)]
 mod support;
 #[cfg(test)]

@@ -55,10 +55,17 @@ impl Project {
         String::from_utf8(fs::read(self.path(path)).unwrap()).unwrap()
     }
 
-    /// Returns the command with this project's state directory and no key.
+    /// Returns the command with this project's state directory, no key and no settings.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_emend"));
         command.args(args).current_dir(self.root.path()).env("XDG_STATE_HOME", self.state.path());
+        // Nor are the settings and the terminal of whoever runs the tests.
+        command.env("XDG_CONFIG_HOME", self.state.path().join("config")).env("COLUMNS", "100");
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("EMEND_") {
+                command.env_remove(name);
+            }
+        }
         for provider in ["ANTHROPIC", "OPENAI", "OPENAI_COMPATIBLE", "GEMINI", "GOOGLE"] {
             command.env_remove(format!("{provider}_API_KEY")).env_remove(format!("{provider}_BASE_URL"));
         }

@@ -101,7 +101,8 @@ impl Terminal {
         self.wait_until(text, |screen| screen.contains(text))
     }
 
-    /// Waits for a prompt with nothing on it, the `n`th on the screen.
+    /// Waits for a prompt with nothing on it, the `n`th on the screen. Keys that are pressed before it is there may be
+    /// taken for the turn's.
     #[track_caller]
     pub(crate) fn wait_for_prompt(&mut self, n: usize) -> &mut Self {
         self.wait_until("a prompt", |screen| {

@@ -1,0 +1,96 @@
+//! Back to before a run, and forth again. The trace of what happened.
+
+use expect_test::expect;
+use serde_json::Value;
+
+use crate::support::{Outcome, Project};
+
+fn project() -> Project {
+    let project = Project::new(&[("a.txt", b"alpha\n"), ("b.txt", b"beta\n")]);
+    for task in ["rename alpha to omega", "rename beta to gamma", "rename omega to psi"] {
+        project.run(&["run", task]).assert_ok();
+    }
+    project
+}
+
+fn listed(project: &Project) -> Vec<(u64, String, bool)> {
+    let outcome = project.run(&["checkpoints", "--json"]);
+    let lines = outcome.assert_ok().stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines
+        .map(|line| {
+            assert!(line["at_ms"].as_u64() > Some(1_600_000_000_000) && line["session"].is_string(), "{line}");
+            (line["id"].as_u64().unwrap(), line["label"].as_str().unwrap().to_owned(), line["undone"] == true)
+        })
+        .collect()
+}
+
+#[test]
+fn every_run_is_a_checkpoint_that_one_goes_back_to_and_forth_from() {
+    let project = project();
+    let row = |run: u64, label: &str, undone: bool| (run, label.to_owned(), undone);
+    let all = |undone: [bool; 3]| {
+        [
+            row(3, "rename omega to psi", undone[0]),
+            row(2, "rename beta to gamma", undone[1]),
+            row(1, "rename alpha to omega", undone[2]),
+        ]
+    };
+    assert_eq!(listed(&project), all([false; 3]));
+    let before = project.tree();
+    let outcome = project.run(&["rollback", "2", "--check"]);
+    expect![[r#"
+        --- a/a.txt
+        +++ b/a.txt
+        @@ -1 +1 @@
+        -psi
+        +omega
+        --- a/b.txt
+        +++ b/b.txt
+        @@ -1 +1 @@
+        -gamma
+        +beta
+    "#]]
+    .assert_eq(&outcome.assert_ok().stdout);
+    assert_eq!(project.tree(), before, "a look changes nothing");
+    std::fs::write(project.path("a.txt"), "psi\nmine\n").unwrap();
+    let outcome = project.run(&["rollback", "2"]);
+    assert_eq!(outcome.assert_ok().stdout, "restored a.txt\nrestored b.txt\n");
+    assert_eq!((project.read("a.txt"), project.read("b.txt")), ("omega\nmine\n".to_owned(), "beta\n".to_owned()));
+    assert_eq!(listed(&project), all([true, true, false]));
+    let outcome = project.run(&["rollback", "2"]);
+    assert_eq!((outcome.status, outcome.stderr.contains("nothing of run 2 or later is left")), (1, true));
+    project.run(&["redo"]).assert_ok();
+    assert_eq!((project.read("a.txt"), project.read("b.txt")), ("psi\nmine\n".to_owned(), "gamma\n".to_owned()));
+    assert_eq!(project.run(&["redo"]).status, 1, "there is nothing more to bring back");
+    let outcome = project.run(&["rollback", "9"]);
+    assert!(outcome.stderr.contains("[not_found]: there is no run 9"), "{}", outcome.stderr);
+    let text = project.run(&["checkpoints"]).assert_ok().stdout.clone();
+    assert!(text.contains("rename beta to gamma\n      b.txt\n"), "{text}");
+}
+
+#[test]
+fn a_trace_holds_every_event_and_no_secret() {
+    let project = Project::new(&[("a.txt", b"alpha\n")]);
+    let place = tempfile::tempdir().unwrap();
+    let trace = place.path().join("trace.jsonl");
+    let task = "run echo 'sk-marked\"secret-value'";
+    let mut command = project.command(&["run", task, "--allow", "shell", "--json", "--trace"]);
+    command.arg(&trace).env("SOME_TOKEN", "sk-marked\"secret-value");
+    let outcome = Outcome::of(command.output().unwrap());
+    let read = |text: &str| text.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>();
+    let events = read(&outcome.assert_ok().stdout);
+    let text = std::fs::read_to_string(&trace).unwrap();
+    let traced = read(&text);
+    let kinds = |events: &[Value]| {
+        let mut kinds: Vec<Value> = events.iter().map(|event| event["kind"].clone()).collect();
+        // Pieces of one text are one event.
+        kinds.dedup();
+        kinds
+    };
+    assert_eq!(kinds(&traced), kinds(&events));
+    assert!(traced.len() < events.len());
+    assert!(outcome.stdout.contains("secret-value") && !text.contains("secret-value"), "{text}");
+    assert!(text.contains("[redacted]"));
+    let outcome = project.run(&["run", "x", "--trace", "no/such/file"]);
+    assert!(outcome.stderr.contains("cannot write the trace to no/such/file"), "{}", outcome.stderr);
+}

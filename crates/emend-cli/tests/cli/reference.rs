@@ -1,0 +1,102 @@
+//! What people look things up in: help, completions, the manual, exit statuses.
+
+use std::io::Write as _;
+use std::process::Stdio;
+
+use expect_test::expect_file;
+
+use crate::support::{Outcome, Project, answer};
+
+/// Returns the help of a command and of all commands below it.
+fn help(project: &Project, path: &[&str], all: &mut String) {
+    let outcome = project.run(&[path, &["--help"]].concat());
+    let text = &outcome.assert_ok().stdout;
+    let lines: String = text.lines().map(|line| format!("{}\n", line.trim_end())).collect();
+    all.push_str(&format!("$ emend{}\n\n{lines}\n", path.iter().map(|name| format!(" {name}")).collect::<String>()));
+    let commands = text.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let names = commands.filter(|line| !line.starts_with("   ")).filter_map(|line| line.split_whitespace().next());
+    for name in names.filter(|name| *name != "help") {
+        help(project, &[path, &[name]].concat(), all);
+    }
+}
+
+#[test]
+fn every_command_has_its_help() {
+    let mut all = String::new();
+    help(&Project::new(&[]), &[], &mut all);
+    expect_file!["help.txt"].assert_eq(&all);
+}
+
+#[test]
+fn shells_and_man_know_every_command() {
+    let project = Project::new(&[]);
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = project.run(&["completions", shell]);
+        for name in ["rollback", "checkpoints", "--trace"] {
+            let name = if shell == "fish" { name.trim_start_matches('-') } else { name };
+            assert!(script.assert_ok().stdout.contains(name), "{shell}: {name}");
+        }
+    }
+    let page = project.run(&["man"]);
+    assert!(page.assert_ok().stdout.contains("emend\\-rollback(1)"), "{}", page.stdout);
+    project.run(&["man", "--dir", "."]).assert_ok();
+    assert!(project.read("emend-run.1").contains("\\-\\-stdin"));
+    assert_eq!(project.run(&["man", "--dir", "no/such"]).status, 1);
+}
+
+#[test]
+fn bash_completes_commands() {
+    let project = Project::new(&[]);
+    std::fs::write(project.path("emend.bash"), &project.run(&["completions", "bash"]).assert_ok().stdout).unwrap();
+    let ask =
+        "source emend.bash; COMP_WORDS=(emend roll); COMP_CWORD=1; _emend emend roll emend; echo \"${COMPREPLY[@]}\"";
+    let Ok(output) = std::process::Command::new("bash").args(["-c", ask]).current_dir(project.root.path()).output()
+    else {
+        println!("skipped: there is no bash");
+        return;
+    };
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "rollback\n");
+}
+
+#[test]
+fn the_exit_status_says_what_happened() {
+    #[track_caller]
+    fn check(args: &[&str], variables: &[(&str, &str)], expected: i32) {
+        let project = Project::new(&[("a.txt", b"alpha\n")]);
+        let outcome = Outcome::of(project.command(args).envs(variables.iter().copied()).output().unwrap());
+        assert_eq!(outcome.status, expected, "{args:?}: {}{}", outcome.stdout, outcome.stderr);
+    }
+    check(&["run", "rename alpha to omega"], &[], 0);
+    check(&["undo"], &[], 1);
+    check(&["rollback", "1"], &[], 1);
+    check(&["redo"], &[], 1);
+    check(&["patch", "a.txt"], &[], 1);
+    check(&["no-such-command"], &[], 2);
+    check(&["run", " "], &[], 2);
+    check(&["run"], &[], 2);
+    check(&[], &[], 2);
+    check(&["run", "x", "--model", "openai:m"], &[], 3);
+    check(&["run", "x", "--root", "no/such"], &[], 3);
+    check(&["config"], &[("EMEND_MODEL", "nobody:m")], 3);
+    let (url, _requested) =
+        answer("HTTP/1.1 404 Not Found\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}".to_owned());
+    check(&["run", "x", "--model", "openai_compatible:m"], &[("OPENAI_COMPATIBLE_BASE_URL", &url)], 4);
+    // 130 is in tasks.rs and commands.rs, which interrupt a run.
+}
+
+#[test]
+fn a_task_comes_from_standard_input_too() {
+    let project = Project::new(&[("a.txt", b"alpha\n")]);
+    let run = |args: &[&str], text: &[u8]| {
+        let mut command = project.command(args);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(text).unwrap();
+        Outcome::of(child.wait_with_output().unwrap())
+    };
+    run(&["run", "--stdin"], b"rename alpha to omega\n").assert_ok();
+    assert_eq!(project.read("a.txt"), "omega\n");
+    let both = run(&["run", "rename omega", "--stdin", "--json"], b"to alpha");
+    assert!(both.assert_ok().stdout.contains("rename omega\\n\\nto alpha"), "{}", both.stdout);
+    assert_eq!(run(&["run", "--stdin"], b" \n").status, 2);
+    assert_eq!(run(&["run", "--stdin"], b"\xff").status, 2);
+}

@@ -1,0 +1,89 @@
+//! Settings: which source wins, what a project may not say, and that what is wrong is named.
+
+use crate::support::{Outcome, Project};
+
+fn project(own: &str, of_project: &str) -> Project {
+    Project::new(&[
+        ("a.txt", b"alpha\n"),
+        ("config/emend/config.toml", own.as_bytes()),
+        (".emend.toml", of_project.as_bytes()),
+    ])
+}
+
+fn run(project: &Project, args: &[&str], variables: &[(&str, &str)]) -> Outcome {
+    let mut command = project.command(args);
+    command.env("XDG_CONFIG_HOME", project.path("config")).envs(variables.iter().copied());
+    Outcome::of(command.output().unwrap())
+}
+
+#[test]
+fn flags_win_over_the_environment_over_the_project_over_the_user() {
+    let project = project(
+        "model = \"anthropic:from-file\"\neffort = \"low\"\nprofile = \"gemini\"\nallow = [\"shell:cargo *\"]\nweb = true\n",
+        "effort = \"high\"\nprofile = \"openai\"\nreview = true\nask = [\"write_file\"]\ndeny = [\"shell:rm *\"]\n",
+    );
+    let outcome = run(&project, &["config", "--profile", "none", "--deny", "web_fetch"], &[("EMEND_EFFORT", "max")]);
+    let shown = outcome.assert_ok().stdout.replace(project.root.path().to_str().unwrap(), "ROOT");
+    expect_test::expect![[r#"
+        model          anthropic:from-file  ROOT/config/emend/config.toml
+        profile        none                 --profile
+        effort         max                  EMEND_EFFORT
+        review         true                 ./.emend.toml
+        sandbox        false                default
+        subagents      false                default
+        web            true                 ROOT/config/emend/config.toml
+        allow          shell:cargo *        ROOT/config/emend/config.toml
+        ask            write_file           ./.emend.toml
+        deny           shell:rm *           ./.emend.toml
+        deny           web_fetch            --deny
+
+        your file     ROOT/config/emend/config.toml
+        project file  ./.emend.toml
+    "#]]
+    .assert_eq(&shown);
+    let outcome = run(&project, &["config", "--json"], &[("EMEND_WEB", "0"), ("EMEND_ALLOW", "shell:a\nshell:b")]);
+    let lines: Vec<serde_json::Value> =
+        outcome.assert_ok().stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |name: &str| lines.iter().filter(|line| line["name"] == name).collect::<Vec<_>>();
+    assert_eq!((&of("web")[0]["value"], of("web")[0]["source"].as_str()), (&false.into(), Some("EMEND_WEB")));
+    assert_eq!(of("allow").len(), 3);
+}
+
+#[test]
+fn what_a_project_says_is_kept_to_and_cannot_loosen_anything() {
+    let project = project("", "deny = [\"edit_file\"]\n");
+    let outcome = run(&project, &["run", "rename alpha to omega", "--allow", "edit_file"], &[]);
+    assert!(outcome.assert_ok().stdout.contains("The user's rules do not allow"), "{}", outcome.stdout);
+    assert_eq!(project.read("a.txt"), "alpha\n");
+    for text in ["allow = [\"shell\"]", "model = \"anthropic:m\"", "web = true", "review = false"] {
+        std::fs::write(project.path(".emend.toml"), text).unwrap();
+        let outcome = run(&project, &["run", "run touch x"], &[]);
+        assert_eq!(outcome.status, 3, "{text}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains(".emend.toml: a project's file can"), "{text}: {}", outcome.stderr);
+        assert!(!project.path("x").exists());
+    }
+}
+
+#[test]
+fn a_setting_that_does_not_exist_or_makes_no_sense_is_named() {
+    #[track_caller]
+    fn check(own: &str, variables: &[(&str, &str)], expected: &str) {
+        let outcome = run(&project(own, ""), &["config"], variables);
+        assert_eq!((outcome.status, outcome.stderr.contains(expected)), (3, true), "{}", outcome.stderr);
+    }
+    check("modle = \"offline\"", &[], "there is no setting \"modle\"; did you mean \"model\"?");
+    check("openai_api_key = \"sk\"", &[], "keys come from the environment, never from a file");
+    check("model = \"nobody:m\"", &[], "model: there is no provider \"nobody\"");
+    check("model = ", &[], "config.toml: TOML parse error at line 1");
+    check("", &[("EMEND_REVIEW", "perhaps")], "EMEND_REVIEW: review: \"perhaps\" is neither true nor false");
+}
+
+#[cfg(unix)]
+#[test]
+fn settings_that_are_no_file_are_refused_and_not_waited_for() {
+    let project = Project::new(&[("a.txt", b"alpha\n")]);
+    let pipe = project.path(".emend.toml");
+    assert!(std::process::Command::new("mkfifo").arg(pipe).status().unwrap().success());
+    let outcome = run(&project, &["run", "rename alpha to omega"], &[]);
+    assert_eq!((outcome.status, outcome.stderr.contains("this is no file")), (3, true), "{}", outcome.stderr);
+}
