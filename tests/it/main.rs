@@ -9,6 +9,8 @@ mod host_tests;
 mod offline;
 #[cfg(test)]
 mod parity;
+#[cfg(test)]
+mod provider_faults;
 
 #[cfg(test)]
 #[cfg(not(target_family = "wasm"))]

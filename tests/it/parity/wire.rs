@@ -8,13 +8,17 @@ pub(crate) type WireCall = (String, &'static str, Value);
 
 /// Says an answer of text and calls as the provider streams it.
 pub(crate) fn say(api: Api, text: &str, calls: &[WireCall]) -> String {
-    let events = match api {
+    events(api, text, calls).iter().map(|event| format!("data: {event}\n\n")).collect()
+}
+
+/// The same as events.
+pub(crate) fn events(api: Api, text: &str, calls: &[WireCall]) -> Vec<Value> {
+    match api {
         Api::AnthropicMessages => anthropic(text, calls),
         Api::OpenAiResponses => responses(text, calls),
         Api::Gemini => gemini(text, calls),
         Api::OpenAiChat => chat(text, calls),
-    };
-    events.iter().map(|event| format!("data: {event}\n\n")).collect()
+    }
 }
 
 /// Cuts a text in two, as answers come in pieces.

@@ -92,6 +92,12 @@ impl History {
         self.n_answers
     }
 
+    /// Returns whether a call has this id.
+    pub(super) fn has_call(&self, id: &str) -> bool {
+        let parts = self.turns.iter().flat_map(|turn| &turn.message.content);
+        parts.into_iter().any(|part| matches!(part, ContentPart::ToolCall(call) if call.id == id))
+    }
+
     /// Returns about how many tokens the conversation is: four characters each (S2 §5.5).
     pub(super) fn tokens(&self) -> u64 {
         self.chars / CHARS_PER_TOKEN

@@ -109,6 +109,7 @@ async fn rounds(core: &Core, run: u64, keeper: &mut Keeper<'_>, usage: &mut Usag
         };
         *usage = std::mem::take(usage) + response.usage.clone();
         let finish = response.finish_reason.reason;
+        tell_calls_apart(core, &mut response.message);
         if finish != FinishKind::Length {
             pipeline::read_calls(&core.settings().tools, &mut response.message);
         }
@@ -141,6 +142,25 @@ async fn rounds(core: &Core, run: u64, keeper: &mut Keeper<'_>, usage: &mut Usag
         }
         core.inject_steering().await;
         warn_of_loop(core, &mut loops, &calls);
+    }
+}
+
+/// Gives a call whose id is another's an id of its own: providers refuse to read the same id twice.
+fn tell_calls_apart(core: &Core, message: &mut Message) {
+    let history = core.history();
+    let mut known: Vec<String> = Vec::new();
+    for index in 0..message.content.len() {
+        let ContentPart::ToolCall(call) = &message.content[index] else { continue };
+        let mut id = call.id.clone();
+        while known.contains(&id) || history.has_call(&id) {
+            id.push('_');
+        }
+        if id != call.id
+            && let ContentPart::ToolCall(call) = &mut message.content[index]
+        {
+            call.id.clone_from(&id);
+        }
+        known.push(id);
     }
 }
 
