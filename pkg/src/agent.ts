@@ -11,6 +11,7 @@ import { Tools } from "./custom-tools.js";
 import { EventFeed } from "./event-feed.js";
 import type { Core, Driver, Task } from "./instance.js";
 import { Run } from "./run.js";
+import { publicFetch } from "#platform";
 import { removeSession, type SessionStore, storeCall, summaries } from "./stores.js";
 import type {
   AgentChanges,
@@ -69,7 +70,8 @@ export class Agent {
    * @throws {ConfigError} if the options are wrong.
    */
   static async create(options: AgentOptions = {}): Promise<Agent> {
-    const { files = {}, fetch: send = globalThis.fetch, store, model, tools, approve, ...rest } = options;
+    const { files = {}, fetch: given, store, model, tools, approve, ...rest } = options;
+    const send = given ?? globalThis.fetch;
     if (typeof send !== "function") throw new ConfigError("configuration", "`fetch` must be a function");
     const contents = Object.entries(files).map(([path, content]) => [path, toBytes(path, content)] as const);
     const chosen = model === undefined ? {} : chooseModel(model);
@@ -79,7 +81,7 @@ export class Agent {
     const ask = asker(approve);
     const own = new Tools();
     own.set(tools);
-    const make = () => new glue.AgentHandle(json, later(send), chosen.open, own.start, keep, ask);
+    const make = () => new glue.AgentHandle(json, later(send, given ?? publicFetch), chosen.open, own.start, keep, ask);
     const link = new Link(await core.loaded(), make);
     try {
       for (const [path, bytes] of contents) link.tell((handle) => handle.addFile(path, bytes));
@@ -450,7 +452,12 @@ function toJson(settings: unknown): string {
   }
 }
 
-/** Makes `send` run after the core has returned: it is the caller's code, and may call back in. */
-function later(send: NonNullable<AgentOptions["fetch"]>): (url: string, options: RequestInit) => Promise<Response> {
-  return (url, options) => Promise.resolve().then(() => send(url, options));
+type Fetch = NonNullable<AgentOptions["fetch"]>;
+
+/**
+ * Makes `send` run after the core has returned: it is the caller's code, and may call back in. What asks a model allows no
+ * redirect, since it holds a key; everything else is a page.
+ */
+function later(send: Fetch, pages: Fetch): (url: string, options: RequestInit) => Promise<Response> {
+  return (url, options) => Promise.resolve().then(() => (options.redirect === "error" ? send : pages)(url, options));
 }

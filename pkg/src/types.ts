@@ -70,8 +70,8 @@ export interface AgentOptions {
   /** Whether the model may put a question to the user: the run then ends with reason `awaiting_input`. Default false. */
   questions?: boolean;
   /**
-   * Whether the model may fetch pages of the public web (`web_fetch`), through `fetch`. A page reaches only what CORS lets
-   * it; Node reaches whatever a name stands for, so let only those do it whom you trust. Default false.
+   * Whether the model may fetch pages of the public web (`web_fetch`). A page reaches only what CORS lets it. Node connects
+   * to public addresses alone, whatever a name stands for; a `fetch` of yours sees to that itself. Default false.
    */
   webFetch?: boolean;
   /**
