@@ -1,0 +1,151 @@
+// Conversations in the browser's own database: they outlive the page, and another tab has them too.
+import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
+import { serve } from "../browser.mjs";
+
+const PACKAGE = fileURLToPath(new URL("../../../pkg", import.meta.url));
+const IMPORTS = { "#platform": "/dist/platform.browser.js", emend: "/dist/index.js" };
+
+/** Does `work` with an empty page that can import the package; all pages of one `work` are of one origin. */
+async function withPages(page, work) {
+  const html = `<!doctype html><script type="importmap">${JSON.stringify({ imports: IMPORTS })}</script>`;
+  const served = await serve(PACKAGE, { "/page.html": html });
+  try {
+    const open = async (tab) => {
+      await tab.goto(`${served.url}page.html`);
+      return tab;
+    };
+    await work(await open(page), open);
+  } finally {
+    await served.close();
+  }
+}
+
+/** In a page: makes an agent, runs a task and returns what is left of it. `how` is `create`, or `resume` or `fork` of `id`. */
+async function run([how, id, task]) {
+  const { Agent, indexedDbStore } = await import("emend");
+  const options = { files: { "notes.md": "Price and Price.\n" }, store: indexedDbStore() };
+  const agent = how === "create" ? await Agent.create(options) : await Agent[how](id, options);
+  const before = agent.turns();
+  await agent.run(task).result;
+  const left = { id: agent.sessionId, before, turns: agent.turns() };
+  agent.close();
+  return left;
+}
+
+/** In a page: the saved sessions, the one used last first. */
+async function sessions() {
+  const { Agent, indexedDbStore } = await import("emend");
+  return (await Agent.sessions(indexedDbStore())).map(({ id, title, n_turns, forked_from }) => ({ id, title, n_turns, from: forked_from?.id ?? null }));
+}
+
+export const tests = {
+  async "a conversation is saved, resumed after a reload, forked, listed and removed"({ page }) {
+    await withPages(page, async (page, open) => {
+      const first = await page.evaluate(run, ["create", null, "rename Price to Cost"]);
+      assert.ok(first.turns.length > 2);
+      await page.reload();
+      const second = await page.evaluate(run, ["resume", first.id, "rename Cost to Fee"]);
+      assert.deepEqual([second.id, second.before], [first.id, first.turns]);
+      assert.ok(second.turns.length > first.turns.length);
+      const fork = await page.evaluate(run, ["fork", first.id, "rename Price to Fee"]);
+      assert.notEqual(fork.id, first.id);
+      assert.deepEqual(fork.before, second.turns);
+
+      await open(page);
+      const saved = await page.evaluate(sessions);
+      const shown = (one, from) => ({ id: one.id, title: "rename Price to Cost", n_turns: one.turns.length, from });
+      const byId = (a, b) => (a.id < b.id ? -1 : 1);
+      assert.deepEqual(saved.sort(byId), [shown(second, null), shown(fork, first.id)].sort(byId));
+
+      const removed = await page.evaluate(async (id) => {
+        const { Agent, indexedDbStore } = await import("emend");
+        const store = indexedDbStore();
+        const twice = [await Agent.removeSession(store, id), await Agent.removeSession(store, id)];
+        const code = await Agent.resume(id, { store }).then(() => null, (error) => error.code);
+        return { twice, code, raw: await store.load(id) };
+      }, first.id);
+      assert.deepEqual(removed, { twice: [true, false], code: "not_found", raw: null });
+      assert.deepEqual((await page.evaluate(sessions)).map(({ id }) => id), [fork.id]);
+    });
+  },
+
+  async "two tabs save their own sessions at the same time and see each other's"({ page }) {
+    await withPages(page, async (page, open) => {
+      const other = await open(await page.context().newPage());
+      const [here, there] = await Promise.all([page, other].map((tab) => tab.evaluate(run, ["create", null, "rename Price to Cost"])));
+      for (const tab of [page, other]) {
+        const saved = await tab.evaluate(sessions);
+        assert.deepEqual(saved.map(({ id, n_turns }) => [id, n_turns]).sort(), [here, there].map(({ id, turns }) => [id, turns.length]).sort());
+      }
+      // What one tab began, the other goes on with while the first is still open.
+      const again = await other.evaluate(run, ["resume", here.id, "rename Cost to Fee"]);
+      assert.deepEqual(again.before, here.turns);
+      assert.deepEqual((await page.evaluate(run, ["resume", here.id, "rename Fee to Cost"])).before, again.turns);
+    });
+  },
+
+  async "a database that cannot be used is told as what it is, and the run goes on"({ page }) {
+    await withPages(page, async (page) => {
+      const found = await page.evaluate(async () => {
+        const { Agent, indexedDbStore } = await import("emend");
+        const told = (promise) => promise.then(() => null, (error) => [error.code, error.message]);
+        /** Runs with a database that cannot be used; returns the errors of reading and the warnings of a run. */
+        const attempt = async (store) => {
+          const agent = await Agent.create({ files: { "a.md": "Price\n" }, store });
+          const events = [];
+          for await (const event of agent.run("rename Price to Cost")) events.push(event);
+          agent.close();
+          const warnings = events.filter((event) => event.kind === "WARNING").map((event) => event.data.message);
+          return { listed: await told(Agent.sessions(store)), warnings, ended: events.at(-1).data.reason };
+        };
+        // Made by a newer version of a page.
+        const open = (name, version, upgrade) =>
+          new Promise((done, failed) => {
+            const request = indexedDB.open(name, version);
+            request.onupgradeneeded = () => upgrade?.(request.result);
+            request.onsuccess = () => done(request.result);
+            request.onerror = () => failed(request.error);
+          });
+        const newer = await open("newer", 7);
+        // Of that name, but someone else's.
+        const foreign = await open("foreign", 1, (database) => database.createObjectStore("something"));
+        const result = { newer: await attempt(indexedDbStore("newer")), foreign: await attempt(indexedDbStore("foreign")) };
+        newer.close();
+        foreign.close();
+        // As in a private window or a sandboxed frame.
+        Object.defineProperty(globalThis, "indexedDB", { value: { open: () => { throw new DOMException("access is denied", "SecurityError"); } } });
+        return { ...result, denied: await attempt(indexedDbStore()) };
+      });
+      for (const [name, words] of [["newer", /version/], ["foreign", /lines|object store/], ["denied", /access is denied/]]) {
+        const { listed, warnings, ended } = found[name];
+        assert.equal(listed?.[0], "io_error", name);
+        assert.match(listed[1], words, name);
+        assert.ok(warnings.some((message) => words.test(message)), `${name}: ${warnings}`);
+        assert.equal(ended, "natural", name);
+      }
+    });
+  },
+
+  async "a tab with a newer version of the database is not kept waiting"({ page }) {
+    await withPages(page, async (page, open) => {
+      const first = await page.evaluate(run, ["create", null, "rename Price to Cost"]);
+      const other = await open(await page.context().newPage());
+      const upgraded = await other.evaluate(
+        () =>
+          new Promise((done, failed) => {
+            const request = indexedDB.open("emend", 2);
+            request.onsuccess = () => done(request.result.version);
+            request.onerror = () => failed(request.error);
+            request.onblocked = () => failed(new Error("the first tab holds on to the old version"));
+          }),
+      );
+      assert.equal(upgraded, 2);
+      const code = await page.evaluate(async (id) => {
+        const { Agent, indexedDbStore } = await import("emend");
+        return Agent.resume(id, { store: indexedDbStore() }).then(() => null, (error) => error.code);
+      }, first.id);
+      assert.equal(code, "io_error");
+    });
+  },
+};
