@@ -1,14 +1,13 @@
 //! What is asked of aimock in all four formats, on any host: text, reasoning, tool calls and errors, as `mock.mjs` has
 //! scripted them.
 
-use std::sync::Mutex;
-
 use emend_llm::generate::{Generate, GenerateEvent, GenerateResult, Generator};
 use emend_llm::tool::{Tool, ToolContext};
 use emend_llm::{
-    Api, BoxFuture, CancelToken, Client, Clock, ErrorKind, FinishKind, LlmError, Provider, Random, Request, Shared,
-    StreamEvent, ToolDefinition,
+    Api, CancelToken, Client, Clock, ErrorKind, FinishKind, LlmError, Provider, Request, Shared, StreamEvent,
+    ToolDefinition,
 };
+use emend_tests::chance::{Middle, Sleeps};
 use futures::StreamExt;
 use serde_json::{Value, json};
 
@@ -19,30 +18,6 @@ const REASONING: &str = "First I look at the question, then I answer it.";
 
 /// Makes the provider that speaks a format to the server with a key: natively or in a page.
 pub(crate) type Provide<'a> = &'a dyn Fn(Api, &str) -> Shared<dyn Provider>;
-
-/// Sleeps that are written down instead of waited for.
-#[derive(Default)]
-pub(crate) struct Sleeps(Mutex<Vec<u64>>);
-
-impl Clock for Sleeps {
-    fn now_ms(&self) -> u64 {
-        0
-    }
-
-    fn sleep(&self, ms: u64) -> BoxFuture<'static, ()> {
-        self.0.lock().unwrap().push(ms);
-        Box::pin(std::future::ready(()))
-    }
-}
-
-/// Draws the middle of every range.
-struct Middle;
-
-impl Random for Middle {
-    fn next_u64(&self) -> u64 {
-        1 << 63
-    }
-}
 
 /// Returns a generator over a provider, and the clock by which it waits.
 pub(crate) fn generator(provider: Shared<dyn Provider>) -> (Generator, Shared<Sleeps>) {
@@ -99,7 +74,7 @@ async fn ask(provider: Shared<dyn Provider>, api: Api, prompt: &str) -> Told {
         }
     };
     let outcome = failure.map_or_else(|| stream.into_result(), Err);
-    let waits = clock.0.lock().unwrap().clone();
+    let waits = clock.slept();
     Told { events, outcome, waits }
 }
 

@@ -2,11 +2,9 @@
 //!
 //! `UPDATE_EXPECT=1` writes the page anew.
 
-use std::fmt::Write;
-
 use expect_test::expect_file;
 
-use crate::checklist::{self, Shown, tick};
+use crate::checklist::{self, Shown};
 
 const HEADER: &str = "\
 # What the agent is checked for
@@ -31,32 +29,10 @@ fn tests_by_item() -> Shown {
     checklist::tests_by_item(&FOLDERS, &["A.", "S0.", "S2.", "S3."])
 }
 
-fn page(tests: &mut Shown) -> String {
-    let mut page = HEADER.to_owned();
-    let (mut n_shown, mut n_items) = (0, 0);
-    let checklist = include_str!("agent_checklist.txt");
-    for line in checklist.lines().filter(|line| !line.is_empty() && !line.starts_with("# ")) {
-        if let Some(title) = line.strip_prefix("## ") {
-            write!(page, "\n## {title}\n\n| | | shown by |\n|---|---|---|\n").expect("a string");
-            continue;
-        }
-        let (item, asked) = line.split_once(' ').expect("an item and what it asks");
-        let mut names = tests.remove(item).unwrap_or_default();
-        n_items += 1;
-        n_shown += usize::from(!names.is_empty());
-        let tick = tick(&names);
-        names.sort();
-        names.dedup();
-        writeln!(page, "| {tick} {item} | {asked} | {} |", names.join(", ")).expect("a string");
-    }
-    write!(page, "\n{n_shown} of {n_items} are shown by tests.\n").expect("a string");
-    page
-}
-
 #[test]
 fn every_item_of_the_agents_is_ticked_by_the_tests_that_show_it() {
     let mut tests = tests_by_item();
-    let page = page(&mut tests);
+    let page = checklist::page(HEADER, include_str!("agent_checklist.txt"), &mut tests);
     assert!(tests.is_empty(), "not on the checklist: {tests:?}");
     println!("{}", page.lines().last().unwrap_or_default());
     expect_file!["../../docs/agent-conformance.md"].assert_eq(&page);

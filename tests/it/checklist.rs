@@ -3,6 +3,7 @@
 //! A tick says that tests name the item, not that they pass; that is for the run to say.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 /// The tests that name each item.
@@ -63,8 +64,51 @@ pub(crate) fn tests_by_item(folders: &[(&str, &str)], prefixes: &[&str]) -> Show
 }
 
 /// Returns the tick of an item that `tests` show.
-pub(crate) fn tick(tests: &[String]) -> &'static str {
+fn tick(tests: &[String]) -> &'static str {
     if tests.is_empty() { "☐" } else { "☑" }
+}
+
+/// The providers of a section that has a column for each, in their order.
+const PROVIDERS: [&str; 3] = ["openai", "anthropic", "gemini"];
+
+/// Returns a page of ticks: a header, and a table for each section of a checklist, with the tests that show its items.
+/// Tests are taken out of `shown`; what is left there is on no list. A section whose title ends in `by provider` has an
+/// item `ITEM.PROVIDER` for each provider.
+pub(crate) fn page(header: &str, checklist: &str, shown: &mut Shown) -> String {
+    let mut page = header.to_owned();
+    let (mut n_shown, mut n_items) = (0, 0);
+    let mut by_provider = false;
+    for line in checklist.lines().filter(|line| !line.is_empty() && !line.starts_with("# ")) {
+        if let Some(title) = line.strip_prefix("## ") {
+            by_provider = title.ends_with(" by provider");
+            let columns = if by_provider {
+                "| | OpenAI | Anthropic | Gemini | shown by |\n|---|---|---|---|---|"
+            } else {
+                "| | | shown by |\n|---|---|---|"
+            };
+            write!(page, "\n## {title}\n\n{columns}\n").expect("a string");
+            continue;
+        }
+        let (item, asked) = line.split_once(' ').expect("an item and what it asks");
+        let cells: Vec<Vec<String>> = if by_provider {
+            PROVIDERS.iter().map(|provider| shown.remove(&format!("{item}.{provider}")).unwrap_or_default()).collect()
+        } else {
+            vec![shown.remove(item).unwrap_or_default()]
+        };
+        n_items += cells.len();
+        n_shown += cells.iter().filter(|tests| !tests.is_empty()).count();
+        let ticks: Vec<&str> = cells.iter().map(|tests| tick(tests)).collect();
+        let mut names = cells.concat();
+        names.sort();
+        names.dedup();
+        if by_provider {
+            writeln!(page, "| {item} {asked} | {} | {} |", ticks.join(" | "), names.join(", ")).expect("a string");
+        } else {
+            writeln!(page, "| {} {item} | {asked} | {} |", ticks.concat(), names.join(", ")).expect("a string");
+        }
+    }
+    write!(page, "\n{n_shown} of {n_items} are shown by tests.\n").expect("a string");
+    page
 }
 
 /// Checks that the patches of planted faults whose names begin with `prefix` say which item they untick, and that the

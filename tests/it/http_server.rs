@@ -1,9 +1,10 @@
 //! A server on this machine that tests tell what to write, down to the byte. It counts the requests it gets.
 
-use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
+
+pub(crate) use emend_tests::http::{read_request, say, wait_for_end};
 
 /// A running server. It answers each connection once, on a thread of its own, and closes it.
 pub(crate) struct Server {
@@ -23,7 +24,6 @@ impl Server {
                 let (seen, answer) = (Arc::clone(&seen), Arc::clone(&answer));
                 thread::spawn(move || {
                     let mut stream = stream.unwrap();
-                    // A client whose time is up may hang up before its request is out.
                     let Some(request) = read_request(&mut stream) else { return };
                     seen.lock().unwrap().push(request);
                     answer(&mut stream);
@@ -49,16 +49,6 @@ impl Server {
     }
 }
 
-/// Writes, unless the client has hung up: that is what some tests are about.
-pub(crate) fn say(stream: &mut TcpStream, bytes: &[u8]) {
-    let _ = stream.write_all(bytes).and_then(|()| stream.flush());
-}
-
-/// Waits until the client closes the connection.
-pub(crate) fn wait_for_end(stream: &mut TcpStream) {
-    while stream.read(&mut [0; 64]).is_ok_and(|count| count > 0) {}
-}
-
 /// Returns an answer with its head. What is read of it ends where the connection does.
 pub(crate) fn response(status: u16, headers: &[&str], body: &[u8]) -> Vec<u8> {
     let mut bytes = format!("HTTP/1.1 {status} Status\r\nConnection: close\r\n").into_bytes();
@@ -68,24 +58,4 @@ pub(crate) fn response(status: u16, headers: &[&str], body: &[u8]) -> Vec<u8> {
     bytes.extend(b"\r\n");
     bytes.extend(body);
     bytes
-}
-
-/// Reads a request, head and body; `None` if it breaks off.
-fn read_request(stream: &mut TcpStream) -> Option<String> {
-    let mut read = Vec::new();
-    let mut buffer = [0; 4096];
-    loop {
-        let text = String::from_utf8_lossy(&read).into_owned();
-        if let Some((head, body)) = text.split_once("\r\n\r\n") {
-            let length =
-                head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
-            if body.len() >= length.unwrap_or(0) {
-                return Some(text);
-            }
-        }
-        match stream.read(&mut buffer) {
-            Ok(0) | Err(_) => return None,
-            Ok(count) => read.extend_from_slice(&buffer[..count]),
-        }
-    }
 }

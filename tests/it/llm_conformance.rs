@@ -3,15 +3,10 @@
 //! A tick says that tests name the item, not that they pass; that is for the run to say. `UPDATE_EXPECT=1` writes the
 //! page anew.
 
-use std::fmt::Write;
-
 use expect_test::expect_file;
 
 pub(crate) use crate::checklist::covers;
-use crate::checklist::{self, Shown, tick};
-
-/// The providers of the parity section, in the order of its columns.
-const PROVIDERS: [&str; 3] = ["openai", "anthropic", "gemini"];
+use crate::checklist::{self, Shown};
 
 const HEADER: &str = "\
 # What the LLM client is checked for
@@ -29,46 +24,10 @@ fn tests_by_item() -> Shown {
     checklist::tests_by_item(&FOLDERS, &["U8.", "C."])
 }
 
-fn page(tests: &mut Shown) -> String {
-    let mut page = HEADER.to_owned();
-    let (mut n_shown, mut n_items) = (0, 0);
-    let checklist = include_str!("llm_checklist.txt");
-    for line in checklist.lines().filter(|line| !line.is_empty() && !line.starts_with("# ")) {
-        if let Some(title) = line.strip_prefix("## ") {
-            let columns = if title == "Parity" {
-                "| | OpenAI | Anthropic | Gemini | shown by |\n|---|---|---|---|---|"
-            } else {
-                "| | | shown by |\n|---|---|---|"
-            };
-            write!(page, "\n## {title}\n\n{columns}\n").expect("a string");
-            continue;
-        }
-        let (item, asked) = line.split_once(' ').expect("an item and what it asks");
-        let cells: Vec<Vec<String>> = if item.starts_with("U8.9.") {
-            PROVIDERS.iter().map(|provider| tests.remove(&format!("{item}.{provider}")).unwrap_or_default()).collect()
-        } else {
-            vec![tests.remove(item).unwrap_or_default()]
-        };
-        n_items += cells.len();
-        n_shown += cells.iter().filter(|tests| !tests.is_empty()).count();
-        let ticks: Vec<&str> = cells.iter().map(|tests| tick(tests)).collect();
-        let mut names = cells.concat();
-        names.sort();
-        names.dedup();
-        if ticks.len() == 1 {
-            writeln!(page, "| {} {item} | {asked} | {} |", ticks[0], names.join(", ")).expect("a string");
-        } else {
-            writeln!(page, "| {item} {asked} | {} | {} |", ticks.join(" | "), names.join(", ")).expect("a string");
-        }
-    }
-    write!(page, "\n{n_shown} of {n_items} are shown by tests.\n").expect("a string");
-    page
-}
-
 #[test]
 fn every_item_is_ticked_by_the_tests_that_show_it() {
     let mut tests = tests_by_item();
-    let page = page(&mut tests);
+    let page = checklist::page(HEADER, include_str!("llm_checklist.txt"), &mut tests);
     assert!(tests.is_empty(), "not on the checklist: {tests:?}");
     println!("{}", page.lines().last().unwrap_or_default());
     expect_file!["../../docs/llm-conformance.md"].assert_eq(&page);

@@ -1,8 +1,6 @@
 //! The offline stand-in behind the real adapter, loop, tools and workspace, over files in memory: what the demo does,
 //! on every host.
 
-use std::sync::Mutex;
-
 use emend_agent::env::ExecutionEnvironment;
 use emend_agent::event::{Event, EventKind};
 use emend_agent::memfs::MemFs;
@@ -10,32 +8,12 @@ use emend_agent::session::{Session, SessionConfig, SessionOptions};
 use emend_agent::tools::core_tools;
 use emend_agent::workspace::{Mode, Workspace};
 use emend_llm::offline::{self, Options};
-use emend_llm::{BoxFuture, CancelToken, Clock, Random, Shared};
+use emend_llm::{CancelToken, Clock, Shared};
+use emend_tests::chance::Ticks;
 use futures::StreamExt;
 use futures::executor::block_on;
 #[cfg(target_family = "wasm")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
-
-#[derive(Default)]
-struct Ticks(Mutex<u64>);
-
-impl Clock for Ticks {
-    fn now_ms(&self) -> u64 {
-        let mut now_ms = self.0.lock().unwrap();
-        *now_ms += 1;
-        *now_ms
-    }
-
-    fn sleep(&self, _ms: u64) -> BoxFuture<'static, ()> {
-        Box::pin(async {})
-    }
-}
-
-impl Random for Ticks {
-    fn next_u64(&self) -> u64 {
-        self.now_ms()
-    }
-}
 
 struct World {
     files: Shared<MemFs>,

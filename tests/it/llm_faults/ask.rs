@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use emend_host::{ReqwestTransport, Timeouts};
 use emend_llm::{
-    Api, BoxFuture, CancelToken, Client, Clock, Config, ErrorKind, HttpProvider, LlmError, Message, Random, Request,
-    RetryPolicy, StreamEvent, retry_stream,
+    Api, CancelToken, Client, Config, ErrorKind, HttpProvider, LlmError, Message, Request, RetryPolicy, StreamEvent,
+    retry_stream,
 };
+use emend_tests::chance::{Middle, Sleeps};
 use futures::StreamExt;
 
 /// The key of every request. Error bodies quote it.
@@ -29,30 +30,6 @@ pub(super) struct Outcome {
     pub(super) attempts: usize,
     /// The waits between, in milliseconds.
     pub(super) waits: Vec<u64>,
-}
-
-/// A clock whose sleeps take no time and are written down.
-#[derive(Default)]
-struct Sleeps(Mutex<Vec<u64>>);
-
-impl Clock for Sleeps {
-    fn now_ms(&self) -> u64 {
-        0
-    }
-
-    fn sleep(&self, ms: u64) -> BoxFuture<'static, ()> {
-        self.0.lock().unwrap().push(ms);
-        Box::pin(std::future::ready(()))
-    }
-}
-
-/// Draws the middle of every range.
-struct Middle;
-
-impl Random for Middle {
-    fn next_u64(&self) -> u64 {
-        1 << 63
-    }
 }
 
 /// Keeps what the network stack logs.
@@ -151,6 +128,6 @@ pub(super) async fn ask(api: Api, url: &str, timeouts: Timeouts) -> Outcome {
     let logged = listener.0.lock().unwrap();
     assert!(logged.contains("reqwest"), "nothing was logged: the check for keys would be empty");
     assert_no_key("the log", &logged);
-    let waits = clock.0.into_inner().unwrap();
+    let waits = clock.slept();
     Outcome { text, error: failure.map(|error| error.kind), attempts: retried.len() + 1, waits }
 }

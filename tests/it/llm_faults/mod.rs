@@ -232,7 +232,7 @@ fn silence_ends_and_slowness_does_not_matter() {
         Row::new("stalled after the text", partial(RequestTimeout), |api| {
             Server::start(move |stream| {
                 let Answer { start, content, .. } = answer(api);
-                say(stream, &cut_stream(&[&start, &content]));
+                say(stream, cut_stream(&[&start, &content]));
                 wait_for_end(stream);
             })
         })
@@ -240,14 +240,14 @@ fn silence_ends_and_slowness_does_not_matter() {
         Row::new("byte by byte", FINE, |api| {
             Server::start(move |stream| {
                 for byte in response(200, &[SSE], answer(api).stream().as_bytes()) {
-                    say(stream, &[byte]);
+                    say(stream, [byte]);
                     thread::yield_now();
                 }
             })
         }),
         Row::new("signs of life for ever", repeated(RequestTimeout, WAITS), |_| {
             Server::start(|stream| {
-                say(stream, &response(200, &[SSE], b""));
+                say(stream, response(200, &[SSE], b""));
                 while stream.write_all(b": wait\n").is_ok() {
                     thread::sleep(Duration::from_millis(20));
                 }
@@ -376,7 +376,7 @@ fn check_hang_up(api: Api, ask: impl AsyncFnOnce(Client, CancelToken) -> Box<dyn
     let (sender, gone) = tokio::sync::mpsc::unbounded_channel();
     let server = Server::start(move |stream| {
         let Answer { start, content, .. } = answer(api);
-        say(stream, &cut_stream(&[&start, &content]));
+        say(stream, cut_stream(&[&start, &content]));
         wait_for_end(stream);
         let _ = sender.send(());
     });

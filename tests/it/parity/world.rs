@@ -12,9 +12,10 @@ use emend_agent::session::{Session, SessionConfig};
 use emend_agent::workspace::{Mode, Workspace};
 use emend_edit::hash::ContentHash;
 use emend_llm::{
-    Api, BoxFuture, CancelToken, Clock, Config, Headers, HttpProvider, HttpRequest, HttpResponse, Random, Shared,
-    Transport, TransportError,
+    Api, BoxFuture, CancelToken, Clock, Config, Headers, HttpProvider, HttpRequest, HttpResponse, Shared, Transport,
+    TransportError,
 };
+use emend_tests::chance::Ticks;
 use futures::StreamExt;
 use serde_json::{Value, json};
 
@@ -232,28 +233,6 @@ impl Transport for Recorder {
     fn send(&self, request: HttpRequest, cancel: CancelToken) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
         self.asked.lock().unwrap().push(request.clone());
         self.inner.send(request, cancel)
-    }
-}
-
-/// Time that moves with every look, and waits that take none.
-#[derive(Default)]
-struct Ticks(Mutex<u64>);
-
-impl Clock for Ticks {
-    fn now_ms(&self) -> u64 {
-        let mut now_ms = self.0.lock().unwrap();
-        *now_ms += 1;
-        *now_ms
-    }
-
-    fn sleep(&self, _ms: u64) -> BoxFuture<'static, ()> {
-        Box::pin(std::future::ready(()))
-    }
-}
-
-impl Random for Ticks {
-    fn next_u64(&self) -> u64 {
-        self.now_ms()
     }
 }
 

@@ -2,8 +2,9 @@
 //! edit them without reading them first (S3 §5).
 //!
 //! A mention begins a word: `@src/a.rs`, `@"two words.md"`, `@two\ words.md`, `@src/`, `@src/**/*.rs`. Addresses
-//! (`a@b.c`) are none, nor is what stands in quotes as a whole; and a word such as `@scope/pkg` that names no file and looks like none stays what it is. Finding
-//! mentions in a text is done here without looking at files; what they name is the workspace's.
+//! (`a@b.c`) are none, nor is what stands in quotes as a whole; and a word such as `@scope/pkg` that names no file and
+//! looks like none stays what it is. Finding mentions in a text is done here without looking at files; what they name is
+//! the workspace's.
 
 use std::collections::BTreeSet;
 

@@ -2,12 +2,14 @@
 //! misbehaves on request.
 
 use std::fs;
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::Write;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
+
+use emend_tests::http::read_request;
 
 /// A project and its own state directory, both removed at the end.
 pub(crate) struct Project {
@@ -187,7 +189,7 @@ pub(crate) fn answer_each(answer: impl Fn(&str) -> String + Send + 'static) -> (
     thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
-            let request = read_request(&mut stream);
+            let request = read_request(&mut stream).unwrap_or_default();
             let _ = stream.write_all(answer(&request).as_bytes());
             // Not every test looks.
             let _ = sender.send(request);
@@ -212,26 +214,6 @@ pub(crate) fn stall(beginning: &'static [u8]) -> (String, Receiver<()>) {
         }
     });
     (address, receiver)
-}
-
-/// Returns the request as it was sent.
-fn read_request(stream: &mut TcpStream) -> String {
-    let mut request = Vec::new();
-    let mut buffer = [0; 4096];
-    loop {
-        let n_read = stream.read(&mut buffer).unwrap();
-        request.extend_from_slice(&buffer[..n_read]);
-        let sent = String::from_utf8_lossy(&request);
-        let text = sent.to_lowercase();
-        let Some(head_end) = text.find("\r\n\r\n") else { continue };
-        let length = text[..head_end]
-            .lines()
-            .find_map(|line| line.strip_prefix("content-length: "))
-            .map_or(0, |length| length.trim().parse::<usize>().unwrap());
-        if n_read == 0 || request.len() >= head_end + 4 + length {
-            return sent.into_owned();
-        }
-    }
 }
 
 /// Says which items of `tests/it/agent_checklist.txt` the running test shows.

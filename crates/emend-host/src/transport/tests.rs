@@ -1,10 +1,11 @@
 //! The transport against a small server that answers well or misbehaves.
 
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
+use emend_tests::http::{read_request, say, wait_for_end};
 use futures::StreamExt as _;
 
 use super::*;
@@ -20,7 +21,7 @@ fn serve(answer: impl Fn(&mut TcpStream) + Send + 'static) -> (SocketAddr, Recei
     thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
-            let request = read_request(&mut stream);
+            let request = read_request(&mut stream).unwrap_or_default();
             if sender.send(request).is_err() {
                 return;
             }
@@ -28,35 +29,6 @@ fn serve(answer: impl Fn(&mut TcpStream) + Send + 'static) -> (SocketAddr, Recei
         }
     });
     (address, received)
-}
-
-fn read_request(stream: &mut TcpStream) -> String {
-    let mut read = Vec::new();
-    let mut buffer = [0; 4096];
-    loop {
-        let text = String::from_utf8_lossy(&read).into_owned();
-        if let Some((head, body)) = text.split_once("\r\n\r\n") {
-            let length =
-                head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
-            if body.len() >= length.unwrap_or(0) {
-                return text;
-            }
-        }
-        match stream.read(&mut buffer) {
-            Ok(0) | Err(_) => return text,
-            Ok(count) => read.extend_from_slice(&buffer[..count]),
-        }
-    }
-}
-
-fn say(stream: &mut TcpStream, text: &str) {
-    // The client may be gone already: that is what some tests are about.
-    let _ = stream.write_all(text.as_bytes()).and_then(|()| stream.flush());
-}
-
-/// Waits until the client closes the connection.
-fn wait_for_end(stream: &mut TcpStream) {
-    while stream.read(&mut [0; 64]).is_ok_and(|count| count > 0) {}
 }
 
 fn request(url: String) -> HttpRequest {
@@ -148,7 +120,7 @@ fn an_answer_that_refuses_is_an_answer() {
 fn an_answer_cut_in_the_middle_is_told_from_a_whole_one() {
     for head in ["Content-Length: 100\r\n\r\npart", "Transfer-Encoding: chunked\r\n\r\n4\r\npart\r\n"] {
         let (address, _received) = serve(move |stream| {
-            say(stream, &format!("HTTP/1.1 200 OK\r\n{head}"));
+            say(stream, format!("HTTP/1.1 200 OK\r\n{head}"));
             thread::sleep(Duration::from_millis(50));
             let _ = stream.shutdown(Shutdown::Both);
         });
@@ -250,7 +222,7 @@ fn a_redirect_is_not_followed_and_the_key_stays() {
         let (address, _received) = serve(move |stream| {
             say(
                 stream,
-                &format!("HTTP/1.1 {status} Away\r\nLocation: http://{elsewhere}/\r\nContent-Length: 0\r\n\r\n"),
+                format!("HTTP/1.1 {status} Away\r\nLocation: http://{elsewhere}/\r\nContent-Length: 0\r\n\r\n"),
             );
         });
         let found = exchange(request(format!("http://{address}/")));
