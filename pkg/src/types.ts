@@ -62,6 +62,12 @@ export interface AgentOptions {
    */
   profile?: "auto" | "openai" | "anthropic" | "gemini" | "none";
   /**
+   * How the model edits. `own`: by patches or by replacing texts, as its family does. `safe_patch`: by diffs over exactly
+   * the text they were made for. Default: `safe_patch` for Gemini's models, `own` for others. Needs a profile, and a model
+   * that is not the stand-in.
+   */
+  edits?: "own" | "safe_patch";
+  /**
    * Tools of your own, beside the agent's; one of the same name replaces it. `execute` gets arguments that match the
    * schema; what it returns is told to the model, a string as it is and anything else as JSON; what it throws is an
    * error result and ends nothing. Its `signal` fires when the run is cancelled.
@@ -105,6 +111,7 @@ export type AgentChanges = Pick<
   AgentOptions,
   | "model"
   | "profile"
+  | "edits"
   | "tools"
   | "questions"
   | "webFetch"

@@ -69,6 +69,29 @@ test("a model is given its family's tools, by its own name or its provider's", a
   assert.equal(await offered("gemini", "any"), "read_file read_many_files write_file grep_search glob list_directory safe_patch");
 });
 
+test("a model edits as its family does, or as it is told to", async (t) => {
+  const own = ["Edit", "apply_patch", "edit_file", "replace", "safe_patch"];
+  const offered = async (options) => {
+    const { model, requests } = scripted([], "acme");
+    const agent = await create(t, { model, ...options });
+    await agent.run("hello").result;
+    return requests[0].tools.map((tool) => tool.name).filter((name) => own.includes(name)).join(" ");
+  };
+  assert.equal(await offered({ profile: "anthropic" }), "Edit");
+  assert.equal(await offered({ profile: "anthropic", edits: "safe_patch" }), "safe_patch");
+  assert.equal(await offered({ profile: "gemini" }), "safe_patch");
+  assert.equal(await offered({ profile: "gemini", edits: "own" }), "replace");
+  assert.equal(await offered({ edits: "own" }), "edit_file apply_patch");
+  const wrong = [
+    [{ edits: "safe_patch" }, /name a profile/],
+    [{ edits: "safe_patch", profile: "openai", model: { provider: "offline" } }, /stand-in/],
+    [{ edits: "verified" }, /unknown variant `verified`, expected `own` or `safe_patch`/],
+  ];
+  for (const [options, message] of wrong) {
+    await assert.rejects(offered(options), { name: "ConfigurationError", message });
+  }
+});
+
 test("tools of one's own run, replace others, and fail as results", async (t) => {
   const seen = [];
   const parameters = { type: "object", required: ["city"], properties: { city: { type: "string" } } };

@@ -82,7 +82,7 @@ new Agent();
 
 run.steer("in French");
 agent.followUp("then tidy up");
-const changes: AgentChanges = { model: { provider: "offline" }, effort: null, profile: "gemini", maxTurns: 3 };
+const changes: AgentChanges = { model: { provider: "offline" }, effort: null, profile: "gemini", edits: "own", maxTurns: 3 };
 agent.configure(changes);
 // @ts-expect-error fixed when the agent is made
 agent.configure({ mode: "direct" });

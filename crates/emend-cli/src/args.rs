@@ -9,7 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use emend_llm::Api;
 
 use session::session_id;
-pub(crate) use session::{Model, ProfileName, SessionArgs};
+pub(crate) use session::{EditsName, Model, ProfileName, SessionArgs};
 
 const EXIT_HELP: &str = "\
 Exit status:

@@ -13,7 +13,7 @@ use emend_agent::code::Code;
 use emend_agent::suggest::closest;
 use toml::{Table, Value};
 
-use crate::args::{Model, ProfileName, SessionArgs};
+use crate::args::{EditsName, Model, ProfileName, SessionArgs};
 use crate::failure::Failure;
 
 /// The project's file.
@@ -23,11 +23,23 @@ pub(crate) const PROJECT_FILE: &str = ".emend.toml";
 const FILE_BYTES_MAX: u64 = 64 << 10;
 
 /// The names of all settings, in the order they are printed in.
-const NAMES: [&str; 11] =
-    ["model", "profile", "effort", "review", "sandbox", "subagents", "web", "sandbox_write", "allow", "ask", "deny"];
+const NAMES: [&str; 12] = [
+    "model",
+    "profile",
+    "edits",
+    "effort",
+    "review",
+    "sandbox",
+    "subagents",
+    "web",
+    "sandbox_write",
+    "allow",
+    "ask",
+    "deny",
+];
 
 /// What a project's file may say.
-const OF_PROJECT: [&str; 6] = ["profile", "effort", "review", "sandbox", "ask", "deny"];
+const OF_PROJECT: [&str; 7] = ["profile", "edits", "effort", "review", "sandbox", "ask", "deny"];
 
 /// Where a value comes from. The later wins.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,6 +80,8 @@ pub(crate) struct Settings {
     /// Who answers, if anything says so.
     pub(crate) model: Set<Option<Model>>,
     pub(crate) profile: Set<ProfileName>,
+    /// How the model edits, if anything says so.
+    pub(crate) edits: Set<Option<EditsName>>,
     pub(crate) effort: Set<Option<String>>,
     pub(crate) review: Set<bool>,
     pub(crate) sandbox: Set<bool>,
@@ -105,6 +119,7 @@ impl Settings {
         Self {
             model: Set::default_of(None),
             profile: Set::default_of(ProfileName::Auto),
+            edits: Set::default_of(None),
             effort: Set::default_of(None),
             review: Set::default_of(false),
             sandbox: Set::default_of(false),
@@ -120,10 +135,13 @@ impl Settings {
     /// Returns each setting as it is printed: its name, its value, where that comes from.
     pub(crate) fn rows(&self) -> Vec<(&'static str, serde_json::Value, Source)> {
         let profile = self.profile.value.to_possible_value().map(|value| value.get_name().to_owned());
+        let edits = self.edits.value.and_then(|edits| edits.to_possible_value());
+        let edits = edits.map(|value| value.get_name().to_owned());
         let model = self.model.value.as_ref().map(ToString::to_string);
         let mut rows = vec![
             ("model", model.into(), self.model.source.clone()),
             ("profile", profile.into(), self.profile.source.clone()),
+            ("edits", edits.into(), self.edits.source.clone()),
             ("effort", self.effort.value.clone().into(), self.effort.source.clone()),
             ("review", self.review.value.into(), self.review.source.clone()),
             ("sandbox", self.sandbox.value.into(), self.sandbox.source.clone()),
@@ -189,6 +207,11 @@ impl Settings {
                 })?;
                 self.profile = Set { value, source: source.clone() };
             }
+            "edits" => {
+                let value = EditsName::from_str(text, true)
+                    .map_err(|_| wrong(format!("there is no way {text:?} to edit; there are own, safe_patch")))?;
+                self.edits = Set { value: Some(value), source: source.clone() };
+            }
             "effort" => self.effort = Set { value: Some(text.trim().to_owned()), source: source.clone() },
             "review" => self.review = set(truth()?),
             "sandbox" => self.sandbox = set(truth()?),
@@ -214,6 +237,9 @@ impl Settings {
         }
         if let Some(profile) = args.profile {
             self.profile = Set { value: profile, source: Source::Flag("--profile") };
+        }
+        if let Some(edits) = args.edits {
+            self.edits = Set { value: Some(edits), source: Source::Flag("--edits") };
         }
         if let Some(effort) = &args.effort {
             self.effort = Set { value: Some(effort.clone()), source: Source::Flag("--effort") };
@@ -298,7 +324,7 @@ mod tests {
 
     #[test]
     fn a_users_file_sets_everything_but_keys() {
-        let text = "model = \"anthropic:m\"\nprofile = \"gemini\"\neffort = \"low\"\nreview = true\nweb = true\n\
+        let text = "model = \"anthropic:m\"\nprofile = \"gemini\"\nedits = \"own\"\neffort = \"low\"\nreview = true\nweb = true\n\
                     allow = [\"shell:cargo *\"]\ndeny = \"shell:git push *\"\n";
         let rows: Vec<String> =
             taken(text, false).unwrap().rows().into_iter().map(|(name, value, _)| format!("{name} {value}")).collect();
@@ -307,6 +333,7 @@ mod tests {
             [
                 "model \"anthropic:m\"",
                 "profile \"gemini\"",
+                "edits \"own\"",
                 "effort \"low\"",
                 "review true",
                 "sandbox false",
@@ -334,6 +361,7 @@ mod tests {
                 false,
                 "profile: there is no profile \"x\"; there are auto, openai, anthropic, gemini, none",
             ),
+            ("edits = \"x\"", false, "edits: there is no way \"x\" to edit; there are own, safe_patch"),
             ("review = false", true, "a project's file can switch review on, not off"),
         ] {
             assert_eq!(taken(text, of_project).unwrap_err(), expected, "{text}");

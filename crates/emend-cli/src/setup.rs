@@ -12,7 +12,7 @@ use emend_agent::workspace::Mode;
 use emend_host::{OsRandom, Sandbox};
 use emend_llm::Shared;
 
-use crate::args::{Model, ProfileName, SessionArgs};
+use crate::args::{EditsName, Model, ProfileName, SessionArgs};
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::provider::Chosen;
@@ -63,14 +63,14 @@ impl Setup {
             reasoning_effort: settings.effort.value.clone(),
             ..SessionConfig::default()
         };
-        let options = session_options(&settings, &chosen, &project, host.answers_questions, config);
+        let options = session_options(&settings, &chosen, &project, host.answers_questions, config)?;
         let session = open(args, options, Shared::clone(&store), &origin).await?;
         let origin = origin.source.map(|source| source.id);
         Ok(Self { settings, project, store, chosen, session, origin, answers_questions: host.answers_questions })
     }
 
     /// Returns what a session with `chosen` is made of, with the limits and rules of the one that is open.
-    pub(crate) fn options(&self, chosen: &Chosen) -> SessionOptions {
+    pub(crate) fn options(&self, chosen: &Chosen) -> Result<SessionOptions, Failure> {
         let now = self.session.config();
         // What comes from the profile of the model before must not stay.
         let fresh = SessionConfig {
@@ -132,7 +132,7 @@ fn session_options(
     project: &Project,
     asks: bool,
     config: SessionConfig,
-) -> SessionOptions {
+) -> Result<SessionOptions, Failure> {
     let model = chosen.model.as_str();
     let profile = match settings.profile.value {
         // The stand-in is of no family.
@@ -147,10 +147,15 @@ fn session_options(
     let (workspace, clock) = (Shared::clone(&project.workspace), Shared::clone(&project.clock));
     let random = Shared::new(OsRandom);
     let (web, subagents) = (settings.web.value, settings.subagents.value);
+    let edits = settings.edits.value.map(|edits| match edits {
+        EditsName::Own => Edits::Own,
+        EditsName::SafePatch => Edits::SafePatch,
+    });
+    let edits = Edits::choose(edits, profile.is_some(), chosen.offline)
+        .map_err(|error| Failure::new(error.code(), error.to_string()))?;
     let options = match profile {
         Some(profile) => {
-            // The stand-in replaces texts; it makes no diffs.
-            let profile = if chosen.offline { profile.with_edits(Edits::Own) } else { profile };
+            let profile = if let Some(edits) = edits { profile.with_edits(edits) } else { profile };
             let profile = if web { profile.with_tool(web_fetch()) } else { profile };
             let profile = if subagents { profile.with_subagents() } else { profile };
             let profile = if asks { profile.with_questions() } else { profile };
@@ -171,5 +176,5 @@ fn session_options(
             SessionOptions { provider, model, offline, tools, workspace, clock, random, config }
         }
     };
-    SessionOptions { offline: chosen.offline, ..options }
+    Ok(SessionOptions { offline: chosen.offline, ..options })
 }

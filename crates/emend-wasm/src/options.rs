@@ -30,6 +30,8 @@ pub(crate) struct AgentOptions {
     pub(crate) model: ModelOptions,
     pub(crate) mode: EditMode,
     pub(crate) profile: ProfileName,
+    /// How the model edits, if not as its family does.
+    edits: Option<Edits>,
     /// Tools written in JavaScript; the function that runs them comes apart.
     pub(crate) tools: Vec<ToolDefinition>,
     /// Whether the model may ask the user.
@@ -79,11 +81,12 @@ impl AgentOptions {
             ProfileName::Gemini => Some(Profile::gemini(&id)),
             ProfileName::None => None,
         };
+        let edits = Edits::choose(self.edits, profile.is_some(), offline)
+            .map_err(|error| Failure::new(error.code(), error.to_string()))?;
         let options = match profile {
             Some(profile) => {
                 let profile = if self.questions { profile.with_questions() } else { profile };
-                // The stand-in replaces texts; it makes no diffs.
-                let profile = if offline { profile.with_edits(Edits::Own) } else { profile };
+                let profile = if let Some(edits) = edits { profile.with_edits(edits) } else { profile };
                 let profile = if self.web_fetch { profile.with_tool(web_fetch(fetch)) } else { profile };
                 let profile = if self.subagents { profile.with_subagents() } else { profile };
                 profile.session_options(provider, workspace, clock, random, config)
@@ -231,8 +234,8 @@ mod tests {
     fn wrong_options_are_named() {
         check_refused(
             r#"{"modle": {}}"#,
-            "unknown field `modle`, expected one of `model`, `mode`, `profile`, `tools`, `questions`, `webFetch`, \
-             `subagents`, `instructions`, `effort`, `maxTurns`, `maxToolRounds`, `policy`",
+            "unknown field `modle`, expected one of `model`, `mode`, `profile`, `edits`, `tools`, `questions`, \
+             `webFetch`, `subagents`, `instructions`, `effort`, `maxTurns`, `maxToolRounds`, `policy`",
         );
         check_refused(
             r#"{"profile": "codex"}"#,

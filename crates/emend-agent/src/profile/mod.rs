@@ -8,11 +8,13 @@ mod named;
 mod table;
 
 use emend_llm::{Clock, Provider, Random, Shared, get_model_info};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 pub use named::Named;
 pub use table::{Naming, Offer, Output, Param};
 
+use crate::code::Code;
 use crate::session::{SessionConfig, SessionOptions};
 use crate::tool::{ResultForm, Tool, ToolRegistry};
 #[cfg(any(test, not(target_family = "wasm")))]
@@ -53,13 +55,50 @@ pub struct Profile {
     pub context_window_size: u64,
 }
 
-/// How a model edits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How a model edits. By name: `own`, `safe_patch`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Edits {
     /// As its family's own agent does: by patches or by exact replacement.
     Own,
     /// By `safe_patch`: unified diffs over exactly the text they were made for (S3).
     SafePatch,
+}
+
+impl Edits {
+    /// Returns how the model of a session is to edit: as was asked for, or else, where that is `None`, as its profile
+    /// says. The stand-in replaces texts whatever its profile.
+    ///
+    /// # Errors
+    ///
+    /// [`EditsError`].
+    pub fn choose(asked: Option<Self>, has_profile: bool, offline: bool) -> Result<Option<Self>, EditsError> {
+        match asked {
+            Some(Self::SafePatch) if offline => Err(EditsError::Offline),
+            Some(Self::SafePatch) if !has_profile => Err(EditsError::NoProfile),
+            None if offline => Ok(Some(Self::Own)),
+            asked => Ok(asked),
+        }
+    }
+}
+
+/// Why a model cannot edit as it was asked to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EditsError {
+    /// The stand-in would not know what to do.
+    #[error("the stand-in replaces texts and makes no diffs; name a model to edit by safe_patch")]
+    Offline,
+    /// There is nothing to choose for.
+    #[error("models of no known family edit as the tools' own names say; name a profile to edit by safe_patch")]
+    NoProfile,
+}
+
+impl EditsError {
+    /// Returns the stable code.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        Code::Configuration
+    }
 }
 
 /// The tools that [`Edits::SafePatch`] stands in for.

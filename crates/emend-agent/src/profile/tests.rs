@@ -223,6 +223,33 @@ fn a_profile_fills_in_what_the_host_left_open() {
 }
 
 #[test]
+fn edits_are_as_was_asked_for_where_they_can_be() {
+    use Edits::{Own, SafePatch};
+    #[track_caller]
+    fn check(profile: Option<Profile>, edits: Option<Edits>, offline: bool, expected: Result<&str, EditsError>) {
+        let tool = Edits::choose(edits, profile.is_some(), offline).map(|edits| {
+            let profile =
+                profile.map(|profile| edits.iter().fold(profile, |profile, edits| profile.with_edits(*edits)));
+            let names = profile.iter().flat_map(|profile| profile.tools.names());
+            let is_edit = |name: &&str| ["safe_patch", "Edit", "replace", "apply_patch"].contains(name);
+            names.filter(is_edit).collect::<Vec<_>>().join(" ")
+        });
+        assert_eq!(tool, expected.map(str::to_owned));
+    }
+    let (claude, gemini) = (|| Some(Profile::anthropic("m")), || Some(Profile::gemini("m")));
+    check(claude(), None, false, Ok("Edit"));
+    check(claude(), Some(SafePatch), false, Ok("safe_patch"));
+    check(gemini(), None, false, Ok("safe_patch"));
+    check(gemini(), Some(Own), false, Ok("replace"));
+    check(gemini(), None, true, Ok("replace"));
+    check(gemini(), Some(SafePatch), true, Err(EditsError::Offline));
+    check(None, Some(Own), false, Ok(""));
+    check(None, None, true, Ok(""));
+    check(None, Some(SafePatch), false, Err(EditsError::NoProfile));
+    assert_eq!(EditsError::NoProfile.code(), crate::code::Code::Configuration);
+}
+
+#[test]
 fn results_have_the_form_of_each_familys_own_agent() {
     covers("S2.9.2.4");
     #[track_caller]

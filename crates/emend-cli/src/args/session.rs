@@ -21,6 +21,9 @@ pub(crate) struct SessionArgs {
     /// The names of tools and parameters, and the instructions, that the model works best with.
     #[arg(long, value_enum, value_name = "NAME")]
     pub(crate) profile: Option<ProfileName>,
+    /// How the model edits. Default: as its family's own agent does, and Gemini's by safe_patch.
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub(crate) edits: Option<EditsName>,
     /// How much the model is to spend on reasoning, e.g. `low`, `medium` or `high`; its own default when absent.
     #[arg(long, value_name = "EFFORT")]
     pub(crate) effort: Option<String>,
@@ -64,6 +67,16 @@ pub(crate) struct SessionArgs {
     /// Write every event to this file as a JSON line, beside what is printed.
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
+}
+
+/// How a model edits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EditsName {
+    /// By patches or by replacing texts, as its family does.
+    Own,
+    /// By diffs over exactly the text they were made for.
+    #[value(name = "safe_patch")]
+    SafePatch,
 }
 
 /// Which profile a run goes by.

@@ -99,7 +99,7 @@ fn model(chat: &mut Chat, name: &str) -> Result<(), Failure> {
     }
     let model: Model = name.parse().map_err(|what: String| Failure::new(Code::InvalidArgument, what))?;
     let chosen = provider::choose(&model, None, &chat.setup.project)?;
-    let options = chat.setup.options(&chosen);
+    let options = chat.setup.options(&chosen)?;
     let session = &chat.setup.session;
     session.set_model(Shared::clone(&chosen.provider), chosen.model.clone(), chosen.offline);
     session.set_tools(options.tools);
@@ -199,7 +199,7 @@ async fn resume(chat: &mut Chat, id: &str) -> Result<(), Failure> {
 }
 
 fn clear(chat: &mut Chat) -> Result<(), Failure> {
-    let options = chat.setup.options(&chat.setup.chosen);
+    let options = chat.setup.options(&chat.setup.chosen)?;
     let old = chat.setup.session.id().to_owned();
     chat.setup.session = Session::new(options).with_store(Shared::clone(&chat.setup.store));
     Ok(chat.screen.print(&[format!("A new conversation. The one before stays saved as {old}.")])?)

@@ -172,7 +172,7 @@ impl Chat {
 
     /// Opens a saved session in place of the one that is open.
     async fn reopen(&mut self, id: &str) -> Result<(), Failure> {
-        let options = self.setup.options(&self.setup.chosen);
+        let options = self.setup.options(&self.setup.chosen)?;
         let session = Session::resume(options, Shared::clone(&self.setup.store), id).await;
         self.setup.session = session.map_err(|error| Failure::new(error.code(), error.to_string()))?;
         Ok(())

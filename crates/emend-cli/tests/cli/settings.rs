@@ -27,6 +27,7 @@ fn flags_win_over_the_environment_over_the_project_over_the_user() {
     expect_test::expect![[r#"
         model          anthropic:from-file  ROOT/config/emend/config.toml
         profile        none                 --profile
+        edits          -                    default
         effort         max                  EMEND_EFFORT
         review         true                 ./.emend.toml
         sandbox        false                default

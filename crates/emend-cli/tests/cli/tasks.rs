@@ -201,6 +201,30 @@ fn tools_are_listed_by_their_own_names_and_by_those_of_each_family() {
 }
 
 #[test]
+fn a_model_edits_as_it_is_told_to() {
+    #[track_caller]
+    fn check(args: &[&str], expected: &str) {
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+        let body = r#"data: {"choices":[{"index":0,"delta":{"content":"Hi."},"finish_reason":"stop"}]}"#;
+        let (url, requested) = answer(format!("{head}{body}\n\ndata: [DONE]\n\n"));
+        let project = Project::new(&[]);
+        let mut command = project.command(&["run", "hello", "--model", "openai_compatible:m"]);
+        Outcome::of(command.args(args).env("OPENAI_COMPATIBLE_BASE_URL", url).output().unwrap()).assert_ok();
+        let request = requested.recv().unwrap();
+        let offered = ["apply_patch", "Edit", "safe_patch", "replace"];
+        let names = offered.into_iter().filter(|name| request.contains(&format!("\"name\":\"{name}\"")));
+        assert_eq!(names.collect::<Vec<_>>(), [expected]);
+    }
+    check(&["--profile", "anthropic"], "Edit");
+    check(&["--profile", "anthropic", "--edits", "safe_patch"], "safe_patch");
+    check(&["--profile", "gemini", "--edits", "own"], "replace");
+    let project = Project::new(&[]);
+    let refused = project.run(&["run", "hello", "--edits", "safe_patch"]);
+    assert_eq!(refused.status, 3, "{}", refused.stderr);
+    assert!(refused.stderr.contains("the stand-in"), "{}", refused.stderr);
+}
+
+#[test]
 fn a_page_on_this_machine_is_not_fetched() {
     let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = server.local_addr().unwrap().port();
