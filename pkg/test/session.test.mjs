@@ -88,7 +88,7 @@ test("a model edits as its family does, or as it is told to", async (t) => {
     [{ edits: "verified" }, /unknown variant `verified`, expected `own` or `safe_patch`/],
   ];
   for (const [options, message] of wrong) {
-    await assert.rejects(offered(options), { name: "ConfigurationError", message });
+    await assert.rejects(offered(options), { name: "ConfigError", message });
   }
 });
 
