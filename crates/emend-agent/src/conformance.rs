@@ -7,8 +7,11 @@
 mod cases;
 mod commands;
 mod sandbox;
+mod script;
 
 use emend_llm::BoxFuture;
+
+pub use script::{CALLS, transcript};
 
 use crate::env::{Access, DirEntry, EntryKind, EnvError, ExecutionEnvironment, FilePath, GrepQuery};
 use crate::search::{FileMatches, Matcher};
@@ -189,8 +192,23 @@ mod tests {
     use super::*;
     use crate::memfs::MemFs;
     use crate::test_support::covers;
+    use crate::wrappers::{LogEvent, Logging, ReadOnly};
+    use emend_llm::{Clock, Shared};
     #[cfg(target_family = "wasm")]
     use wasm_bindgen_test::wasm_bindgen_test as test;
+
+    /// A clock that stands still.
+    struct Standstill;
+
+    impl Clock for Standstill {
+        fn now_ms(&self) -> u64 {
+            0
+        }
+
+        fn sleep(&self, _ms: u64) -> BoxFuture<'static, ()> {
+            Box::pin(std::future::ready(()))
+        }
+    }
 
     #[test]
     fn a_file_system_in_memory_conforms() {
@@ -199,6 +217,31 @@ mod tests {
             let files = MemFs::from_fixture(&fixture("/workspace"));
             assert_eq!(block_on(case.run(&files)), Ok(()), "{}", case.name);
         }
+    }
+
+    #[test]
+    fn the_same_tree_answers_the_same_whatever_is_around_it() {
+        covers("S2.9.4.6");
+        let files = || MemFs::from_fixture(&fixture("/workspace"));
+        let elsewhere = MemFs::from_fixture(&fixture("/home/me")).with_root("/home/me");
+        let shared = || Shared::new(files()) as Shared<dyn ExecutionEnvironment>;
+        let logging = Logging::new(shared(), Shared::new(Standstill), Shared::new(|_: &LogEvent<'_>| {}));
+        let expected = block_on(transcript(&files(), true));
+        assert_eq!(expected.lines().count(), CALLS);
+        // It is worth comparing: calls of every kind succeed and are refused.
+        let answers = |kind: &str, refused: bool| {
+            let of_kind = expected.lines().filter(|line| line.split(' ').nth(1) == Some(kind));
+            let codes = ["not_found", "invalid_argument", "permission_denied"];
+            of_kind.filter(|line| codes.iter().any(|code| line.contains(&format!(": \"{code}: "))) == refused).count()
+        };
+        for kind in ["write", "read", "list", "glob", "grep", "remove", "resolve"] {
+            assert!(answers(kind, false) > 0 && answers(kind, true) > 0, "{kind}: {expected}");
+        }
+        for environment in [&files() as &dyn ExecutionEnvironment, &elsewhere, &logging] {
+            assert_eq!(block_on(transcript(environment, true)), expected);
+        }
+        let expected = block_on(transcript(&files(), false));
+        assert_eq!(block_on(transcript(&ReadOnly::new(shared()), false)), expected);
     }
 
     #[test]

@@ -8,6 +8,8 @@ mod commit;
 mod git;
 mod local;
 mod process;
+#[cfg(feature = "shell")]
+mod shell;
 mod state;
 mod store;
 #[cfg(test)]
@@ -18,6 +20,8 @@ pub use clock::{OsRandom, SystemClock};
 pub use commit::{CommitError, Observer, Recovered, Step, StepKind};
 pub use local::LocalEnvironment;
 pub use process::{EnvPolicy, Inherit, Sandbox};
+#[cfg(feature = "shell")]
+pub use shell::EmulatedShell;
 pub use state::{StateDir, StateError};
 pub use store::FileStore;
 pub use transport::{ReqwestTransport, Timeouts};

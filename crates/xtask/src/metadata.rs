@@ -96,6 +96,13 @@ impl Metadata {
         self.members().find(|package| package.name == name).with_context(|| format!("the workspace has no {name}"))
     }
 
+    /// The names of the packages that use one of that name, in any version.
+    pub(crate) fn users_of(&self, name: &str) -> Vec<String> {
+        let called = |id: &str| self.packages.iter().find(|package| package.id == id).map(|package| &package.name);
+        let uses = |node: &&Node| node.deps.iter().any(|edge| called(&edge.pkg).is_some_and(|used| used == name));
+        self.resolve.nodes.iter().filter(uses).filter_map(|node| called(&node.id).cloned()).collect()
+    }
+
     /// Every package that is linked into `package`: normal dependencies, through any number of others.
     ///
     /// What only runs in the compiler, macros and build scripts, is left out.
@@ -120,6 +127,11 @@ impl Metadata {
 }
 
 impl Package {
+    /// The packages of ours that it names itself, for any use.
+    pub(crate) fn own_dependencies(&self) -> impl Iterator<Item = &str> {
+        self.dependencies.iter().filter(|found| found.source.is_none()).map(|found| found.name.as_str())
+    }
+
     /// It names `dependency` itself, for any use and any platform.
     pub(crate) fn depends_on(&self, dependency: &str) -> bool {
         self.dependencies.iter().any(|found| found.name == dependency)

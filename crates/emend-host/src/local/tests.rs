@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use emend_agent::conformance::{self, CASES};
-use emend_agent::memfs::{FixtureContent, parse_fixture};
+use emend_agent::memfs::{FixtureContent, MemFs, parse_fixture};
 use futures::executor::block_on;
 use proptest::test_runner::{Config, RngSeed};
 use tempfile::TempDir;
@@ -83,6 +83,18 @@ fn the_local_machine_conforms() {
     for case in CASES {
         let disk = Disk::new(conformance::fixture);
         assert_eq!(block_on(case.run(&disk.environment())), Ok(()), "{}", case.name);
+        disk.check_outside();
+    }
+}
+
+#[test]
+fn two_hundred_calls_answer_as_they_do_in_memory() {
+    covers("S2.9.4.6");
+    for writes in [true, false] {
+        let (disk, memory) =
+            (Disk::new(conformance::fixture), MemFs::from_fixture(&conformance::fixture("/workspace")));
+        let found = block_on(conformance::transcript(&disk.environment(), writes));
+        assert_eq!(found, block_on(conformance::transcript(&memory, writes)));
         disk.check_outside();
     }
 }

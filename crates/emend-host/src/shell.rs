@@ -1,0 +1,256 @@
+//! An emulated shell for files in memory: joins `emend-shell` to [`MemFs`].
+//!
+//! Each command has a thread of its own: a script that computes never waits, and must not hold up whoever waits for it.
+//! What it changes happens in the files themselves, so a command that was stopped has done what it had done by then.
+
+use std::thread;
+use std::time::Instant;
+
+use emend_agent::env::{EnvError, ExecutionEnvironment as _, FilePath};
+use emend_agent::exec::{Capture, Command, ExecResult, OutputSink, OutputStream, TextStream};
+use emend_agent::memfs::{MemFs, RawEntry, Shell};
+use emend_agent::resolve::Node;
+use emend_llm::{BoxFuture, CancelToken};
+use emend_shell::{Cancel, End, Entry, Files, FilesError, Kind, STEPS_MAX, Script, Stream, async_trait};
+use futures::channel::{mpsc, oneshot};
+use futures::future::{Either, select};
+use futures::{FutureExt as _, StreamExt as _};
+
+/// The interpreter recurses with the script.
+const STACK_BYTES: usize = 16 << 20;
+/// How many pieces of output may wait to be shown; what comes faster is left out.
+const PIECES_MAX: usize = 256;
+
+/// Runs commands over files in memory: `MemFs::with_shell(Shared::new(EmulatedShell::new()))`.
+pub struct EmulatedShell {
+    steps_max: usize,
+}
+
+impl EmulatedShell {
+    /// Returns the shell.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { steps_max: STEPS_MAX }
+    }
+
+    /// Ends a command as late after `steps_max` commands or rounds of loops in it.
+    #[must_use]
+    pub fn with_steps_max(mut self, steps_max: usize) -> Self {
+        self.steps_max = steps_max;
+        self
+    }
+}
+
+impl Default for EmulatedShell {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Shell for EmulatedShell {
+    fn run<'a>(
+        &'a self,
+        files: MemFs,
+        command: &'a Command,
+        output: &'a dyn OutputSink,
+        cancel: &'a CancelToken,
+    ) -> BoxFuture<'a, Result<ExecResult, EnvError>> {
+        Box::pin(async move {
+            let mut running = Running::start(files, command.clone(), self.steps_max)?;
+            let mut cancelled = cancel.cancelled().fuse();
+            loop {
+                match select(running.shown.next(), &mut cancelled).await {
+                    Either::Left((Some((stream, text)), _)) => output.output(stream, &text),
+                    Either::Left((None, _)) => break,
+                    Either::Right(_) => running.stop(),
+                }
+            }
+            let lost = || EnvError::Io { path: command.command.clone(), reason: "the shell broke off".to_owned() };
+            (&mut running.result).await.map_err(|_| lost())
+        })
+    }
+}
+
+/// A command under way. Dropping it ends the command.
+struct Running {
+    shown: mpsc::Receiver<(OutputStream, String)>,
+    result: oneshot::Receiver<ExecResult>,
+    cancel: Cancel,
+    /// Ends what waits, by being dropped.
+    waited_for: Option<oneshot::Sender<()>>,
+}
+
+impl Running {
+    fn start(files: MemFs, command: Command, steps_max: usize) -> Result<Self, EnvError> {
+        let (shown_sender, shown) = mpsc::channel(PIECES_MAX);
+        let (result_sender, result) = oneshot::channel();
+        let (waited_for, given_up) = oneshot::channel();
+        let cancel = Cancel::default();
+        let stop = cancel.clone();
+        let failed =
+            |error: std::io::Error, command: &str| EnvError::Io { path: command.to_owned(), reason: error.to_string() };
+        let text = command.command.clone();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+        let runtime = runtime.map_err(|error| failed(error, &text))?;
+        let work = move || {
+            let result = runtime.block_on(run(files, &command, steps_max, &stop, given_up, shown_sender));
+            // Nobody may be waiting any more.
+            let _ = result_sender.send(result);
+        };
+        thread::Builder::new()
+            .name("emulated shell".to_owned())
+            .stack_size(STACK_BYTES)
+            .spawn(work)
+            .map_err(|error| failed(error, &text))?;
+        Ok(Self { shown, result, cancel, waited_for: Some(waited_for) })
+    }
+
+    fn stop(&mut self) {
+        self.cancel.cancel();
+        self.waited_for = None;
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+async fn run(
+    files: MemFs,
+    command: &Command,
+    steps_max: usize,
+    cancel: &Cancel,
+    given_up: oneshot::Receiver<()>,
+    mut shown: mpsc::Sender<(OutputStream, String)>,
+) -> ExecResult {
+    let begun = Instant::now();
+    let shell = emend_shell::Shell::new(Bridge(files.handle()), &files.working_directory());
+    let script = Script {
+        text: &command.command,
+        working_dir: command.working_dir.as_str(),
+        env_vars: command.env_vars.clone(),
+        timeout_ms: command.timeout_ms,
+        steps_max,
+    };
+    let (mut out, mut err) = (Kept::new(OutputStream::Stdout), Kept::new(OutputStream::Stderr));
+    let end = {
+        let running = shell.run(script, cancel, |stream, bytes: &[u8]| {
+            let kept = match stream {
+                Stream::Stdout => &mut out,
+                Stream::Stderr => &mut err,
+            };
+            // What nobody takes in time is left out.
+            let _ = shown.try_send(kept.take(bytes));
+        });
+        match select(Box::pin(running), given_up).await {
+            Either::Left((end, _)) => end,
+            Either::Right(_) => End::Cancelled,
+        }
+    };
+    ExecResult {
+        n_bytes_dropped: out.capture.n_dropped() + err.capture.n_dropped(),
+        stdout: out.capture.into_text(),
+        stderr: err.capture.into_text(),
+        // As a shell says of what a signal ended.
+        exit_code: match end {
+            End::Exit(status) => status,
+            End::TimedOut | End::Cancelled => 128 + 15,
+        },
+        timed_out: end == End::TimedOut,
+        cancelled: end == End::Cancelled,
+        n_left_behind: 0,
+        duration_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
+    }
+}
+
+/// What is kept of one output.
+struct Kept {
+    stream: OutputStream,
+    capture: Capture,
+    text: TextStream,
+}
+
+impl Kept {
+    fn new(stream: OutputStream) -> Self {
+        Self { stream, capture: Capture::new(Capture::BYTES_MAX), text: TextStream::default() }
+    }
+
+    fn take(&mut self, bytes: &[u8]) -> (OutputStream, String) {
+        self.capture.push(bytes);
+        (self.stream, self.text.push(bytes))
+    }
+}
+
+/// Files in memory as the shell wants them.
+struct Bridge(MemFs);
+
+fn clean(path: &str) -> Result<FilePath, FilesError> {
+    FilePath::clean(path).ok_or(FilesError::NotFound)
+}
+
+fn refused(error: EnvError) -> FilesError {
+    match error {
+        EnvError::NotFound { .. } => FilesError::NotFound,
+        EnvError::InvalidPath { reason, .. } => FilesError::InTheWay(reason),
+        EnvError::QuotaExceeded { .. } => FilesError::Full(error.to_string()),
+        error => FilesError::Failed(error.to_string()),
+    }
+}
+
+fn entry(raw: &RawEntry) -> Entry {
+    let kind = match raw.node {
+        Node::Directory => Kind::Directory,
+        Node::Link(_) => Kind::Link,
+        _ => Kind::File,
+    };
+    Entry { kind, size: raw.size, modified_ms: raw.modified_ms }
+}
+
+#[async_trait]
+impl Files for Bridge {
+    async fn entry(&self, path: &str) -> Result<Option<Entry>, FilesError> {
+        Ok(self.0.raw_entry(&clean(path)?).as_ref().map(entry))
+    }
+
+    async fn entries(&self, path: &str) -> Result<Vec<(String, Entry)>, FilesError> {
+        let entries = self.0.raw_entries(&clean(path)?).map_err(refused)?;
+        Ok(entries.into_iter().map(|(name, raw)| (name, entry(&raw))).collect())
+    }
+
+    async fn read(&self, path: &str) -> Result<Vec<u8>, FilesError> {
+        self.0.read(&clean(path)?).await.map_err(refused)
+    }
+
+    async fn write(&self, path: &str, content: &[u8]) -> Result<(), FilesError> {
+        self.0.write(&clean(path)?, content).await.map_err(refused)
+    }
+
+    async fn make_directory(&self, path: &str) -> Result<(), FilesError> {
+        self.0.raw_make(&clean(path)?, None).map_err(refused)
+    }
+
+    async fn make_link(&self, path: &str, target: &str) -> Result<(), FilesError> {
+        self.0.raw_make(&clean(path)?, Some(target)).map_err(refused)
+    }
+
+    async fn read_link(&self, path: &str) -> Result<String, FilesError> {
+        match self.0.raw_entry(&clean(path)?).map(|raw| raw.node) {
+            Some(Node::Link(target)) => Ok(target),
+            Some(_) => Err(FilesError::Failed("Invalid argument".to_owned())),
+            None => Err(FilesError::NotFound),
+        }
+    }
+
+    async fn remove(&self, path: &str, recursive: bool) -> Result<(), FilesError> {
+        self.0.raw_remove(&clean(path)?, recursive).map_err(refused)
+    }
+
+    async fn rename(&self, from: &str, to: &str) -> Result<(), FilesError> {
+        self.0.raw_rename(&clean(from)?, &clean(to)?).map_err(refused)
+    }
+}
+
+#[cfg(test)]
+mod tests;
