@@ -173,7 +173,18 @@ impl ExecutionEnvironment for LocalEnvironment {
                     done.map_err(CommitError::into_env_error)
                 })
             }
-            _ => Box::pin(change_one_by_one(self, changes)),
+            _ => Box::pin(async move {
+                let moves = changes.iter().filter_map(|change| Some((change.mode_of.clone()?, change.path.clone())));
+                let moves: Vec<_> = moves.collect();
+                if !moves.is_empty() {
+                    let note = move |files: &Files| {
+                        moves.into_iter().for_each(|(from, to)| files.note_moved(&from, to));
+                        Ok(())
+                    };
+                    self.run(note).await?;
+                }
+                change_one_by_one(self, changes).await
+            }),
         }
     }
 

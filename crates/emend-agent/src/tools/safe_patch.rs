@@ -95,6 +95,10 @@ impl Tool for SafePatch {
     }
 }
 
+/// Why a diff with git's mode lines is refused: a review shows texts, so the change of a mode could not be decided on.
+const MODE_CHANGE: &str = "The diff changes whether the file can be run, which this tool does not do. Leave out the \
+                           lines that name a mode; to change it, run chmod.";
+
 /// Carries the diff out in memory.
 pub(super) fn patched(
     path: &str,
@@ -114,6 +118,9 @@ pub(super) fn patched(
     let Some(file) = planned.into_iter().next() else {
         return Err(invalid("invalid_argument", "The diff changes nothing.".to_owned()));
     };
+    if file.executable.is_some() {
+        return Err(invalid("unsupported", MODE_CHANGE.to_owned()));
+    }
     diagnostics.extend(file.diagnostics.iter().cloned());
     Ok((file, diagnostics))
 }

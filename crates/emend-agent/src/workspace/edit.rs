@@ -124,7 +124,10 @@ impl Workspace {
                 path: file.path.clone(),
                 hash,
             });
-            state.put(file.path, file.log);
+            state.put(file.path.clone(), file.log);
+            if let (Some(from), Some(entry)) = (file.moved_from, state.files.get_mut(&file.path)) {
+                entry.moved_from = Some(from);
+            }
         }
         Ok(applied)
     }
@@ -211,7 +214,9 @@ impl Workspace {
             let (old, new) = (self.disk_text(&file.path).await?, file.log.disk_text());
             if old != new {
                 let change_to = change(&file.path, old.as_deref(), new.as_deref());
-                there.push(FileChange { mode_of: file.moved_from.clone(), ..change_to });
+                // What was staged as a move comes onto the disk when it is accepted.
+                let was_moved = || self.state().files.get(&file.path).and_then(|entry| entry.moved_from.clone());
+                there.push(FileChange { mode_of: file.moved_from.clone().or_else(was_moved), ..change_to });
                 back.push(change(&file.path, new.as_deref(), old.as_deref()));
             }
         }
@@ -285,10 +290,11 @@ impl State {
     /// Puts a log in force of a file that was found on the disk with this hash.
     pub(super) fn put_found(&mut self, path: FilePath, log: LineLog, disk: Option<ContentHash>) {
         self.revision += 1;
-        let number = self.files.get(&path).map(|entry| entry.number).unwrap_or_else(|| {
+        let known = self.files.get(&path).map(|entry| (entry.number, entry.moved_from.clone()));
+        let (number, moved_from) = known.unwrap_or_else(|| {
             self.n_entries += 1;
-            self.n_entries
+            (self.n_entries, None)
         });
-        self.files.insert(path, Entry { number, log, disk, changed_at: self.revision });
+        self.files.insert(path, Entry { number, log, disk, moved_from, changed_at: self.revision });
     }
 }

@@ -96,6 +96,8 @@ struct Entry {
     log: LineLog,
     /// The hash of what the environment held when it was last read or written; `None` if there was no file.
     disk: Option<ContentHash>,
+    /// The file it was moved from, whose mode bits it gets when it comes onto the disk.
+    moved_from: Option<FilePath>,
     /// The workspace revision of the last change.
     changed_at: u64,
 }

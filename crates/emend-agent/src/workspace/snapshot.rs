@@ -29,6 +29,8 @@ struct SavedEntry {
     number: u64,
     log: LineLog,
     disk: Option<ContentHash>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    moved_from: Option<FilePath>,
     changed_at: u64,
 }
 
@@ -51,8 +53,8 @@ impl Workspace {
     pub fn snapshot(&self) -> Snapshot {
         let state = self.state();
         let files = state.files.iter().map(|(path, entry)| {
-            let Entry { number, log, disk, changed_at } = entry.clone();
-            (path.clone(), SavedEntry { number, log, disk, changed_at })
+            let Entry { number, log, disk, moved_from, changed_at } = entry.clone();
+            (path.clone(), SavedEntry { number, log, disk, moved_from, changed_at })
         });
         Snapshot {
             version: VERSION,
@@ -84,7 +86,9 @@ impl Workspace {
         state.files = snapshot
             .files
             .into_iter()
-            .map(|(path, SavedEntry { number, log, disk, changed_at })| (path, Entry { number, log, disk, changed_at }))
+            .map(|(path, SavedEntry { number, log, disk, moved_from, changed_at })| {
+                (path, Entry { number, log, disk, moved_from, changed_at })
+            })
             .collect();
         Ok(())
     }

@@ -18,6 +18,8 @@ use crate::local::files::{PREPARED, invalid, refuse_unless_replaceable, temporar
 pub(super) struct Checked<'a> {
     pub(super) journal: Journal,
     pub(super) contents: Vec<Content<'a>>,
+    /// The files that go, as they are now.
+    pub(super) removed: Vec<(FilePath, Metadata)>,
     /// The directories that exist and in which names come and go.
     pub(super) directories: Vec<FilePath>,
 }
@@ -34,6 +36,7 @@ pub(super) struct Content<'a> {
 
 pub(super) fn check<'a>(disk: &mut Disk<'_>, changes: &'a [FileChange]) -> Result<Checked<'a>, CommitError> {
     let (mut written, mut removed, mut contents) = (Vec::new(), Vec::new(), Vec::new());
+    let mut were = Vec::new();
     let mut places = Places::default();
     for change in changes {
         let after = change.after.as_deref().map(ContentHash::of);
@@ -47,10 +50,12 @@ pub(super) fn check<'a>(disk: &mut Disk<'_>, changes: &'a [FileChange]) -> Resul
         let Some(bytes) = &change.after else {
             places.enter(disk, &parent)?;
             removed.push(entry);
+            were.extend(old.map(|old| (change.path.clone(), old)));
             continue;
         };
         let like = match (old, &change.mode_of) {
-            (None, Some(other)) => disk.look(other)?,
+            (None, Some(other)) => disk.look(other)?.or_else(|| disk.removed(other)),
+            (None, None) => disk.removed(&change.path),
             (old, _) => old,
         };
         places.enter(disk, &parent)?;
@@ -61,7 +66,7 @@ pub(super) fn check<'a>(disk: &mut Disk<'_>, changes: &'a [FileChange]) -> Resul
     }
     // Written before removed: see `roll_forward`.
     written.append(&mut removed);
-    Ok(Checked { journal: Journal::new(places.missing, written), contents, directories: places.usable })
+    Ok(Checked { journal: Journal::new(places.missing, written), contents, removed: were, directories: places.usable })
 }
 
 /// Returns whether the file cannot be run and shall be, or the other way round.

@@ -77,6 +77,7 @@ impl DiskError {
 
 /// The project's files and the journal.
 pub(super) struct Disk<'a> {
+    files: &'a Files,
     root: &'a Dir,
     state: PathBuf,
     observe: &'a mut Observer<'a>,
@@ -84,7 +85,7 @@ pub(super) struct Disk<'a> {
 
 impl<'a> Disk<'a> {
     pub(super) fn new(files: &'a Files, state: &Path, observe: &'a mut Observer<'a>) -> Self {
-        Self { root: files.directory(), state: state.to_owned(), observe }
+        Self { files, root: files.directory(), state: state.to_owned(), observe }
     }
 
     fn step<T>(
@@ -95,6 +96,11 @@ impl<'a> Disk<'a> {
     ) -> Result<T, DiskError> {
         let done = (self.observe)(Step { kind, path: path.as_str() }).and_then(|()| call(self.root));
         done.map_err(|source| DiskError { path: path.to_string(), source })
+    }
+
+    /// Returns what a file was before an earlier change removed it.
+    pub(super) fn removed(&self, path: &FilePath) -> Option<Metadata> {
+        self.files.removed(path)
     }
 
     /// Returns what stands at `path`, links not followed.

@@ -198,7 +198,7 @@ pub(crate) fn commit(
     if checked.journal.entries.is_empty() {
         return Ok(());
     }
-    let Checked { mut journal, contents, directories } = checked;
+    let Checked { mut journal, contents, removed, directories } = checked;
     sweep::sweep(disk, &directories);
     if let Err(error) = prepare(disk, &journal, contents) {
         return Err(take_back(disk, &journal, error.into()));
@@ -215,6 +215,7 @@ pub(crate) fn commit(
         }
     }
     let left_alone = complete(disk, &journal)?;
+    removed.into_iter().for_each(|(path, was)| files.note_removed(path, was));
     if left_alone.is_empty() { Ok(()) } else { Err(CommitError::LeftAlone { paths: left_alone }) }
 }
 

@@ -1,10 +1,12 @@
 //! Single files and directories below the root, opened through its handle.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
 use std::path::{Component, Path};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, FileType, OpenOptions};
@@ -17,6 +19,9 @@ pub(crate) struct Files {
     directory: Dir,
     /// The root's names: as it was given, and with all links followed.
     roots: Vec<String>,
+    /// The files that were removed through here, as they were: one that comes back gets its owner and mode bits again.
+    /// And for a file that is about to move, under its new name.
+    removed: Mutex<BTreeMap<FilePath, cap_std::fs::Metadata>>,
 }
 
 impl Files {
@@ -39,12 +44,34 @@ impl Files {
         };
         let roots = vec![name(&absolute)?, name(&real)?];
         let directory = Dir::open_ambient_dir(&real, ambient_authority()).map_err(failed)?;
-        Ok(Self { directory, roots })
+        Ok(Self { directory, roots, removed: Mutex::default() })
     }
 
     /// Returns the handle that every path is opened through.
     pub(crate) fn directory(&self) -> &Dir {
         &self.directory
+    }
+
+    /// Returns what a file was before it was removed through here.
+    pub(crate) fn removed(&self, path: &FilePath) -> Option<cap_std::fs::Metadata> {
+        self.removed_files().get(path).cloned()
+    }
+
+    /// Keeps what a file was that is removed now.
+    pub(crate) fn note_removed(&self, path: FilePath, was: cap_std::fs::Metadata) {
+        self.removed_files().insert(path, was);
+    }
+
+    /// Has the file that is about to come to `to` get the owner and mode bits of the one at `from`.
+    pub(super) fn note_moved(&self, from: &FilePath, to: FilePath) {
+        let found = self.directory.symlink_metadata(on_disk(from)).ok().filter(cap_std::fs::Metadata::is_file);
+        if let Some(was) = found.or_else(|| self.removed(from)) {
+            self.note_removed(to, was);
+        }
+    }
+
+    fn removed_files(&self) -> MutexGuard<'_, BTreeMap<FilePath, cap_std::fs::Metadata>> {
+        self.removed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn root(&self) -> &str {
@@ -106,9 +133,9 @@ impl Files {
         let temporary = temporary_name(path.name(), UNFINISHED);
         let written = (|| {
             let mut file = parent.open_with(&temporary, OpenOptions::new().write(true).create_new(true))?;
-            if let Some(before) = &before {
-                keep_owner(&file, before);
-                file.set_permissions(before.permissions())?;
+            if let Some(like) = before.or_else(|| self.removed(path)) {
+                keep_owner(&file, &like);
+                file.set_permissions(like.permissions())?;
             }
             file.write_all(content)?;
             file.sync_all()?;
@@ -136,8 +163,11 @@ impl Files {
 
     pub(super) fn remove(&self, path: &FilePath) -> Result<(), EnvError> {
         let failed = |error| self.describe_at(path, &error);
-        refuse_unless_file(path, self.directory.symlink_metadata(on_disk(path)).map_err(failed)?.file_type())?;
-        self.directory.remove_file(on_disk(path)).map_err(failed)
+        let was = self.directory.symlink_metadata(on_disk(path)).map_err(failed)?;
+        refuse_unless_file(path, was.file_type())?;
+        self.directory.remove_file(on_disk(path)).map_err(failed)?;
+        self.note_removed(path.clone(), was);
+        Ok(())
     }
 
     pub(super) fn list(&self, path: &FilePath, depth: usize) -> Result<Vec<DirEntry>, EnvError> {

@@ -7,8 +7,9 @@ use std::time::{Duration, SystemTime};
 
 use emend_agent::session::call_tool;
 use emend_agent::tool::{ToolError, ToolOutput};
-use emend_agent::tools::core_tools;
+use emend_agent::tools::{SafePatch, core_tools};
 use emend_agent::workspace::{Mode, Workspace};
+use emend_edit::hash::ContentHash;
 use emend_llm::Shared;
 use serde_json::{Value, json};
 
@@ -31,7 +32,9 @@ impl Project {
     }
 
     fn call(&self, name: &str, arguments: Value) -> Result<ToolOutput, ToolError> {
-        block_on(call_tool(&core_tools(), &self.workspace, name, arguments))
+        let mut tools = core_tools();
+        tools.register(Shared::new(SafePatch));
+        block_on(call_tool(&tools, &self.workspace, name, arguments))
     }
 
     /// Runs a command, which has to succeed, and returns what it says of changes.
@@ -160,4 +163,68 @@ fn copies_that_were_left_behind_are_swept() {
     assert_eq!(block_on(copy.read(&path("a.txt"))).unwrap(), b"one\ntwo\n");
     drop(copy);
     assert_eq!(fs::read_dir(state.directory().join("scratch")).unwrap().count(), 0);
+}
+
+#[test]
+fn what_moves_or_comes_back_keeps_its_mode_bits() {
+    for mode in [Mode::Direct, Mode::Staged] {
+        let project = Project::new(mode);
+        let bits = |path: &str| {
+            let found = fs::metadata(project.disk.root().join(path));
+            found.ok().map(|found| found.permissions().mode() & 0o777)
+        };
+        for (path, bits) in [("a.txt", 0o750), ("b.txt", 0o604), (".hidden/c.txt", 0o711)] {
+            fs::set_permissions(project.disk.root().join(path), fs::Permissions::from_mode(bits)).unwrap();
+        }
+        let patch = "*** Begin Patch\n*** Update File: a.txt\n*** Move to: moved.txt\n@@\n-one\n+1\n\
+                     *** Delete File: b.txt\n*** End Patch";
+        project.call("apply_patch", json!({ "patch": patch })).unwrap();
+        if mode == Mode::Staged {
+            // One file at a time, the old place first: there is nothing left to take the bits from then.
+            assert_eq!((bits("a.txt"), bits("moved.txt")), (Some(0o750), None));
+            for path in ["a.txt", "moved.txt", "b.txt"] {
+                block_on(project.workspace.accept_all(FilePath::clean(path).as_ref())).unwrap();
+            }
+        }
+        assert_eq!((bits("a.txt"), bits("moved.txt"), bits("b.txt")), (None, Some(0o750), None), "{mode:?}");
+        project
+            .call("apply_patch", json!({ "patch": "*** Begin Patch\n*** Delete File: .hidden/c.txt\n*** End Patch" }))
+            .unwrap();
+        block_on(project.workspace.accept_all(None)).unwrap();
+        assert_eq!(bits(".hidden/c.txt"), None);
+        project.undo();
+        assert_eq!((bits("a.txt"), bits("moved.txt")), (Some(0o750), None), "{mode:?}");
+        assert_eq!((bits("b.txt"), bits(".hidden/c.txt")), (Some(0o604), Some(0o711)), "{mode:?}");
+        assert_eq!(project.read("a.txt").as_deref(), Some("one\ntwo\n"));
+    }
+}
+
+#[test]
+fn a_move_staged_before_a_restart_keeps_its_mode_bits() {
+    let project = Project::new(Mode::Staged);
+    fs::set_permissions(project.disk.root().join("a.txt"), fs::Permissions::from_mode(0o750)).unwrap();
+    let patch = "*** Begin Patch\n*** Update File: a.txt\n*** Move to: moved.txt\n*** End Patch";
+    project.call("apply_patch", json!({ "patch": patch })).unwrap();
+    let saved = serde_json::to_string(&project.workspace.snapshot()).unwrap();
+    let later = Workspace::new(Arc::new(project.disk.environment()), Mode::Staged, Shared::new(SystemClock));
+    later.restore(serde_json::from_str(&saved).unwrap()).unwrap();
+    block_on(later.accept_all(None)).unwrap();
+    let moved = fs::metadata(project.disk.root().join("moved.txt")).unwrap();
+    assert_eq!((moved.permissions().mode() & 0o777, project.read("a.txt")), (0o750, None));
+}
+
+#[test]
+fn a_diff_that_changes_a_mode_is_refused() {
+    let project = Project::new(Mode::Direct);
+    let hash = ContentHash::of(b"one\ntwo\n").to_string();
+    let call = |header: &str| {
+        let diff = format!("{header}--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n-one\n+1\n two\n");
+        project.call("safe_patch", json!({"file_path": "a.txt", "unified_diff": diff, "base_content_sha256": hash}))
+    };
+    let error = call("diff --git a/a.txt b/a.txt\nold mode 100644\nnew mode 100755\n").unwrap_err();
+    assert_eq!(error.code.as_str(), "unsupported");
+    assert!(error.message.contains("Leave out the lines that name a mode"), "{}", error.message);
+    assert_eq!(project.read("a.txt").as_deref(), Some("one\ntwo\n"));
+    call("diff --git a/a.txt b/a.txt\n").unwrap();
+    assert_eq!(project.read("a.txt").as_deref(), Some("1\ntwo\n"));
 }
