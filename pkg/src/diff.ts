@@ -10,7 +10,7 @@ export function diff(before: string, after: string, options: DiffOptions = {}): 
   const [from, to] = [requireText("`before`", before), requireText("`after`", after)];
   const context = optionalCount("`context`", options.context) ?? CONTEXT;
   const words = options.words === true;
-  const numbers = editModule.live().call(() => glue.diffHunks(put(0, from), put(1, to), context, words));
+  const numbers = editModule.live().call(() => glue.diffHunks(put(0, from), from.length, put(1, to), to.length, context, words));
   const hunks: DiffHunk[] = [];
   for (let at = 0; at < numbers.length; ) {
     const [oldStart, oldLines, newStart, newLines] = [numbers[at]!, numbers[at + 1]!, numbers[at + 2]!, numbers[at + 3]!];

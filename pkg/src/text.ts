@@ -24,12 +24,28 @@ export function editText(text: string, patch: PatchInput): TextEdit<string> {
   const before = requireText("the text", text);
   const asText = written(patch);
   const core = editModule.live();
-  const [after, hunks, diagnostics] = (
+  const units = before.length;
+  const [after, hunks, diagnostics, cuts, fresh] = (
     asText === undefined
-      ? withPatch(patch, (_, handle) => core.call(() => glue.editText(put(0, before), handle)))
-      : core.call(() => glue.editTextWritten(put(0, before), asText.format, put(1, asText.text), asText.path))
-  ) as [string, Uint32Array, string | undefined];
-  return { text: after, ...report(hunks, diagnostics) };
+      ? withPatch(patch, (_, handle) => core.call(() => glue.editText(put(0, before), units, handle)))
+      : core.call(() => glue.editTextWritten(put(0, before), units, asText.format, put(1, asText.text), asText.path))
+  ) as [string, Uint32Array, string | undefined] | [undefined, Uint32Array, string | undefined, Uint32Array, string];
+  return { text: after ?? joined(before, cuts!, fresh!), ...report(hunks, diagnostics) };
+}
+
+/**
+ * Puts what is new into a text: for each stretch, where it begins and ends and how long what comes for it is.
+ *
+ * The engine makes no copy of what stays until someone reads the whole.
+ */
+function joined(before: string, cuts: Uint32Array, fresh: string): string {
+  let [text, at, used] = ["", 0, 0];
+  for (let index = 0; index < cuts.length; index += 3) {
+    const next = used + cuts[index + 2]!;
+    text += before.slice(at, cuts[index]) + fresh.slice(used, next);
+    [at, used] = [cuts[index + 1]!, next];
+  }
+  return text + before.slice(at);
 }
 
 function report(numbers: Uint32Array, diagnostics: string | undefined): Omit<TextEdit<never>, "text"> {

@@ -109,6 +109,28 @@ test("all five formats edit one text, as a string and held by the module", () =>
   assert.equal(edit.editText("one\ntwo\n", twice).text, "1\n2\n", "two edits of one file come one after the other");
 });
 
+test("a large text is put together from what stays and what is new", () => {
+  const line = (index) => `line ${index}, of which there are many\n`;
+  const before = Array.from({ length: 4_000 }, (_, index) => line(index)).join("");
+  const after = before.replace(line(0), "").replace(line(1_999), "🦀 and é\n").replace(line(3_999), `${line(3_999)}last`);
+  for (const [from, to] of [[before, after], [after, before]]) {
+    for (const patch of [
+      { format: "unified", text: edit.unifiedDiff(from, to) },
+      { format: "replace", path: "f", oldText: from.slice(0, 200), newText: "é", replaceAll: true },
+      { format: "v4a", text: "*** Begin Patch\n*** Update File: f\n@@\n+appended\n*** End Patch\n" },
+    ]) {
+      const held = edit.openText(from).apply(patch);
+      const edited = edit.editText(from, patch);
+      assert.equal(edited.text, held.text.toString());
+      assert.deepEqual(edited.hunks, held.hunks);
+    }
+    assert.equal(edit.editText(from, { format: "unified", text: edit.unifiedDiff(from, to) }).text, to);
+  }
+  const windows = before.replaceAll("\n", "\r\n");
+  const patch = { format: "replace", path: "f", oldText: line(7).trim(), newText: "seven" };
+  assert.equal(edit.editText(windows, patch).text, windows.replace(line(7).trim(), "seven"));
+});
+
 test("what a held text is asked for, it says", () => {
   const content = "\ufeffone\r\n🦀 é\rthree";
   for (const held of [edit.openText(content), edit.openText(new TextEncoder().encode(content))]) {

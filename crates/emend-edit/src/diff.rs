@@ -23,7 +23,7 @@ use similar::algorithms::{DiffHook, myers};
 
 pub use render::{Names, TextHunk, hunks, hunks_of, unified};
 
-use crate::text::split_lines;
+use crate::text::{same_bytes, split_lines};
 
 /// Up to how many lines (of both texts together) that could match somewhere the diff is guaranteed to be minimal.
 ///
@@ -52,7 +52,33 @@ pub fn diff_lines(a: &str, b: &str) -> Vec<Op> {
 
 /// Returns where `new` differs from `old`, in order. Adjacent stretches are one.
 #[must_use]
-pub fn diff_slices<T: Hash + Eq>(old: &[T], new: &[T]) -> Vec<Op> {
+pub fn diff_slices<T: AsRef<str>>(old: &[T], new: &[T]) -> Vec<Op> {
+    ops_between(&Line::all(old), &Line::all(new))
+}
+
+/// A line that is compared as fast as the host can.
+#[derive(Clone, Copy, Eq)]
+struct Line<'a>(&'a str);
+
+impl<'a> Line<'a> {
+    fn all<T: AsRef<str>>(lines: &'a [T]) -> Vec<Self> {
+        lines.iter().map(|line| Self(line.as_ref())).collect()
+    }
+}
+
+impl PartialEq for Line<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.len() == other.0.len() && same_bytes(self.0.as_bytes(), other.0.as_bytes())
+    }
+}
+
+impl Hash for Line<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write(self.0.as_bytes());
+    }
+}
+
+fn ops_between(old: &[Line<'_>], new: &[Line<'_>]) -> Vec<Op> {
     let prefix = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let (old_rest, new_rest) = (&old[prefix..], &new[prefix..]);
     let suffix = old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(|(a, b)| a == b).count();
@@ -73,7 +99,7 @@ pub fn diff_slices<T: Hash + Eq>(old: &[T], new: &[T]) -> Vec<Op> {
 }
 
 /// Pairs up equal lines of two texts: increasing in both, as many as possible.
-fn match_middle<T: Hash + Eq>(old: &[T], new: &[T]) -> Vec<(usize, usize)> {
+fn match_middle(old: &[Line<'_>], new: &[Line<'_>]) -> Vec<(usize, usize)> {
     if old.is_empty() || new.is_empty() {
         return Vec::new();
     }
@@ -99,14 +125,14 @@ fn match_middle<T: Hash + Eq>(old: &[T], new: &[T]) -> Vec<(usize, usize)> {
 }
 
 /// Gives equal items equal numbers, so that the search compares numbers; also returns how many there are.
-fn intern<T: Hash + Eq>(old: &[T], new: &[T]) -> (Vec<u32>, Vec<u32>, usize) {
-    let mut ids: HashMap<&T, u32, LineHash> = HashMap::with_capacity_and_hasher(old.len(), LineHash::new());
-    let mut number = |item| {
+fn intern(old: &[Line<'_>], new: &[Line<'_>]) -> (Vec<u32>, Vec<u32>, usize) {
+    let mut ids: HashMap<Line<'_>, u32, LineHash> = HashMap::with_capacity_and_hasher(old.len(), LineHash::new());
+    let mut number = |line| {
         let next = ids.len() as u32;
-        *ids.entry(item).or_insert(next)
+        *ids.entry(line).or_insert(next)
     };
-    let old_ids = old.iter().map(&mut number).collect();
-    let new_ids = new.iter().map(&mut number).collect();
+    let old_ids = old.iter().copied().map(&mut number).collect();
+    let new_ids = new.iter().copied().map(&mut number).collect();
     (old_ids, new_ids, ids.len())
 }
 
@@ -156,10 +182,6 @@ impl Hasher for LineHasher {
         self.mix(u64::from_le_bytes(last) ^ (bytes.len() as u64) << 56);
     }
 
-    fn write_u8(&mut self, byte: u8) {
-        self.mix(u64::from(byte));
-    }
-
     fn finish(&self) -> u64 {
         self.0
     }
@@ -180,7 +202,7 @@ impl DiffHook for Matches {
 /// Moves each pure insertion or deletion as far down as equal lines allow, as git does, and joins what then touches.
 ///
 /// Among equally short scripts this is the one readers expect: a new function ends with its own closing brace.
-fn slide<T: Eq>(ops: &mut Vec<Op>, old: &[T], new: &[T]) {
+fn slide(ops: &mut Vec<Op>, old: &[Line<'_>], new: &[Line<'_>]) {
     for index in (0..ops.len()).rev() {
         let (old_limit, new_limit) =
             ops.get(index + 1).map_or((old.len(), new.len()), |next| (next.old.start, next.new.start));

@@ -18,6 +18,7 @@ mod place;
 pub mod plan;
 pub mod replace;
 mod splice;
+pub mod stretches;
 mod table;
 #[cfg(test)]
 mod test_support;

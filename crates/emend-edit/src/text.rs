@@ -55,6 +55,10 @@ pub fn split_bom(text: &str) -> (&str, &str) {
 /// The empty text has no lines.
 #[must_use]
 pub fn split_lines(text: &str) -> Vec<&str> {
+    // Most texts have no CR, and then the search is for one byte.
+    if memchr::memchr(b'\r', text.as_bytes()).is_none() {
+        return lf_lines(text);
+    }
     let mut lines = Vec::with_capacity(text.len() / 32 + 1);
     let mut start = 0;
     for end in line_ends(text) {
@@ -104,17 +108,24 @@ pub(crate) fn lf_lines(text: &str) -> Vec<&str> {
 }
 
 /// Returns whether `text` starts with `prefix`.
+pub(crate) fn starts_with(text: &str, prefix: &str) -> bool {
+    text.as_bytes().get(..prefix.len()).is_some_and(|start| same_bytes(start, prefix.as_bytes()))
+}
+
+/// Returns whether `a` and `b` are equal, which have the same length.
 ///
 /// In wasm the comparison of the standard library goes byte by byte; this one goes by words.
-pub(crate) fn starts_with(text: &str, prefix: &str) -> bool {
+pub(crate) fn same_bytes(a: &[u8], b: &[u8]) -> bool {
     if !cfg!(target_family = "wasm") {
-        return text.starts_with(prefix);
+        return a == b;
     }
-    let Some(text) = text.as_bytes().get(..prefix.len()) else { return false };
-    let (words, rest) = text.as_chunks::<8>();
-    let (wanted_words, wanted_rest) = prefix.as_bytes().as_chunks::<8>();
     let are_equal = |(a, b): (&[u8; 8], &[u8; 8])| u64::from_le_bytes(*a) == u64::from_le_bytes(*b);
-    words.iter().zip(wanted_words).all(are_equal) && rest == wanted_rest
+    match (a.last_chunk::<8>(), b.last_chunk::<8>()) {
+        (Some(a_end), Some(b_end)) => {
+            a.as_chunks().0.iter().zip(b.as_chunks().0).all(are_equal) && are_equal((a_end, b_end))
+        }
+        _ => a == b,
+    }
 }
 
 /// Splits one line into its content and its line ending, which may be empty.

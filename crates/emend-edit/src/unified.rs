@@ -193,7 +193,7 @@ fn not_in_place(start: usize, at: usize, asked: &str, found: Option<&str>) -> Hu
 
 /// Returns where line `number` (from 0, as LF ends lines) starts; the line after the last one starts at the end of the
 /// text. If there are fewer, returns how many there are.
-fn start_of_line(text: &str, number: usize) -> Result<usize, usize> {
+pub(crate) fn start_of_line(text: &str, number: usize) -> Result<usize, usize> {
     // Line ends are counted many times faster than they are found.
     const CHUNK_BYTES: usize = 1024;
     let mut n_left = number;

@@ -22,10 +22,9 @@ pub struct WordSpans {
 #[must_use]
 pub fn spans(old_line: &str, new_line: &str) -> WordSpans {
     let (old_words, new_words) = (words(old_line), words(new_line));
-    let texts = |words: &[Range<usize>], line: &'_ str| -> Vec<String> {
-        words.iter().map(|word| line[word.clone()].to_owned()).collect()
-    };
-    let ops = diff_slices(&texts(&old_words, old_line), &texts(&new_words, new_line));
+    let old_texts: Vec<&str> = old_words.iter().map(|word| &old_line[word.clone()]).collect();
+    let new_texts: Vec<&str> = new_words.iter().map(|word| &new_line[word.clone()]).collect();
+    let ops = diff_slices(&old_texts, &new_texts);
     let cover = |words: &[Range<usize>], run: &Range<usize>| match run.is_empty() {
         true => None,
         false => Some(words[run.start].start..words[run.end - 1].end),

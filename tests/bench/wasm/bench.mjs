@@ -1,14 +1,12 @@
 // Measures the built package in Node beside packages from npm, and prints one JSON object a line.
 //
 // Both have to give the same before either is timed. Shared machines are noisy, so each figure is the best of several
-// runs, and ours and the peer's take turns.
+// runs, and ours and the peer's take turns. `node bench.mjs editing` measures one section and needs only its module.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { structuredPatch, applyPatch } from "diff";
 import { createParser } from "eventsource-parser";
-import { load } from "../../../pkg/dist/edit.js";
-import { load as loadFormats } from "../../../pkg/dist/llm.js";
 import { texts } from "./texts.mjs";
 
 const version = (name) => JSON.parse(readFileSync(new URL(`node_modules/${name}/package.json`, import.meta.url), "utf8")).version;
@@ -27,6 +25,7 @@ function best(ours, peer, rounds, calls = 1) {
 }
 
 function print(name, peerName, [ours, peer]) {
+  console.error(`  wasm: ${name}`);
   console.log(JSON.stringify({ name, ours, peer_name: peerName, peer, ratio: ours / peer, unit: "ms" }));
 }
 
@@ -37,6 +36,7 @@ const asTheirs = ({ lines, ...hunk }) => {
 };
 
 async function editing() {
+  const { load } = await import("../../../pkg/dist/edit.js");
   const edit = await load();
   const peer = `diff ${version("diff")}`;
   for (const [lines, rounds] of [[1_000, 200], [10_000, 60], [100_000, 6]]) {
@@ -117,7 +117,8 @@ function transcript() {
 }
 
 async function streaming() {
-  const formats = await loadFormats();
+  const { load } = await import("../../../pkg/dist/llm.js");
+  const formats = await load();
   const chunks = transcript();
   const ours = () => {
     const decoder = formats.decoder("anthropic-messages");
@@ -172,6 +173,5 @@ function starting() {
   }
 }
 
-await editing();
-await streaming();
-starting();
+const sections = { editing, streaming, starting };
+for (const name of process.argv.length > 2 ? process.argv.slice(2) : Object.keys(sections)) await sections[name]();

@@ -17,15 +17,30 @@ use super::{count, input};
 /// context, 1 removed, 2 added) and where it starts and ends in its text, in UTF-16 code units; context lines point into
 /// the old text. With `with_words`, each line is followed by the number of its spans and their bounds within the line.
 ///
-/// The old text is in slot 0 of [`super::input`], the new one in slot 1.
+/// The old text is in slot 0 of [`super::input`], the new one in slot 1. Of both, JavaScript says how many bytes and how
+/// many code units they have: in a text with as many of either, places are the same in both.
 #[wasm_bindgen(js_name = diffHunks)]
-pub fn diff_hunks(old_bytes: u32, new_bytes: u32, context: u32, with_words: bool) -> Result<Vec<u32>, JsValue> {
-    Ok(numbers_of(&input::take(0, old_bytes)?, &input::take(1, new_bytes)?, context, with_words))
+pub fn diff_hunks(
+    old_bytes: u32,
+    old_units: u32,
+    new_bytes: u32,
+    new_units: u32,
+    context: u32,
+    with_words: bool,
+) -> Result<Vec<u32>, JsValue> {
+    let (old, new) = (input::take(0, old_bytes)?, input::take(1, new_bytes)?);
+    Ok(numbers_of((&old, old_units), (&new, new_units), context, with_words))
 }
 
-fn numbers_of(old: &str, new: &str, context: u32, with_words: bool) -> Vec<u32> {
+fn numbers_of(
+    (old, old_units): (&str, u32),
+    (new, new_units): (&str, u32),
+    context: u32,
+    with_words: bool,
+) -> Vec<u32> {
     let (old_lines, new_lines) = (split_lines(old), split_lines(new));
-    let (mut old_place, mut new_place) = (Place::new(old, &old_lines), Place::new(new, &new_lines));
+    let (mut old_place, mut new_place) =
+        (Place::new(old, old_units, &old_lines), Place::new(new, new_units, &new_lines));
     let mut out = Vec::new();
     for hunk in hunks_of(&old_lines, &new_lines, count(context)) {
         let bounds = [hunk.old_start, hunk.old_lines, hunk.new_start, hunk.new_lines, hunk.lines.len()];
@@ -59,6 +74,7 @@ fn kind_number(kind: LineKind) -> u32 {
 struct Place<'a> {
     text: &'a str,
     lines: &'a [&'a str],
+    /// Whether places in bytes are the places in UTF-16.
     is_ascii: bool,
     /// A place in bytes and the same in UTF-16, to go on from.
     bytes: usize,
@@ -66,8 +82,8 @@ struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    fn new(text: &'a str, lines: &'a [&'a str]) -> Self {
-        Self { text, lines, is_ascii: text.is_ascii(), bytes: 0, units: 0 }
+    fn new(text: &'a str, units: u32, lines: &'a [&'a str]) -> Self {
+        Self { text, lines, is_ascii: text.len() == units as usize, bytes: 0, units: 0 }
     }
 
     /// Returns where line `number`, from 1, starts and ends. Lines are asked for in order.
@@ -143,9 +159,14 @@ mod tests {
     use super::*;
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
+    /// A text as JavaScript hands it over.
+    fn given(text: &str) -> (&str, u32) {
+        (text, utf16_len(text))
+    }
+
     #[track_caller]
     fn check(old: &str, new: &str, with_words: bool, expected: &[u32]) {
-        assert_eq!(numbers_of(old, new, 1, with_words), expected);
+        assert_eq!(numbers_of(given(old), given(new), 1, with_words), expected);
     }
 
     #[test]
@@ -169,6 +190,6 @@ mod tests {
 
     #[test]
     fn a_context_past_every_text_is_all_of_it() {
-        assert_eq!(numbers_of("a\nb\n", "a\nc\n", u32::MAX, false)[..5], [1, 2, 1, 2, 3]);
+        assert_eq!(numbers_of(given("a\nb\n"), given("a\nc\n"), u32::MAX, false)[..5], [1, 2, 1, 2, 3]);
     }
 }

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use emend_edit::edit::{AppliedHunk, Diagnostic, Patch};
 use emend_edit::hash::ContentHash;
 use emend_edit::plan::{Edited, edit_text};
+use emend_edit::stretches::{Stretch, stretches};
 use emend_edit::text;
 use js_sys::{Array, Uint8Array, Uint32Array};
 use wasm_bindgen::prelude::*;
@@ -44,25 +45,52 @@ fn diagnostics_json(diagnostics: &[Diagnostic]) -> Result<Option<String>, JsValu
     if diagnostics.is_empty() { Ok(None) } else { json(&diagnostics).map(Some) }
 }
 
-fn report(edited: Edited) -> Result<Array, JsValue> {
+/// Texts of fewer bytes come back whole: to make a string of them takes less than to say what is new in them.
+const JOINED_BYTES_MIN: usize = 1 << 16;
+
+/// Returns the new text, where the hunks went and the diagnostics, these as [`TextHandle`] does.
+///
+/// A large text that has as many UTF-16 code units as bytes, so that places in it are the same in both, comes back as
+/// what is new in it: `undefined`, then after the diagnostics three numbers for each stretch, where it begins and ends
+/// in the old text and how many code units come for it, and all that comes in one string.
+fn report(before: &str, units: u32, edited: Edited) -> Result<Array, JsValue> {
     let numbers: Vec<u32> = edited.hunks.iter().flat_map(numbers_of).collect();
-    let diagnostics = diagnostics_json(&edited.diagnostics)?;
-    Ok(Array::of3(&edited.text.into(), &Uint32Array::from(numbers.as_slice()), &diagnostics.into()))
+    let numbers = Uint32Array::from(numbers.as_slice());
+    let diagnostics = diagnostics_json(&edited.diagnostics)?.into();
+    let is_large = before.len() >= JOINED_BYTES_MIN && before.len() == units as usize;
+    let Some(stretches) = is_large.then(|| stretches(before, &edited)).flatten() else {
+        return Ok(Array::of3(&edited.text.into(), &numbers, &diagnostics));
+    };
+    let (mut cuts, mut fresh) = (Vec::new(), String::new());
+    for Stretch { old, new } in stretches {
+        let new = &edited.text[new];
+        fresh.push_str(new);
+        let units = if new.is_ascii() { new.len() } else { new.encode_utf16().count() };
+        cuts.extend([old.start, old.end, units].map(|number| number as u32));
+    }
+    let cuts = Uint32Array::from(cuts.as_slice());
+    Ok(Array::of5(&JsValue::UNDEFINED, &numbers, &diagnostics, &cuts, &fresh.into()))
 }
 
-/// Carries out a patch on the text in slot 0, and returns the new text, where the hunks went and the diagnostics, these
-/// as [`TextHandle`] does.
+/// Carries out a patch on the text in slot 0, of so many bytes and UTF-16 code units, and returns what [`report`] does.
 #[wasm_bindgen(js_name = editText)]
-pub fn edit_text_of(bytes: u32, patch: &PatchHandle) -> Result<Array, JsValue> {
-    report(edited(&input::take(0, bytes)?, &patch.patch, patch.diagnostics.clone())?)
+pub fn edit_text_of(bytes: u32, units: u32, patch: &PatchHandle) -> Result<Array, JsValue> {
+    let before = input::take(0, bytes)?;
+    report(&before, units, edited(&before, &patch.patch, patch.diagnostics.clone())?)
 }
 
 /// As [`edit_text_of`], for a patch that is a text in slot 1.
 #[wasm_bindgen(js_name = editTextWritten)]
-pub fn edit_text_written(bytes: u32, format: u32, patch_bytes: u32, path: Option<String>) -> Result<Array, JsValue> {
+pub fn edit_text_written(
+    bytes: u32,
+    units: u32,
+    format: u32,
+    patch_bytes: u32,
+    path: Option<String>,
+) -> Result<Array, JsValue> {
     let before = input::take(0, bytes)?;
     let (patch, diagnostics) = written(format, 1, patch_bytes, path.as_deref())?;
-    report(edited(&before, &patch, diagnostics)?)
+    report(&before, units, edited(&before, &patch, diagnostics)?)
 }
 
 #[wasm_bindgen]

@@ -3,6 +3,7 @@
 //! The measuring is done by `tests/bench/wasm/bench.mjs`, which compares outputs before it times anything.
 
 use std::path::PathBuf;
+use std::process::Stdio;
 
 use anyhow::{Context as _, Result};
 
@@ -30,6 +31,7 @@ pub(super) fn run(repo: &Repo) -> Result<Vec<Row>> {
     }
     build::modules(repo)?;
     build::package(repo)?;
-    let printed = stdout_of(command("node", &folder(repo)).arg("bench.mjs"))?;
+    // It says on stderr what is measured, which takes a minute or two.
+    let printed = stdout_of(command("node", &folder(repo)).arg("bench.mjs").stderr(Stdio::inherit()))?;
     printed.lines().map(serde_json::from_str).collect::<Result<_, _>>().context("what bench.mjs printed")
 }

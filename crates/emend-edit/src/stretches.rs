@@ -1,0 +1,125 @@
+//! Where an edited text differs from the one before, in bytes, for whoever has that one and needs only what is new.
+//!
+//! The engines say which lines each hunk covers. Those are looked up here, and what lies between them is compared, so
+//! that no answer rests on the hunks alone.
+
+use std::ops::Range;
+
+use crate::edit::AppliedHunk;
+use crate::plan::Edited;
+use crate::text::same_bytes;
+use crate::unified::start_of_line;
+
+/// The bytes `old` of a text, which became the bytes `new` of the edited one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// Where they were.
+    pub old: Range<usize>,
+    /// Where what came for them is.
+    pub new: Range<usize>,
+}
+
+/// Returns where `edited` differs from `before`, which it was made of: one stretch for each hunk, all else is equal.
+///
+/// Returns none where the hunks do not say it in order, and for texts with CR, whose lines the formats count differently.
+#[must_use]
+pub fn stretches(before: &str, edited: &Edited) -> Option<Vec<Stretch>> {
+    let after = edited.text.as_str();
+    let has_cr = |text: &str| memchr::memchr(b'\r', text.as_bytes()).is_some();
+    if has_cr(before) || has_cr(after) {
+        return None;
+    }
+    // The next line and byte of each text.
+    let (mut old_line, mut old, mut new_line, mut new) = (0, 0, 0, 0);
+    let mut stretches = Vec::with_capacity(edited.hunks.len());
+    for &AppliedHunk { old_start, old_lines, new_start, new_lines, .. } in &edited.hunks {
+        let n_kept = old_start.checked_sub(1 + old_line)?;
+        if new_start.checked_sub(1 + new_line)? != n_kept {
+            return None;
+        }
+        let kept = start_of_line(&before[old..], n_kept).ok()?;
+        if !same(before.get(old..old + kept)?, after.get(new..new + kept)?) {
+            return None;
+        }
+        (old, new) = (old + kept, new + kept);
+        let old_end = old + start_of_line(&before[old..], old_lines).ok()?;
+        let new_end = new + start_of_line(&after[new..], new_lines).ok()?;
+        stretches.push(Stretch { old: old..old_end, new: new..new_end });
+        (old_line, old, new_line, new) =
+            (old_line + n_kept + old_lines, old_end, new_line + n_kept + new_lines, new_end);
+    }
+    same(&before[old..], &after[new..]).then_some(stretches)
+}
+
+fn same(a: &str, b: &str) -> bool {
+    a.len() == b.len() && same_bytes(a.as_bytes(), b.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::edit::{Change, Patch};
+    use crate::plan::edit_text;
+    use crate::test_support::{cases, scripts};
+    use crate::unified::Mode;
+    use crate::{diff, unified, v4a};
+    #[cfg(target_family = "wasm")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
+    /// Puts what is new into the old text.
+    fn put(before: &str, edited: &Edited, stretches: &[Stretch]) -> String {
+        let (mut out, mut at) = (String::new(), 0);
+        for Stretch { old, new } in stretches {
+            out.push_str(&before[at..old.start]);
+            out.push_str(&edited.text[new.clone()]);
+            at = old.end;
+        }
+        out + &before[at..]
+    }
+
+    #[track_caller]
+    fn check(before: &str, patch: &Patch, expected: Option<usize>) {
+        let edited = edit_text(before, patch).expect("an edit");
+        let found = stretches(before, &edited);
+        assert_eq!(found.as_ref().map(Vec::len), expected);
+        if let Some(found) = found {
+            assert_eq!(put(before, &edited, &found), edited.text);
+        }
+    }
+
+    #[test]
+    fn each_hunk_is_a_stretch() {
+        let v4a = |hunks: &str| {
+            v4a::parse(&format!("*** Begin Patch\n*** Update File: f\n{hunks}*** End Patch\n")).expect("a patch").0
+        };
+        let replace = |old: &str, new: &str| {
+            Patch::of("f", Change::Replace { old: old.to_owned(), new: new.to_owned(), replace_all: true })
+        };
+        check("a\nb\nc\nd\n", &v4a("@@\n-a\n+x\n@@\n-d\n+y\n+z\n"), Some(2));
+        check("a\nb\nc\n", &v4a("@@\n a \n-b\n"), Some(1));
+        check("a\nb", &v4a("@@\n-b\n+ü\n"), Some(1));
+        check("a\nb\na\n", &replace("a", "cc"), Some(2));
+        // The open line before it gets an ending, which is outside of the hunk.
+        check("a\nb", &v4a("@@\n+c\n"), None);
+        check("a\r\nb\r\n", &v4a("@@\n-b\n+c\n"), None);
+    }
+
+    proptest! {
+        #![proptest_config(cases(2_000))]
+
+        #[test]
+        fn what_is_new_put_into_the_old_text_is_the_new_one(script in scripts(&["\n"]), other in scripts(&["\n"])) {
+            let (before, after) = (script.before(), other.before());
+            let names = diff::Names { old: "a/f", new: "b/f" };
+            let patch = diff::unified(&before, &after, script.n_context, names);
+            if let Ok((patch, _)) = unified::parse(&patch, Mode::Strict)
+                && let Ok(edited) = edit_text(&before, &patch)
+            {
+                let found = stretches(&before, &edited);
+                prop_assert_eq!(found.map(|found| put(&before, &edited, &found)), Some(after));
+            }
+        }
+    }
+}
