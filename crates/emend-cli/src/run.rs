@@ -5,18 +5,19 @@ use std::process::ExitCode;
 
 use emend_agent::code::Code;
 use emend_agent::event::{EndReason, EventKind};
-use emend_llm::CancelToken;
+use emend_llm::{CancelToken, Shared};
 use futures::StreamExt;
 use serde_json::json;
 
 use crate::args::{Model, RunArgs};
+use crate::chat::Asker;
 use crate::failure::Failure;
 use crate::output::{Printer, Style};
 use crate::project::RunNotes;
 use crate::settings::Settings;
 use crate::setup::{Host, Setup};
 use crate::trace::Trace;
-use crate::{approve, review};
+use crate::{approve, chat, review};
 
 /// A task of more bytes fits no model.
 const TASK_BYTES_MAX: u64 = 16 << 20;
@@ -24,12 +25,11 @@ const TASK_BYTES_MAX: u64 = 16 << 20;
 pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let task = task(&args)?;
     let settings = Settings::load(&args.session)?;
-    let host = Host {
-        record: args.record.as_deref(),
-        approver: approve::approver(args.json),
-        fallback: &Model::Offline,
-        answers_questions: false,
-    };
+    // On a terminal the task is shown as a turn of a conversation is; with output that is piped on, line by line.
+    let (asker, questions) = Asker::new();
+    let shown = !args.json && !args.debug && chat::has_terminal();
+    let approver = if shown { Shared::new(asker) } else { approve::approver(args.json) };
+    let host = Host { record: args.record.as_deref(), approver, fallback: &Model::Offline, answers_questions: false };
     let setup = Setup::open(&args.session, settings, host).await?;
     let mut trace = Trace::open(args.session.trace.as_deref())?;
     let session = &setup.session;
@@ -39,13 +39,24 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     }
     let cancel = CancelToken::new();
     let turn = session.submit(&task, cancel.clone()).map_err(|error| Failure::new(error.code(), error.to_string()))?;
-    let style = Style { json: args.json, debug: args.debug };
-    let outcome = follow(turn, cancel, style, &setup, &mut trace).await;
+    let outcome = match shown {
+        true => chat::task(turn, &cancel, &setup, questions, &mut trace).await,
+        false => follow(turn, cancel, Style { json: args.json, debug: args.debug }, &setup, &mut trace).await,
+    };
     // What was recorded and what was edited is kept, however the turn ended.
     trace.flush()?;
     setup.chosen.finish()?;
     setup.project.save()?;
-    let status = outcome?;
+    let (reason, failure) = outcome?;
+    let status = match (failure, reason) {
+        // The view has told it.
+        (Some(failure), _) if shown => return Ok(ExitCode::from(failure.code.row().exit_status)),
+        (Some(failure), _) => return Err(failure),
+        (None, EndReason::Aborted) => ExitCode::from(Code::Aborted.row().exit_status),
+        (None, EndReason::TurnLimit) => ExitCode::from(Code::LimitReached.row().exit_status),
+        (None, EndReason::ContextLength) => ExitCode::from(Code::ContextLength.row().exit_status),
+        (None, EndReason::Natural | EndReason::AwaitingInput | EndReason::Error) => ExitCode::SUCCESS,
+    };
     if setup.settings.review.value && !args.json {
         review::decide(&setup.project, &mut review::ask_on_stdin()).await?;
     }
@@ -79,7 +90,7 @@ async fn follow(
     style: Style,
     setup: &Setup,
     trace: &mut Trace,
-) -> Result<ExitCode, Failure> {
+) -> Result<(EndReason, Option<Failure>), Failure> {
     let mut printer = Printer::new(style, std::io::stdout(), std::io::stderr());
     let mut notes = RunNotes::new(setup.session.id());
     let mut failure = None;
@@ -108,11 +119,5 @@ async fn follow(
             _ => {}
         }
     }
-    match (failure, end) {
-        (Some(failure), _) => Err(failure),
-        (None, EndReason::Aborted) => Ok(ExitCode::from(Code::Aborted.row().exit_status)),
-        (None, EndReason::TurnLimit) => Ok(ExitCode::from(Code::LimitReached.row().exit_status)),
-        (None, EndReason::ContextLength) => Ok(ExitCode::from(Code::ContextLength.row().exit_status)),
-        (None, EndReason::Natural | EndReason::AwaitingInput | EndReason::Error) => Ok(ExitCode::SUCCESS),
-    }
+    Ok((end, failure))
 }

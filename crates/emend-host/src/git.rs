@@ -4,6 +4,7 @@ use std::io::Read as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
+use std::thread;
 use std::time::Duration;
 
 use emend_agent::prompt::GitSnapshot;
@@ -21,10 +22,14 @@ pub(crate) fn snapshot(root: &Path) -> Option<GitSnapshot> {
 }
 
 fn look(root: &Path, patience: Duration) -> Option<GitSnapshot> {
-    // Without the branch there is no repository. Without the rest the prompt says less.
-    let status = ask(root, patience, &["status", "--porcelain=v1", "--branch", "--untracked-files=normal"])?;
-    let commits = ask(root, patience, &["log", COMMITS, "--format=%s", "--no-show-signature"]).unwrap_or_default();
-    Some(parse(&status, &commits))
+    // At the same time: the user waits for both. Without the branch there is no repository; without the rest the prompt
+    // says less.
+    thread::scope(|scope| {
+        let commits = scope.spawn(|| ask(root, patience, &["log", COMMITS, "--format=%s", "--no-show-signature"]));
+        let status = ask(root, patience, &["status", "--porcelain=v1", "--branch", "--untracked-files=normal"])?;
+        let commits = commits.join().ok().flatten().unwrap_or_default();
+        Some(parse(&status, &commits))
+    })
 }
 
 fn parse(status: &str, commits: &str) -> GitSnapshot {
@@ -64,7 +69,7 @@ fn ask(root: &Path, patience: Duration, arguments: &[&str]) -> Option<String> {
         .ok()?;
     let mut stdout = child.stdout.take()?.take(ANSWER_BYTES_MAX);
     let (sender, receiver) = mpsc::channel();
-    std::thread::spawn(move || {
+    thread::spawn(move || {
         let mut answer = Vec::new();
         let outcome = stdout.read_to_end(&mut answer).map(|_| answer);
         // Nobody listens once patience is over.

@@ -110,7 +110,11 @@ impl StateDir {
             Err(TryLockError::Error(source)) => return Err(StateError::Io { path, source }),
         }
         let path = directory.join(ROOT);
-        replace(&path, root.as_os_str().as_encoded_bytes()).map_err(failed(&path))?;
+        let bytes = root.as_os_str().as_encoded_bytes();
+        // Written and synced once: that takes longer than all else that happens before the first request is sent.
+        if fs::read(&path).ok().as_deref() != Some(bytes) {
+            replace(&path, bytes).map_err(failed(&path))?;
+        }
         Ok(Self { directory, lock })
     }
 

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 use emend_agent::code::Code;
 use emend_agent::event::EndReason;
-use emend_agent::session::Session;
+use emend_agent::session::{Run, Session};
 use emend_llm::{CancelToken, Shared};
 use futures::channel::mpsc::UnboundedReceiver;
 
@@ -30,7 +30,8 @@ use crate::trace::Trace;
 use commands::Next;
 use prompt::{Entered, Prompt};
 use screen::{Screen, terminal_size};
-use turn::{Asker, Ended, Question};
+use turn::Ended;
+pub(crate) use turn::{Asker, Question};
 
 /// A conversation that is open.
 struct Chat {
@@ -54,9 +55,8 @@ pub(crate) async fn chat(args: SessionArgs) -> Result<ExitCode, Failure> {
     let host = Host { record: None, approver: Shared::new(asker), fallback: &fallback, answers_questions: true };
     let setup = Setup::open(&args, settings, host).await?;
     let mut trace = Trace::open(args.trace.as_deref())?;
-    let paint = Paint::stdout();
-    let is_live = std::env::var("TERM").is_ok_and(|term| term != "dumb");
-    let screen = Screen::new(std::io::stdout(), paint, is_live, terminal_size);
+    let screen = screen();
+    let paint = screen.paint;
     let prompt = Prompt::open(setup.project.directory(), paint)?;
     let model = match setup.chosen.offline {
         true => Model::Offline,
@@ -73,6 +73,28 @@ pub(crate) async fn chat(args: SessionArgs) -> Result<ExitCode, Failure> {
         chat.screen.print(&[paint.text(Style::Dim, &line)])?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn screen() -> Screen<Stdout> {
+    let is_live = std::env::var("TERM").is_ok_and(|term| term != "dumb");
+    Screen::new(std::io::stdout(), Paint::stdout(), is_live, terminal_size)
+}
+
+/// Returns whether there is a terminal to show a turn and to be asked on.
+pub(crate) fn has_terminal() -> bool {
+    std::io::stdin().is_terminal() && std::io::stdout().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// Shows the one turn of a task as those of a conversation are shown. Returns how it ended.
+pub(crate) async fn task(
+    run: Run,
+    cancel: &CancelToken,
+    setup: &Setup,
+    mut questions: UnboundedReceiver<Question>,
+    trace: &mut Trace,
+) -> Result<(EndReason, Option<Failure>), Failure> {
+    let ended = turn::follow(run, cancel, setup, &mut questions, &mut screen(), trace).await?;
+    Ok((ended.reason, ended.failure))
 }
 
 impl Chat {

@@ -40,13 +40,13 @@ const UNFINISHED_LINES_MAX: usize = 12;
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
 /// A question and where its answer goes.
-pub(super) type Question = (ApprovalRequest, oneshot::Sender<Approval>);
+pub(crate) type Question = (ApprovalRequest, oneshot::Sender<Approval>);
 
 /// Hands questions to whoever shows the turn.
-pub(super) struct Asker(UnboundedSender<Question>);
+pub(crate) struct Asker(UnboundedSender<Question>);
 
 impl Asker {
-    pub(super) fn new() -> (Self, UnboundedReceiver<Question>) {
+    pub(crate) fn new() -> (Self, UnboundedReceiver<Question>) {
         let (sender, questions) = unbounded();
         (Self(sender), questions)
     }
@@ -72,6 +72,8 @@ pub(super) struct Ended {
     pub(super) options: Vec<String>,
     /// Whether the user wants to leave: Ctrl-C came twice.
     pub(super) leaves: bool,
+    /// What the turn failed with; it was shown.
+    pub(super) failure: Option<Failure>,
 }
 
 /// Shows a turn to its end.
@@ -120,7 +122,8 @@ pub(super) async fn follow<O: Write>(
     // Keys are read for as long as the turn lives; what comes now is the prompt's.
     drop(keys);
     let (typed, entered) = (view.edit.take(), view.entered);
-    let ended = Ended { reason: view.reason, typed, entered, options: view.options, leaves };
+    let (reason, options, failure) = (view.reason, view.options, view.failure);
+    let ended = Ended { reason, typed, entered, options, leaves, failure };
     screen.clear()?;
     Ok(ended)
 }
@@ -148,6 +151,7 @@ struct View<'a, O> {
     has_ended: bool,
     options: Vec<String>,
     entered: Vec<String>,
+    failure: Option<Failure>,
 }
 
 impl<'a, O: Write> View<'a, O> {
@@ -166,6 +170,7 @@ impl<'a, O: Write> View<'a, O> {
             has_ended: false,
             options: Vec::new(),
             entered: Vec::new(),
+            failure: None,
         }
     }
 
@@ -195,6 +200,7 @@ impl<'a, O: Write> View<'a, O> {
                 let mut lines = vec![self.screen.paint.text(Style::Red, &visible(&error.line()))];
                 lines.extend(error.suggestions.iter().map(|suggestion| format!("  try: {}", visible(suggestion))));
                 self.screen.print(&lines)?;
+                self.failure = Some(error);
             }
             EventKind::ProcessingEnd { reason, usage } => {
                 (self.reason, self.has_ended) = (*reason, true);

@@ -449,6 +449,27 @@ fn what_the_model_asks_is_answered_by_number() {
 }
 
 #[test]
+fn a_task_on_a_terminal_is_shown_and_asked_about_like_a_turn() {
+    let project = project();
+    let mut terminal = Terminal::start(&project, &["run", "run touch x"]);
+    terminal.wait_for("say why not:").enter("not today");
+    assert_eq!(terminal.end(), 0);
+    assert!(terminal.shown().contains("Reason: not today") && !project.path("x").exists(), "{}", terminal.shown());
+    let mut terminal = Terminal::start(&project, &["run", "rename alpha to omega"]);
+    assert_eq!(terminal.end(), 0);
+    assert!(terminal.shown().contains("+pub fn omega() {}"), "{}", terminal.shown());
+    let mut terminal = Terminal::start(&project, &["run", "run sleep 600", "--allow", "shell"]);
+    terminal.wait_for("shell sleep 600 · Ctrl-C stops").press(CTRL_C);
+    assert_eq!(terminal.end(), 130);
+    let (url, _requested) =
+        answer("HTTP/1.1 404 Not Found\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}".to_owned());
+    let variables = [("OPENAI_COMPATIBLE_BASE_URL", url.as_str())];
+    let mut terminal = Terminal::open(&project, &["run", "x", "--model", "openai_compatible:m"], (100, 80), &variables);
+    assert_eq!(terminal.end(), 4);
+    assert_eq!(terminal.shown().matches("error [").count(), 1, "{}", terminal.shown());
+}
+
+#[test]
 fn a_line_goes_on_after_a_backslash() {
     let project = project();
     let mut terminal = Terminal::start(&project, &[]);

@@ -1,7 +1,7 @@
 //! Commands: asked about, run on the files or in a copy, undone, and ended with the program.
 
 use std::fs::{self, File};
-use std::io::{Read as _, Write as _};
+use std::io::{Read as _, Seek as _, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -158,11 +158,12 @@ fn an_interrupt_ends_the_command_with_all_it_started() {
     assert!(!is_alive(&id));
 }
 
-/// A program on a terminal of its own.
+/// A program on a terminal of its own, whose standard output goes elsewhere.
 struct OnTerminal {
     child: Child,
     terminal: File,
     shown: String,
+    stdout: File,
 }
 
 impl OnTerminal {
@@ -172,8 +173,10 @@ impl OnTerminal {
         unlockpt(&terminal).unwrap();
         let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
         let end = || Stdio::from(File::options().read(true).write(true).open(&name).unwrap());
-        let child = project.command(args).stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
-        Self { child, terminal: File::from(terminal), shown: String::new() }
+        let stdout = tempfile::tempfile().unwrap();
+        let child =
+            project.command(args).stdin(end()).stdout(stdout.try_clone().unwrap()).stderr(end()).spawn().unwrap();
+        Self { child, terminal: File::from(terminal), shown: String::new(), stdout }
     }
 
     /// Reads until `text` has been shown, or to the end.
@@ -199,12 +202,14 @@ impl OnTerminal {
 
     fn end(mut self) -> (i32, String) {
         self.read_until("\u{0}never shown");
+        self.stdout.rewind().unwrap();
+        self.stdout.read_to_string(&mut self.shown).unwrap();
         (self.child.wait().unwrap().code().unwrap_or(-1), self.shown)
     }
 }
 
 #[test]
-fn on_a_terminal_the_user_is_asked() {
+fn on_a_terminal_the_user_is_asked_also_if_the_output_is_piped() {
     let project = project();
     let mut emend = OnTerminal::start(&project, &["run", "run touch allowed"]);
     emend.read_until("say why not: ");

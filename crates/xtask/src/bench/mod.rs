@@ -3,6 +3,7 @@
 //! A bench prints rows of name, our figure, the peer's and their ratio; a peer that is not installed is left out.
 
 mod agent;
+mod cli;
 mod edit;
 mod llm;
 mod search;
@@ -57,8 +58,9 @@ struct Bench {
     run: fn(&Repo) -> Result<Vec<Row>>,
 }
 
-const BENCHES: [Bench; 6] = [
+const BENCHES: [Bench; 7] = [
     Bench { name: "agent", run: agent::run },
+    Bench { name: "cli", run: cli::run },
     Bench { name: "edit", run: edit::run },
     Bench { name: "env", run: search::rows },
     Bench { name: "llm", run: llm::run },
