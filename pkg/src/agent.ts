@@ -12,6 +12,7 @@ import { EventFeed } from "./event-feed.js";
 import type { Core, Driver, Task } from "./instance.js";
 import { Run } from "./run.js";
 import { publicFetch } from "#platform";
+import { shellOf } from "./shell.js";
 import { removeSession, type SessionStore, storeCall, summaries } from "./stores.js";
 import type {
   AgentChanges,
@@ -70,7 +71,7 @@ export class Agent {
    * @throws {ConfigError} if the options are wrong.
    */
   static async create(options: AgentOptions = {}): Promise<Agent> {
-    const { files = {}, fetch: given, store, model, tools, approve, ...rest } = options;
+    const { files = {}, fetch: given, store, model, tools, approve, shell, ...rest } = options;
     const send = given ?? globalThis.fetch;
     if (typeof send !== "function") throw new ConfigError("configuration", "`fetch` must be a function");
     const contents = Object.entries(files).map(([path, content]) => [path, toBytes(path, content)] as const);
@@ -81,8 +82,11 @@ export class Agent {
     const ask = asker(approve);
     const own = new Tools();
     own.set(tools);
-    const make = () => new glue.AgentHandle(json, later(send, given ?? publicFetch), chosen.open, own.start, keep, ask);
-    const link = new Link(await core.loaded(), make);
+    const living = await core.loaded();
+    const commands = shellOf(living, shell);
+    const fetches = later(send, given ?? publicFetch);
+    const make = () => new glue.AgentHandle(json, fetches, chosen.open, own.start, keep, ask, commands);
+    const link = new Link(living, make);
     try {
       for (const [path, bytes] of contents) link.tell((handle) => handle.addFile(path, bytes));
     } catch (error) {
@@ -197,7 +201,7 @@ export class Agent {
    */
   configure(changes: AgentChanges): void {
     const { model, tools, ...rest } = changes;
-    const fixed = ["files", "mode", "store", "fetch", "approve"].find((name) => name in rest);
+    const fixed = ["files", "mode", "store", "fetch", "approve", "shell"].find((name) => name in rest);
     if (fixed !== undefined) throw new ConfigError("configuration", `\`${fixed}\` is fixed when the agent is made`);
     const chosen = model === undefined ? { settings: this.#settings["model"], open: this.#open } : chooseModel(model);
     const described = tools === undefined ? this.#settings["tools"] : Tools.describe(tools);

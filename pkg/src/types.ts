@@ -85,6 +85,12 @@ export interface AgentOptions {
    * review. They go on while a run does, and are aborted with it. Default false.
    */
   subagents?: boolean;
+  /**
+   * Whether the model may run commands: an emulated bash over the same files, with grep, sed, awk and some hundred others,
+   * but no network and no programs. Its module (1.7 MiB) is loaded when the first command runs. A script that computes
+   * without ever waiting holds up the page; it ends as a time-out after a hundred thousand steps. Default false.
+   */
+  shell?: boolean | ShellOptions;
   /** Appended to the system prompt. */
   instructions?: string | null;
   /** How much the model is to think, e.g. `low`, `medium` or `high`. Default: the provider's. */
@@ -104,6 +110,12 @@ export interface AgentOptions {
   policy?: readonly PolicyRule[];
   /** Asks the user about a call. The run waits; cancelling it ends the wait. What it throws is a refusal. */
   approve?: Approve;
+}
+
+/** Where the shell comes from. */
+export interface ShellOptions {
+  /** The shell's module, `emend/shell.wasm`; by default it is looked for beside the package. The first one loaded stays. */
+  wasm?: InitOptions["wasm"];
 }
 
 /** What {@link Agent.configure} may change. */

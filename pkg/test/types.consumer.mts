@@ -30,6 +30,11 @@ const options: AgentOptions = {
   model: { provider: "offline", paceMs: 3 },
   mode: "staged",
 };
+const withShell: AgentOptions[] = [{ shell: true }, { shell: { wasm: new URL("file:///shell.wasm") } }];
+// @ts-expect-error no such shell
+const otherShell: AgentOptions = { shell: "bash" };
+// @ts-expect-error it is fixed when the agent is made
+const later: AgentChanges = { shell: true };
 const asking: AgentOptions = {
   policy: [{ action: "allow", tool: "edit_file", pattern: "docs/**" }, { action: "ask", tool: "*" }],
   approve: async ({ tool_name, arguments: given, detail }) => {

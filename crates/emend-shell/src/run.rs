@@ -13,7 +13,7 @@ use bashkit::{Bash, ExecutionLimits, InMemoryFs, LimitExceeded, MountableFs, Pos
 use crate::files::{Bridge, Files};
 
 /// The most commands, and rounds of loops, of one script.
-pub const STEPS_MAX: usize = 1_000_000;
+pub const STEPS_MAX: usize = 100_000;
 
 /// Memory that a script may hold in buffers between its commands.
 const BUFFERED_BYTES_MAX: u64 = 64 << 20;

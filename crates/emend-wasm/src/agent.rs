@@ -22,6 +22,7 @@ use crate::clock::BrowserClock;
 use crate::failure::Failure;
 use crate::fetch::{FetchTimeouts, FetchTransport};
 use crate::files;
+use crate::js_shell::JsShell;
 use crate::js_store::JsStore;
 use crate::js_tool::JsTool;
 use crate::options::{AgentOptions, parse};
@@ -53,7 +54,7 @@ struct Setup {
 impl AgentHandle {
     /// Makes an agent without files from `options` as JSON text. No function may call back in before it returns:
     /// `custom` opens the answers of a provider written in JavaScript, `run_tool` starts a tool's calls, `store` keeps
-    /// conversations, `approve` asks the user.
+    /// conversations, `approve` asks the user, `shell` runs commands.
     #[wasm_bindgen(constructor)]
     pub fn new(
         options: &str,
@@ -62,9 +63,14 @@ impl AgentHandle {
         run_tool: Option<Function>,
         store: Option<Function>,
         approve: Option<Function>,
+        shell: Option<Function>,
     ) -> Result<AgentHandle, JsValue> {
         let options: AgentOptions = parse(options).map_err(Failure::into_js)?;
-        let files = Shared::new(MemFs::new().with_clock(Shared::new(BrowserClock)));
+        let files = MemFs::new().with_clock(Shared::new(BrowserClock));
+        let files = Shared::new(match shell {
+            Some(start) => files.with_shell(Shared::new(JsShell::new(start))),
+            None => files,
+        });
         let environment = Shared::clone(&files);
         let workspace = Shared::new(Workspace::new(environment, options.mode.into(), Shared::new(BrowserClock)));
         let store = store.map(|call| Shared::new(JsStore::new(call)) as Shared<dyn Store>);

@@ -79,6 +79,7 @@ impl Failure {
 }
 
 /// Says what is wrong with a JSON text, without where: the place means nothing to someone who passed an object.
+#[cfg(any(feature = "agent", feature = "edit", feature = "llm"))]
 pub(crate) fn without_place(error: &serde_json::Error) -> String {
     let reason = error.to_string();
     reason.split(" at line ").next().unwrap_or(&reason).to_owned()

@@ -79,7 +79,7 @@ pub fn settle(ticket: u32, ok: bool, value: JsValue) {
 }
 
 /// Asks the host to poll `task` soon.
-#[cfg(any(feature = "agent", feature = "llm"))]
+#[cfg(any(feature = "agent", feature = "llm", feature = "shell"))]
 pub(crate) fn wake(task: u32) {
     with_host(|host| host.wake(task));
 }

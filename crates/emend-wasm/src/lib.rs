@@ -24,6 +24,8 @@ pub mod host;
 #[cfg(any(feature = "agent", feature = "llm"))]
 mod js_provider;
 #[cfg(feature = "agent")]
+mod js_shell;
+#[cfg(feature = "agent")]
 mod js_store;
 #[cfg(feature = "agent")]
 mod js_tool;
@@ -33,7 +35,9 @@ pub mod llm;
 mod options;
 #[cfg(any(feature = "agent", feature = "llm"))]
 mod random;
-#[cfg(any(feature = "agent", feature = "llm"))]
+#[cfg(feature = "shell")]
+pub mod shell;
+#[cfg(any(feature = "agent", feature = "llm", feature = "shell"))]
 pub mod task;
 
 #[cfg(test)]

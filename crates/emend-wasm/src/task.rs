@@ -8,7 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-use emend_llm::{BoxFuture, BoxStream};
+use emend_llm::BoxFuture;
+#[cfg(any(feature = "agent", feature = "llm"))]
+use emend_llm::BoxStream;
+#[cfg(any(feature = "agent", feature = "llm"))]
 use futures::Stream;
 use wasm_bindgen::prelude::*;
 
@@ -48,7 +51,7 @@ pub struct Task {
     future: RefCell<Option<BoxFuture<'static, Result<String, Failure>>>>,
 }
 
-#[cfg(feature = "agent")]
+#[cfg(any(feature = "agent", feature = "shell"))]
 impl Task {
     pub(crate) fn new(future: impl std::future::Future<Output = Result<String, Failure>> + 'static) -> Self {
         let (id, waker) = TaskWaker::create();
@@ -79,12 +82,14 @@ impl Task {
 }
 
 /// A sequence of JSON texts, polled like a task.
+#[cfg(any(feature = "agent", feature = "llm"))]
 pub(crate) struct Feed {
     id: u32,
     waker: Waker,
     items: RefCell<Option<BoxStream<'static, String>>>,
 }
 
+#[cfg(any(feature = "agent", feature = "llm"))]
 impl Feed {
     pub(crate) fn new(items: impl Stream<Item = String> + 'static) -> Self {
         let (id, waker) = TaskWaker::create();

@@ -39,12 +39,14 @@ pub(crate) struct Modules {
     pub(crate) core: Built,
     pub(crate) edit: Built,
     pub(crate) llm: Built,
+    pub(crate) shell: Built,
 }
 
 /// Builds every wasm module.
 pub(crate) fn modules(repo: &Repo) -> Result<Modules> {
-    let Settings { core, edit, llm, .. } = Settings::read(repo)?;
-    Ok(Modules { core: module(repo, &core)?, edit: module(repo, &edit)?, llm: module(repo, &llm)? })
+    let Settings { core, edit, llm, shell, .. } = Settings::read(repo)?;
+    let (core, edit, llm) = (module(repo, &core)?, module(repo, &edit)?, module(repo, &llm)?);
+    Ok(Modules { core, edit, llm, shell: module(repo, &shell)? })
 }
 
 /// Builds the core, which has the agent.
@@ -68,14 +70,18 @@ fn module(repo: &Repo, settings: &Module) -> Result<Built> {
 }
 
 fn compile(repo: &Repo, module: &Module) -> Result<PathBuf> {
-    let mut cargo = WasmToolchain::require(repo)?.cargo(repo, "build");
+    let mut cargo = WasmToolchain::require(repo)?.cargo(repo, "rustc");
     let mut flags = without_paths(repo);
     for feature in &module.target_features {
         flags.push_str(&format!(" -Ctarget-feature=+{feature}"));
     }
     cargo.env("RUSTFLAGS", flags);
     cargo.args(["--no-default-features", "--features", &module.features.join(",")]);
-    run(cargo.args(["--quiet", "--lib", "--package", &module.package, "--profile", &module.profile]))?;
+    cargo.args(["--quiet", "--lib", "--package", &module.package, "--profile", &module.profile]);
+    if let Some(bytes) = module.stack_bytes {
+        cargo.args(["--", "-C", &format!("link-arg=-zstack-size={bytes}")]);
+    }
+    run(&mut cargo)?;
     let file = format!("{TARGET}/{}/{}.wasm", module.profile, module.package.replace('-', "_"));
     Ok(repo.wasm_target().join(file))
 }

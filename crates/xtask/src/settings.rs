@@ -12,6 +12,7 @@ pub(crate) struct Settings {
     pub(crate) core: Module,
     pub(crate) edit: Module,
     pub(crate) llm: Module,
+    pub(crate) shell: Module,
     pub(crate) size: Sizes,
 }
 
@@ -24,6 +25,8 @@ pub(crate) struct Module {
     /// Instructions beyond those that every engine has, as `rustc` names them.
     #[serde(default)]
     pub(crate) target_features: Vec<String>,
+    /// Room for its stack in bytes, if it needs more than the linker's own megabyte.
+    pub(crate) stack_bytes: Option<u64>,
     pub(crate) profile: String,
     pub(crate) out_dir: String,
     pub(crate) out_name: String,
@@ -41,6 +44,8 @@ pub(crate) struct Sizes {
     pub(crate) edit_glue: Budget,
     pub(crate) llm: Budget,
     pub(crate) llm_glue: Budget,
+    pub(crate) shell: Budget,
+    pub(crate) shell_glue: Budget,
 }
 
 /// How large a file may be, in bytes after brotli.

@@ -140,4 +140,45 @@ export const tests = {
     assert.deepEqual(found, { text: "Written.", reason: "natural", file: "hi\n" });
     assert.deepEqual(modules, ["core_bg.wasm"]);
   },
+
+  async "commands run over the agent's files in a page, in a module that the first one loads"({ page }) {
+    const { found, modules } = await inPage(page, async () => {
+      const { Agent } = await import("emend");
+      const loaded = () => performance.getEntriesByType("resource").filter((entry) => entry.name.endsWith("shell-core_bg.wasm")).length;
+      const commands = [
+        "echo hi > a.txt && cat a.txt | wc -c",
+        "for i in 1 2 3; do echo line $i; done | grep -v 2 | sed 's/line/row/' | awk '{ print $2, $1 }'",
+        "no-such-command",
+        "while :; do :; done",
+        "sleep 600",
+      ];
+      const told = [];
+      const provider = {
+        name: "in-page",
+        async *stream(request) {
+          const last = request.messages.at(-1);
+          if (last.role === "tool") told.push(last.content[0].content.replace(/ after \d+ ms/, ""));
+          const command = commands[told.length];
+          if (command === undefined) yield { type: "text_delta", delta: "Done." };
+          else yield { type: "tool_call", name: "shell", arguments: { command, timeout_ms: command === "sleep 600" ? 50 : 600_000 } };
+          yield { type: "finish" };
+        },
+      };
+      const agent = await Agent.create({ model: { provider }, shell: true });
+      const before = loaded();
+      await agent.run("go").result;
+      const review = agent.review().files.map((file) => [file.path, file.operation]);
+      const disk = await agent.files.readDisk("a.txt");
+      agent.close();
+      return { before, after: loaded(), told, review, disk };
+    });
+    assert.deepEqual([found.before, found.after], [0, 1]);
+    assert.match(found.told[0], /^\s*3\n\[changed: a\.txt\]\n\[exit code 0\]$/);
+    assert.equal(found.told[1], "1 row\n3 row\n[exit code 0]");
+    assert.match(found.told[2], /\[exit code 127\]$/);
+    assert.match(found.told[3], /Command timed out after 600000ms/);
+    assert.match(found.told[4], /Command timed out after 50ms/);
+    assert.deepEqual([found.review, found.disk], [[["a.txt", "create"]], null], "what a command made waits for review");
+    assert.deepEqual(modules, ["core_bg.wasm", "shell-core_bg.wasm"]);
+  },
 };

@@ -17,10 +17,8 @@ pub use table::{Naming, Offer, Output, Param};
 use crate::code::Code;
 use crate::session::{SessionConfig, SessionOptions};
 use crate::tool::{ResultForm, Tool, ToolRegistry};
-#[cfg(any(test, not(target_family = "wasm")))]
-use crate::tools::Shell;
 use crate::tools::{
-    ApplyPatch, ClarifyUser, EditFile, Glob, Grep, ListDir, ReadFile, ReadManyFiles, SafePatch, WriteFile,
+    ApplyPatch, ClarifyUser, EditFile, Glob, Grep, ListDir, ReadFile, ReadManyFiles, SafePatch, Shell, WriteFile,
     subagent_tool,
 };
 use crate::workspace::Workspace;
@@ -316,8 +314,6 @@ fn canonical(name: &str) -> Option<Shared<dyn Tool>> {
         "safe_patch" => Shared::new(SafePatch),
         "glob" => Shared::new(Glob),
         "list_dir" => Shared::new(ListDir),
-        // As in `core_tools`.
-        #[cfg(any(test, not(target_family = "wasm")))]
         "shell" => Shared::new(Shell),
         "clarify_user" => Shared::new(ClarifyUser),
         name => Shared::new(subagent_tool(name)?),

@@ -52,8 +52,6 @@ pub fn core_tools() -> ToolRegistry {
     registry.register(Shared::new(Grep));
     registry.register(Shared::new(Glob));
     registry.register(Shared::new(ListDir));
-    // No browser has a shell yet, and what cannot be used should not be loaded.
-    #[cfg(any(test, not(target_family = "wasm")))]
     registry.register(Shared::new(Shell));
     registry
 }

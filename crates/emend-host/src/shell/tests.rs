@@ -131,7 +131,7 @@ fn direct_what_a_command_changed_can_be_undone() {
     let (workspace, changed) = changed_by(&files, Mode::Direct, CHANGING);
     assert_eq!(changed, json!(["a.txt", "b.txt", "d.txt", "e.txt", "new/c.txt"]));
     assert_eq!(files.get("a.txt").as_deref(), Some(&b"one\n2\n"[..]));
-    block_on(workspace.undo_run(workspace.last_run())).unwrap();
+    block_on(workspace.undo_runs(&[workspace.last_run()])).unwrap();
     let left: Vec<String> = files.paths().iter().map(ToString::to_string).collect();
     assert_eq!(left, ["a.txt", "b.txt", "d.txt"]);
     assert_eq!(files.get("a.txt").as_deref(), Some(&b"one\ntwo\n"[..]));

@@ -25,7 +25,7 @@ pub(super) fn clippy_wasm(context: &Context<'_>) -> Result<Counts> {
     let mut pure = toolchain.cargo(context.repo, "clippy");
     pure.args(PURE_CRATES.iter().flat_map(|name| ["-p", *name])).args(["--all-targets", "--", "-D", "warnings"]);
     let mut bindings = toolchain.cargo(context.repo, "clippy");
-    bindings.args(["-p", BINDINGS, "--", "-D", "warnings"]);
+    bindings.args(["-p", BINDINGS, "--features", "shell", "--", "-D", "warnings"]);
     Ok(context.check("clippy-wasm", &mut pure)? + context.check("clippy-wasm-bindings", &mut bindings)?)
 }
 

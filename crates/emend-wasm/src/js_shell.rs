@@ -1,0 +1,209 @@
+//! The emulated shell as the core sees it: a module of its own, which the JavaScript layer loads on the first command and
+//! joins to the files here.
+
+use emend_agent::code::Code;
+use emend_agent::env::{EnvError, ExecutionEnvironment as _, FilePath};
+use emend_agent::exec::{Capture, Command, ExecResult, OutputSink, OutputStream};
+use emend_agent::memfs::{MemFs, RawEntry, Shell};
+use emend_agent::resolve::Node;
+use emend_llm::{BoxFuture, CancelToken, Clock as _};
+use futures::FutureExt as _;
+use futures::future::{Either, select};
+use js_sys::Function;
+use serde::Deserialize;
+use serde_json::json;
+use wasm_bindgen::prelude::*;
+
+use crate::clock::BrowserClock;
+use crate::failure::Failure;
+use crate::host::promise;
+
+#[wasm_bindgen]
+extern "C" {
+    /// A command under way on the JavaScript side. Neither method runs anything of it before it returns.
+    pub type JsCommand;
+
+    /// A promise of the next [`Told`]'s JSON text; it rejects with the reason as text.
+    #[wasm_bindgen(method)]
+    fn next(this: &JsCommand) -> JsValue;
+
+    /// Asks it to end; that it did is still told.
+    #[wasm_bindgen(method)]
+    fn cancel(this: &JsCommand);
+}
+
+/// What is told of a command: pieces of what it prints, and then its end.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Told {
+    stdout: Option<String>,
+    stderr: Option<String>,
+    exit_code: i32,
+    timed_out: bool,
+    cancelled: bool,
+}
+
+/// Ends the command when nobody waits for it any more.
+struct Open(JsCommand);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+/// A shell behind a function of a command's JSON text and the files, which returns a [`JsCommand`].
+pub(crate) struct JsShell {
+    start: Function,
+}
+
+impl JsShell {
+    pub(crate) fn new(start: Function) -> Self {
+        Self { start }
+    }
+
+    async fn run_to_end(
+        &self,
+        files: MemFs,
+        command: &Command,
+        output: &dyn OutputSink,
+        cancel: &CancelToken,
+    ) -> Result<ExecResult, EnvError> {
+        let begun = BrowserClock.now_ms();
+        let failed = |thrown: JsValue| EnvError::Io {
+            path: "shell".to_owned(),
+            reason: thrown.as_string().unwrap_or_else(|| "it broke off".to_owned()),
+        };
+        let settings = json!({
+            "text": command.command,
+            "root": files.working_directory(),
+            "workingDir": command.working_dir,
+            "envVars": command.env_vars,
+            "timeoutMs": command.timeout_ms,
+        });
+        let call = self.start.call2(&JsValue::UNDEFINED, &settings.to_string().into(), &FilesHandle { files }.into());
+        let call = Open(call.map_err(failed)?.unchecked_into());
+        let (mut out, mut err) = (Capture::new(Capture::BYTES_MAX), Capture::new(Capture::BYTES_MAX));
+        let mut cancelled = cancel.cancelled().fuse();
+        let told = loop {
+            let mut next = Box::pin(promise(&call.0.next()));
+            let told = match select(&mut next, &mut cancelled).await {
+                Either::Left((told, _)) => told,
+                Either::Right(_) => {
+                    call.0.cancel();
+                    next.await
+                }
+            };
+            let told = told.map_err(failed)?.as_string().unwrap_or_default();
+            let told: Told = serde_json::from_str(&told).unwrap_or_default();
+            let (stream, capture, text) = match (&told.stdout, &told.stderr) {
+                (Some(text), _) => (OutputStream::Stdout, &mut out, text),
+                (_, Some(text)) => (OutputStream::Stderr, &mut err, text),
+                (None, None) => break told,
+            };
+            capture.push(text.as_bytes());
+            output.output(stream, text);
+        };
+        Ok(ExecResult {
+            n_bytes_dropped: out.n_dropped() + err.n_dropped(),
+            stdout: out.into_text(),
+            stderr: err.into_text(),
+            exit_code: told.exit_code,
+            timed_out: told.timed_out,
+            cancelled: told.cancelled,
+            n_left_behind: 0,
+            duration_ms: BrowserClock.now_ms().saturating_sub(begun),
+        })
+    }
+}
+
+impl Shell for JsShell {
+    fn run<'a>(
+        &'a self,
+        files: MemFs,
+        command: &'a Command,
+        output: &'a dyn OutputSink,
+        cancel: &'a CancelToken,
+    ) -> BoxFuture<'a, Result<ExecResult, EnvError>> {
+        Box::pin(self.run_to_end(files, command, output, cancel))
+    }
+}
+
+/// Files in memory as a shell wants them: links are not followed, and `.git` is there. Entries are lists of kind (0 a
+/// file, 1 a directory, 2 a link), bytes, and milliseconds since 1970.
+#[wasm_bindgen]
+pub struct FilesHandle {
+    files: MemFs,
+}
+
+fn clean(path: &str) -> Result<FilePath, JsValue> {
+    FilePath::clean(path).ok_or_else(|| Failure::new(Code::NotFound, path).into_js())
+}
+
+fn thrown(error: EnvError) -> JsValue {
+    Failure::from(error).into_js()
+}
+
+fn described(raw: &RawEntry) -> [f64; 3] {
+    let kind = match raw.node {
+        Node::Directory => 1.0,
+        Node::Link(_) => 2.0,
+        _ => 0.0,
+    };
+    [kind, raw.size as f64, raw.modified_ms as f64]
+}
+
+#[wasm_bindgen]
+impl FilesHandle {
+    /// Returns what stands at `path`, `undefined` if nothing.
+    pub fn entry(&self, path: &str) -> Option<Vec<f64>> {
+        self.files.raw_entry(&FilePath::clean(path)?).map(|raw| described(&raw).to_vec())
+    }
+
+    /// Returns the names in a directory and their entries, as JSON text.
+    pub fn entries(&self, path: &str) -> Result<String, JsValue> {
+        let entries = self.files.raw_entries(&clean(path)?).map_err(thrown)?;
+        let entries: Vec<(String, [f64; 3])> = entries.into_iter().map(|(name, raw)| (name, described(&raw))).collect();
+        Ok(serde_json::to_string(&entries).unwrap_or_default())
+    }
+
+    /// Reads a file.
+    pub fn read(&self, path: &str) -> Result<Vec<u8>, JsValue> {
+        at_once(self.files.read(&clean(path)?))
+    }
+
+    /// Writes a file.
+    pub fn write(&self, path: &str, content: &[u8]) -> Result<(), JsValue> {
+        at_once(self.files.write(&clean(path)?, content))
+    }
+
+    /// Makes a link that says `target`, or a directory.
+    pub fn make(&self, path: &str, target: Option<String>) -> Result<(), JsValue> {
+        self.files.raw_make(&clean(path)?, target.as_deref()).map_err(thrown)
+    }
+
+    /// Returns what a link says, `undefined` if it is none.
+    #[wasm_bindgen(js_name = readLink)]
+    pub fn read_link(&self, path: &str) -> Option<String> {
+        match self.files.raw_entry(&FilePath::clean(path)?)?.node {
+            Node::Link(target) => Some(target),
+            _ => None,
+        }
+    }
+
+    /// Takes away what stands at `path`.
+    pub fn remove(&self, path: &str, recursive: bool) -> Result<(), JsValue> {
+        self.files.raw_remove(&clean(path)?, recursive).map_err(thrown)
+    }
+
+    /// Moves what stands at `from`.
+    pub fn rename(&self, from: &str, to: &str) -> Result<(), JsValue> {
+        self.files.raw_rename(&clean(from)?, &clean(to)?).map_err(thrown)
+    }
+}
+
+/// Files in memory answer at once.
+fn at_once<T>(answer: BoxFuture<'_, Result<T, EnvError>>) -> Result<T, JsValue> {
+    let lost = || Err(EnvError::Io { path: String::new(), reason: "the files did not answer".to_owned() });
+    answer.now_or_never().unwrap_or_else(lost).map_err(thrown)
+}
