@@ -470,6 +470,45 @@ fn a_task_on_a_terminal_is_shown_and_asked_about_like_a_turn() {
 }
 
 #[test]
+fn who_answers_and_how_is_shown_and_changed() {
+    let project = project();
+    let mut terminal = Terminal::start(&project, &[]);
+    terminal.wait_for_prompt(1).enter("/effort").wait_for_prompt(2).enter("/effort high").wait_for_prompt(3);
+    terminal.enter("/effort silly").wait_for_prompt(4).enter("/model").wait_for_prompt(5);
+    terminal.enter("/model openai:m").wait_for_prompt(6).enter("/compact").wait_for_prompt(7).enter("/review");
+    terminal.wait_for_prompt(8);
+    let shown = terminal.shown();
+    let (_, rest) = shown.split_once("› /effort").unwrap();
+    expect![[r#"
+
+        Effort: the model's own default. /effort EFFORT sets it: none, minimal, low, medium, high, xhigh, max; each model knows some of them.
+
+        › /effort high
+        Effort: high, from the next answer on.
+
+        › /effort silly
+        error [invalid_argument]: there is no effort "silly"; there are none, minimal, low, medium, high, xhigh, max; each model knows some of them
+
+        › /model
+        offline answers. /model NAME lets another go on:
+          offline
+          anthropic:…  once ANTHROPIC_API_KEY is set
+          openai:…  once OPENAI_API_KEY is set
+          gemini:…  once GEMINI_API_KEY is set
+
+        › /model openai:m
+        error [configuration]: there is no key for openai; set OPENAI_API_KEY, or use --model offline
+
+        › /compact
+        About N tokens before, N now.
+
+        › /review
+        Edits reach your files at once here: /diff shows them, /undo takes them back. emend --review keeps them back until you decide.
+
+        ›"#]].assert_eq(rest);
+}
+
+#[test]
 fn a_line_goes_on_after_a_backslash() {
     let project = project();
     let mut terminal = Terminal::start(&project, &[]);
