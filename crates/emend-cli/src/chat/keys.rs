@@ -149,8 +149,19 @@ mod terminal {
         }
     }
 
-    impl Drop for Keys {
-        fn drop(&mut self) {
+    impl Keys {
+        /// Stops reading, and returns what was typed and not yet handed out.
+        pub(in crate::chat) fn rest(&mut self) -> Vec<u8> {
+            self.stop();
+            self.keys.close();
+            let mut rest = Vec::new();
+            while let Ok(keys) = self.keys.try_recv() {
+                rest.extend(keys);
+            }
+            rest
+        }
+
+        fn stop(&mut self) {
             if let Some(mut wake) = self.wake.take() {
                 // A full pipe wakes as well.
                 let _ = wake.write(b"x");
@@ -159,6 +170,12 @@ mod terminal {
                 // A thread that panicked has nothing more to say.
                 let _ = reader.join();
             }
+        }
+    }
+
+    impl Drop for Keys {
+        fn drop(&mut self) {
+            self.stop();
             if let Some(before) = &self.before {
                 // A terminal that is gone needs no setting.
                 let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, before);
@@ -202,6 +219,10 @@ impl Keys {
 
     pub(super) async fn next(&mut self) -> Vec<u8> {
         std::future::pending().await
+    }
+
+    pub(super) fn rest(&mut self) -> Vec<u8> {
+        Vec::new()
     }
 }
 

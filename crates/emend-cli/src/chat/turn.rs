@@ -120,7 +120,13 @@ pub(super) async fn follow<O: Write>(
     }
     trace.flush()?;
     // Keys are read for as long as the turn lives; what comes now is the prompt's.
+    let rest = keys.rest();
     drop(keys);
+    for act in view.edit.feed(&rest) {
+        if let Act::Line(line) = act {
+            view.steer(&line, &setup.session)?;
+        }
+    }
     let (typed, entered) = (view.edit.take(), view.entered);
     let (reason, options, failure) = (view.reason, view.options, view.failure);
     let ended = Ended { reason, typed, entered, options, leaves, failure };
