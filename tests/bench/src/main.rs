@@ -1,6 +1,6 @@
 //! Times Emend beside its peers in one process, and prints one JSON object a line, as `cargo xtask bench --json` does.
 //!
-//! `emend-bench edit` measures the patch engines and the line log; `emend-bench llm FOLDER` the model client, and
+//! `emend-bench edit` measures the patch engines and the line log, `env` files in memory; `emend-bench llm FOLDER` the model client, and
 //! `emend-bench agent FOLDER` the loop, both leaving what they read in FOLDER for peers that are no Rust.
 //! `emend-bench diff A B`, `grep PATTERN ROOT` and `glob GLOB ROOT` are bare programs around one function, to be timed
 //! against another program; `tree ROOT FILES` makes what the latter two search. Whatever is compared is first shown to
@@ -10,6 +10,7 @@
 mod agent;
 mod codex;
 mod edit;
+mod env;
 mod heap;
 mod llm;
 mod measure;
@@ -28,6 +29,7 @@ fn main() -> Result<()> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
         ["edit"] => print(edit::rows()?),
+        ["env"] => print(env::rows()?),
         ["llm", folder] => print(llm::rows(Path::new(folder))?),
         ["agent", folder] => print(agent::rows(Path::new(folder))?),
         ["diff", a, b] => diff(a, b),
@@ -36,7 +38,7 @@ fn main() -> Result<()> {
         ["glob", glob, root] => search::glob(glob, Path::new(root)),
         ["tree", root, n_files] => search::make_tree(Path::new(root), n_files.parse()?),
         _ => bail!(
-            "say `agent FOLDER`, `edit`, `llm FOLDER`, `diff A B`, `grep [-i] PATTERN ROOT`, `glob GLOB ROOT` or \
+            "say `agent FOLDER`, `edit`, `env`, `llm FOLDER`, `diff A B`, `grep [-i] PATTERN ROOT`, `glob GLOB ROOT` or \
              `tree ROOT FILES`"
         ),
     }

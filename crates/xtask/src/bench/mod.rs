@@ -5,6 +5,7 @@
 mod agent;
 mod cli;
 mod edit;
+mod env;
 mod llm;
 mod search;
 mod size;
@@ -62,7 +63,7 @@ const BENCHES: [Bench; 7] = [
     Bench { name: "agent", run: agent::run },
     Bench { name: "cli", run: cli::run },
     Bench { name: "edit", run: edit::run },
-    Bench { name: "env", run: search::rows },
+    Bench { name: "env", run: env::run },
     Bench { name: "llm", run: llm::run },
     Bench { name: "size", run: size::run },
     Bench { name: "wasm", run: wasm::run },

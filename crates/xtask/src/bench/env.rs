@@ -1,0 +1,12 @@
+//! Environments: files in memory, which `emend-bench` (`tests/bench`) measures, and searches of the disk.
+
+use anyhow::Result;
+
+use super::{Row, native_rows, search};
+use crate::repo::Repo;
+
+pub(super) fn run(repo: &Repo) -> Result<Vec<Row>> {
+    let mut rows = native_rows(repo, &["env"])?.1;
+    rows.extend(search::rows(repo)?);
+    Ok(rows)
+}
