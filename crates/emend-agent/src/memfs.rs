@@ -156,7 +156,8 @@ impl MemFs {
     ///
     /// # Errors
     ///
-    /// As [`ExecutionEnvironment::resolve`] and [`ExecutionEnvironment::write`].
+    /// As [`resolve`](crate::env::ExecutionEnvironment::resolve) and
+    /// [`write`](crate::env::ExecutionEnvironment::write).
     pub fn insert(&self, path: &str, content: impl Into<Vec<u8>>) -> Result<(), EnvError> {
         let path = resolve::resolve(self, path, Access::Write)?;
         self.put_file(&path, content.into())
