@@ -473,7 +473,7 @@ fn whatever_the_provider_does_the_rules_hold() {
     let one: Option<u64> = option_env!("EMEND_SEED").and_then(|seed| seed.parse().ok());
     // Few tools and short instructions, or the time goes into encoding them.
     let tools = core_tools().filtered(|tool| ["read_file", "edit_file"].contains(&tool.definition().name.as_str()));
-    let n_seeds = if cfg!(target_family = "wasm") { 150 } else { 5_000 };
+    let n_seeds = if cfg!(target_family = "wasm") { 150 } else { 10_000 };
     for seed in one.map_or(0..n_seeds, |seed| seed..seed + 1) {
         // On failure the last line says how to run it again.
         println!("EMEND_SEED={seed} cargo test -p emend-tests --test it whatever_the_provider");
@@ -485,7 +485,7 @@ fn whatever_the_provider_does_the_rules_hold() {
         println!("{moment:?}: {}", counts.join(", "));
     }
     println!("{oddities:?}");
-    if n_seeds >= 5_000 && one.is_none() {
+    if n_seeds >= 10_000 && one.is_none() {
         assert_eq!((faults.len(), oddities.len()), (MOMENTS.len() * FAULTS.len(), ODDITIES.len()));
         let rarest = faults.values().chain(oddities.values()).min();
         assert!(rarest.is_some_and(|count| *count >= 50), "{rarest:?} of the rarest");
