@@ -87,7 +87,7 @@ pub(crate) fn cut(old: &[&str], new: &[&str]) -> Vec<Piece> {
     let mut pieces = Vec::with_capacity(ends.len());
     let (mut long_at, mut short_at) = (0, 0);
     for end in ends {
-        let short_end = if end == long.len() { short.len() } else { short.len() * end / long.len() };
+        let short_end = if end == long.len() { short.len() } else { part_of(short.len(), end, long.len()) };
         let (long_range, short_range) = (long_at..end, short_at..short_end);
         pieces.push(match old_is_longer {
             true => Piece { old: long_range, new: short_range },
@@ -118,7 +118,7 @@ impl Limits {
     const WHOLE: Self = Self { lines: HUNK_LINES_MAX, bytes: HUNK_BYTES_MAX };
 
     fn share_of(long: &[&str], short: &[&str]) -> Self {
-        let share = |whole: usize, a: usize, b: usize| (whole * a / (a + b).max(1)).max(1);
+        let share = |whole, a, b| part_of(whole, a, a + b).max(1);
         Self {
             lines: share(HUNK_LINES_MAX, long.len(), short.len()),
             bytes: share(HUNK_BYTES_MAX, size_of(long), size_of(short)),
@@ -128,6 +128,13 @@ impl Limits {
     fn hold(self, n_lines: usize, n_bytes: usize) -> bool {
         n_lines <= self.lines && n_bytes <= self.bytes
     }
+}
+
+/// Returns as much of `whole` as `part` is of `all`, in 64 bits: on wasm32 the product of two sizes may take more than 32.
+fn part_of(whole: usize, part: usize, all: usize) -> usize {
+    let share = whole as u64 * part as u64 / (all as u64).max(1);
+    // No more than `whole`, unless `part` is more than `all`.
+    usize::try_from(share).unwrap_or(usize::MAX)
 }
 
 fn size_of(lines: &[&str]) -> usize {
@@ -236,6 +243,16 @@ mod tests {
     fn check(old: &str, new: &str, expected: &[(Range<usize>, Range<usize>)]) {
         let pieces = cut(&split_lines(old), &split_lines(new)).into_iter().map(|piece| (piece.old, piece.new));
         assert_eq!(pieces.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn large_sides_are_shared_in_proportion() {
+        assert_eq!(part_of(100_000, 100_000, 200_000), 50_000);
+        // Each side has more bytes, or more lines, than a product of two such numbers leaves room for in 32 bits.
+        let (long_line, many) = ("x".repeat(600_000) + "\n", "a\n\n".repeat(35_000));
+        check(&(long_line.clone() + "\nb\n"), "c\n", &[(0..2, 0..0), (2..3, 0..1)]);
+        let pieces = cut(&split_lines(&many), &split_lines(&many.replace('a', "b")));
+        assert!(pieces.iter().all(|piece| piece.old == piece.new), "{:?}", pieces.first());
     }
 
     #[test]
