@@ -321,6 +321,9 @@ fn canonical(name: &str) -> Option<Shared<dyn Tool>> {
 }
 
 #[cfg(test)]
+#[cfg(not(target_family = "wasm"))]
+mod host_tests;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod wire_tests;
