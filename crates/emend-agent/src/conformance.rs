@@ -139,11 +139,16 @@ async fn glob(environment: &dyn ExecutionEnvironment, path: &str, glob: &str) ->
 async fn list(environment: &dyn ExecutionEnvironment, path: &str, depth: usize) -> Result<Vec<String>, Violation> {
     let path = resolve(environment, path, Access::List).await?;
     let found = succeed(format!("list {path}"), environment.list(&path, depth).await)?;
-    let rendered = found.iter().map(|entry| match entry.metadata.kind {
+    Ok(rendered(&found))
+}
+
+/// Writes entries with a `/` behind directories and the size behind files.
+fn rendered(entries: &[DirEntry]) -> Vec<String> {
+    let rendered = entries.iter().map(|entry| match entry.metadata.kind {
         EntryKind::File => format!("{} {}", entry.path, entry.metadata.size),
         EntryKind::Directory => format!("{}/", entry.path),
     });
-    Ok(rendered.collect())
+    rendered.collect()
 }
 
 /// Owns a list of expected lines.
@@ -176,13 +181,17 @@ fn query(pattern: &str) -> Result<GrepQuery, Violation> {
 async fn grep(environment: &dyn ExecutionEnvironment, query: &GrepQuery) -> Result<Vec<String>, Violation> {
     let what = format!("grep {} in {}", query.matcher.pattern(), query.path);
     let found: Vec<FileMatches> = succeed(what, environment.grep(query).await)?;
+    Ok(rendered_lines(&found))
+}
+
+fn rendered_lines(found: &[FileMatches]) -> Vec<String> {
     let rendered = found.iter().flat_map(|file| {
         file.lines.iter().map(|line| {
             let mark = if line.is_match { ':' } else { '-' };
             format!("{}{mark}{}{mark}{}", file.path, line.line, line.text)
         })
     });
-    Ok(rendered.collect())
+    rendered.collect()
 }
 
 #[cfg(test)]
@@ -191,24 +200,11 @@ mod tests {
 
     use super::*;
     use crate::memfs::MemFs;
-    use crate::test_support::covers;
+    use crate::test_support::{Standstill, covers};
     use crate::wrappers::{LogEvent, Logging, ReadOnly};
-    use emend_llm::{Clock, Shared};
+    use emend_llm::Shared;
     #[cfg(target_family = "wasm")]
     use wasm_bindgen_test::wasm_bindgen_test as test;
-
-    /// A clock that stands still.
-    struct Standstill;
-
-    impl Clock for Standstill {
-        fn now_ms(&self) -> u64 {
-            0
-        }
-
-        fn sleep(&self, _ms: u64) -> BoxFuture<'static, ()> {
-            Box::pin(std::future::ready(()))
-        }
-    }
 
     #[test]
     fn a_file_system_in_memory_conforms() {
@@ -225,7 +221,7 @@ mod tests {
         let files = || MemFs::from_fixture(&fixture("/workspace"));
         let elsewhere = MemFs::from_fixture(&fixture("/home/me")).with_root("/home/me");
         let shared = || Shared::new(files()) as Shared<dyn ExecutionEnvironment>;
-        let logging = Logging::new(shared(), Shared::new(Standstill), Shared::new(|_: &LogEvent<'_>| {}));
+        let logging = Logging::new(shared(), Shared::new(Standstill(0)), Shared::new(|_: &LogEvent<'_>| {}));
         let expected = block_on(transcript(&files(), true));
         assert_eq!(expected.lines().count(), CALLS);
         // It is worth comparing: calls of every kind succeed and are refused.

@@ -1,6 +1,6 @@
 //! What the tests of this crate share.
 
-use emend_llm::{BoxFuture, CancelToken};
+use emend_llm::{BoxFuture, CancelToken, Clock};
 use proptest::test_runner::{Config, RngSeed};
 
 use crate::env::EnvError;
@@ -20,6 +20,19 @@ pub(crate) fn cases(native: u32) -> Config {
 /// Says which items of `tests/it/agent_checklist.txt` the running test shows.
 pub(crate) fn covers(items: &str) {
     println!("covers: {items}");
+}
+
+/// A clock that stands still at this many milliseconds, on which sleeps are over at once.
+pub(crate) struct Standstill(pub(crate) u64);
+
+impl Clock for Standstill {
+    fn now_ms(&self) -> u64 {
+        self.0
+    }
+
+    fn sleep(&self, _ms: u64) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::ready(()))
+    }
 }
 
 /// A shell of six words: `echo TEXT`, `write PATH TEXT`, `remove PATH`, `fail STATUS`, `hang`

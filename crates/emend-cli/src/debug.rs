@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use emend_agent::code::Code;
-use emend_llm::{Config, Headers, LlmError, MediaData, Request, SECRET_HEADERS};
+use emend_llm::{Config, Headers, LlmError, MediaData, Request, is_harmless_header};
 use serde_json::{Map, Value, json};
 
 use crate::args::{DecodeArgs, EncodeArgs};
@@ -45,8 +45,8 @@ pub(crate) fn encode(args: &EncodeArgs) -> Result<ExitCode, Failure> {
         .0
         .into_iter()
         .map(|(name, value)| {
-            let secret = SECRET_HEADERS.iter().any(|secret| name.eq_ignore_ascii_case(secret));
-            (name, Value::from(if secret { "[key]".to_owned() } else { value }))
+            let shown = if is_harmless_header(&name) { value } else { "[key]".to_owned() };
+            (name, Value::from(shown))
         })
         .collect();
     let body: Value = serde_json::from_slice(&http.body)

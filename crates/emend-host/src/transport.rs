@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use emend_agent::web::is_public;
 use emend_llm::{
-    BoxFuture, CancelToken, Headers, HttpRequest, HttpResponse, SECRET_HEADERS, Transport, TransportError,
+    BoxFuture, CancelToken, Headers, HttpRequest, HttpResponse, Transport, TransportError, is_harmless_header,
     public_address,
 };
 use futures::stream;
@@ -238,7 +238,7 @@ fn to_header_map(headers: &Headers) -> Result<HeaderMap, TransportError> {
             let reason = format!("the header {name:?} holds characters that cannot be sent; check for line endings");
             return Err(TransportError::Unsendable { reason });
         };
-        value.set_sensitive(SECRET_HEADERS.iter().any(|secret| name.eq_ignore_ascii_case(secret)));
+        value.set_sensitive(!is_harmless_header(name));
         map.append(key, value);
     }
     Ok(map)

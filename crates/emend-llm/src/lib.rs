@@ -61,5 +61,7 @@ pub use parts::Parts;
 pub use provider::{Adapter, Decoder, EventStream, HttpProvider, Provider};
 pub use retry::{RetryObserver, RetryPolicy, retry, retry_stream};
 pub use runtime::{BoxFuture, BoxStream, CancelToken, Clock, MaybeSend, MaybeSync, Random, Shared};
-pub use transport::{Headers, HttpRequest, HttpResponse, SECRET_HEADERS, Transport, TransportError, public_address};
+pub use transport::{
+    Headers, HttpRequest, HttpResponse, Transport, TransportError, is_harmless_header, public_address,
+};
 pub use types::*;

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use crate::transport::{Headers, is_harmless};
+use crate::transport::{Headers, is_harmless_header};
 
 /// The credentials of one adapter. Its `Debug` form shows none of them.
 #[derive(Clone, Default)]
@@ -90,7 +90,7 @@ const HARMLESS_PARAMETERS: [&str; 2] = ["alt", "api-version"];
 /// known to be harmless, user and password, the values of parameters.
 pub(crate) fn credentials_of(headers: &Headers, url: &str) -> Vec<String> {
     let mut found = Vec::new();
-    for (_, value) in headers.0.iter().filter(|(name, _)| !is_harmless(name)) {
+    for (_, value) in headers.0.iter().filter(|(name, _)| !is_harmless_header(name)) {
         found.push(value.clone());
         let bare = value.split_once(' ').filter(|(scheme, _)| SCHEMES.contains(&&*scheme.to_ascii_lowercase()));
         found.extend(bare.map(|(_, bare)| bare.trim().to_owned()));

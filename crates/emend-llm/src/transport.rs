@@ -35,9 +35,6 @@ pub struct HttpRequest {
     pub body: Vec<u8>,
 }
 
-/// Headers that carry credentials; they are never logged and never follow a redirect to another host.
-pub const SECRET_HEADERS: [&str; 4] = ["authorization", "x-api-key", "x-goog-api-key", "api-key"];
-
 /// Headers whose values anybody may see. What a host adds under other names may be a credential of a gateway's.
 const HARMLESS_HEADERS: [&str; 6] = [
     "accept",
@@ -48,8 +45,9 @@ const HARMLESS_HEADERS: [&str; 6] = [
     "user-agent",
 ];
 
-/// Returns whether a header's value may be shown.
-pub(crate) fn is_harmless(name: &str) -> bool {
+/// Returns whether a header's value may be shown and logged. All others may be credentials.
+#[must_use]
+pub fn is_harmless_header(name: &str) -> bool {
     HARMLESS_HEADERS.iter().any(|harmless| name.eq_ignore_ascii_case(harmless))
 }
 
@@ -70,7 +68,7 @@ pub fn public_address(url: &str) -> String {
 impl fmt::Debug for HttpRequest {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = |(name, value): &'_ (String, String)| {
-            (name.clone(), if is_harmless(name) { value.clone() } else { "[redacted]".to_owned() })
+            (name.clone(), if is_harmless_header(name) { value.clone() } else { "[redacted]".to_owned() })
         };
         let headers: Vec<(String, String)> = self.headers.0.iter().map(shown).collect();
         formatter

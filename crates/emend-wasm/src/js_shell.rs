@@ -70,9 +70,10 @@ impl JsShell {
         cancel: &CancelToken,
     ) -> Result<ExecResult, EnvError> {
         let begun = BrowserClock.now_ms();
-        let failed = |thrown: JsValue| EnvError::Io {
-            path: "shell".to_owned(),
-            reason: thrown.as_string().unwrap_or_else(|| "it broke off".to_owned()),
+        let broke_off = || EnvError::Io { path: "shell".to_owned(), reason: "it broke off".to_owned() };
+        let failed = |thrown: JsValue| match thrown.as_string() {
+            Some(reason) => EnvError::Io { path: "shell".to_owned(), reason },
+            None => broke_off(),
         };
         let settings = json!({
             "text": command.command,
@@ -94,8 +95,9 @@ impl JsShell {
                     next.await
                 }
             };
-            let told = told.map_err(failed)?.as_string().unwrap_or_default();
-            let told: Told = serde_json::from_str(&told).unwrap_or_default();
+            let told = told.map_err(failed)?.as_string().ok_or_else(broke_off)?;
+            // What cannot be read must not pass for the end of a command that went well.
+            let told: Told = serde_json::from_str(&told).map_err(|_| broke_off())?;
             let (stream, capture, text) = match (&told.stdout, &told.stderr) {
                 (Some(text), _) => (OutputStream::Stdout, &mut out, text),
                 (_, Some(text)) => (OutputStream::Stderr, &mut err, text),

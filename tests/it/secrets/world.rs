@@ -1,7 +1,6 @@
 //! A session whose every place for a secret holds a marked one, and everything that it lets out.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use emend_agent::session::{Session, SessionConfig, SessionOptions};
@@ -10,9 +9,8 @@ use emend_agent::tools::{core_tools, register_subagent_tools};
 use emend_agent::workspace::{Mode, Workspace};
 use emend_host::{LocalEnvironment, ReqwestTransport};
 use emend_llm::cassette::{Recorder, RecorderOptions};
-use emend_llm::{
-    Api, BoxFuture, CancelToken, Clock, Config, Headers, HttpProvider, Provider, Random, Request, Transport,
-};
+use emend_llm::{Api, CancelToken, Clock, Config, Headers, HttpProvider, Provider, Request, Transport};
+use emend_tests::chance::Ticks;
 use futures::StreamExt;
 
 use crate::http_server::{Server, say};
@@ -69,24 +67,6 @@ struct Script {
     then: Vec<u8>,
 }
 
-struct Instant(AtomicU64);
-
-impl Clock for Instant {
-    fn now_ms(&self) -> u64 {
-        self.0.fetch_add(1, Ordering::Relaxed)
-    }
-
-    fn sleep(&self, _: u64) -> BoxFuture<'static, ()> {
-        Box::pin(std::future::ready(()))
-    }
-}
-
-impl Random for Instant {
-    fn next_u64(&self) -> u64 {
-        self.0.fetch_add(1, Ordering::Relaxed)
-    }
-}
-
 /// One family's session, a server that answers it, and what comes out.
 pub(super) struct World {
     api: Api,
@@ -122,7 +102,7 @@ impl World {
             }
         });
         let environment = Arc::new(LocalEnvironment::new(folder.path()).unwrap());
-        let workspace = Arc::new(Workspace::new(environment, Mode::Direct, Arc::new(Instant(AtomicU64::new(1)))));
+        let workspace = Arc::new(Workspace::new(environment, Mode::Direct, Arc::new(Ticks::default())));
         let options = RecorderOptions { root: folder.path().display().to_string(), ..RecorderOptions::default() };
         let recorder = Arc::new(Recorder::new(Arc::new(ReqwestTransport::new(patient())), options));
         let provider = provider(api, Arc::clone(&recorder) as Arc<dyn Transport>, &server.url());
@@ -212,7 +192,7 @@ fn provider_with(api: Api, transport: Arc<dyn Transport>, url: &str, key: &str) 
 fn options_of(provider: Arc<dyn Provider>, workspace: &Arc<Workspace>) -> SessionOptions {
     let mut tools = core_tools();
     register_subagent_tools(&mut tools);
-    let time = Arc::new(Instant(AtomicU64::new(1)));
+    let time = Arc::new(Ticks::default());
     // Long enough for any machine.
     let config = SessionConfig { default_command_timeout_ms: 600_000, ..SessionConfig::default() };
     SessionOptions {

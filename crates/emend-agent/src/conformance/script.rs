@@ -3,7 +3,8 @@
 
 use std::fmt::Write as _;
 
-use crate::env::{Access, DirEntry, EntryKind, EnvError, ExecutionEnvironment, FilePath, GrepQuery};
+use super::{rendered, rendered_lines};
+use crate::env::{Access, EnvError, ExecutionEnvironment, FilePath, GrepQuery};
 use crate::search::Matcher;
 
 /// How many calls the script has.
@@ -89,22 +90,14 @@ async fn metadata(environment: &dyn ExecutionEnvironment, path: &str) -> Result<
     Ok(found.map_or_else(|| "nothing".to_owned(), |found| format!("{:?} of {}", found.kind, found.size)))
 }
 
-fn shown(entries: &[DirEntry]) -> String {
-    let shown = entries.iter().map(|entry| match entry.metadata.kind {
-        EntryKind::File => format!("{} {}", entry.path, entry.metadata.size),
-        EntryKind::Directory => format!("{}/", entry.path),
-    });
-    shown.collect::<Vec<_>>().join(", ")
-}
-
 async fn list(environment: &dyn ExecutionEnvironment, path: &str, depth: usize) -> Result<String, EnvError> {
     let path = resolve(environment, path, Access::List).await?;
-    Ok(shown(&environment.list(&path, depth).await?))
+    Ok(rendered(&environment.list(&path, depth).await?).join(", "))
 }
 
 async fn glob_of(environment: &dyn ExecutionEnvironment, path: &str, glob: &str) -> Result<String, EnvError> {
     let path = resolve(environment, path, Access::Read).await?;
-    Ok(shown(&environment.glob(&path, glob).await?))
+    Ok(rendered(&environment.glob(&path, glob).await?).join(", "))
 }
 
 async fn grep(
@@ -125,12 +118,5 @@ async fn grep(
         max_results: 1 + number % 17,
         context_lines: number % 3,
     };
-    let mut lines = Vec::new();
-    for file in environment.grep(&query).await? {
-        for line in &file.lines {
-            let mark = if line.is_match { ':' } else { '-' };
-            lines.push(format!("{}{mark}{}{mark}{}", file.path, line.line, line.text));
-        }
-    }
-    Ok(lines.join("|"))
+    Ok(rendered_lines(&environment.grep(&query).await?).join("|"))
 }

@@ -5,6 +5,7 @@ use futures::executor::block_on;
 
 use super::*;
 use crate::env::ExecutionEnvironment as _;
+use crate::test_support::Standstill;
 #[cfg(target_family = "wasm")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
@@ -93,18 +94,6 @@ fn nothing_is_put_below_a_file_or_over_a_directory() {
     files.insert_directory("a").unwrap();
 }
 
-struct Now(u64);
-
-impl Clock for Now {
-    fn now_ms(&self) -> u64 {
-        self.0
-    }
-
-    fn sleep(&self, _ms: u64) -> BoxFuture<'static, ()> {
-        Box::pin(std::future::ready(()))
-    }
-}
-
 #[test]
 fn times_are_those_of_the_clock_or_count_changes() {
     let modified = |files: &MemFs, path: &str| {
@@ -116,7 +105,7 @@ fn times_are_those_of_the_clock_or_count_changes() {
     files.insert("a/b", "2").unwrap();
     assert!(modified(&files, "a/b") > modified(&files, "c"));
     assert_eq!(modified(&files, "a/b"), modified(&files, "a"));
-    let files = MemFs::new().with_clock(Shared::new(Now(1_700_000_000_000)));
+    let files = MemFs::new().with_clock(Shared::new(Standstill(1_700_000_000_000)));
     files.insert("a", "").unwrap();
     assert_eq!(modified(&files, "a"), 1_700_000_000_000);
 }

@@ -4,12 +4,9 @@ use emend_llm::{BoxFuture, Shared, ToolDefinition};
 use serde_json::{Map, Value};
 
 use super::EDIT_TOOLS;
-#[cfg(any(test, not(target_family = "wasm")))]
-use super::table::Output;
-use super::table::{Naming, Param};
+use super::table::{Naming, Output, Param};
 use crate::approval::Target;
 use crate::tool::{Preview, Tool, ToolContext, ToolError, ToolOutput};
-#[cfg(any(test, not(target_family = "wasm")))]
 use crate::tools::end_first;
 
 /// A tool as one profile names it.
@@ -152,8 +149,6 @@ impl Tool for Named {
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let outcome = self.inner.call(&self.to_canonical(arguments), context).await;
-            // As `canonical`: without a shell there is nothing to write anew.
-            #[cfg(any(test, not(target_family = "wasm")))]
             let outcome = outcome.map(|output| match self.naming.output {
                 Output::Own => output,
                 Output::EndFirst => end_first(output),

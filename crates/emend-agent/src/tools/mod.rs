@@ -31,7 +31,6 @@ pub use read_many::ReadManyFiles;
 pub use safe_patch::SafePatch;
 pub use search::{Glob, Grep};
 pub use shell::Shell;
-#[cfg(any(test, not(target_family = "wasm")))]
 pub(crate) use shell::end_first;
 pub(crate) use subagents::subagent_tool;
 pub use subagents::{SubagentTool, register_subagent_tools};

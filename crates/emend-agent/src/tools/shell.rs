@@ -185,7 +185,6 @@ fn end_line(exit_code: i64, duration_ms: u64) -> String {
 }
 
 /// Writes how a command ended before what it printed, in Codex's words.
-#[cfg(any(test, not(target_family = "wasm")))]
 pub(crate) fn end_first(output: ToolOutput) -> ToolOutput {
     let number = |name: &str| output.data[name].as_i64();
     let (Some(exit_code), Some(duration_ms)) = (number("exit_code"), output.data["duration_ms"].as_u64()) else {

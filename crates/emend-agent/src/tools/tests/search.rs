@@ -1,6 +1,6 @@
 //! `grep`, `glob` and `list_dir`.
 
-use emend_llm::{BoxFuture, Clock, Shared};
+use emend_llm::Shared;
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 #[cfg(target_family = "wasm")]
@@ -8,6 +8,7 @@ use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::Bench;
 use crate::memfs::MemFs;
+use crate::test_support::Standstill;
 
 const TREE: &str = "\
 //- src/a.rs
@@ -234,22 +235,9 @@ fn glob_gives_the_newest_first_and_pending_edits_are_the_newest() {
     assert_eq!(bench.call("glob", json!({"pattern": "*.rs"})), "No files match.");
 }
 
-/// A clock that stands still.
-struct Still;
-
-impl Clock for Still {
-    fn now_ms(&self) -> u64 {
-        7
-    }
-
-    fn sleep(&self, _ms: u64) -> BoxFuture<'static, ()> {
-        Box::pin(std::future::ready(()))
-    }
-}
-
 #[test]
 fn files_of_the_same_time_are_in_the_order_of_their_paths() {
-    let bench = Bench::over(MemFs::new().with_clock(Shared::new(Still)));
+    let bench = Bench::over(MemFs::new().with_clock(Shared::new(Standstill(7))));
     for name in ["b.ts", "a/z.ts", "c.ts", "a.ts"] {
         bench.files.insert(name, "x\n").unwrap();
     }
