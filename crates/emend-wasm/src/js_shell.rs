@@ -53,7 +53,7 @@ impl Drop for Open {
 }
 
 /// A shell behind a function of a command's JSON text and the files, which returns a [`JsCommand`].
-pub(crate) struct JsShell {
+pub struct JsShell {
     start: Function,
 }
 

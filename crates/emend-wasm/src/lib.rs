@@ -40,8 +40,8 @@ pub mod shell;
 #[cfg(any(feature = "agent", feature = "llm", feature = "shell"))]
 pub mod task;
 
-#[cfg(test)]
-mod test_host;
+#[cfg(any(test, feature = "test-host"))]
+pub mod test_host;
 
 pub use clock::BrowserClock;
 #[cfg(any(feature = "agent", feature = "llm"))]

@@ -1,16 +1,24 @@
 //! A host for tests, which run without the JavaScript layer.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 
+#[cfg(all(feature = "agent", feature = "shell"))]
+use js_sys::Function;
 use wasm_bindgen::prelude::*;
 
 use crate::host::{Host, connect, settle};
+#[cfg(all(feature = "agent", feature = "shell"))]
+use crate::{js_shell::JsShell, shell::ScriptHandle};
 
 #[wasm_bindgen(inline_js = r#"
 export function makeHost(settle) {
     const timers = new Map();
+    const tasks = new Map();
     return {
-        wake() {},
+        tasks,
+        wake(task) {
+            if (tasks.has(task)) queueMicrotask(tasks.get(task));
+        },
         watch(promise, ticket) {
             Promise.resolve(promise).then(
                 (value) => settle(ticket, true, value),
@@ -29,20 +37,77 @@ export function makeHost(settle) {
         },
     };
 }
+
+export function makeStart(host, newScript) {
+    return (settings, files) => {
+        const script = newScript();
+        const told = [];
+        let end, failure, waiting;
+        const answer = () => {
+            if (waiting === undefined) return;
+            const text = told.length > 0 ? JSON.stringify(told.shift()) : end;
+            if (text === undefined && failure === undefined) return;
+            if (text === undefined) waiting.reject(failure);
+            else waiting.resolve(text);
+            waiting = undefined;
+        };
+        const task = script.run(settings, files, (number, bytes) => {
+            told.push({ [number === 1 ? "stdout" : "stderr"]: new TextDecoder().decode(bytes) });
+            answer();
+        });
+        const poll = () => {
+            if (!host.tasks.has(task.id)) return;
+            try {
+                end = task.poll();
+            } catch (thrown) {
+                failure = String(thrown.message);
+            }
+            if (end !== undefined || failure !== undefined) host.tasks.delete(task.id);
+            answer();
+        };
+        host.tasks.set(task.id, poll);
+        queueMicrotask(poll);
+        return {
+            next: () => new Promise((resolve, reject) => {
+                waiting = { resolve, reject };
+                answer();
+            }),
+            cancel: () => queueMicrotask(() => script.cancel()),
+        };
+    };
+}
 "#)]
 extern "C" {
     #[wasm_bindgen(js_name = makeHost)]
     fn make_host(settle: &JsValue) -> Host;
+
+    #[cfg(all(feature = "agent", feature = "shell"))]
+    #[wasm_bindgen(js_name = makeStart)]
+    fn make_start(host: &Host, new_script: &JsValue) -> Function;
 }
 
 thread_local! {
-    static CONNECTED: Cell<bool> = const { Cell::new(false) };
+    static CONNECTED: RefCell<Option<JsValue>> = const { RefCell::new(None) };
 }
 
-/// Connects a host whose promises and timers are real, once.
-pub(crate) fn connect_test_host() {
-    if !CONNECTED.replace(true) {
-        let settle = Closure::<dyn Fn(u32, bool, JsValue)>::new(settle).into_js_value();
-        connect(make_host(&settle));
-    }
+/// Connects a host whose promises and timers are real, once, and returns it.
+pub fn connect_test_host() -> Host {
+    let host = CONNECTED.with(|slot| {
+        let make = || {
+            let settle = Closure::<dyn Fn(u32, bool, JsValue)>::new(settle).into_js_value();
+            let host = JsValue::from(make_host(&settle));
+            connect(host.clone().unchecked_into());
+            host
+        };
+        slot.borrow_mut().get_or_insert_with(make).clone()
+    });
+    host.unchecked_into()
+}
+
+/// Returns the emulated shell, joined to the core as the JavaScript layer joins them, but in one module.
+#[cfg(all(feature = "agent", feature = "shell"))]
+#[must_use]
+pub fn test_shell() -> JsShell {
+    let new_script = Closure::<dyn Fn() -> JsValue>::new(|| ScriptHandle::new().into()).into_js_value();
+    JsShell::new(make_start(&connect_test_host(), &new_script))
 }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use expect_test::expect_file;
+use futures::executor::block_on;
 
 use crate::checklist::covers;
 use crate::parity::{Cell, FAMILIES, ROWS};
@@ -16,8 +17,8 @@ The validation matrix of the agent loop's specification (9.12). Each cell is a s
 family's own tools, names and edit format, over its adapter and a model that follows a script in the provider's wire
 format. It passes if the requests name the right address and tools and are valid by the provider's schemas, if the bytes
 on the disk are right, and if the events come in the right order. The same cells run natively and in headless Chromium,
-but for those of the shell, which a browser does not have, and natively once more over HTTP with aimock as the provider
-(`tests/it/parity`, `tests/http`). This page is written by a test.
+where commands run in the emulated shell, and natively once more over HTTP with aimock as the provider (`tests/it/parity`,
+`tests/http`). This page is written by a test.
 
 ";
 
@@ -33,7 +34,7 @@ fn the_matrix_is_written_down_and_its_requests_are_valid() {
     for row in &ROWS {
         let _ = write!(table, "| {} |", row.name);
         for family in &FAMILIES {
-            match row.run(family) {
+            match block_on(row.run(family)) {
                 Cell::Passed(bodies) => {
                     table.push_str(" passed |");
                     let name = format!("{} for {}", row.name, family.name);

@@ -2,13 +2,12 @@
 //!
 //! Each row is a test, and runs for OpenAI, Anthropic and Gemini. A cell looks at the requests on the wire, at the
 //! bytes on the disk and at the order of events. `docs/parity.md` is written from the same table. A row that needs a
-//! shell is skipped where there is none, and says so.
+//! shell has the machine's, or in a page the emulated one; where there is neither it is skipped, and says so.
 
 pub(crate) mod wire;
 mod world;
 
 use emend_agent::event::EventKind;
-use futures::executor::block_on;
 use serde_json::json;
 #[cfg(target_family = "wasm")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
@@ -50,7 +49,7 @@ pub(crate) enum Cell {
 impl Row {
     /// Whether it cannot be run here.
     pub(crate) fn is_skipped(&self) -> bool {
-        self.place == Place::Machine && !cfg!(unix)
+        self.place == Place::Machine && !cfg!(any(unix, target_family = "wasm"))
     }
 
     /// Returns what the user says in one cell; no other cell's user does.
@@ -64,11 +63,11 @@ impl Row {
     }
 
     /// Runs one cell with a model that follows the script. Panics if anything is not as it should be.
-    pub(crate) fn run(&self, family: &Family) -> Cell {
+    pub(crate) async fn run(&self, family: &Family) -> Cell {
         let (mut bodies, subagent) = (family.bodies(&(self.script)()), family.bodies(&(self.subagent)()));
         // The first answer waits for all of the subagent's.
         bodies.splice(1..1, subagent);
-        block_on(self.run_with(family, Connection::scripted(bodies)))
+        self.run_with(family, Connection::scripted(bodies)).await
     }
 
     /// Runs one cell with whatever model is at the other end, which has to say what the script says.
@@ -410,9 +409,12 @@ pub(crate) const ROWS: [Row; 15] = [
 ];
 
 /// Runs the row of that name for all three families.
-fn check(name: &str) {
+async fn check(name: &str) {
     let row = ROWS.iter().find(|row| row.name == name).expect("a row of that name");
-    let skipped = FAMILIES.iter().filter(|family| matches!(row.run(family), Cell::Skipped)).count();
+    let mut skipped = 0;
+    for family in &FAMILIES {
+        skipped += usize::from(matches!(row.run(family).await, Cell::Skipped));
+    }
     if skipped > 0 {
         println!("skipped: {skipped} cells ({name}: there is no shell here)");
     }
@@ -421,8 +423,16 @@ fn check(name: &str) {
 macro_rules! rows {
     ($($test:ident = $name:literal;)*) => {
         $(#[test]
+        #[cfg(not(target_family = "wasm"))]
         fn $test() {
-            check($name);
+            futures::executor::block_on(check($name));
+        }
+
+        // A command that waits does so on the page's timers.
+        #[test]
+        #[cfg(target_family = "wasm")]
+        async fn $test() {
+            check($name).await;
         })*
 
         #[test]

@@ -241,7 +241,7 @@ impl Transport for Recorder {
 pub(crate) enum Place {
     /// In memory, on every host.
     Memory,
-    /// On this machine, for what needs its commands. A browser has neither.
+    /// On this machine, for what needs its commands; in a page in memory, with the emulated shell.
     Machine,
 }
 
@@ -261,7 +261,10 @@ impl Disk {
                 Self::Machine(tempfile::tempdir().unwrap())
             }
             #[cfg(target_family = "wasm")]
-            Place::Machine => panic!("a browser has no commands"),
+            Place::Machine => {
+                let shell = Shared::new(emend_wasm::test_host::test_shell());
+                Self::Memory(Shared::new(MemFs::from_fixture(fixture).with_shell(shell)))
+            }
         }
     }
 
