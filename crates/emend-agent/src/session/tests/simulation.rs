@@ -137,7 +137,15 @@ fn turn(world: &World, moment: &'static str, fault: Fault, histogram: &mut Histo
     let cancel = CancelToken::new();
     let mut run = Some(world.session.submit("do it", cancel.clone()).unwrap());
     let mut happened = false;
+    let mut begun_too_late = Vec::new();
     while let Some(event) = run.as_mut().and_then(|run| block_on(run.next())) {
+        match &event.kind {
+            EventKind::ToolCallStart { call_id, .. } if cancel.is_cancelled() => begun_too_late.push(call_id.clone()),
+            EventKind::ToolCallEnd { call_id, ok: true, .. } => {
+                assert!(!begun_too_late.contains(call_id), "{call_id} was run after the turn was cancelled");
+            }
+            _ => {}
+        }
         let kind = serde_json::to_value(&event.kind).unwrap()["kind"].as_str().unwrap().to_owned();
         if happened || kind != moment {
             continue;
@@ -145,7 +153,13 @@ fn turn(world: &World, moment: &'static str, fault: Fault, histogram: &mut Histo
         happened = true;
         *histogram.entry((moment, fault)).or_default() += 1;
         match fault {
-            Fault::Cancel => cancel.cancel(),
+            Fault::Cancel => {
+                cancel.cancel();
+                // A call that was only seen to begin has not run yet.
+                if let EventKind::ToolCallStart { call_id, .. } = &event.kind {
+                    begun_too_late.push(call_id.clone());
+                }
+            }
             Fault::Drop => run = None,
             Fault::Steer => drop(world.session.steer("and be quick")),
             Fault::FollowUp => drop(world.session.follow_up("then rest")),
