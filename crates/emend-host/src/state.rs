@@ -114,6 +114,7 @@ impl StateDir {
         // Written and synced once: that takes longer than all else that happens before the first request is sent.
         if fs::read(&path).ok().as_deref() != Some(bytes) {
             replace(&path, bytes).map_err(failed(&path))?;
+            hide(home).map_err(failed(home))?;
         }
         Ok(Self { directory, lock })
     }
@@ -233,6 +234,12 @@ pub(crate) fn create_private(directory: &Path) -> io::Result<()> {
     builder.create(directory)
 }
 
+/// Keeps tools and git from finding what is in `directory`: whoever works on a whole home directory has it in the project.
+fn hide(directory: &Path) -> io::Result<()> {
+    let rules = directory.join(".gitignore");
+    if rules.exists() { Ok(()) } else { fs::write(rules, "*\n") }
+}
+
 /// Puts `content` in the place of a file. Only one process does so at a time: the directory is locked.
 fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut temporary = path.to_owned();
@@ -247,9 +254,12 @@ fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
 mod tests {
     use std::collections::BTreeMap;
 
+    use emend_agent::env::{DirEntry, ExecutionEnvironment as _, FilePath};
+    use futures::executor::block_on;
     use tempfile::TempDir;
 
     use super::*;
+    use crate::LocalEnvironment;
 
     fn two() -> (TempDir, PathBuf, PathBuf) {
         let around = TempDir::new().unwrap();
@@ -289,6 +299,19 @@ mod tests {
         drop(state);
         let roundabout = other.join("../project/.");
         assert_eq!(StateDir::open_in(&home, &roundabout).unwrap().load("a").unwrap(), Some(1));
+    }
+
+    #[test]
+    fn a_project_around_its_own_state_does_not_find_it() {
+        let (_around, _, root) = two();
+        fs::write(root.join("a.txt"), "needle\n").unwrap();
+        let state = StateDir::open_in(&root.join("state/emend"), &root).unwrap();
+        state.save("needle", &"needle").unwrap();
+        let files = LocalEnvironment::new(&root).unwrap();
+        let paths = |found: Vec<DirEntry>| found.into_iter().map(|entry| entry.path.to_string()).collect::<Vec<_>>();
+        assert_eq!(paths(block_on(files.glob(&FilePath::root(), "**/*")).unwrap()), ["a.txt"]);
+        let stamps = block_on(files.manifest()).unwrap();
+        assert_eq!(stamps.iter().map(|stamp| stamp.path.as_str()).collect::<Vec<_>>(), ["a.txt"]);
     }
 
     #[test]

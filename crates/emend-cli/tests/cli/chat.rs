@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 use serde_json::Value;
 
-use crate::support::{Outcome, Project, answer, stall};
+use crate::support::{Outcome, Project, answer, answer_each, stall};
 use crate::terminal::Terminal;
 
 const CTRL_C: &str = "\u{3}";
@@ -218,6 +218,30 @@ fn a_question_or_an_answer_that_does_not_come_can_be_left_by_ctrl_c_and_by_esc()
     terminal.wait_for_prompt(5).press(CTRL_D);
     assert_eq!(terminal.end(), 0);
     assert!(!project.path("x").exists());
+}
+
+#[test]
+fn what_a_turn_did_can_be_undone_although_it_was_killed() {
+    let project = project();
+    let before = project.tree();
+    let call = r#"{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","type":"function","function":{"name":"write_file","arguments":"{\"file_path\": \"new.md\", \"content\": \"new\\n\"}"}}]},"finish_reason":"tool_calls"}]}"#;
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+    let (url, _requested) = answer_each(move |body| match body.contains("tool_call_id") {
+        false => format!("{head}data: {call}\n\ndata: [DONE]\n\n"),
+        // So the turn never ends.
+        true => loop {
+            std::thread::park();
+        },
+    });
+    let variables = [("OPENAI_COMPATIBLE_BASE_URL", url.as_str())];
+    let mut terminal = Terminal::open(&project, &["--model", "openai_compatible:m"], (100, 80), &variables);
+    terminal.wait_for_prompt(1).enter("go").wait_for("+new");
+    drop(terminal);
+    assert_eq!(project.read("new.md"), "new\n");
+    let mut terminal = Terminal::start(&project, &[]);
+    terminal.wait_for_prompt(1).enter("/undo").wait_for_prompt(2).press(CTRL_D);
+    assert_eq!(terminal.end(), 0);
+    assert_eq!(project.tree(), before);
 }
 
 #[test]
