@@ -8,6 +8,9 @@ export { glue };
 
 export const editModule = new Loader(glue, editUrl);
 
+/** The module's memory; another one after a panic. */
+export const memory = (): WebAssembly.Memory => glue.roomMemory() as WebAssembly.Memory;
+
 const encoder = new TextEncoder();
 
 /**
@@ -19,7 +22,7 @@ export function put(slot: number, text: string): number {
   let [read, written, room] = [0, 0, text.length];
   do {
     const start = glue.roomFor(slot, room);
-    const { buffer } = glue.roomMemory() as WebAssembly.Memory;
+    const { buffer } = memory();
     const done = encoder.encodeInto(read === 0 ? text : text.slice(read), new Uint8Array(buffer, start + written, room - written));
     read += done.read;
     written += done.written;

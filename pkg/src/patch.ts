@@ -121,14 +121,14 @@ function checked(path: string, text: unknown): string | null {
 }
 
 /** How many numbers Rust gives for a hunk. */
-const HUNK_NUMBERS = 6;
+export const HUNK_NUMBERS = 6;
 
 const MATCHED = ["exact", "trailing_blanks", "indentation", "look_alikes"] as const;
 
-/** Reads where hunks were put. */
-export function appliedHunks(numbers: Uint32Array): AppliedHunk[] {
+/** Reads where hunks were put, from the numbers from `begin` until before `end`. */
+export function appliedHunks(numbers: Uint32Array, begin: number, end: number): AppliedHunk[] {
   const hunks: AppliedHunk[] = [];
-  for (let at = 0; at < numbers.length; at += HUNK_NUMBERS) {
+  for (let at = begin; at < end; at += HUNK_NUMBERS) {
     hunks.push({
       number: numbers[at]!,
       oldStart: numbers[at + 1]!,
@@ -167,7 +167,7 @@ function planned(core: Core, handle: PatchHandle, read: Read): Planned {
   const changes = files.map(({ overwrites, ...file }, index) => {
     const begin = at + 1;
     at = begin + HUNK_NUMBERS * numbers[at]!;
-    const hunks = appliedHunks(numbers.subarray(begin, at));
+    const hunks = appliedHunks(numbers, begin, at);
     const was = (path: string): string | null => texts.get(path) ?? null;
     const before = file.operation === "create" ? null : was(file.from ?? file.path);
     return { ...file, hunks, before, after: after[index] ?? null, overwritten: overwrites ? was(file.path) : null } as FileChange;

@@ -2,12 +2,11 @@
 
 /** Patches on single texts, and texts that stay in the module, so that only the patches cross. */
 
-import type { TextHandle } from "./edit-core.js";
-import { glue, put, editModule } from "./edit-module.js";
+import { glue, memory, put, editModule } from "./edit-module.js";
 import type { AppliedHunk, Diagnostic, PatchInput } from "./edit-types.js";
 import { ClosedError } from "./errors.js";
 import type { Core } from "./instance.js";
-import { appliedHunks, withPatch, written } from "./patch.js";
+import { appliedHunks, HUNK_NUMBERS, withPatch, written } from "./patch.js";
 import { camel, invalid, requireCount, requireText } from "./plain.js";
 
 /** What a patch makes of one text. */
@@ -25,12 +24,15 @@ export function editText(text: string, patch: PatchInput): TextEdit<string> {
   const asText = written(patch);
   const core = editModule.live();
   const units = before.length;
-  const [after, hunks, diagnostics, cuts, fresh] = (
-    asText === undefined
-      ? withPatch(patch, (_, handle) => core.call(() => glue.editText(put(0, before), units, handle)))
-      : core.call(() => glue.editTextWritten(put(0, before), units, asText.format, put(1, asText.text), asText.path))
-  ) as [string, Uint32Array, string | undefined] | [undefined, Uint32Array, string | undefined, Uint32Array, string];
-  return { text: after ?? joined(before, cuts!, fresh!), ...report(hunks, diagnostics) };
+  return asText === undefined
+    ? withPatch(patch, (_, handle) => core.call(() => made(before, glue.editText(put(0, before), units, handle))))
+    : core.call(() => made(before, glue.editTextWritten(put(0, before), units, asText.format, put(1, asText.text), asText.path)));
+}
+
+/** Reads what a patch made of `before`: `text` is all of it, or what is new in it. */
+function made(before: string, text: string): TextEdit<string> {
+  const { cuts, ...said } = report();
+  return { text: cuts === undefined ? text : joined(before, cuts, text), ...said };
 }
 
 /**
@@ -48,11 +50,26 @@ function joined(before: string, cuts: Uint32Array, fresh: string): string {
   return text + before.slice(at);
 }
 
-function report(numbers: Uint32Array, diagnostics: string | undefined): Omit<TextEdit<never>, "text"> {
+/** Instead of a number of stretches: there are none since the text came whole. */
+const WHOLE = 2 ** 32 - 1;
+
+/** Reads the module's report on the last patch, where it is. Called inside the guard. */
+function report(): Omit<TextEdit<never>, "text"> & { cuts: Uint32Array | undefined } {
+  const numbers = new Uint32Array(memory().buffer, glue.reportAt());
+  const [nHunks, nCuts, hasDiagnostics] = [numbers[0]!, numbers[1]!, numbers[2] === 1];
+  const end = 3 + nHunks * HUNK_NUMBERS;
   return {
-    hunks: appliedHunks(numbers),
-    diagnostics: diagnostics === undefined ? [] : camel<Diagnostic[]>(JSON.parse(diagnostics)),
+    hunks: appliedHunks(numbers, 3, end),
+    cuts: nCuts === WHOLE ? undefined : numbers.subarray(end, end + 3 * nCuts),
+    diagnostics: hasDiagnostics ? camel<Diagnostic[]>(JSON.parse(glue.reportedDiagnostics())) : [],
   };
+}
+
+/** Frees the texts that nobody closed. */
+const collected = new FinalizationRegistry<{ core: Core; id: number }>(({ core, id }) => free(core, id));
+
+function free(core: Core, id: number): void {
+  if (!core.isDead) core.call(() => glue.textFree(id));
 }
 
 /**
@@ -62,28 +79,30 @@ function report(numbers: Uint32Array, diagnostics: string | undefined): Omit<Tex
  */
 export class Text {
   readonly #core: Core;
-  readonly #handle: TextHandle;
+  /** Which text it is in the module. */
+  readonly #id: number;
   #closed = false;
 
   /** @internal */
-  constructor(core: Core, handle: TextHandle) {
+  constructor(core: Core, id: number) {
     this.#core = core;
-    this.#handle = handle;
+    this.#id = id;
+    collected.register(this, { core, id }, this);
   }
 
   /** How many bytes it has in UTF-8. */
   get byteLength(): number {
-    return this.#call((handle) => handle.byteLength);
+    return this.#call(glue.textByteLength);
   }
 
   /** How many lines it has. Lines end in LF, CRLF or CR. */
   get lineCount(): number {
-    return this.#call((handle) => handle.lineCount);
+    return this.#call(glue.textLineCount);
   }
 
   /** The hash that names this state of a file, as {@link Edit.hash} gives it. */
   get hash(): string {
-    return this.#call((handle) => handle.hash());
+    return this.#call(glue.textHash);
   }
 
   /**
@@ -93,41 +112,46 @@ export class Text {
    */
   apply(patch: PatchInput): TextEdit<Text> {
     const asText = written(patch);
-    const handle =
-      asText === undefined
-        ? withPatch(patch, (_, opened) => this.#call((text) => text.apply(opened)))
-        : this.#call((text) => text.applyWritten(asText.format, put(0, asText.text), asText.path));
-    const [hunks, diagnostics] = this.#core.call(() => [handle.hunks(), handle.diagnostics()] as const);
-    return { text: new Text(this.#core, handle), ...report(hunks, diagnostics) };
+    return asText === undefined
+      ? withPatch(patch, (_, handle) => this.#call((id) => this.#made(glue.textApply(id, handle))))
+      : this.#call((id) => this.#made(glue.textApplyWritten(id, asText.format, put(0, asText.text), asText.path)));
   }
 
   /** Returns the lines from `first` to `last`, both included and counted from 1, each with its ending. */
   lines(first: number, last: number): string {
     const [from, end] = [requireCount("`first`", first), requireCount("`last`", last)];
     if (from === 0) throw invalid("lines are counted from 1");
-    return this.#call((handle) => handle.lines(from - 1, end)) as string;
+    return this.#call((id) => glue.textLines(id, from - 1, end)) as string;
   }
 
   /** Returns all of it as a string. */
   toString(): string {
-    return this.#call((handle) => handle.text()) as string;
+    return this.#call(glue.textString) as string;
   }
 
   /** Returns its bytes, UTF-8. */
   toBytes(): Uint8Array {
-    return this.#call((handle) => handle.bytes());
+    return this.#call(glue.textBytes);
   }
 
   /** Frees its memory. Nothing else can be asked of it then. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    if (!this.#core.isDead) this.#handle.free();
+    collected.unregister(this);
+    free(this.#core, this.#id);
   }
 
-  #call<T>(work: (handle: TextHandle) => T): T {
+  /** Takes the text that a patch just made, with what the module reports. */
+  #made(id: number): TextEdit<Text> {
+    const text = new Text(this.#core, id);
+    const { hunks, diagnostics } = report();
+    return { text, hunks, diagnostics };
+  }
+
+  #call<T>(work: (id: number) => T): T {
     if (this.#closed) throw new ClosedError("closed", "the text is closed");
-    return this.#core.call(() => work(this.#handle));
+    return this.#core.call(() => work(this.#id));
   }
 }
 
@@ -144,7 +168,5 @@ export function openText(content: string | Uint8Array): Text {
     throw invalid("the content must be a string or a Uint8Array");
   }
   const core = editModule.live();
-  const open = (): TextHandle =>
-    typeof content === "string" ? glue.TextHandle.of(put(0, content)) : glue.TextHandle.fromBytes(content);
-  return new Text(core, core.call(open));
+  return new Text(core, core.call(() => (typeof content === "string" ? glue.textOf(put(0, content)) : glue.textFrom(content))));
 }

@@ -2,6 +2,8 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import * as entry from "emend/edit";
 import { EmendError as EmendErrorOfCore } from "emend";
 
@@ -177,6 +179,22 @@ test("held texts that are closed leave nothing behind", () => {
   const before = glue.roomMemory().buffer.byteLength;
   for (let round = 0; round < 100; round += 1) useOne();
   assert.ok(glue.roomMemory().buffer.byteLength <= before + 2 * 65_536);
+});
+
+test("held texts that nobody closes are freed once they are collected", async () => {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc");
+  const text = "line\n".repeat(50_000);
+  const size = () => glue.roomMemory().buffer.byteLength;
+  const before = size();
+  const [rounds, perRound] = [20, 20];
+  for (let round = 0; round < rounds; round += 1) {
+    for (let index = 0; index < perRound; index += 1) edit.openText(text);
+    collect();
+    // What was collected is told of in a task of its own.
+    await new Promise((resolve) => void setTimeout(resolve));
+  }
+  assert.ok(size() - before < (rounds * perRound * text.length) / 2, `${size() - before} bytes more`);
 });
 
 test("all five formats say what becomes of the files", () => {

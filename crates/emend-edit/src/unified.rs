@@ -69,7 +69,8 @@ impl UnifiedHunk {
     /// Returns the line (from 0) before which, or at which, the hunk says it stands.
     fn stated(&self) -> Option<usize> {
         // A hunk without old lines states the line above it.
-        self.old_start.map(|line| if self.n_old() == 0 { line } else { line.saturating_sub(1) })
+        let has_old = self.lines.old().next().is_some();
+        self.old_start.map(|line| if has_old { line.saturating_sub(1) } else { line })
     }
 }
 
@@ -128,13 +129,15 @@ pub(crate) fn apply(before: &str, edit: &UnifiedEdit) -> Result<(String, Vec<App
     }
 }
 
-/// Puts each hunk where it says it stands. Lines are passed over by counting their ends, not one by one.
+/// Puts each hunk where it says it stands. Lines are passed over by counting their ends, not one by one, and what stays
+/// is copied in one piece from one change to the next.
 fn put(before: &str, hunks: &[UnifiedHunk]) -> Result<(String, Vec<AppliedHunk>), HunkError> {
-    let n_added: usize = hunks.iter().map(|hunk| hunk.lines.n_bytes()).sum();
+    let n_added: usize = hunks.iter().map(|hunk| hunk.lines.n_bytes_max()).sum();
     let mut text = String::with_capacity(before.len() + n_added);
     let mut applied = Vec::with_capacity(hunks.len());
-    // The first line that no hunk has covered yet, where it starts, and how many lines are written.
-    let (mut next, mut next_byte, mut n_new) = (0, 0, 0);
+    // The first line that no hunk has covered yet and where it starts, how many lines are written, and up to where
+    // `before` is.
+    let (mut next, mut next_byte, mut n_new, mut written) = (0, 0, 0, 0);
     for (index, hunk) in hunks.iter().enumerate() {
         let error = |reason| HunkError { hunk: index + 1, n_hunks: hunks.len(), patch_line: hunk.patch_line, reason };
         let Some(start) = hunk.stated() else { return Err(error(HunkReason::NoContext)) };
@@ -150,27 +153,41 @@ fn put(before: &str, hunks: &[UnifiedHunk]) -> Result<(String, Vec<AppliedHunk>)
                 return Err(error(hunk.lines.old().next().map_or(past_end, differs)));
             }
         };
-        let (mut at, mut at_byte) = (start, start_byte);
-        for asked in hunk.lines.old() {
-            let rest = &before[at_byte..];
-            if !starts_with(rest, asked) || !(asked.ends_with('\n') || rest.len() == asked.len()) {
-                return Err(error(not_in_place(start, at, asked, rest.split_inclusive('\n').next())));
-            }
-            at += 1;
-            at_byte += asked.len();
-        }
-        text.push_str(&before[next_byte..start_byte]);
         n_new += start - next;
-        // Only the last line of either text may lack its ending.
-        let is_open = |line: &str| !line.is_empty() && !line.ends_with('\n');
-        let adds_after_open = at == start && is_open(&before[..start_byte]) && hunk.lines.new_lines().next().is_some();
-        if adds_after_open || (at_byte < before.len() && hunk.lines.new_lines().any(|line| !line.ends_with('\n'))) {
-            return Err(error(HunkReason::OpenEnd { line: start.max(1) }));
-        }
         let new_start = n_new;
-        for line in hunk.lines.new_lines() {
-            text.push_str(line);
-            n_new += 1;
+        let (mut at, mut at_byte) = (start, start_byte);
+        let mut leaves_open = false;
+        for (kind, line) in hunk.lines.iter() {
+            let is_open = !line.ends_with('\n');
+            if kind != LineKind::Added {
+                let rest = &before[at_byte..];
+                if !starts_with(rest, line) || (is_open && rest.len() != line.len()) {
+                    return Err(error(not_in_place(start, at, line, rest.split_inclusive('\n').next())));
+                }
+                at += 1;
+            }
+            if kind != LineKind::Removed {
+                leaves_open |= is_open;
+                n_new += 1;
+            }
+            match kind {
+                LineKind::Context => at_byte += line.len(),
+                LineKind::Removed => {
+                    text.push_str(&before[written..at_byte]);
+                    at_byte += line.len();
+                    written = at_byte;
+                }
+                LineKind::Added => {
+                    text.push_str(&before[written..at_byte]);
+                    text.push_str(line);
+                    written = at_byte;
+                }
+            }
+        }
+        // Only the last line of either text may lack its ending.
+        let before_is_open = start_byte > 0 && !before[..start_byte].ends_with('\n');
+        if (at == start && n_new > new_start && before_is_open) || (leaves_open && at_byte < before.len()) {
+            return Err(error(HunkReason::OpenEnd { line: start.max(1) }));
         }
         applied.push(AppliedHunk {
             number: index + 1,
@@ -182,7 +199,7 @@ fn put(before: &str, hunks: &[UnifiedHunk]) -> Result<(String, Vec<AppliedHunk>)
         });
         (next, next_byte) = (at, at_byte);
     }
-    text.push_str(&before[next_byte..]);
+    text.push_str(&before[written..]);
     Ok((text, applied))
 }
 
@@ -194,26 +211,36 @@ fn not_in_place(start: usize, at: usize, asked: &str, found: Option<&str>) -> Hu
 /// Returns where line `number` (from 0, as LF ends lines) starts; the line after the last one starts at the end of the
 /// text. If there are fewer, returns how many there are.
 pub(crate) fn start_of_line(text: &str, number: usize) -> Result<usize, usize> {
+    let bytes = text.as_bytes();
+    let (mut n_left, mut start) = (number, 0);
     // Line ends are counted many times faster than they are found.
-    const CHUNK_BYTES: usize = 1024;
-    let mut n_left = number;
-    let mut start = 0;
-    for chunk in text.as_bytes().chunks(CHUNK_BYTES) {
-        if n_left == 0 {
+    for chunk in bytes.as_chunks().0 {
+        let n_ends = count_line_ends(chunk);
+        if n_ends >= n_left {
             break;
         }
-        let n_ends = memchr::memchr_iter(b'\n', chunk).count();
-        if n_ends >= n_left {
-            let last = memchr::memchr_iter(b'\n', chunk).nth(n_left - 1);
-            return Ok(start + last.map_or(0, |at| at + 1));
-        }
-        n_left -= n_ends;
-        start += chunk.len();
+        (n_left, start) = (n_left - n_ends, start + chunk.len());
     }
-    if n_left > 0 && !text.is_empty() && !text.ends_with('\n') {
+    if n_left == 0 {
+        return Ok(start);
+    }
+    for at in memchr::memchr_iter(b'\n', &bytes[start..]) {
+        n_left -= 1;
+        if n_left == 0 {
+            return Ok(start + at + 1);
+        }
+    }
+    if !text.is_empty() && !text.ends_with('\n') {
         n_left -= 1;
     }
-    if n_left == 0 { Ok(start) } else { Err(number - n_left) }
+    if n_left == 0 { Ok(text.len()) } else { Err(number - n_left) }
+}
+
+/// How many bytes are counted at once: sums of so many still fit into a byte, and compilers make vectors of those.
+const COUNTED_BYTES: usize = 240;
+
+fn count_line_ends(bytes: &[u8; COUNTED_BYTES]) -> usize {
+    usize::from(bytes.iter().map(|byte| u8::from(*byte == b'\n')).sum::<u8>())
 }
 
 /// Applies `hunks` wherever their old lines are, or not at all.

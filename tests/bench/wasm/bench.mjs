@@ -50,34 +50,46 @@ async function editing() {
   }
 }
 
+/** How many different patches one text is measured with: nobody applies the same one again and again. */
+const PATCHES = 8;
+
 /**
  * Patches on one text: each from a string to a string, then on a text that the module holds. The peer gets and gives
  * strings, which is all it has; a text that is edited several times is measured from string to string once more.
  */
 function patching(edit, peer, { lines, rounds, before, after }) {
-  const text = edit.unifiedDiff(before, after);
-  const patch = { format: "unified", text };
+  const afters = Array.from({ length: PATCHES }, (_, index) => texts(lines, 15 + 10 * index).after);
+  const patches = afters.map((after) => ({ format: "unified", text: edit.unifiedDiff(before, after) }));
   const calls = Math.max(1, 10_000 / lines);
-  const theirs = () => applyPatch(before, text);
-  assert.equal(theirs(), after);
-
-  const strings = () => edit.editText(before, patch).text;
-  assert.equal(strings(), after);
+  /** Goes through the patches, one a call. */
+  const inTurn = (apply) => {
+    let turn = 0;
+    return () => apply(patches[turn++ % PATCHES]);
+  };
+  const theirs = inTurn(({ text }) => applyPatch(before, text));
+  const strings = inTurn((patch) => edit.editText(before, patch).text);
+  for (const after of afters) {
+    assert.equal(theirs(), after);
+    assert.equal(strings(), after);
+  }
   print(`apply to ${lines} lines, string to string, wasm in Node`, peer, best(strings, theirs, rounds, calls));
 
   const held = edit.openText(before);
-  const made = held.apply(patch);
-  assert.equal(made.text.toString(), after);
-  made.text.close();
-  const onHeld = () => held.apply(patch).text.close();
+  patches.forEach((patch, index) => {
+    const made = held.apply(patch).text;
+    assert.equal(made.toString(), afters[index]);
+    made.close();
+  });
+  const onHeld = inTurn((patch) => held.apply(patch).text.close());
   print(`apply to ${lines} lines, held text, wasm in Node`, peer, best(onHeld, theirs, rounds, calls));
   held.close();
 
+  const text = edit.unifiedDiff(before, after);
   const back = edit.unifiedDiff(after, before);
-  const patches = Array.from({ length: TURNS }, (_, index) => (index % 2 === 0 ? text : back));
+  const turns = Array.from({ length: TURNS }, (_, index) => (index % 2 === 0 ? text : back));
   const ourTurns = () => {
     let current = edit.openText(before);
-    for (const text of patches) {
+    for (const text of turns) {
       const next = current.apply({ format: "unified", text }).text;
       current.close();
       current = next;
@@ -86,7 +98,7 @@ function patching(edit, peer, { lines, rounds, before, after }) {
     current.close();
     return result;
   };
-  const theirTurns = () => patches.reduce((current, patch) => applyPatch(current, patch), before);
+  const theirTurns = () => turns.reduce((current, patch) => applyPatch(current, patch), before);
   assert.equal(ourTurns(), before);
   assert.equal(theirTurns(), before);
   const few = Math.max(3, Math.ceil(rounds / TURNS));

@@ -9,14 +9,17 @@ export function random(seed) {
   };
 }
 
-/** Two texts of `lines` lines that differ in one line of a hundred: a third each replaced, removed and added. */
-export function texts(lines, seed = 7) {
+/**
+ * Two texts of `lines` lines that differ in one line of a hundred: a third each replaced, removed and added. The first is
+ * the same for every `at`, which says where in each hundred the line is.
+ */
+export function texts(lines, at = 50, seed = 7) {
   const draw = random(seed);
   const before = Array.from({ length: lines }, (_, index) => `  const value${index} = compute(${draw(1e9)}, "${index}");\n`);
   const after = [];
   before.forEach((line, index) => {
     // Away from one another, so that every shortest diff is this one and outputs can be compared as they are.
-    if (index % 100 !== 50) return void after.push(line);
+    if (index % 100 !== at) return void after.push(line);
     const kind = draw(3);
     if (kind === 0) after.push(`  let changed${index} = ${draw(1e9)};\n`);
     if (kind === 1) after.push(line, `  let added${index} = ${draw(1e9)};\n`);

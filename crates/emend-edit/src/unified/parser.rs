@@ -4,7 +4,6 @@
 //! look like a hunk's. What is not understood is an error, never skipped.
 
 use crate::edit::{Change, Diagnostic, FileEdit, HunkLines, LineKind, Patch};
-use crate::text::lf_lines;
 use crate::unified::{FileKind, Mode, UnifiedEdit, UnifiedHunk};
 
 /// A text that is no unified diff. Lines are counted from 1.
@@ -182,7 +181,9 @@ impl File {
 
 struct Reader<'a> {
     mode: Mode,
-    lines: Vec<&'a str>,
+    text: &'a str,
+    /// Where the next line starts, and its number from 0.
+    next: usize,
     at: usize,
     files: Vec<File>,
     diagnostics: Vec<Diagnostic>,
@@ -190,15 +191,15 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn new(text: &'a str, mode: Mode) -> Self {
-        Self { mode, lines: lf_lines(text), at: 0, files: Vec::new(), diagnostics: Vec::new() }
+        Self { mode, text, next: 0, at: 0, files: Vec::new(), diagnostics: Vec::new() }
     }
 
     fn read(mut self) -> Result<(Vec<File>, Vec<Diagnostic>), ParseError> {
         let mut fence: Option<&str> = None;
-        while self.at < self.lines.len() {
-            let line = self.lines[self.at].trim_end();
+        while let Some(whole) = first_line(&self.text[self.next..]) {
+            let line = whole.trim_end();
             if line.starts_with("@@") {
-                self.hunk()?;
+                self.hunk(whole)?;
                 continue;
             }
             let opens = self.files.is_empty() && fence.is_none() && line.starts_with("```");
@@ -211,7 +212,7 @@ impl<'a> Reader<'a> {
             } else if !line.is_empty() && !self.header(line)? {
                 return Err(ParseError::UnexpectedLine { line: self.at + 1, text: line.chars().take(80).collect() });
             }
-            self.at += 1;
+            self.pass(whole);
         }
         let is_empty = |file: &File| {
             let says_more = file.rename_to.is_some() || file.executable.is_some();
@@ -276,22 +277,17 @@ impl<'a> Reader<'a> {
         &mut self.files[last]
     }
 
-    fn hunk(&mut self) -> Result<(), ParseError> {
+    fn hunk(&mut self, whole: &str) -> Result<(), ParseError> {
         let header_line = self.at + 1;
-        let header = self.lines[self.at].trim_end();
+        let header = whole.trim_end();
         let ranges = ranges(header);
         if ranges.is_none() && self.mode == Mode::Strict {
             return Err(ParseError::BadHunk { line: header_line, text: header.to_owned() });
         }
         self.file();
-        self.at += 1;
-        let mut hunk = UnifiedHunk {
-            old_start: ranges.map(|ranges| ranges.old_start),
-            lines: self.room_for(ranges),
-            patch_line: header_line,
-        };
-        let (n_old, n_new) = self.body(&mut hunk, ranges)?;
-        if hunk.lines.is_empty() {
+        self.pass(whole);
+        let (lines, n_old, n_new) = self.body(ranges);
+        if lines.is_empty() {
             return Err(ParseError::BadHunk { line: header_line, text: header.to_owned() });
         }
         if let Some(stated) = ranges {
@@ -304,58 +300,75 @@ impl<'a> Reader<'a> {
                 self.diagnostics.push(Diagnostic { code: "wrong_count", message, line: Some(header_line) });
             }
         }
-        self.file().hunks.push(hunk);
+        let old_start = ranges.map(|ranges| ranges.old_start);
+        self.file().hunks.push(UnifiedHunk { old_start, lines, patch_line: header_line });
         Ok(())
     }
 
-    /// Returns room for the lines of a hunk, as far as it says how many there are and they are there.
-    fn room_for(&self, stated: Option<Ranges>) -> HunkLines {
-        let n_lines = stated.map_or(0, |stated| stated.n_old.saturating_add(stated.n_new));
-        let lines = &self.lines[self.at..];
-        let lines = &lines[..n_lines.min(lines.len())];
-        HunkLines::with_capacity(lines.len(), lines.iter().map(|line| line.len()).sum())
-    }
-
-    /// Reads the lines of a hunk and returns how many are old and new.
-    fn body(&mut self, hunk: &mut UnifiedHunk, stated: Option<Ranges>) -> Result<(usize, usize), ParseError> {
+    /// Reads the lines of a hunk, and returns them and how many are old and new.
+    fn body(&mut self, stated: Option<Ranges>) -> (HunkLines, usize, usize) {
+        // Hunks are short, and not all that state many lines have them.
+        const ROOM_LINES: usize = 16;
         let (mut n_old, mut n_new) = (0, 0);
-        while let Some(&line) = self.lines.get(self.at) {
-            if line.starts_with('\\') {
-                hunk.lines.strip_last_lf();
-                self.at += 1;
+        let mut lines: Vec<(LineKind, usize, usize)> = Vec::with_capacity(ROOM_LINES);
+        let begin = self.next;
+        while let Some(line) = first_line(&self.text[self.next..]) {
+            let marker = line.as_bytes().first();
+            if marker == Some(&b'\\') {
+                if let Some((_, start, end)) = lines.last_mut()
+                    && self.text[begin + *start..begin + *end].ends_with('\n')
+                {
+                    *end -= 1;
+                }
+                self.pass(line);
                 continue;
             }
             let within = stated.is_some_and(|stated| n_old < stated.n_old || n_new < stated.n_new);
             if !within && (self.mode == Mode::Strict || self.starts_header()) {
                 break;
             }
-            let kind = match line.bytes().next() {
+            let kind = match marker {
                 Some(b' ' | b'\n' | b'\r') => LineKind::Context,
                 Some(b'-') => LineKind::Removed,
                 Some(b'+') => LineKind::Added,
                 _ => break,
             };
-            let content = if line.starts_with(['\n', '\r']) { line } else { &line[1..] };
+            let start = self.next - begin;
+            let has_marker = !matches!(marker, Some(b'\n' | b'\r'));
             // A diff's last line may lack its own line ending; only the marker below says that the file's does.
-            if content.ends_with('\n') {
-                hunk.lines.push(kind, content);
-            } else {
-                hunk.lines.push(kind, &[content, "\n"].concat());
-            }
+            let end = start + line.len() + usize::from(!line.ends_with('\n'));
+            lines.push((kind, start + usize::from(has_marker), end));
             n_old += usize::from(kind != LineKind::Added);
             n_new += usize::from(kind != LineKind::Removed);
-            self.at += 1;
+            self.pass(line);
         }
-        Ok((n_old, n_new))
+        let text = &self.text[begin..self.next];
+        let text = if text.ends_with('\n') { text.to_owned() } else { [text, "\n"].concat() };
+        (HunkLines::within(text, lines), n_old, n_new)
+    }
+
+    /// Goes on to the line after `line`, which is the next one.
+    fn pass(&mut self, line: &str) {
+        self.next += line.len();
+        self.at += 1;
     }
 
     /// Returns whether the next lines start a hunk or a file, although they may look like lines of a hunk.
     fn starts_header(&self) -> bool {
-        let line = |offset: usize| self.lines.get(self.at + offset).copied().unwrap_or_default();
-        line(0).starts_with("@@")
-            || line(0).starts_with("diff --git ")
-            || (line(0).starts_with("--- ") && line(1).starts_with("+++ ") && line(2).starts_with("@@"))
+        let rest = &self.text[self.next..];
+        let after = |rest: &'a str| &rest[first_line(rest).map_or(0, str::len)..];
+        let starts_file = || {
+            let second = after(rest);
+            second.starts_with("+++ ") && after(second).starts_with("@@")
+        };
+        rest.starts_with("@@") || rest.starts_with("diff --git ") || (rest.starts_with("--- ") && starts_file())
     }
+}
+
+/// Returns the first line of `text` with its ending, if there is one.
+fn first_line(text: &str) -> Option<&str> {
+    let end = memchr::memchr(b'\n', text.as_bytes()).map_or(text.len(), |at| at + 1);
+    (end > 0).then(|| &text[..end])
 }
 
 /// Reads the mode of a regular file as git writes it: `100644`, or `100755` for one that can be run.
@@ -375,15 +388,23 @@ struct Ranges {
 
 /// Reads `@@ -start,count +start,count @@`, where a count of 1 may be left out.
 fn ranges(header: &str) -> Option<Ranges> {
-    let mut words = header.strip_prefix("@@ -")?.split_whitespace();
-    let range = |word: &str| {
-        let (start, count) = word.split_once(',').unwrap_or((word, "1"));
-        Some((start.parse().ok()?, count.parse().ok()?))
-    };
-    let (old_start, n_old) = range(words.next()?)?;
-    let (_, n_new): (usize, _) = range(words.next()?.strip_prefix('+')?)?;
-    words.next().filter(|word| word.starts_with("@@"))?;
-    Some(Ranges { old_start, n_old, n_new })
+    let (old_start, n_old, rest) = range(header.strip_prefix("@@ -")?)?;
+    let (_, n_new, rest) = range(rest.strip_prefix('+')?)?;
+    rest.starts_with("@@").then_some(Ranges { old_start, n_old, n_new })
+}
+
+/// Reads `start,count` or `start` and the blanks after it, of which there must be some. Returns the rest too.
+fn range(text: &str) -> Option<(usize, usize, &str)> {
+    let (start, rest) = number(text)?;
+    let (count, rest) = rest.strip_prefix(',').map_or(Some((1, rest)), number)?;
+    let after = rest.trim_start();
+    (after.len() < rest.len()).then_some((start, count, after))
+}
+
+fn number(text: &str) -> Option<(usize, &str)> {
+    let n_digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (digits, rest) = text.split_at(n_digits);
+    Some((digits.parse().ok()?, rest))
 }
 
 /// Reads a name after `---` or `+++`: without a time stamp, `None` for `/dev/null`.

@@ -149,7 +149,7 @@ struct Line {
 
 impl Written {
     fn of(hunks: &[Hunk]) -> Self {
-        let n_bytes = hunks.iter().map(|hunk| hunk.lines.n_bytes() + hunk.lines.len() + 64).sum();
+        let n_bytes = hunks.iter().map(|hunk| hunk.lines.n_bytes_max() + hunk.lines.len() + 64).sum();
         let n_lines = hunks.iter().map(|hunk| hunk.lines.len() + hunk.anchors.len()).sum();
         let n_hunks = hunks.len();
         let mut written = Self {
@@ -283,7 +283,7 @@ fn ranked(
 }
 
 fn splice(before: &str, hunks: &[Hunk], loose: &[bool], places: &[Range<usize>]) -> Applied {
-    let n_added: usize = hunks.iter().map(|hunk| hunk.lines.n_bytes()).sum();
+    let n_added: usize = hunks.iter().map(|hunk| hunk.lines.n_bytes_max()).sum();
     let mut text = String::with_capacity(before.len() + n_added);
     let mut applied = Vec::with_capacity(hunks.len());
     let (mut next, mut old_line, mut new_line) = (0, 1, 1);

@@ -2,36 +2,47 @@
 
 use std::cell::RefCell;
 
-use emend_edit::edit::{AppliedHunk, Diagnostic, Patch};
+use emend_edit::edit::{Diagnostic, Patch};
 use emend_edit::hash::ContentHash;
 use emend_edit::plan::{Edited, edit_text};
 use emend_edit::stretches::{Stretch, stretches};
 use emend_edit::text;
-use js_sys::{Array, Uint8Array, Uint32Array};
+use js_sys::Uint8Array;
 use wasm_bindgen::prelude::*;
 
 use super::patch::{PatchHandle, numbers_of, written};
 use super::{count, input, json};
 use crate::failure::Failure;
 
-/// One text, which never changes: a patch makes another one of it.
-#[wasm_bindgen]
-pub struct TextHandle {
-    text: String,
-    /// What the patch that made it says, until that is asked for.
-    hunks: RefCell<Vec<AppliedHunk>>,
-    diagnostics: RefCell<Vec<Diagnostic>>,
+/// The texts that JavaScript holds, by number. A class of the glue's for each costs half a microsecond and garbage, which
+/// is a twentieth of what patching a thousand lines takes.
+#[derive(Default)]
+struct Texts {
+    texts: Vec<String>,
+    /// The numbers that are no text's.
+    free: Vec<u32>,
 }
 
-impl TextHandle {
-    fn new(text: String) -> Self {
-        Self { text, hunks: RefCell::default(), diagnostics: RefCell::default() }
-    }
+thread_local! {
+    static TEXTS: RefCell<Texts> = RefCell::default();
+    static REPORT: RefCell<Report> = RefCell::default();
+}
 
-    fn made(edited: Edited) -> Self {
-        let Edited { text, hunks, diagnostics } = edited;
-        Self { text, hunks: RefCell::new(hunks), diagnostics: RefCell::new(diagnostics) }
-    }
+/// Keeps a text, which never changes: a patch makes another one of it.
+fn keep(text: String) -> u32 {
+    TEXTS.with_borrow_mut(|Texts { texts, free }| {
+        if let Some(id) = free.pop() {
+            texts[id as usize] = text;
+            return id;
+        }
+        texts.push(text);
+        texts.len() as u32 - 1
+    })
+}
+
+/// Does something with the text of a number that [`keep`] gave and [`text_free`] has not taken.
+fn with<T>(id: u32, work: impl FnOnce(&str) -> T) -> T {
+    TEXTS.with_borrow(|Texts { texts, .. }| work(texts.get(id as usize).map_or("", String::as_str)))
 }
 
 /// Carries out a patch that was read with these diagnostics.
@@ -41,42 +52,76 @@ fn edited(before: &str, patch: &Patch, read: Vec<Diagnostic>) -> Result<Edited, 
     Ok(edited)
 }
 
-fn diagnostics_json(diagnostics: &[Diagnostic]) -> Result<Option<String>, JsValue> {
-    if diagnostics.is_empty() { Ok(None) } else { json(&diagnostics).map(Some) }
+/// What the last patch did, for JavaScript to read where it is: arrays made of it would cost more than the numbers.
+#[derive(Default)]
+struct Report {
+    /// How many hunks there are, how many stretches ([`WHOLE`] if the text came whole) and 1 if there are diagnostics;
+    /// then the hunks as [`numbers_of`] gives them, and for each stretch where it begins and ends in the old text and how
+    /// many UTF-16 code units come for it.
+    numbers: Vec<u32>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+/// Instead of a number of stretches: there are none since the text came whole.
+const WHOLE: u32 = u32::MAX;
+
+/// Makes the report, and returns the text.
+fn reported(edited: Edited, cuts: Option<&[[u32; 3]]>) -> String {
+    let Edited { text, hunks, diagnostics } = edited;
+    REPORT.with_borrow_mut(|report| {
+        let numbers = &mut report.numbers;
+        numbers.clear();
+        let n_cuts = cuts.map_or(WHOLE, |cuts| cuts.len() as u32);
+        numbers.extend([hunks.len() as u32, n_cuts, u32::from(!diagnostics.is_empty())]);
+        hunks.iter().for_each(|hunk| numbers.extend(numbers_of(hunk)));
+        cuts.unwrap_or_default().iter().for_each(|cut| numbers.extend(cut));
+        report.diagnostics = diagnostics;
+    });
+    text
+}
+
+/// Returns where the numbers of the last report are in [`input::room_memory`].
+#[wasm_bindgen(js_name = reportAt)]
+#[must_use]
+pub fn report_at() -> u32 {
+    REPORT.with_borrow(|report| report.numbers.as_ptr() as u32)
+}
+
+/// Returns the diagnostics of the last report, once, as JSON text.
+#[wasm_bindgen(js_name = reportedDiagnostics)]
+pub fn reported_diagnostics() -> Result<String, JsValue> {
+    json(&REPORT.with_borrow_mut(|report| std::mem::take(&mut report.diagnostics)))
 }
 
 /// Texts of fewer bytes come back whole: to make a string of them takes less than to say what is new in them.
 const JOINED_BYTES_MIN: usize = 1 << 16;
 
-/// Returns the new text, where the hunks went and the diagnostics, these as [`TextHandle`] does.
+/// Reports, and returns the new text.
 ///
-/// A large text that has as many UTF-16 code units as bytes, so that places in it are the same in both, comes back as
-/// what is new in it: `undefined`, then after the diagnostics three numbers for each stretch, where it begins and ends
-/// in the old text and how many code units come for it, and all that comes in one string.
-fn report(before: &str, units: u32, edited: Edited) -> Result<Array, JsValue> {
-    let numbers: Vec<u32> = edited.hunks.iter().flat_map(numbers_of).collect();
-    let numbers = Uint32Array::from(numbers.as_slice());
-    let diagnostics = diagnostics_json(&edited.diagnostics)?.into();
+/// For a large text that has as many UTF-16 code units as bytes, so that places in it are the same in both, returns all
+/// that is new in it instead; the report has the stretches it goes to.
+fn new_text(before: &str, units: u32, edited: Edited) -> JsValue {
     let is_large = before.len() >= JOINED_BYTES_MIN && before.len() == units as usize;
     let Some(stretches) = is_large.then(|| stretches(before, &edited)).flatten() else {
-        return Ok(Array::of3(&edited.text.into(), &numbers, &diagnostics));
+        return reported(edited, None).into();
     };
-    let (mut cuts, mut fresh) = (Vec::new(), String::new());
-    for Stretch { old, new } in stretches {
+    let mut fresh = String::new();
+    let cut = |Stretch { old, new }| {
         let new = &edited.text[new];
         fresh.push_str(new);
         let units = if new.is_ascii() { new.len() } else { new.encode_utf16().count() };
-        cuts.extend([old.start, old.end, units].map(|number| number as u32));
-    }
-    let cuts = Uint32Array::from(cuts.as_slice());
-    Ok(Array::of5(&JsValue::UNDEFINED, &numbers, &diagnostics, &cuts, &fresh.into()))
+        [old.start, old.end, units].map(|number| number as u32)
+    };
+    let cuts: Vec<[u32; 3]> = stretches.into_iter().map(cut).collect();
+    reported(edited, Some(&cuts));
+    fresh.into()
 }
 
-/// Carries out a patch on the text in slot 0, of so many bytes and UTF-16 code units, and returns what [`report`] does.
+/// Carries out a patch on the text in slot 0, of so many bytes and UTF-16 code units, and returns what [`new_text`] does.
 #[wasm_bindgen(js_name = editText)]
-pub fn edit_text_of(bytes: u32, units: u32, patch: &PatchHandle) -> Result<Array, JsValue> {
+pub fn edit_text_of(bytes: u32, units: u32, patch: &PatchHandle) -> Result<JsValue, JsValue> {
     let before = input::take(0, bytes)?;
-    report(&before, units, edited(&before, &patch.patch, patch.diagnostics.clone())?)
+    Ok(new_text(&before, units, edited(&before, &patch.patch, patch.diagnostics.clone())?))
 }
 
 /// As [`edit_text_of`], for a patch that is a text in slot 1.
@@ -87,81 +132,93 @@ pub fn edit_text_written(
     format: u32,
     patch_bytes: u32,
     path: Option<String>,
-) -> Result<Array, JsValue> {
+) -> Result<JsValue, JsValue> {
     let before = input::take(0, bytes)?;
     let (patch, diagnostics) = written(format, 1, patch_bytes, path.as_deref())?;
-    report(&before, units, edited(&before, &patch, diagnostics)?)
+    Ok(new_text(&before, units, edited(&before, &patch, diagnostics)?))
 }
 
-#[wasm_bindgen]
-impl TextHandle {
-    /// Takes the text out of slot 0.
-    pub fn of(bytes: u32) -> Result<TextHandle, JsValue> {
-        input::take(0, bytes).map(Self::new)
-    }
+/// Keeps the text in slot 0 and returns its number.
+#[wasm_bindgen(js_name = textOf)]
+pub fn text_of(bytes: u32) -> Result<u32, JsValue> {
+    input::take(0, bytes).map(keep)
+}
 
-    /// Reads the bytes of a file.
-    #[wasm_bindgen(js_name = fromBytes)]
-    pub fn from_bytes(bytes: &[u8]) -> Result<TextHandle, JsValue> {
-        let text = text::decode(bytes).map_err(|error| Failure::coded(error.code(), error.to_string()).into_js())?;
-        Ok(Self::new(text.to_owned()))
-    }
+/// Keeps the bytes of a file as a text and returns its number.
+#[wasm_bindgen(js_name = textFrom)]
+pub fn text_from(bytes: &[u8]) -> Result<u32, JsValue> {
+    let text = text::decode(bytes).map_err(|error| Failure::coded(error.code(), error.to_string()).into_js())?;
+    Ok(keep(text.to_owned()))
+}
 
-    /// Carries out a patch that edits one text, whatever path it names.
-    pub fn apply(&self, patch: &PatchHandle) -> Result<TextHandle, JsValue> {
-        edited(&self.text, &patch.patch, patch.diagnostics.clone()).map(Self::made)
-    }
+/// Forgets a text.
+#[wasm_bindgen(js_name = textFree)]
+pub fn text_free(id: u32) {
+    TEXTS.with_borrow_mut(|Texts { texts, free }| {
+        texts[id as usize] = String::new();
+        free.push(id);
+    });
+}
 
-    /// As [`TextHandle::apply`], for a patch that is a text in slot 0.
-    #[wasm_bindgen(js_name = applyWritten)]
-    pub fn apply_written(&self, format: u32, bytes: u32, path: Option<String>) -> Result<TextHandle, JsValue> {
-        let (patch, diagnostics) = written(format, 0, bytes, path.as_deref())?;
-        edited(&self.text, &patch, diagnostics).map(Self::made)
-    }
+/// Carries out a patch that edits one text, whatever path it names: reports, and returns the number of the new text.
+#[wasm_bindgen(js_name = textApply)]
+pub fn text_apply(id: u32, patch: &PatchHandle) -> Result<u32, JsValue> {
+    let made = with(id, |before| edited(before, &patch.patch, patch.diagnostics.clone()))?;
+    Ok(keep(reported(made, None)))
+}
 
-    /// Returns where the hunks of the patch that made it went, once: six numbers for each.
-    pub fn hunks(&self) -> Vec<u32> {
-        self.hunks.take().iter().flat_map(numbers_of).collect()
-    }
+/// As [`text_apply`], for a patch that is a text in slot 0.
+#[wasm_bindgen(js_name = textApplyWritten)]
+pub fn text_apply_written(id: u32, format: u32, bytes: u32, path: Option<String>) -> Result<u32, JsValue> {
+    let (patch, diagnostics) = written(format, 0, bytes, path.as_deref())?;
+    let made = with(id, |before| edited(before, &patch, diagnostics))?;
+    Ok(keep(reported(made, None)))
+}
 
-    /// Returns what that patch was accepted with, once: JSON text, `undefined` for nothing.
-    pub fn diagnostics(&self) -> Result<Option<String>, JsValue> {
-        diagnostics_json(&self.diagnostics.take())
-    }
+/// Returns all of a text.
+#[wasm_bindgen(js_name = textString)]
+#[must_use]
+pub fn text_string(id: u32) -> JsValue {
+    with(id, JsValue::from_str)
+}
 
-    /// Returns all of it.
-    pub fn text(&self) -> JsValue {
-        JsValue::from_str(&self.text)
-    }
-
-    /// Returns its lines from `first` (counted from 0) until before `end`.
-    pub fn lines(&self, first: u32, end: u32) -> JsValue {
-        let (first, n_lines) = (count(first), count(end).saturating_sub(count(first)));
-        let mut lines = text::lines(&self.text);
+/// Returns the lines of a text from `first` (counted from 0) until before `end`.
+#[wasm_bindgen(js_name = textLines)]
+#[must_use]
+pub fn text_lines(id: u32, first: u32, end: u32) -> JsValue {
+    let (first, n_lines) = (count(first), count(end).saturating_sub(count(first)));
+    with(id, |text| {
+        let mut lines = text::lines(text);
         let n_before: usize = lines.by_ref().take(first).map(str::len).sum();
         let n_bytes: usize = lines.take(n_lines).map(str::len).sum();
-        JsValue::from_str(&self.text[n_before..n_before + n_bytes])
-    }
+        JsValue::from_str(&text[n_before..n_before + n_bytes])
+    })
+}
 
-    /// Returns its UTF-8.
-    pub fn bytes(&self) -> Uint8Array {
-        self.text.as_bytes().into()
-    }
+/// Returns the UTF-8 of a text.
+#[wasm_bindgen(js_name = textBytes)]
+#[must_use]
+pub fn text_bytes(id: u32) -> Uint8Array {
+    with(id, |text| text.as_bytes().into())
+}
 
-    /// How many bytes of UTF-8 it has.
-    #[wasm_bindgen(getter, js_name = byteLength)]
-    pub fn byte_length(&self) -> u32 {
-        self.text.len() as u32
-    }
+/// How many bytes of UTF-8 a text has.
+#[wasm_bindgen(js_name = textByteLength)]
+#[must_use]
+pub fn text_byte_length(id: u32) -> u32 {
+    with(id, |text| text.len() as u32)
+}
 
-    /// How many lines it has.
-    #[wasm_bindgen(getter, js_name = lineCount)]
-    pub fn line_count(&self) -> u32 {
-        text::lines(&self.text).count() as u32
-    }
+/// How many lines a text has.
+#[wasm_bindgen(js_name = textLineCount)]
+#[must_use]
+pub fn text_line_count(id: u32) -> u32 {
+    with(id, |text| text::lines(text).count() as u32)
+}
 
-    /// Returns its content hash.
-    pub fn hash(&self) -> String {
-        ContentHash::of(self.text.as_bytes()).to_string()
-    }
+/// Returns the content hash of a text.
+#[wasm_bindgen(js_name = textHash)]
+#[must_use]
+pub fn text_hash(id: u32) -> String {
+    with(id, |text| ContentHash::of(text.as_bytes()).to_string())
 }
