@@ -10,6 +10,7 @@ import { opener, settingsOf } from "./custom-provider.js";
 import { Tools } from "./custom-tools.js";
 import { EventFeed } from "./event-feed.js";
 import type { Core, Driver, Task } from "./instance.js";
+import { offlineFetch } from "./offline.js";
 import { Run } from "./run.js";
 import { publicFetch } from "#platform";
 import { shellOf } from "./shell.js";
@@ -25,6 +26,7 @@ import type {
   FileState,
   ForkOptions,
   ModelOptions,
+  OfflineModel,
   RejectOptions,
   Review,
   RunOptions,
@@ -34,7 +36,8 @@ import type {
 } from "./types.js";
 
 type Settings = Record<string, unknown>;
-type Opener = ReturnType<typeof opener>;
+/** What the core asks for answers, where it sends no request to a network. */
+type Opener = ReturnType<typeof opener> | ReturnType<typeof offlineFetch>;
 
 /** Shows that {@link Agent.create} is at work. */
 const CREATE = Symbol("create");
@@ -75,7 +78,7 @@ export class Agent {
     const send = given ?? globalThis.fetch;
     if (typeof send !== "function") throw new ConfigError("configuration", "`fetch` must be a function");
     const contents = Object.entries(files).map(([path, content]) => [path, toBytes(path, content)] as const);
-    const chosen = model === undefined ? {} : chooseModel(model);
+    const chosen = chooseModel(model ?? { provider: "offline" });
     const settings = { ...rest, model: chosen.settings, tools: Tools.describe(tools) };
     const json = toJson(settings);
     const keep = store === undefined ? undefined : storeCall(store);
@@ -434,9 +437,13 @@ function requireIds(value: readonly string[]): string[] {
   return [...value];
 }
 
-/** Parts a provider written in JavaScript from its settings. */
-function chooseModel(given: ModelOptions): { settings?: unknown; open?: Opener | undefined } {
+/** Parts a model's settings from what is not plain data. */
+function chooseModel(given: ModelOptions): { settings: unknown; open?: Opener | undefined } {
   const { provider } = Object(given) as ModelOptions;
+  if (provider === "offline") {
+    const { wasm, ...settings } = given as OfflineModel;
+    return { settings, open: offlineFetch(given as OfflineModel) };
+  }
   if (typeof provider !== "object" || provider === null) return { settings: given };
   const { model } = given as CustomModel;
   return { settings: { provider: "custom", ...settingsOf(provider), model }, open: opener(provider) };

@@ -28,6 +28,11 @@ export interface OfflineModel {
   provider: "offline";
   /** Milliseconds before each piece of an answer, so that a person can watch. Default 0. */
   paceMs?: number;
+  /**
+   * Its module, `emend/offline.wasm`, which the first request to it loads; by default it is looked for beside the package.
+   * The first one loaded stays.
+   */
+  wasm?: InitOptions["wasm"];
 }
 
 /** A model behind Anthropic's Messages API. */

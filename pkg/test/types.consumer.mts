@@ -27,7 +27,7 @@ function holds<_T extends true>(): void {}
 
 const options: AgentOptions = {
   files: { "a.txt": "text", "b.bin": new Uint8Array(1) },
-  model: { provider: "offline", paceMs: 3 },
+  model: { provider: "offline", paceMs: 3, wasm: new Uint8Array() },
   mode: "staged",
 };
 const withShell: AgentOptions[] = [{ shell: true }, { shell: { wasm: new URL("file:///shell.wasm") } }];

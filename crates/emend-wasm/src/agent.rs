@@ -42,7 +42,7 @@ pub struct AgentHandle {
 /// What a session is made of but for its files.
 struct Setup {
     options: AgentOptions,
-    /// Opens the answers of a provider written in JavaScript.
+    /// Opens the answers of a provider written in JavaScript, or fetches those of the stand-in.
     custom: Option<Function>,
     /// Starts calls of tools written in JavaScript.
     run_tool: Option<Function>,
@@ -53,7 +53,7 @@ struct Setup {
 #[wasm_bindgen]
 impl AgentHandle {
     /// Makes an agent without files from `options` as JSON text. No function may call back in before it returns:
-    /// `custom` opens the answers of a provider written in JavaScript, `run_tool` starts a tool's calls, `store` keeps
+    /// `custom` opens the answers of a provider written in JavaScript or fetches those of the stand-in, `run_tool` starts a tool's calls, `store` keeps
     /// conversations, `approve` asks the user, `shell` runs commands.
     #[wasm_bindgen(constructor)]
     pub fn new(

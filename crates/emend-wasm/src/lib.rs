@@ -15,6 +15,7 @@ mod approve;
 mod clock;
 #[cfg(feature = "edit")]
 pub mod edit;
+#[cfg(any(feature = "agent", feature = "edit", feature = "llm", feature = "shell"))]
 pub mod failure;
 #[cfg(any(feature = "agent", feature = "llm"))]
 mod fetch;
@@ -31,6 +32,8 @@ mod js_store;
 mod js_tool;
 #[cfg(feature = "llm")]
 pub mod llm;
+#[cfg(feature = "offline")]
+pub mod offline;
 #[cfg(feature = "agent")]
 mod options;
 #[cfg(any(feature = "agent", feature = "llm"))]

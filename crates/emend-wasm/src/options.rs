@@ -153,8 +153,9 @@ impl From<EditMode> for Mode {
 #[serde(tag = "provider", rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub(crate) enum ModelOptions {
     Offline {
-        #[serde(default)]
-        pace_ms: u64,
+        /// Only checked here: the JavaScript layer does the waiting.
+        #[serde(default, rename = "paceMs")]
+        _pace_ms: u64,
     },
     Anthropic {
         model: Option<String>,
@@ -171,7 +172,7 @@ pub(crate) enum ModelOptions {
 
 impl Default for ModelOptions {
     fn default() -> Self {
-        Self::Offline { pace_ms: 0 }
+        Self::Offline { _pace_ms: 0 }
     }
 }
 
@@ -184,17 +185,17 @@ pub(crate) struct Model {
 
 impl ModelOptions {
     /// Returns the model; `network` is asked only by models that are behind one, `custom` is the function of one that is
-    /// written in JavaScript.
+    /// written in JavaScript, or what takes the place of `fetch` where the stand-in answers.
     pub(crate) fn model(&self, network: impl FnOnce() -> Shared<dyn Transport>, custom: Option<&Function>) -> Model {
+        let open = || custom.cloned().unwrap_or_else(|| JsValue::UNDEFINED.unchecked_into());
         match self {
             Self::Custom { name, model, idle_timeout_ms } => {
-                let open = custom.cloned().unwrap_or_else(|| JsValue::UNDEFINED.unchecked_into());
-                let provider = Shared::new(JsProvider::new(name.clone(), open, *idle_timeout_ms));
+                let provider = Shared::new(JsProvider::new(name.clone(), open(), *idle_timeout_ms));
                 Model { provider, id: model.clone().unwrap_or_default(), offline: false }
             }
-            Self::Offline { pace_ms } => {
-                let options = offline::Options { pace_ms: *pace_ms, clock: Some(Shared::new(BrowserClock)) };
-                let provider = Shared::new(offline::provider(options));
+            Self::Offline { .. } => {
+                let transport = Shared::new(FetchTransport::new(open(), FetchTimeouts::default()));
+                let provider = Shared::new(offline::provider_over(transport));
                 Model { provider, id: offline::MODEL.to_owned(), offline: true }
             }
             Self::Anthropic { model, api_key, base_url } => {

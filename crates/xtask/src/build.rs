@@ -39,14 +39,15 @@ pub(crate) struct Modules {
     pub(crate) core: Built,
     pub(crate) edit: Built,
     pub(crate) llm: Built,
+    pub(crate) offline: Built,
     pub(crate) shell: Built,
 }
 
 /// Builds every wasm module.
 pub(crate) fn modules(repo: &Repo) -> Result<Modules> {
-    let Settings { core, edit, llm, shell, .. } = Settings::read(repo)?;
+    let Settings { core, edit, llm, offline, shell, .. } = Settings::read(repo)?;
     let (core, edit, llm) = (module(repo, &core)?, module(repo, &edit)?, module(repo, &llm)?);
-    Ok(Modules { core, edit, llm, shell: module(repo, &shell)? })
+    Ok(Modules { core, edit, llm, offline: module(repo, &offline)?, shell: module(repo, &shell)? })
 }
 
 /// Builds the core, which has the agent.

@@ -12,6 +12,7 @@ pub(crate) struct Settings {
     pub(crate) core: Module,
     pub(crate) edit: Module,
     pub(crate) llm: Module,
+    pub(crate) offline: Module,
     pub(crate) shell: Module,
     pub(crate) size: Sizes,
 }
@@ -44,6 +45,8 @@ pub(crate) struct Sizes {
     pub(crate) edit_glue: Budget,
     pub(crate) llm: Budget,
     pub(crate) llm_glue: Budget,
+    pub(crate) offline: Budget,
+    pub(crate) offline_glue: Budget,
     pub(crate) shell: Budget,
     pub(crate) shell_glue: Budget,
 }

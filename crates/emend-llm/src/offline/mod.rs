@@ -26,6 +26,7 @@ use std::collections::VecDeque;
 use futures::future::select;
 
 pub use instruction::{EXAMPLES, Example};
+pub use wire::Answer;
 
 use crate::anthropic::{Anthropic, Config};
 use crate::provider::HttpProvider;
@@ -64,13 +65,19 @@ impl OfflineTransport {
 /// Returns a provider named [`MODEL`] that speaks to the stand-in through the Anthropic adapter.
 #[must_use]
 pub fn provider(options: Options) -> HttpProvider {
+    provider_over(Shared::new(OfflineTransport::new(options)))
+}
+
+/// As [`provider`], but the stand-in is behind `transport`, in another module.
+#[must_use]
+pub fn provider_over(transport: Shared<dyn Transport>) -> HttpProvider {
     let config = Config {
         // Nothing is sent there; an address is what tells the adapter that no key is needed.
         base_url: Some("http://offline.invalid".to_owned()),
         name: Some(MODEL.to_owned()),
         ..Config::default()
     };
-    HttpProvider::new(Shared::new(Anthropic::new(config)), Shared::new(OfflineTransport::new(options)))
+    HttpProvider::new(Shared::new(Anthropic::new(config)), transport)
 }
 
 impl Transport for OfflineTransport {
@@ -93,7 +100,10 @@ impl Transport for OfflineTransport {
     }
 }
 
-fn answer(request: &HttpRequest) -> wire::Answer {
+/// Returns the whole answer to `request`. Anything but `POST …/v1/messages` with a request of the Messages API is
+/// answered as that API refuses.
+#[must_use]
+pub fn answer(request: &HttpRequest) -> Answer {
     let path = request.url.split(['?', '#']).next().unwrap_or_default();
     if request.method != "POST" || !path.ends_with("/v1/messages") {
         return wire::error(404, "not_found_error", "the offline model answers POST /v1/messages only");
@@ -118,7 +128,7 @@ fn next_step(conversation: &wire::Conversation) -> Step {
 }
 
 struct Body {
-    chunks: VecDeque<Vec<u8>>,
+    chunks: VecDeque<String>,
     pace: Options,
     cancel: CancelToken,
     done: bool,
@@ -139,6 +149,6 @@ impl Body {
             self.done = true;
             return Some((Err(TransportError::Cancelled), self));
         }
-        Some((Ok(chunk), self))
+        Some((Ok(chunk.into_bytes()), self))
     }
 }

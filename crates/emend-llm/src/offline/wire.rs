@@ -136,10 +136,14 @@ fn tokens(chars: usize) -> u64 {
 }
 
 /// A whole answer, cut into the pieces it is sent in.
-pub(super) struct Answer {
-    pub(super) status: u16,
-    pub(super) content_type: &'static str,
-    pub(super) chunks: VecDeque<Vec<u8>>,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The HTTP status.
+    pub status: u16,
+    /// The value of `content-type`.
+    pub content_type: &'static str,
+    /// The body: an event each, or all of an error. Each piece is UTF-8 by itself.
+    pub chunks: VecDeque<String>,
 }
 
 /// Returns an answer that is an error of the provider's.
@@ -148,7 +152,7 @@ pub(super) fn error(status: u16, kind: &str, message: &str) -> Answer {
 }
 
 fn whole(status: u16, body: &Value) -> Answer {
-    Answer { status, content_type: "application/json", chunks: VecDeque::from([body.to_string().into_bytes()]) }
+    Answer { status, content_type: "application/json", chunks: VecDeque::from([body.to_string()]) }
 }
 
 /// Returns `step` as the answer to `conversation`, streamed if it asked for that.
@@ -210,14 +214,14 @@ pub(super) fn encode(conversation: &Conversation, step: &Step) -> Answer {
 
 #[derive(Default)]
 struct Events {
-    chunks: VecDeque<Vec<u8>>,
+    chunks: VecDeque<String>,
     blocks: usize,
 }
 
 impl Events {
     fn push(&mut self, data: Value) {
         let name = data["type"].as_str().unwrap_or_default();
-        self.chunks.push_back(format!("event: {name}\ndata: {data}\n\n").into_bytes());
+        self.chunks.push_back(format!("event: {name}\ndata: {data}\n\n"));
     }
 
     /// Sends one content block: its start, a delta for each piece, its end.

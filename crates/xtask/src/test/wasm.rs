@@ -15,8 +15,10 @@ pub(super) fn run(context: &Context<'_>) -> Result<Counts> {
     let core = check(context.repo, &modules.core, ("core", sizes.core), ("glue", sizes.glue))?;
     let edit = check(context.repo, &modules.edit, ("edit", sizes.edit), ("edit-glue", sizes.edit_glue))?;
     let llm = check(context.repo, &modules.llm, ("llm", sizes.llm), ("llm-glue", sizes.llm_glue))?;
+    let offline =
+        check(context.repo, &modules.offline, ("offline", sizes.offline), ("offline-glue", sizes.offline_glue))?;
     let shell = check(context.repo, &modules.shell, ("shell", sizes.shell), ("shell-glue", sizes.shell_glue))?;
-    Ok(core + edit + llm + shell)
+    Ok(core + edit + llm + offline + shell)
 }
 
 /// Checks one module and its glue; the names are those of their budgets.
