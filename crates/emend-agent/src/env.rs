@@ -74,7 +74,22 @@ impl FilePath {
     /// Returns `name` inside this directory. `name` is one or more clean segments.
     #[must_use]
     pub fn join(&self, name: &str) -> Self {
-        Self(if self.is_root() { name.to_owned() } else { format!("{}/{name}", self.0) })
+        let mut path = self.clone();
+        path.push(name);
+        path
+    }
+
+    /// Makes this the path of `name` inside it.
+    pub(crate) fn push(&mut self, name: &str) {
+        if !self.is_root() {
+            self.0.push('/');
+        }
+        self.0.push_str(name);
+    }
+
+    /// Makes this the path of the directory that holds it; the root stays.
+    pub(crate) fn pop(&mut self) {
+        self.0.truncate(self.0.rfind('/').unwrap_or_default());
     }
 
     /// Returns whether this path is `directory` or lies below it.

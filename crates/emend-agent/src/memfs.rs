@@ -208,18 +208,28 @@ impl MemFs {
     #[must_use]
     pub fn paths(&self) -> Vec<FilePath> {
         let mut found = Vec::new();
+        self.visit(&mut |path, content| found.extend(content.map(|_| path)));
+        sort_by(&mut found, FilePath::cmp);
+        found
+    }
+
+    /// Shows `visit` every file with its content, and every directory that holds nothing, which has none. Links are left
+    /// out; the order is the same for the same files.
+    pub fn visit(&self, visit: &mut dyn FnMut(FilePath, Option<&[u8]>)) {
         let mut ahead = vec![(FilePath::root(), self.top())];
         while let Some((path, directory)) = ahead.pop() {
+            if directory.is_empty() && !path.is_root() {
+                visit(path, None);
+                continue;
+            }
             for (name, entry) in directory.entries() {
                 match entry {
-                    Entry::File(_) => found.push(path.join(name)),
+                    Entry::File(file) => visit(path.join(name), Some(&file.content)),
                     Entry::Directory(directory) => ahead.push((path.join(name), Shared::clone(directory))),
                     Entry::Link(_) => {}
                 }
             }
         }
-        sort_by(&mut found, FilePath::cmp);
-        found
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -337,38 +347,55 @@ impl MemFs {
         }
     }
 
-    /// Returns the files that a walk from `path` passes, sorted by path; hidden ones only if `hidden`.
-    fn walk(&self, path: &FilePath, hidden: bool) -> Result<Vec<(FilePath, Shared<File>)>, EnvError> {
+    /// Shows `visit` the files that a walk from `path` passes, in the order of their paths, as long as it says to go on;
+    /// hidden ones only if `hidden`.
+    fn walk(
+        &self,
+        path: &FilePath,
+        hidden: bool,
+        visit: &mut dyn FnMut(&FilePath, &File) -> bool,
+    ) -> Result<(), EnvError> {
         let top = self.top();
         let start = match Directory::find(&top, path) {
-            Some(Entry::File(file)) => return Ok(vec![(path.clone(), file)]),
+            Some(Entry::File(file)) => {
+                visit(path, &file);
+                return Ok(());
+            }
             Some(Entry::Directory(directory)) => directory,
             _ => return Err(self.missing(path)),
         };
-        let mut found = Vec::new();
         // Where the walk starts is walked even if it is ignored, but the rules above it hold for what it finds.
         let above = walk::above(path).iter().fold(IgnoreRules::default(), |rules, directory| {
             let gitignore = Directory::find(&top, &directory.join(".gitignore"));
             rules.enter(directory, gitignore.as_ref().and_then(Entry::as_file).map(|file| &file.content[..]))
         });
-        let skips = if hidden { IgnoreRules::ignores } else { IgnoreRules::skips };
-        let mut ahead = vec![(path.clone(), start, above)];
-        while let Some((directory_path, directory, above)) = ahead.pop() {
+        let enter = |directory: &Directory, path: &FilePath, above: &IgnoreRules| {
             let gitignore = directory.get(".gitignore").and_then(Entry::as_file);
-            let rules = above.enter(&directory_path, gitignore.map(|file| &file.content[..]));
-            for (name, entry) in directory.entries() {
-                let path = directory_path.join(name);
-                match entry {
-                    _ if name == ".git" => {}
-                    _ if skips(&rules, &path, matches!(entry, Entry::Directory(_))) => {}
-                    Entry::File(file) => found.push((path, Shared::clone(file))),
-                    Entry::Directory(directory) => ahead.push((path, Shared::clone(directory), rules.clone())),
-                    Entry::Link(_) => {}
+            above.enter(path, gitignore.map(|file| &file.content[..]))
+        };
+        let skips = if hidden { IgnoreRules::ignores } else { IgnoreRules::skips };
+        let mut here = path.clone();
+        // The directories on the way down, each with what is still ahead in it.
+        let mut levels = vec![(enter(&start, path, &above), start.in_path_order())];
+        while let Some((rules, entries)) = levels.last_mut() {
+            let Some((name, entry)) = entries.next() else {
+                levels.pop();
+                here.pop();
+                continue;
+            };
+            here.push(name);
+            let is_skipped = name == ".git" || skips(rules, &here, matches!(entry, Entry::Directory(_)));
+            match entry {
+                Entry::Directory(directory) if !is_skipped => {
+                    let rules = enter(directory, &here, rules);
+                    levels.push((rules, directory.in_path_order()));
+                    continue;
                 }
+                Entry::File(file) if !is_skipped && !visit(&here, file) => break,
+                _ => here.pop(),
             }
         }
-        sort_by(&mut found, |(a, _), (b, _)| a.cmp(b));
-        Ok(found)
+        Ok(())
     }
 
     fn write_now(&self, path: &FilePath, content: &[u8]) -> Result<(), EnvError> {
@@ -380,33 +407,42 @@ impl MemFs {
 
     fn glob_now(&self, path: &FilePath, glob: &str) -> Result<Vec<DirEntry>, EnvError> {
         let filter = Filter::of_glob(path, glob)?;
-        let files = self.walk(path, false)?.into_iter().filter(|(path, _)| filter.accepts(path));
-        Ok(files.map(|(path, file)| DirEntry { path, metadata: file.metadata() }).collect())
+        let mut found = Vec::new();
+        self.walk(path, false, &mut |path, file| {
+            if filter.accepts(path) {
+                found.push(DirEntry { path: path.clone(), metadata: file.metadata() });
+            }
+            true
+        })?;
+        Ok(found)
     }
 
     fn manifest_now(&self) -> Result<Vec<FileStamp>, EnvError> {
-        let files = self.walk(&FilePath::root(), true)?.into_iter();
-        let stamp = |(path, file): (FilePath, Shared<File>)| {
+        let mut found = Vec::new();
+        self.walk(&FilePath::root(), true, &mut |path, file| {
             // Times are too coarse to tell two writes apart.
-            FileStamp { path, size: file.content.len() as u64, marks: [file.version, 0, 0] }
-        };
-        Ok(files.map(stamp).collect())
+            found.push(FileStamp { path: path.clone(), size: file.content.len() as u64, marks: [file.version, 0, 0] });
+            true
+        })?;
+        Ok(found)
     }
 
     fn grep_now(&self, query: &GrepQuery) -> Result<Vec<FileMatches>, EnvError> {
         let filter = Filter::of_grep(query)?;
         let mut limits = SearchLimits::of(query);
         let mut found = Vec::new();
-        for (path, file) in self.walk(&query.path, false)?.into_iter().filter(|(path, _)| filter.accepts(path)) {
-            let matches = FileMatches { path, lines: query.matcher.search(&file.content, limits) };
-            limits.max_matches -= matches.match_count();
-            if !matches.lines.is_empty() {
+        self.walk(&query.path, false, &mut |path, file| {
+            if !filter.accepts(path) {
+                return true;
+            }
+            let lines = query.matcher.search(&file.content, limits);
+            if !lines.is_empty() {
+                let matches = FileMatches { path: path.clone(), lines };
+                limits.max_matches -= matches.match_count();
                 found.push(matches);
             }
-            if limits.max_matches == 0 {
-                break;
-            }
-        }
+            limits.max_matches > 0
+        })?;
         Ok(found)
     }
 }

@@ -8,12 +8,14 @@
 
 pub(crate) mod engine;
 mod lines;
+mod literal;
 mod pattern;
 
 use serde::Serialize;
 
 use engine::Regex;
 use lines::Line;
+use literal::Required;
 
 /// A file whose first bytes, this many, hold a NUL is binary.
 pub const BINARY_PROBE_BYTES: usize = 8 * 1024;
@@ -23,7 +25,12 @@ pub const BINARY_PROBE_BYTES: usize = 8 * 1024;
 pub struct Matcher {
     pattern: String,
     regex: Regex,
+    /// What is looked for before the engine is asked.
+    required: Option<Required>,
 }
+
+/// How many lines of a file may hold the required text without a match: after so many the engine is faster alone.
+const FALSE_LINES_MAX: usize = 16;
 
 /// A pattern that does not compile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -35,6 +42,7 @@ pub struct PatternError {
 
 /// One line of a result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct LineMatch {
     /// 1-based line number.
     pub line: usize,
@@ -97,7 +105,8 @@ impl Matcher {
     pub fn new(pattern: &str, case_insensitive: bool) -> Result<Self, PatternError> {
         let hir = pattern::within_lines(pattern, case_insensitive)?;
         let regex = Regex::new(&hir).map_err(|error| PatternError { reason: error.to_string() })?;
-        Ok(Self { pattern: pattern.to_owned(), regex })
+        let required = if cfg!(any(test, target_family = "wasm")) { Required::of(&hir) } else { None };
+        Ok(Self { pattern: pattern.to_owned(), regex, required })
     }
 
     /// Returns the pattern as it was given.
@@ -109,9 +118,6 @@ impl Matcher {
     /// Returns the lines of `content` that match, with context, in line order; nothing if `content` is binary.
     #[must_use]
     pub fn search(&self, content: &[u8], limits: SearchLimits) -> Vec<LineMatch> {
-        if is_binary(content) {
-            return Vec::new();
-        }
         // One more than asked for: context after the last match ends where the next match would begin.
         let hits = self.hits(content, limits.max_matches.saturating_add(1));
         let mut found = with_context(content, &hits, limits);
@@ -119,13 +125,17 @@ impl Matcher {
         found
     }
 
-    /// Returns the first `max` lines that match.
+    /// Returns the first `max` lines that match, none if `content` is binary.
     fn hits(&self, content: &[u8], max: usize) -> Vec<Hit> {
         let mut hits: Vec<Hit> = Vec::new();
         let mut counter = lines::Counter::new(content);
-        let mut from = 0;
+        let (mut from, mut n_false) = (0, 0);
         while hits.len() < max && from < content.len() {
-            let Some(start) = self.regex.find_start(content, from) else { break };
+            let Some(start) = self.find(content, from, &mut n_false) else { break };
+            // Asked only here: most files hold no match and are never looked at twice.
+            if hits.is_empty() && is_binary(content) {
+                break;
+            }
             if lines::is_inside_crlf(content, start) {
                 // Only a pattern that may match nothing lands here; the line before had its chance.
                 from = start + 1;
@@ -136,6 +146,25 @@ impl Matcher {
             from = line.next;
         }
         hits
+    }
+
+    /// Returns where the first match at or behind `from`, the start of a line, starts. `n_false` counts the lines of
+    /// this file that held the required text for nothing.
+    fn find(&self, content: &[u8], mut from: usize, n_false: &mut usize) -> Option<usize> {
+        let Some(required) = &self.required else { return self.regex.find_start(content, from..content.len()) };
+        while *n_false < FALSE_LINES_MAX {
+            let at = required.find(content, from)?;
+            if required.is_whole {
+                return Some(at);
+            }
+            let line = Line::around(content, at)?;
+            if let Some(start) = self.regex.find_start(content, line.start.max(from)..line.end) {
+                return Some(start);
+            }
+            *n_false += 1;
+            from = line.next;
+        }
+        self.regex.find_start(content, from..content.len())
     }
 }
 

@@ -8,13 +8,14 @@ use emend_agent::code::Code;
 use emend_agent::env::{Access, ExecutionEnvironment as _, FilePath};
 use emend_agent::event::Event;
 use emend_agent::memfs::MemFs;
+use emend_agent::search::Matcher;
 use emend_agent::session::{Session, SessionOptions};
 use emend_agent::store::Store;
 use emend_agent::workspace::Workspace;
 use emend_edit::log::DependentsPolicy;
 use emend_llm::{CancelToken, Clock as _, Shared};
 use futures::{FutureExt as _, Stream, StreamExt as _};
-use js_sys::Function;
+use js_sys::{Array, Function};
 use serde::Serialize;
 use wasm_bindgen::prelude::*;
 
@@ -66,7 +67,7 @@ impl AgentHandle {
         shell: Option<Function>,
     ) -> Result<AgentHandle, JsValue> {
         let options: AgentOptions = parse(options).map_err(Failure::into_js)?;
-        let files = MemFs::new().with_clock(Shared::new(BrowserClock));
+        let files = MemFs::new().with_clock(Shared::new(BrowserClock)).with_quota(options.quota());
         let files = Shared::new(match shell {
             Some(start) => files.with_shell(Shared::new(JsShell::new(start))),
             None => files,
@@ -148,10 +149,21 @@ impl AgentHandle {
         Ok(RunHandle::new(events.map_err(|error| Failure::from(error).into_js())?, CancelToken::new()))
     }
 
-    /// Puts a file on the disk, as it was before anyone edited.
+    /// Puts a file on the disk, as it was before anyone edited; nothing and a path that ends in `/` are a directory.
     #[wasm_bindgen(js_name = addFile)]
     pub fn add_file(&self, path: &str, content: Vec<u8>) -> Result<String, JsValue> {
-        json(&self.files.insert(path, content).map_err(|error| Failure::from(error).into_js())?)
+        let added = match content.is_empty() && path.ends_with('/') {
+            true => self.files.insert_directory(path),
+            false => self.files.insert(path, content),
+        };
+        json(&added.map_err(|error| Failure::from(error).into_js())?)
+    }
+
+    /// Returns what is on the disk: a path and its bytes, a path and its bytes. A directory that holds nothing has none,
+    /// and its path ends in `/`.
+    #[wasm_bindgen(js_name = exportFiles)]
+    pub fn export_files(&self) -> Array {
+        files::export(&self.files)
     }
 
     /// Starts a turn. A session that a failure ended is followed by a new one with the same conversation.
@@ -239,6 +251,31 @@ impl AgentHandle {
         self.task(async move |workspace| {
             workspace.user_edit(&path, None, None).await?;
             Ok(())
+        })
+    }
+
+    /// Finds lines in what the user sees.
+    pub fn grep(
+        &self,
+        pattern: String,
+        ignore_case: bool,
+        path: String,
+        glob: Option<String>,
+        context_lines: usize,
+        max_results: usize,
+    ) -> Task {
+        self.task(async move |workspace| {
+            let matcher = Matcher::new(&pattern, ignore_case)
+                .map_err(|error| Failure::new(Code::InvalidArgument, error.to_string()))?;
+            Ok(workspace.grep(matcher, &path, glob.as_deref(), context_lines, max_results).await?)
+        })
+    }
+
+    /// Finds files by their paths.
+    pub fn glob(&self, pattern: String, path: String) -> Task {
+        self.task(async move |workspace| {
+            let found = workspace.glob(&path, &pattern).await?;
+            Ok(found.into_iter().map(|entry| entry.path).collect::<Vec<FilePath>>())
         })
     }
 

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use emend_agent::env::{Access, EntryKind, FilePath};
+use emend_agent::memfs::MemFs;
 use emend_agent::workspace::Workspace;
 use emend_edit::diff::{Names, unified};
+use js_sys::{Array, Uint8Array};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -75,4 +77,16 @@ pub(crate) async fn diff(workspace: &Workspace) -> Result<String, Failure> {
         diff += &unified(&saved.unwrap_or_default(), &visible.unwrap_or_default(), CONTEXT_LINES, names);
     }
     Ok(diff)
+}
+
+/// Returns what is on the disk, as [`AgentHandle::export_files`](crate::agent::AgentHandle::export_files) says. One file
+/// at a time is copied: there is never a second copy of all of them here.
+pub(crate) fn export(files: &MemFs) -> Array {
+    let found = Array::new();
+    files.visit(&mut |path, content| {
+        let slash = if content.is_some() { "" } else { "/" };
+        found.push(&(path.to_string() + slash).into());
+        found.push(&Uint8Array::from(content.unwrap_or_default()).into());
+    });
+    found
 }

@@ -2,6 +2,7 @@
 
 use emend_agent::approval::Approver;
 use emend_agent::code::Code;
+use emend_agent::memfs::Quota;
 use emend_agent::profile::{Edits, Profile};
 use emend_agent::session::{SessionConfig, SessionOptions};
 use emend_agent::tool::Tool;
@@ -45,9 +46,16 @@ pub(crate) struct AgentOptions {
     max_turns: u64,
     max_tool_rounds: u64,
     policy: Option<Vec<RuleOptions>>,
+    /// What the files may take, fixed when the agent is made.
+    quota_bytes: Option<u64>,
+    quota_files: Option<u64>,
 }
 
 impl AgentOptions {
+    pub(crate) fn quota(&self) -> Quota {
+        Quota { bytes: self.quota_bytes, files: self.quota_files }
+    }
+
     /// Returns the settings of a session whose host is asked through `approve`, if it can be.
     fn session_config(&self, approve: Option<Function>) -> Result<SessionConfig, Failure> {
         let policy = policy(self.policy.as_deref(), approve.is_some())?;
@@ -236,7 +244,7 @@ mod tests {
         check_refused(
             r#"{"modle": {}}"#,
             "unknown field `modle`, expected one of `model`, `mode`, `profile`, `edits`, `tools`, `questions`, \
-             `webFetch`, `subagents`, `instructions`, `effort`, `maxTurns`, `maxToolRounds`, `policy`",
+             `webFetch`, `subagents`, `instructions`, `effort`, `maxTurns`, `maxToolRounds`, `policy`, `quotaBytes`, `quotaFiles`",
         );
         check_refused(
             r#"{"profile": "codex"}"#,

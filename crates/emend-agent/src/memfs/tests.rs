@@ -68,6 +68,30 @@ fn a_fork_shares_what_does_not_change() {
 }
 
 #[test]
+fn a_walk_is_in_the_order_of_paths() {
+    let files = MemFs::from_fixture("//- a/b/c\nx\n//- a/b.c\nx\n//- a-b\nx\n//- a.b/c\nx\n//- a0\nx\n//- ab\nx\n");
+    files.insert_directory("a!").unwrap();
+    files.insert_directory("none/below").unwrap();
+    let found = block_on(files.glob(&FilePath::root(), "**")).unwrap();
+    let found: Vec<&str> = found.iter().map(|entry| entry.path.as_str()).collect();
+    assert_eq!(found, ["a-b", "a.b/c", "a/b.c", "a/b/c", "a0", "ab"]);
+    assert_eq!(paths(&files), found);
+}
+
+#[test]
+fn everything_is_shown_with_directories_that_hold_nothing() {
+    let files = MemFs::from_fixture("//- a/b\nx\n//- .git/c\ny\n//- link -> a/b\n");
+    files.insert_directory("a/none/below").unwrap();
+    let mut shown = Vec::new();
+    files.visit(&mut |path, content| shown.push((path.to_string(), content.map(<[u8]>::to_vec))));
+    shown.sort();
+    let bytes = |text: &str| Some(text.as_bytes().to_vec());
+    let expected = [(".git/c", bytes("y\n")), ("a/b", bytes("x\n")), ("a/none/below", None)];
+    assert_eq!(shown, expected.map(|(path, content)| (path.to_owned(), content)));
+    MemFs::new().visit(&mut |path, _| panic!("{path}"));
+}
+
+#[test]
 fn entries_are_deleted_by_their_own_name() {
     let files = MemFs::from_fixture("//- a/b\n1\n//- a/c/d\n2\n//- link -> a/b\n");
     assert!(files.delete("link") && files.get("link").is_none() && files.get("a/b").is_some());

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use emend_edit::order::sort_by_key;
 use emend_llm::Shared;
 
 use crate::env::{EntryKind, EnvError, FilePath, Metadata};
@@ -71,6 +72,23 @@ impl Directory {
 
     pub(super) fn entries(&self) -> impl Iterator<Item = (&str, &Entry)> {
         self.entries.iter().map(|(name, entry)| (&**name, entry))
+    }
+
+    /// Returns the entries in the order of all paths below them: a directory's come behind its name and a `/`, which a
+    /// longer name's `-` or `.` precedes.
+    pub(super) fn in_path_order(&self) -> std::vec::IntoIter<(&str, &Entry)> {
+        let mut entries: Vec<(&str, &Entry)> = self.entries().collect();
+        let is_directory = |entry: &Entry| matches!(entry, Entry::Directory(_));
+        let precedes = |name: &str, next: &str| next.strip_prefix(name).is_some_and(|rest| rest < "/");
+        if entries.windows(2).any(|pair| is_directory(pair[0].1) && precedes(pair[0].0, pair[1].0)) {
+            let key = |&(name, entry): &(&str, &Entry)| [name, if is_directory(entry) { "/" } else { "" }].concat();
+            sort_by_key(&mut entries, key);
+        }
+        entries.into_iter()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&Entry> {

@@ -4,6 +4,8 @@
 //! only `lazy`, which weighs a fifth of that. Both find the leftmost match, preferring earlier alternatives; tests
 //! compare them.
 
+use std::ops::Range;
+
 use regex_syntax::hir::Hir;
 
 #[cfg(any(test, target_family = "wasm"))]
@@ -53,10 +55,9 @@ impl Regex {
         self.0.is_match(haystack)
     }
 
-    /// Returns where the first match at or behind `from` starts; what stands before `from` still counts for `\b` and
-    /// its like.
-    pub(crate) fn find_start(&self, haystack: &[u8], from: usize) -> Option<usize> {
-        self.0.find(haystack, from).map(|span| span.start)
+    /// Returns where the first match within `range` starts; what stands around that still counts for `\b` and its like.
+    pub(crate) fn find_start(&self, haystack: &[u8], range: Range<usize>) -> Option<usize> {
+        self.0.find(haystack, range).map(|span| span.start)
     }
 }
 

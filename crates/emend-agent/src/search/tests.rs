@@ -121,8 +121,8 @@ fn a_pattern_that_would_reach_far_stays_linear() {
 }
 
 /// The oracle: splits with the editor's own rule and asks each line by itself.
-fn one_by_one(pattern: &str, content: &str) -> Vec<usize> {
-    let regex = regex::Regex::new(pattern).unwrap();
+fn one_by_one(pattern: &str, case_insensitive: bool, content: &str) -> Vec<usize> {
+    let regex = regex::RegexBuilder::new(pattern).case_insensitive(case_insensitive).build().unwrap();
     emend_edit::text::split_lines(content)
         .iter()
         .enumerate()
@@ -132,7 +132,7 @@ fn one_by_one(pattern: &str, content: &str) -> Vec<usize> {
 }
 
 fn content() -> impl Strategy<Value = String> {
-    let piece = prop::sample::select(vec!["a", "b", "ab", " ", "é", "\n", "\n", "\r\n", "\r", "_"]);
+    let piece = prop::sample::select(vec!["a", "b", "aB", " ", "é", "\n", "\n", "\r\n", "\r", "_"]);
     prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
 }
 
@@ -153,8 +153,26 @@ fn a_whole_file_gives_the_lines_that_match_one_by_one() {
     proptest!(cases(2_000), |(pattern in pattern(), content in content())| {
         let found = Matcher::new(&pattern, false).unwrap().search(content.as_bytes(), LIMITS);
         let numbers: Vec<usize> = found.iter().map(|line| line.line).collect();
-        prop_assert_eq!(numbers, one_by_one(&pattern, &content));
+        prop_assert_eq!(numbers, one_by_one(&pattern, false, &content));
     });
+}
+
+#[test]
+fn so_it_does_in_either_case() {
+    proptest!(cases(500), |(pattern in "[abAB_]{1,3}(b|_)?[ab]{0,2}", content in content())| {
+        let found = Matcher::new(&pattern, true).unwrap().search(content.as_bytes(), LIMITS);
+        let numbers: Vec<usize> = found.iter().map(|line| line.line).collect();
+        prop_assert_eq!(numbers, one_by_one(&pattern, true, &content));
+    });
+}
+
+#[test]
+fn a_text_that_stands_in_many_lines_for_nothing_hides_no_match() {
+    let matcher = Matcher::new(r"needle\d+$", false).unwrap();
+    let content: String =
+        (0..100).map(|line| if line % 40 == 39 { "a needle7\n" } else { "needle needles\n" }).collect();
+    let found: Vec<usize> = matcher.search(content.as_bytes(), LIMITS).iter().map(|line| line.line).collect();
+    assert_eq!(found, [40, 80]);
 }
 
 #[test]

@@ -216,6 +216,13 @@ impl Workspace {
                 found.insert(at, FileMatches { path: file.path, lines });
             }
         }
+        // Each source was asked for as many as are wanted of both together.
+        let mut left = max_results;
+        for file in &mut found {
+            file.truncate(left, context_lines);
+            left -= file.match_count();
+        }
+        found.retain(|file| !file.lines.is_empty());
         Ok(found)
     }
 

@@ -186,9 +186,11 @@ fn pending_edits_show_in_listings_and_searches() {
     let world = World::new("//- a.txt\nalpha\n//- b.txt\nbeta\n", Mode::Staged);
     world.agent_all(&[("a.txt", Some("gamma\n")), ("c.txt", Some("alpha\n")), ("b.txt", None)]).unwrap();
     let matcher = crate::search::Matcher::new("alpha|beta|gamma", false).unwrap();
-    let found = block_on(world.workspace.grep(matcher, ".", None, 0, 100)).unwrap();
-    let lines: Vec<String> = found.iter().map(|file| format!("{}:{}", file.path, file.lines[0].text)).collect();
-    assert_eq!(lines, ["a.txt:gamma", "c.txt:alpha"]);
+    for (max_results, expected) in [(100, &["a.txt:gamma", "c.txt:alpha"][..]), (1, &["a.txt:gamma"]), (0, &[])] {
+        let found = block_on(world.workspace.grep(matcher.clone(), ".", None, 0, max_results)).unwrap();
+        let lines: Vec<String> = found.iter().map(|file| format!("{}:{}", file.path, file.lines[0].text)).collect();
+        assert_eq!(lines, expected);
+    }
     let names = |entries: Vec<crate::env::DirEntry>| -> Vec<String> {
         entries.into_iter().map(|entry| entry.path.to_string()).collect()
     };

@@ -1,4 +1,4 @@
-//! The built package in Node beside packages from npm: diffs, patches, a stream of events, and the time to start.
+//! The built package in Node beside packages from npm: diffs, patches, a stream of events, searches, and the time to start.
 //!
 //! The measuring is done by `tests/bench/wasm/bench.mjs`, which compares outputs before it times anything.
 

@@ -4,6 +4,7 @@
 //! the pattern asks for `\b` by Unicode's rules. The simulation is slower, linear as well, and never gives up.
 
 use std::cell::RefCell;
+use std::ops::Range;
 
 use regex_automata::hybrid::dfa;
 use regex_automata::nfa::thompson::pikevm::{self, PikeVM};
@@ -53,8 +54,8 @@ impl Engine {
         }
     }
 
-    pub(super) fn find(&self, haystack: &[u8], from: usize) -> Option<Span> {
-        let input = Input::new(haystack).range(from..);
+    pub(super) fn find(&self, haystack: &[u8], range: Range<usize>) -> Option<Span> {
+        let input = Input::new(haystack).range(range);
         let caches = &mut *self.caches.borrow_mut();
         match self.lazy.as_ref().map(|lazy| lazy.find(caches, &input)) {
             Some(Ok(found)) => found,

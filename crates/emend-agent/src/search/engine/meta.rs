@@ -1,5 +1,7 @@
 //! The native engine: several engines and literal searches, of which the fastest that fits is taken.
 
+use std::ops::Range;
+
 use regex_automata::meta::{Config, Regex};
 use regex_automata::{Input, Span};
 use regex_syntax::hir::Hir;
@@ -25,7 +27,7 @@ impl Engine {
         self.0.is_match(haystack)
     }
 
-    pub(super) fn find(&self, haystack: &[u8], from: usize) -> Option<Span> {
-        self.0.search(&Input::new(haystack).range(from..)).map(|found| found.span())
+    pub(super) fn find(&self, haystack: &[u8], range: Range<usize>) -> Option<Span> {
+        self.0.search(&Input::new(haystack).range(range)).map(|found| found.span())
     }
 }

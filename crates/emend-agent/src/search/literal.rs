@@ -1,0 +1,245 @@
+//! A text that every match of a pattern holds. It is looked for first, sixteen bytes at a time, and the engine sees only
+//! the lines that have it.
+//!
+//! For the small engine, which reads one byte after the other; natively the engine does the like by itself.
+
+use regex_syntax::hir::{Class, Hir, HirKind, Literal};
+
+/// One byte of a text, or either of two that differ in one bit, as the two cases of a letter do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Either {
+    /// Its bits, with the one that may differ set.
+    bits: u8,
+    /// The bit that may differ; 0 if there is none.
+    mask: u8,
+}
+
+/// A text that every match holds, in upper or lower case where the pattern does not say.
+#[derive(Clone, Debug)]
+pub(super) struct Required {
+    bytes: Vec<Either>,
+    /// The two places in it that are least common in what people search.
+    rare: [usize; 2],
+    /// Whether the text is all that the pattern asks for.
+    pub(super) is_whole: bool,
+}
+
+/// What stands everywhere in sources and prose, the most common first.
+const COMMON: &[u8] = b" etaonirslcdpu\nmf.,()_h\"g=bv:;-/y{}w'0x1*k<>T2[]ASIE";
+
+/// How many places are looked at together.
+const BLOCK: usize = 16;
+
+impl Required {
+    /// Returns the longest text that `hir` is seen to ask for; `None` if there is none.
+    pub(super) fn of(hir: &Hir) -> Option<Self> {
+        let mut found = Found { longest: Vec::new(), run: Vec::new(), n_runs: 0, is_whole: true };
+        found.take(hir);
+        found.end_run();
+        let rarest = rarest_but(&found.longest, usize::MAX)?;
+        let next = rarest_but(&found.longest, rarest).unwrap_or(rarest);
+        Some(Self { bytes: found.longest, rare: [rarest, next], is_whole: found.is_whole && found.n_runs == 1 })
+    }
+
+    /// Returns where it stands first at or behind `from`.
+    pub(super) fn find(&self, haystack: &[u8], mut from: usize) -> Option<usize> {
+        let [one, other] = self.rare;
+        let rare = [self.bytes[one], self.bytes[other]];
+        let blocks = |place: usize| Some(haystack.get(from + place..)?.as_chunks::<BLOCK>().0);
+        let (ones, others) = (blocks(one)?, blocks(other)?);
+        let mut index = 0;
+        while let (Some(one), Some(other)) = (ones.get(index), others.get(index)) {
+            let mut places = candidates([one, other], rare);
+            while places != 0 {
+                let at = from + index * BLOCK + places.trailing_zeros() as usize;
+                if self.stands_at(haystack, at) {
+                    return Some(at);
+                }
+                places &= places - 1;
+            }
+            index += 1;
+        }
+        from += index * BLOCK;
+        while from + self.bytes.len() <= haystack.len() {
+            if self.stands_at(haystack, from) {
+                return Some(from);
+            }
+            from += 1;
+        }
+        None
+    }
+
+    fn stands_at(&self, haystack: &[u8], from: usize) -> bool {
+        let Some(candidate) = haystack.get(from..from + self.bytes.len()) else { return false };
+        candidate.iter().zip(&self.bytes).all(|(&byte, either)| either.is(byte))
+    }
+}
+
+impl Either {
+    fn is(self, byte: u8) -> bool {
+        byte | self.mask == self.bits
+    }
+}
+
+/// Returns the place of the least common byte but for that at `other`.
+fn rarest_but(bytes: &[Either], other: usize) -> Option<usize> {
+    let (mut rarest, mut most) = (None, 0);
+    for (place, either) in bytes.iter().enumerate() {
+        let rank = COMMON.iter().position(|&common| either.is(common)).unwrap_or(COMMON.len());
+        if place != other && (rarest.is_none() || rank > most) {
+            (rarest, most) = (Some(place), rank);
+        }
+    }
+    rarest
+}
+
+/// Returns the places, a bit each, at which the first block holds the one and the second the other.
+#[cfg(target_feature = "simd128")]
+fn candidates(blocks: [&[u8; BLOCK]; 2], rare: [Either; 2]) -> u16 {
+    use std::arch::wasm32::{u8x16_bitmask, u8x16_eq, u8x16_splat, u64x2, v128, v128_and, v128_or};
+
+    let equal = |block: &[u8; BLOCK], either: Either| -> v128 {
+        let whole = u128::from_le_bytes(*block);
+        let bytes = u64x2(whole as u64, (whole >> 64) as u64);
+        u8x16_eq(v128_or(bytes, u8x16_splat(either.mask)), u8x16_splat(either.bits))
+    };
+    u8x16_bitmask(v128_and(equal(blocks[0], rare[0]), equal(blocks[1], rare[1])))
+}
+
+/// Returns the places, a bit each, at which the first block holds the one and the second the other.
+#[cfg(not(target_feature = "simd128"))]
+fn candidates(blocks: [&[u8; BLOCK]; 2], rare: [Either; 2]) -> u16 {
+    let is_one = |place: usize| rare[0].is(blocks[0][place]) && rare[1].is(blocks[1][place]);
+    (0..BLOCK).fold(0, |places, place| places | u16::from(is_one(place)) << place)
+}
+
+/// What a walk over a pattern has found so far.
+struct Found {
+    longest: Vec<Either>,
+    /// The text that ends where the walk is.
+    run: Vec<Either>,
+    n_runs: usize,
+    /// Whether nothing but text was seen.
+    is_whole: bool,
+}
+
+impl Found {
+    /// As deep as the parser's nest limit allows.
+    fn take(&mut self, hir: &Hir) {
+        match hir.kind() {
+            HirKind::Literal(Literal(bytes)) => self.run.extend(bytes.iter().map(|&bits| Either { bits, mask: 0 })),
+            HirKind::Class(class) => match either_of(class) {
+                Some(either) => self.run.push(either),
+                None => self.interrupt(),
+            },
+            HirKind::Capture(capture) => self.take(&capture.sub),
+            HirKind::Concat(parts) => parts.iter().for_each(|part| self.take(part)),
+            // What stands on both sides of it stands side by side.
+            HirKind::Look(_) => self.is_whole = false,
+            HirKind::Repetition(repetition) if repetition.min > 0 => {
+                self.interrupt();
+                self.take(&repetition.sub);
+                self.interrupt();
+            }
+            HirKind::Repetition(_) | HirKind::Alternation(_) => self.interrupt(),
+            HirKind::Empty => {}
+        }
+    }
+
+    fn interrupt(&mut self) {
+        self.is_whole = false;
+        self.end_run();
+    }
+
+    fn end_run(&mut self) {
+        let run = std::mem::take(&mut self.run);
+        self.n_runs += usize::from(!run.is_empty());
+        if run.len() > self.longest.len() {
+            self.longest = run;
+        }
+    }
+}
+
+/// Returns what a class of two ASCII characters stands for, if they differ in one bit.
+fn either_of(class: &Class) -> Option<Either> {
+    let Class::Unicode(class) = class else { return None };
+    let [one, other] = class.ranges() else { return None };
+    if one.start() != one.end() || other.start() != other.end() {
+        return None;
+    }
+    let (one, other) = (u8::try_from(one.start()).ok()?, u8::try_from(other.start()).ok()?);
+    let either = Either { bits: one | other, mask: one ^ other };
+    (either.mask.is_power_of_two() && either.bits.is_ascii()).then_some(either)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::search::pattern::within_lines;
+    use crate::test_support::cases;
+    #[cfg(target_family = "wasm")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
+    /// Checks the text that a pattern asks for, in lower case, and whether it asks for nothing else.
+    #[track_caller]
+    fn check(pattern: &str, case_insensitive: bool, expected: Option<(&str, bool)>) {
+        let found = Required::of(&within_lines(pattern, case_insensitive).unwrap());
+        let text = found.as_ref().map(|found| {
+            let lower: Vec<u8> = found.bytes.iter().map(|either| either.bits).collect();
+            (String::from_utf8(lower).unwrap(), found.is_whole)
+        });
+        assert_eq!(text.as_ref().map(|(text, is_whole)| (text.as_str(), *is_whole)), expected, "{pattern:?}");
+    }
+
+    #[test]
+    fn the_longest_text_that_cannot_be_missing_is_found() {
+        check("needle", false, Some(("needle", true)));
+        check("(nee)(dle)", false, Some(("needle", true)));
+        check(r"fn \w+\(", false, Some(("fn ", false)));
+        check(r"\w+_needle\b", false, Some(("_needle", false)));
+        check("(one|two)_three", false, Some(("_three", false)));
+        check("^needle$", false, Some(("needle", false)));
+        check("ab(cd)+", false, Some(("ab", false)));
+        check("a(bcd){2}e", false, Some(("bcd", false)));
+        check("a(bcd){0,2}e", false, Some(("a", false)));
+        check("[aq]d", false, Some(("qd", true)));
+        check("[ab]d", false, Some(("d", false)));
+        check("a|b|cd", false, None);
+        check("[a-z]*", false, None);
+        check("", false, None);
+        check(".", false, None);
+    }
+
+    #[test]
+    fn either_case_counts_where_it_is_one_ascii_letter() {
+        check("Needle_7", true, Some(("needle_7", true)));
+        check("[@`]x", false, Some(("`x", true)));
+        // The Kelvin sign is a k, and the long s an s.
+        check("tick_tock", true, Some(("_toc", false)));
+        check("straße", true, Some(("tra", false)));
+    }
+
+    #[test]
+    fn it_is_found_from_anywhere() {
+        let required = Required::of(&within_lines("aXa", true).unwrap()).unwrap();
+        let text = b"xa aXaxA axa";
+        let places =
+            [(0, Some(3)), (3, Some(3)), (4, Some(5)), (6, Some(9)), (9, Some(9)), (10, None), (12, None), (99, None)];
+        for (from, expected) in places {
+            assert_eq!(required.find(text, from), expected, "from {from}");
+        }
+    }
+
+    #[test]
+    fn it_is_found_where_a_plain_search_finds_it() {
+        let letters = || prop::collection::vec(prop::sample::select(b"abAB\x80\xff".to_vec()), 0..60);
+        proptest!(cases(2_000), |(haystack in letters(), start in 0..60_usize, len in 1..5_usize, from in 0..70_usize)| {
+            let needle = haystack.get(start..start + len).unwrap_or(b"ab");
+            let hir = Hir::literal(needle);
+            let expected = (from..haystack.len()).find(|&at| haystack[at..].starts_with(needle));
+            prop_assert_eq!(Required::of(&hir).unwrap().find(&haystack, from), expected);
+        });
+    }
+}
