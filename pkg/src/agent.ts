@@ -11,6 +11,7 @@ import { Tools } from "./custom-tools.js";
 import { EventFeed } from "./event-feed.js";
 import type { Core, Driver, Task } from "./instance.js";
 import { offlineFetch } from "./offline.js";
+import { optionalCount, requireText } from "./plain.js";
 import { Run } from "./run.js";
 import { publicFetch } from "#platform";
 import { shellOf } from "./shell.js";
@@ -22,11 +23,16 @@ import type {
   Compaction,
   CustomModel,
   EventsOptions,
+  ExportOptions,
   FileInfo,
+  FileMatches,
   FileState,
   ForkOptions,
+  GlobOptions,
+  GrepOptions,
   ModelOptions,
   OfflineModel,
+  Quota,
   RejectOptions,
   Review,
   RunOptions,
@@ -38,6 +44,9 @@ import type {
 type Settings = Record<string, unknown>;
 /** What the core asks for answers, where it sends no request to a network. */
 type Opener = ReturnType<typeof opener> | ReturnType<typeof offlineFetch>;
+
+/** As many as there can be. */
+const ALL = 2 ** 32 - 1;
 
 /** Shows that {@link Agent.create} is at work. */
 const CREATE = Symbol("create");
@@ -74,12 +83,12 @@ export class Agent {
    * @throws {ConfigError} if the options are wrong.
    */
   static async create(options: AgentOptions = {}): Promise<Agent> {
-    const { files = {}, fetch: given, store, model, tools, approve, shell, ...rest } = options;
+    const { files = {}, quota, fetch: given, store, model, tools, approve, shell, ...rest } = options;
     const send = given ?? globalThis.fetch;
     if (typeof send !== "function") throw new ConfigError("configuration", "`fetch` must be a function");
     const contents = Object.entries(files).map(([path, content]) => [path, toBytes(path, content)] as const);
     const chosen = chooseModel(model ?? { provider: "offline" });
-    const settings = { ...rest, model: chosen.settings, tools: Tools.describe(tools) };
+    const settings = { ...rest, ...limits(quota), model: chosen.settings, tools: Tools.describe(tools) };
     const json = toJson(settings);
     const keep = store === undefined ? undefined : storeCall(store);
     const ask = asker(approve);
@@ -204,7 +213,7 @@ export class Agent {
    */
   configure(changes: AgentChanges): void {
     const { model, tools, ...rest } = changes;
-    const fixed = ["files", "mode", "store", "fetch", "approve", "shell"].find((name) => name in rest);
+    const fixed = ["files", "quota", "mode", "store", "fetch", "approve", "shell"].find((name) => name in rest);
     if (fixed !== undefined) throw new ConfigError("configuration", `\`${fixed}\` is fixed when the agent is made`);
     const chosen = model === undefined ? { settings: this.#settings["model"], open: this.#open } : chooseModel(model);
     const described = tools === undefined ? this.#settings["tools"] : Tools.describe(tools);
@@ -340,6 +349,54 @@ export class Files {
   diff(): Promise<string> {
     return this.#link.ask((handle) => handle.diff());
   }
+
+  /**
+   * Finds the lines that match a regular expression, in what the user sees; by path, then by line. The engine is the
+   * agent's own: linear in the text whatever the pattern, without look-around and back-references. A line stands for
+   * itself, without its ending. Hidden files, binary ones and what `.gitignore` excludes are left out.
+   *
+   * @throws {EmendError} with code `invalid_argument` if the pattern or a glob is malformed, `not_found` if `path` is.
+   */
+  async grep(pattern: string, options: GrepOptions = {}): Promise<FileMatches[]> {
+    const text = requireText("the pattern", pattern);
+    const { path = ".", glob, ignoreCase = false, contextLines, maxResults } = options;
+    const start = requireText("`path`", path);
+    const filter = glob === undefined ? undefined : requireText("`glob`", glob);
+    const context = optionalCount("`contextLines`", contextLines) ?? 0;
+    const max = optionalCount("`maxResults`", maxResults) ?? ALL;
+    return this.#link.ask((handle) => handle.grep(text, ignoreCase === true, start, filter, context, max));
+  }
+
+  /**
+   * Returns the paths of the files that match a glob such as `src/**\/*.{ts,tsx}`, sorted. Hidden files and what
+   * `.gitignore` excludes are left out.
+   *
+   * @throws {EmendError} with code `invalid_argument` if the glob is malformed, `not_found` if `path` is.
+   */
+  async glob(pattern: string, options: GlobOptions = {}): Promise<string[]> {
+    const [text, start] = [requireText("the glob", pattern), requireText("`path`", options.path ?? ".")];
+    return this.#link.ask((handle) => handle.glob(text, start));
+  }
+
+  /**
+   * Returns all files with their bytes as {@link Agent.create} takes them: what is saved or, with `pending`, what the user
+   * sees. A directory that holds nothing is there with a `/` at its end; links are left out.
+   */
+  async export(options: ExportOptions = {}): Promise<Record<string, Uint8Array>> {
+    const listed = this.#link.take((handle) => handle.exportFiles());
+    const files = new Map<string, Uint8Array>();
+    for (let at = 0; at < listed.length; at += 2) files.set(listed[at] as string, listed[at + 1] as Uint8Array);
+    if (options.pending === true) {
+      const review = this.#link.tell<Review>((handle) => handle.review());
+      // All are asked before any is waited for: it is one state of the files.
+      const seen = review.files.map(async ({ path }) => [path, await this.read(path)] as const);
+      for (const [path, state] of await Promise.all(seen)) {
+        if (state === null) files.delete(path);
+        else files.set(path, new TextEncoder().encode(state.text));
+      }
+    }
+    return Object.fromEntries(files);
+  }
 }
 
 /** The file that is open in an editor. The agent edits it under a lease; the user takes it back at any time. */
@@ -391,6 +448,12 @@ class Link {
     return JSON.parse(this.#core.call(() => work(this.#handle))) as T;
   }
 
+  /** As {@link tell}, of what is no JSON text. */
+  take<T>(work: (handle: AgentHandle) => T): T {
+    this.#refuseIfClosed();
+    return this.#core.call(() => work(this.#handle));
+  }
+
   /** Calls what takes time. */
   async ask<T>(work: (handle: AgentHandle) => Task): Promise<T> {
     this.#refuseIfClosed();
@@ -425,11 +488,6 @@ class Link {
 
 // Options are checked before they reach the core: what goes wrong inside its guard counts as a defect of the core.
 
-function requireText(what: string, value: unknown): string {
-  if (typeof value !== "string") throw new EmendError("invalid_argument", `${what} must be a string`);
-  return value;
-}
-
 function requireIds(value: readonly string[]): string[] {
   if (!Array.isArray(value) || value.some((id) => typeof id !== "string")) {
     throw new EmendError("invalid_argument", "hunk ids must be an array of strings");
@@ -453,6 +511,15 @@ function toBytes(path: string, content: unknown): Uint8Array {
   if (typeof content === "string") return new TextEncoder().encode(content);
   if (content instanceof Uint8Array) return content;
   throw new ConfigError("configuration", `files[${JSON.stringify(path)}] must be a string or a Uint8Array`);
+}
+
+function limits(quota: Quota | undefined): Settings {
+  const { bytes, files, ...others } = Object(quota) as Quota;
+  const isLimit = (value: unknown): boolean => value === undefined || (Number.isSafeInteger(value) && (value as number) >= 0);
+  if (!isLimit(bytes) || !isLimit(files) || Object.keys(others).length > 0 || (quota !== undefined && typeof quota !== "object")) {
+    throw new ConfigError("configuration", "`quota` may have `bytes` and `files`, whole numbers, and nothing else");
+  }
+  return { quotaBytes: bytes, quotaFiles: files };
 }
 
 function toJson(settings: unknown): string {

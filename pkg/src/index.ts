@@ -1,6 +1,7 @@
 /** The package's public names. Importing it does nothing: the core is loaded by {@link Agent.create} or {@link init}. */
 
 export { Agent, type Canvas, type Files } from "./agent.js";
+export { fromDirectory, toDirectory } from "./directory.js";
 export {
   AbortError,
   BusyError,
@@ -21,3 +22,4 @@ export { init } from "./load.js";
 export type { Run } from "./run.js";
 export { indexedDbStore, memoryStore, type SessionStore } from "./stores.js";
 export type * from "./types.js";
+export { fromZip, toZip } from "./zip.js";

@@ -1,9 +1,13 @@
-/** What only Node has: conversations as files. */
+/** What only Node has: conversations as files, and folders by their paths. */
 
-import { mkdir, open, readdir, readFile, rm } from "node:fs/promises";
+import { constants } from "node:fs";
+import { lstat, mkdir, open, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 
+import { EmendError } from "./errors.js";
+import { cleanPath, contentsOf, Gathered, onFolder } from "./project-files.js";
 import { after, type SessionStore } from "./stores.js";
+import type { FilesIn, ImportOptions } from "./types.js";
 
 const EXTENSION = ".jsonl";
 
@@ -38,4 +42,81 @@ export function fileStore(directory: string): SessionStore {
     },
     remove: async (name) => (await rm(path(name)).catch(missing)) !== null,
   };
+}
+
+/**
+ * Reads the folder at `path` into files as `Agent.create` takes them. Links, devices and the like are left out. `filter` is
+ * asked about directories too, with a `/` at their end; what is below one that it refuses is not looked at.
+ *
+ * @throws {EmendError} with code `limit_reached` past `maxBytes` or `maxFiles`, before what is too much is read.
+ */
+export async function fromDirectory(path: string, options: ImportOptions = {}): Promise<Record<string, Uint8Array>> {
+  const gathered = new Gathered(options);
+  await onFolder(() => takeBelow(path, "", gathered));
+  return gathered.files();
+}
+
+/**
+ * Writes files, as `files.export()` gives them, into the folder at `path`, which is made if it is not there. What else is
+ * in it stays.
+ *
+ * @throws {EmendError} with code `permission_denied` if a link in the folder stands in the way: nothing is written through it.
+ */
+export async function toDirectory(path: string, files: FilesIn): Promise<void> {
+  const contents = contentsOf(files);
+  await onFolder(async () => {
+    await mkdir(path, { recursive: true });
+    const made = new Set<string>();
+    for (const [below, bytes] of contents) {
+      for (let slash = below.indexOf("/"); slash !== -1; slash = below.indexOf("/", slash + 1)) {
+        const directory = below.slice(0, slash);
+        if (!made.has(directory)) await makeDirectory(join(path, directory));
+        made.add(directory);
+      }
+      if (!below.endsWith("/")) await writeFile(join(path, below), bytes);
+    }
+  });
+}
+
+// Links are not followed, and what waits for another process, as a FIFO does, is not waited for. Windows has neither flag.
+const { O_CREAT, O_NOFOLLOW = 0, O_NONBLOCK = 0, O_RDONLY, O_TRUNC, O_WRONLY } = constants;
+
+async function takeBelow(root: string, below: string, gathered: Gathered): Promise<void> {
+  const entries = await readdir(join(root, below), { withFileTypes: true });
+  if (entries.length === 0 && below !== "") gathered.add(cleanPath(below), new Uint8Array());
+  for (const entry of entries) {
+    const path = below + entry.name;
+    if (entry.isDirectory()) {
+      if (gathered.wants(`${path}/`)) await takeBelow(root, `${path}/`, gathered);
+    } else if (entry.isFile() && gathered.wants(path)) {
+      await takeFile(join(root, path), cleanPath(path), gathered);
+    }
+  }
+}
+
+async function takeFile(place: string, path: string, gathered: Gathered): Promise<void> {
+  const file = await open(place, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  try {
+    gathered.reserve(path, (await file.stat()).size);
+    gathered.add(path, new Uint8Array(await file.readFile()));
+  } finally {
+    await file.close();
+  }
+}
+
+async function makeDirectory(place: string): Promise<void> {
+  await mkdir(place).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "EEXIST") throw error;
+  });
+  if ((await lstat(place)).isDirectory()) return;
+  throw new EmendError("permission_denied", `${place} is a link or a file where a directory is needed; nothing is written through it`);
+}
+
+async function writeFile(place: string, bytes: Uint8Array): Promise<void> {
+  const file = await open(place, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK, 0o666);
+  try {
+    await file.writeFile(bytes);
+  } finally {
+    await file.close();
+  }
 }

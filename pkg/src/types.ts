@@ -55,8 +55,16 @@ export interface CustomModel {
 
 /** What an agent is made of. */
 export interface AgentOptions {
-  /** What the in-memory file system holds at first, by path. */
-  files?: Readonly<Record<string, string | Uint8Array>>;
+  /**
+   * What the in-memory file system holds at first, by path; an empty entry whose path ends in `/` is a directory. `fromZip`
+   * and `fromDirectory` give this form.
+   */
+  files?: FilesIn;
+  /**
+   * What the files may take. What would pass it is refused with code `limit_reached`: to the model as a tool's result, to
+   * you as an error. What makes files smaller is let through. Default: no limit.
+   */
+  quota?: Quota;
   /** Who answers. Default: the offline stand-in. */
   model?: ModelOptions;
   /** `staged`: edits wait for a decision. `direct`: they are saved at once. Default `staged`. */
@@ -115,6 +123,53 @@ export interface AgentOptions {
   policy?: readonly PolicyRule[];
   /** Asks the user about a call. The run waits; cancelling it ends the wait. What it throws is a refusal. */
   approve?: Approve;
+}
+
+/** What files in memory may take together. */
+export interface Quota {
+  /** Bytes of all files. */
+  bytes?: number;
+  /** How many files. */
+  files?: number;
+}
+
+/** Files by path; an empty one whose path ends in `/` is a directory. */
+export type FilesIn = Readonly<Record<string, string | Uint8Array>>;
+
+/** What taking in an archive or a folder is limited by. */
+export interface ImportOptions {
+  /** Bytes of all files, unpacked. Default 256 MiB. */
+  maxBytes?: number;
+  /** How many files. Default 50,000. */
+  maxFiles?: number;
+  /** Says which paths are taken over; those of directories end in `/`. Default: all. */
+  filter?: (path: string) => boolean;
+}
+
+/** What `toZip` takes besides the files. */
+export interface ZipOptions {
+  /** From 0, as they are, to 9, as small as it gets. Default 6. */
+  level?: number;
+  /** The time that all files in it have. Default: now. */
+  modified?: Date;
+}
+
+/** A `Blob`, a `File` or a `Response`: something with bytes. */
+export interface BlobLike {
+  arrayBuffer(): Promise<ArrayBuffer>;
+}
+
+/** A `FileSystemDirectoryHandle`. */
+export interface DirectoryHandle {
+  readonly kind: "directory";
+  readonly name: string;
+}
+
+/** A `File` of an `<input webkitdirectory>`. */
+export interface PickedFile extends BlobLike {
+  readonly name: string;
+  readonly size: number;
+  readonly webkitRelativePath: string;
 }
 
 /** Where the shell comes from. */
@@ -390,6 +445,49 @@ export interface FileInfo {
   /** How what the user sees differs from what is saved. */
   status: "clean" | "created" | "modified" | "deleted";
   pendingHunks: number;
+}
+
+/** What {@link Files.grep} takes besides the pattern. */
+export interface GrepOptions {
+  /** The directory or file to search. Default: everything. */
+  path?: string;
+  /** Only files whose path below `path`, or whose name, matches this glob. */
+  glob?: string;
+  /** Default false. */
+  ignoreCase?: boolean;
+  /** How many lines before and after each match are given too. Default 0. */
+  contextLines?: number;
+  /** How many matching lines are given at most. Default: all. */
+  maxResults?: number;
+}
+
+/** What {@link Files.glob} takes besides the pattern. */
+export interface GlobOptions {
+  /** The directory that the glob is relative to. Default: the root. */
+  path?: string;
+}
+
+/** What {@link Files.export} takes. */
+export interface ExportOptions {
+  /** Whether pending edits are in it. Default false. */
+  pending?: boolean;
+}
+
+/** What was found in one file. */
+export interface FileMatches {
+  path: string;
+  /** Matching lines, with their context, in file order. */
+  lines: LineMatch[];
+}
+
+/** A line of a result. */
+export interface LineMatch {
+  /** Its number, from 1. */
+  line: number;
+  /** The line without its ending; of more than 1,000 bytes the part around the match, `…` where something was cut. */
+  text: string;
+  /** Whether it matches; `false` for a line of context. */
+  isMatch: boolean;
 }
 
 /** A file as the user sees it, pending edits included. */

@@ -7,7 +7,10 @@ import {
   type AgentOptions,
   type CanvasState,
   type EventOf,
+  type FileMatches,
   type FileState,
+  fromDirectory,
+  fromZip,
   type Hunk,
   indexedDbStore,
   init,
@@ -20,6 +23,8 @@ import {
   type SessionStore,
   type SessionSummary,
   type Tool,
+  toDirectory,
+  toZip,
 } from "emend";
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
@@ -35,6 +40,9 @@ const withShell: AgentOptions[] = [{ shell: true }, { shell: { wasm: new URL("fi
 const otherShell: AgentOptions = { shell: "bash" };
 // @ts-expect-error it is fixed when the agent is made
 const later: AgentChanges = { shell: true };
+const limited: AgentOptions = { quota: { bytes: 1_000_000 } };
+// @ts-expect-error it is fixed when the agent is made
+const more: AgentChanges = { quota: {} };
 const asking: AgentOptions = {
   policy: [{ action: "allow", tool: "edit_file", pattern: "docs/**" }, { action: "ask", tool: "*" }],
   approve: async ({ tool_name, arguments: given, detail }) => {
@@ -84,6 +92,18 @@ const canvas: CanvasState = agent.canvas.open(state?.path ?? "a.txt");
 canvas.held satisfies boolean;
 // @ts-expect-error agents are made by `create`
 new Agent();
+
+const found: FileMatches[] = await agent.files.grep("a+", { path: "src", glob: "*.ts", ignoreCase: true, contextLines: 2, maxResults: 9 });
+found[0]?.lines[0]?.isMatch satisfies boolean | undefined;
+(await agent.files.glob("**/*.ts", { path: "src" })) satisfies string[];
+const exported = await agent.files.export({ pending: true });
+holds<Equal<typeof exported, Record<string, Uint8Array>>>();
+const archive: Uint8Array = await toZip({ ...exported, "a/": "", "b.txt": "text" }, { level: 9, modified: new Date(0) });
+await Agent.create({ files: await fromZip(archive, { maxBytes: 1, maxFiles: 1, filter: (path) => path.endsWith("/") }) });
+// @ts-expect-error the core's engine compiles it
+await agent.files.grep(/a/);
+const picked = { kind: "directory", name: "shop" } as const;
+await toDirectory(picked, await fromDirectory(picked));
 
 run.steer("in French");
 agent.followUp("then tidy up");

@@ -1,0 +1,285 @@
+/**
+ * Zip archives in and out. Containers are read and written here, by their central directory; `fflate`, which is loaded when
+ * first needed, only inflates and deflates.
+ *
+ * Nothing that a header says is trusted: sizes are counted while inflating, checksums and paths are checked.
+ */
+
+import { EmendError } from "./errors.js";
+import { invalid } from "./plain.js";
+import { cleanPath, contentsOf, Gathered } from "./project-files.js";
+import type { BlobLike, FilesIn, ImportOptions, ZipOptions } from "./types.js";
+
+type Fflate = typeof import("fflate");
+
+const LOCAL = 0x04034b50;
+const CENTRAL = 0x02014b50;
+const END = 0x06054b50;
+const LOCAL_BYTES = 30;
+const CENTRAL_BYTES = 46;
+const END_BYTES = 22;
+const COMMENT_MAX = 0xffff;
+/** In place of a number that stands elsewhere, in the 64-bit form. */
+const [ELSEWHERE_16, ELSEWHERE_32] = [0xffff, 0xffffffff];
+
+const ENCRYPTED = 1 << 0;
+const UTF8 = 1 << 11;
+const [STORED, DEFLATED] = [0, 8];
+/** Who made an entry, where that tells of Unix's file types; and those types. */
+const [UNIX, MAC] = [3, 19];
+const [TYPE, DIRECTORY, REGULAR, LINK] = [0o170000, 0o040000, 0o100000, 0o120000];
+
+/** Input is inflated in pieces of this size: what inflates to more than it may is noticed within a thousand times as much. */
+const PIECE_BYTES = 8 * 1024;
+
+/**
+ * Reads a zip archive into files as `Agent.create` takes them. Links are not among them, and nothing is read that could not
+ * be written again below any folder.
+ *
+ * @throws {EmendError} with code `limit_reached` past `maxBytes` or `maxFiles`, `permission_denied` for a path that leads out,
+ *   `already_exists` for one that is there twice, `unsupported` for encrypted entries and links, and `invalid_argument` for what
+ *   is damaged or no archive.
+ */
+export async function fromZip(archive: Uint8Array | ArrayBuffer | BlobLike, options: ImportOptions = {}): Promise<Record<string, Uint8Array>> {
+  const gathered = new Gathered(options);
+  const bytes = await bytesOf(archive);
+  const fflate = await load();
+  for (const entry of entries(bytes)) {
+    if (!gathered.wants(entry.path)) continue;
+    const path = cleanPath(entry.path);
+    if (path === "") continue;
+    gathered.add(path, path.endsWith("/") ? new Uint8Array() : content(fflate, bytes, entry, gathered));
+  }
+  return gathered.files();
+}
+
+/** Writes files, as `files.export()` gives them, into a zip archive. */
+export async function toZip(files: FilesIn, options: ZipOptions = {}): Promise<Uint8Array> {
+  const { level = 6, modified = new Date() } = options;
+  if (!(Number.isInteger(level) && level >= 0 && level <= 9)) throw invalid("`level` must be a whole number from 0 to 9");
+  const contents = contentsOf(files);
+  const { deflateSync } = await load();
+  const parts: Uint8Array[] = [];
+  const directory: Uint8Array[] = [];
+  let [offset, directoryBytes] = [0, 0];
+  for (const [path, bytes] of contents) {
+    const deflated = deflateSync(bytes, { level: level as 6 });
+    const isSmaller = deflated.length < bytes.length;
+    const data = isSmaller ? deflated : bytes;
+    const name = new TextEncoder().encode(path);
+    if (name.length > COMMENT_MAX) throw invalid(`the path ${path.slice(0, 40)}… is too long for a zip archive`);
+    const about = describe({ name, data, bytes, method: isSmaller ? DEFLATED : STORED, modified });
+    const local = header(LOCAL, LOCAL_BYTES, [name], (view) => view.set(about, 4));
+    const central = header(CENTRAL, CENTRAL_BYTES, [name], (view, data) => {
+      data.setUint16(4, (UNIX << 8) | 20, true);
+      view.set(about, 6);
+      const mode = path.endsWith("/") ? DIRECTORY | 0o755 : REGULAR | 0o644;
+      data.setUint32(38, (mode << 16) | (path.endsWith("/") ? 0x10 : 0), true);
+      data.setUint32(42, offset, true);
+    });
+    parts.push(local, data);
+    directory.push(central);
+    offset += local.length + data.length;
+    directoryBytes += central.length;
+  }
+  if (contents.length >= ELSEWHERE_16 || offset + directoryBytes >= ELSEWHERE_32) {
+    throw new EmendError("limit_reached", "a zip archive takes less than 65,535 files and 4 GiB", {
+      suggestions: ["make several archives of parts of the files"],
+    });
+  }
+  const end = header(END, END_BYTES, [], (_, data) => {
+    data.setUint16(8, contents.length, true);
+    data.setUint16(10, contents.length, true);
+    data.setUint32(12, directoryBytes, true);
+    data.setUint32(16, offset, true);
+  });
+  return joined([...parts, ...directory, end]);
+}
+
+async function bytesOf(archive: unknown): Promise<Uint8Array> {
+  // Not as it is: a Buffer of Node's gives views where others copy.
+  if (archive instanceof Uint8Array) return new Uint8Array(archive.buffer, archive.byteOffset, archive.byteLength);
+  if (archive instanceof ArrayBuffer) return new Uint8Array(archive);
+  const { arrayBuffer } = Object(archive) as Partial<BlobLike>;
+  if (typeof arrayBuffer !== "function") throw invalid("the archive must be a Uint8Array, an ArrayBuffer or a Blob");
+  return new Uint8Array(await (archive as BlobLike).arrayBuffer());
+}
+
+async function load(): Promise<Fflate> {
+  try {
+    return await import("fflate");
+  } catch (cause) {
+    throw new EmendError("load_failed", "the package `fflate`, which zip archives need, could not be loaded", {
+      cause,
+      retryable: true,
+      suggestions: ["install it; a page without a bundler names it in an import map"],
+    });
+  }
+}
+
+/** One entry of the central directory. */
+interface Entry {
+  path: string;
+  method: number;
+  crc: number;
+  packedSize: number;
+  size: number;
+  offset: number;
+  flags: number;
+  /** The file's type as Unix has it, 0 if it is not said. */
+  type: number;
+}
+
+/** Reads the central directory, which has the last word about what is in an archive. */
+function* entries(bytes: Uint8Array): Generator<Entry> {
+  const data = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const end = findEnd(data);
+  const [count, size, start] = [data.getUint16(end + 10, true), data.getUint32(end + 12, true), data.getUint32(end + 16, true)];
+  if (count === ELSEWHERE_16 || size === ELSEWHERE_32 || start === ELSEWHERE_32) throw unsupported("it is in the 64-bit form");
+  if (start + size > end) throw damaged("its directory is cut off");
+  for (let index = 0, at = start; index < count; index += 1) {
+    if (at + CENTRAL_BYTES > end || data.getUint32(at, true) !== CENTRAL) throw damaged("its directory is cut off");
+    const nameBytes = data.getUint16(at + 28, true);
+    const next = at + CENTRAL_BYTES + nameBytes + data.getUint16(at + 30, true) + data.getUint16(at + 32, true);
+    if (next > end) throw damaged("its directory is cut off");
+    const madeBy = data.getUint8(at + 5);
+    yield {
+      path: decodeName(bytes.subarray(at + CENTRAL_BYTES, at + CENTRAL_BYTES + nameBytes)),
+      flags: data.getUint16(at + 8, true),
+      method: data.getUint16(at + 10, true),
+      crc: data.getUint32(at + 16, true),
+      packedSize: data.getUint32(at + 20, true),
+      size: data.getUint32(at + 24, true),
+      offset: data.getUint32(at + 42, true),
+      type: madeBy === UNIX || madeBy === MAC ? (data.getUint32(at + 38, true) >>> 16) & TYPE : 0,
+    };
+    at = next;
+  }
+}
+
+/** Finds the record at the end of an archive: the comment behind it reaches to the last byte. */
+function findEnd(data: DataView): number {
+  const last = data.byteLength - END_BYTES;
+  for (let at = last; at >= 0 && at >= last - COMMENT_MAX; at -= 1) {
+    if (data.getUint32(at, true) === END && at + END_BYTES + data.getUint16(at + 20, true) === data.byteLength) return at;
+  }
+  throw damaged("it is no zip archive, or its end is missing");
+}
+
+function decodeName(name: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(name);
+  } catch {
+    throw unsupported("it has names that are not in UTF-8");
+  }
+}
+
+/** Returns an entry's bytes, if it is a file, fits into the room that is left and has the checksum that it should. */
+function content(fflate: Fflate, bytes: Uint8Array, entry: Entry, gathered: Gathered): Uint8Array {
+  const { path, method, offset, packedSize, size } = entry;
+  const name = JSON.stringify(path);
+  if ((entry.flags & ENCRYPTED) !== 0) throw unsupported(`${name} is encrypted`);
+  if (entry.type === LINK) throw unsupported(`${name} is a link`);
+  if (entry.type !== 0 && entry.type !== REGULAR) throw unsupported(`${name} is no regular file`);
+  if (method !== STORED && method !== DEFLATED) throw unsupported(`${name} is packed by method ${method}`);
+  if ([packedSize, size, offset].includes(ELSEWHERE_32)) throw unsupported(`${name} is in the 64-bit form`);
+  const data = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (offset + LOCAL_BYTES > bytes.length || data.getUint32(offset, true) !== LOCAL) throw damaged(`${name} is not where it should be`);
+  const start = offset + LOCAL_BYTES + data.getUint16(offset + 26, true) + data.getUint16(offset + 28, true);
+  if (start + packedSize > bytes.length) throw damaged(`${name} is cut off`);
+  gathered.reserve(path, size);
+  const packed = bytes.subarray(start, start + packedSize);
+  const found = method === STORED ? packed.slice() : inflate(fflate, packed, size, name);
+  if (found.length !== size || crc32(found) !== entry.crc) throw damaged(`${name} is not what its checksum says`);
+  return found;
+}
+
+/** Inflates `packed`, which may become no more than the `size` that is said and was found to fit. */
+function inflate(fflate: Fflate, packed: Uint8Array, size: number, name: string): Uint8Array {
+  const chunks: Uint8Array[] = [];
+  let n = 0;
+  const stream = new fflate.Inflate((chunk) => {
+    n += chunk.length;
+    if (n > size) throw damaged(`${name} is larger than it says`);
+    chunks.push(chunk);
+  });
+  try {
+    let at = 0;
+    do {
+      const next = Math.min(at + PIECE_BYTES, packed.length);
+      stream.push(packed.subarray(at, next), next === packed.length);
+      at = next;
+    } while (at < packed.length);
+  } catch (cause) {
+    if (cause instanceof EmendError) throw cause;
+    throw damaged(`${name} cannot be unpacked`, cause);
+  }
+  return chunks.length === 1 ? (chunks[0] as Uint8Array) : joined(chunks);
+}
+
+interface Described {
+  name: Uint8Array;
+  data: Uint8Array;
+  bytes: Uint8Array;
+  method: number;
+  modified: Date;
+}
+
+/** What both headers of an entry say: from the version that is needed to the length of its extra fields. */
+function describe({ name, data, bytes, method, modified }: Described): Uint8Array {
+  const out = new DataView(new ArrayBuffer(LOCAL_BYTES - 4));
+  out.setUint16(0, 20, true);
+  out.setUint16(2, UTF8, true);
+  out.setUint16(4, method, true);
+  // Two-second steps since 1980, in local time, is all that the format has.
+  const year = Math.min(Math.max(modified.getFullYear(), 1980), 2107);
+  out.setUint16(6, (modified.getHours() << 11) | (modified.getMinutes() << 5) | (modified.getSeconds() >> 1), true);
+  out.setUint16(8, ((year - 1980) << 9) | ((modified.getMonth() + 1) << 5) | modified.getDate(), true);
+  out.setUint32(10, crc32(bytes), true);
+  out.setUint32(14, data.length, true);
+  out.setUint32(18, bytes.length, true);
+  out.setUint16(22, name.length, true);
+  return new Uint8Array(out.buffer);
+}
+
+function header(signature: number, size: number, behind: Uint8Array[], fill: (bytes: Uint8Array, data: DataView) => void): Uint8Array {
+  const out = new Uint8Array(size);
+  const data = new DataView(out.buffer);
+  data.setUint32(0, signature, true);
+  fill(out, data);
+  return joined([out, ...behind]);
+}
+
+function joined(parts: readonly Uint8Array[]): Uint8Array {
+  const out = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    out.set(part, at);
+    at += part.length;
+  }
+  return out;
+}
+
+let table: Uint32Array | undefined;
+
+function crc32(bytes: Uint8Array): number {
+  table ??= Uint32Array.from({ length: 256 }, (_, byte) => {
+    let crc = byte;
+    for (let bit = 0; bit < 8; bit += 1) crc = crc & 1 ? (crc >>> 1) ^ 0xedb88320 : crc >>> 1;
+    return crc;
+  });
+  let crc = -1;
+  for (const byte of bytes) crc = (table[(crc ^ byte) & 0xff] as number) ^ (crc >>> 8);
+  return ~crc >>> 0;
+}
+
+function damaged(why: string, cause?: unknown): EmendError {
+  const details = { suggestions: ["get or make the archive again"] };
+  return new EmendError("invalid_argument", `the archive cannot be read: ${why}`, cause === undefined ? details : { ...details, cause });
+}
+
+function unsupported(why: string): EmendError {
+  return new EmendError("unsupported", `the archive cannot be taken over: ${why}`, {
+    suggestions: ["make it again without that, or leave the entry out with `filter`"],
+  });
+}
