@@ -185,5 +185,5 @@ function starting() {
   }
 }
 
-const sections = { editing, streaming, starting };
+const sections = { editing, streaming, starting, searching: async () => (await import("./files.mjs")).searching(print, version) };
 for (const name of process.argv.length > 2 ? process.argv.slice(2) : Object.keys(sections)) await sections[name]();

@@ -1,0 +1,84 @@
+// Files in memory: taking in ten thousand of them and searching, beside a loop over JavaScript's own strings and the file
+// system of `just-bash`.
+import assert from "node:assert/strict";
+import { Bash } from "just-bash";
+
+const N_FILES = 10_000;
+
+/** What is searched for: patterns that mean the same to all three. */
+const PATTERNS = [
+  ["a literal", "needle_7777"],
+  ["a prefixed pattern", "fn needle_77[0-9]+"],
+  ["a pattern with a literal inside", "[a-z]+_77[0-9]+\\(\\)"],
+];
+
+/** Files as a project has them: in a hundred directories, each of some forty lines of its own. */
+function project() {
+  const line = (file, index) => `    let value_${index} = compute(${file}, ${index}, "text of line ${index}");\n`;
+  const text = (file) => `//! File ${file}.\n\nfn needle_${file}() {\n${Array.from({ length: 40 }, (_, index) => line(file, index)).join("")}}\n`;
+  return Object.fromEntries(Array.from({ length: N_FILES }, (_, file) => [`src/part_${file % 100}/file_${file}.rs`, text(file)]));
+}
+
+/** What `files.grep` gives, by a loop over strings that are there already. */
+function loop(list, pattern) {
+  const found = [];
+  for (const [path, text] of list) {
+    const regex = new RegExp(pattern, "gm");
+    const lines = [];
+    let [number, start] = [1, 0];
+    for (let match = regex.exec(text); match !== null; match = regex.exec(text)) {
+      for (let next = text.indexOf("\n", start) + 1; next !== 0 && next <= match.index; next = text.indexOf("\n", start) + 1) {
+        number += 1;
+        start = next;
+      }
+      const ending = text.indexOf("\n", match.index);
+      const end = ending === -1 ? text.length : ending;
+      lines.push({ line: number, text: text.slice(start, end), isMatch: true });
+      regex.lastIndex = end + 1;
+    }
+    if (lines.length > 0) found.push({ path, lines });
+  }
+  return found;
+}
+
+/** The best times of functions that take turns, in milliseconds. */
+async function best(runs, rounds) {
+  const times = runs.map(() => Infinity);
+  for (let round = 0; round < rounds; round += 1) {
+    for (const [index, run] of runs.entries()) {
+      const begun = performance.now();
+      await run();
+      times[index] = Math.min(times[index], performance.now() - begun);
+    }
+  }
+  return times;
+}
+
+export async function searching(print, version) {
+  const { Agent } = await import("../../../pkg/dist/index.js");
+  const files = project();
+  const justBash = `just-bash ${version("just-bash")}`;
+
+  // Every file costs each side one copy of its bytes; the shell reads them all once, since it may take them in later.
+  const take = async () => (await Agent.create({ files })).close();
+  const theirs = async () => (await new Bash({ files, cwd: "/" }).exec("cat src/part_0/*.rs | wc -c")).stdout;
+  const part = Object.entries(files).filter(([path]) => path.startsWith("src/part_0/"));
+  assert.equal((await theirs()).trim(), String(part.reduce((sum, [, text]) => sum + text.length, 0)));
+  print(`import of ${N_FILES} files, wasm in Node`, justBash, await best([take, theirs], 5));
+
+  const agent = await Agent.create({ files });
+  const bash = new Bash({ files, cwd: "/" });
+  const list = Object.entries(files).sort(([a], [b]) => (a < b ? -1 : 1));
+  for (const [name, pattern] of PATTERNS) {
+    const ours = () => agent.files.grep(pattern);
+    const found = await ours();
+    assert.ok(found.length > 0);
+    assert.deepEqual(found, loop(list, pattern));
+    const shell = () => bash.exec(`grep -rnE '${pattern}' src`);
+    const lines = found.flatMap(({ path, lines }) => lines.map(({ line, text }) => `${path}:${line}:${text}`));
+    assert.deepEqual((await shell()).stdout.trimEnd().split("\n").sort(), lines.sort());
+    print(`grep of ${name} over ${N_FILES} files, wasm in Node`, "a loop of RegExp over strings", await best([ours, () => loop(list, pattern)], 25));
+    print(`grep of ${name} over ${N_FILES} files, wasm in Node`, justBash, await best([ours, shell], 3));
+  }
+  agent.close();
+}
