@@ -64,6 +64,18 @@ test("every option of grep narrows or widens it", async (t) => {
   }
 });
 
+test("what is searched for is found wherever it stands, and nothing that is only like it", async (t) => {
+  const text = (before) => "ed".repeat(50).slice(0, before) + (before % 2 === 0 ? "needle" : "neeDle") + "eld".repeat(before % 7);
+  const files = Object.fromEntries(Array.from({ length: 80 }, (_, before) => [`${before}`, `nee_le NEED\n${text(before)}`]));
+  const agent = await create(t, { files });
+  const found = (options) => agent.files.grep("needle", options);
+  const expected = (isFound) => Object.keys(files).filter((name) => isFound(files[name])).sort()
+    .map((path) => ({ path, lines: [{ line: 2, text: text(Number(path)), isMatch: true }] }));
+  assert.deepEqual(await found({}), expected((content) => content.includes("needle")));
+  assert.deepEqual(await found({ ignoreCase: true }), expected(() => true));
+  assert.deepEqual(await agent.files.grep("ne+d[kl]e[^ ]*$", { ignoreCase: true }), expected(() => true));
+});
+
 test("searches see pending edits, and what the user wrote", async (t) => {
   const agent = await create(t);
   await agent.run("rename Price to Cost").result;
