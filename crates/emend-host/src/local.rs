@@ -6,6 +6,7 @@
 //! theirs, but nothing confines them to it: what they may do is for whoever allows them to say.
 
 pub(crate) mod files;
+pub(crate) mod leftover;
 #[cfg(unix)]
 mod scratch;
 mod search;

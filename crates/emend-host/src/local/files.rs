@@ -1,7 +1,7 @@
 //! Single files and directories below the root, opened through its handle.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
 use std::path::{Component, Path};
@@ -14,6 +14,8 @@ use emend_agent::env::{Access, DirEntry, EntryKind, EnvError, FilePath, Metadata
 use emend_agent::resolve::{self, Node, Tree};
 use emend_agent::suggest::closest;
 
+use super::leftover;
+
 /// The directory that everything happens below.
 pub(crate) struct Files {
     directory: Dir,
@@ -22,6 +24,8 @@ pub(crate) struct Files {
     /// The files that were removed through here, as they were: one that comes back gets its owner and mode bits again.
     /// And for a file that is about to move, under its new name.
     removed: Mutex<BTreeMap<FilePath, cap_std::fs::Metadata>>,
+    /// The directories that were written to, and so hold no leftovers of killed processes.
+    swept: Mutex<BTreeSet<FilePath>>,
 }
 
 impl Files {
@@ -44,7 +48,7 @@ impl Files {
         };
         let roots = vec![name(&absolute)?, name(&real)?];
         let directory = Dir::open_ambient_dir(&real, ambient_authority()).map_err(failed)?;
-        Ok(Self { directory, roots, removed: Mutex::default() })
+        Ok(Self { directory, roots, removed: Mutex::default(), swept: Mutex::default() })
     }
 
     /// Returns the handle that every path is opened through.
@@ -129,7 +133,11 @@ impl Files {
             self.directory.create_dir_all(on_disk(&parent)).map_err(|error| self.blocked(path, &error))?;
         }
         // One handle for all that follows, so that all of it happens in the same directory.
-        let parent = self.directory.open_dir(on_disk(&parent)).map_err(failed)?;
+        let directory = parent;
+        let parent = self.directory.open_dir(on_disk(&directory)).map_err(failed)?;
+        if self.swept.lock().unwrap_or_else(PoisonError::into_inner).insert(directory) {
+            leftover::sweep(&parent);
+        }
         let temporary = temporary_name(path.name(), UNFINISHED);
         let written = (|| {
             let mut file = parent.open_with(&temporary, OpenOptions::new().write(true).create_new(true))?;

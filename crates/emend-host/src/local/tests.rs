@@ -255,6 +255,35 @@ fn a_write_that_fails_leaves_nothing_behind() {
 }
 
 #[test]
+fn a_write_removes_what_killed_writers_left_beside_it() {
+    let (dead, alive) = (".a.txt.2000000000-7.emend-tmp", format!(".a.txt.{}-7.emend-tmp", std::process::id()));
+    let kept = [".a.2000000000-0.emend-new", "notes.emend-tmp", alive.as_str()];
+    let fixture = |name: &&str| format!("//- d/{name}\nleft\n");
+    let disk = Disk::new(|_| [&[dead], &kept[..]].concat().iter().map(fixture).collect());
+    fs::write(disk.root().join(dead), "left\n").unwrap();
+    symlink("../outside.txt", disk.root().join("d/.b.2000000000-0.emend-tmp")).unwrap();
+    let environment = disk.environment();
+    let names = |directory: &str| {
+        let entries = fs::read_dir(disk.root().join(directory)).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    block_on(environment.write(&path("d/a.txt"), b"new")).unwrap();
+    let mut expected = [&kept[..], &[".b.2000000000-0.emend-tmp", "a.txt"]].concat();
+    expected.sort_unstable();
+    assert_eq!(names("d"), expected, "files of living processes, links and other names stay");
+    assert_eq!(names(""), [dead, "d"], "other directories are not looked through");
+    // What is left later, by a process that is killed while this one works, waits for the next one.
+    fs::write(disk.root().join("d").join(dead), "left\n").unwrap();
+    block_on(environment.write(&path("d/a.txt"), b"newer")).unwrap();
+    assert!(names("d").contains(&dead.to_owned()));
+    block_on(disk.environment().write(&path("d/a.txt"), b"newest")).unwrap();
+    assert_eq!(names("d"), expected);
+    disk.check_outside();
+}
+
+#[test]
 fn a_reader_sees_all_old_or_all_new_bytes() {
     let disk = Disk::new(|_| String::new());
     let environment = disk.environment();
