@@ -45,8 +45,10 @@ pub struct LocalEnvironment {
     /// Where the journal is kept of changes of several files.
     journal: Option<Arc<StateDir>>,
     /// What commands see of this process's variables.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "there are no commands"))]
     variables: EnvPolicy,
     /// Where commands may write, if that is limited.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "there are no commands"))]
     sandbox: Option<Sandbox>,
     /// The commands that run.
     #[cfg(unix)]

@@ -3,6 +3,7 @@
 //! Renaming asks no file for permission, so what must not be replaced is refused here: directories, links, hard links
 //! that would be parted, files that may not be written.
 
+#[cfg(unix)]
 use std::collections::HashMap;
 
 use cap_std::fs::Metadata;

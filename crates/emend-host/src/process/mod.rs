@@ -19,6 +19,7 @@ mod sandbox_tests;
 #[cfg(test)]
 #[cfg(unix)]
 mod tests;
+#[cfg_attr(not(unix), expect(dead_code, reason = "there are no commands"))]
 mod variables;
 #[cfg(unix)]
 mod watch;
