@@ -43,6 +43,19 @@ fn check_error(before: &str, diff: &str, mode: Mode, code: &str, expected: Expec
 }
 
 #[test]
+fn lines_far_down_are_found() {
+    let growing: String = (0..100).map(|number| "é".repeat(number) + "\n").collect();
+    for text in [growing.as_str(), growing.trim_end(), &"\n".repeat(1_000), &"x".repeat(1_000), "a\nb", ""] {
+        let lines: Vec<&str> = text.split_inclusive('\n').collect();
+        for number in 0..=lines.len() {
+            let start = lines[..number].iter().map(|line| line.len()).sum();
+            assert_eq!(start_of_line(text, number), Ok(start), "line {number} of {} bytes", text.len());
+        }
+        assert_eq!(start_of_line(text, lines.len() + 7), Err(lines.len()));
+    }
+}
+
+#[test]
 fn hunks_that_stand_in_place() {
     check("a\nb\nc\n", "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n", "a\nB\nc\n");
     check("a\nb\nc\n", "--- a/f\t2024-01-01\n+++ b/f\n@@ -2 +1,0 @@ heading\n-b\n", "a\nc\n");
