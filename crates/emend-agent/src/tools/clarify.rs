@@ -4,11 +4,10 @@
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 
-use super::text_argument;
+use super::{schema, text_argument};
 use crate::code::Code;
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
 
-/// A text, because it weighs less than code that builds the same.
 const PARAMETERS: &str = r#"{"type": "object", "properties": {
   "question": {"type": "string", "description": "The question."},
   "options": {"type": "array", "items": {"type": "string"},
@@ -25,7 +24,7 @@ impl Tool for ClarifyUser {
             description: "Asks the user one question and waits for the answer. Use it only when you cannot go on well \
                           without knowing and cannot find out yourself. Offer the likely answers as options."
                 .to_owned(),
-            parameters: serde_json::from_str(PARAMETERS).unwrap_or_default(),
+            parameters: schema(PARAMETERS),
         }
     }
 

@@ -2,10 +2,10 @@
 
 use emend_edit::edit::{Change, Patch};
 use emend_llm::{BoxFuture, ToolDefinition};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::patch::apply;
-use super::{flag_argument, preview, text_argument};
+use super::{flag_argument, preview, schema, text_argument};
 use crate::tool::{Preview, Tool, ToolContext, ToolError, ToolOutput};
 
 /// Replaces an exact string in a file.
@@ -20,16 +20,18 @@ impl Tool for EditFile {
                           without line numbers, and occur once, unless replace_all is set. Line endings are kept \
                           whatever endings the strings use. An empty old_string creates a file."
                     .to_owned(),
-            parameters: json!({
+            parameters: schema(
+                r#"{
                 "type": "object",
                 "required": ["file_path", "old_string", "new_string"],
                 "properties": {
                     "file_path": {"type": "string", "description": "Path under the working directory."},
                     "old_string": {"type": "string", "description": "The text to replace."},
                     "new_string": {"type": "string", "description": "The text to put in its place."},
-                    "replace_all": {"type": "boolean", "description": "Replace every occurrence. Default false."},
-                },
-            }),
+                    "replace_all": {"type": "boolean", "description": "Replace every occurrence. Default false."}
+                }
+            }"#,
+            ),
         }
     }
 

@@ -10,10 +10,10 @@ use emend_edit::edit::{Change, Patch};
 use emend_edit::lines::{LineEdit, LineEdits, LineOperation};
 use emend_edit::plan::{PlannedFile, plan};
 use emend_llm::{BoxFuture, ToolDefinition};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::patch::{plan_refused, report, writes};
-use super::{hash_argument, number_argument, preview, text_argument};
+use super::{hash_argument, number_argument, preview, schema, text_argument};
 use crate::tool::{Preview, Tool, ToolContext, ToolError, ToolOutput};
 use crate::workspace::Base;
 
@@ -29,7 +29,8 @@ impl Tool for EditLines {
                           as read_file showed it; put all edits of a file into one call. Refused if the file has \
                           changed since, or if the lines were never read."
                     .to_owned(),
-            parameters: json!({
+            parameters: schema(
+                r#"{
                 "type": "object",
                 "required": ["file_path", "edits"],
                 "properties": {
@@ -44,19 +45,19 @@ impl Tool for EditLines {
                                 "operation": {"type": "string", "enum": ["replace", "insert", "delete"]},
                                 "start_line": {
                                     "type": "integer", "minimum": 1,
-                                    "description": "The first line, from 1; for insert the line before which the text goes, \
-                                                    one past the last to append."
+                                    "description": "The first line, from 1; for insert the line before which the text goes, one past the last to append."
                                 },
                                 "end_line": {"type": "integer", "minimum": 1, "description": "The last line, included. Default start_line."},
                                 "new_text": {"type": "string", "description": "The new lines. Empty for delete."},
                                 "expected_hash": {"type": "string", "description": "The sha256 of the file or of the lines, if you know it."},
-                                "rationale": {"type": "string", "description": "Why, for the user."},
-                            },
-                        },
+                                "rationale": {"type": "string", "description": "Why, for the user."}
+                            }
+                        }
                     },
-                    "expected_hash": {"type": "string", "description": "The sha256 of the file that was shown. Default: the version shown last."},
-                },
-            }),
+                    "expected_hash": {"type": "string", "description": "The sha256 of the file that was shown. Default: the version shown last."}
+                }
+            }"#,
+            ),
         }
     }
 

@@ -4,7 +4,7 @@ use emend_edit::edit::{Change, Patch};
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 
-use super::{counted, hash_argument, number_argument, preview, text_argument};
+use super::{counted, hash_argument, number_argument, preview, schema, text_argument};
 use crate::code::Code;
 use crate::env::{DirEntry, EntryKind};
 use crate::tool::{Preview, Tool, ToolContext, ToolError, ToolOutput};
@@ -20,7 +20,8 @@ impl Tool for WriteFile {
             description: "Writes a whole file; creates it and its directories if need be. An existing file must have \
                           been read in full first, and not have changed since. Prefer edit_file for changes."
                 .to_owned(),
-            parameters: json!({
+            parameters: schema(
+                r#"{
                 "type": "object",
                 "required": ["file_path", "content"],
                 "properties": {
@@ -28,10 +29,11 @@ impl Tool for WriteFile {
                     "content": {"type": "string", "description": "The whole new content."},
                     "expected_hash": {
                         "type": "string",
-                        "description": "The sha256 of the file that is replaced. Default: the version shown last.",
-                    },
-                },
-            }),
+                        "description": "The sha256 of the file that is replaced. Default: the version shown last."
+                    }
+                }
+            }"#,
+            ),
         }
     }
 
@@ -96,13 +98,15 @@ impl Tool for ListDir {
                 "Lists a directory, hidden and ignored entries too: subdirectories end in `/`, files show their \
                           size in bytes. Of a large tree the upper levels are shown."
                     .to_owned(),
-            parameters: json!({
+            parameters: schema(
+                r#"{
                 "type": "object",
                 "properties": {
                     "path": {"type": "string", "description": "Directory under the working directory. Default `.`."},
-                    "depth": {"type": "integer", "minimum": 1, "maximum": 10, "description": "Levels to show. Default 1."},
-                },
-            }),
+                    "depth": {"type": "integer", "minimum": 1, "maximum": 10, "description": "Levels to show. Default 1."}
+                }
+            }"#,
+            ),
         }
     }
 

@@ -6,7 +6,7 @@ use emend_edit::v4a;
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 
-use super::{counted, preview, text_argument};
+use super::{counted, preview, schema, text_argument};
 use crate::code::Code;
 use crate::tool::{Preview, Tool, ToolContext, ToolError, ToolOutput};
 use crate::workspace::{Applied, FileWrite};
@@ -24,11 +24,13 @@ impl Tool for ApplyPatch {
                           *** Delete File: path\n*** End Patch\n`*** Move to: path` after `*** Update File:` renames. \
                           Give about three unchanged lines around each change."
                 .to_owned(),
-            parameters: json!({
+            parameters: schema(
+                r#"{
                 "type": "object",
                 "required": ["patch"],
-                "properties": {"patch": {"type": "string", "minLength": 1, "description": "The patch text."}},
-            }),
+                "properties": {"patch": {"type": "string", "minLength": 1, "description": "The patch text."}}
+            }"#,
+            ),
         }
     }
 

@@ -7,7 +7,7 @@ use emend_edit::text::{BOM, split_eol, split_lines};
 use emend_llm::{BoxFuture, MediaData, ToolDefinition};
 use serde_json::{Map, Value, json};
 
-use super::{counted, number_argument, text_argument};
+use super::{counted, number_argument, schema, text_argument};
 use crate::code::Code;
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
 use crate::workspace::FileView;
@@ -30,15 +30,17 @@ impl Tool for ReadFile {
                  that counts this session's reads and writes, the SHA-256 of the whole file and the lines shown; then \
                  come the lines as `NUMBER | CONTENT`. Copy text for edits from CONTENT only."
                     .to_owned(),
-            parameters: json!({
+            parameters: schema(
+                r#"{
                 "type": "object",
                 "required": ["file_path"],
                 "properties": {
                     "file_path": {"type": "string", "description": "Path under the working directory."},
                     "offset": {"type": "integer", "minimum": 1, "description": "First line to show, from 1. Default 1."},
-                    "limit": {"type": "integer", "minimum": 1, "description": "Most lines to show. Default 2000."},
-                },
-            }),
+                    "limit": {"type": "integer", "minimum": 1, "description": "Most lines to show. Default 2000."}
+                }
+            }"#,
+            ),
         }
     }
 

@@ -8,8 +8,8 @@ use emend_edit::text::split_lines;
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 
-use super::counted;
 use super::read::{LINES_DEFAULT, data_of, text_of};
+use super::{counted, schema};
 use crate::code::Code;
 use crate::glob::Glob;
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
@@ -26,29 +26,22 @@ pub struct ReadManyFiles;
 
 impl Tool for ReadManyFiles {
     fn definition(&self) -> ToolDefinition {
-        let list = |description: &str| {
-            json!({
-                "type": "array",
-                "items": {"type": "string", "minLength": 1},
-                "description": description,
-            })
-        };
-        let mut include = list("Paths of files or directories, or globs such as `src/**/*.ts`.");
-        include["minItems"] = json!(1);
         ToolDefinition {
             name: "read_many_files".to_owned(),
             description: "Reads several text files in one call, each as `read_file` shows it. Globs and directories \
                           leave out `.git`, hidden files and what `.gitignore` excludes. A file that cannot be read \
                           is reported in its place; files that do not fit are named at the end."
                 .to_owned(),
-            parameters: json!({
+            parameters: schema(
+                r#"{
                 "type": "object",
                 "required": ["include"],
                 "properties": {
-                    "include": include,
-                    "exclude": list("Globs of files to leave out, e.g. `*.test.ts`."),
-                },
-            }),
+                    "include": {"type": "array", "items": {"type": "string", "minLength": 1}, "description": "Paths of files or directories, or globs such as `src/**/*.ts`.", "minItems": 1},
+                    "exclude": {"type": "array", "items": {"type": "string", "minLength": 1}, "description": "Globs of files to leave out, e.g. `*.test.ts`."}
+                }
+            }"#,
+            ),
         }
     }
 

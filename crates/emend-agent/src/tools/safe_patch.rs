@@ -12,7 +12,7 @@ use emend_edit::unified::{self, Mode};
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 
-use super::{preview, text_argument};
+use super::{preview, schema, text_argument};
 use crate::code::Code;
 use crate::fixed::{INVALID_DIFF, PATCH_APPLIED, PATCH_FAILED};
 use crate::tool::{Preview, Tool, ToolContext, ToolError, ToolOutput};
@@ -35,22 +35,21 @@ impl Tool for SafePatch {
                           4. To create a file, name the sha256 of the empty string, and a diff of added lines only.\n\
                           Every answer shows the whole file with its new version and sha256, so do not read it again."
                 .to_owned(),
-            parameters: json!({
+            parameters: schema(r#"{
                 "type": "object",
                 "required": ["file_path", "unified_diff", "base_content_sha256"],
                 "properties": {
                     "file_path": {"type": "string", "description": "Path under the working directory."},
                     "unified_diff": {
                         "type": "string",
-                        "description": "Hunks that begin with `@@`, each line after it with ` `, `-` or `+` before it. \
-                                        File headers may be left out."
+                        "description": "Hunks that begin with `@@`, each line after it with ` `, `-` or `+` before it. File headers may be left out."
                     },
                     "base_content_sha256": {
                         "type": "string",
                         "description": "The sha256 of the text the diff was made for, as it was shown to you."
-                    },
-                },
-            }),
+                    }
+                }
+            }"#),
         }
     }
 

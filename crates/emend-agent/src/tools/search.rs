@@ -4,7 +4,7 @@ use emend_edit::order::sort_by;
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 
-use super::{counted, flag_argument, number_argument, text_argument};
+use super::{counted, flag_argument, number_argument, schema, text_argument};
 use crate::code::Code;
 use crate::search::{FileMatches, Matcher};
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
@@ -24,7 +24,8 @@ impl Tool for Grep {
                           lines of context), `files` one path per line, `count` gives `path:count`. Results are in the \
                           order of paths and lines."
                 .to_owned(),
-            parameters: json!({
+            parameters: schema(
+                r#"{
                 "type": "object",
                 "required": ["pattern"],
                 "properties": {
@@ -37,9 +38,10 @@ impl Tool for Grep {
                     "before": {"type": "integer", "minimum": 0, "maximum": 20, "description": "Lines before each match, if not as many as after."},
                     "after": {"type": "integer", "minimum": 0, "maximum": 20, "description": "Lines after each match, if not as many as before."},
                     "max_results": {"type": "integer", "minimum": 1, "maximum": 1000, "description": "Matching lines (content) or files. Default 100."},
-                    "offset": {"type": "integer", "minimum": 0, "description": "Results to pass over first. Default 0."},
-                },
-            }),
+                    "offset": {"type": "integer", "minimum": 0, "description": "Results to pass over first. Default 0."}
+                }
+            }"#,
+            ),
         }
     }
 
@@ -171,14 +173,16 @@ impl Tool for Glob {
                 "Finds files by a pattern such as `**/*.ts`, newest first. Skips hidden files and what `.gitignore` \
                           excludes."
                     .to_owned(),
-            parameters: json!({
+            parameters: schema(
+                r#"{
                 "type": "object",
                 "required": ["pattern"],
                 "properties": {
                     "pattern": {"type": "string", "minLength": 1, "description": "`*` stays within a directory, `**` does not; `{a,b}` is either."},
-                    "path": {"type": "string", "description": "Base directory. Default `.`."},
-                },
-            }),
+                    "path": {"type": "string", "description": "Base directory. Default `.`."}
+                }
+            }"#,
+            ),
         }
     }
 

@@ -8,7 +8,7 @@ use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 
 use super::patch::{self, ApplyPatch};
-use super::{counted, number_argument, text_argument};
+use super::{counted, number_argument, schema, text_argument};
 use crate::approval::Target;
 use crate::code::Code;
 use crate::env::FilePath;
@@ -30,16 +30,16 @@ impl Tool for Shell {
                           its exit code and the files it changed. Nothing can be typed in. When the command exits, what \
                           it left running is ended. To read, search and edit files use the other tools."
                 .to_owned(),
-            parameters: json!({
+            parameters: schema(r#"{
                 "type": "object",
                 "required": ["command"],
                 "properties": {
                     "command": {"type": "string", "minLength": 1, "description": "The command, e.g. `cargo test parser`."},
                     "timeout_ms": {"type": "integer", "minimum": 1, "description": "Milliseconds after which it is ended. Set it for builds and test suites."},
                     "working_dir": {"type": "string", "description": "Directory under the working directory. Default `.`."},
-                    "description": {"type": "string", "description": "What it does, in a few words for the user."},
-                },
-            }),
+                    "description": {"type": "string", "description": "What it does, in a few words for the user."}
+                }
+            }"#),
         }
     }
 

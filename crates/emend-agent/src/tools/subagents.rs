@@ -5,7 +5,7 @@ use emend_llm::{BoxFuture, Clock, Shared, ToolDefinition};
 use futures::future::{Either, select};
 use serde_json::{Map, Value, json};
 
-use super::{number_argument, text_argument};
+use super::{number_argument, schema, text_argument};
 use crate::code::Code;
 use crate::event::AgentStatus;
 use crate::session::{Agents, Report, Task};
@@ -38,7 +38,6 @@ enum Action {
     Close,
 }
 
-// The schemas are texts: built by code they would weigh three times as much in a browser.
 const SPAWN: &str = r#"{"type": "object", "required": ["task"], "properties": {
   "task": {"type": "string", "minLength": 1, "description": "The whole task."},
   "working_dir": {"type": "string", "description": "A directory that it may not leave. Default: the whole project."},
@@ -83,7 +82,7 @@ impl Tool for SubagentTool {
                 CLOSE,
             ),
         };
-        let parameters = serde_json::from_str(parameters).unwrap_or_default();
+        let parameters = schema(parameters);
         ToolDefinition { name: name.to_owned(), description: description.to_owned(), parameters }
     }
 
