@@ -26,7 +26,7 @@ use crate::files;
 use crate::js_shell::JsShell;
 use crate::js_store::JsStore;
 use crate::js_tool::JsTool;
-use crate::options::{AgentOptions, parse};
+use crate::options::AgentOptions;
 use crate::task::{Feed, Task};
 
 /// One agent. What takes time returns a [`Task`]; everything else returns JSON text or throws a failure's.
@@ -66,14 +66,14 @@ impl AgentHandle {
         approve: Option<Function>,
         shell: Option<Function>,
     ) -> Result<AgentHandle, JsValue> {
-        let options: AgentOptions = parse(options).map_err(Failure::into_js)?;
+        let options = AgentOptions::parse(options).map_err(Failure::into_js)?;
         let files = MemFs::new().with_clock(Shared::new(BrowserClock)).with_quota(options.quota());
         let files = Shared::new(match shell {
             Some(start) => files.with_shell(Shared::new(JsShell::new(start))),
             None => files,
         });
         let environment = Shared::clone(&files);
-        let workspace = Shared::new(Workspace::new(environment, options.mode.into(), Shared::new(BrowserClock)));
+        let workspace = Shared::new(Workspace::new(environment, options.mode, Shared::new(BrowserClock)));
         let store = store.map(|call| Shared::new(JsStore::new(call)) as Shared<dyn Store>);
         let setup = Setup { options, custom, run_tool, approve };
         let session = Session::new(setup.session_options(&fetch, &workspace).map_err(Failure::into_js)?);
@@ -102,7 +102,7 @@ impl AgentHandle {
 
     /// Takes all options anew: they hold from the next call to the model on.
     pub fn configure(&self, options: &str, custom: Option<Function>) -> Result<String, JsValue> {
-        let options = parse(options).map_err(Failure::into_js)?;
+        let options = AgentOptions::parse(options).map_err(Failure::into_js)?;
         let (run_tool, approve) = {
             let setup = self.setup.borrow();
             (setup.run_tool.clone(), setup.approve.clone())

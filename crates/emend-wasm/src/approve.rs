@@ -3,19 +3,32 @@
 use emend_agent::approval::{Action, Approval, ApprovalRequest, Approver, Policy, Rule};
 use emend_llm::BoxFuture;
 use js_sys::Function;
-use serde::Deserialize;
+use serde_json::Value;
 use wasm_bindgen::JsValue;
 
 use crate::failure::Failure;
+use crate::fields::{Fields, Problem};
 use crate::host::promise;
 
 /// One rule, as JSON text brings it.
-#[derive(Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(crate) struct RuleOptions {
     action: Action,
     tool: String,
     pattern: Option<String>,
+}
+
+impl RuleOptions {
+    pub(crate) fn read(value: &Value) -> Result<Self, Problem> {
+        let fields = Fields::of("policy", value)?;
+        fields.only(&["action", "tool", "pattern"], "")?;
+        fields.needed("action")?;
+        let action = match fields.variant("action", &["allow", "ask", "deny"])? {
+            Some("allow") => Action::Allow,
+            Some("ask") => Action::Ask,
+            _ => Action::Deny,
+        };
+        Ok(Self { action, tool: fields.needed_text("tool")?, pattern: fields.text("pattern")? })
+    }
 }
 
 /// Tools that change nothing.
@@ -45,20 +58,6 @@ impl JsApprover {
     }
 }
 
-#[derive(Deserialize)]
-struct Answer {
-    decision: Given,
-    reason: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Given {
-    Allow,
-    Always,
-    Deny,
-}
-
 impl Approver for JsApprover {
     fn approve<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
         Box::pin(async move {
@@ -67,13 +66,14 @@ impl Approver for JsApprover {
                 Ok(answer) => promise(&answer).await,
                 Err(thrown) => Err(thrown),
             };
-            let answer = answer.ok().and_then(|answer| serde_json::from_str(&answer.as_string()?).ok());
-            match answer {
-                Some(Answer { decision: Given::Allow, .. }) => Approval::Allow,
-                Some(Answer { decision: Given::Always, .. }) => Approval::AllowAlways,
-                Some(Answer { decision: Given::Deny, reason }) => Approval::Deny { reason },
+            let answer: Value =
+                answer.ok().and_then(|answer| serde_json::from_str(&answer.as_string()?).ok()).unwrap_or_default();
+            match answer["decision"].as_str() {
+                Some("allow") => Approval::Allow,
+                Some("always") => Approval::AllowAlways,
+                Some("deny") => Approval::Deny { reason: answer["reason"].as_str().map(str::to_owned) },
                 // The JavaScript layer answers for its caller, whatever that does.
-                None => Approval::Deny { reason: Some("the answer could not be read".to_owned()) },
+                _ => Approval::Deny { reason: Some("the answer could not be read".to_owned()) },
             }
         })
     }

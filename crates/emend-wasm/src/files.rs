@@ -1,11 +1,10 @@
 //! The files as JavaScript shows them: the workspace's answers, put together and given their JSON names.
 
-use std::collections::BTreeMap;
-
 use emend_agent::env::{Access, EntryKind, FilePath};
 use emend_agent::memfs::MemFs;
 use emend_agent::workspace::Workspace;
 use emend_edit::diff::{Names, unified};
+use emend_edit::order::sort_by;
 use js_sys::{Array, Uint8Array};
 use serde::Serialize;
 
@@ -31,25 +30,27 @@ pub(crate) struct FileState {
 
 /// Lists every file, those that a pending edit deletes among them.
 pub(crate) async fn list(workspace: &Workspace) -> Result<Vec<FileInfo>, Failure> {
-    let mut files = BTreeMap::new();
+    let mut files = Vec::new();
     for entry in workspace.list(".", usize::MAX).await? {
         if entry.metadata.kind == EntryKind::File {
-            let (path, size) = (entry.path.clone(), entry.metadata.size);
-            files.insert(entry.path, FileInfo { path, size, status: "clean", pending_hunks: 0 });
+            let (path, size) = (entry.path, entry.metadata.size);
+            files.push(FileInfo { path, size, status: "clean", pending_hunks: 0 });
         }
     }
+    sort_by(&mut files, |a, b| a.path.cmp(&b.path));
     for file in workspace.review().files {
         let status = match file.operation {
             "create" => "created",
             "delete" => "deleted",
             _ => "modified",
         };
-        let info =
-            files.entry(file.path.clone()).or_insert(FileInfo { path: file.path, size: 0, status, pending_hunks: 0 });
-        info.status = status;
-        info.pending_hunks = file.hunks.len();
+        let pending_hunks = file.hunks.len();
+        match files.binary_search_by(|info| info.path.cmp(&file.path)) {
+            Ok(at) => (files[at].status, files[at].pending_hunks) = (status, pending_hunks),
+            Err(at) => files.insert(at, FileInfo { path: file.path, size: 0, status, pending_hunks }),
+        }
     }
-    Ok(files.into_values().collect())
+    Ok(files)
 }
 
 /// Reads what the user sees of a file; `None` if it does not exist.

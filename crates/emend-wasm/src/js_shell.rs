@@ -10,8 +10,7 @@ use emend_llm::{BoxFuture, CancelToken, Clock as _};
 use futures::FutureExt as _;
 use futures::future::{Either, select};
 use js_sys::Function;
-use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use wasm_bindgen::prelude::*;
 
 use crate::clock::BrowserClock;
@@ -23,24 +22,14 @@ extern "C" {
     /// A command under way on the JavaScript side. Neither method runs anything of it before it returns.
     pub type JsCommand;
 
-    /// A promise of the next [`Told`]'s JSON text; it rejects with the reason as text.
+    /// A promise of what is told next, as JSON text: a piece of what it prints (`stdout` or `stderr`), and then its end
+    /// (`exitCode`, `timedOut`, `cancelled`). It rejects with the reason as text.
     #[wasm_bindgen(method)]
     fn next(this: &JsCommand) -> JsValue;
 
     /// Asks it to end; that it did is still told.
     #[wasm_bindgen(method)]
     fn cancel(this: &JsCommand);
-}
-
-/// What is told of a command: pieces of what it prints, and then its end.
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Told {
-    stdout: Option<String>,
-    stderr: Option<String>,
-    exit_code: i32,
-    timed_out: bool,
-    cancelled: bool,
 }
 
 /// Ends the command when nobody waits for it any more.
@@ -85,10 +74,10 @@ impl JsShell {
         let call = self.start.call2(&JsValue::UNDEFINED, &settings.to_string().into(), &FilesHandle { files }.into());
         let call = Open(call.map_err(failed)?.unchecked_into());
         let (mut out, mut err) = (Capture::new(Capture::BYTES_MAX), Capture::new(Capture::BYTES_MAX));
-        let mut cancelled = cancel.cancelled().fuse();
-        let told = loop {
+        let mut stopped = cancel.cancelled().fuse();
+        let (exit_code, timed_out, cancelled) = loop {
             let mut next = Box::pin(promise(&call.0.next()));
-            let told = match select(&mut next, &mut cancelled).await {
+            let told = match select(&mut next, &mut stopped).await {
                 Either::Left((told, _)) => told,
                 Either::Right(_) => {
                     call.0.cancel();
@@ -97,11 +86,13 @@ impl JsShell {
             };
             let told = told.map_err(failed)?.as_string().ok_or_else(broke_off)?;
             // What cannot be read must not pass for the end of a command that went well.
-            let told: Told = serde_json::from_str(&told).map_err(|_| broke_off())?;
-            let (stream, capture, text) = match (&told.stdout, &told.stderr) {
-                (Some(text), _) => (OutputStream::Stdout, &mut out, text),
-                (_, Some(text)) => (OutputStream::Stderr, &mut err, text),
-                (None, None) => break told,
+            let told: Value = serde_json::from_str(&told).map_err(|_| broke_off())?;
+            let exit_code = told["exitCode"].as_i64().and_then(|status| i32::try_from(status).ok());
+            let (stream, capture, text) = match (told["stdout"].as_str(), told["stderr"].as_str(), exit_code) {
+                (Some(text), _, _) => (OutputStream::Stdout, &mut out, text),
+                (_, Some(text), _) => (OutputStream::Stderr, &mut err, text),
+                (_, _, Some(exit_code)) => break (exit_code, told["timedOut"] == true, told["cancelled"] == true),
+                _ => return Err(broke_off()),
             };
             capture.push(text.as_bytes());
             output.output(stream, text);
@@ -110,9 +101,9 @@ impl JsShell {
             n_bytes_dropped: out.n_dropped() + err.n_dropped(),
             stdout: out.into_text(),
             stderr: err.into_text(),
-            exit_code: told.exit_code,
-            timed_out: told.timed_out,
-            cancelled: told.cancelled,
+            exit_code,
+            timed_out,
+            cancelled,
             n_left_behind: 0,
             duration_ms: BrowserClock.now_ms().saturating_sub(begun),
         })

@@ -20,6 +20,8 @@ pub mod failure;
 #[cfg(any(feature = "agent", feature = "llm"))]
 mod fetch;
 #[cfg(feature = "agent")]
+mod fields;
+#[cfg(feature = "agent")]
 mod files;
 pub mod host;
 #[cfg(any(feature = "agent", feature = "llm"))]

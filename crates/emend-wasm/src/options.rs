@@ -12,24 +12,21 @@ use emend_llm::anthropic::{Anthropic, Config};
 use emend_llm::offline;
 use emend_llm::{HttpProvider, Provider, Shared, ToolDefinition, Transport, get_latest_model};
 use js_sys::Function;
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde_json::Value;
 use wasm_bindgen::{JsCast as _, JsValue};
 
 use crate::approve::{JsApprover, RuleOptions, policy};
 use crate::clock::BrowserClock;
 use crate::failure::{Failure, without_place};
 use crate::fetch::{FetchTimeouts, FetchTransport};
+use crate::fields::{Fields, Problem};
 use crate::js_provider::JsProvider;
 use crate::random::JsRandom;
 
 /// What an agent is made of, but for its files.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-#[derive(Default)]
 pub(crate) struct AgentOptions {
     pub(crate) model: ModelOptions,
-    pub(crate) mode: EditMode,
+    pub(crate) mode: Mode,
     pub(crate) profile: ProfileName,
     /// How the model edits, if not as its family does.
     edits: Option<Edits>,
@@ -51,9 +48,70 @@ pub(crate) struct AgentOptions {
     quota_files: Option<u64>,
 }
 
+const FIELDS: [&str; 15] = [
+    "model",
+    "mode",
+    "profile",
+    "edits",
+    "tools",
+    "questions",
+    "webFetch",
+    "subagents",
+    "instructions",
+    "effort",
+    "maxTurns",
+    "maxToolRounds",
+    "policy",
+    "quotaBytes",
+    "quotaFiles",
+];
+
 impl AgentOptions {
     pub(crate) fn quota(&self) -> Quota {
         Quota { bytes: self.quota_bytes, files: self.quota_files }
+    }
+
+    /// Reads the options from JSON text.
+    pub(crate) fn parse(json: &str) -> Result<Self, Failure> {
+        let value: Result<Value, _> = serde_json::from_str(json);
+        let read = value.map_err(|error| without_place(&error)).and_then(|value| Self::read(&value));
+        read.map_err(|problem| Failure::new(Code::Configuration, format!("the options are wrong: {problem}")))
+    }
+
+    fn read(value: &Value) -> Result<Self, Problem> {
+        let fields = Fields::of("options", value)?;
+        fields.only(&FIELDS, "")?;
+        let tools = fields.list("tools")?.unwrap_or_default().iter().map(read_tool).collect::<Result<_, _>>()?;
+        let rules = fields.list("policy")?;
+        Ok(Self {
+            model: fields.get("model").map_or(Ok(ModelOptions::Offline), ModelOptions::read)?,
+            mode: match fields.variant("mode", &["staged", "direct"])? {
+                Some("direct") => Mode::Direct,
+                _ => Mode::Staged,
+            },
+            profile: match fields.variant("profile", &["auto", "openai", "anthropic", "gemini", "none"])? {
+                Some("openai") => ProfileName::Openai,
+                Some("anthropic") => ProfileName::Anthropic,
+                Some("gemini") => ProfileName::Gemini,
+                Some("none") => ProfileName::None,
+                _ => ProfileName::Auto,
+            },
+            edits: fields.variant("edits", &["own", "safe_patch"])?.map(|name| match name {
+                "own" => Edits::Own,
+                _ => Edits::SafePatch,
+            }),
+            tools,
+            questions: fields.flag("questions")?,
+            web_fetch: fields.flag("webFetch")?,
+            subagents: fields.flag("subagents")?,
+            instructions: fields.text("instructions")?,
+            effort: fields.text("effort")?,
+            max_turns: fields.number("maxTurns")?.unwrap_or_default(),
+            max_tool_rounds: fields.number("maxToolRounds")?.unwrap_or_default(),
+            policy: rules.map(|rules| rules.iter().map(RuleOptions::read).collect()).transpose()?,
+            quota_bytes: fields.number("quotaBytes")?,
+            quota_files: fields.number("quotaFiles")?,
+        })
     }
 
     /// Returns the settings of a session whose host is asked through `approve`, if it can be.
@@ -125,12 +183,19 @@ fn web_fetch(fetch: &Function) -> Shared<dyn Tool> {
     Shared::new(WebFetch::new(transport, Shared::new(BrowserClock), WebFetchOptions::default()))
 }
 
+fn read_tool(value: &Value) -> Result<ToolDefinition, Problem> {
+    let fields = Fields::of("tools", value)?;
+    Ok(ToolDefinition {
+        name: fields.needed_text("name")?,
+        description: fields.needed_text("description")?,
+        parameters: fields.needed("parameters")?.clone(),
+    })
+}
+
 /// Which profile a session goes by.
-#[derive(Clone, Copy, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Copy)]
 pub(crate) enum ProfileName {
     /// That of the model's family.
-    #[default]
     Auto,
     Openai,
     Anthropic,
@@ -138,33 +203,9 @@ pub(crate) enum ProfileName {
     None,
 }
 
-/// Where the agent's edits go.
-#[derive(Clone, Copy, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) enum EditMode {
-    #[default]
-    Staged,
-    Direct,
-}
-
-impl From<EditMode> for Mode {
-    fn from(mode: EditMode) -> Self {
-        match mode {
-            EditMode::Staged => Self::Staged,
-            EditMode::Direct => Self::Direct,
-        }
-    }
-}
-
 /// Which model answers.
-#[derive(Clone, Deserialize)]
-#[serde(tag = "provider", rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub(crate) enum ModelOptions {
-    Offline {
-        /// Only checked here: the JavaScript layer does the waiting.
-        #[serde(default, rename = "paceMs")]
-        _pace_ms: u64,
-    },
+    Offline,
     Anthropic {
         model: Option<String>,
         api_key: String,
@@ -178,9 +219,34 @@ pub(crate) enum ModelOptions {
     },
 }
 
-impl Default for ModelOptions {
-    fn default() -> Self {
-        Self::Offline { _pace_ms: 0 }
+impl ModelOptions {
+    fn read(value: &Value) -> Result<Self, Problem> {
+        let fields = Fields::of("model", value)?;
+        fields.needed("provider")?;
+        match fields.variant("provider", &["offline", "anthropic", "custom"])? {
+            Some("anthropic") => {
+                fields.only(&["model", "apiKey", "baseUrl"], "provider")?;
+                Ok(Self::Anthropic {
+                    model: fields.text("model")?,
+                    api_key: fields.needed_text("apiKey")?,
+                    base_url: fields.text("baseUrl")?,
+                })
+            }
+            Some("custom") => {
+                fields.only(&["name", "model", "idleTimeoutMs"], "provider")?;
+                Ok(Self::Custom {
+                    name: fields.needed_text("name")?,
+                    model: fields.text("model")?,
+                    idle_timeout_ms: fields.number("idleTimeoutMs")?,
+                })
+            }
+            _ => {
+                fields.only(&["paceMs"], "provider")?;
+                // Only checked: the JavaScript layer does the waiting.
+                fields.number("paceMs")?;
+                Ok(Self::Offline)
+            }
+        }
     }
 }
 
@@ -201,7 +267,7 @@ impl ModelOptions {
                 let provider = Shared::new(JsProvider::new(name.clone(), open(), *idle_timeout_ms));
                 Model { provider, id: model.clone().unwrap_or_default(), offline: false }
             }
-            Self::Offline { .. } => {
+            Self::Offline => {
                 let transport = Shared::new(FetchTransport::new(open(), FetchTimeouts::default()));
                 let provider = Shared::new(offline::provider_over(transport));
                 Model { provider, id: offline::MODEL.to_owned(), offline: true }
@@ -222,12 +288,6 @@ impl ModelOptions {
     }
 }
 
-/// Reads options.
-pub(crate) fn parse<T: DeserializeOwned>(json: &str) -> Result<T, Failure> {
-    serde_json::from_str(json)
-        .map_err(|error| Failure::new(Code::Configuration, format!("the options are wrong: {}", without_place(&error))))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -235,7 +295,7 @@ mod tests {
 
     #[track_caller]
     fn check_refused(json: &str, reason: &str) {
-        let refused = parse::<AgentOptions>(json).err().map(|failure| failure.message().to_owned());
+        let refused = AgentOptions::parse(json).err().map(|failure| failure.message().to_owned());
         assert_eq!(refused.as_deref(), Some(format!("the options are wrong: {reason}").as_str()));
     }
 
@@ -262,7 +322,7 @@ mod tests {
 
     #[test]
     fn no_options_mean_the_offline_model() {
-        let options: AgentOptions = parse("{}").unwrap();
+        let options = AgentOptions::parse("{}").unwrap();
         let model = options.model.model(|| panic!("the stand-in needs no network"), None);
         assert!(model.offline);
         assert_eq!(model.id, offline::MODEL);

@@ -94,15 +94,18 @@ impl Store {
     /// Returns the files that are no longer as they were kept, by path.
     async fn changed(&self, environment: &dyn ExecutionEnvironment) -> Result<Vec<FilePath>, ToolError> {
         let now = environment.manifest().await?;
-        let mut gone: BTreeMap<&FilePath, ()> = self.files.keys().map(|path| (path, ())).collect();
+        let kept: Vec<&FilePath> = self.files.keys().collect();
+        let mut is_listed = vec![false; kept.len()];
         let mut changed = Vec::new();
         for stamp in now {
-            gone.remove(&stamp.path);
+            if let Ok(at) = kept.binary_search(&&stamp.path) {
+                is_listed[at] = true;
+            }
             if self.files.get(&stamp.path).is_none_or(|kept| kept.stamp != stamp) {
                 changed.push(stamp.path);
             }
         }
-        for path in gone.into_keys() {
+        for (path, _) in kept.into_iter().zip(is_listed).filter(|(_, is_listed)| !is_listed) {
             // A file that is ignored now is still there.
             if environment.metadata(path).await?.is_none() {
                 let at = changed.partition_point(|other| other < path);
