@@ -5,16 +5,17 @@ use emend_edit::order::sort_by;
 /// Returns at most `max` of `candidates` that come close to `name`, best first.
 ///
 /// Those that begin with it (or it with them) come first, then those that hold it (or it them), then those a few
-/// slips of the keyboard away. Case does not matter. Names that have nothing in common are never returned.
+/// slips of the keyboard away. The case of ASCII letters does not matter (tables for others are 4 KiB that every page
+/// would load). Names that have nothing in common are never returned.
 #[must_use]
 pub fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>, max: usize) -> Vec<String> {
-    let name = name.to_lowercase();
+    let name = name.to_ascii_lowercase();
     if name.is_empty() {
         return Vec::new();
     }
     let mut ranked: Vec<(Closeness, &str)> = candidates
         .into_iter()
-        .filter_map(|candidate| Some((closeness(&name, &candidate.to_lowercase())?, candidate)))
+        .filter_map(|candidate| Some((closeness(&name, &candidate.to_ascii_lowercase())?, candidate)))
         .collect();
     sort_by(&mut ranked, Ord::cmp);
     ranked.into_iter().take(max).map(|(_, candidate)| candidate.to_owned()).collect()

@@ -178,7 +178,7 @@ pub(crate) fn is_worded_placeholder(line: &str) -> bool {
     text = text.strip_prefix('(').map_or(text, |rest| rest.strip_suffix(')').unwrap_or(rest).trim());
     let leads = text.starts_with("...") || text.starts_with('…');
     let trails = text.ends_with("...") || text.ends_with('…');
-    let lowered = text.trim_matches(['.', '…', ' ', '(', ')']).to_lowercase();
+    let lowered = text.trim_matches(['.', '…', ' ', '(', ')']).to_ascii_lowercase();
     let words: Vec<&str> = lowered.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
     let has = |word: &str| words.contains(&word);
     let left_out = ["rest", "unchanged", "existing", "remaining", "remainder", "omitted", "same", "previous"];

@@ -167,13 +167,13 @@ fn read_fields(body: &Value) -> Fields {
         if name.is_empty() || name == "error" {
             continue;
         }
-        fields.names.push(name.to_lowercase());
+        fields.names.push(name.to_ascii_lowercase());
         fields.error_code.get_or_insert(name);
     }
     for detail in error.get("details").and_then(Value::as_array).into_iter().flatten() {
-        fields.names.extend(detail.get("reason").and_then(Value::as_str).map(str::to_lowercase));
+        fields.names.extend(detail.get("reason").and_then(Value::as_str).map(str::to_ascii_lowercase));
         for violation in detail.get("violations").and_then(Value::as_array).into_iter().flatten() {
-            fields.names.extend(violation.get("quotaId").and_then(Value::as_str).map(str::to_lowercase));
+            fields.names.extend(violation.get("quotaId").and_then(Value::as_str).map(str::to_ascii_lowercase));
         }
     }
     fields
@@ -197,7 +197,7 @@ const KEY_WORDS: [&str; 4] = ["api key not valid", "incorrect api key", "invalid
 
 /// Returns the class of a failure, and whether repeating the request cannot help although its class suggests so.
 fn classify(status: Option<u16>, fields: &Fields) -> (ErrorKind, bool) {
-    let message = fields.message.to_lowercase();
+    let message = fields.message.to_ascii_lowercase();
     let named = |names: &[&str]| fields.names.iter().any(|name| names.contains(&name.as_str()));
     let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
     let client_error = status.is_none_or(|status| matches!(status, 400 | 413 | 422 | 429 | 500));

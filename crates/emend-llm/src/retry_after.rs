@@ -59,7 +59,7 @@ fn retry_info(body: &Value) -> Option<u64> {
 
 /// OpenAI and Google write it into the message: `Please try again in 174ms.`, `Please retry in 40.02s.`
 fn in_message(message: &str) -> Option<u64> {
-    let lower = message.to_lowercase();
+    let lower = message.to_ascii_lowercase();
     let after = ["try again in ", "retry in "].iter().find_map(|words| lower.split_once(words))?.1;
     let word = after.split_whitespace().next()?;
     duration_ms(word.trim_end_matches(['.', ',', ')', ';']))
