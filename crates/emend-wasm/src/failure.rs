@@ -5,6 +5,7 @@ use emend_agent::event::ErrorInfo;
 use serde::Serialize;
 #[cfg(any(feature = "edit", feature = "llm"))]
 use serde_json::Value;
+use serde_wasm_bindgen::Serializer;
 use wasm_bindgen::prelude::*;
 
 /// A failure of a call. The JavaScript layer turns it into an instance of `class`.
@@ -73,8 +74,7 @@ impl Failure {
     }
 
     pub(crate) fn into_js(self) -> JsValue {
-        let json = serde_json::to_string(&self).unwrap_or_default();
-        js_sys::JSON::parse(&json).unwrap_or_else(|error| error)
+        self.serialize(&Serializer::json_compatible()).unwrap_or_else(|error| error.into())
     }
 }
 

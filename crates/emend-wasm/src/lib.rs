@@ -27,7 +27,7 @@ pub mod host;
 #[cfg(any(feature = "agent", feature = "llm"))]
 mod js_provider;
 #[cfg(feature = "agent")]
-mod js_shell;
+pub mod js_shell;
 #[cfg(feature = "agent")]
 mod js_store;
 #[cfg(feature = "agent")]
