@@ -6,6 +6,7 @@
 use std::fmt;
 
 use emend_edit::hash::ContentHash;
+use emend_edit::order::sort_by;
 use emend_llm::{BoxFuture, CancelToken, MaybeSend, MaybeSync, Shared};
 use serde::{Deserialize, Serialize};
 
@@ -149,6 +150,14 @@ pub struct DirEntry {
     pub metadata: Metadata,
 }
 
+/// Puts entries into the order of their paths, one for each path.
+#[must_use]
+pub fn in_order(mut entries: Vec<DirEntry>) -> Vec<DirEntry> {
+    sort_by(&mut entries, |a, b| a.path.cmp(&b.path));
+    entries.dedup_by(|a, b| a.path == b.path);
+    entries
+}
+
 /// What becomes of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileChange {
@@ -224,6 +233,14 @@ pub enum EnvError {
         /// How much there may be.
         limit: u64,
     },
+    /// There is no room for it, and nobody knows how much there is.
+    #[error("{path}: {reason}")]
+    NoSpace {
+        /// The path as it was given.
+        path: String,
+        /// What the system said.
+        reason: String,
+    },
     /// This environment cannot do it.
     #[error("{what} is not available here")]
     Unsupported {
@@ -253,7 +270,7 @@ impl EnvError {
             Self::OutsideRoot { .. } | Self::PermissionDenied { .. } => Code::PermissionDenied,
             Self::Changed { .. } => Code::Stale,
             Self::Io { .. } => Code::IoError,
-            Self::QuotaExceeded { .. } => Code::LimitReached,
+            Self::QuotaExceeded { .. } | Self::NoSpace { .. } => Code::LimitReached,
             Self::Unsupported { .. } => Code::Unsupported,
         }
     }
@@ -327,9 +344,8 @@ pub trait ExecutionEnvironment: MaybeSend + MaybeSync {
     ///
     /// Refuses with [`EnvError::Changed`] if a file does not hold what its change was made for. Environments whose
     /// files outlive the process see to it that it is all or none even if the process does not live to the end.
-    fn change<'a>(&'a self, changes: &'a [FileChange]) -> BoxFuture<'a, Result<(), EnvError>> {
-        Box::pin(change_one_by_one(self, changes))
-    }
+    /// [`change_one_by_one`] does it by the other methods.
+    fn change<'a>(&'a self, changes: &'a [FileChange]) -> BoxFuture<'a, Result<(), EnvError>>;
 
     /// Lists a directory down to `depth` levels (1 = its own entries), sorted by path, ignored and hidden entries
     /// included except `.git`.
@@ -412,52 +428,75 @@ pub trait ExecutionEnvironment: MaybeSend + MaybeSync {
     fn os_version(&self) -> String;
 }
 
-/// Changes files one after the other, and puts back what was done if one cannot be changed. Files that move get the
-/// mode bits of any new file.
+/// Changes files one after the other. If one cannot be changed, all are made what they were, that one too: a host whose
+/// writes are not atomic may have left half of it. Files that move get the mode bits of any new file.
 ///
 /// # Errors
 ///
-/// As [`change`](ExecutionEnvironment::change).
-pub async fn change_one_by_one<E: ExecutionEnvironment + ?Sized>(
-    environment: &E,
-    changes: &[FileChange],
-) -> Result<(), EnvError> {
-    let mut done: Vec<(&FilePath, Option<Vec<u8>>)> = Vec::new();
-    for change in changes {
-        match change_one(environment, change).await {
-            Ok(old) => done.push((&change.path, old)),
-            Err(error) => {
-                for (path, old) in done.into_iter().rev() {
-                    put(environment, path, old.as_deref()).await?;
-                }
-                return Err(error);
+/// As [`change`](ExecutionEnvironment::change); `Io` naming the files that could not be put back, with the cause.
+#[must_use]
+pub fn change_one_by_one<'a>(
+    environment: &'a dyn ExecutionEnvironment,
+    changes: &'a [FileChange],
+) -> BoxFuture<'a, Result<(), EnvError>> {
+    Box::pin(change_all(environment, changes))
+}
+
+async fn change_all(environment: &dyn ExecutionEnvironment, changes: &[FileChange]) -> Result<(), EnvError> {
+    let mut olds: Vec<Option<Vec<u8>>> = Vec::new();
+    for (n_done, change) in changes.iter().enumerate() {
+        let outcome = match current(environment, &change.path).await {
+            Ok(old) if old.as_deref().map(ContentHash::of) != change.before => {
+                Err(EnvError::Changed { path: change.path.to_string() })
             }
+            Ok(old) => {
+                olds.push(old);
+                put(environment, &change.path, change.after.as_deref()).await
+            }
+            Err(error) => Err(error),
+        };
+        if let Err(error) = outcome {
+            return Err(put_back(environment, changes, &olds, n_done, error).await);
         }
     }
     Ok(())
 }
 
-/// Changes a file that holds what it should, and returns what that was.
-async fn change_one<E: ExecutionEnvironment + ?Sized>(
-    environment: &E,
-    change: &FileChange,
-) -> Result<Option<Vec<u8>>, EnvError> {
-    let old = match environment.metadata(&change.path).await? {
-        Some(_) => Some(environment.read(&change.path).await?),
-        None => None,
-    };
-    if old.as_deref().map(ContentHash::of) != change.before {
-        return Err(EnvError::Changed { path: change.path.to_string() });
+/// Makes the files of the first `changes` what they were, `n_done` of which were written whole. Returns what is to be told.
+async fn put_back(
+    environment: &dyn ExecutionEnvironment,
+    changes: &[FileChange],
+    olds: &[Option<Vec<u8>>],
+    n_done: usize,
+    error: EnvError,
+) -> EnvError {
+    let mut stuck = Vec::new();
+    for (place, (change, old)) in changes.iter().zip(olds).enumerate().rev() {
+        match current(environment, &change.path).await {
+            Ok(now) if now == *old => continue,
+            // Someone else has written it since.
+            Ok(now) if place < n_done && now != change.after => continue,
+            _ => {}
+        }
+        if put(environment, &change.path, old.as_deref()).await.is_err() {
+            stuck.push(change.path.as_str());
+        }
     }
-    put(environment, &change.path, change.after.as_deref()).await?;
-    Ok(old)
+    if stuck.is_empty() {
+        return error;
+    }
+    EnvError::Io { path: stuck.join(", "), reason: format!("could not be put back as it was, after: {error}") }
 }
 
-async fn put<E: ExecutionEnvironment + ?Sized>(
-    environment: &E,
-    path: &FilePath,
-    content: Option<&[u8]>,
-) -> Result<(), EnvError> {
+/// Returns what a file holds, `None` if there is none.
+async fn current(environment: &dyn ExecutionEnvironment, path: &FilePath) -> Result<Option<Vec<u8>>, EnvError> {
+    match environment.metadata(path).await? {
+        Some(_) => environment.read(path).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+async fn put(environment: &dyn ExecutionEnvironment, path: &FilePath, content: Option<&[u8]>) -> Result<(), EnvError> {
     match content {
         Some(content) => environment.write(path, content).await,
         None => environment.remove(path).await,

@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use emend_edit::order::sort_by;
 use emend_llm::{BoxFuture, CancelToken, Clock, MaybeSend, MaybeSync, Shared};
 
-use crate::env::{Access, DirEntry, EnvError, FilePath, GrepQuery, Metadata};
+use crate::env::{Access, DirEntry, EnvError, FilePath, GrepQuery, Metadata, in_order};
 use crate::exec::{Command, ExecResult, FileStamp, OutputSink};
 use crate::gitignore::IgnoreRules;
 use crate::resolve::{self, Node, Tree, invalid, not_found};
@@ -332,8 +332,7 @@ impl MemFs {
                 found.push(DirEntry { path, metadata });
             }
         }
-        sort_by(&mut found, |a, b| a.path.cmp(&b.path));
-        Ok(found)
+        Ok(in_order(found))
     }
 
     /// Returns what `entry` is; for a link, what it leads to, `None` if that is nothing or outside.

@@ -24,6 +24,7 @@ pub const BINARY_PROBE_BYTES: usize = 8 * 1024;
 #[derive(Clone, Debug)]
 pub struct Matcher {
     pattern: String,
+    case_insensitive: bool,
     regex: Regex,
     /// What is looked for before the engine is asked.
     required: Option<Required>,
@@ -106,13 +107,19 @@ impl Matcher {
         let hir = pattern::within_lines(pattern, case_insensitive)?;
         let regex = Regex::new(&hir).map_err(|error| PatternError { reason: error.to_string() })?;
         let required = if cfg!(any(test, target_family = "wasm")) { Required::of(&hir) } else { None };
-        Ok(Self { pattern: pattern.to_owned(), regex, required })
+        Ok(Self { pattern: pattern.to_owned(), case_insensitive, regex, required })
     }
 
     /// Returns the pattern as it was given.
     #[must_use]
     pub fn pattern(&self) -> &str {
         &self.pattern
+    }
+
+    /// Returns whether it ignores case.
+    #[must_use]
+    pub fn is_case_insensitive(&self) -> bool {
+        self.case_insensitive
     }
 
     /// Returns the lines of `content` that match, with context, in line order; nothing if `content` is binary.

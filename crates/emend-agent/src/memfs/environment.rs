@@ -5,7 +5,9 @@ use std::future::ready;
 use emend_llm::{BoxFuture, CancelToken, Shared};
 
 use super::MemFs;
-use crate::env::{Access, DirEntry, EnvError, ExecutionEnvironment, FilePath, GrepQuery, Metadata};
+use crate::env::{
+    Access, DirEntry, EnvError, ExecutionEnvironment, FileChange, FilePath, GrepQuery, Metadata, change_one_by_one,
+};
 use crate::exec::{Command, ExecResult, FileStamp, OutputSink};
 use crate::resolve;
 use crate::search::FileMatches;
@@ -31,6 +33,10 @@ impl ExecutionEnvironment for MemFs {
         Box::pin(ready(self.file(path).map(|_| {
             self.delete(path.as_str());
         })))
+    }
+
+    fn change<'a>(&'a self, changes: &'a [FileChange]) -> BoxFuture<'a, Result<(), EnvError>> {
+        change_one_by_one(self, changes)
     }
 
     fn list<'a>(&'a self, path: &'a FilePath, depth: usize) -> BoxFuture<'a, Result<Vec<DirEntry>, EnvError>> {

@@ -9,7 +9,7 @@ use emend_edit::text::{first_eol, split_lines};
 
 use super::{Entry, Mode, State, Workspace};
 use crate::code::Code;
-use crate::env::{Access, FileChange, FilePath};
+use crate::env::{Access, EnvError, FileChange, FilePath};
 use crate::tool::{ToolContext, ToolError};
 
 /// One file as a tool wants it to be.
@@ -64,7 +64,7 @@ impl Workspace {
         let _writing = self.writing.lock().await;
         let (texts, resolved) = self.read_all(paths).await?;
         let writes = plan(&texts)?;
-        self.land(context, &resolved, writes).await
+        self.land(context, &texts, &resolved, writes).await
     }
 
     pub(super) async fn read_all(
@@ -80,9 +80,11 @@ impl Workspace {
         Ok((texts, resolved))
     }
 
+    /// Writes what was planned for `texts`.
     pub(super) async fn land(
         &self,
         context: &ToolContext,
+        texts: &BTreeMap<String, Option<String>>,
         resolved: &BTreeMap<String, FilePath>,
         writes: Vec<FileWrite>,
     ) -> Result<Vec<Applied>, ToolError> {
@@ -100,6 +102,9 @@ impl Workspace {
             };
             let mut log = self.log_of(path).await?;
             let before = log.visible_text();
+            if texts.get(&write.path) != Some(&before) {
+                return Err(EnvError::Changed { path: path.to_string() }.into());
+            }
             enter(&mut log, Origin::Agent, meta.clone(), write.text.as_deref(), status);
             let moved_from = write.moved_from.and_then(|from| resolved.get(&from).cloned());
             staged.push(Staged { path: path.clone(), log, before, after: write.text, moved_from });
@@ -212,6 +217,12 @@ impl Workspace {
         let (mut there, mut back) = (Vec::new(), Vec::new());
         for file in staged {
             let (old, new) = (self.disk_text(&file.path).await?, file.log.disk_text());
+            // Reading takes time: what a log does not know of must not be written over.
+            let hash = |text: Option<String>| text.map(|text| ContentHash::of(text.as_bytes()));
+            let entered = self.state().files.get(&file.path).map(|entry| entry.disk);
+            if entered.unwrap_or_else(|| hash(file.log.base_text())) != hash(old.clone()) {
+                return Err(EnvError::Changed { path: file.path.to_string() }.into());
+            }
             if old != new {
                 let change_to = change(&file.path, old.as_deref(), new.as_deref());
                 // What was staged as a move comes onto the disk when it is accepted.

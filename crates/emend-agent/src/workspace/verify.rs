@@ -50,7 +50,7 @@ impl Workspace {
             return Err(ToolError::new(Code::Internal, format!("{path} was not resolved before it was written")));
         };
         let outcome = match check(&context.seen, file, text, &base).and_then(|()| plan(text)) {
-            Ok(writes) => self.land(context, &resolved, writes).await,
+            Ok(writes) => self.land(context, &texts, &resolved, writes).await,
             Err(error) => Err(error),
         };
         let error = match outcome {
