@@ -3,6 +3,7 @@
 /** The agent: one project in memory, one model, and the review between them. */
 
 import { asker } from "./approvals.js";
+import { HostFiles } from "./environment.js";
 import { BusyError, ClosedError, ConfigError, EmendError, NotInitializedError } from "./errors.js";
 import type { AgentHandle } from "./core.js";
 import { core, glue } from "./core-module.js";
@@ -23,6 +24,7 @@ import type {
   Compaction,
   CustomModel,
   EventsOptions,
+  ExecutionEnvironment,
   ExportOptions,
   FileInfo,
   FileMatches,
@@ -83,10 +85,11 @@ export class Agent {
    * @throws {ConfigError} if the options are wrong.
    */
   static async create(options: AgentOptions = {}): Promise<Agent> {
-    const { files = {}, quota, fetch: given, store, model, tools, approve, shell, ...rest } = options;
+    const { files = {}, environment, quota, fetch: given, store, model, tools, approve, shell, ...rest } = options;
     const send = given ?? globalThis.fetch;
     if (typeof send !== "function") throw new ConfigError("configuration", "`fetch` must be a function");
     const contents = Object.entries(files).map(([path, content]) => [path, toBytes(path, content)] as const);
+    const host = environment === undefined ? undefined : hostOf(environment, options);
     const chosen = chooseModel(model ?? { provider: "offline" });
     const settings = { ...rest, ...limits(quota), model: chosen.settings, tools: Tools.describe(tools) };
     const json = toJson(settings);
@@ -97,8 +100,8 @@ export class Agent {
     const living = await core.loaded();
     const commands = shellOf(living, shell);
     const fetches = later(send, given ?? publicFetch);
-    const make = () => new glue.AgentHandle(json, fetches, chosen.open, own.start, keep, ask, commands);
-    const link = new Link(living, make);
+    const make = () => new glue.AgentHandle(json, fetches, chosen.open, own.start, keep, ask, commands, host);
+    const link = new Link(living, make, host);
     try {
       for (const [path, bytes] of contents) link.tell((handle) => handle.addFile(path, bytes));
     } catch (error) {
@@ -213,7 +216,7 @@ export class Agent {
    */
   configure(changes: AgentChanges): void {
     const { model, tools, ...rest } = changes;
-    const fixed = ["files", "quota", "mode", "store", "fetch", "approve", "shell"].find((name) => name in rest);
+    const fixed = ["files", "environment", "quota", "mode", "store", "fetch", "approve", "shell"].find((name) => name in rest);
     if (fixed !== undefined) throw new ConfigError("configuration", `\`${fixed}\` is fixed when the agent is made`);
     const chosen = model === undefined ? { settings: this.#settings["model"], open: this.#open } : chooseModel(model);
     const described = tools === undefined ? this.#settings["tools"] : Tools.describe(tools);
@@ -434,11 +437,13 @@ export class Canvas {
 class Link {
   readonly #core: Core;
   readonly #handle: AgentHandle;
+  readonly #host: HostFiles | undefined;
   readonly #drivers = new Set<Driver>();
   #closed = false;
 
-  constructor(core: Core, create: () => AgentHandle) {
+  constructor(core: Core, create: () => AgentHandle, host: HostFiles | undefined) {
     this.#core = core;
+    this.#host = host;
     this.#handle = core.call(create);
   }
 
@@ -466,7 +471,8 @@ class Link {
       const message = requireText("the message", text);
       this.tell((handle) => handle.say(message, true));
     };
-    return new Run(this.#core, () => this.#handle.run(task), this.#drivers, signal, say);
+    const giveUp = (): void => this.#host?.giveUp();
+    return new Run(this.#core, () => this.#handle.run(task), this.#drivers, signal, { say, giveUp });
   }
 
   follow(after: number): EventFeed {
@@ -505,6 +511,21 @@ function chooseModel(given: ModelOptions): { settings: unknown; open?: Opener | 
   if (typeof provider !== "object" || provider === null) return { settings: given };
   const { model } = given as CustomModel;
   return { settings: { provider: "custom", ...settingsOf(provider), model }, open: opener(provider) };
+}
+
+/** Takes a host's environment, with which some options make no sense. */
+function hostOf(environment: ExecutionEnvironment, { files, quota, shell, mode }: AgentOptions): HostFiles {
+  const refuse = (why: string): never => {
+    throw new ConfigError("configuration", why);
+  };
+  if (files !== undefined) refuse("give `files` or an `environment`, not both");
+  if (quota !== undefined) refuse("`quota` is for `files`; an environment has limits of its own");
+  if (shell) refuse("`shell` runs over `files`; an environment has its own `exec`");
+  const host = new HostFiles(environment);
+  if (host.has("exec") && mode !== "direct") {
+    refuse("the environment's `exec` needs `mode: \"direct\"`: its commands do not see edits that are pending");
+  }
+  return host;
 }
 
 function toBytes(path: string, content: unknown): Uint8Array {

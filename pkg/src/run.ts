@@ -18,6 +18,14 @@ interface Reader {
   reject(error: EmendError): void;
 }
 
+/** What a run asks of its agent. */
+interface RunsAgent {
+  /** Puts a message into the run. */
+  say(text: string): void;
+  /** Waits no longer for what a host has been asked to read. */
+  giveUp(): void;
+}
+
 /**
  * A run of the agent. Iterate over it for its events, or only await {@link result}; until one of both it waits.
  *
@@ -28,7 +36,7 @@ export class Run implements AsyncIterable<AgentEvent> {
   readonly #core: Core;
   readonly #handle: RunHandle | undefined;
   readonly #signal: AbortSignal | undefined;
-  readonly #say: (text: string) => void;
+  readonly #agent: RunsAgent;
   readonly #onAbort = (): void => this.cancel();
   readonly #drivers: Set<Driver>;
   readonly #unread: AgentEvent[] = [];
@@ -47,10 +55,10 @@ export class Run implements AsyncIterable<AgentEvent> {
     start: () => RunHandle,
     drivers: Set<Driver>,
     signal: AbortSignal | undefined,
-    say: (text: string) => void,
+    agent: RunsAgent,
   ) {
     this.#core = core;
-    this.#say = say;
+    this.#agent = agent;
     this.#drivers = drivers;
     this.#signal = signal;
     this.#result = new Promise((resolve, reject) => {
@@ -91,13 +99,14 @@ export class Run implements AsyncIterable<AgentEvent> {
    */
   steer(text: string): void {
     if (this.#ended) throw new ConflictError("conflict", "the run is over; give the agent a new task");
-    this.#say(text);
+    this.#agent.say(text);
   }
 
   /** Asks the run to stop. Its events end with `PROCESSING_END`. */
   cancel(): void {
     if (this.#ended || this.#core.isDead) return;
     this.#core.call(() => this.#handle?.cancel());
+    this.#agent.giveUp();
     this.#driveItself();
   }
 

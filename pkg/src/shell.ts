@@ -5,19 +5,11 @@
  * other.
  */
 
+import { type Command, type CommandEnd, CommandFeed, type OutputStream, settingsOf } from "./command-feed.js";
 import type { FilesHandle } from "./core.js";
 import { ConfigError } from "./errors.js";
 import type { Core, Driver } from "./instance.js";
 import type { ShellOptions } from "./types.js";
-
-/** How much printed text may wait to be taken, in characters. What comes faster is joined together. */
-const JOINED_MAX = 1 << 16;
-
-/** A command under way, as the core sees it. */
-interface Command {
-  next(): Promise<string>;
-  cancel(): void;
-}
 
 /** Returns what starts commands over the files of `core`; `undefined` if there is to be no shell. */
 export function shellOf(
@@ -33,35 +25,24 @@ export function shellOf(
 }
 
 class Script implements Command {
-  readonly #told: { stdout?: string; stderr?: string }[] = [];
+  readonly #feed = new CommandFeed();
   readonly #drivers = new Set<Driver>();
-  #end: string | undefined;
-  #failure: string | undefined;
-  #waiting: { resolve(text: string): void; reject(reason: string): void } | undefined;
   #stop: (() => void) | undefined;
   #cancelled = false;
 
   constructor(core: Core, settings: string, files: FilesHandle, wasm: ShellOptions["wasm"]) {
     this.#run(core, settings, files, wasm)
       .then(
-        (end) => {
-          this.#end = end;
-        },
-        (thrown: unknown) => {
-          this.#failure = thrown instanceof Error ? thrown.message : String(thrown);
-        },
+        (end) => this.#feed.end(end),
+        (thrown: unknown) => this.#feed.fail(thrown instanceof Error ? thrown.message : String(thrown)),
       )
       .finally(() => {
         if (!core.isDead) core.call(() => files.free());
-        this.#answer();
       });
   }
 
   next(): Promise<string> {
-    return new Promise((resolve, reject) => {
-      this.#waiting = { resolve, reject };
-      this.#answer();
-    });
+    return this.#feed.next();
   }
 
   cancel(): void {
@@ -70,7 +51,7 @@ class Script implements Command {
     queueMicrotask(() => this.#stop?.());
   }
 
-  async #run(core: Core, settings: string, files: FilesHandle, wasm: ShellOptions["wasm"]): Promise<string> {
+  async #run(core: Core, settings: string, files: FilesHandle, wasm: ShellOptions["wasm"]): Promise<CommandEnd> {
     const { glue, shellModule } = await import("./shell-module.js");
     await shellModule.load(wasm === undefined ? {} : { wasm });
     const shell = shellModule.live();
@@ -79,43 +60,21 @@ class Script implements Command {
       if (!shell.isDead) shell.call(() => script.cancel());
     };
     if (this.#cancelled) this.#stop();
+    const given = JSON.stringify(settingsOf(settings));
     const decoders = { stdout: decoder(), stderr: decoder() };
     const output = (number: number, bytes: Uint8Array): void => {
-      const stream = number === 1 ? "stdout" : "stderr";
+      const stream: OutputStream = number === 1 ? "stdout" : "stderr";
       // Characters come whole.
-      this.#tell(stream, decoders[stream].decode(bytes, { stream: true }));
+      this.#feed.tell(stream, decoders[stream].decode(bytes, { stream: true }));
     };
     try {
-      const end = await shell.run<object>(() => script.run(settings, bridge(core, files), output), this.#drivers);
-      for (const stream of ["stdout", "stderr"] as const) this.#tell(stream, decoders[stream].decode());
-      return JSON.stringify(end);
+      const end = await shell.run<CommandEnd>(() => script.run(given, bridge(core, files), output), this.#drivers);
+      for (const stream of ["stdout", "stderr"] as const) this.#feed.tell(stream, decoders[stream].decode());
+      return end;
     } finally {
       this.#stop = undefined;
       if (!shell.isDead) shell.call(() => script.free());
     }
-  }
-
-  #tell(stream: "stdout" | "stderr", text: string): void {
-    if (text === "") return;
-    const last = this.#told.at(-1)?.[stream];
-    if (last !== undefined && last.length < JOINED_MAX) {
-      this.#told[this.#told.length - 1] = { [stream]: last + text };
-    } else {
-      this.#told.push({ [stream]: text });
-    }
-    this.#answer();
-  }
-
-  /** Gives whoever waits what there is. */
-  #answer(): void {
-    const waiting = this.#waiting;
-    if (waiting === undefined) return;
-    const piece = this.#told.shift();
-    const text = piece === undefined ? this.#end : JSON.stringify(piece);
-    if (text === undefined && this.#failure === undefined) return;
-    this.#waiting = undefined;
-    if (text === undefined) waiting.reject(this.#failure as string);
-    else waiting.resolve(text);
   }
 }
 

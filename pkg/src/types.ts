@@ -1,5 +1,6 @@
 /** The plain data that goes in and comes out. */
 
+import type { ExecutionEnvironment } from "./environment-types.js";
 import type { CustomProvider, Message, Tool } from "./llm-types.js";
 import type { SessionStore } from "./stores.js";
 
@@ -7,6 +8,18 @@ import type { SessionStore } from "./stores.js";
 type CompiledModule = typeof globalThis extends { WebAssembly: { Module: abstract new (...bytes: never[]) => infer M } }
   ? M
   : never;
+
+export type {
+  CallOptions,
+  ExecOptions,
+  ExecResult,
+  ExecutionEnvironment,
+  FileStat,
+  FoundFile,
+  HostGlobOptions,
+  HostGrepOptions,
+  ListEntry,
+} from "./environment-types.js";
 
 /** What the core can be loaded from. A string is an address. */
 export type WasmSource = URL | string | Response | ArrayBuffer | ArrayBufferView | CompiledModule;
@@ -60,6 +73,8 @@ export interface AgentOptions {
    * and `fromDirectory` give this form.
    */
   files?: FilesIn;
+  /** Files of your own, in place of `files`: the agent reads them and saves to them. See {@link ExecutionEnvironment}. */
+  environment?: ExecutionEnvironment;
   /**
    * What the files may take. What would pass it is refused with code `limit_reached`: to the model as a tool's result, to
    * you as an error. What makes files smaller is let through. Default: no limit.

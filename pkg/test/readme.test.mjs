@@ -2,20 +2,21 @@
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
 import { promisify } from "node:util";
 
-/** Runs the first example of the README that begins so. */
-async function runExample(t, begins) {
+/** Runs the first example of the README that begins so, in a directory, with `more` behind it. */
+async function runExample(t, begins, directory = process.cwd(), more = "") {
   const readme = await readFile(new URL("README.md", import.meta.resolve("emend/package.json")), "utf8");
   const start = readme.indexOf(`\`\`\`js\n${begins}`) + 6;
   const example = readme.slice(start, readme.indexOf("```", start));
   const file = join(import.meta.dirname, `readme-example-${example.length}.mjs`);
   t.after(() => rm(file));
-  await writeFile(file, example);
-  const { stdout, stderr } = await promisify(execFile)(process.execPath, [file]);
+  await writeFile(file, example + more);
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, [file], { cwd: directory });
   assert.equal(stderr, "");
   return stdout;
 }
@@ -32,4 +33,33 @@ test("the example of emend/edit does what it says", async (t) => {
   const stdout = await runExample(t, "import { load, patchProblem }");
   assert.ok(stdout.startsWith('removed "export const greet = () => \\"hello\\";\\n" [ [ 28, 33 ] ]\n'), stdout);
   assert.ok(stdout.endsWith('// Polite.\nexport const greet = () => "hello";\n\nconflict not_found\n'), stdout);
+});
+
+test("the example of an environment works on the directory it is run in", async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), "emend-readme-"));
+  t.after(() => rm(directory, { recursive: true }));
+  const project = join(directory, "project");
+  await mkdir(join(project, "src"), { recursive: true });
+  await writeFile(join(directory, "outside.txt"), "Price\n");
+  await writeFile(join(project, "src/price.js"), "export const Price = 1;\n");
+  await writeFile(join(project, "cart.js"), 'import { Price } from "./src/price.js";\n');
+  await symlink(directory, join(project, "out"));
+  await symlink("src", join(project, "inside"));
+  const more = `
+await agent.run("rename Price to Cost").result;
+console.log((await readFile("cart.js", "utf8")).includes("Price"));
+await agent.acceptAll();
+console.log((await agent.files.read("inside/price.js")).text);
+await agent.files.write("new/deep.txt", "deep");
+await agent.files.remove("new/deep.txt");
+for (const path of ["out/outside.txt", "../outside.txt"]) {
+  await agent.files.write(path, "x").catch((error) => console.log(error.code));
+}
+agent.close();
+`;
+  const stdout = await runExample(t, "import { lstat", project, more);
+  assert.equal(stdout, "true\nexport const Cost = 1;\n\npermission_denied\npermission_denied\n");
+  assert.equal(await readFile(join(project, "cart.js"), "utf8"), 'import { Cost } from "./src/price.js";\n');
+  assert.equal(await readFile(join(directory, "outside.txt"), "utf8"), "Price\n");
+  assert.deepEqual(await readdir(join(project, "new")), []);
 });

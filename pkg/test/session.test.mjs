@@ -8,34 +8,13 @@ import { join } from "node:path";
 import test from "node:test";
 import { Agent, ConfigError, isEmendError, memoryStore } from "emend";
 import { fileStore } from "emend/node";
-import { collect, SHOP } from "./support.mjs";
+import { collect, results, scripted, SHOP, texts } from "./support.mjs";
 
 async function create(t, options) {
   const agent = await Agent.create({ files: SHOP, ...options });
   t.after(() => agent.close());
   return agent;
 }
-
-/** A model that answers with these steps, one a request: text, or calls. `requests` is what it was asked. */
-function scripted(steps, name = "scripted") {
-  const requests = [];
-  const provider = {
-    name,
-    async *stream(request, { signal }) {
-      const step = steps[requests.length] ?? "Done.";
-      requests.push(request);
-      const made = typeof step === "function" ? await step({ request, signal }) : step;
-      if (typeof made === "string") yield { type: "text_delta", delta: made };
-      else for (const [tool, args] of made) yield { type: "tool_call", name: tool, arguments: args };
-      yield { type: "finish" };
-    },
-  };
-  return { model: { provider, model: "m" }, requests };
-}
-
-const texts = (request, role) =>
-  request.messages.filter((message) => message.role === role).map((message) => message.content.map((part) => part.text).join(""));
-const results = (request) => request.messages.at(-1).content.map(({ content, is_error: failed }) => (failed ? `error: ${content}` : content));
 
 test("the stand-in does the same work under every profile", async (t) => {
   const expected = {

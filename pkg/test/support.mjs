@@ -24,6 +24,29 @@ export function hunkIds(review) {
   return review.files.flatMap((file) => file.hunks.map((hunk) => hunk.id));
 }
 
+/** A model that answers with these steps, one a request: text, or calls. `requests` is what it was asked. */
+export function scripted(steps, name = "scripted") {
+  const requests = [];
+  const provider = {
+    name,
+    async *stream(request, { signal }) {
+      const step = steps[requests.length] ?? "Done.";
+      requests.push(request);
+      const made = typeof step === "function" ? await step({ request, signal }) : step;
+      if (typeof made === "string") yield { type: "text_delta", delta: made };
+      else for (const [tool, args] of made) yield { type: "tool_call", name: tool, arguments: args };
+      yield { type: "finish" };
+    },
+  };
+  return { model: { provider, model: "m" }, requests };
+}
+
+/** The texts of a request's messages by `role`. */
+export const texts = (request, role) =>
+  request.messages.filter((message) => message.role === role).map((message) => message.content.map((part) => part.text).join(""));
+/** What the last calls gave, as the model is told. */
+export const results = (request) => request.messages.at(-1).content.map(({ content, is_error: failed }) => (failed ? `error: ${content}` : content));
+
 /** Starts a server on this machine that answers with `answer(request, response)`; stops when the test ends. */
 export async function serve(test, answer) {
   const requests = [];

@@ -7,6 +7,7 @@ import {
   type AgentOptions,
   type CanvasState,
   type EventOf,
+  type ExecutionEnvironment,
   type FileMatches,
   type FileState,
   fromDirectory,
@@ -43,6 +44,30 @@ const later: AgentChanges = { shell: true };
 const limited: AgentOptions = { quota: { bytes: 1_000_000 } };
 // @ts-expect-error it is fixed when the agent is made
 const more: AgentChanges = { quota: {} };
+const held = new Map<string, string | Uint8Array>();
+const environment: ExecutionEnvironment = {
+  platform: "linux",
+  read: (path, { signal }) => (signal.aborted ? null : held.get(path)),
+  write: async (path, content) => {
+    holds<Equal<typeof content, Uint8Array>>();
+    held.set(path, content);
+  },
+  remove: (path) => void held.delete(path),
+  stat: (path) => (held.has(path) ? { kind: "file", size: 1 } : undefined),
+  async *list() {
+    yield "a.txt";
+    yield { name: "src", kind: "directory" as const };
+  },
+  grep: async (_pattern, { ignoreCase }) => (ignoreCase ? ["a.txt"] : [{ path: "b.txt" }]),
+  exec: async (_command, { onOutput, timeoutMs }) => (onOutput(`${timeoutMs}`, "stderr"), { exitCode: 0 }),
+};
+const hosted: AgentOptions = { environment, mode: "direct" };
+// @ts-expect-error methods are missing
+const half: ExecutionEnvironment = { read: () => null };
+// @ts-expect-error no such kind
+const special: ExecutionEnvironment = { ...environment, stat: () => ({ kind: "fifo" }) };
+// @ts-expect-error it is fixed when the agent is made
+const moved: AgentChanges = { environment };
 const asking: AgentOptions = {
   policy: [{ action: "allow", tool: "edit_file", pattern: "docs/**" }, { action: "ask", tool: "*" }],
   approve: async ({ tool_name, arguments: given, detail }) => {

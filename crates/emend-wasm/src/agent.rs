@@ -1,20 +1,21 @@
-//! The handle behind JavaScript's `Agent`: one file system in memory, its workspace, and the session over it.
+//! The handle behind JavaScript's `Agent`: its files, in memory or a host's, their workspace, and the session over it.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use emend_agent::canvas::CanvasState;
 use emend_agent::code::Code;
-use emend_agent::env::{Access, ExecutionEnvironment as _, FilePath};
+use emend_agent::env::{Access, EnvError, ExecutionEnvironment, FilePath};
 use emend_agent::event::Event;
 use emend_agent::memfs::MemFs;
+use emend_agent::resolve;
 use emend_agent::search::Matcher;
 use emend_agent::session::{Session, SessionOptions};
 use emend_agent::store::Store;
 use emend_agent::workspace::Workspace;
 use emend_edit::log::DependentsPolicy;
 use emend_llm::{CancelToken, Clock as _, Shared};
-use futures::{FutureExt as _, Stream, StreamExt as _};
+use futures::{Stream, StreamExt as _};
 use js_sys::{Array, Function};
 use serde::Serialize;
 use wasm_bindgen::prelude::*;
@@ -23,6 +24,7 @@ use crate::clock::BrowserClock;
 use crate::failure::Failure;
 use crate::fetch::{FetchTimeouts, FetchTransport};
 use crate::files;
+use crate::js_environment::{HostEnvironment, JsEnvironment};
 use crate::js_shell::JsShell;
 use crate::js_store::JsStore;
 use crate::js_tool::JsTool;
@@ -32,12 +34,42 @@ use crate::task::{Feed, Task};
 /// One agent. What takes time returns a [`Task`]; everything else returns JSON text or throws a failure's.
 #[wasm_bindgen]
 pub struct AgentHandle {
-    files: Shared<MemFs>,
+    files: Files,
     workspace: Shared<Workspace>,
     setup: RefCell<Setup>,
     fetch: Function,
     store: Option<Shared<dyn Store>>,
     session: Rc<RefCell<Session>>,
+}
+
+/// Where the files are.
+enum Files {
+    Memory(Shared<MemFs>),
+    Host(Shared<JsEnvironment>),
+}
+
+impl Files {
+    fn environment(&self) -> Shared<dyn ExecutionEnvironment> {
+        match self {
+            Self::Memory(files) => Shared::clone(files) as _,
+            Self::Host(files) => Shared::clone(files) as _,
+        }
+    }
+
+    fn in_memory(&self) -> Result<&MemFs, Failure> {
+        match self {
+            Self::Memory(files) => Ok(files),
+            Self::Host(_) => Err(Failure::new(Code::Unsupported, "the files are the environment's, not in memory")),
+        }
+    }
+
+    /// Cleans a path without waiting: a host is not asked where links lead.
+    fn clean(&self, path: &str) -> Result<FilePath, EnvError> {
+        match self {
+            Self::Memory(files) => resolve::resolve(&**files, path, Access::Write),
+            Self::Host(files) => files.clean(path),
+        }
+    }
 }
 
 /// What a session is made of but for its files.
@@ -54,9 +86,11 @@ struct Setup {
 #[wasm_bindgen]
 impl AgentHandle {
     /// Makes an agent without files from `options` as JSON text. No function may call back in before it returns:
-    /// `custom` opens the answers of a provider written in JavaScript or fetches those of the stand-in, `run_tool` starts a tool's calls, `store` keeps
-    /// conversations, `approve` asks the user, `shell` runs commands.
+    /// `custom` opens the answers of a provider written in JavaScript or fetches those of the stand-in, `run_tool` starts a
+    /// tool's calls, `store` keeps conversations, `approve` asks the user, `shell` runs commands. With an `environment` the
+    /// files are the host's.
     #[wasm_bindgen(constructor)]
+    #[expect(clippy::too_many_arguments, reason = "each may be missing, and one object of them would weigh more")]
     pub fn new(
         options: &str,
         fetch: Function,
@@ -65,15 +99,17 @@ impl AgentHandle {
         store: Option<Function>,
         approve: Option<Function>,
         shell: Option<Function>,
+        environment: Option<HostEnvironment>,
     ) -> Result<AgentHandle, JsValue> {
         let options = AgentOptions::parse(options).map_err(Failure::into_js)?;
-        let files = MemFs::new().with_clock(Shared::new(BrowserClock)).with_quota(options.quota());
-        let files = Shared::new(match shell {
-            Some(start) => files.with_shell(Shared::new(JsShell::new(start))),
-            None => files,
-        });
-        let environment = Shared::clone(&files);
-        let workspace = Shared::new(Workspace::new(environment, options.mode, Shared::new(BrowserClock)));
+        let memory = || MemFs::new().with_clock(Shared::new(BrowserClock)).with_quota(options.quota());
+        let files = match (environment, shell) {
+            (Some(host), _) => Files::Host(Shared::new(JsEnvironment::new(host))),
+            (None, Some(start)) => Files::Memory(Shared::new(memory().with_shell(Shared::new(JsShell::new(start))))),
+            (None, None) => Files::Memory(Shared::new(memory())),
+        };
+        let workspace = Workspace::new(files.environment(), options.mode, Shared::new(BrowserClock));
+        let workspace = Shared::new(workspace);
         let store = store.map(|call| Shared::new(JsStore::new(call)) as Shared<dyn Store>);
         let setup = Setup { options, custom, run_tool, approve };
         let session = Session::new(setup.session_options(&fetch, &workspace).map_err(Failure::into_js)?);
@@ -149,12 +185,13 @@ impl AgentHandle {
         Ok(RunHandle::new(events.map_err(|error| Failure::from(error).into_js())?, CancelToken::new()))
     }
 
-    /// Puts a file on the disk, as it was before anyone edited; nothing and a path that ends in `/` are a directory.
+    /// Puts a file into memory, as it was before anyone edited; nothing and a path that ends in `/` are a directory.
     #[wasm_bindgen(js_name = addFile)]
     pub fn add_file(&self, path: &str, content: Vec<u8>) -> Result<String, JsValue> {
+        let files = self.files.in_memory().map_err(Failure::into_js)?;
         let added = match content.is_empty() && path.ends_with('/') {
-            true => self.files.insert_directory(path),
-            false => self.files.insert(path, content),
+            true => files.insert_directory(path),
+            false => files.insert(path, content),
         };
         json(&added.map_err(|error| Failure::from(error).into_js())?)
     }
@@ -162,8 +199,8 @@ impl AgentHandle {
     /// Returns what is on the disk: a path and its bytes, a path and its bytes. A directory that holds nothing has none,
     /// and its path ends in `/`.
     #[wasm_bindgen(js_name = exportFiles)]
-    pub fn export_files(&self) -> Array {
-        files::export(&self.files)
+    pub fn export_files(&self) -> Result<Array, JsValue> {
+        Ok(files::export(self.files.in_memory().map_err(Failure::into_js)?))
     }
 
     /// Starts a turn. A session that a failure ended is followed by a new one with the same conversation.
@@ -197,14 +234,14 @@ impl AgentHandle {
     /// Accepts all hunks, of one file or of every file.
     #[wasm_bindgen(js_name = acceptAll)]
     pub fn accept_all(&self, path: Option<String>) -> Task {
-        let path = path.map(|path| self.resolve(&path)).transpose();
+        let path = path.map(|path| self.files.clean(&path)).transpose();
         self.task(async move |workspace| Ok(workspace.accept_all(path?.as_ref()).await?))
     }
 
     /// Rejects all hunks, of one file or of every file.
     #[wasm_bindgen(js_name = rejectAll)]
     pub fn reject_all(&self, path: Option<String>) -> Task {
-        let path = path.map(|path| self.resolve(&path)).transpose();
+        let path = path.map(|path| self.files.clean(&path)).transpose();
         self.task(async move |workspace| Ok(workspace.reject_all(path?.as_ref()).await?))
     }
 
@@ -287,7 +324,8 @@ impl AgentHandle {
     /// Shows `path` in the editor, or no file.
     #[wasm_bindgen(js_name = openCanvas)]
     pub fn open_canvas(&self, path: Option<String>) -> Result<String, JsValue> {
-        let path = path.map(|path| self.resolve(&path)).transpose().map_err(Failure::into_js)?;
+        let path = path.map(|path| self.files.clean(&path)).transpose();
+        let path = path.map_err(|error| Failure::from(error).into_js())?;
         self.workspace.canvas().open(path);
         json(&canvas_state(&self.workspace))
     }
@@ -309,12 +347,6 @@ impl AgentHandle {
     fn task<T: Serialize>(&self, work: impl AsyncFnOnce(Shared<Workspace>) -> Result<T, Failure> + 'static) -> Task {
         let workspace = Shared::clone(&self.workspace);
         Task::new(async move { text_of(&work(workspace).await?) })
-    }
-
-    /// Cleans a path. A file system in memory answers at once.
-    fn resolve(&self, path: &str) -> Result<FilePath, Failure> {
-        let resolved = self.files.resolve(path, Access::Write).now_or_never();
-        Ok(resolved.ok_or_else(|| Failure::new(Code::Internal, "the file system did not answer"))??)
     }
 
     fn session_options(&self) -> Result<SessionOptions, Failure> {

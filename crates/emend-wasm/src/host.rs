@@ -125,7 +125,7 @@ impl Slots {
 
 /// Resolves once its ticket is settled. Dropping it gives the ticket back.
 #[derive(Debug)]
-struct Settled {
+pub(crate) struct Settled {
     ticket: u32,
 }
 
@@ -161,7 +161,7 @@ impl Drop for Settled {
 
 /// Resolves with what `promise` gives. A value that is no promise is given at once.
 #[cfg(any(feature = "agent", feature = "llm"))]
-pub(crate) fn promise(promise: &JsValue) -> impl Future<Output = Result<JsValue, JsValue>> + use<> {
+pub(crate) fn promise(promise: &JsValue) -> Settled {
     let settled = Settled::new();
     with_host(|host| host.watch(promise, settled.ticket));
     settled

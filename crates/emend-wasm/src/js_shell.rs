@@ -1,6 +1,8 @@
 //! The emulated shell as the core sees it: a module of its own, which the JavaScript layer loads on the first command and
 //! joins to the files here.
 
+use std::future::ready;
+
 use emend_agent::code::Code;
 use emend_agent::env::{EnvError, ExecutionEnvironment as _, FilePath};
 use emend_agent::exec::{Capture, Command, ExecResult, OutputSink, OutputStream};
@@ -10,7 +12,6 @@ use emend_llm::{BoxFuture, CancelToken, Clock as _};
 use futures::FutureExt as _;
 use futures::future::{Either, select};
 use js_sys::Function;
-use serde_json::{Value, json};
 use wasm_bindgen::prelude::*;
 
 use crate::clock::BrowserClock;
@@ -22,8 +23,8 @@ extern "C" {
     /// A command under way on the JavaScript side. Neither method runs anything of it before it returns.
     pub type JsCommand;
 
-    /// A promise of what is told next, as JSON text: a piece of what it prints (`stdout` or `stderr`), and then its end
-    /// (`exitCode`, `timedOut`, `cancelled`). It rejects with the reason as text.
+    /// A promise of what is told next: `1` or `2` and text that it printed there; or its end, `e`, `t` if its time was up or
+    /// `c` if it was cancelled, and its status. It rejects with the reason as text.
     #[wasm_bindgen(method)]
     fn next(this: &JsCommand) -> JsValue;
 
@@ -50,63 +51,73 @@ impl JsShell {
     pub(crate) fn new(start: Function) -> Self {
         Self { start }
     }
+}
 
-    async fn run_to_end(
-        &self,
-        files: MemFs,
-        command: &Command,
-        output: &dyn OutputSink,
-        cancel: &CancelToken,
-    ) -> Result<ExecResult, EnvError> {
-        let begun = BrowserClock.now_ms();
-        let broke_off = || EnvError::Io { path: "shell".to_owned(), reason: "it broke off".to_owned() };
-        let failed = |thrown: JsValue| match thrown.as_string() {
-            Some(reason) => EnvError::Io { path: "shell".to_owned(), reason },
-            None => broke_off(),
+/// Returns what the JavaScript side is told of a command, a NUL between: the root, where it runs, its time, how many
+/// variables there are, their names and values, and what the shell is given.
+pub(crate) fn settings(command: &Command, root: &str) -> String {
+    let (timeout_ms, n_vars) = (command.timeout_ms.to_string(), command.env_vars.len().to_string());
+    let mut fields = vec![root, command.working_dir.as_str(), &timeout_ms, &n_vars];
+    for (name, value) in &command.env_vars {
+        fields.extend([name.as_str(), value]);
+    }
+    fields.push(&command.command);
+    fields.join("\0")
+}
+
+/// Follows a command that was started to its end.
+pub(crate) fn run_to_end<'a>(
+    call: JsCommand,
+    output: &'a dyn OutputSink,
+    cancel: &'a CancelToken,
+) -> BoxFuture<'a, Result<ExecResult, EnvError>> {
+    Box::pin(follow(Open(call), output, cancel))
+}
+
+async fn follow(call: Open, output: &dyn OutputSink, cancel: &CancelToken) -> Result<ExecResult, EnvError> {
+    let begun = BrowserClock.now_ms();
+    let (mut out, mut err) = (Capture::new(Capture::BYTES_MAX), Capture::new(Capture::BYTES_MAX));
+    let mut stopped = cancel.cancelled().fuse();
+    let (timed_out, cancelled, exit_code) = loop {
+        let mut next = Box::pin(promise(&call.0.next()));
+        let told = match select(&mut next, &mut stopped).await {
+            Either::Left((told, _)) => told,
+            Either::Right(_) => {
+                call.0.cancel();
+                next.await
+            }
         };
-        let settings = json!({
-            "text": command.command,
-            "root": files.working_directory(),
-            "workingDir": command.working_dir,
-            "envVars": command.env_vars,
-            "timeoutMs": command.timeout_ms,
-        });
-        let call = self.start.call2(&JsValue::UNDEFINED, &settings.to_string().into(), &FilesHandle { files }.into());
-        let call = Open(call.map_err(failed)?.unchecked_into());
-        let (mut out, mut err) = (Capture::new(Capture::BYTES_MAX), Capture::new(Capture::BYTES_MAX));
-        let mut stopped = cancel.cancelled().fuse();
-        let (exit_code, timed_out, cancelled) = loop {
-            let mut next = Box::pin(promise(&call.0.next()));
-            let told = match select(&mut next, &mut stopped).await {
-                Either::Left((told, _)) => told,
-                Either::Right(_) => {
-                    call.0.cancel();
-                    next.await
-                }
-            };
-            let told = told.map_err(failed)?.as_string().ok_or_else(broke_off)?;
+        let told = told.map_err(failed)?.as_string().unwrap_or_default();
+        let (kind, rest) = told.split_at_checked(1).ok_or_else(broke_off)?;
+        let (stream, capture) = match kind {
+            "1" => (OutputStream::Stdout, &mut out),
+            "2" => (OutputStream::Stderr, &mut err),
             // What cannot be read must not pass for the end of a command that went well.
-            let told: Value = serde_json::from_str(&told).map_err(|_| broke_off())?;
-            let exit_code = told["exitCode"].as_i64().and_then(|status| i32::try_from(status).ok());
-            let (stream, capture, text) = match (told["stdout"].as_str(), told["stderr"].as_str(), exit_code) {
-                (Some(text), _, _) => (OutputStream::Stdout, &mut out, text),
-                (_, Some(text), _) => (OutputStream::Stderr, &mut err, text),
-                (_, _, Some(exit_code)) => break (exit_code, told["timedOut"] == true, told["cancelled"] == true),
-                _ => return Err(broke_off()),
-            };
-            capture.push(text.as_bytes());
-            output.output(stream, text);
+            _ => break (kind == "t", kind == "c", rest.parse().map_err(|_| broke_off())?),
         };
-        Ok(ExecResult {
-            n_bytes_dropped: out.n_dropped() + err.n_dropped(),
-            stdout: out.into_text(),
-            stderr: err.into_text(),
-            exit_code,
-            timed_out,
-            cancelled,
-            n_left_behind: 0,
-            duration_ms: BrowserClock.now_ms().saturating_sub(begun),
-        })
+        capture.push(rest.as_bytes());
+        output.output(stream, rest);
+    };
+    Ok(ExecResult {
+        n_bytes_dropped: out.n_dropped() + err.n_dropped(),
+        stdout: out.into_text(),
+        stderr: err.into_text(),
+        exit_code,
+        timed_out,
+        cancelled,
+        n_left_behind: 0,
+        duration_ms: BrowserClock.now_ms().saturating_sub(begun),
+    })
+}
+
+fn broke_off() -> EnvError {
+    EnvError::Io { path: "shell".to_owned(), reason: "it broke off".to_owned() }
+}
+
+fn failed(thrown: JsValue) -> EnvError {
+    match thrown.as_string() {
+        Some(reason) => EnvError::Io { path: "shell".to_owned(), reason },
+        None => broke_off(),
     }
 }
 
@@ -118,7 +129,11 @@ impl Shell for JsShell {
         output: &'a dyn OutputSink,
         cancel: &'a CancelToken,
     ) -> BoxFuture<'a, Result<ExecResult, EnvError>> {
-        Box::pin(self.run_to_end(files, command, output, cancel))
+        let settings = settings(command, &files.working_directory());
+        match self.start.call2(&JsValue::UNDEFINED, &settings.into(), &FilesHandle { files }.into()) {
+            Ok(call) => run_to_end(call.unchecked_into(), output, cancel),
+            Err(thrown) => Box::pin(ready(Err(failed(thrown)))),
+        }
     }
 }
 

@@ -8,14 +8,14 @@ use serde_json::{Map, Value, json};
 use wasm_bindgen::prelude::*;
 
 use crate::failure::Failure;
-use crate::host::promise;
+use crate::host::{Settled, promise};
 
 #[wasm_bindgen]
 extern "C" {
     /// A call under way on the JavaScript side. Neither method runs the tool's code before it returns.
     pub type JsCall;
 
-    /// A promise of the result's text; it rejects with JSON text of `message` and `code`.
+    /// A promise of the result, the text of a tool's; it rejects with JSON text of `message` and `code`.
     #[wasm_bindgen(method, getter)]
     fn result(this: &JsCall) -> JsValue;
 
@@ -25,7 +25,14 @@ extern "C" {
 }
 
 /// Tells the other side when the call is dropped, be it done or not.
-struct Open(JsCall);
+pub(crate) struct Open(pub(crate) JsCall);
+
+impl Open {
+    /// Resolves with what the call gives.
+    pub(crate) fn given(&self) -> Settled {
+        promise(&self.0.result())
+    }
+}
 
 impl Drop for Open {
     fn drop(&mut self) {
@@ -72,7 +79,7 @@ impl Tool for JsTool {
             let (name, id) = (JsValue::from_str(&self.definition.name), JsValue::from_str(&context.call_id));
             let call = self.start.call3(&JsValue::UNDEFINED, &name, &JsValue::from_str(&arguments), &id);
             let call = Open(call.map_err(|thrown| failure(&thrown))?.unchecked_into());
-            let given = promise(&call.0.result()).await.map_err(|thrown| failure(&thrown))?;
+            let given = call.given().await.map_err(|thrown| failure(&thrown))?;
             let text = given.as_string().unwrap_or_default();
             let data = json!({ "content": text });
             Ok(ToolOutput::new(text, data))
@@ -81,8 +88,8 @@ impl Tool for JsTool {
 }
 
 /// What it threw, with the code that it gives if that is one of ours.
-fn failure(thrown: &JsValue) -> ToolError {
+pub(crate) fn failure(thrown: &JsValue) -> ToolError {
     let thrown: Value = serde_json::from_str(&thrown.as_string().unwrap_or_default()).unwrap_or_default();
     let code = thrown["code"].as_str().and_then(Code::from_name).unwrap_or(Code::IoError);
-    ToolError::new(code, thrown["message"].as_str().unwrap_or("the tool failed"))
+    ToolError::new(code, thrown["message"].as_str().unwrap_or("it failed"))
 }

@@ -24,6 +24,8 @@ mod fields;
 #[cfg(feature = "agent")]
 mod files;
 pub mod host;
+#[cfg(feature = "agent")]
+mod js_environment;
 #[cfg(any(feature = "agent", feature = "llm"))]
 mod js_provider;
 #[cfg(feature = "agent")]

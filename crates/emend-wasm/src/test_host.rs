@@ -45,20 +45,31 @@ export function makeStart(host, newScript) {
         let end, failure, waiting;
         const answer = () => {
             if (waiting === undefined) return;
-            const text = told.length > 0 ? JSON.stringify(told.shift()) : end;
+            const text = told.length > 0 ? told.shift() : end;
             if (text === undefined && failure === undefined) return;
             if (text === undefined) waiting.reject(failure);
             else waiting.resolve(text);
             waiting = undefined;
         };
-        const task = script.run(settings, files, (number, bytes) => {
-            told.push({ [number === 1 ? "stdout" : "stderr"]: new TextDecoder().decode(bytes) });
+        const [root, workingDir, timeoutMs, nVars, ...rest] = settings.split("\0");
+        const envVars = {};
+        for (let left = Number(nVars); left > 0; left -= 1) {
+            const [name, value] = rest.splice(0, 2);
+            envVars[name] = value;
+        }
+        const given = { root, workingDir, timeoutMs: Number(timeoutMs), envVars, text: rest.join("\0") };
+        const task = script.run(JSON.stringify(given), files, (number, bytes) => {
+            told.push(number + new TextDecoder().decode(bytes));
             answer();
         });
         const poll = () => {
             if (!host.tasks.has(task.id)) return;
             try {
-                end = task.poll();
+                const given = task.poll();
+                if (given !== undefined) {
+                    const { exitCode, timedOut, cancelled } = JSON.parse(given);
+                    end = (timedOut ? "t" : cancelled ? "c" : "e") + exitCode;
+                }
             } catch (thrown) {
                 failure = String(thrown.message);
             }

@@ -1,0 +1,56 @@
+/** What a host's environment throws, in the core's terms. */
+
+/** A code of the core's, and what is wrong if that is known without asking. */
+interface Meaning {
+  code: "not_found" | "invalid_argument" | "permission_denied" | "limit_reached" | "io_error";
+  reason?: string;
+}
+
+const GONE: Meaning = { code: "not_found" };
+const FORBIDDEN: Meaning = { code: "permission_denied" };
+const FULL: Meaning = { code: "limit_reached" };
+const INVALID: Meaning = { code: "invalid_argument" };
+const IS_DIRECTORY: Meaning = { ...INVALID, reason: "it is a directory" };
+const NOT_DIRECTORY: Meaning = { ...INVALID, reason: "it is not a directory" };
+const BLOCKED: Meaning = { ...INVALID, reason: "a file is in the place of a directory above it" };
+
+/** By the codes of Node and of VS Code, the names of DOM exceptions, and the core's own codes. */
+const MEANINGS: ReadonlyMap<string, Meaning> = new Map([
+  ...named(GONE, "ENOENT", "NotFoundError", "FileNotFound", "not_found"),
+  ...named(FORBIDDEN, "EACCES", "EPERM", "EROFS", "EBUSY", "ETXTBSY", "NotAllowedError", "SecurityError"),
+  ...named(FORBIDDEN, "NoModificationAllowedError", "NotReadableError", "NoPermissions", "permission_denied"),
+  ...named(FULL, "ENOSPC", "EDQUOT", "EFBIG", "QuotaExceededError", "limit_reached"),
+  ...named(IS_DIRECTORY, "EISDIR", "FileIsADirectory"),
+  ...named({ ...INVALID, reason: "it exists already" }, "EEXIST", "FileExists", "already_exists"),
+  ...named({ ...INVALID, reason: "too many symbolic links" }, "ELOOP"),
+  ...named(INVALID, "EINVAL", "ENAMETOOLONG", "EILSEQ", "ENOTEMPTY", "InvalidModificationError", "invalid_argument"),
+]);
+
+function named(meaning: Meaning, ...names: string[]): [string, Meaning][] {
+  return names.map((name) => [name, meaning]);
+}
+
+/** Says what something thrown by `operation` means. */
+export function codeOf(thrown: unknown, operation: string): Meaning {
+  const { code, name } = Object(thrown) as { code?: unknown; name?: unknown };
+  const listing = operation === "list" || operation === "walk";
+  if (code === "ENOTDIR" || code === "FileNotADirectory") {
+    if (listing) return NOT_DIRECTORY;
+    return operation === "write" ? BLOCKED : GONE;
+  }
+  if (name === "TypeMismatchError") return listing ? NOT_DIRECTORY : IS_DIRECTORY;
+  return MEANINGS.get(code as string) ?? MEANINGS.get(name as string) ?? { code: "io_error" };
+}
+
+/** Returns what was thrown as text. */
+export function messageOf(thrown: unknown): string {
+  const { message, name } = Object(thrown) as { message?: unknown; name?: unknown };
+  if (typeof message === "string" && message !== "") return message;
+  return typeof name === "string" && name !== "" ? name : String(thrown);
+}
+
+/** What the core is told of something thrown: its JSON text. */
+export function describe(thrown: unknown, operation: string): string {
+  const { code, reason } = codeOf(thrown, operation);
+  return JSON.stringify({ code, message: reason ?? messageOf(thrown) });
+}

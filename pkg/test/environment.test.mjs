@@ -1,0 +1,607 @@
+// Environments written by the host: an agent over its files, what it gives and throws, cancelling, commands.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import { Agent, ClosedError, ConfigError, isEmendError } from "emend";
+import { collect, hunkIds, results, scripted, SHOP } from "./support.mjs";
+
+const bytes = (text) => new TextEncoder().encode(text);
+const textOf = (content) => (typeof content === "string" ? content : new TextDecoder().decode(content));
+const failure = (code, message = code) => Object.assign(new Error(message), { code });
+const never = new Promise(() => {});
+
+/** Waits for something that will be, however busy the machine is. */
+async function until(holds) {
+  const end = Date.now() + 60_000;
+  while (!holds()) {
+    assert.ok(Date.now() < end, "it did not come about within a minute");
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+/** The shortest environment: contents by path in a map. `overrides` replace methods. */
+function mapped(contents, overrides = {}) {
+  const files = new Map(Object.entries(contents));
+  const under = (path) => (path === "" ? "" : `${path}/`);
+  const isDirectory = (path) => path === "" || [...files.keys()].some((file) => file.startsWith(under(path)));
+  return {
+    files,
+    text: (path) => (files.has(path) ? textOf(files.get(path)) : undefined),
+    read: (path) => files.get(path),
+    write: (path, content) => void files.set(path, content),
+    remove: (path) => void files.delete(path),
+    stat(path) {
+      if (files.has(path)) return { kind: "file", size: Buffer.byteLength(files.get(path)) };
+      return isDirectory(path) ? { kind: "directory" } : null;
+    },
+    list(path) {
+      const inside = [...files.keys()].filter((file) => file.startsWith(under(path)));
+      return new Set(inside.map((file) => file.slice(under(path).length).split("/")[0]));
+    },
+    ...overrides,
+  };
+}
+
+/** The same, by promises that take a turn of the event loop; entries come one by one. */
+function promised(environment) {
+  const later = (method) => async (...given) => {
+    await new Promise((resolve) => setTimeout(resolve));
+    return environment[method](...given);
+  };
+  async function* list(path) {
+    for (const name of environment.list(path)) yield { name, ...(await environment.stat(path === "" ? name : `${path}/${name}`)) };
+  }
+  const [read, write, remove, stat] = ["read", "write", "remove", "stat"].map(later);
+  return { ...environment, read, write, remove, stat, list };
+}
+
+async function create(t, environment, options = {}) {
+  const agent = await Agent.create({ environment, ...options });
+  t.after(() => agent.close());
+  return agent;
+}
+
+for (const [how, wrap] of [["values", (environment) => environment], ["promises", promised]]) {
+  test(`an agent works on a host's files, which answers by ${how}`, async (t) => {
+    const environment = mapped(SHOP);
+    const agent = await create(t, wrap(environment));
+    const events = await collect(agent.run("rename Price to Cost"));
+    assert.ok(events.some((event) => event.kind === "TOOL_CALL_END"));
+    assert.ok(events.every((event) => event.kind !== "TOOL_CALL_END" || event.data.ok));
+    // Nothing is saved before it is accepted.
+    assert.deepEqual(Object.fromEntries(environment.files), SHOP);
+    assert.match((await agent.files.read("src/price.js")).text, /function Cost\(/);
+    assert.match(await agent.files.diff(), /^-export function Price/m);
+    await agent.accept(hunkIds(agent.review()));
+    assert.equal(environment.text("src/price.js"), SHOP["src/price.js"].replace("function Price(", "function Cost("));
+    assert.ok(environment.files.get("src/price.js") instanceof Uint8Array);
+    assert.equal(environment.text("notes.md"), SHOP["notes.md"]);
+    await agent.undo();
+    assert.deepEqual(agent.review().files.map((file) => file.path), ["src/cart.js", "src/price.js"]);
+    assert.deepEqual((await agent.files.list()).map((file) => file.path), ["notes.md", "src/cart.js", "src/price.js"]);
+    await agent.files.write("new/deep.txt", "mine\n");
+    assert.equal(environment.text("new/deep.txt"), "mine\n");
+    await agent.files.remove("new/deep.txt");
+    assert.equal(environment.text("new/deep.txt"), undefined);
+  });
+}
+
+/** What models ask for, one message each: calls that succeed, and calls that are refused. */
+const CALLS = [
+  ["list_dir", { path: "." }],
+  ["list_dir", { path: ".", depth: 3 }],
+  ["list_dir", { path: "src/price.js" }],
+  ["list_dir", { path: "scr" }],
+  // The newest come first, and which is newest is not to be told here.
+  ["glob", { pattern: "**/c*.js" }],
+  ["glob", { pattern: "*.log", path: "src" }],
+  ["glob", { pattern: "[" }],
+  ["grep", { pattern: "price" }],
+  ["grep", { pattern: "PRICE", case_insensitive: true, glob_filter: "*.js" }],
+  ["grep", { pattern: "secret", path: "node_modules" }],
+  ["grep", { pattern: "nothing like this" }],
+  ["read_file", { file_path: "src/price.js" }],
+  ["read_file", { file_path: "src/prise.js" }],
+  ["read_file", { file_path: "src" }],
+  ["read_file", { file_path: "src/price.js/below" }],
+  ["read_file", { file_path: "../outside" }],
+  ["read_file", { file_path: "/workspace/src/../notes.md" }],
+  ["read_file", { file_path: "data.bin" }],
+  ["write_file", { file_path: "made/here.md", content: "# Here\n" }],
+  ["write_file", { file_path: "notes.md/below", content: "x" }],
+  ["write_file", { file_path: "src", content: "x" }],
+  ["write_file", { file_path: "src/cart.js", content: "x" }],
+  ["edit_file", { file_path: "src/price.js", old_string: "cents", new_string: "euros" }],
+  ["apply_patch", { patch: "*** Begin Patch\n*** Update File: notes.md\n@@\n-# Shop\n+# The shop\n*** Delete File: src/cart.js\n*** End Patch" }],
+  ["read_file", { file_path: "src/cart.js" }],
+  ["grep", { pattern: "euros|# " }],
+  ["list_dir", { path: ".", depth: 2 }],
+];
+
+test("every tool gives over a host's files what it gives over files in memory", async (t) => {
+  const files = {
+    ...SHOP,
+    ".gitignore": "node_modules\n*.log\n",
+    "node_modules/a/index.js": "secret price\n",
+    "debug.log": "price\n",
+    ".env": "price\n",
+    "data.bin": new Uint8Array([0, 1, 2]),
+    "src/.gitignore": "!debug.log\n",
+    "src/debug.log": "price kept\n",
+  };
+  for (const mode of ["staged", "direct"]) {
+    const told = async (options) => {
+      const { model, requests } = scripted(CALLS.map((call) => [call]));
+      const agent = await Agent.create({ ...options, model, mode });
+      t.after(() => agent.close());
+      await agent.run("go").result;
+      return { told: requests.slice(1).map(results), diff: await agent.files.diff(), list: await agent.files.list() };
+    };
+    const expected = await told({ files });
+    assert.equal(expected.told.length, CALLS.length);
+    const refused = expected.told.filter(([result]) => result.startsWith("error: ")).length;
+    assert.ok(refused >= 8 && refused <= 12, `${refused}: ${JSON.stringify(expected.told)}`);
+    assert.deepEqual(await told({ environment: mapped(files) }), expected);
+    assert.deepEqual(await told({ environment: promised(mapped(files)) }), expected);
+  }
+});
+
+test("what is missing or wrong in an environment is named when the agent is made", async () => {
+  const refused = async (options, reason) => {
+    await assert.rejects(Agent.create(options), (error) => error instanceof ConfigError && reason.test(error.message), String(reason));
+  };
+  await refused({ environment: {} }, /^the environment lacks `read`, `write`, `remove`, `stat`, `list`$/);
+  await refused({ environment: null }, /lacks `read`/);
+  const good = mapped({});
+  await refused({ environment: { ...good, stat: undefined, list: "no" } }, /lacks `stat`, `list`$/);
+  await refused({ environment: { ...good, exec: true } }, /`exec` must be a function/);
+  await refused({ environment: { ...good, workingDirectory: "here" } }, /`workingDirectory`/);
+  await refused({ environment: { ...good, platform: "beos" } }, /`platform`/);
+  await refused({ environment: { ...good, osVersion: 3 } }, /`osVersion`/);
+  await refused({ environment: good, files: {} }, /not both/);
+  await refused({ environment: good, shell: true }, /`exec`/);
+  await refused({ environment: { ...good, exec: () => ({ exitCode: 0 }) } }, /needs `mode: "direct"`/);
+  const agent = await Agent.create({ environment: good });
+  assert.throws(() => agent.configure({ environment: good }), ConfigError);
+  agent.close();
+});
+
+test("an environment may be of a class, and its methods find what is its own", async (t) => {
+  class Host {
+    #files = mapped(SHOP);
+    workingDirectory = "/home/me/shop";
+    read(path) { return this.#files.read(path); }
+    write(path, content) { this.#files.write(path, content); }
+    remove(path) { this.#files.remove(path); }
+    stat(path) { return this.#files.stat(path); }
+    list(path) { return this.#files.list(path); }
+  }
+  const agent = await create(t, new Host());
+  assert.equal((await agent.files.read("/home/me/shop/src/../notes.md")).path, "notes.md");
+});
+
+test("a model is told where it is", async (t) => {
+  const { model, requests } = scripted(["ok"]);
+  const agent = await create(t, mapped(SHOP, { workingDirectory: "/srv/shop", platform: "win32", osVersion: "Shop 7" }), { model });
+  await agent.run("hello").result;
+  const system = JSON.stringify(requests[0].messages[0]);
+  for (const told of ["/srv/shop", "windows", "Shop 7"]) assert.ok(system.includes(told), told);
+});
+
+test("what a method throws is told by its code or its name", async (t) => {
+  let thrown;
+  const fails = () => {
+    throw thrown;
+  };
+  const environment = mapped({ "a.txt": "a\n" });
+  const agent = await create(t, environment);
+  const check = async (method, error, code, message) => {
+    thrown = error;
+    const [good, work] = [environment[method], { read: () => agent.files.read("a.txt"), write: () => agent.files.write("a.txt", "b"), list: () => agent.files.list() }];
+    environment[method] = fails;
+    await assert.rejects(work[method](), (found) => {
+      assert.deepEqual([found.code, found.message], [code, message], `${method}: ${error}`);
+      return isEmendError(found);
+    });
+    environment[method] = good;
+  };
+  const dom = (name) => new DOMException("why", name);
+  for (const [error, code, message] of [
+    [failure("ENOENT"), "not_found", "a.txt does not exist"],
+    [dom("NotFoundError"), "not_found", "a.txt does not exist"],
+    [failure("FileNotFound"), "not_found", "a.txt does not exist"],
+    [failure("EISDIR"), "invalid_argument", '"a.txt": it is a directory'],
+    [dom("TypeMismatchError"), "invalid_argument", '"a.txt": it is a directory'],
+    [failure("ENOTDIR"), "not_found", "a.txt does not exist"],
+    [failure("ELOOP"), "invalid_argument", '"a.txt": too many symbolic links'],
+    [failure("EACCES", "EACCES: not yours"), "permission_denied", "a.txt: EACCES: not yours"],
+    [failure("EPERM"), "permission_denied", "a.txt: EPERM"],
+    [dom("NotAllowedError"), "permission_denied", "a.txt: why"],
+    [dom("SecurityError"), "permission_denied", "a.txt: why"],
+    [failure("permission_denied", "not today"), "permission_denied", "a.txt: not today"],
+    [failure("EIO", "the disk is on fire"), "io_error", "a.txt: the disk is on fire"],
+    [new Error("no network"), "io_error", "a.txt: no network"],
+    ["a text", "io_error", "a.txt: a text"],
+    [undefined, "io_error", "a.txt: undefined"],
+    [{ name: "Odd" }, "io_error", "a.txt: Odd"],
+    [failure("constructor"), "io_error", "a.txt: constructor"],
+  ]) {
+    await check("read", error, code, message);
+  }
+  for (const [error, code, message] of [
+    [failure("ENOSPC", "full"), "limit_reached", "a.txt: full"],
+    [dom("QuotaExceededError"), "limit_reached", "a.txt: why"],
+    [failure("EROFS"), "permission_denied", "a.txt: EROFS"],
+    [dom("NoModificationAllowedError"), "permission_denied", "a.txt: why"],
+    [failure("EEXIST"), "invalid_argument", '"a.txt": it exists already'],
+    [failure("ENOTDIR"), "invalid_argument", '"a.txt": a file is in the place of a directory above it'],
+  ]) {
+    await check("write", error, code, message);
+  }
+  await check("list", failure("ENOTDIR"), "invalid_argument", '"": it is not a directory');
+  await check("list", dom("TypeMismatchError"), "invalid_argument", '"": it is not a directory');
+  assert.equal(environment.text("a.txt"), "a\n");
+});
+
+test("what a method gives that is of the wrong shape is refused with what was expected", async (t) => {
+  const environment = mapped({ "a.txt": "a\n" });
+  const agent = await create(t, environment);
+  const check = async (method, given, expected) => {
+    const good = environment[method];
+    environment[method] = () => given;
+    const work = method === "read" ? agent.files.read("a.txt") : agent.files.list();
+    await assert.rejects(work, (error) => {
+      assert.ok(error.code === "io_error" && error.message.includes(`\`${method}\` must give ${expected}`), error.message);
+      return true;
+    });
+    environment[method] = good;
+  };
+  await check("read", 3, "a Uint8Array, an ArrayBuffer, a string, or null; it gave 3");
+  await check("read", { text: "a" }, 'a Uint8Array, an ArrayBuffer, a string, or null; it gave {"text":"a"}');
+  await check("list", undefined, "an array, or anything else to iterate over; it gave undefined");
+  await check("list", "a.txt", 'an array, or anything else to iterate over; it gave "a.txt"');
+  await check("list", [7], "texts, or objects with a `name`; it gave 7");
+  await check("list", [""], 'texts, or objects with a `name`; it gave ""');
+  await check("list", ["src/a.txt"], "names of entries, without their directory");
+  await check("list", [".."], "names of entries, without their directory");
+  await check("list", [{ name: "a.txt", kind: "fifo" }], "a `kind` that is file, directory, link or other");
+  await check("list", [{ name: "a.txt", kind: "file", size: -1 }], "the `size` of a file, in bytes");
+  await check("stat", "file", 'a `kind` that is file, directory, link or other; it gave "file"');
+  await check("stat", { kind: "file" }, "the `size` of a file, in bytes");
+  await check("stat", { kind: "file", size: 1, modifiedMs: "now" }, "`modifiedMs` as a number");
+  await check("stat", { kind: "link" }, "the `target` of a link");
+  const circle = {};
+  circle.self = circle;
+  await check("read", circle, "a Uint8Array, an ArrayBuffer, a string, or null; it gave [object Object]");
+  for (const content of ["ü\n", bytes("ü\n"), bytes("ü\n").buffer, Buffer.from("ü\n")]) {
+    environment.read = () => content;
+    assert.equal((await agent.files.read("a.txt")).text, "ü\n");
+  }
+  environment.read = () => null;
+  await assert.rejects(agent.files.read("a.txt"), (error) => isEmendError(error, "not_found"));
+});
+
+test("the host is asked for clean paths, and links lead nowhere outside", async (t) => {
+  const asked = new Set();
+  const links = { out: "../../etc", inside: "src", again: "/workspace/inside/price.js", round: "round" };
+  const plain = mapped(SHOP);
+  const environment = Object.fromEntries(
+    ["read", "write", "remove", "stat", "list"].map((method) => [method, (path, ...given) => {
+      asked.add(path);
+      if (method === "stat" && path in links) return { kind: "link", target: links[path] };
+      const found = plain[method](path, ...given);
+      return method === "list" && path === "" ? [...found, ...Object.keys(links)] : found;
+    }]),
+  );
+  const agent = await create(t, environment);
+  assert.equal((await agent.files.read("./again")).path, "src/price.js");
+  assert.equal((await agent.files.read("src//../inside/./cart.js")).path, "src/cart.js");
+  for (const path of ["out/passwd", "out", "/etc/passwd", "../x", "src/../../x", "/workspace-2/x"]) {
+    await assert.rejects(agent.files.read(path), (error) => isEmendError(error, "permission_denied"), path);
+    await assert.rejects(agent.files.write(path, "x"), (error) => isEmendError(error, "permission_denied"), path);
+  }
+  await assert.rejects(agent.files.read("round"), (error) => isEmendError(error, "invalid_argument"));
+  for (const path of asked) assert.ok(!/^\/|\\|(^|\/)\.{1,2}(\/|$)|\/\/|^out\/|passwd/.test(path), path);
+  assert.deepEqual((await agent.files.list()).map((file) => file.path), ["again", "notes.md", "src/cart.js", "src/price.js"]);
+});
+
+test("a file that the host changed meanwhile is neither lost nor written over unseen", async (t) => {
+  const text = "one\ntwo\nthree\nfour\nfive\n";
+  const environment = mapped({ "a.txt": text });
+  const { model, requests } = scripted([
+    [["read_file", { file_path: "a.txt" }]],
+    [["edit_file", { file_path: "a.txt", old_string: "one", new_string: "ONE" }]],
+    () => {
+      environment.files.set("a.txt", text.replace("five", "FIVE"));
+      return [["write_file", { file_path: "a.txt", content: "all new\n" }]];
+    },
+    "Done.",
+  ]);
+  const agent = await create(t, environment, { model });
+  await agent.run("go").result;
+  assert.match(results(requests[3])[0], /^error: .*has changed since it was read/s);
+  // The proposal stands beside what the host wrote since.
+  assert.equal((await agent.files.read("a.txt")).text, "ONE\ntwo\nthree\nfour\nFIVE\n");
+  environment.files.set("a.txt", text.replace("five", "FIVE").replace("three", "3"));
+  await agent.acceptAll();
+  assert.equal(environment.text("a.txt"), "ONE\ntwo\n3\nfour\nFIVE\n");
+});
+
+test("whenever the host changes a file while it is edited, its change is not lost", async (t) => {
+  const text = "one\ntwo\nthree\nfour\nfive\n";
+  for (const mode of ["staged", "direct"]) {
+    let nReads = 0;
+    for (let changedAt = 1; changedAt <= 12; changedAt += 1) {
+      const environment = mapped({ "a.txt": text });
+      const { read } = environment;
+      let reads = 0;
+      environment.read = (path) => {
+        reads += 1;
+        if (reads === changedAt) environment.files.set(path, text.replace("five", "FIVE"));
+        return read(path);
+      };
+      const { model } = scripted([[["edit_file", { file_path: "a.txt", old_string: "one", new_string: "ONE" }]], "Done."]);
+      const agent = await create(t, environment, { model, mode });
+      await agent.run("go").result;
+      // What cannot be saved because of it is saved the second time.
+      for (const last of [false, true]) {
+        await agent.acceptAll().catch((error) => assert.ok(isEmendError(error, "stale") && !last, String(error)));
+      }
+      nReads = Math.max(nReads, reads);
+      if (reads >= changedAt) assert.match(environment.text("a.txt"), /FIVE/, `${mode}: changed at read ${changedAt} of ${reads}`);
+    }
+    // It was changed at each of them.
+    assert.ok(nReads >= 4 && nReads < 12, `${nReads}`);
+  }
+});
+
+test("a write that fails in the middle of several files loses nothing", async (t) => {
+  for (const mode of ["staged", "direct"]) {
+    const environment = mapped(SHOP);
+    const { write, files } = environment;
+    let room = 1;
+    environment.write = (path, content) => {
+      if (room-- > 0) return write(path, content);
+      // Half of it is there already.
+      files.set(path, content.slice(0, 5));
+      room = 10;
+      throw failure("ENOSPC", "no space left");
+    };
+    const agent = await create(t, environment, { mode });
+    const events = await collect(agent.run("rename Price to Cost"));
+    const before = mode === "staged" ? await agent.files.diff() : undefined;
+    if (mode === "staged") await assert.rejects(agent.acceptAll(), (error) => isEmendError(error, "limit_reached"));
+    else assert.ok(events.some((event) => event.kind === "TOOL_CALL_END" && event.data.error?.code === "limit_reached"));
+    if (mode === "direct") continue;
+    for (const [path, text] of Object.entries(SHOP)) assert.equal(environment.text(path), text, path);
+    assert.equal(await agent.files.diff(), before);
+    await agent.acceptAll();
+    assert.match(environment.text("src/cart.js"), /Cost/);
+    assert.match(environment.text("src/price.js"), /function Cost/);
+  }
+});
+
+test("in one patch saved at once a failed write takes the others back", async (t) => {
+  const patch = "*** Begin Patch\n*** Update File: notes.md\n@@\n-# Shop\n+# Store\n*** Add File: new.md\n+new\n*** Update File: src/price.js\n@@\n-  return item.cents;\n+  return item.euros;\n*** End Patch";
+  const environment = mapped(SHOP);
+  const { write, files } = environment;
+  let broken = true;
+  environment.write = (path, content) => {
+    if (path !== "src/price.js" || !broken) return write(path, content);
+    files.set(path, "");
+    broken = false;
+    throw new Error("the connection broke");
+  };
+  const { model, requests } = scripted([[["apply_patch", { patch }]], "Done."]);
+  const agent = await create(t, environment, { model, mode: "direct" });
+  await agent.run("go").result;
+  assert.match(results(requests[1])[0], /^error: .*the connection broke/s);
+  assert.deepEqual([...files.keys()].sort(), Object.keys(SHOP).sort());
+  for (const [path, text] of Object.entries(SHOP)) assert.equal(environment.text(path), text, path);
+});
+
+test("a file that cannot be put back is named", async (t) => {
+  const environment = mapped({ "a.txt": "a\n", "b.txt": "a\n" });
+  const agent = await create(t, environment);
+  await agent.files.write("c.txt", "c\n");
+  await agent.run('replace "a" with "x" in a.txt').result;
+  await agent.run('replace "a" with "x" in b.txt').result;
+  const { write } = environment;
+  let writes = 0;
+  environment.write = (path, content) => {
+    if (++writes === 1) return write(path, content);
+    throw failure("EIO", "it is gone");
+  };
+  await assert.rejects(agent.acceptAll(), (error) => {
+    assert.match(error.message, /^a\.txt: could not be put back as it was, after: b\.txt: it is gone$/);
+    return isEmendError(error, "io_error");
+  });
+});
+
+/** A method that never answers, and what became of its signal. */
+function silent() {
+  const calls = [];
+  const method = (...given) => {
+    calls.push(given.at(-1).signal);
+    return never;
+  };
+  return { calls, method };
+}
+
+for (const [method, call] of [
+  ["read", ["read_file", { file_path: "notes.md" }]],
+  ["list", ["grep", { pattern: "cents" }]],
+  ["read", ["edit_file", { file_path: "notes.md", old_string: "Shop", new_string: "Store" }]],
+  ["stat", ["write_file", { file_path: "new.md", content: "x" }]],
+]) {
+  test(`cancelling ends a run in which \`${method}\` never answers ${call[0]}`, async (t) => {
+    const { calls, method: wait } = silent();
+    const { model } = scripted([[call]]);
+    const environment = mapped(SHOP);
+    const agent = await create(t, environment, { model });
+    const run = agent.run("go");
+    const events = [];
+    const ended = (async () => {
+      for await (const event of run) {
+        events.push(event);
+        if (event.kind === "TOOL_CALL_START") environment[method] = wait;
+      }
+    })();
+    await until(() => calls.length > 0);
+    assert.equal(calls[0].aborted, false);
+    run.cancel();
+    await ended;
+    assert.equal((await run.result).reason, "aborted");
+    await until(() => calls.every((signal) => signal.aborted));
+    // The next run finds the files as they were.
+    Object.assign(environment, mapped(SHOP));
+    assert.equal((await agent.files.read("notes.md")).text, SHOP["notes.md"]);
+  });
+}
+
+test("a write is waited for when the run is cancelled; closing the agent ends the wait", async (t) => {
+  const environment = mapped(SHOP);
+  const { write } = environment;
+  let finish;
+  let signal;
+  environment.write = (path, content, options) => {
+    signal = options.signal;
+    return new Promise((resolve) => {
+      finish = () => resolve(write(path, content));
+    });
+  };
+  const agent = await create(t, environment, { mode: "direct" });
+  const run = agent.run('replace "cents" with "pence" in notes.md');
+  const result = run.result;
+  await until(() => finish !== undefined);
+  run.cancel();
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  assert.equal(signal.aborted, false);
+  finish();
+  assert.equal((await result).reason, "aborted");
+  assert.match(environment.text("notes.md"), /pence/);
+  finish = undefined;
+  const other = agent.run('replace "pence" with "cents" in notes.md').result;
+  await until(() => finish !== undefined);
+  agent.close();
+  await assert.rejects(other, ClosedError);
+  await until(() => signal.aborted);
+  assert.match(environment.text("notes.md"), /pence/);
+});
+
+test("an environment gets ready before the first task, and again if it failed", async (t) => {
+  let n = 0;
+  const initialize = () => {
+    if (++n === 1) throw failure("EACCES", "no permission yet");
+  };
+  const agent = await create(t, mapped(SHOP, { initialize }));
+  const first = await agent.run('replace "cents" with "pence" in notes.md').result;
+  assert.equal(first.error.code, "permission_denied");
+  const second = await agent.run('replace "cents" with "pence" in notes.md').result;
+  assert.equal(second.reason, "natural");
+  await agent.run("hello").result;
+  assert.equal(n, 2);
+});
+
+test("a host that finds files by itself is asked, and what it finds is looked at again", async (t) => {
+  const asked = [];
+  const finds = (name) => (pattern, { signal, ...options }) => {
+    asked.push([name, pattern, options]);
+    assert.equal(signal.aborted, false);
+    return name === "glob" ? ["src/price.js", "notes.md", "src/gone.js"] : [{ path: "src/price.js" }, "notes.md"];
+  };
+  const environment = mapped(SHOP, { glob: finds("glob"), grep: finds("grep") });
+  environment.list = () => assert.fail("nothing has to be walked");
+  const { model, requests } = scripted([
+    [["glob", { pattern: "**/*.js", path: "src" }], ["grep", { pattern: "CENTS", case_insensitive: true, glob_filter: "*.js" }]],
+    "Done.",
+  ]);
+  const agent = await create(t, environment, { model });
+  await agent.run("go").result;
+  const [globbed, grepped] = results(requests[1]);
+  assert.match(globbed, /src\/price\.js/);
+  assert.doesNotMatch(globbed, /notes|gone/);
+  assert.match(grepped, /src\/price\.js.*item\.cents/s);
+  assert.doesNotMatch(grepped, /notes/);
+  // They ran at the same time.
+  assert.deepEqual(asked.sort(([a], [b]) => (a < b ? -1 : 1)), [
+    ["glob", "**/*.js", { path: "src" }],
+    ["grep", "CENTS", { path: "", ignoreCase: true, glob: "*.js" }],
+  ]);
+});
+
+/** Runs one command as the model asks for it, and gives what it is told, the events and the agent. */
+async function command(t, environment, given, cancelOn) {
+  const { model, requests } = scripted([[["shell", given]], "Done."]);
+  const agent = await create(t, environment, { model, mode: "direct" });
+  const run = agent.run("go");
+  const events = [];
+  for await (const event of run) {
+    events.push(event);
+    if (event.kind === cancelOn) run.cancel();
+  }
+  return { told: requests[1] && results(requests[1])[0], events, agent, result: await run.result };
+}
+
+test("commands run in the host's shell, and what they change can be undone", async (t) => {
+  const environment = mapped(SHOP);
+  const asked = [];
+  environment.exec = async (text, { onOutput, signal, ...options }) => {
+    asked.push([text, options]);
+    onOutput("building\n");
+    onOutput("careful\n", "stderr");
+    environment.files.set("notes.md", "# Made\n");
+    environment.files.set("built.txt", "built\n");
+    return { exitCode: 3, stdout: "done\n" };
+  };
+  const { told, events, agent } = await command(t, environment, { command: "make", working_dir: "src", timeout_ms: 5000 });
+  assert.deepEqual(asked, [["make", { workingDirectory: "src", env: {}, timeoutMs: 5000 }]]);
+  assert.match(told, /building\n.*done\n/s);
+  assert.match(told, /careful/);
+  assert.match(told, /3/);
+  const shown = events.filter((event) => event.kind === "TOOL_CALL_OUTPUT_DELTA").map((event) => event.data.delta).join("");
+  assert.match(shown, /building\n/);
+  assert.equal((await agent.files.read("notes.md")).text, "# Made\n");
+  assert.equal(environment.text("built.txt"), "built\n");
+});
+
+test("a command whose time is up is told by its signal, and not waited for forever", async (t) => {
+  for (const obeys of [true, false]) {
+    const reasons = [];
+    const exec = (_, { signal, onOutput }) => {
+      onOutput("begun\n");
+      return new Promise((_, reject) => signal.addEventListener("abort", () => {
+        reasons.push(signal.reason.name);
+        if (obeys) reject(signal.reason);
+      }));
+    };
+    const { told } = await command(t, mapped(SHOP, { exec }), { command: "sleep 600", timeout_ms: 50 });
+    assert.match(told, /begun\n.*timed out after 50ms/s);
+    assert.deepEqual(reasons, ["TimeoutError"]);
+  }
+});
+
+test("a command is cancelled with its run", async (t) => {
+  let reason;
+  const exec = (_, { signal, onOutput }) => {
+    onOutput("begun\n");
+    return new Promise((resolve) => signal.addEventListener("abort", () => {
+      reason = signal.reason.name;
+      resolve({ exitCode: 130 });
+    }));
+  };
+  const { result } = await command(t, mapped(SHOP, { exec }), { command: "sleep 600", timeout_ms: 600_000 }, "TOOL_CALL_OUTPUT_DELTA");
+  assert.equal(result.reason, "aborted");
+  assert.equal(reason, "AbortError");
+});
+
+test("a shell that fails or gives no status is an error", async (t) => {
+  const fails = async (exec, expected) => {
+    const { told } = await command(t, mapped(SHOP, { exec }), { command: "x" });
+    assert.match(told, expected);
+  };
+  await fails(() => { throw failure("EACCES", "no shell for you"); }, /^error: .*no shell for you/);
+  await fails(() => ({}), /^error: .*`exec` must give an `exitCode`/);
+  await fails(() => undefined, /^error: .*`exec` must give an `exitCode`/);
+  await fails(() => ({ exitCode: 1.5 }), /^error: .*`exec` must give an `exitCode`/);
+});
