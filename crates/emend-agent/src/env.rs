@@ -88,9 +88,9 @@ impl FilePath {
         self.0.push_str(name);
     }
 
-    /// Makes this the path of the directory that holds it; the root stays.
-    pub(crate) fn pop(&mut self) {
-        self.0.truncate(self.0.rfind('/').unwrap_or_default());
+    /// Makes this again the path that had this length before names were pushed to it.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.0.truncate(len);
     }
 
     /// Returns whether this path is `directory` or lies below it.

@@ -372,26 +372,26 @@ impl MemFs {
             let gitignore = directory.get(".gitignore").and_then(Entry::as_file);
             above.enter(path, gitignore.map(|file| &file.content[..]))
         };
-        let skips = if hidden { IgnoreRules::ignores } else { IgnoreRules::skips };
         let mut here = path.clone();
-        // The directories on the way down, each with what is still ahead in it.
-        let mut levels = vec![(enter(&start, path, &above), start.in_path_order())];
-        while let Some((rules, entries)) = levels.last_mut() {
+        // The directories on the way down: each with its rules, what is still ahead in it, and its path's length.
+        let mut levels = vec![(enter(&start, path, &above), start.in_path_order(), here.as_str().len())];
+        while let Some((rules, entries, len)) = levels.last_mut() {
+            here.truncate(*len);
             let Some((name, entry)) = entries.next() else {
                 levels.pop();
-                here.pop();
                 continue;
             };
+            if name == ".git" || (!hidden && name.starts_with('.')) {
+                continue;
+            }
             here.push(name);
-            let is_skipped = name == ".git" || skips(rules, &here, matches!(entry, Entry::Directory(_)));
             match entry {
-                Entry::Directory(directory) if !is_skipped => {
+                Entry::Directory(directory) if !rules.ignores(&here, true) => {
                     let rules = enter(directory, &here, rules);
-                    levels.push((rules, directory.in_path_order()));
-                    continue;
+                    levels.push((rules, directory.in_path_order(), here.as_str().len()));
                 }
-                Entry::File(file) if !is_skipped && !visit(&here, file) => break,
-                _ => here.pop(),
+                Entry::File(file) if !rules.ignores(&here, false) && !visit(&here, file) => break,
+                _ => {}
             }
         }
         Ok(())

@@ -42,31 +42,37 @@ impl Required {
     }
 
     /// Returns where it stands first at or behind `from`.
-    pub(super) fn find(&self, haystack: &[u8], mut from: usize) -> Option<usize> {
+    pub(super) fn find(&self, haystack: &[u8], from: usize) -> Option<usize> {
         let [one, other] = self.rare;
         let rare = [self.bytes[one], self.bytes[other]];
-        let blocks = |place: usize| Some(haystack.get(from + place..)?.as_chunks::<BLOCK>().0);
-        let (ones, others) = (blocks(one)?, blocks(other)?);
-        let mut index = 0;
-        while let (Some(one), Some(other)) = (ones.get(index), others.get(index)) {
-            let mut places = candidates([one, other], rare);
+        let blocks = |from: usize, place: usize| Some(haystack.get(from + place..)?.as_chunks::<BLOCK>().0);
+        let first = |from: usize, mut places: u32| {
             while places != 0 {
-                let at = from + index * BLOCK + places.trailing_zeros() as usize;
+                let at = from + places.trailing_zeros() as usize;
                 if self.stands_at(haystack, at) {
                     return Some(at);
                 }
                 places &= places - 1;
             }
-            index += 1;
-        }
-        from += index * BLOCK;
-        while from + self.bytes.len() <= haystack.len() {
-            if self.stands_at(haystack, from) {
-                return Some(from);
+            None
+        };
+        let (mut ones, mut others, mut next) = (blocks(from, one)?, blocks(from, other)?, from);
+        while let Some((index, places)) = next_candidates(ones, others, rare) {
+            if let Some(at) = first(next + index * BLOCK, places) {
+                return Some(at);
             }
-            from += 1;
+            (ones, others, next) = (&ones[index + 1..], &others[index + 1..], next + (index + 1) * BLOCK);
         }
-        None
+        next += ones.len().min(others.len()) * BLOCK;
+        // What is left of the end is less than a block: the last whole one is looked at, and in it what was not yet.
+        match haystack.len().checked_sub(BLOCK + one.max(other)).filter(|&last| last >= from) {
+            Some(last) => {
+                let (ones, others) = (blocks(last, one)?, blocks(last, other)?);
+                let (_, places) = next_candidates(ones.get(..1)?, others.get(..1)?, rare)?;
+                first(last, places & u32::MAX.checked_shl((next - last) as u32).unwrap_or(0))
+            }
+            None => (next..haystack.len()).find(|&at| self.stands_at(haystack, at)),
+        }
     }
 
     fn stands_at(&self, haystack: &[u8], from: usize) -> bool {
@@ -93,29 +99,45 @@ fn rarest_but(bytes: &[Either], other: Option<Either>) -> Option<usize> {
     rarest
 }
 
-/// Returns the places, a bit each, at which the first block holds the one and the second the other.
+/// Returns the first pair of blocks with places at which the first block holds the one and the second the other: its
+/// index, and a bit for each place. What does not change is made before the loop, which is nearly all that a search does.
 #[cfg(target_feature = "simd128")]
-fn candidates(blocks: [&[u8; BLOCK]; 2], rare: [Either; 2]) -> u32 {
-    use std::arch::wasm32::{u8x16_bitmask, u8x16_eq, u8x16_splat, u64x2, v128, v128_and, v128_or};
+fn next_candidates(ones: &[[u8; BLOCK]], others: &[[u8; BLOCK]], rare: [Either; 2]) -> Option<(usize, u32)> {
+    use std::arch::wasm32::{u8x16_bitmask, u8x16_eq, u8x16_splat, u64x2, v128, v128_and, v128_any_true, v128_or};
 
-    let equal = |half: &[u8; 16], either: Either| -> v128 {
+    // Written out and always inlined: code made for size would pass vectors through memory.
+    #[expect(clippy::inline_always, reason = "the loop takes four times as long with a call in it")]
+    #[inline(always)]
+    fn load(half: &[u8; BLOCK / 2]) -> v128 {
         let whole = u128::from_le_bytes(*half);
-        let bytes = u64x2(whole as u64, (whole >> 64) as u64);
-        u8x16_eq(v128_or(bytes, u8x16_splat(either.mask)), u8x16_splat(either.bits))
-    };
-    let ([one_low, one_high], [other_low, other_high]) = (blocks[0].as_chunks().0, blocks[1].as_chunks().0) else {
-        return 0;
-    };
-    let low = u8x16_bitmask(v128_and(equal(one_low, rare[0]), equal(other_low, rare[1])));
-    let high = u8x16_bitmask(v128_and(equal(one_high, rare[0]), equal(other_high, rare[1])));
-    u32::from(low) | u32::from(high) << 16
+        u64x2(whole as u64, (whole >> 64) as u64)
+    }
+    let (mask, bits) = (u8x16_splat(rare[0].mask), u8x16_splat(rare[0].bits));
+    let (other_mask, other_bits) = (u8x16_splat(rare[1].mask), u8x16_splat(rare[1].bits));
+    for (index, (one, other)) in ones.iter().zip(others).enumerate() {
+        let ([one_low, one_high], [other_low, other_high]) = (one.as_chunks().0, other.as_chunks().0) else {
+            return None;
+        };
+        let low = u8x16_eq(v128_or(load(one_low), mask), bits);
+        let low = v128_and(low, u8x16_eq(v128_or(load(other_low), other_mask), other_bits));
+        let high = u8x16_eq(v128_or(load(one_high), mask), bits);
+        let high = v128_and(high, u8x16_eq(v128_or(load(other_high), other_mask), other_bits));
+        if v128_any_true(v128_or(low, high)) {
+            return Some((index, u32::from(u8x16_bitmask(low)) | u32::from(u8x16_bitmask(high)) << 16));
+        }
+    }
+    None
 }
 
-/// Returns the places, a bit each, at which the first block holds the one and the second the other.
+/// Returns the first pair of blocks with places at which the first block holds the one and the second the other: its
+/// index, and a bit for each place.
 #[cfg(not(target_feature = "simd128"))]
-fn candidates(blocks: [&[u8; BLOCK]; 2], rare: [Either; 2]) -> u32 {
-    let is_one = |place: usize| rare[0].is(blocks[0][place]) && rare[1].is(blocks[1][place]);
-    (0..BLOCK).fold(0, |places, place| places | u32::from(is_one(place)) << place)
+fn next_candidates(ones: &[[u8; BLOCK]], others: &[[u8; BLOCK]], rare: [Either; 2]) -> Option<(usize, u32)> {
+    let places = |(one, other): (&[u8; BLOCK], &[u8; BLOCK])| {
+        let is_one = |place: usize| rare[0].is(one[place]) && rare[1].is(other[place]);
+        (0..BLOCK).fold(0, |places, place| places | u32::from(is_one(place)) << place)
+    };
+    ones.iter().zip(others).map(places).enumerate().find(|(_, places)| *places != 0)
 }
 
 /// What a walk over a pattern has found so far.
