@@ -1,6 +1,6 @@
 /** What is told of a command while it runs: pieces of what it prints, and then its end. */
 
-/** How much printed text may wait to be taken, in characters. What comes faster is joined together. */
+/** How long a piece of printed text grows, in characters, while nobody takes it; then another begins. */
 const JOINED_MAX = 1 << 16;
 
 /** Which of its outputs a command wrote to. */

@@ -1,13 +1,12 @@
-// Environments written by the host: an agent over its files, what it gives and throws, cancelling, commands.
+// Environments written by the host: an agent over its files, what it gives and throws, cancelling.
 
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Agent, ClosedError, ConfigError, isEmendError } from "emend";
+import { create, failure, mapped } from "./environments.mjs";
 import { collect, hunkIds, results, scripted, SHOP } from "./support.mjs";
 
 const bytes = (text) => new TextEncoder().encode(text);
-const textOf = (content) => (typeof content === "string" ? content : new TextDecoder().decode(content));
-const failure = (code, message = code) => Object.assign(new Error(message), { code });
 const never = new Promise(() => {});
 
 /** Waits for something that will be, however busy the machine is. */
@@ -19,30 +18,7 @@ async function until(holds) {
   }
 }
 
-/** The shortest environment: contents by path in a map. `overrides` replace methods. */
-function mapped(contents, overrides = {}) {
-  const files = new Map(Object.entries(contents));
-  const under = (path) => (path === "" ? "" : `${path}/`);
-  const isDirectory = (path) => path === "" || [...files.keys()].some((file) => file.startsWith(under(path)));
-  return {
-    files,
-    text: (path) => (files.has(path) ? textOf(files.get(path)) : undefined),
-    read: (path) => files.get(path),
-    write: (path, content) => void files.set(path, content),
-    remove: (path) => void files.delete(path),
-    stat(path) {
-      if (files.has(path)) return { kind: "file", size: Buffer.byteLength(files.get(path)) };
-      return isDirectory(path) ? { kind: "directory" } : null;
-    },
-    list(path) {
-      const inside = [...files.keys()].filter((file) => file.startsWith(under(path)));
-      return new Set(inside.map((file) => file.slice(under(path).length).split("/")[0]));
-    },
-    ...overrides,
-  };
-}
-
-/** The same, by promises that take a turn of the event loop; entries come one by one. */
+/** The environment, by promises that take a turn of the event loop; entries come one by one. */
 function promised(environment) {
   const later = (method) => async (...given) => {
     await new Promise((resolve) => setTimeout(resolve));
@@ -53,12 +29,6 @@ function promised(environment) {
   }
   const [read, write, remove, stat] = ["read", "write", "remove", "stat"].map(later);
   return { ...environment, read, write, remove, stat, list };
-}
-
-async function create(t, environment, options = {}) {
-  const agent = await Agent.create({ environment, ...options });
-  t.after(() => agent.close());
-  return agent;
 }
 
 for (const [how, wrap] of [["values", (environment) => environment], ["promises", promised]]) {
@@ -528,80 +498,4 @@ test("a host that finds files by itself is asked, and what it finds is looked at
     ["glob", "**/*.js", { path: "src" }],
     ["grep", "CENTS", { path: "", ignoreCase: true, glob: "*.js" }],
   ]);
-});
-
-/** Runs one command as the model asks for it, and gives what it is told, the events and the agent. */
-async function command(t, environment, given, cancelOn) {
-  const { model, requests } = scripted([[["shell", given]], "Done."]);
-  const agent = await create(t, environment, { model, mode: "direct" });
-  const run = agent.run("go");
-  const events = [];
-  for await (const event of run) {
-    events.push(event);
-    if (event.kind === cancelOn) run.cancel();
-  }
-  return { told: requests[1] && results(requests[1])[0], events, agent, result: await run.result };
-}
-
-test("commands run in the host's shell, and what they change can be undone", async (t) => {
-  const environment = mapped(SHOP);
-  const asked = [];
-  environment.exec = async (text, { onOutput, signal, ...options }) => {
-    asked.push([text, options]);
-    onOutput("building\n");
-    onOutput("careful\n", "stderr");
-    environment.files.set("notes.md", "# Made\n");
-    environment.files.set("built.txt", "built\n");
-    return { exitCode: 3, stdout: "done\n" };
-  };
-  const { told, events, agent } = await command(t, environment, { command: "make", working_dir: "src", timeout_ms: 5000 });
-  assert.deepEqual(asked, [["make", { workingDirectory: "src", env: {}, timeoutMs: 5000 }]]);
-  assert.match(told, /building\n.*done\n/s);
-  assert.match(told, /careful/);
-  assert.match(told, /3/);
-  const shown = events.filter((event) => event.kind === "TOOL_CALL_OUTPUT_DELTA").map((event) => event.data.delta).join("");
-  assert.match(shown, /building\n/);
-  assert.equal((await agent.files.read("notes.md")).text, "# Made\n");
-  assert.equal(environment.text("built.txt"), "built\n");
-});
-
-test("a command whose time is up is told by its signal, and not waited for forever", async (t) => {
-  for (const obeys of [true, false]) {
-    const reasons = [];
-    const exec = (_, { signal, onOutput }) => {
-      onOutput("begun\n");
-      return new Promise((_, reject) => signal.addEventListener("abort", () => {
-        reasons.push(signal.reason.name);
-        if (obeys) reject(signal.reason);
-      }));
-    };
-    const { told } = await command(t, mapped(SHOP, { exec }), { command: "sleep 600", timeout_ms: 50 });
-    assert.match(told, /begun\n.*timed out after 50ms/s);
-    assert.deepEqual(reasons, ["TimeoutError"]);
-  }
-});
-
-test("a command is cancelled with its run", async (t) => {
-  let reason;
-  const exec = (_, { signal, onOutput }) => {
-    onOutput("begun\n");
-    return new Promise((resolve) => signal.addEventListener("abort", () => {
-      reason = signal.reason.name;
-      resolve({ exitCode: 130 });
-    }));
-  };
-  const { result } = await command(t, mapped(SHOP, { exec }), { command: "sleep 600", timeout_ms: 600_000 }, "TOOL_CALL_OUTPUT_DELTA");
-  assert.equal(result.reason, "aborted");
-  assert.equal(reason, "AbortError");
-});
-
-test("a shell that fails or gives no status is an error", async (t) => {
-  const fails = async (exec, expected) => {
-    const { told } = await command(t, mapped(SHOP, { exec }), { command: "x" });
-    assert.match(told, expected);
-  };
-  await fails(() => { throw failure("EACCES", "no shell for you"); }, /^error: .*no shell for you/);
-  await fails(() => ({}), /^error: .*`exec` must give an `exitCode`/);
-  await fails(() => undefined, /^error: .*`exec` must give an `exitCode`/);
-  await fails(() => ({ exitCode: 1.5 }), /^error: .*`exec` must give an `exitCode`/);
 });

@@ -1,0 +1,38 @@
+// Environments for tests, and agents over them.
+
+import { Agent } from "emend";
+
+const textOf = (content) => (typeof content === "string" ? content : new TextDecoder().decode(content));
+
+/** Something to throw, as Node's errors are. */
+export const failure = (code, message = code) => Object.assign(new Error(message), { code });
+
+/** The shortest environment: contents by path in a map. `overrides` replace methods. */
+export function mapped(contents, overrides = {}) {
+  const files = new Map(Object.entries(contents));
+  const under = (path) => (path === "" ? "" : `${path}/`);
+  const isDirectory = (path) => path === "" || [...files.keys()].some((file) => file.startsWith(under(path)));
+  return {
+    files,
+    text: (path) => (files.has(path) ? textOf(files.get(path)) : undefined),
+    read: (path) => files.get(path),
+    write: (path, content) => void files.set(path, content),
+    remove: (path) => void files.delete(path),
+    stat(path) {
+      if (files.has(path)) return { kind: "file", size: Buffer.byteLength(files.get(path)) };
+      return isDirectory(path) ? { kind: "directory" } : null;
+    },
+    list(path) {
+      const inside = [...files.keys()].filter((file) => file.startsWith(under(path)));
+      return new Set(inside.map((file) => file.slice(under(path).length).split("/")[0]));
+    },
+    ...overrides,
+  };
+}
+
+/** Makes an agent over an environment, which is closed when the test ends. */
+export async function create(t, environment, options = {}) {
+  const agent = await Agent.create({ environment, ...options });
+  t.after(() => agent.close());
+  return agent;
+}
