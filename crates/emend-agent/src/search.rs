@@ -127,6 +127,9 @@ impl Matcher {
     pub fn search(&self, content: &[u8], limits: SearchLimits) -> Vec<LineMatch> {
         // One more than asked for: context after the last match ends where the next match would begin.
         let hits = self.hits(content, limits.max_matches.saturating_add(1));
+        if hits.is_empty() {
+            return Vec::new();
+        }
         let mut found = with_context(content, &hits, limits);
         truncate(&mut found, limits.max_matches, limits.context_lines);
         found

@@ -1,4 +1,4 @@
-//! A text that every match of a pattern holds. It is looked for first, thirty-two bytes at a time, and the engine sees only
+//! A text that every match of a pattern holds. It is looked for first, sixty-four bytes at a time, and the engine sees only
 //! the lines that have it.
 //!
 //! For the small engine, which reads one byte after the other; natively the engine does the like by itself.
@@ -28,7 +28,7 @@ pub(super) struct Required {
 const COMMON: &[u8] = b" etaonirslcdpu\nmf.,()_h\"g=bv:;-/y{}w'0x1*k<>T2[]ASIE";
 
 /// How many places are looked at together.
-const BLOCK: usize = 32;
+const BLOCK: usize = 64;
 
 impl Required {
     /// Returns the longest text that `hir` is seen to ask for; `None` if there is none.
@@ -45,8 +45,10 @@ impl Required {
     pub(super) fn find(&self, haystack: &[u8], from: usize) -> Option<usize> {
         let [one, other] = self.rare;
         let rare = [self.bytes[one], self.bytes[other]];
+        let next_candidates =
+            if rare[0].mask | rare[1].mask == 0 { next_candidates::<false> } else { next_candidates::<true> };
         let blocks = |from: usize, place: usize| Some(haystack.get(from + place..)?.as_chunks::<BLOCK>().0);
-        let first = |from: usize, mut places: u32| {
+        let first = |from: usize, mut places: u64| {
             while places != 0 {
                 let at = from + places.trailing_zeros() as usize;
                 if self.stands_at(haystack, at) {
@@ -64,14 +66,25 @@ impl Required {
             (ones, others, next) = (&ones[index + 1..], &others[index + 1..], next + (index + 1) * BLOCK);
         }
         next += ones.len().min(others.len()) * BLOCK;
-        // What is left of the end is less than a block: the last whole one is looked at, and in it what was not yet.
+        // What is left of the end is less than a block: the last whole one is looked at, and in it what was not yet. What
+        // is too short for one is filled up with zeros, which stand for nothing: each candidate is compared whole.
         match haystack.len().checked_sub(BLOCK + one.max(other)).filter(|&last| last >= from) {
             Some(last) => {
                 let (ones, others) = (blocks(last, one)?, blocks(last, other)?);
                 let (_, places) = next_candidates(ones.get(..1)?, others.get(..1)?, rare)?;
-                first(last, places & u32::MAX.checked_shl((next - last) as u32).unwrap_or(0))
+                first(last, places & u64::MAX.checked_shl((next - last) as u32).unwrap_or(0))
             }
-            None => (next..haystack.len()).find(|&at| self.stands_at(haystack, at)),
+            None => {
+                let padded = |place: usize| {
+                    let bytes = haystack.get(next + place..).unwrap_or_default();
+                    let n_bytes = bytes.len().min(BLOCK);
+                    let mut block = [0; BLOCK];
+                    block[..n_bytes].copy_from_slice(&bytes[..n_bytes]);
+                    block
+                };
+                let (_, places) = next_candidates(&[padded(one)], &[padded(other)], rare)?;
+                first(next, places)
+            }
         }
     }
 
@@ -100,30 +113,39 @@ fn rarest_but(bytes: &[Either], other: Option<Either>) -> Option<usize> {
 }
 
 /// Returns the first pair of blocks with places at which the first block holds the one and the second the other: its
-/// index, and a bit for each place. What does not change is made before the loop, which is nearly all that a search does.
+/// index, and a bit for each place. `FOLDS` says that one of the two has a mask. What does not change is made before the
+/// loop, which is nearly all that a search does.
 #[cfg(target_feature = "simd128")]
-fn next_candidates(ones: &[[u8; BLOCK]], others: &[[u8; BLOCK]], rare: [Either; 2]) -> Option<(usize, u32)> {
+fn next_candidates<const FOLDS: bool>(
+    ones: &[[u8; BLOCK]],
+    others: &[[u8; BLOCK]],
+    rare: [Either; 2],
+) -> Option<(usize, u64)> {
     use std::arch::wasm32::{u8x16_bitmask, u8x16_eq, u8x16_splat, u64x2, v128, v128_and, v128_any_true, v128_or};
 
     // Written out and always inlined: code made for size would pass vectors through memory.
     #[expect(clippy::inline_always, reason = "the loop takes four times as long with a call in it")]
     #[inline(always)]
-    fn load(half: &[u8; BLOCK / 2]) -> v128 {
-        let whole = u128::from_le_bytes(*half);
-        u64x2(whole as u64, (whole >> 64) as u64)
+    fn places<const FOLDS: bool>(bytes: &[u8; 16], mask: v128, bits: v128) -> v128 {
+        let whole = u128::from_le_bytes(*bytes);
+        let bytes = u64x2(whole as u64, (whole >> 64) as u64);
+        u8x16_eq(if FOLDS { v128_or(bytes, mask) } else { bytes }, bits)
     }
     let (mask, bits) = (u8x16_splat(rare[0].mask), u8x16_splat(rare[0].bits));
     let (other_mask, other_bits) = (u8x16_splat(rare[1].mask), u8x16_splat(rare[1].bits));
     for (index, (one, other)) in ones.iter().zip(others).enumerate() {
-        let ([one_low, one_high], [other_low, other_high]) = (one.as_chunks().0, other.as_chunks().0) else {
+        let ([one_a, one_b, one_c, one_d], [other_a, other_b, other_c, other_d]) =
+            (one.as_chunks().0, other.as_chunks().0)
+        else {
             return None;
         };
-        let low = u8x16_eq(v128_or(load(one_low), mask), bits);
-        let low = v128_and(low, u8x16_eq(v128_or(load(other_low), other_mask), other_bits));
-        let high = u8x16_eq(v128_or(load(one_high), mask), bits);
-        let high = v128_and(high, u8x16_eq(v128_or(load(other_high), other_mask), other_bits));
-        if v128_any_true(v128_or(low, high)) {
-            return Some((index, u32::from(u8x16_bitmask(low)) | u32::from(u8x16_bitmask(high)) << 16));
+        let a = v128_and(places::<FOLDS>(one_a, mask, bits), places::<FOLDS>(other_a, other_mask, other_bits));
+        let b = v128_and(places::<FOLDS>(one_b, mask, bits), places::<FOLDS>(other_b, other_mask, other_bits));
+        let c = v128_and(places::<FOLDS>(one_c, mask, bits), places::<FOLDS>(other_c, other_mask, other_bits));
+        let d = v128_and(places::<FOLDS>(one_d, mask, bits), places::<FOLDS>(other_d, other_mask, other_bits));
+        if v128_any_true(v128_or(v128_or(a, b), v128_or(c, d))) {
+            let low = u64::from(u8x16_bitmask(a)) | u64::from(u8x16_bitmask(b)) << 16;
+            return Some((index, low | u64::from(u8x16_bitmask(c)) << 32 | u64::from(u8x16_bitmask(d)) << 48));
         }
     }
     None
@@ -132,10 +154,14 @@ fn next_candidates(ones: &[[u8; BLOCK]], others: &[[u8; BLOCK]], rare: [Either; 
 /// Returns the first pair of blocks with places at which the first block holds the one and the second the other: its
 /// index, and a bit for each place.
 #[cfg(not(target_feature = "simd128"))]
-fn next_candidates(ones: &[[u8; BLOCK]], others: &[[u8; BLOCK]], rare: [Either; 2]) -> Option<(usize, u32)> {
+fn next_candidates<const FOLDS: bool>(
+    ones: &[[u8; BLOCK]],
+    others: &[[u8; BLOCK]],
+    rare: [Either; 2],
+) -> Option<(usize, u64)> {
     let places = |(one, other): (&[u8; BLOCK], &[u8; BLOCK])| {
         let is_one = |place: usize| rare[0].is(one[place]) && rare[1].is(other[place]);
-        (0..BLOCK).fold(0, |places, place| places | u32::from(is_one(place)) << place)
+        (0..BLOCK).fold(0, |places, place| places | u64::from(is_one(place)) << place)
     };
     ones.iter().zip(others).map(places).enumerate().find(|(_, places)| *places != 0)
 }
@@ -261,12 +287,23 @@ mod tests {
 
     #[test]
     fn it_is_found_where_a_plain_search_finds_it() {
-        let letters = || prop::collection::vec(prop::sample::select(b"abAB\x80\xff".to_vec()), 0..120);
-        proptest!(cases(2_000), |(haystack in letters(), start in 0..120_usize, len in 1..5_usize, from in 0..130_usize)| {
+        let letters = || prop::collection::vec(prop::sample::select(b"abcABC\x00\x80\xff".to_vec()), 0..300);
+        proptest!(cases(2_000), |(haystack in letters(), start in 0..300_usize, len in 1..5_usize, from in 0..310_usize)| {
             let needle = haystack.get(start..start + len).unwrap_or(b"ab");
-            let hir = Hir::literal(needle);
+            let required = Required::of(&Hir::literal(needle)).unwrap();
             let expected = (from..haystack.len()).find(|&at| haystack[at..].starts_with(needle));
-            prop_assert_eq!(Required::of(&hir).unwrap().find(&haystack, from), expected);
+            prop_assert_eq!(required.find(&haystack, from), expected);
+        });
+    }
+
+    #[test]
+    fn it_is_found_in_either_case_where_a_plain_search_finds_it() {
+        let letters = || prop::collection::vec(prop::sample::select(b"abcABC\x00!".to_vec()), 0..300);
+        proptest!(cases(2_000), |(haystack in letters(), needle in "[a-c]{1,4}", from in 0..310_usize)| {
+            let required = Required::of(&within_lines(&needle, true).unwrap()).unwrap();
+            let lower = haystack.to_ascii_lowercase();
+            let expected = (from..lower.len()).find(|&at| lower[at..].starts_with(needle.as_bytes()));
+            prop_assert_eq!(required.find(&haystack, from), expected);
         });
     }
 }
