@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::process::{command, run, stdout_of};
 use crate::repo::Repo;
 use crate::settings::{Module, Settings};
-use crate::toolchain::{TARGET, WasmToolchain};
+use crate::toolchain::{TARGET, WasmToolchain, rust_flags};
 
 /// Builds everything that a person can open or install.
 pub(crate) fn all(repo: &Repo) -> Result<()> {
@@ -71,12 +71,8 @@ fn module(repo: &Repo, settings: &Module) -> Result<Built> {
 }
 
 fn compile(repo: &Repo, module: &Module) -> Result<PathBuf> {
-    let mut cargo = WasmToolchain::require(repo)?.cargo(repo, "rustc");
-    let mut flags = without_paths(repo);
-    for feature in &module.target_features {
-        flags.push_str(&format!(" -Ctarget-feature=+{feature}"));
-    }
-    cargo.env("RUSTFLAGS", flags);
+    let mut cargo = WasmToolchain::require(repo)?.cargo(repo, "rustc", &module.target_features);
+    cargo.env("RUSTFLAGS", without_paths(repo) + &rust_flags(&module.target_features));
     cargo.args(["--no-default-features", "--features", &module.features.join(",")]);
     cargo.args(["--quiet", "--lib", "--package", &module.package, "--profile", &module.profile]);
     if let Some(bytes) = module.stack_bytes {
@@ -84,7 +80,7 @@ fn compile(repo: &Repo, module: &Module) -> Result<PathBuf> {
     }
     run(&mut cargo)?;
     let file = format!("{TARGET}/{}/{}.wasm", module.profile, module.package.replace('-', "_"));
-    Ok(repo.wasm_target().join(file))
+    Ok(repo.wasm_target(&module.target_features).join(file))
 }
 
 /// Keeps where this machine keeps its sources out of the panic messages of what is shipped.

@@ -37,10 +37,12 @@ impl Repo {
         self.root.join("target/tools")
     }
 
-    /// The build directory for wasm32. Two compilers share nothing, so it is never the native one.
-    pub(crate) fn wasm_target(&self) -> PathBuf {
+    /// The build directory for wasm32 with some `target_features`. Two compilers share nothing, so it is never the native
+    /// one; and of two sets of flags in one directory, each build throws away what the other made.
+    pub(crate) fn wasm_target(&self, target_features: &[String]) -> PathBuf {
         let native = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
-        self.root.join(native).join("wasm")
+        let name = target_features.iter().fold("wasm".to_owned(), |name, feature| name + "-" + feature);
+        self.root.join(native).join(name)
     }
 
     /// Every file of the checkout that git tracks or would, given relative to its first folder.

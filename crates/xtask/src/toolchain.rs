@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::process::{self, command, succeeds, which};
 use crate::repo::Repo;
+use crate::settings::Settings;
 
 /// The one wasm target of this project.
 pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
@@ -63,8 +64,8 @@ impl WasmToolchain {
         }
     }
 
-    /// A cargo call for wasm32 in the wasm build directory, without its further arguments.
-    pub(crate) fn cargo(&self, repo: &Repo, subcommand: &str) -> Command {
+    /// A cargo call for wasm32 with these target features, in their build directory, without its further arguments.
+    pub(crate) fn cargo(&self, repo: &Repo, subcommand: &str, target_features: &[String]) -> Command {
         let mut cargo = match (self, subcommand) {
             // Asked for clippy, Debian's cargo would take the first cargo-clippy on PATH, which is rustup's.
             (Self::Debian { .. }, "clippy") => {
@@ -79,7 +80,8 @@ impl WasmToolchain {
             cargo.env("RUSTC", self.rustc()).env("RUSTDOC", "/usr/bin/rustdoc");
             cargo.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
         }
-        cargo.arg(subcommand).args(["--target", TARGET, "--target-dir"]).arg(repo.wasm_target());
+        cargo.env("RUSTFLAGS", rust_flags(target_features));
+        cargo.arg(subcommand).args(["--target", TARGET, "--target-dir"]).arg(repo.wasm_target(target_features));
         cargo
     }
 
@@ -110,6 +112,11 @@ impl WasmToolchain {
     }
 }
 
+/// The flags that let the compiler use these instructions.
+pub(crate) fn rust_flags(target_features: &[String]) -> String {
+    target_features.iter().map(|feature| format!(" -Ctarget-feature=+{feature}")).collect()
+}
+
 /// Finds a linker for wasm: the one inside the Rust on PATH, or LLVM's.
 fn find_linker(repo: &Repo) -> Option<PathBuf> {
     rust_lld(repo).or_else(|| ["wasm-ld", "wasm-ld-22"].into_iter().find_map(which))
@@ -128,7 +135,8 @@ pub(crate) fn run_cargo(repo: &Repo, arguments: &[String]) -> Result<bool> {
     let Some((subcommand, rest)) = arguments.split_first() else {
         bail!("say what cargo should do, as in `cargo xtask wasm check -p emend-edit`");
     };
-    let mut cargo = WasmToolchain::require(repo)?.cargo(repo, subcommand);
+    let features = Settings::read(repo)?.core.target_features;
+    let mut cargo = WasmToolchain::require(repo)?.cargo(repo, subcommand, &features);
     crate::setup::browser::Browser::find().set_up_tests(repo, &mut cargo);
     Ok(cargo.args(rest).status()?.success())
 }

@@ -11,13 +11,16 @@ use super::{Context, Counts, names};
 use crate::metadata::Metadata;
 use crate::process::command;
 use crate::repo::PURE_CRATES;
+use crate::settings::Settings;
 use crate::setup::browser::Browser;
 use crate::toolchain::WasmToolchain;
 
 pub(super) fn run(context: &Context<'_>) -> Result<Counts> {
     let repo = context.repo;
     let packages = tested_packages(&Metadata::read(repo)?);
-    let mut cargo = WasmToolchain::require(repo)?.cargo(repo, "test");
+    // With the core's instructions: code that only they reach is tested here or nowhere.
+    let features = Settings::read(repo)?.core.target_features;
+    let mut cargo = WasmToolchain::require(repo)?.cargo(repo, "test", &features);
     Browser::find().set_up_tests(repo, &mut cargo);
     cargo.args(["--no-fail-fast", "--lib", "--tests"]).args(packages.iter().flat_map(|name| ["-p", name]));
     let run = context.program("browser", &mut cargo, worth_showing)?;

@@ -12,6 +12,7 @@ use super::native::worth_showing;
 use super::{Context, Counts};
 use crate::process::{command, run as run_program};
 use crate::repo::Repo;
+use crate::settings::Settings;
 use crate::setup::browser::Browser;
 use crate::toolchain::WasmToolchain;
 
@@ -38,7 +39,8 @@ fn page(context: &Context<'_>) -> Result<Counts> {
 /// Runs the tests whose names begin so in Chromium, with the address of a server compiled in.
 pub(super) fn in_page(context: &Context<'_>, tests: &str, (variable, url): (&str, &str)) -> Result<Counts> {
     let repo = context.repo;
-    let mut cargo = WasmToolchain::require(repo)?.cargo(repo, "test");
+    let features = Settings::read(repo)?.core.target_features;
+    let mut cargo = WasmToolchain::require(repo)?.cargo(repo, "test", &features);
     Browser::find().set_up_tests(repo, &mut cargo);
     cargo.args(["-p", "emend-tests", "--test", "http-page", "--", &format!("{tests}::")]).env(variable, url);
     let output = context.program(&format!("{tests}-page"), &mut cargo, worth_showing)?;

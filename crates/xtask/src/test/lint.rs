@@ -5,6 +5,7 @@ use anyhow::Result;
 use super::{Context, Counts};
 use crate::process::command;
 use crate::repo::PURE_CRATES;
+use crate::settings::Settings;
 use crate::toolchain::WasmToolchain;
 
 /// The crate that is nothing but bindings for wasm hosts.
@@ -22,9 +23,10 @@ pub(super) fn clippy(context: &Context<'_>) -> Result<Counts> {
 /// The pure crates with their tests, and the bindings: code that only wasm32 compiles is checked here or nowhere.
 pub(super) fn clippy_wasm(context: &Context<'_>) -> Result<Counts> {
     let toolchain = WasmToolchain::require(context.repo)?;
-    let mut pure = toolchain.cargo(context.repo, "clippy");
+    let features = Settings::read(context.repo)?.core.target_features;
+    let mut pure = toolchain.cargo(context.repo, "clippy", &features);
     pure.args(PURE_CRATES.iter().flat_map(|name| ["-p", *name])).args(["--all-targets", "--", "-D", "warnings"]);
-    let mut bindings = toolchain.cargo(context.repo, "clippy");
+    let mut bindings = toolchain.cargo(context.repo, "clippy", &features);
     bindings.args(["-p", BINDINGS, "--features", "shell", "--", "-D", "warnings"]);
     Ok(context.check("clippy-wasm", &mut pure)? + context.check("clippy-wasm-bindings", &mut bindings)?)
 }
@@ -34,7 +36,8 @@ pub(super) fn docs(context: &Context<'_>) -> Result<Counts> {
     let mut native = command("cargo", context.repo.root());
     native.args(["doc", "--workspace", "--exclude", BINDINGS]);
     // Elsewhere than on wasm32 the bindings are empty, and so would be their documentation.
-    let mut bindings = WasmToolchain::require(context.repo)?.cargo(context.repo, "doc");
+    let features = Settings::read(context.repo)?.core.target_features;
+    let mut bindings = WasmToolchain::require(context.repo)?.cargo(context.repo, "doc", &features);
     bindings.args(["--package", BINDINGS]);
     let mut counts = Counts::default();
     for (name, rustdoc) in [("docs", &mut native), ("docs-bindings", &mut bindings)] {
