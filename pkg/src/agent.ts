@@ -27,6 +27,7 @@ import type {
   ExecutionEnvironment,
   ExportOptions,
   FileInfo,
+  FilesIn,
   FileMatches,
   FileState,
   ForkOptions,
@@ -88,7 +89,8 @@ export class Agent {
     const { files = {}, environment, quota, fetch: given, store, model, tools, approve, shell, ...rest } = options;
     const send = given ?? globalThis.fetch;
     if (typeof send !== "function") throw new ConfigError("configuration", "`fetch` must be a function");
-    const contents = Object.entries(files).map(([path, content]) => [path, toBytes(path, content)] as const);
+    const source = files instanceof Files ? files : undefined;
+    const contents = source === undefined ? contentsOf(files as FilesIn) : [];
     const host = environment === undefined ? undefined : hostOf(environment, options);
     const chosen = chooseModel(model ?? { provider: "offline" });
     const settings = { ...rest, ...limits(quota), model: chosen.settings, tools: Tools.describe(tools) };
@@ -103,6 +105,10 @@ export class Agent {
     const make = () => new glue.AgentHandle(json, fetches, chosen.open, own.start, keep, ask, commands, host);
     const link = new Link(living, make, host);
     try {
+      if (source !== undefined) {
+        const other = Files.handleOf(source);
+        link.tell((handle) => handle.adoptFiles(other));
+      }
       for (const [path, bytes] of contents) link.tell((handle) => handle.addFile(path, bytes));
     } catch (error) {
       link.close();
@@ -317,6 +323,11 @@ export class Files {
     this.#link = link;
   }
 
+  /** @internal */
+  static handleOf(files: Files): AgentHandle {
+    return files.#link.take((handle) => handle);
+  }
+
   /** Lists every file, by path; those that a pending edit deletes, too. */
   list(): Promise<FileInfo[]> {
     return this.#link.ask((handle) => handle.listFiles());
@@ -526,6 +537,14 @@ function hostOf(environment: ExecutionEnvironment, { files, quota, shell, mode }
     refuse("the environment's `exec` needs `mode: \"direct\"`: its commands do not see edits that are pending");
   }
   return host;
+}
+
+/** The files as bytes, by path. */
+function contentsOf(files: FilesIn): [path: string, bytes: Uint8Array][] {
+  if (typeof Object(files).readDisk === "function") {
+    throw new ConfigError("configuration", "`files` are an agent's of another copy of this package; give `await files.export()`");
+  }
+  return Object.entries(files).map(([path, content]) => [path, toBytes(path, content)]);
 }
 
 function toBytes(path: string, content: unknown): Uint8Array {

@@ -1,5 +1,6 @@
 /** The plain data that goes in and comes out. */
 
+import type { Files } from "./agent.js";
 import type { ExecutionEnvironment } from "./environment-types.js";
 import type { CustomProvider, Message, Tool } from "./llm-types.js";
 import type { SessionStore } from "./stores.js";
@@ -70,9 +71,10 @@ export interface CustomModel {
 export interface AgentOptions {
   /**
    * What the in-memory file system holds at first, by path; an empty entry whose path ends in `/` is a directory. `fromZip`
-   * and `fromDirectory` give this form.
+   * and `fromDirectory` give this form. Another agent's `files` are taken as they are saved when this one is made, at no
+   * cost however many they are; after that neither sees what the other changes.
    */
-  files?: FilesIn;
+  files?: FilesIn | Files;
   /** Files of your own, in place of `files`: the agent reads them and saves to them. See {@link ExecutionEnvironment}. */
   environment?: ExecutionEnvironment;
   /**

@@ -134,6 +134,39 @@ test("the files come out with their bytes, as they are saved or as they are seen
   assert.deepEqual((await again.files.export())["logo.bin"], new Uint8Array([0, 255, 128]));
 });
 
+test("another agent's files are taken as they are saved, and neither sees what the other changes", async (t) => {
+  const agent = await create(t, { files: { ...SHOP, "logo.bin": new Uint8Array([0, 255]), "empty/": "" } });
+  const saved = await agent.files.export();
+  await agent.run("rename Price to Cost").result;
+  const [one, other] = [await create(t, { files: agent.files }), await create(t, { files: agent.files })];
+  assert.deepEqual(await one.files.export(), saved);
+  assert.equal(one.review().files.length, 0);
+
+  await one.files.write("notes.md", "one's");
+  await other.files.remove("notes.md");
+  await agent.acceptAll();
+  assert.match(await agent.files.readDisk("src/price.js"), /function Cost/);
+  assert.match(await one.files.readDisk("src/price.js"), /function Price/);
+  assert.deepEqual([await one.files.readDisk("notes.md"), await other.files.readDisk("notes.md")], ["one's", null]);
+  // It outlives the one that it came from.
+  agent.close();
+  await one.run("rename Price to Cost").result;
+  assert.match((await one.files.read("src/price.js")).text, /function Cost/);
+});
+
+test("files that cannot be taken over are refused", async (t) => {
+  const [agent, closed] = [await create(t), await create(t)];
+  closed.close();
+  await assert.rejects(() => Agent.create({ files: closed.files }), (error) => isEmendError(error, "closed"));
+  await assert.rejects(() => Agent.create({ files: agent.files, quota: { bytes: 3 } }), (error) => isEmendError(error, "limit_reached"));
+  const foreign = { readDisk() {} };
+  await assert.rejects(() => Agent.create({ files: foreign }), (error) => error instanceof ConfigError && /export/.test(error.message));
+  const unused = () => assert.fail("not asked for");
+  const environment = { read: unused, write: unused, remove: unused, list: unused, stat: unused };
+  const hosted = await create(t, { files: undefined, environment });
+  await assert.rejects(() => Agent.create({ files: hosted.files }), (error) => isEmendError(error, "unsupported"));
+});
+
 test("a quota is refused to whoever passes it: at first, to the user, to the model", async (t) => {
   const limited = (error) => isEmendError(error, "limit_reached") && /more than the 10 bytes|more than the 2 files/.test(error.message);
   await assert.rejects(() => Agent.create({ files: { a: "12345678901" }, quota: { bytes: 10 } }), limited);

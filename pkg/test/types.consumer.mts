@@ -121,6 +121,7 @@ new Agent();
 const found: FileMatches[] = await agent.files.grep("a+", { path: "src", glob: "*.ts", ignoreCase: true, contextLines: 2, maxResults: 9 });
 found[0]?.lines[0]?.isMatch satisfies boolean | undefined;
 (await agent.files.glob("**/*.ts", { path: "src" })) satisfies string[];
+await Agent.create({ files: agent.files, quota: { files: 10 } });
 const exported = await agent.files.export({ pending: true });
 holds<Equal<typeof exported, Record<string, Uint8Array>>>();
 const archive: Uint8Array = await toZip({ ...exported, "a/": "", "b.txt": "text" }, { level: 9, modified: new Date(0) });

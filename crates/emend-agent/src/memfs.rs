@@ -155,6 +155,20 @@ impl MemFs {
         }
     }
 
+    /// Takes over what `other` holds, in place of all that is here; later changes to one do not show in the other. O(1).
+    ///
+    /// # Errors
+    ///
+    /// `QuotaExceeded` if it would be too much here; nothing has changed then.
+    pub fn adopt(&self, other: &Self) -> Result<(), EnvError> {
+        let theirs = other.state().clone();
+        let mut state = self.state();
+        self.refuse_growth(&state, (theirs.n_files, theirs.n_bytes), ".")?;
+        // No version that was here comes back for other content.
+        *state = State { ticks: state.ticks.max(theirs.ticks), ..theirs };
+        Ok(())
+    }
+
     /// Puts a file at `path`, in place of what is there; creates its parents.
     ///
     /// # Errors
@@ -270,22 +284,21 @@ impl MemFs {
         let ((files, bytes), (old_files, old_bytes)) =
             (entry.size(), Directory::find(&state.top, path).map_or((0, 0), |old| old.size()));
         let (n_files, n_bytes) = (state.n_files + files - old_files, state.n_bytes + bytes - old_bytes);
-        // What shrinks is let through: it may be the way out.
-        let refused = |what: &'static str, limit: u64| {
-            Err(EnvError::QuotaExceeded { path: path.as_str().to_owned(), what, limit })
-        };
-        match self.quota {
-            Quota { files: Some(limit), .. } if n_files > limit && n_files > state.n_files => {
-                return refused("files", limit);
-            }
-            Quota { bytes: Some(limit), .. } if n_bytes > limit && n_bytes > state.n_bytes => {
-                return refused("bytes", limit);
-            }
-            _ => {}
-        }
+        self.refuse_growth(state, (n_files, n_bytes), path.as_str())?;
         Directory::put(&mut state.top, path, entry, now)?;
         (state.n_files, state.n_bytes) = (n_files, n_bytes);
         Ok(())
+    }
+
+    /// Refuses to hold so many files and bytes. What shrinks is let through: it may be the way out.
+    fn refuse_growth(&self, state: &State, (n_files, n_bytes): (u64, u64), path: &str) -> Result<(), EnvError> {
+        let refused =
+            |what: &'static str, limit: u64| Err(EnvError::QuotaExceeded { path: path.to_owned(), what, limit });
+        match self.quota {
+            Quota { files: Some(limit), .. } if n_files > limit && n_files > state.n_files => refused("files", limit),
+            Quota { bytes: Some(limit), .. } if n_bytes > limit && n_bytes > state.n_bytes => refused("bytes", limit),
+            _ => Ok(()),
+        }
     }
 
     /// Takes away and returns what stands at `path`.

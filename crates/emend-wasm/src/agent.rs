@@ -196,6 +196,13 @@ impl AgentHandle {
         json(&added.map_err(|error| Failure::from(error).into_js())?)
     }
 
+    /// Takes over the files of another agent as they are saved.
+    #[wasm_bindgen(js_name = adoptFiles)]
+    pub fn adopt_files(&self, other: &AgentHandle) -> Result<String, JsValue> {
+        let adopt = |files: &Files| Ok(files.in_memory()?.adopt(other.files.in_memory()?)?);
+        json(&adopt(&self.files).map_err(Failure::into_js)?)
+    }
+
     /// Returns what is on the disk: a path and its bytes, a path and its bytes. A directory that holds nothing has none,
     /// and its path ends in `/`.
     #[wasm_bindgen(js_name = exportFiles)]

@@ -67,6 +67,8 @@ export async function searching(print, version) {
   print(`import of ${N_FILES} files, wasm in Node`, justBash, await best([take, theirs], 5));
 
   const agent = await Agent.create({ files });
+  const fork = async () => (await Agent.create({ files: agent.files })).close();
+  print(`a second agent over ${N_FILES} files, wasm in Node`, "one that takes them in again", await best([fork, take], 5));
   const bash = new Bash({ files, cwd: "/" });
   const list = Object.entries(files).sort(([a], [b]) => (a < b ? -1 : 1));
   for (const [name, pattern, inShell] of PATTERNS) {

@@ -53,6 +53,31 @@ fn forks_do_not_see_each_others_changes() {
 }
 
 #[test]
+fn files_are_taken_over_whole_or_refused() {
+    let files = MemFs::from_fixture("//- a/b\n1\n//- a/c\n2\n");
+    let other = MemFs::from_fixture("//- old\nx\n");
+    other.adopt(&files).unwrap();
+    other.insert("a/d", "3").unwrap();
+    files.insert("a/b", "changed").unwrap();
+    assert_eq!(paths(&files), ["a/b", "a/c"]);
+    assert_eq!(paths(&other), ["a/b", "a/c", "a/d"]);
+    assert_eq!(other.get("a/b").as_deref(), Some(&b"1\n"[..]));
+    // Its own handle holds nothing up.
+    other.adopt(&other.handle()).unwrap();
+    assert_eq!(paths(&other), ["a/b", "a/c", "a/d"]);
+
+    let small = MemFs::new().with_quota(Quota { bytes: Some(4), files: None });
+    small.insert("kept", "1").unwrap();
+    let refused = small.adopt(&other).unwrap_err();
+    assert_eq!(refused.to_string(), ".: this would be more than the 4 bytes that may be held here");
+    assert_eq!(paths(&small), ["kept"]);
+    // What was taken over counts.
+    let roomy = MemFs::new().with_quota(Quota { bytes: Some(6), files: None });
+    roomy.adopt(&other).unwrap();
+    assert!(roomy.insert("more", "12").is_err() && roomy.insert("more", "1").is_ok());
+}
+
+#[test]
 fn a_fork_shares_what_does_not_change() {
     let files = MemFs::from_fixture("//- a/b\n1\n//- c/d\n2\n");
     let fork = files.fork();
