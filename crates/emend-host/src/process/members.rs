@@ -1,11 +1,12 @@
 //! Which processes belong to a command, and how they are sent a signal.
 //!
 //! A process belongs to a command if it is in the session or the group that the command leads, if it descends from one
-//! that does, or if its environment carries the command's mark. The mark finds those that made a session of their own
-//! and whose parents are gone. Becoming the subreaper of such orphans would be simpler, but that is a property of the
-//! whole process, and this is a library: it would take orphans from, and give zombies to, whoever embeds it. What gets
-//! away is a process that leaves session, parents and environment all behind; it can be found nowhere but in a control
-//! group.
+//! that does, or if it carries one of the command's marks. They find those that made a session of their own and whose
+//! parents are gone. One mark is a variable, which `env -i` takes away; the other is an odd limit for message queues, a
+//! little below what there was: children inherit it, it can be read of any process, and nobody can raise it again. Becoming
+//! the subreaper of such orphans would be simpler, but that is a property of the whole process, and this is a library: it
+//! would take orphans from, and give zombies to, whoever embeds it. What gets away is a process that leaves session,
+//! parents and variable behind and lowers that limit further; it can be found nowhere but in a control group.
 //!
 //! Only Linux says so much of its processes. Elsewhere the group is what counts.
 
@@ -19,7 +20,13 @@ pub(super) struct Members {
     pub(super) leader: Pid,
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "read from /proc only"))]
     pub(super) mark: String,
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "read from /proc only"))]
+    pub(super) limit: Option<LimitMark>,
 }
+
+/// The limit for message queues, in bytes, that only this command's processes have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LimitMark(u64);
 
 impl Members {
     /// Sends a signal to all that are alive, the leader too.
@@ -39,6 +46,42 @@ impl Members {
     }
 }
 
+impl LimitMark {
+    /// Makes one, unless this process may have no message queues. No two commands of this process have the same for a long
+    /// time; those of others are told apart by their variable.
+    #[cfg(target_os = "linux")]
+    pub(super) fn new() -> Option<Self> {
+        use std::sync::atomic::{AtomicU64, Ordering};
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        // Few programs have message queues, and none all of what it may have.
+        let highest = rustix::process::getrlimit(rustix::process::Resource::Msgqueue).maximum.unwrap_or(MOST);
+        let room = highest / 8;
+        // Spread, so that processes that began one after the other do not share their next numbers.
+        let own = u64::from(std::process::id()).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed).wrapping_add(own);
+        (room > 0).then(|| Self(highest - 1 - number % room))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn new() -> Option<Self> {
+        None
+    }
+
+    /// Marks the calling process and its children to come.
+    pub(super) fn set(self) {
+        #[cfg(target_os = "linux")]
+        {
+            let limit = rustix::process::Rlimit { current: Some(self.0), maximum: Some(self.0) };
+            // A process without it is found by the other mark.
+            let _ = rustix::process::setrlimit(rustix::process::Resource::Msgqueue, limit);
+        }
+    }
+}
+
+/// What a process may have that has no limit, for the mark to stay below: what Linux gives to everyone.
+#[cfg(target_os = "linux")]
+const MOST: u64 = 819_200;
+
 #[cfg(target_os = "linux")]
 mod linux {
     use std::collections::BTreeSet;
@@ -46,7 +89,7 @@ mod linux {
 
     use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
-    use super::Members;
+    use super::{LimitMark, MARK, Members};
 
     /// What `/proc/PID/stat` says.
     struct Process {
@@ -91,7 +134,7 @@ mod linux {
             process.session == leader
                 || process.group == leader
                 || found.contains(&process.parent)
-                || (!process.is_dead && carries(process.id, &members.mark))
+                || (!process.is_dead && carries(process.id, members))
         };
         loop {
             let (more, rest): (Vec<_>, Vec<_>) = candidates.into_iter().partition(|process| is_member(process, &found));
@@ -106,9 +149,18 @@ mod linux {
         found
     }
 
-    fn carries(id: i32, mark: &str) -> bool {
+    /// Returns whether a process has one of the marks.
+    fn carries(id: i32, members: &Members) -> bool {
         let environ = fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
-        environ.windows(mark.len()).any(|window| window == mark.as_bytes())
+        let holds = |text: &str| environ.windows(text.len()).any(|window| window == text.as_bytes());
+        // One with a mark in its variables is this command's by that alone.
+        holds(&members.mark) || (!holds(MARK) && members.limit.is_some_and(|limit| has_limit(id, limit)))
+    }
+
+    fn has_limit(id: i32, LimitMark(limit): LimitMark) -> bool {
+        let limits = fs::read_to_string(format!("/proc/{id}/limits")).unwrap_or_default();
+        let highest = limits.lines().find_map(|line| line.strip_prefix("Max msgqueue size")?.split_whitespace().nth(1));
+        highest.is_some_and(|highest| highest.parse() == Ok(limit))
     }
 
     pub(super) fn signal_all(members: &Members, signal: Signal) {

@@ -17,7 +17,7 @@ use emend_agent::exec::{Command, ExecResult, OutputSink, OutputStream};
 use emend_llm::{CancelToken, Random as _};
 use rustix::process::Pid;
 
-use super::members::{MARK, Members};
+use super::members::{LimitMark, MARK, Members};
 use super::sandbox::Sandbox;
 use super::watch::Watch;
 use crate::clock::OsRandom;
@@ -229,9 +229,16 @@ fn start(setting: Setting<'_>, command: &Command) -> io::Result<(Watch, PipeWrit
         .stdin(Stdio::null())
         .stdout(stdout_there)
         .stderr(stderr_there);
-    // SAFETY: `setsid` is one system call, which takes no lock and no memory.
+    let limit = LimitMark::new();
+    let begin = move || {
+        if let Some(limit) = limit {
+            limit.set();
+        }
+        rustix::process::setsid().map(|_| ()).map_err(io::Error::from)
+    };
+    // SAFETY: both are one system call each, which takes no lock and no memory.
     unsafe {
-        shell.pre_exec(|| rustix::process::setsid().map(|_| ()).map_err(io::Error::from));
+        shell.pre_exec(begin);
     }
     let child = spawn(&mut shell, setting.root, setting.sandbox)?;
     // The writing ends that this process holds go with it: the pipes end when the command's own ends are closed.
@@ -239,7 +246,7 @@ fn start(setting: Setting<'_>, command: &Command) -> io::Result<(Watch, PipeWrit
     let leader = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or_else(|| io::Error::other("no id"))?;
     let watch = Watch {
         child,
-        members: Members { leader, mark: own_mark },
+        members: Members { leader, mark: own_mark, limit },
         stdout: Some(stdout),
         stderr: Some(stderr),
         stop,

@@ -195,18 +195,19 @@ fn the_last_words_of_what_a_command_leaves_are_heard() {
 #[test]
 fn a_process_that_makes_its_own_session_is_found() {
     let place = Place::new();
-    // The second one's parent is gone, too; both ignore the request.
+    // The second one's parent is gone, too, and the third one's variables; all ignore the request.
     let escape = "
         setsid bash -c 'trap \"\" TERM; echo $$ >> ids; while :; do sleep 1; done' &
         (setsid bash -c 'trap \"\" TERM; echo $$ >> ids; while :; do sleep 1; done' > /dev/null 2>&1 &)
-        until [ \"$(cat ids 2> /dev/null | wc -l)\" = 2 ]; do sleep 0.02; done
+        (env -i setsid bash -c 'trap \"\" TERM; echo $$ >> ids; while :; do sleep 1; done' > /dev/null 2>&1 &)
+        until [ \"$(cat ids 2> /dev/null | wc -l)\" = 3 ]; do sleep 0.02; done
         echo begun";
     let left = place.run(&format!("{escape}; exit 0"), LONG_MS);
     assert_eq!((&*left.stdout, left.exit_code), ("begun\n", 0));
-    check_gone(&place.ids("ids", 2));
+    check_gone(&place.ids("ids", 3));
     fs::remove_file(place.path("ids")).unwrap();
     place.run_until(&format!("{escape}; wait; sleep 3600"), "begun");
-    check_gone(&place.ids("ids", 2));
+    check_gone(&place.ids("ids", 3));
 }
 
 #[test]
