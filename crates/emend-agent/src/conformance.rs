@@ -131,8 +131,11 @@ async fn write(environment: &dyn ExecutionEnvironment, path: &str, content: &[u8
 
 async fn glob(environment: &dyn ExecutionEnvironment, path: &str, glob: &str) -> Result<Vec<String>, Violation> {
     let path = resolve(environment, path, Access::Read).await?;
-    let found = succeed(format!("glob {glob} in {path}"), environment.glob(&path, glob).await)?;
-    Ok(names(&found))
+    let found = names(&succeed(format!("glob {glob} in {path}"), environment.glob(&path, glob).await)?);
+    let paths = succeed(format!("paths of {glob} in {path}"), environment.glob_paths(&path, glob).await)?;
+    let paths: Vec<String> = paths.iter().map(ToString::to_string).collect();
+    expect(format!("paths of {glob} in {path}"), paths, found.clone())?;
+    Ok(found)
 }
 
 /// Lists `path` with a `/` behind directories and the size behind files.

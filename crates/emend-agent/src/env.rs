@@ -355,6 +355,15 @@ pub trait ExecutionEnvironment: MaybeSend + MaybeSync {
     /// files; skips `.git` and hidden entries.
     fn glob<'a>(&'a self, path: &'a FilePath, glob: &'a str) -> BoxFuture<'a, Result<Vec<DirEntry>, EnvError>>;
 
+    /// Returns the paths of what [`glob`](Self::glob) finds. Environments that have to ask for sizes and times file by
+    /// file are spared that.
+    fn glob_paths<'a>(&'a self, path: &'a FilePath, glob: &'a str) -> BoxFuture<'a, Result<Vec<FilePath>, EnvError>> {
+        Box::pin(async move {
+            let found = self.glob(path, glob).await?;
+            Ok(found.into_iter().map(|entry| entry.path).collect())
+        })
+    }
+
     /// Returns matching lines, sorted by path then line. Walks like [`glob`](Self::glob); skips binary files.
     fn grep<'a>(&'a self, query: &'a GrepQuery) -> BoxFuture<'a, Result<Vec<FileMatches>, EnvError>>;
 

@@ -435,6 +435,18 @@ impl MemFs {
         Ok(found)
     }
 
+    fn glob_paths_now(&self, path: &FilePath, glob: &str) -> Result<Vec<FilePath>, EnvError> {
+        let filter = Filter::of_glob(path, glob)?;
+        let mut found = Vec::new();
+        self.walk(path, false, &mut |path, _| {
+            if filter.accepts(path) {
+                found.push(path.clone());
+            }
+            true
+        })?;
+        Ok(found)
+    }
+
     fn manifest_now(&self) -> Result<Vec<FileStamp>, EnvError> {
         let mut found = Vec::new();
         self.walk(&FilePath::root(), true, &mut |path, file| {

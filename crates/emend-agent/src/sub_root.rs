@@ -113,6 +113,13 @@ impl ExecutionEnvironment for SubRoot {
         }
     }
 
+    fn glob_paths<'a>(&'a self, path: &'a FilePath, glob: &'a str) -> BoxFuture<'a, Result<Vec<FilePath>, EnvError>> {
+        match self.check(path) {
+            Ok(()) => self.inner.glob_paths(path, glob),
+            Err(refused) => refused,
+        }
+    }
+
     fn grep<'a>(&'a self, query: &'a GrepQuery) -> BoxFuture<'a, Result<Vec<FileMatches>, EnvError>> {
         match self.check(&query.path) {
             Ok(()) => self.inner.grep(query),
@@ -194,6 +201,7 @@ mod tests {
         refused(block_on(environment.remove(&outside)).unwrap_err());
         refused(block_on(environment.list(&FilePath::root(), 1)).unwrap_err());
         refused(block_on(environment.glob(&FilePath::root(), "*")).unwrap_err());
+        refused(block_on(environment.glob_paths(&FilePath::root(), "*")).unwrap_err());
         assert!(environment.working_directory().ends_with("/src/ui"), "{}", environment.working_directory());
     }
 }

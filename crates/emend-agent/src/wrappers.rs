@@ -71,6 +71,10 @@ impl ExecutionEnvironment for ReadOnly {
         self.inner.glob(path, glob)
     }
 
+    fn glob_paths<'a>(&'a self, path: &'a FilePath, glob: &'a str) -> BoxFuture<'a, Result<Vec<FilePath>, EnvError>> {
+        self.inner.glob_paths(path, glob)
+    }
+
     fn grep<'a>(&'a self, query: &'a GrepQuery) -> BoxFuture<'a, Result<Vec<FileMatches>, EnvError>> {
         self.inner.grep(query)
     }
@@ -234,6 +238,10 @@ impl ExecutionEnvironment for Logging {
 
     fn glob<'a>(&'a self, path: &'a FilePath, glob: &'a str) -> BoxFuture<'a, Result<Vec<DirEntry>, EnvError>> {
         self.tell("glob", path.as_str(), self.inner.glob(path, glob), Vec::len)
+    }
+
+    fn glob_paths<'a>(&'a self, path: &'a FilePath, glob: &'a str) -> BoxFuture<'a, Result<Vec<FilePath>, EnvError>> {
+        self.tell("glob_paths", path.as_str(), self.inner.glob_paths(path, glob), Vec::len)
     }
 
     fn grep<'a>(&'a self, query: &'a GrepQuery) -> BoxFuture<'a, Result<Vec<FileMatches>, EnvError>> {

@@ -5,6 +5,7 @@
 //! never opened. Names that are not UTF-8 are passed over: a path here is text. Commands run with that directory as
 //! theirs, but nothing confines them to it: what they may do is for whoever allows them to say.
 
+mod directory;
 pub(crate) mod files;
 pub(crate) mod leftover;
 #[cfg(unix)]
@@ -199,6 +200,11 @@ impl ExecutionEnvironment for LocalEnvironment {
     fn glob<'a>(&'a self, path: &'a FilePath, glob: &'a str) -> BoxFuture<'a, Result<Vec<DirEntry>, EnvError>> {
         let (path, glob) = (path.clone(), glob.to_owned());
         self.run(move |files| search::glob(files, &path, &glob))
+    }
+
+    fn glob_paths<'a>(&'a self, path: &'a FilePath, glob: &'a str) -> BoxFuture<'a, Result<Vec<FilePath>, EnvError>> {
+        let (path, glob) = (path.clone(), glob.to_owned());
+        self.run(move |files| search::glob_paths(files, &path, &glob))
     }
 
     fn grep<'a>(&'a self, query: &'a GrepQuery) -> BoxFuture<'a, Result<Vec<FileMatches>, EnvError>> {

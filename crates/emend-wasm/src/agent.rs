@@ -317,10 +317,7 @@ impl AgentHandle {
 
     /// Finds files by their paths.
     pub fn glob(&self, pattern: String, path: String) -> Task {
-        self.task(async move |workspace| {
-            let found = workspace.glob(&path, &pattern).await?;
-            Ok(found.into_iter().map(|entry| entry.path).collect::<Vec<FilePath>>())
-        })
+        self.task(async move |workspace| Ok(workspace.glob_paths(&path, &pattern).await?))
     }
 
     /// Returns everything pending as a unified diff.

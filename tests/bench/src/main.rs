@@ -35,11 +35,12 @@ fn main() -> Result<()> {
         ["diff", a, b] => diff(a, b),
         ["grep", pattern, root] => search::grep(pattern, false, Path::new(root)),
         ["grep", "-i", pattern, root] => search::grep(pattern, true, Path::new(root)),
-        ["glob", glob, root] => search::glob(glob, Path::new(root)),
+        ["glob", glob, root] => search::glob(glob, Path::new(root), false),
+        ["glob", "--times", glob, root] => search::glob(glob, Path::new(root), true),
         ["tree", root, n_files] => search::make_tree(Path::new(root), n_files.parse()?),
         _ => bail!(
-            "say `agent FOLDER`, `edit`, `env`, `llm FOLDER`, `diff A B`, `grep [-i] PATTERN ROOT`, `glob GLOB ROOT` or \
-             `tree ROOT FILES`"
+            "say `agent FOLDER`, `edit`, `env`, `llm FOLDER`, `diff A B`, `grep [-i] PATTERN ROOT`, \
+             `glob [--times] GLOB ROOT` or `tree ROOT FILES`"
         ),
     }
 }

@@ -31,12 +31,17 @@ pub(crate) fn grep(pattern: &str, case_insensitive: bool, root: &Path) -> Result
     Ok(out.flush()?)
 }
 
-/// Prints the files below `root` that match.
-pub(crate) fn glob(glob: &str, root: &Path) -> Result<()> {
-    let found = block_on(LocalEnvironment::new(root)?.glob(&FilePath::root(), glob))?;
+/// Prints the files below `root` that match, found with their times if those are wanted.
+pub(crate) fn glob(glob: &str, root: &Path, with_times: bool) -> Result<()> {
+    let (environment, top) = (LocalEnvironment::new(root)?, FilePath::root());
+    let paths = if with_times {
+        block_on(environment.glob(&top, glob))?.into_iter().map(|file| file.path).collect()
+    } else {
+        block_on(environment.glob_paths(&top, glob))?
+    };
     let mut out = BufWriter::new(std::io::stdout().lock());
-    for file in found {
-        writeln!(out, "{}", file.path)?;
+    for path in paths {
+        writeln!(out, "{path}")?;
     }
     Ok(out.flush()?)
 }

@@ -238,7 +238,8 @@ pub(super) async fn globs_what_a_walk_finds(environment: &dyn ExecutionEnvironme
     ] {
         expect(format!("glob {pattern}"), glob(environment, ".", pattern).await?, own(expected))?;
     }
-    expect_code("a malformed glob", environment.glob(&FilePath::root(), "a[").await, "invalid_argument")
+    expect_code("a malformed glob", environment.glob(&FilePath::root(), "a[").await, "invalid_argument")?;
+    expect_code("its paths", environment.glob_paths(&FilePath::root(), "a[").await, "invalid_argument")
 }
 
 pub(super) async fn globs_from_anywhere(environment: &dyn ExecutionEnvironment) -> Outcome {
@@ -256,7 +257,8 @@ pub(super) async fn globs_from_anywhere(environment: &dyn ExecutionEnvironment) 
         expect(format!("glob {pattern} in {path}"), glob(environment, path, pattern).await?, own(expected))?;
     }
     let missing = FilePath::root().join("missing");
-    expect_code("glob in a missing directory", environment.glob(&missing, "*").await, "not_found")
+    expect_code("glob in a missing directory", environment.glob(&missing, "*").await, "not_found")?;
+    expect_code("paths in a missing directory", environment.glob_paths(&missing, "*").await, "not_found")
 }
 
 pub(super) async fn greps_lines_with_their_numbers(environment: &dyn ExecutionEnvironment) -> Outcome {

@@ -152,6 +152,8 @@ pub(super) async fn follows_no_link_unresolved(environment: &dyn ExecutionEnviro
             expect(format!("list {path} succeeds"), environment.list(&path, 1).await.is_ok(), false)?;
             let found = environment.glob(&path, "**").await;
             expect(format!("glob {path} finds something"), found.is_ok_and(|found| !found.is_empty()), false)?;
+            let found = environment.glob_paths(&path, "**").await;
+            expect(format!("paths in {path} are found"), found.is_ok_and(|found| !found.is_empty()), false)?;
             let mut everything = query("")?;
             everything.path = path.clone();
             let found = environment.grep(&everything).await;

@@ -47,6 +47,10 @@ impl ExecutionEnvironment for MemFs {
         Box::pin(ready(self.glob_now(path, glob)))
     }
 
+    fn glob_paths<'a>(&'a self, path: &'a FilePath, glob: &'a str) -> BoxFuture<'a, Result<Vec<FilePath>, EnvError>> {
+        Box::pin(ready(self.glob_paths_now(path, glob)))
+    }
+
     fn grep<'a>(&'a self, query: &'a GrepQuery) -> BoxFuture<'a, Result<Vec<FileMatches>, EnvError>> {
         Box::pin(ready(self.grep_now(query)))
     }

@@ -181,9 +181,9 @@ impl Gathered {
             }
         }
         for glob in mention.candidates.iter().filter(|path| is_glob(path)) {
-            let found = core.workspace.glob(".", glob).await.unwrap_or_default();
+            let found = core.workspace.glob_paths(".", glob).await.unwrap_or_default();
             if !found.is_empty() {
-                return self.all(core, found.into_iter().map(|entry| entry.path).collect()).await;
+                return self.all(core, found).await;
             }
         }
         if let Some(error) = failure.filter(|error| error.code != Code::NotFound || mention.looks_like_path()) {
@@ -199,11 +199,11 @@ impl Gathered {
             && let Some(metadata) = workspace.environment().metadata(&directory).await?
             && metadata.kind == EntryKind::Directory
         {
-            let files = workspace.glob(path, "**").await?;
+            let files = workspace.glob_paths(path, "**").await?;
             if files.is_empty() {
                 self.notes.push(format!("@{path} was not read: the directory holds no files that are not ignored."));
             }
-            self.all(core, files.into_iter().map(|entry| entry.path).collect()).await;
+            self.all(core, files).await;
             return Ok(());
         }
         self.file(core, path).await

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use super::read::{LINES_DEFAULT, data_of, text_of};
 use super::{counted, schema};
 use crate::code::Code;
+use crate::env::FilePath;
 use crate::glob::Glob;
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
 
@@ -132,18 +133,16 @@ async fn choose(arguments: &Map<String, Value>, context: &ToolContext) -> Result
 
 /// Returns the files that one path or glob stands for.
 async fn expand(wanted: &str, context: &ToolContext) -> Result<Vec<String>, ToolError> {
-    let paths = |found: Vec<crate::env::DirEntry>| {
-        found.into_iter().map(|entry| entry.path.as_str().to_owned()).collect::<Vec<_>>()
-    };
+    let owned = |found: Vec<FilePath>| found.into_iter().map(|path| path.as_str().to_owned()).collect::<Vec<_>>();
     // `[id].ts` is a fine name for a file.
     if let Some(path) = context.workspace.file_at(wanted).await {
         return Ok(vec![path.as_str().to_owned()]);
     }
     if wanted.contains(['*', '?', '[', '{']) {
-        return Ok(paths(context.workspace.glob(".", wanted).await?));
+        return Ok(owned(context.workspace.glob_paths(".", wanted).await?));
     }
-    match context.workspace.glob(wanted, "**").await {
-        Ok(found) => Ok(paths(found)),
+    match context.workspace.glob_paths(wanted, "**").await {
+        Ok(found) => Ok(owned(found)),
         // What is wrong with a path is told where its text would be.
         Err(_) => Ok(vec![wanted.to_owned()]),
     }

@@ -178,6 +178,29 @@ impl Workspace {
         Ok(entries)
     }
 
+    /// Returns the paths of the files under `path` that match `glob`, without asking for sizes and times.
+    ///
+    /// # Errors
+    ///
+    /// As [`glob`](Self::glob).
+    pub async fn glob_paths(&self, path: &str, glob: &str) -> Result<Vec<FilePath>, ToolError> {
+        let directory = self.environment().resolve(path, Access::List).await?;
+        let mut paths = self.environment().glob_paths(&directory, glob).await?;
+        let wanted = compile(glob)?;
+        for file in self.overlay().into_iter().filter(|file| file.path.is_under(&directory)) {
+            match (file.text, paths.binary_search(&file.path)) {
+                (None, Ok(at)) => {
+                    paths.remove(at);
+                }
+                (Some(_), Err(at)) if file.is_new && wanted.is_match(relative(&directory, &file.path)) => {
+                    paths.insert(at, file.path);
+                }
+                _ => {}
+            }
+        }
+        Ok(paths)
+    }
+
     /// Returns matching lines of the visible texts, sorted by path then line.
     ///
     /// # Errors

@@ -196,6 +196,8 @@ fn pending_edits_show_in_listings_and_searches() {
     };
     assert_eq!(names(block_on(world.workspace.list(".", 1)).unwrap()), ["a.txt", "c.txt"]);
     assert_eq!(names(block_on(world.workspace.glob(".", "*.txt")).unwrap()), ["a.txt", "c.txt"]);
+    let paths = block_on(world.workspace.glob_paths(".", "*.txt")).unwrap();
+    assert_eq!(paths.iter().map(crate::env::FilePath::as_str).collect::<Vec<_>>(), ["a.txt", "c.txt"]);
 }
 
 #[test]

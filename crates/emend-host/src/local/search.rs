@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use cap_std::fs::{Dir, FileType};
+use cap_std::fs::Dir;
 use emend_agent::env::{DirEntry, EnvError, FilePath, GrepQuery};
 use emend_agent::exec::FileStamp;
 use emend_agent::gitignore::IgnoreRules;
@@ -16,6 +16,7 @@ use emend_agent::resolve::{Node, Tree as _};
 use emend_agent::search::{FileMatches, SearchLimits};
 use emend_agent::walk::{self, Filter};
 
+use super::directory::{Kind, Reader};
 use super::files::{self, Files, read_entry};
 
 /// More threads than this only wait for the same disk.
@@ -35,9 +36,13 @@ pub(super) fn glob(files: &Files, path: &FilePath, glob: &str) -> Result<Vec<Dir
     Ok(found)
 }
 
+pub(super) fn glob_paths(files: &Files, path: &FilePath, glob: &str) -> Result<Vec<FilePath>, EnvError> {
+    paths(files, path, &Filter::of_glob(path, glob)?)
+}
+
 pub(super) fn grep(files: &Files, query: &GrepQuery) -> Result<Vec<FileMatches>, EnvError> {
     let filter = Filter::of_grep(query)?;
-    let paths = files_to_search(files, &query.path, &filter)?;
+    let paths = paths(files, &query.path, &filter)?;
     let limits = SearchLimits::of(query);
     let (next, matched) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let search_some = || {
@@ -87,7 +92,8 @@ fn is_file(files: &Files, path: &FilePath) -> Result<bool, EnvError> {
     Ok(files.look(path)? == Node::File)
 }
 
-fn files_to_search(files: &Files, path: &FilePath, filter: &Filter) -> Result<Vec<FilePath>, EnvError> {
+/// Returns the path of every file that `filter` accepts at or below `path`, in order.
+fn paths(files: &Files, path: &FilePath, filter: &Filter) -> Result<Vec<FilePath>, EnvError> {
     if is_file(files, path)? {
         return Ok(if filter.accepts(path) { vec![path.clone()] } else { Vec::new() });
     }
@@ -181,9 +187,9 @@ struct Job {
 
 impl<T> Walk<'_, T> {
     fn work(&self) -> Vec<T> {
-        let mut found = Vec::new();
+        let (mut reader, mut found) = (Reader::default(), Vec::new());
         while let Some(job) = self.next() {
-            let more = self.visit(&job, &mut found);
+            let more = self.visit(&job, &mut reader, &mut found);
             let mut queue = self.lock();
             queue.ahead.extend(more);
             queue.busy -= 1;
@@ -212,26 +218,25 @@ impl<T> Walk<'_, T> {
     }
 
     /// Takes the files of one directory and returns the directories in it. One that cannot be read is passed over.
-    fn visit(&self, job: &Job, found: &mut Vec<T>) -> Vec<Job> {
-        let Ok(directory) = job.parent.open_dir(&job.name) else { return Vec::new() };
+    fn visit(&self, job: &Job, reader: &mut Reader, found: &mut Vec<T>) -> Vec<Job> {
+        let Ok((directory, entries)) = reader.enter(&job.parent, &job.name) else { return Vec::new() };
         let directory = Arc::new(directory);
-        let entries: Vec<(String, FileType)> = files::entries(&directory).collect();
         let has_rules = entries.iter().any(|(name, _)| name == GITIGNORE);
         let gitignore = if has_rules { read_entry(&directory, GITIGNORE) } else { None };
         let rules = job.rules.enter(&job.path, gitignore.as_deref());
         let mut inner = Vec::new();
-        for (name, file_type) in entries {
-            let path = job.path.join(&name);
+        for (name, kind) in entries {
+            let (path, is_directory) = (job.path.join(&name), kind == Kind::Directory);
             let is_skipped = match self.hidden {
-                Hidden::Skipped => rules.skips(&path, file_type.is_dir()),
-                Hidden::Found => name == ".git" || rules.ignores(&path, file_type.is_dir()),
+                Hidden::Skipped => rules.skips(&path, is_directory),
+                Hidden::Found => name == ".git" || rules.ignores(&path, is_directory),
             };
             if is_skipped {
                 continue;
             }
-            if file_type.is_dir() {
+            if is_directory {
                 inner.push(Job { parent: Arc::clone(&directory), name, path, rules: rules.clone() });
-            } else if file_type.is_file() && self.filter.accepts(&path) {
+            } else if kind == Kind::File && self.filter.accepts(&path) {
                 found.extend((self.take)(&directory, &name, path));
             }
         }

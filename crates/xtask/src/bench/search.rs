@@ -24,11 +24,12 @@ const GREPS: [(&str, &[&str], &[&str]); 5] = [
     ("any case", &["-i", "HAYSTACK|ÜBER_99"], &["-i", "HAYSTACK|ÜBER_99"]),
 ];
 
-/// Name, glob for us, words for `fd`.
-const GLOBS: [(&str, &str, &[&str]); 3] = [
-    ("files by ending", "**/*.rs", &["--glob", "*.rs"]),
-    ("few files by name", "**/file_*991.ts", &["--glob", "file_*991.ts"]),
-    ("all files", "**", &["."]),
+/// Name, words for us, words for `fd`. Asked for what was changed since 1970 it has to look at times, too.
+const GLOBS: [(&str, &[&str], &[&str]); 4] = [
+    ("files by ending", &["**/*.rs"], &["--glob", "*.rs"]),
+    ("few files by name", &["**/file_*991.ts"], &["--glob", "file_*991.ts"]),
+    ("all files", &["**"], &["."]),
+    ("all files with their times", &["--times", "**"], &["--changed-after=1970-01-02", "."]),
 ];
 
 pub(super) fn rows(repo: &Repo) -> Result<Vec<Row>> {
@@ -49,9 +50,9 @@ pub(super) fn rows(repo: &Repo) -> Result<Vec<Row>> {
     }
     // Debian names it otherwise, since there is another program of that name.
     if let Some((fd, version)) = peer(&tree, &["fd", "fdfind"])? {
-        for (name, glob, fd_words) in GLOBS {
+        for (name, words, fd_words) in GLOBS {
             let mut ours = command(&program, &tree);
-            ours.args(["glob", glob, "."]);
+            ours.arg("glob").args(words).arg(".");
             let mut theirs = command(&fd, &tree);
             theirs.args(["--type=f", "--color=never", "--no-global-ignore-file"]).args(fd_words);
             rows.push(beside(&format!("glob, {name}"), &mut ours, &mut theirs, &version)?);

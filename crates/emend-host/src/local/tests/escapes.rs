@@ -202,6 +202,7 @@ fn operate(environment: &dyn ExecutionEnvironment, path: &FilePath) -> Vec<Answe
         answer("read", block_on(environment.read(path)).map(text)),
         answer("list", block_on(environment.list(path, 2))),
         answer("glob", block_on(environment.glob(path, "**"))),
+        answer("paths", block_on(environment.glob_paths(path, "**"))),
         answer("grep", block_on(environment.grep(&query))),
         answer("write", block_on(environment.write(path, b"written by an escape"))),
         answer("change", block_on(environment.change(&[change(Some(b"changed by an escape"))]))),
