@@ -22,6 +22,7 @@ mod run;
 mod sessions;
 mod settings;
 mod setup;
+mod signals;
 mod text_diff;
 mod tools;
 mod trace;
@@ -36,6 +37,7 @@ use args::{Cli, Command, DebugCommand, ToolsCommand};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    signals::watch();
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return failure::Failure::from(error).report(),
@@ -66,8 +68,6 @@ fn main() -> ExitCode {
             Command::Conformance { command } => conformance::conformance(command).await,
         }
     });
-    match outcome {
-        Ok(status) => status,
-        Err(failure) => failure.report(),
-    }
+    let status = outcome.unwrap_or_else(|failure| failure.report());
+    signals::asked().map_or(status, ExitCode::from)
 }

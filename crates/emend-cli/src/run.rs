@@ -16,6 +16,7 @@ use crate::output::{Printer, Style};
 use crate::project::RunNotes;
 use crate::settings::Settings;
 use crate::setup::{Host, Setup};
+use crate::signals;
 use crate::trace::Trace;
 use crate::{approve, chat, review};
 
@@ -38,6 +39,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         writeln!(std::io::stderr(), "{line}")?;
     }
     let cancel = CancelToken::new();
+    let stopped_first = signals::Turn::begin(&cancel);
     let turn = session.submit(&task, cancel.clone()).map_err(|error| Failure::new(error.code(), error.to_string()))?;
     let outcome = match shown {
         true => chat::task(turn, &cancel, &setup, questions, &mut trace).await,
@@ -47,6 +49,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     trace.flush()?;
     setup.chosen.finish()?;
     setup.project.save()?;
+    drop(stopped_first);
     let (reason, failure) = outcome?;
     let status = match (failure, reason) {
         // The view has told it.

@@ -11,12 +11,13 @@ use emend_agent::tool::{ResultForm, Tool, ToolRegistry, envelope};
 use emend_agent::tools::{ClarifyUser, EditLines, SafePatch, WebFetch, WebFetchOptions, core_tools};
 use emend_agent::workspace::Mode;
 use emend_host::{ReqwestTransport, SystemClock, Timeouts};
-use emend_llm::Shared;
+use emend_llm::{CancelToken, Shared};
 use serde_json::Value;
 
 use crate::args::ProfileName;
 use crate::failure::Failure;
 use crate::project::Project;
+use crate::signals;
 
 /// Every tool there is, those included that a session only has if its profile or its host asks for them.
 pub(crate) fn tools() -> ToolRegistry {
@@ -73,8 +74,18 @@ pub(crate) async fn call(name: &str, arguments: &str, root: &Path) -> Result<Exi
         )
     })?;
     let project = Project::open(root, Mode::Direct)?;
-    let outcome = call_tool(&tools(), &project.workspace, name, arguments).await;
+    let cancel = CancelToken::new();
+    let _stopped_first = signals::Turn::begin(&cancel);
+    let tools = tools();
+    let outcome = tokio::select! {
+        outcome = call_tool(&tools, &project.workspace, name, arguments) => Some(outcome),
+        _ = tokio::signal::ctrl_c() => None,
+        () = cancel.cancelled() => None,
+    };
+    // What a command started ends with it.
+    project.workspace.environment().cleanup().await;
     project.save()?;
+    let Some(outcome) = outcome else { return Err(Failure::new(Code::Aborted, format!("{name} was stopped"))) };
     let mut stdout = std::io::stdout().lock();
     writeln!(stdout, "{}", envelope(&outcome))?;
     Ok(if outcome.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(1) })

@@ -7,7 +7,21 @@ pub(super) enum Act {
     Line(String),
     /// Esc alone: stop.
     Stop,
+    /// Ctrl-D on an empty line: there will be no answer.
+    End,
 }
+
+/// What came from the terminal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Typed {
+    Keys(Vec<u8>),
+    /// The program was stopped, by Ctrl-Z as a rule, and goes on now.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "programs are not stopped"))]
+    Back,
+}
+
+/// Ctrl-D.
+const END: u8 = 0x04;
 
 /// A line that is being typed.
 #[derive(Debug, Default)]
@@ -59,6 +73,7 @@ impl LineEdit {
                     let end = self.text.trim_end().rfind(char::is_whitespace).map_or(0, |at| at + 1);
                     self.text.truncate(end);
                 }
+                END if self.text.is_empty() => acts.push(Act::End),
                 b'\t' => self.text.push(' '),
                 byte if byte >= b' ' => self.text.push(char::from(byte)),
                 _ => {}
@@ -108,12 +123,20 @@ mod terminal {
     use futures::StreamExt as _;
     use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
     use rustix::event::{PollFd, PollFlags, poll};
-    use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
+    use rustix::process::{Signal, getpgrp};
+    use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetpgrp, tcsetattr};
+    use tokio::signal::unix;
+
+    use super::{END, Typed};
 
     /// Reads keys for as long as it lives; then the terminal is as it was.
     pub(in crate::chat) struct Keys {
         keys: UnboundedReceiver<Vec<u8>>,
         before: Option<Termios>,
+        /// The terminal as it is while keys are read.
+        raw: Option<Termios>,
+        /// Comes when the program goes on after it was stopped.
+        resumed: Option<unix::Signal>,
         /// Ends the thread by being dropped.
         wake: Option<PipeWriter>,
         reader: Option<JoinHandle<()>>,
@@ -125,8 +148,11 @@ mod terminal {
         pub(in crate::chat) fn open(one_by_one: bool) -> Self {
             let (sender, keys) = unbounded();
             let stdin = rustix::stdio::stdin();
-            let Ok(before) = tcgetattr(stdin) else { return Self { keys, before: None, wake: None, reader: None } };
-            let mut raw = before.clone();
+            let resumed = unix::signal(unix::SignalKind::from_raw(Signal::CONT.as_raw())).ok();
+            let mut opened = Self { keys, before: None, raw: None, resumed, wake: None, reader: None };
+            let Ok(before) = tcgetattr(stdin) else { return opened };
+            opened.before = Some(before.clone());
+            let mut raw = before;
             // Ctrl-C and Ctrl-Z stay signals.
             if one_by_one {
                 raw.local_modes &= !(LocalModes::ICANON | LocalModes::ECHO);
@@ -134,17 +160,40 @@ mod terminal {
             raw.special_codes[SpecialCodeIndex::VMIN] = 1;
             raw.special_codes[SpecialCodeIndex::VTIME] = 0;
             let (Ok((listener, wake)), Ok(())) = (pipe(), tcsetattr(stdin, OptionalActions::Now, &raw)) else {
-                return Self { keys, before: Some(before), wake: None, reader: None };
+                return opened;
             };
-            let reader = thread::spawn(move || read(&listener, &sender));
-            Self { keys, before: Some(before), wake: Some(wake), reader: Some(reader) }
+            (opened.raw, opened.wake) = (Some(raw), Some(wake));
+            opened.reader = Some(thread::spawn(move || read(&listener, &sender)));
+            opened
         }
 
         /// Returns what was typed next; waits for ever where nothing can come.
-        pub(in crate::chat) async fn next(&mut self) -> Vec<u8> {
-            match self.keys.next().await {
-                Some(keys) => keys,
-                None => std::future::pending().await,
+        pub(in crate::chat) async fn next(&mut self) -> Typed {
+            let resumed = async {
+                match &mut self.resumed {
+                    Some(resumed) => resumed.recv().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                Some(keys) = self.keys.next() => Typed::Keys(keys),
+                Some(()) = resumed => {
+                    self.take_terminal();
+                    Typed::Back
+                }
+                else => std::future::pending().await,
+            }
+        }
+
+        /// Has the terminal hand out keys again: the shell that had it meanwhile uses it in its own way.
+        fn take_terminal(&self) {
+            let stdin = rustix::stdio::stdin();
+            // In the background it is not ours, and setting it would stop the program again.
+            if let Some(raw) = &self.raw
+                && tcgetpgrp(stdin) == Ok(getpgrp())
+            {
+                // A terminal that cannot be set hands out lines.
+                let _ = tcsetattr(stdin, OptionalActions::Now, raw);
             }
         }
     }
@@ -198,7 +247,10 @@ mod terminal {
                 Ok(_) => {}
             }
             match rustix::io::read(stdin, &mut buffer) {
-                Ok(0) => return,
+                // The end of a line-wise input, after which more may be typed; or of the terminal.
+                Ok(0) if ready[0].revents().contains(PollFlags::HUP) => return,
+                Ok(0) if sender.unbounded_send(vec![END]).is_err() => return,
+                Ok(0) => {}
                 Ok(n_bytes) if sender.unbounded_send(buffer[..n_bytes].to_vec()).is_err() => return,
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(_) => return,
@@ -217,7 +269,7 @@ impl Keys {
         Self
     }
 
-    pub(super) async fn next(&mut self) -> Vec<u8> {
+    pub(super) async fn next(&mut self) -> Typed {
         std::future::pending().await
     }
 
@@ -253,5 +305,7 @@ mod tests {
     fn esc_alone_stops() {
         assert_eq!(LineEdit::default().feed(b"\x1b"), [Act::Stop]);
         assert_eq!(LineEdit::default().feed(b"\x1b[A"), []);
+        assert_eq!(LineEdit::default().feed(b"\x04"), [Act::End]);
+        assert_eq!(LineEdit::default().feed(b"a\x04"), []);
     }
 }

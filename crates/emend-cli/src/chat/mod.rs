@@ -26,6 +26,7 @@ use crate::paint::{Paint, Style};
 use crate::provider;
 use crate::settings::Settings;
 use crate::setup::{Host, Setup};
+use crate::signals;
 use crate::trace::Trace;
 use commands::Next;
 use prompt::{Entered, Prompt};
@@ -163,7 +164,7 @@ impl Chat {
             }
             let answer = text.parse::<usize>().ok().and_then(|number| options.get(number.checked_sub(1)?));
             let ended = self.turn(answer.map_or(text, String::as_str), questions, trace).await?;
-            if ended.leaves {
+            if ended.leaves || signals::asked().is_some() {
                 return Ok(());
             }
             typed = ended.typed;
@@ -185,6 +186,7 @@ impl Chat {
             self.reopen(&id).await?;
         }
         let cancel = CancelToken::new();
+        let _stopped_first = signals::Turn::begin(&cancel);
         let run = self.setup.session.submit(text, cancel.clone());
         let run = run.map_err(|error| Failure::new(error.code(), error.to_string()))?;
         let ended = turn::follow(run, &cancel, &self.setup, questions, &mut self.screen, trace).await?;

@@ -73,6 +73,11 @@ impl<O: Write> Screen<O> {
         self.write(&text)
     }
 
+    /// Leaves what is drawn where it is: something else was shown since, and the cursor is elsewhere.
+    pub(super) fn forget(&mut self) {
+        self.live.clear();
+    }
+
     /// Takes the live lines away.
     pub(super) fn clear(&mut self) -> io::Result<()> {
         self.draw(Vec::new())

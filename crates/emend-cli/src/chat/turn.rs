@@ -16,7 +16,7 @@ use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures::channel::oneshot;
 use serde_json::Value;
 
-use super::keys::{Act, Keys, LineEdit};
+use super::keys::{Act, Keys, LineEdit, Typed};
 use super::markdown::Stream;
 use super::prompt::PROMPT;
 use super::screen::Screen;
@@ -90,35 +90,41 @@ pub(super) async fn follow<O: Write>(
     let mut notes = RunNotes::new(setup.session.id());
     let mut ticks = tokio::time::interval(TICK);
     let mut leaves = false;
+    // What could not be shown or noted ends the turn, which is gone through to its end all the same.
+    let mut broken: Option<Failure> = None;
     loop {
-        tokio::select! {
+        let outcome = tokio::select! {
             event = run.next() => {
                 let Some(event) = event else { break };
-                trace.write(&event)?;
-                notes.take(&event.kind, &setup.project)?;
-                view.show(&event).await?;
-            }
-            Some(asked) = questions.next() => view.ask(asked)?,
-            typed = keys.next() => {
-                for act in view.edit.feed(&typed) {
-                    match act {
-                        Act::Stop => cancel.cancel(),
-                        Act::Line(line) if view.asked.is_some() => view.answer(&line)?,
-                        Act::Line(line) => view.steer(&line, &setup.session)?,
-                    }
+                let taken = trace.write(&event).and(notes.take(&event.kind, &setup.project));
+                match &broken {
+                    None => view.show(&event).await.and(taken),
+                    Some(_) => taken,
                 }
             }
+            Some(asked) = questions.next() => view.ask(asked).map_err(Failure::from),
+            typed = keys.next() => view.typed(typed, cancel, &setup.session).map_err(Failure::from),
             signal = tokio::signal::ctrl_c() => {
-                signal?;
                 // The turn still says how it ended.
                 leaves = cancel.is_cancelled();
                 cancel.cancel();
+                signal.map_err(Failure::from)
             }
-            _ = ticks.tick() => {}
+            _ = ticks.tick() => Ok(()),
+        };
+        let drawn = match &broken {
+            None => outcome.and_then(|()| Ok(view.draw(cancel.is_cancelled())?)),
+            Some(_) => outcome,
+        };
+        if let Err(failure) = drawn {
+            cancel.cancel();
+            broken.get_or_insert(failure);
         }
-        view.draw(cancel.is_cancelled())?;
     }
     trace.flush()?;
+    if let Some(failure) = broken {
+        return Err(failure);
+    }
     // Keys are read for as long as the turn lives; what comes now is the prompt's.
     let rest = keys.rest();
     drop(keys);
@@ -178,6 +184,27 @@ impl<'a, O: Write> View<'a, O> {
             entered: Vec::new(),
             failure: None,
         }
+    }
+
+    /// Takes what was typed.
+    fn typed(&mut self, typed: Typed, cancel: &CancelToken, session: &Session) -> io::Result<()> {
+        let keys = match typed {
+            Typed::Keys(keys) => keys,
+            Typed::Back => {
+                self.screen.forget();
+                return Ok(());
+            }
+        };
+        for act in self.edit.feed(&keys) {
+            match act {
+                Act::Stop => cancel.cancel(),
+                Act::End if self.asked.is_some() => self.answer("n")?,
+                Act::End => {}
+                Act::Line(line) if self.asked.is_some() => self.answer(&line)?,
+                Act::Line(line) => self.steer(&line, session)?,
+            }
+        }
+        Ok(())
     }
 
     async fn show(&mut self, event: &Event) -> Result<(), Failure> {

@@ -203,6 +203,48 @@ fn ctrl_c_stops_the_turn_and_twice_leaves() {
 }
 
 #[test]
+fn a_turn_goes_on_where_it_was_after_the_program_was_stopped() {
+    let project = project();
+    let mut terminal = Terminal::start(&project, &["--allow", "shell"]);
+    terminal.wait_for_prompt(1).enter("run while [ ! -e go ]; do sleep 0.01; done").wait_for("Ctrl-C stops");
+    // As Ctrl-Z, and the shell that has the terminal meanwhile.
+    terminal.signal("-STOP").use_line_by_line().signal("-CONT");
+    terminal.press("mind the gap").wait_for("› mind the gap").press("\r").wait_for("(passed on");
+    std::fs::write(project.path("go"), "").unwrap();
+    terminal.wait_for("tokens in").press(CTRL_D);
+    assert_eq!(terminal.end(), 0);
+}
+
+#[test]
+fn a_request_to_end_ends_what_runs_and_gives_the_terminal_back() {
+    let project = project();
+    let mut terminal = Terminal::start(&project, &["--allow", "shell"]);
+    terminal.wait_for_prompt(1).enter("run echo begun; sleep 600").wait_for("│ begun").signal("-TERM");
+    assert_eq!(terminal.end(), 143);
+    assert!(terminal.shown().contains("shell was stopped\ninterrupted · N s"), "{}", terminal.shown());
+    assert!(terminal.is_line_by_line());
+    let mut terminal = Terminal::start(&project, &["--resume"]);
+    terminal.wait_for_prompt(1);
+    assert!(!terminal.is_line_by_line());
+    terminal.signal("-TERM");
+    assert_eq!(terminal.end(), 143);
+    assert!(terminal.is_line_by_line());
+    let mut terminal = Terminal::start(&project, &["--allow", "shell"]);
+    terminal.wait_for_prompt(1).enter("run echo $PPID > id; sleep 600").wait_for("sleep 600 · Ctrl-C stops");
+    terminal.hang_up();
+    // What the session says last was said to nobody, and kept.
+    let shown = project.run(&["sessions", "show", &newest(&project)]);
+    assert!(shown.assert_ok().stdout.contains("← shell failed"), "{}", shown.stdout);
+}
+
+/// Returns the id of the session that was used last.
+fn newest(project: &Project) -> String {
+    let listed = project.run(&["sessions", "list", "--json"]);
+    let summary: Value = serde_json::from_str(listed.assert_ok().stdout.lines().next().unwrap()).unwrap();
+    summary["id"].as_str().unwrap().to_owned()
+}
+
+#[test]
 fn a_question_or_an_answer_that_does_not_come_can_be_left_by_ctrl_c_and_by_esc() {
     let project = project();
     let (url, requested) = stall(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n: wait\n\n");

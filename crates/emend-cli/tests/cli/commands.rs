@@ -143,19 +143,47 @@ fn is_alive(id: &str) -> bool {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn an_interrupt_ends_the_command_with_all_it_started() {
+fn a_signal_ends_the_command_with_all_it_started() {
     covers("S2.9.11.5");
+    let command = "(trap '' TERM; echo $BASHPID > id; mv id ids; while :; do sleep 1; done) & wait";
+    let (task, arguments) = (format!("run {command}"), serde_json::json!({ "command": command }).to_string());
+    let run = ["run", &task, "--allow", "shell"];
+    let call = ["tools", "call", "shell", &arguments];
+    for (args, signal, status) in
+        [(&run, "-INT", 130), (&run, "-TERM", 143), (&run, "-HUP", 129), (&call, "-INT", 130), (&call, "-TERM", 143)]
+    {
+        let project = project();
+        let mut emend = project.command(args);
+        let child = emend.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        wait_for(&project.path("ids"));
+        let id = project.read("ids");
+        assert!(is_alive(&id));
+        assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+        let outcome = Outcome::of(child.wait_with_output().unwrap());
+        assert_eq!(outcome.status, status, "{args:?} {signal}: {}{}", outcome.stdout, outcome.stderr);
+        assert!(!is_alive(&id), "{args:?} {signal}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_to_live_on_without_its_terminal_does() {
     let project = project();
-    let command = "run (trap '' TERM; echo $BASHPID > id; mv id ids; while :; do sleep 1; done) & wait";
-    let mut emend = project.command(&["run", command, "--allow", "shell"]);
-    let child = emend.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut shell = Command::new("sh");
+    let emend = project.command(&["run", "run echo $PPID > id; mv id ids; while [ ! -e go ]; do sleep 0.01; done"]);
+    shell.arg("-c").arg("trap '' HUP; exec \"$@\"").arg("sh").arg(emend.get_program()).args(emend.get_args());
+    for (name, value) in emend.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    shell.current_dir(project.root.path()).args(["--allow", "shell"]);
+    let child = shell.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     wait_for(&project.path("ids"));
-    let id = project.read("ids");
-    assert!(is_alive(&id));
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
-    let outcome = Outcome::of(child.wait_with_output().unwrap());
-    assert_eq!(outcome.status, 130, "{}{}", outcome.stdout, outcome.stderr);
-    assert!(!is_alive(&id));
+    assert!(Command::new("kill").args(["-HUP", &child.id().to_string()]).status().unwrap().success());
+    fs::write(project.path("go"), "").unwrap();
+    Outcome::of(child.wait_with_output().unwrap()).assert_ok();
 }
 
 /// A program on a terminal of its own, whose standard output goes elsewhere.

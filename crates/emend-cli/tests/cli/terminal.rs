@@ -1,14 +1,16 @@
 //! A terminal for the command: what is typed, and the screen as a person sees it.
 
 use std::fs::File;
-use std::io::{Read as _, Write as _};
+use std::io::{PipeWriter, Read as _, Write as _, pipe};
+use std::os::fd::AsFd;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
+use rustix::termios::{LocalModes, OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
 
 use crate::support::Project;
 
@@ -19,6 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) struct Terminal {
     child: Child,
     keys: File,
+    /// Keeps the terminal open.
+    hold: Option<PipeWriter>,
     output: Receiver<Vec<u8>>,
     screen: vt100::Parser,
     /// Everything that was sent to the terminal.
@@ -34,7 +38,7 @@ impl Terminal {
 
     /// Starts it on a terminal of so many rows and columns, with these variables.
     pub(crate) fn open(project: &Project, args: &[&str], size: (u16, u16), variables: &[(&str, &str)]) -> Self {
-        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&terminal).unwrap();
         unlockpt(&terminal).unwrap();
         let (rows, columns) = size;
@@ -60,12 +64,20 @@ impl Terminal {
         command.envs(variables.iter().copied());
         let child = command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
         let keys = File::from(terminal);
-        let mut reader = keys.try_clone().unwrap();
+        let reader = keys.try_clone().unwrap();
         let (sender, output) = channel();
+        let (held, hold) = pipe().unwrap();
         thread::spawn(move || {
             let mut buffer = [0; 4096];
+            let is_let_go = || {
+                let mut ready =
+                    [&reader as &dyn AsFd, &held].map(|end| PollFd::from_borrowed_fd(end.as_fd(), PollFlags::IN));
+                poll(&mut ready, None).is_err() || !ready[1].revents().is_empty()
+            };
             // A terminal whose program is gone is an error to read.
-            while let Ok(n_bytes @ 1..) = reader.read(&mut buffer) {
+            while !is_let_go()
+                && let Ok(n_bytes @ 1..) = (&reader).read(&mut buffer)
+            {
                 if sender.send(buffer[..n_bytes].to_vec()).is_err() {
                     return;
                 }
@@ -73,7 +85,7 @@ impl Terminal {
         });
         let screen = vt100::Parser::new(rows.try_into().unwrap(), columns.try_into().unwrap(), 0);
         let root = project.root.path().canonicalize().unwrap().display().to_string();
-        Self { child, keys, output, screen, raw: String::new(), root }
+        Self { child, keys, hold: Some(hold), output, screen, raw: String::new(), root }
     }
 
     /// Waits until the screen is as wanted.
@@ -127,6 +139,25 @@ impl Terminal {
         self.press("\r")
     }
 
+    /// Sends a signal to the program, e.g. `-TERM`.
+    pub(crate) fn signal(&mut self, signal: &str) -> &mut Self {
+        assert!(Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap().success());
+        self
+    }
+
+    /// Returns whether the terminal hands out whole lines and shows what is typed, as it did at the beginning.
+    pub(crate) fn is_line_by_line(&self) -> bool {
+        tcgetattr(&self.keys).unwrap().local_modes.contains(LocalModes::ICANON | LocalModes::ECHO)
+    }
+
+    /// Sets the terminal to that.
+    pub(crate) fn use_line_by_line(&mut self) -> &mut Self {
+        let mut modes = tcgetattr(&self.keys).unwrap();
+        modes.local_modes |= LocalModes::ICANON | LocalModes::ECHO;
+        tcsetattr(&self.keys, OptionalActions::Now, &modes).unwrap();
+        self
+    }
+
     /// Waits until the program has ended, and returns its status.
     #[track_caller]
     pub(crate) fn end(&mut self) -> i32 {
@@ -136,6 +167,15 @@ impl Terminal {
         }
         assert!(Instant::now() < deadline, "it goes on:\n{}", self.screen.screen().contents());
         self.child.wait().unwrap().code().unwrap_or(-1)
+    }
+
+    /// Closes the terminal under the program, and waits until that has ended.
+    pub(crate) fn hang_up(mut self) {
+        self.hold = None;
+        // What reads the terminal has it open, too.
+        while self.output.recv().is_ok() {}
+        self.keys = File::open("/dev/null").unwrap();
+        self.child.wait().unwrap();
     }
 
     /// Returns the screen, with what differs from run to run made the same.
