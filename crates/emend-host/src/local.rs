@@ -242,7 +242,7 @@ impl ExecutionEnvironment for LocalEnvironment {
         overlay: &'a [(FilePath, Option<Vec<u8>>)],
     ) -> BoxFuture<'a, Result<Shared<dyn ExecutionEnvironment>, EnvError>> {
         let (state, overlay) = (self.journal.clone(), overlay.to_vec());
-        let (variables, sandbox) = (self.variables.clone(), self.sandbox.clone());
+        let (variables, sandbox) = (self.variables.clone().in_copy(), self.sandbox.clone());
         let copied = self.run(move |files| {
             let written: Vec<FilePath> = overlay.iter().map(|(path, _)| path.clone()).collect();
             let scratch = Scratch::of(files, state.as_deref(), &written)?;

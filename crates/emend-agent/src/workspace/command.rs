@@ -16,7 +16,7 @@ use emend_llm::Shared;
 
 use super::edit::{enter, favouring_ours, refuse_unasked};
 use super::{Mode, Workspace};
-use crate::env::{Access, ExecutionEnvironment, FilePath};
+use crate::env::{Access, EntryKind, ExecutionEnvironment, FilePath, Metadata};
 use crate::exec::{Command, ExecResult, FileStamp, OutputSink};
 use crate::tool::{ToolContext, ToolError};
 
@@ -106,8 +106,7 @@ impl Store {
             }
         }
         for (path, _) in kept.into_iter().zip(is_listed).filter(|(_, is_listed)| !is_listed) {
-            // A file that is ignored now is still there.
-            if environment.metadata(path).await?.is_none() {
+            if !is_there(environment, path).await {
                 let at = changed.partition_point(|other| other < path);
                 changed.insert(at, path.clone());
             }
@@ -125,13 +124,23 @@ impl Store {
     }
 
     /// Returns what a file is now.
-    async fn text_now(&self, environment: &dyn ExecutionEnvironment, path: &FilePath) -> Result<Text, ToolError> {
-        Ok(match environment.metadata(path).await? {
-            None => Text::Absent,
-            Some(metadata) if metadata.size > KEPT_BYTES_MAX && self.snapshot.is_none() => Text::Unknown,
-            Some(_) => read_text(environment, path).await.map_or(Text::Unknown, Text::Known),
-        })
+    async fn text_now(&self, environment: &dyn ExecutionEnvironment, path: &FilePath) -> Text {
+        match environment.metadata(path).await {
+            Ok(None | Some(Metadata { kind: EntryKind::Directory, .. })) => Text::Absent,
+            Ok(Some(metadata)) if metadata.size > KEPT_BYTES_MAX && self.snapshot.is_none() => Text::Unknown,
+            Ok(Some(_)) => read_text(environment, path).await.map_or(Text::Unknown, Text::Known),
+            // A command may take away the right to look at it.
+            Err(_) => Text::Unknown,
+        }
     }
+}
+
+/// Returns whether a file that no walk finds is there all the same, as one that is ignored now is. A directory or a link
+/// in its place is another thing.
+async fn is_there(environment: &dyn ExecutionEnvironment, path: &FilePath) -> bool {
+    let is_file =
+        environment.metadata(path).await.is_ok_and(|found| found.is_some_and(|found| found.kind == EntryKind::File));
+    is_file && environment.resolve(path.as_str(), Access::Read).await.as_ref() == Ok(path)
 }
 
 async fn read_text(environment: &dyn ExecutionEnvironment, path: &FilePath) -> Option<Shared<str>> {
@@ -195,7 +204,7 @@ impl Workspace {
 
     /// Makes what a command did to a file on disk a change of the agent's.
     async fn take_in(&self, store: &Store, context: &ToolContext, path: &FilePath) -> Result<Fate, ToolError> {
-        let text = match store.text_now(&*self.environment, path).await? {
+        let text = match store.text_now(&*self.environment, path).await {
             Text::Absent => None,
             Text::Known(text) => Some(text),
             Text::Unknown => return Ok(Fate::Lost),
@@ -247,7 +256,7 @@ impl Workspace {
         let mut logs = Vec::new();
         for path in store.changed(&*scratch).await? {
             let is_open = self.canvas.path().as_ref() == Some(&path);
-            let (before, text) = (store.text(&path).await, store.text_now(&*scratch, &path).await?);
+            let (before, text) = (store.text(&path).await, store.text_now(&*scratch, &path).await);
             let text = match (before, text) {
                 (Text::Known(before), Text::Known(text)) if before == text => continue,
                 _ if is_open || logs.len() >= CHANGES_MAX => None,

@@ -101,10 +101,9 @@ impl Files {
     }
 
     pub(super) fn read(&self, path: &FilePath) -> Result<Vec<u8>, EnvError> {
-        let mut file = self.open_file(path)?;
-        let mut content = Vec::new();
-        file.read_to_end(&mut content).map_err(|error| describe(path.as_str(), &error))?;
-        Ok(content)
+        let file = self.open_file(path)?;
+        let content = file.metadata().and_then(|found| read_up_to(file, bytes_to_read(found.len())));
+        content.map_err(|error| describe(path.as_str(), &error))
     }
 
     /// Opens a regular file to read it.
@@ -137,6 +136,16 @@ impl Files {
         let parent = self.directory.open_dir(on_disk(&directory)).map_err(failed)?;
         if self.swept.lock().unwrap_or_else(PoisonError::into_inner).insert(directory) {
             leftover::sweep(&parent);
+        }
+        #[cfg(unix)]
+        if before.is_some() {
+            // Taking the place of a file needs no right to write it, which is no reason to do it without.
+            use rustix::fs::{Access, AtFlags, accessat};
+            if let Err(error @ rustix::io::Errno::ACCESS) =
+                accessat(&parent, path.name(), Access::WRITE_OK, AtFlags::empty())
+            {
+                return Err(failed(error.into()));
+            }
         }
         let temporary = temporary_name(path.name(), UNFINISHED);
         let written = (|| {
@@ -286,18 +295,29 @@ pub(super) fn read_entry(directory: &Dir, name: &str) -> Option<Vec<u8>> {
     Some(buffer)
 }
 
-fn read_text(mut file: &File, buffer: &mut Vec<u8>) -> Option<usize> {
-    let found = file.metadata().ok()?;
-    if !found.is_file() {
-        return None;
-    }
-    // One byte more than the file has, so that the read after the last finds its end.
-    let expected = usize::try_from(found.len()).ok()?.checked_add(1)?;
+/// Returns how much is read of a file of `len` bytes: what it had when it was opened. A log may grow faster than it is
+/// read, and would never come to its end. Files that the kernel makes up say that they are empty.
+fn bytes_to_read(len: u64) -> u64 {
+    if len == 0 { 1 << 20 } else { len }
+}
+
+fn read_up_to(file: impl Read, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    file.take(bytes_max).read_to_end(&mut content)?;
+    Ok(content)
+}
+
+fn read_text(file: &File, buffer: &mut Vec<u8>) -> Option<usize> {
+    let found = file.metadata().ok().filter(cap_std::fs::Metadata::is_file)?;
+    fill_with_text(file, usize::try_from(bytes_to_read(found.len())).ok()?, buffer)
+}
+
+/// Fills `buffer` with up to `bytes_max` bytes unless they are binary. Returns how many are filled.
+fn fill_with_text(mut file: impl Read, bytes_max: usize, buffer: &mut Vec<u8>) -> Option<usize> {
     let mut filled = 0;
-    loop {
+    while filled < bytes_max {
         // The first read stops where binary files are told apart, so that large ones are not read for nothing.
-        let until = if filled == 0 { expected.min(emend_agent::search::BINARY_PROBE_BYTES) } else { expected };
-        let until = until.max(filled + 1);
+        let until = if filled == 0 { bytes_max.min(emend_agent::search::BINARY_PROBE_BYTES) } else { bytes_max };
         if buffer.len() < until {
             buffer.resize(until, 0);
         }
@@ -309,6 +329,7 @@ fn read_text(mut file: &File, buffer: &mut Vec<u8>) -> Option<usize> {
             Err(_) => return None,
         }
     }
+    Some(filled)
 }
 
 /// Returns how a file is opened to be read: a FIFO does not block, and a link in the last place is not followed.
@@ -442,6 +463,41 @@ pub(crate) fn describe(path: &str, error: &io::Error) -> EnvError {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             EnvError::PermissionDenied { path, reason }
         }
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => EnvError::NoSpace { path, reason },
         _ => EnvError::Io { path, reason },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_grows_faster_than_it_is_read_is_what_it_was() {
+        for (len, expected) in [(5, 5), (0, 1 << 20)] {
+            assert_eq!(read_up_to(io::repeat(b'x'), bytes_to_read(len)).unwrap().len(), expected, "{len}");
+        }
+        let mut buffer = vec![b'?'; 3];
+        for (bytes_max, expected) in [(5, 5), (100_000, 100_000), (2, 2)] {
+            assert_eq!(fill_with_text(io::repeat(b'x'), bytes_max, &mut buffer), Some(expected));
+            assert!(buffer[..expected].iter().all(|&byte| byte == b'x'), "{bytes_max}");
+        }
+        assert_eq!(fill_with_text(&b"short"[..], 100_000, &mut buffer), Some(5));
+        assert_eq!(fill_with_text(&b"a\0b"[..], 3, &mut buffer), None);
+    }
+
+    #[test]
+    fn errors_of_the_system_have_their_codes() {
+        #[track_caller]
+        fn check(kind: io::ErrorKind, expected: &str) {
+            assert_eq!(describe("a.txt", &kind.into()).code().as_str(), expected, "{kind}");
+        }
+        check(io::ErrorKind::NotFound, "not_found");
+        check(io::ErrorKind::IsADirectory, "invalid_argument");
+        check(io::ErrorKind::PermissionDenied, "permission_denied");
+        check(io::ErrorKind::ReadOnlyFilesystem, "permission_denied");
+        check(io::ErrorKind::StorageFull, "limit_reached");
+        check(io::ErrorKind::QuotaExceeded, "limit_reached");
+        check(io::ErrorKind::TimedOut, "io_error");
     }
 }

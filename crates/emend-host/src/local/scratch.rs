@@ -8,9 +8,8 @@
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{DirBuilderExt as _, symlink};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use emend_agent::env::{EnvError, FilePath};
 use emend_agent::gitignore::IgnoreRules;
@@ -31,15 +30,14 @@ pub(super) struct Scratch {
 impl Scratch {
     /// Copies the root. Of the directories that are linked, those that hold one of `written` are copied, too.
     pub(super) fn of(files: &Files, state: Option<&StateDir>, written: &[FilePath]) -> Result<Self, EnvError> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
         let failed = |error: io::Error| files::describe("the copy to run commands in", &error);
         let home = state.map_or_else(std::env::temp_dir, |state| state.directory().join("scratch"));
         let own = format!("emend-{}-", std::process::id());
         if state.is_some() {
             sweep(&home, &own);
         }
-        let around = home.join(format!("{own}{}", COUNT.fetch_add(1, Ordering::Relaxed)));
-        create_private(&around).map_err(failed)?;
+        create_private(&home).map_err(failed)?;
+        let around = fresh(&home, &own).map_err(failed)?;
         let around = around.canonicalize().map_err(failed)?;
         let from = files.real_root();
         let root = around.join(from.file_name().unwrap_or(OsStr::new("root")));
@@ -66,6 +64,19 @@ impl Drop for Scratch {
     }
 }
 
+/// Makes a directory that was not there: others may put one of any name into the directory for temporary files.
+fn fresh(home: &Path, own: &str) -> io::Result<PathBuf> {
+    let mut number = 0_u64;
+    loop {
+        let path = home.join(format!("{own}{number}"));
+        match fs::DirBuilder::new().mode(0o700).create(&path) {
+            Ok(()) => return Ok(path),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
 /// Removes what processes that were killed have left. The state is locked: no other process is at work there.
 fn sweep(home: &Path, own: &str) {
     for entry in fs::read_dir(home).into_iter().flatten().flatten() {
@@ -87,10 +98,9 @@ impl Copy<'_> {
         let (from, to) = (self.from.join(path.as_str()), self.to.join(path.as_str()));
         fs::create_dir(&to)?;
         let gitignore = fs::symlink_metadata(from.join(".gitignore")).is_ok_and(|found| found.is_file());
-        let gitignore = gitignore.then(|| fs::read(from.join(".gitignore"))).transpose()?;
+        let gitignore = gitignore.then(|| fs::read(from.join(".gitignore")).ok()).flatten();
         let rules = above.enter(path, gitignore.as_deref());
-        for entry in fs::read_dir(&from)? {
-            let entry = entry?;
+        for entry in entries(&from)? {
             let (source, target, file_type) = (entry.path(), to.join(entry.file_name()), entry.file_type()?);
             // A name that is not text cannot be named in a rule either.
             let inner = entry.file_name().to_str().map(|name| path.join(name));
@@ -125,14 +135,24 @@ impl Copy<'_> {
     }
 }
 
+/// Returns what `error` is about as missing if it may not be read or is gone by now.
+fn missing<T>(error: io::Error) -> io::Result<Option<T>> {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound => Ok(None),
+        _ => Err(error),
+    }
+}
+
+/// Returns the entries of a directory; none if it may not be read. It is closed again: trees may be deeper than files
+/// can be open.
+fn entries(directory: &Path) -> io::Result<Vec<fs::DirEntry>> {
+    let found = fs::read_dir(directory).and_then(Iterator::collect);
+    found.map(Some).or_else(missing).map(Option::unwrap_or_default)
+}
+
 fn file(source: &Path, target: &Path) -> io::Result<()> {
-    match fs::copy(source, target) {
-        Ok(_) => {}
-        // A file that may not be read is missing in the copy; one that is gone by now, too.
-        Err(error) if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound) => {
-            return Ok(());
-        }
-        Err(error) => return Err(error),
+    if fs::copy(source, target).map(Some).or_else(missing)?.is_none() {
+        return Ok(());
     }
     let modified = fs::metadata(source).and_then(|metadata| metadata.modified());
     if let Ok(modified) = modified {
@@ -145,8 +165,7 @@ fn file(source: &Path, target: &Path) -> io::Result<()> {
 /// Copies a directory with all it holds; links stay what they are.
 fn everything(source: &Path, target: &Path) -> io::Result<()> {
     fs::create_dir(target)?;
-    for entry in fs::read_dir(source)? {
-        let entry = entry?;
+    for entry in entries(source)? {
         let (from, to, file_type) = (entry.path(), target.join(entry.file_name()), entry.file_type()?);
         if file_type.is_dir() {
             everything(&from, &to)?;
@@ -162,8 +181,7 @@ fn everything(source: &Path, target: &Path) -> io::Result<()> {
 /// Copies a repository's own directory; its objects are borrowed.
 fn repository(source: &Path, target: &Path) -> io::Result<()> {
     fs::create_dir(target)?;
-    for entry in fs::read_dir(source)? {
-        let entry = entry?;
+    for entry in entries(source)? {
         let (from, to, file_type) = (entry.path(), target.join(entry.file_name()), entry.file_type()?);
         let is_lock = entry.path().extension().is_some_and(|extension| extension == "lock");
         if entry.file_name() == "objects" {

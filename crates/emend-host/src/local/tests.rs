@@ -3,6 +3,8 @@
 mod commands;
 mod escapes;
 mod oracles;
+#[cfg(target_os = "linux")]
+mod permissions;
 mod same_as_memory;
 mod tools;
 

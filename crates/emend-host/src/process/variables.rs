@@ -71,6 +71,18 @@ const TOOLS: [&str; 18] = [
     "ANDROID_HOME",
 ];
 
+/// What tells git which repository it is in, wherever it runs; hooks of git's are run with some of it.
+const REPOSITORY: [&str; 8] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_NAMESPACE",
+    "GIT_PREFIX",
+];
+
 /// How names of secrets end, in upper case; the word alone counts too.
 const SECRET: [&str; 9] =
     ["API_KEY", "SECRET", "TOKEN", "PASSWORD", "CREDENTIAL", "PASSWD", "CREDENTIALS", "ACCESS_KEY", "PRIVATE_KEY"];
@@ -95,6 +107,12 @@ fn is_address_with_secret(name: &str, value: &OsStr) -> bool {
 }
 
 impl EnvPolicy {
+    /// Returns the policy for commands in a copy of the project, whose git must not work on the repository of the original.
+    pub(crate) fn in_copy(mut self) -> Self {
+        self.drop.extend(REPOSITORY.map(str::to_owned));
+        self
+    }
+
     /// Returns what a command sees of `variables`.
     pub(crate) fn of(&self, variables: impl Iterator<Item = (OsString, OsString)>) -> BTreeMap<OsString, OsString> {
         variables.filter(|(name, value)| name.to_str().is_some_and(|name| self.passes(name, value))).collect()
@@ -160,6 +178,15 @@ mod tests {
             drop: vec!["CARGO_HOME".to_owned()],
         };
         check(&own, &["PATH", "HOME", "LC_ALL", "GITHUB_TOKEN"]);
+    }
+
+    #[test]
+    fn git_in_a_copy_is_not_told_of_the_original() {
+        let variables = ["GIT_DIR", "GIT_INDEX_FILE", "GIT_AUTHOR_NAME"];
+        let variables = || variables.map(|name| (OsString::from(name), OsString::from("value"))).into_iter();
+        assert_eq!(EnvPolicy::default().of(variables()).len(), 3);
+        let seen = EnvPolicy::default().in_copy().of(variables());
+        assert_eq!(seen.keys().collect::<Vec<_>>(), ["GIT_AUTHOR_NAME"]);
     }
 
     #[test]

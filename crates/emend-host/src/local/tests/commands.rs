@@ -95,6 +95,25 @@ fn a_change_shows_whatever_the_times_say() {
 }
 
 #[test]
+fn a_directory_or_a_link_in_the_place_of_a_file_is_a_change() {
+    let command = "rm a.txt; mkdir a.txt; echo in > a.txt/in; mv b.txt c.txt; ln -s c.txt b.txt";
+    let project = Project::new(Mode::Direct);
+    let data = project.shell(command);
+    assert_eq!(data["changed"], json!(["a.txt", "a.txt/in", "c.txt"]));
+    assert_eq!(data["left_out"], json!(["b.txt"]), "a link is not restored");
+    // Nothing is undone by halves: the command's directory is still there.
+    let run = project.workspace.last_run();
+    block_on(project.workspace.undo_runs(&[run])).unwrap_err();
+    assert_eq!(project.read("a.txt/in").as_deref(), Some("in\n"));
+    fs::remove_dir_all(project.disk.root().join("a.txt")).unwrap();
+    block_on(project.workspace.undo_runs(&[run])).unwrap();
+    assert_eq!(project.read("a.txt").as_deref(), Some("one\ntwo\n"));
+
+    let data = Project::new(Mode::Staged).shell(command);
+    assert_eq!((&data["changed"], &data["left_out"]), (&json!(["a.txt", "a.txt/in", "c.txt"]), &json!(["b.txt"])));
+}
+
+#[test]
 fn a_file_a_command_made_executable_stays_so() {
     let project = Project::new(Mode::Direct);
     project.shell("chmod +x a.txt; echo three >> a.txt");
@@ -163,6 +182,23 @@ fn copies_that_were_left_behind_are_swept() {
     assert_eq!(block_on(copy.read(&path("a.txt"))).unwrap(), b"one\ntwo\n");
     drop(copy);
     assert_eq!(fs::read_dir(state.directory().join("scratch")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_copy_is_made_beside_what_others_left_under_its_name() {
+    let disk = Disk::new(|_| FILES.to_owned());
+    let home = TempDir::new().unwrap();
+    let state = Arc::new(StateDir::open_in(home.path(), &disk.root()).unwrap());
+    let environment = disk.environment().with_journal(Arc::clone(&state));
+    let scratch = state.directory().join("scratch");
+    let own = format!("emend-{}-", std::process::id());
+    fs::create_dir_all(scratch.join(format!("{own}0/project"))).unwrap();
+    symlink(disk.outside(), scratch.join(format!("{own}1"))).unwrap();
+    let copy = block_on(environment.scratch(&[])).unwrap();
+    assert_eq!(block_on(copy.read(&path("a.txt"))).unwrap(), b"one\ntwo\n");
+    let around = PathBuf::from(copy.working_directory()).parent().unwrap().to_owned();
+    assert_eq!(around.file_name().unwrap().to_str(), Some(&*format!("{own}2")));
+    assert_eq!(fs::metadata(&around).unwrap().permissions().mode() & 0o777, 0o700);
 }
 
 #[test]
