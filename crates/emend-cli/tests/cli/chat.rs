@@ -211,7 +211,7 @@ fn a_turn_goes_on_where_it_was_after_the_program_was_stopped() {
     terminal.signal("-STOP").use_line_by_line().signal("-CONT");
     terminal.press("mind the gap").wait_for("› mind the gap").press("\r").wait_for("(passed on");
     std::fs::write(project.path("go"), "").unwrap();
-    terminal.wait_for("tokens in").press(CTRL_D);
+    terminal.wait_for("tokens in").wait_until("a prompt", |screen| screen.trim_end().ends_with("\n›")).press(CTRL_D);
     assert_eq!(terminal.end(), 0);
 }
 
