@@ -7,13 +7,16 @@ use std::io::{IsTerminal as _, Write as _};
 use std::thread;
 
 use emend_agent::approval::{Action, Approval, ApprovalRequest, Approver, Policy, Rule};
-use emend_agent::tools::{Shell, WebFetch};
+use emend_agent::code::Code;
+use emend_agent::suggest::closest;
+use emend_agent::tools::{Shell, WebFetch, core_tools};
 use emend_llm::{BoxFuture, Shared};
 use futures::channel::oneshot;
 use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::settings::Settings;
+use crate::tools;
 
 /// Returns the rules of a session: what is refused, then what is allowed, then what is asked about; commands and pages
 /// of the web always are.
@@ -22,14 +25,32 @@ pub(crate) fn policy(settings: &Settings) -> Result<Policy, Failure> {
     let given = [(Action::Deny, &settings.deny), (Action::Allow, &settings.allow), (Action::Ask, &settings.ask)];
     for (action, texts) in given {
         for text in texts {
-            let rule = Rule::parse(action, &text.value);
-            rules.push(rule.map_err(|error| Failure::new(error.code(), format!("{}: {error}", text.source)))?);
+            let wrong = |what: String| Failure::new(Code::InvalidArgument, format!("{}: {what}", text.source));
+            rules.push(Rule::parse(action, &text.value).map_err(|error| wrong(error.to_string()))?);
+            let name = text.value.split(':').next().unwrap_or_default().trim();
+            no_such_tool(name).map_or(Ok(()), |what| Err(wrong(what)))?;
         }
     }
     for tool in [Shell::NAME, WebFetch::NAME] {
         rules.push(Rule::new(Action::Ask, tool, None).map_err(|error| Failure::new(error.code(), error.to_string()))?);
     }
     Ok(Policy { rules, otherwise: Action::Allow })
+}
+
+/// Returns what to say if no model has a tool of that name. A rule about none would do nothing, and a refusal that is
+/// misspelt would refuse nothing.
+fn no_such_tool(name: &str) -> Option<String> {
+    if name == "*" || core_tools().get(name).is_some() {
+        return None;
+    }
+    let names = tools::names();
+    if names.iter().any(|known| known == name) {
+        return None;
+    }
+    let near = closest(name, names.iter().map(String::as_str), 1);
+    let near =
+        near.first().map_or_else(|| "emend tools list names them".to_owned(), |near| format!("did you mean {near}?"));
+    Some(format!("there is no tool {name:?}; {near}"))
 }
 
 /// Returns who is asked: the person at the terminal, if there is one and the output is for people.
@@ -95,14 +116,19 @@ async fn ask(text: String) -> Option<String> {
     receiver.await.ok().flatten()
 }
 
-/// Reads an answer; anything but a letter is the reason for a refusal.
+/// Reads an answer; what is no answer's letter or word is the reason for a refusal. Other single letters, and what begins
+/// like a consent and goes on, are no answer: the user is asked again.
 pub(crate) fn approval(line: &str) -> Option<Approval> {
-    Some(match line.trim() {
-        "" => return None,
-        "y" | "Y" | "yes" => Approval::Allow,
-        "a" | "A" | "always" => Approval::AllowAlways,
-        "n" | "N" | "no" => Approval::Deny { reason: None },
-        reason => Approval::Deny { reason: Some(reason.to_owned()) },
+    let line = line.trim();
+    let answer = line.to_lowercase();
+    Some(match answer.as_str() {
+        "y" | "yes" => Approval::Allow,
+        "a" | "always" => Approval::AllowAlways,
+        "n" | "no" => Approval::Deny { reason: None },
+        "ok" => return None,
+        answer if answer.chars().count() < 2 => return None,
+        answer if answer.starts_with("yes") && !answer[3..].starts_with(char::is_alphabetic) => return None,
+        _ => Approval::Deny { reason: Some(line.to_owned()) },
     })
 }
 
@@ -185,7 +211,12 @@ mod tests {
         ] {
             assert_eq!(policy.decide(&[tool], &target).action, expected, "{tool} {target:?}");
         }
-        assert_eq!(super::policy(&settings(":", "", "")).unwrap_err().code.as_str(), "invalid_argument");
+        let refused = |allow: &str, ask: &str, deny: &str| super::policy(&settings(allow, ask, deny)).unwrap_err();
+        assert_eq!(refused(":", "", "").code.as_str(), "invalid_argument");
+        assert_eq!(refused("", "", "shel:rm *").message, "default: there is no tool \"shel\"; did you mean shell?");
+        assert!(refused("", "make", "").message.ends_with("; emend tools list names them"));
+        // All that models know, by any of their names.
+        super::policy(&settings("*:*.md", "spawn_agent\nBash\nrun_shell_command", "clarify_user\nweb_fetch")).unwrap();
     }
 
     #[test]
@@ -216,6 +247,14 @@ mod tests {
             ("a", Some(Approval::AllowAlways)),
             ("no\r\n", deny(None)),
             (" \n", None),
+            ("YES\n", Some(Approval::Allow)),
+            ("Always\n", Some(Approval::AllowAlways)),
+            ("NO\n", deny(None)),
+            ("q\n", None),
+            ("yes please\n", None),
+            ("ok\n", None),
+            ("yesterday it failed\n", deny(Some("yesterday it failed"))),
+            ("Not in C:\\\n", deny(Some("Not in C:\\"))),
             ("use make\n", deny(Some("use make"))),
         ] {
             assert_eq!(approval(line), expected, "{line:?}");

@@ -9,7 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use emend_llm::Api;
 
 use session::session_id;
-pub(crate) use session::{EditsName, Model, ProfileName, SessionArgs};
+pub(crate) use session::{EFFORTS, EditsName, Model, ProfileName, SessionArgs, effort};
 
 const EXIT_HELP: &str = "\
 Exit status:
@@ -94,7 +94,7 @@ pub(crate) enum Command {
     /// Go back to before a run: take back what the agent changed in it and since. Your own lines stay.
     Rollback {
         /// The run's number, as `emend checkpoints` prints it.
-        #[arg(value_name = "ID")]
+        #[arg(value_name = "ID", value_parser = run_number)]
         run: u64,
         #[command(flatten)]
         root: RootArgs,
@@ -138,7 +138,7 @@ pub(crate) enum Command {
     },
     /// Print the manual page, or write the pages of all commands to a directory.
     Man {
-        /// The directory, e.g. ~/.local/share/man/man1.
+        /// The directory, e.g. ~/.local/share/man/man1; it is made if it is not there.
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
     },
@@ -319,6 +319,10 @@ pub(crate) struct EncodeArgs {
     pub(crate) whole: bool,
     /// The request as JSON, with the fields that the library takes; standard input when absent.
     pub(crate) file: Option<PathBuf>,
+}
+
+fn run_number(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "a run is named by its number, as `emend checkpoints` prints it".to_owned())
 }
 
 fn api(name: &str) -> Result<Api, String> {

@@ -5,12 +5,15 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
+use crate::approve;
 use crate::args::SessionArgs;
 use crate::failure::Failure;
 use crate::settings::{PROJECT_FILE, Settings, user_file};
 
 pub(crate) fn config(args: &SessionArgs, json: bool) -> Result<ExitCode, Failure> {
-    let rows = Settings::load(args)?.rows();
+    let settings = Settings::load(args)?;
+    approve::policy(&settings)?;
+    let rows = settings.rows();
     let mut stdout = std::io::stdout().lock();
     if json {
         for (name, value, source) in rows {

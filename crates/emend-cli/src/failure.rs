@@ -11,6 +11,7 @@ use emend_agent::tool::ToolError;
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) code: Code,
+    /// What is printed; nothing is if it is empty.
     pub(crate) message: String,
     pub(crate) suggestions: Vec<String>,
 }
@@ -34,6 +35,9 @@ impl Failure {
     /// Prints the failure to standard error and returns the exit status of its code.
     pub(crate) fn report(&self) -> ExitCode {
         let mut stderr = std::io::stderr().lock();
+        if self.message.is_empty() {
+            return ExitCode::from(self.code.row().exit_status);
+        }
         // A standard error that is closed leaves only the exit status to speak.
         let _ = writeln!(stderr, "emend: {}", self.line());
         for suggestion in &self.suggestions {
@@ -51,6 +55,10 @@ impl From<ToolError> for Failure {
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
+        // Whoever reads the output has seen enough (`| head`); there is nobody to tell.
+        if error.kind() == std::io::ErrorKind::BrokenPipe {
+            return Self::new(Code::IoError, "");
+        }
         Self::new(Code::IoError, error.to_string())
     }
 }

@@ -21,9 +21,12 @@ pub(crate) fn completions(shell: Shell) -> Result<ExitCode, Failure> {
 
 pub(crate) fn man(dir: Option<&Path>) -> Result<ExitCode, Failure> {
     match dir {
-        Some(dir) => clap_mangen::generate_to(Cli::command(), dir).map_err(|error| {
-            Failure::new(Code::IoError, format!("cannot write pages to {}: {error}", dir.display()))
-        })?,
+        Some(dir) => {
+            let made = std::fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(Cli::command(), dir));
+            made.map_err(|error| {
+                Failure::new(Code::IoError, format!("cannot write pages to {}: {error}", dir.display()))
+            })?;
+        }
         None => {
             let mut page = Vec::new();
             clap_mangen::Man::new(Cli::command()).render(&mut page)?;

@@ -10,7 +10,7 @@ use emend_agent::code::Code;
 use emend_agent::event::EventKind;
 use emend_agent::store::Store;
 use emend_agent::workspace::{Mode, Snapshot, Workspace};
-use emend_host::{FileStore, LocalEnvironment, Sandbox, StateDir, SystemClock};
+use emend_host::{FileStore, LocalEnvironment, Sandbox, StateDir, StateError, SystemClock};
 use emend_llm::{Clock, Shared};
 use serde::{Deserialize, Serialize};
 
@@ -70,7 +70,13 @@ pub(crate) const SESSIONS_DIRECTORY: &str = "sessions";
 
 /// Opens and locks the state of a project, and completes or takes back what a run before was killed in the middle of.
 pub(crate) fn open_state(environment: &LocalEnvironment) -> Result<StateDir, Failure> {
-    let state = StateDir::open(environment.root()).map_err(|error| Failure::new(error.code(), error.to_string()))?;
+    let state = StateDir::open(environment.root()).map_err(|error| match error {
+        StateError::Io { .. } => {
+            let message = format!("cannot keep what undo needs: {error}; XDG_STATE_HOME can name another directory");
+            Failure::new(error.code(), message)
+        }
+        error => Failure::new(error.code(), error.to_string()),
+    })?;
     let recovered = environment
         .recover(&state, &mut |_| Ok(()))
         .map_err(|error| Failure::new(error.code(), format!("an earlier patch was interrupted: {error}")))?;

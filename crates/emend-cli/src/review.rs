@@ -99,9 +99,9 @@ enum Answer {
 fn decision(out: &mut impl Write, ask: Ask<'_>) -> Result<Answer, Failure> {
     loop {
         let Some(line) = ask("Accept this hunk [y,n,s,a,d,q,?]? ")? else { return Ok(Answer::Later) };
-        match line.trim() {
-            "y" => return Ok(Answer::Accept),
-            "n" => return Ok(Answer::Reject),
+        match line.trim().to_lowercase().as_str() {
+            "y" | "yes" => return Ok(Answer::Accept),
+            "n" | "no" => return Ok(Answer::Reject),
             "s" => return Ok(Answer::Skip),
             "a" => return Ok(Answer::All(true)),
             "d" => return Ok(Answer::All(false)),

@@ -13,7 +13,7 @@ use emend_agent::code::Code;
 use emend_agent::suggest::closest;
 use toml::{Table, Value};
 
-use crate::args::{EditsName, Model, ProfileName, SessionArgs};
+use crate::args::{EditsName, Model, ProfileName, SessionArgs, effort};
 use crate::failure::Failure;
 
 /// The project's file.
@@ -178,9 +178,11 @@ impl Settings {
                     "a project's file cannot set {name:?}, only {may}; it may come from anyone"
                 )));
             }
-            let texts =
-                texts_of(&value).ok_or_else(|| wrong(format!("{name} cannot be of type {}", value.type_str())))?;
-            if of_project && matches!(name, "review" | "sandbox") && texts != ["true"] {
+            let texts = texts_of(&value).ok_or_else(|| wrong(wrong_type(name, &value)))?;
+            if of_project
+                && matches!(name, "review" | "sandbox")
+                && matches!(texts.as_slice(), [text] if text == "false")
+            {
                 return Err(wrong(format!("a project's file can switch {name} on, not off")));
             }
             for text in texts {
@@ -212,7 +214,7 @@ impl Settings {
                     .map_err(|_| wrong(format!("there is no way {text:?} to edit; there are own, safe_patch")))?;
                 self.edits = Set { value: Some(value), source: source.clone() };
             }
-            "effort" => self.effort = Set { value: Some(text.trim().to_owned()), source: source.clone() },
+            "effort" => self.effort = Set { value: Some(effort(text).map_err(wrong)?), source: source.clone() },
             "review" => self.review = set(truth()?),
             "sandbox" => self.sandbox = set(truth()?),
             "subagents" => self.subagents = set(truth()?),
@@ -242,7 +244,7 @@ impl Settings {
             self.edits = Set { value: Some(edits), source: Source::Flag("--edits") };
         }
         if let Some(effort) = &args.effort {
-            self.effort = Set { value: Some(effort.clone()), source: Source::Flag("--effort") };
+            self.effort = Set { value: Some(effort.to_lowercase()), source: Source::Flag("--effort") };
         }
         for (given, setting, flag) in [
             (args.review, &mut self.review, "--review"),
@@ -296,6 +298,16 @@ fn texts_of(value: &Value) -> Option<Vec<String>> {
         Value::Array(items) => items.iter().map(|item| item.as_str().map(str::to_owned)).collect(),
         _ => None,
     }
+}
+
+/// Says what a setting is, where a file has something else.
+fn wrong_type(name: &str, value: &Value) -> String {
+    let expected = match name {
+        "review" | "sandbox" | "subagents" | "web" => "true or false",
+        "model" | "profile" | "edits" | "effort" => "a text, e.g. \"…\"",
+        _ => "a text or a list of texts, e.g. [\"…\"]",
+    };
+    format!("{name} is {expected}; this is of type {}", value.type_str())
 }
 
 #[cfg(test)]
@@ -354,7 +366,14 @@ mod tests {
                 false,
                 "there is no setting \"api_key\"; keys come from the environment, never from a file",
             ),
-            ("model = 3", false, "model cannot be of type integer"),
+            ("model = 3", false, "model is a text, e.g. \"…\"; this is of type integer"),
+            ("ask = [1]", true, "ask is a text or a list of texts, e.g. [\"…\"]; this is of type array"),
+            (
+                "effort = \"silly\"",
+                true,
+                "effort: there is no effort \"silly\"; there are none, minimal, low, medium, high, xhigh, max; each model knows some of them",
+            ),
+            ("review = \"perhaps\"", true, "review: \"perhaps\" is neither true nor false"),
             ("web = \"maybe\"", false, "web: \"maybe\" is neither true nor false"),
             (
                 "profile = \"x\"",

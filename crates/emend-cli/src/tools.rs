@@ -8,7 +8,9 @@ use emend_agent::code::Code;
 use emend_agent::profile::Profile;
 use emend_agent::session::call_tool;
 use emend_agent::tool::{ResultForm, Tool, ToolRegistry, envelope};
-use emend_agent::tools::{ClarifyUser, EditLines, SafePatch, WebFetch, WebFetchOptions, core_tools};
+use emend_agent::tools::{
+    ClarifyUser, EditLines, SafePatch, WebFetch, WebFetchOptions, core_tools, register_subagent_tools,
+};
 use emend_agent::workspace::Mode;
 use emend_host::{ReqwestTransport, SystemClock, Timeouts};
 use emend_llm::{CancelToken, Shared};
@@ -38,9 +40,23 @@ pub(crate) fn web_fetch() -> Shared<dyn Tool> {
     Shared::new(WebFetch::new(transport, Shared::new(SystemClock), WebFetchOptions::default()))
 }
 
+/// Returns every name that a tool has in any family.
+pub(crate) fn names() -> Vec<String> {
+    let mut own = tools();
+    register_subagent_tools(&mut own);
+    let families = [Profile::openai(""), Profile::anthropic(""), Profile::gemini("")];
+    let families = families.map(|profile| whole(profile).with_subagents().tools);
+    [own].iter().chain(&families).flat_map(|tools| tools.names().map(str::to_owned)).collect()
+}
+
+/// Returns a profile with the tools that a session only has if it is asked for them.
+fn whole(profile: Profile) -> Profile {
+    profile.with_questions().with_tool(web_fetch())
+}
+
 pub(crate) fn list(profile: ProfileName) -> Result<ExitCode, Failure> {
     let named = |profile: Profile| {
-        let profile = profile.with_questions().with_tool(web_fetch());
+        let profile = whole(profile);
         (profile.tools, profile.result_form)
     };
     let (tools, form) = match profile {

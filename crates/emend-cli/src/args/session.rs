@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use emend_agent::store::check_name;
 use emend_llm::offline;
@@ -24,8 +25,8 @@ pub(crate) struct SessionArgs {
     /// How the model edits. Default: as its family's own agent does, and Gemini's by safe_patch.
     #[arg(long, value_enum, value_name = "HOW")]
     pub(crate) edits: Option<EditsName>,
-    /// How much the model is to spend on reasoning, e.g. `low`, `medium` or `high`; its own default when absent.
-    #[arg(long, value_name = "EFFORT")]
+    /// How much the model is to spend on reasoning; its own default when absent. Each model knows some of these.
+    #[arg(long, value_name = "EFFORT", value_parser = PossibleValuesParser::new(EFFORTS), ignore_case = true)]
     pub(crate) effort: Option<String>,
     /// Let the model start subagents, which work on parts of the task at the same time.
     #[arg(long)]
@@ -67,6 +68,18 @@ pub(crate) struct SessionArgs {
     /// Write every event to this file as a JSON line, beside what is printed.
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
+}
+
+/// The efforts that models know; each knows some of them.
+pub(crate) const EFFORTS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+
+/// Reads an effort.
+pub(crate) fn effort(text: &str) -> Result<String, String> {
+    let effort = text.trim().to_lowercase();
+    if EFFORTS.contains(&effort.as_str()) {
+        return Ok(effort);
+    }
+    Err(format!("there is no effort {effort:?}; there are {}; each model knows some of them", EFFORTS.join(", ")))
 }
 
 /// How a model edits.

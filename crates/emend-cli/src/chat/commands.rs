@@ -8,7 +8,7 @@ use emend_agent::workspace::Mode;
 use emend_llm::{Shared, list_models};
 
 use super::Chat;
-use crate::args::Model;
+use crate::args::{self, EFFORTS, Model};
 use crate::failure::Failure;
 use crate::paint::Style;
 use crate::provider::KEYS;
@@ -29,9 +29,6 @@ pub(super) const NAMES: [(&str, &str, &str); 12] = [
     ("/exit", "", "leave, as do /quit and Ctrl-D"),
     ("/quit", "", "leave; emend --resume goes on later"),
 ];
-
-/// The values of an effort that models know.
-const EFFORTS: &str = "none, minimal, low, medium, high, xhigh, max; each model knows some of them";
 
 /// Whether the conversation goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,12 +110,12 @@ fn model(chat: &mut Chat, name: &str) -> Result<(), Failure> {
 fn effort(chat: &mut Chat, effort: &str) -> Result<(), Failure> {
     if effort.is_empty() {
         let now = chat.setup.session.config().reasoning_effort.unwrap_or_else(|| "the model's own default".to_owned());
-        return Ok(chat.screen.print(&[format!("Effort: {now}. /effort EFFORT sets it: {EFFORTS}.")])?);
+        return Ok(chat.screen.print(&[format!(
+            "Effort: {now}. /effort EFFORT sets it: {}; each model knows some of them.",
+            EFFORTS.join(", ")
+        )])?);
     }
-    let effort = effort.to_lowercase();
-    if !EFFORTS.split([',', ';']).any(|known| known.trim() == effort) {
-        return Err(Failure::new(Code::InvalidArgument, format!("there is no effort {effort:?}; there are {EFFORTS}")));
-    }
+    let effort = args::effort(effort).map_err(|what| Failure::new(Code::InvalidArgument, what))?;
     chat.setup.session.configure(|config| config.reasoning_effort = Some(effort.clone()));
     Ok(chat.screen.print(&[format!("Effort: {effort}, from the next answer on.")])?)
 }

@@ -48,6 +48,22 @@ fn an_unknown_model_is_refused() {
 }
 
 #[test]
+fn a_rule_or_a_value_that_means_nothing_is_refused() {
+    let refused = |advice| Expected { code: "invalid_argument", status: 2, advice };
+    check(&["run", "x", "--deny", "shel:rm *"], &[], refused("--deny: there is no tool \"shel\"; did you mean shell?"));
+    check(&["config"], &[("EMEND_ASK", "edit")], refused("EMEND_ASK: there is no tool \"edit\""));
+    let wrong = |code, advice| Expected { code, status: 2, advice };
+    check(&["run", "x", "--effort", "silly"], &[], wrong("--effort", "medium"));
+    check(&["rollback", "last"], &[], wrong("<ID>", "as `emend checkpoints` prints it"));
+}
+
+#[test]
+fn state_that_cannot_be_kept_says_what_to_do() {
+    let advice = "XDG_STATE_HOME can name another directory";
+    check(&["undo"], &[("XDG_STATE_HOME", "/proc/none")], Expected { code: "io_error", status: 1, advice });
+}
+
+#[test]
 fn a_missing_root_is_named() {
     check(&["run", "x", "--root", "no/such/dir"], &[], Expected { code: "configuration", status: 3, advice: "--root" });
 }

@@ -41,7 +41,9 @@ fn shells_and_man_know_every_command() {
     assert!(page.assert_ok().stdout.contains("emend\\-rollback(1)"), "{}", page.stdout);
     project.run(&["man", "--dir", "."]).assert_ok();
     assert!(project.read("emend-run.1").contains("\\-\\-stdin"));
-    assert_eq!(project.run(&["man", "--dir", "no/such"]).status, 1);
+    project.run(&["man", "--dir", "share/man/man1"]).assert_ok();
+    assert!(project.path("share/man/man1/emend.1").exists());
+    assert_eq!(project.run(&["man", "--dir", "emend-run.1/x"]).status, 1);
 }
 
 #[test]
@@ -82,6 +84,17 @@ fn the_exit_status_says_what_happened() {
         answer("HTTP/1.1 404 Not Found\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}".to_owned());
     check(&["run", "x", "--model", "openai_compatible:m"], &[("OPENAI_COMPATIBLE_BASE_URL", &url)], 4);
     // 130 is in tasks.rs and commands.rs, which interrupt a run.
+}
+
+#[test]
+fn a_reader_who_has_seen_enough_is_no_error() {
+    let project = Project::new(&[("a.txt", b"alpha\n")]);
+    for args in [&["tools", "list"][..], &["config"], &["run", "rename alpha to omega"], &["man"], &["--help"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let outcome = Outcome::of(project.command(args).stdout(writer).stderr(Stdio::piped()).output().unwrap());
+        assert_eq!(outcome.stderr, "", "{args:?}");
+    }
 }
 
 #[test]
