@@ -8,6 +8,7 @@ use emend_agent::workspace::Mode;
 use emend_llm::{Shared, list_models};
 
 use super::Chat;
+use super::markdown::plain;
 use crate::args::{self, EFFORTS, Model};
 use crate::failure::Failure;
 use crate::paint::Style;
@@ -29,6 +30,9 @@ pub(super) const NAMES: [(&str, &str, &str); 12] = [
     ("/exit", "", "leave, as do /quit and Ctrl-D"),
     ("/quit", "", "leave; emend --resume goes on later"),
 ];
+
+/// How many columns the longest of them takes, with what may follow it and a gap.
+const CALL_COLUMNS: usize = 20;
 
 /// Whether the conversation goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,20 +69,24 @@ pub(super) async fn run(chat: &mut Chat, line: &str) -> Result<Next, Failure> {
 
 fn help(chat: &mut Chat) -> Result<(), Failure> {
     let paint = chat.screen.paint;
-    let mut lines: Vec<String> = NAMES
-        .iter()
-        .map(|(name, follows, what)| {
-            let call = format!("{name} {follows}");
-            format!("{}{}  {what}", paint.text(Style::Bold, &call), " ".repeat(18_usize.saturating_sub(call.len())))
-        })
-        .collect();
+    let width = chat.screen.width();
+    let mut lines = Vec::new();
+    for (name, follows, what) in NAMES {
+        let call = format!("{name} {follows}");
+        let blank = " ".repeat(CALL_COLUMNS.saturating_sub(call.len()));
+        let call = paint.text(Style::Bold, &call) + &blank;
+        if width < 2 * CALL_COLUMNS {
+            lines.push(call);
+            lines.extend(plain(what, None, paint, width, "    ", "    "));
+        } else {
+            lines.extend(plain(what, None, paint, width, &call, &" ".repeat(CALL_COLUMNS)));
+        }
+    }
     lines.push(String::new());
-    lines.push("@path in a message brings a file along. A line that ends in \\ goes on in the next.".to_owned());
-    lines.push(
-        "While the agent works: what you enter steers it, Ctrl-C or Esc stops the turn, Ctrl-C twice leaves."
-            .to_owned(),
-    );
-    Ok(chat.screen.print(&lines)?)
+    chat.screen.print(&lines)?;
+    chat.screen.say(0, "@path in a message brings a file along. A line that ends in \\ goes on in the next.", None)?;
+    let text = "While the agent works: what you enter steers it, Ctrl-C or Esc stops the turn, Ctrl-C twice leaves.";
+    Ok(chat.screen.say(0, text, None)?)
 }
 
 fn model(chat: &mut Chat, name: &str) -> Result<(), Failure> {
@@ -110,10 +118,9 @@ fn model(chat: &mut Chat, name: &str) -> Result<(), Failure> {
 fn effort(chat: &mut Chat, effort: &str) -> Result<(), Failure> {
     if effort.is_empty() {
         let now = chat.setup.session.config().reasoning_effort.unwrap_or_else(|| "the model's own default".to_owned());
-        return Ok(chat.screen.print(&[format!(
-            "Effort: {now}. /effort EFFORT sets it: {}; each model knows some of them.",
-            EFFORTS.join(", ")
-        )])?);
+        let known = EFFORTS.join(", ");
+        let text = format!("Effort: {now}. /effort EFFORT sets it: {known}; each model knows some of them.");
+        return Ok(chat.screen.say(0, &text, None)?);
     }
     let effort = args::effort(effort).map_err(|what| Failure::new(Code::InvalidArgument, what))?;
     chat.setup.session.configure(|config| config.reasoning_effort = Some(effort.clone()));
@@ -139,7 +146,7 @@ async fn decide(chat: &mut Chat) -> Result<(), Failure> {
     if chat.setup.project.workspace.mode() == Mode::Direct && chat.setup.project.workspace.review().files.is_empty() {
         let message = "Edits reach your files at once here: /diff shows them, /undo takes them back. \
                        emend --review keeps them back until you decide.";
-        return Ok(chat.screen.print(&[message.to_owned()])?);
+        return Ok(chat.screen.say(0, message, None)?);
     }
     let prompt = &mut chat.prompt;
     review::decide(&chat.setup.project, &mut |question| prompt.answer(question)).await
@@ -204,7 +211,5 @@ fn clear(chat: &mut Chat) -> Result<(), Failure> {
 
 /// Writes a failure as a line of the conversation.
 pub(super) fn report(chat: &mut Chat, failure: &Failure) -> Result<(), Failure> {
-    let mut lines = vec![chat.screen.paint.text(Style::Red, &failure.line())];
-    lines.extend(failure.suggestions.iter().map(|suggestion| format!("  try: {suggestion}")));
-    Ok(chat.screen.print(&lines)?)
+    Ok(chat.screen.fail(failure)?)
 }

@@ -343,6 +343,20 @@ impl Layout {
     }
 }
 
+/// Breaks a text that is no Markdown into lines at blanks, the first of which begins with `first` and the others with
+/// `rest`, which is as wide.
+pub(super) fn plain(
+    text: &str,
+    style: Option<Style>,
+    paint: Paint,
+    width: usize,
+    first: &str,
+    rest: &str,
+) -> Vec<String> {
+    let spans = [Span { text: text.to_owned(), styles: style.into_iter().collect() }];
+    wrap(&spans, paint, width, first, rest)
+}
+
 /// Breaks spans into lines at blanks; a word that is wider than a line is broken where the line ends.
 fn wrap(spans: &[Span], paint: Paint, width: usize, first: &str, rest: &str) -> Vec<String> {
     let room = width.saturating_sub(plain_width(rest)).max(1);

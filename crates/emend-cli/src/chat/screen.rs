@@ -5,8 +5,10 @@
 
 use std::io::{self, Write};
 
-use super::markdown::cut_at;
-use crate::paint::Paint;
+use super::markdown::{cut_at, plain, plain_width};
+use crate::approve::visible;
+use crate::failure::Failure;
+use crate::paint::{Paint, Style};
 
 /// The width and height of terminals that do not say.
 const SIZE: (usize, usize) = (80, 24);
@@ -55,6 +57,21 @@ impl<O: Write> Screen<O> {
         self.write(&text)
     }
 
+    /// Prints sentences, which stay: broken at blanks, and further in by `indent` columns.
+    pub(super) fn say(&mut self, indent: usize, text: &str, style: Option<Style>) -> io::Result<()> {
+        let margin = " ".repeat(indent);
+        let (paint, width) = (self.paint, self.width());
+        let lines = text.lines().flat_map(|line| plain(line, style, paint, width, &margin, &margin));
+        self.print(&lines.collect::<Vec<_>>())
+    }
+
+    /// Prints what went wrong, and what may help.
+    pub(super) fn fail(&mut self, failure: &Failure) -> io::Result<()> {
+        let shown = |text: &str| text.lines().map(visible).collect::<Vec<_>>().join("\n");
+        self.say(0, &shown(&failure.line()), Some(Style::Red))?;
+        failure.suggestions.iter().try_for_each(|suggestion| self.say(2, &format!("try: {}", shown(suggestion)), None))
+    }
+
     /// Draws the live lines anew. Of too many the last are drawn.
     pub(super) fn draw(&mut self, mut lines: Vec<String>) -> io::Result<()> {
         if !self.is_live {
@@ -84,10 +101,14 @@ impl<O: Write> Screen<O> {
     }
 
     /// Returns what takes the live lines off the terminal and leaves the cursor where they began.
+    ///
+    /// A terminal that was made narrower since has broken them, as all do that keep what does not fit.
     fn erased(&self) -> String {
-        match self.live.len() {
+        let columns = (self.size)().0.max(1);
+        match self.live.iter().map(|line| plain_width(line).div_ceil(columns).max(1)).sum::<usize>() {
             0 => String::new(),
-            1 => "\r\x1b[J".to_owned(),
+            // On a terminal of one row some keep what is erased to the end of the screen as having scrolled by.
+            1 => "\r\x1b[K".to_owned(),
             n => format!("\r\x1b[{}A\x1b[J", n - 1),
         }
     }
@@ -106,7 +127,7 @@ fn drawn(lines: &[String]) -> String {
 
 /// Cuts a painted line at so many columns.
 fn cut(line: &str, width: usize) -> String {
-    if super::markdown::plain_width(line) <= width {
+    if plain_width(line) <= width {
         return line.to_owned();
     }
     let (mut text, mut left, mut rest) = (String::new(), width, line);
@@ -162,6 +183,18 @@ mod tests {
         assert_eq!(terminal.screen().contents(), "said\n0123456789");
         terminal.process(system(&written[at..]).as_bytes());
         assert_eq!(terminal.screen().contents(), "said\nend");
+    }
+
+    #[test]
+    fn what_a_narrower_terminal_broke_is_taken_away_too() {
+        thread_local! {
+            static COLUMNS: std::cell::Cell<usize> = const { std::cell::Cell::new(20) };
+        }
+        let mut screen = Screen::new(Vec::new(), Paint::new(false), true, || (COLUMNS.get(), 9));
+        screen.draw(vec!["0123456789abcdefghi".to_owned(), "日本語".to_owned()]).unwrap();
+        COLUMNS.set(5);
+        screen.clear().unwrap();
+        assert!(screen.out.ends_with(b"\r\x1b[5A\x1b[J"), "{:?}", String::from_utf8_lossy(&screen.out));
     }
 
     #[test]

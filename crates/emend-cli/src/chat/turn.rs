@@ -15,9 +15,10 @@ use futures::StreamExt as _;
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures::channel::oneshot;
 use serde_json::Value;
+use unicode_width::UnicodeWidthChar as _;
 
 use super::keys::{Act, Keys, LineEdit, Typed};
-use super::markdown::Stream;
+use super::markdown::{Stream, plain_width};
 use super::prompt::PROMPT;
 use super::screen::Screen;
 use crate::approve::{approval, question, visible};
@@ -36,6 +37,9 @@ const DIFF_LINES_MAX: usize = 40;
 const OUTPUT_LINES_MAX: usize = 8;
 /// The most lines of a text that is being written that are drawn over.
 const UNFINISHED_LINES_MAX: usize = 12;
+
+/// On a terminal of fewer columns questions leave no room for an answer.
+const NARROW: usize = 60;
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
@@ -223,16 +227,14 @@ impl<'a, O: Write> View<'a, O> {
             EventKind::ToolCallEnd { call_id, tool_name, output, error, .. } => {
                 self.doing.retain(|doing| doing.call_id != *call_id);
                 self.print_output()?;
-                let ended = ended(tool_name, output, error.as_ref());
-                let ended = ended.map(|(style, line)| self.screen.paint.text(style, &visible(&line)));
-                self.screen.print(&ended.into_iter().collect::<Vec<_>>())?;
+                if let Some((style, line)) = ended(tool_name, output, error.as_ref()) {
+                    self.screen.say(2, &visible(&line), Some(style))?;
+                }
             }
             EventKind::FileChanged { path, .. } => self.changed(path).await?,
             EventKind::Error(error) => {
                 let error = Failure::of_event(error.clone());
-                let mut lines = vec![self.screen.paint.text(Style::Red, &visible(&error.line()))];
-                lines.extend(error.suggestions.iter().map(|suggestion| format!("  try: {}", visible(suggestion))));
-                self.screen.print(&lines)?;
+                self.screen.fail(&error)?;
                 self.failure = Some(error);
             }
             EventKind::ProcessingEnd { reason, usage } => {
@@ -240,8 +242,9 @@ impl<'a, O: Write> View<'a, O> {
                 self.end(usage.input_tokens, usage.output_tokens)?;
             }
             kind => {
-                let line = aside(kind).map(|line| self.screen.paint.text(Style::Yellow, &visible(&line)));
-                self.screen.print(&line.into_iter().collect::<Vec<_>>())?;
+                if let Some(line) = aside(kind) {
+                    self.screen.say(2, &visible(&line), Some(Style::Yellow))?;
+                }
             }
         }
         Ok(())
@@ -314,7 +317,7 @@ impl<'a, O: Write> View<'a, O> {
         let lines = shortened(lines.collect(), DIFF_LINES_MAX, "answer d to see all");
         self.screen.print(&lines)?;
         if !self.screen.is_live() {
-            self.screen.write(answer_prompt(&asked.0))?;
+            self.screen.write(answer_prompt(&asked.0, self.screen.width()))?;
         }
         self.asked = Some(asked);
         Ok(())
@@ -331,7 +334,11 @@ impl<'a, O: Write> View<'a, O> {
         match approval(line) {
             Some(answer) => {
                 if self.screen.is_live() {
-                    self.screen.print(&[format!("{}{}", answer_prompt(&request), visible(line.trim()))])?;
+                    self.screen.print(&[format!(
+                        "{}{}",
+                        answer_prompt(&request, self.screen.width()),
+                        visible(line.trim())
+                    )])?;
                 }
                 // A turn that was stopped meanwhile needs no answer.
                 let _ = sender.send(answer);
@@ -372,9 +379,10 @@ impl<'a, O: Write> View<'a, O> {
         let mut lines = self.text.unfinished(self.screen.width());
         lines.drain(..lines.len().saturating_sub(UNFINISHED_LINES_MAX));
         lines.extend(self.output_lines());
+        let width = self.screen.width();
         let typed = self.edit.text().replace('\n', "⏎");
         if let Some((request, _)) = &self.asked {
-            lines.push(format!("{}{typed}", answer_prompt(request)));
+            lines.push(end_of(&format!("{}{typed}", answer_prompt(request, width)), width));
             return self.screen.draw(lines);
         }
         let seconds = self.began.elapsed().as_secs();
@@ -388,18 +396,34 @@ impl<'a, O: Write> View<'a, O> {
         let frame = SPINNER[(self.began.elapsed().as_millis() / TICK.as_millis()) as usize % SPINNER.len()];
         lines.push(self.screen.paint.text(Style::Dim, &format!("{frame} {seconds} s · {what} · Ctrl-C stops")));
         if !typed.is_empty() {
-            lines.push(format!("{PROMPT}{typed}"));
+            lines.push(end_of(&format!("{PROMPT}{typed}"), width));
         }
         self.screen.draw(lines)
     }
 }
 
 /// Returns what the line begins with in which a question is answered.
-fn answer_prompt(request: &ApprovalRequest) -> &'static str {
-    match shows_diff(request) {
-        true => "[y]es, [n]o, [a]lways, [d]iff, or say why not: ",
-        false => "[y]es, [n]o, [a]lways, or say why not: ",
+fn answer_prompt(request: &ApprovalRequest, width: usize) -> &'static str {
+    match (shows_diff(request), width < NARROW) {
+        (true, false) => "[y]es, [n]o, [a]lways, [d]iff, or say why not: ",
+        (false, false) => "[y]es, [n]o, [a]lways, or say why not: ",
+        (true, true) => "y/n/a/d or why not: ",
+        (false, true) => "y/n/a or why not: ",
     }
+}
+
+/// Returns the end of a line that is being typed, if all of it is too wide.
+fn end_of(line: &str, width: usize) -> String {
+    if plain_width(line) <= width {
+        return line.to_owned();
+    }
+    let mut room = width.saturating_sub(1);
+    let mut begin = line.len();
+    for (at, char) in line.char_indices().rev() {
+        let Some(left) = room.checked_sub(char.width().unwrap_or_default()) else { break };
+        (begin, room) = (at, left);
+    }
+    format!("…{}", &line[begin..])
 }
 
 fn shows_diff(request: &ApprovalRequest) -> bool {
@@ -410,32 +434,32 @@ fn shows_diff(request: &ApprovalRequest) -> bool {
 fn ended(tool_name: &str, output: &str, error: Option<&ErrorInfo>) -> Option<(Style, String)> {
     let Some(error) = error else {
         let ended = output.lines().next_back().filter(|line| line.starts_with("[exit code "))?;
-        return Some((Style::Dim, format!("  {ended}")));
+        return Some((Style::Dim, ended.to_owned()));
     };
     if error.code == Code::Aborted.as_str() {
-        return Some((Style::Yellow, format!("  {tool_name} was stopped")));
+        return Some((Style::Yellow, format!("{tool_name} was stopped")));
     }
     // What a command printed has been shown; how it ended comes after that.
     let said = error.message.lines().find(|line| line.starts_with("[ERROR: "));
     let reason = said.unwrap_or_else(|| first_line(&error.message));
-    Some((Style::Red, format!("  {tool_name} failed [{}]: {reason}", error.code)))
+    Some((Style::Red, format!("{tool_name} failed [{}]: {reason}", error.code)))
 }
 
 /// Returns what other events say, in a line.
 fn aside(kind: &EventKind) -> Option<String> {
     Some(match kind {
-        EventKind::Warning { message, .. } => format!("  warning: {message}"),
-        EventKind::SubagentStart { agent_id, task, .. } => format!("  [{agent_id}] {}", first_line(task)),
+        EventKind::Warning { message, .. } => format!("warning: {message}"),
+        EventKind::SubagentStart { agent_id, task, .. } => format!("[{agent_id}] {}", first_line(task)),
         EventKind::SubagentEvent { agent_id, event } => match &**event {
             EventKind::ToolCallStart { tool_name, arguments, .. } => {
-                format!("  [{agent_id}] → {tool_name} {}", target(arguments))
+                format!("[{agent_id}] → {tool_name} {}", target(arguments))
             }
             _ => return None,
         },
         EventKind::SubagentEnd { agent_id, status, output, .. } => {
-            format!("  [{agent_id}] {}: {}", status.name(), first_line(output))
+            format!("[{agent_id}] {}: {}", status.name(), first_line(output))
         }
-        EventKind::TurnLimit { rounds, .. } => format!("  the limit was reached after {rounds} rounds of tools"),
+        EventKind::TurnLimit { rounds, .. } => format!("the limit was reached after {rounds} rounds of tools"),
         _ => return None,
     })
 }

@@ -143,7 +143,8 @@ fn commands_are_asked_about_in_place() {
             ? shell wants to run:
                 touch refused
             [y]es, [n]o, [a]lways, or say why not: not today
-              shell failed [permission_denied]: This call was not allowed and did not run. Reason: not today
+              shell failed [permission_denied]: This call was not allowed and did not run.
+              Reason: not today
             touch refused did not run to its end: Tool error (shell): [permission_denied]
             This call was not allowed and did not run. Reason: not today
             N s · N tokens in, N out
@@ -466,6 +467,37 @@ fn twenty_columns_and_terminals_that_cannot_draw_are_served_too() {
 }
 
 #[test]
+fn what_is_typed_and_what_is_said_fits_a_narrow_terminal() {
+    let project = project();
+    let mut terminal = Terminal::open(&project, &[], (100, 40), &[]);
+    terminal.wait_for_prompt(1).enter("/help").wait_for_prompt(2).enter("/modle").wait_for_prompt(3);
+    let shown = terminal.shown();
+    let (_, rest) = shown.split_once("/quit").unwrap();
+    expect![[r#"
+         and Ctrl-D
+        /quit
+            leave; emend --resume goes on later
+
+        @path in a message brings a file along.
+        A line that ends in \ goes on in the
+        next.
+        While the agent works: what you enter
+        steers it, Ctrl-C or Esc stops the
+        turn, Ctrl-C twice leaves.
+
+        › /modle
+        error [not_found]: there is no command
+        /modle; did you mean /model?
+
+        ›"#]]
+    .assert_eq(rest);
+    terminal.enter("run touch x").wait_for("y/n/a or why not:");
+    terminal
+        .press("not before the 日本語 documentation is written")
+        .wait_for("…re the 日本語 documentation is written");
+}
+
+#[test]
 fn colours_can_be_declined() {
     for (variables, painted) in [(&[][..], true), (&[("NO_COLOR", "1")], false), (&[("CLICOLOR", "0")], false)] {
         let project = project();
@@ -547,13 +579,15 @@ fn who_answers_and_how_is_shown_and_changed() {
     let (_, rest) = shown.split_once("› /effort").unwrap();
     expect![[r#"
 
-        Effort: the model's own default. /effort EFFORT sets it: none, minimal, low, medium, high, xhigh, max; each model knows some of them.
+        Effort: the model's own default. /effort EFFORT sets it: none, minimal, low,
+        medium, high, xhigh, max; each model knows some of them.
 
         › /effort high
         Effort: high, from the next answer on.
 
         › /effort silly
-        error [invalid_argument]: there is no effort "silly"; there are none, minimal, low, medium, high, xhigh, max; each model knows some of them
+        error [invalid_argument]: there is no effort "silly"; there are none, minimal,
+        low, medium, high, xhigh, max; each model knows some of them
 
         › /model
         offline answers. /model NAME lets another go on:
@@ -563,15 +597,18 @@ fn who_answers_and_how_is_shown_and_changed() {
           gemini:…  once GEMINI_API_KEY is set
 
         › /model openai:m
-        error [configuration]: there is no key for openai; set OPENAI_API_KEY, or use --model offline
+        error [configuration]: there is no key for openai; set OPENAI_API_KEY, or use
+        --model offline
 
         › /compact
         About N tokens before, N now.
 
         › /review
-        Edits reach your files at once here: /diff shows them, /undo takes them back. emend --review keeps them back until you decide.
+        Edits reach your files at once here: /diff shows them, /undo takes them back.
+        emend --review keeps them back until you decide.
 
-        ›"#]].assert_eq(rest);
+        ›"#]]
+    .assert_eq(rest);
 }
 
 #[test]
