@@ -13,10 +13,10 @@ pub(super) enum Act {
 
 /// What came from the terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(not(unix), expect(dead_code, reason = "keys are not read while a turn runs"))]
 pub(super) enum Typed {
     Keys(Vec<u8>),
     /// The program was stopped, by Ctrl-Z as a rule, and goes on now.
-    #[cfg_attr(not(unix), expect(dead_code, reason = "programs are not stopped"))]
     Back,
 }
 
