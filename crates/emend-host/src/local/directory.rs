@@ -16,6 +16,20 @@ pub(super) enum Kind {
     Other,
 }
 
+/// Returns whether a directory was not opened because this process or the system has too much open, so that going on
+/// without it would find less than there is.
+pub(super) fn is_exhausted(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    {
+        use rustix::io::Errno;
+        matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM))
+    }
+    #[cfg(not(unix))]
+    {
+        error.kind() == io::ErrorKind::OutOfMemory
+    }
+}
+
 /// Reads directories, one after the other.
 #[derive(Default)]
 pub(super) struct Reader {

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::io::{self, Read, Write};
 use std::path::{Component, Path};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, FileType, OpenOptions};
@@ -14,6 +14,7 @@ use emend_agent::env::{Access, DirEntry, EntryKind, EnvError, FilePath, Metadata
 use emend_agent::resolve::{self, Node, Tree};
 use emend_agent::suggest::closest;
 
+use super::directory::{self, Kind, Reader};
 use super::leftover;
 
 /// The directory that everything happens below.
@@ -188,34 +189,34 @@ impl Files {
     }
 
     pub(super) fn list(&self, path: &FilePath, depth: usize) -> Result<Vec<DirEntry>, EnvError> {
-        let mut found = Vec::new();
-        self.list_into(&mut found, path, &self.open_directory(path)?, depth);
+        let (mut reader, mut found) = (Reader::default(), Vec::new());
+        let top = Arc::new(self.open_directory(path)?);
+        // Not by recursion: a tree may be deeper than a stack. A directory is opened when its turn comes.
+        let mut ahead = if depth == 0 { Vec::new() } else { vec![(top, ".".to_owned(), path.clone(), depth)] };
+        while let Some((above, name, path, depth)) = ahead.pop() {
+            let (directory, entries) = match reader.enter(&above, &name) {
+                Ok((directory, entries)) => (Arc::new(directory), entries),
+                Err(error) if directory::is_exhausted(&error) => return Err(describe(path.as_str(), &error)),
+                Err(_) => continue,
+            };
+            for (name, kind) in entries {
+                if name == ".git" {
+                    continue;
+                }
+                let path = path.join(&name);
+                let metadata = match kind {
+                    Kind::Other => self.metadata(&path).ok().flatten(),
+                    _ => entry_metadata(&directory, &name),
+                };
+                let Some(metadata) = metadata else { continue };
+                if kind == Kind::Directory && depth > 1 {
+                    ahead.push((Arc::clone(&directory), name, path.clone(), depth - 1));
+                }
+                found.push(DirEntry { path, metadata });
+            }
+        }
         found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         Ok(found)
-    }
-
-    fn list_into(&self, found: &mut Vec<DirEntry>, path: &FilePath, directory: &Dir, depth: usize) {
-        if depth == 0 {
-            return;
-        }
-        for (name, file_type) in entries(directory) {
-            if name == ".git" {
-                continue;
-            }
-            let path = path.join(&name);
-            let metadata = if file_type.is_symlink() {
-                self.metadata(&path).ok().flatten()
-            } else {
-                entry_metadata(directory, &name)
-            };
-            let Some(metadata) = metadata else { continue };
-            if file_type.is_dir()
-                && let Ok(inner) = directory.open_dir(&name)
-            {
-                self.list_into(found, &path, &inner, depth - 1);
-            }
-            found.push(DirEntry { path, metadata });
-        }
     }
 
     /// Opens a directory, refusing files and links.

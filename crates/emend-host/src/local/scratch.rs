@@ -43,7 +43,7 @@ impl Scratch {
         let root = around.join(from.file_name().unwrap_or(OsStr::new("root")));
         let mut scratch = Self { around, root, linked: Vec::new() };
         let mut copy = Copy { from, to: &scratch.root, written, linked: Vec::new() };
-        copy.directory(&FilePath::root(), &IgnoreRules::default()).map_err(failed)?;
+        copy.all().map_err(failed)?;
         scratch.linked = copy.linked;
         Ok(scratch)
     }
@@ -94,7 +94,18 @@ struct Copy<'a> {
 }
 
 impl Copy<'_> {
-    fn directory(&mut self, path: &FilePath, above: &IgnoreRules) -> io::Result<()> {
+    /// Copies directory by directory: one tree may be deeper than a stack.
+    fn all(&mut self) -> io::Result<()> {
+        let mut ahead = vec![(FilePath::root(), IgnoreRules::default())];
+        while let Some((path, above)) = ahead.pop() {
+            ahead.extend(self.directory(&path, &above)?);
+        }
+        Ok(())
+    }
+
+    /// Copies what is in a directory but its directories, which it returns with the rules they are under.
+    fn directory(&mut self, path: &FilePath, above: &IgnoreRules) -> io::Result<Vec<(FilePath, IgnoreRules)>> {
+        let mut inner_ones = Vec::new();
         let (from, to) = (self.from.join(path.as_str()), self.to.join(path.as_str()));
         fs::create_dir(&to)?;
         let gitignore = fs::symlink_metadata(from.join(".gitignore")).is_ok_and(|found| found.is_file());
@@ -106,13 +117,13 @@ impl Copy<'_> {
             let inner = entry.file_name().to_str().map(|name| path.join(name));
             let is_git = entry.file_name() == ".git";
             if file_type.is_symlink() {
-                self.link(&source, &target)?;
+                self.link(path, &source, &target)?;
             } else if file_type.is_dir() && is_git {
                 repository(&source, &target)?;
             } else if let Some(inner) = inner.filter(|_| file_type.is_dir()) {
                 let is_written = self.written.iter().any(|path| path.is_under(&inner));
                 if is_written || !rules.ignores(&inner, true) {
-                    self.directory(&inner, &rules)?;
+                    inner_ones.push((inner, rules.clone()));
                 } else {
                     symlink(&source, &target)?;
                     self.linked.push(source);
@@ -124,14 +135,22 @@ impl Copy<'_> {
                 file(&source, &target)?;
             }
         }
-        Ok(())
+        Ok(inner_ones)
     }
 
-    /// Copies a link; one that names a place in the root by its absolute path leads to that place in the copy.
-    fn link(&self, source: &Path, target: &Path) -> io::Result<()> {
-        let leads_to = fs::read_link(source)?;
-        let inside = leads_to.strip_prefix(self.from).map(|rest| self.to.join(rest));
-        symlink(inside.unwrap_or(leads_to), target)
+    /// Copies a link in `directory`; one that names a place in the root by its absolute path leads to that place in the
+    /// copy, one that climbs out of the root leads to where it did.
+    fn link(&self, directory: &FilePath, source: &Path, target: &Path) -> io::Result<()> {
+        let Some(leads_to) = fs::read_link(source).map(Some).or_else(missing)? else { return Ok(()) };
+        let climbs = |leads_to: &str| FilePath::clean(&format!("{directory}/{leads_to}")).is_none();
+        let leads_to = if let Ok(rest) = leads_to.strip_prefix(self.from) {
+            self.to.join(rest)
+        } else if leads_to.is_relative() && leads_to.to_str().is_some_and(climbs) {
+            self.from.join(directory.as_str()).join(leads_to)
+        } else {
+            leads_to
+        };
+        symlink(leads_to, target)
     }
 }
 
@@ -143,8 +162,7 @@ fn missing<T>(error: io::Error) -> io::Result<Option<T>> {
     }
 }
 
-/// Returns the entries of a directory; none if it may not be read. It is closed again: trees may be deeper than files
-/// can be open.
+/// Returns the entries of a directory; none if it may not be read.
 fn entries(directory: &Path) -> io::Result<Vec<fs::DirEntry>> {
     let found = fs::read_dir(directory).and_then(Iterator::collect);
     found.map(Some).or_else(missing).map(Option::unwrap_or_default)
@@ -164,15 +182,18 @@ fn file(source: &Path, target: &Path) -> io::Result<()> {
 
 /// Copies a directory with all it holds; links stay what they are.
 fn everything(source: &Path, target: &Path) -> io::Result<()> {
-    fs::create_dir(target)?;
-    for entry in entries(source)? {
-        let (from, to, file_type) = (entry.path(), target.join(entry.file_name()), entry.file_type()?);
-        if file_type.is_dir() {
-            everything(&from, &to)?;
-        } else if file_type.is_symlink() {
-            symlink(fs::read_link(&from)?, to)?;
-        } else if file_type.is_file() {
-            file(&from, &to)?;
+    let mut ahead = vec![(source.to_owned(), target.to_owned())];
+    while let Some((source, target)) = ahead.pop() {
+        fs::create_dir(&target)?;
+        for entry in entries(&source)? {
+            let (from, to, file_type) = (entry.path(), target.join(entry.file_name()), entry.file_type()?);
+            if file_type.is_dir() {
+                ahead.push((from, to));
+            } else if file_type.is_symlink() {
+                symlink(fs::read_link(&from)?, to)?;
+            } else if file_type.is_file() {
+                file(&from, &to)?;
+            }
         }
     }
     Ok(())

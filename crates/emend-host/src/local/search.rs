@@ -4,6 +4,7 @@
 //! tree meanwhile leads it outside. Rules and order are those of `MemFs`: the walk ends before the search starts, and
 //! files are searched in the order of their paths, so that stopping early always gives the same first matches.
 
+use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -16,7 +17,7 @@ use emend_agent::resolve::{Node, Tree as _};
 use emend_agent::search::{FileMatches, SearchLimits};
 use emend_agent::walk::{self, Filter};
 
-use super::directory::{Kind, Reader};
+use super::directory::{self, Kind, Reader};
 use super::files::{self, Files, read_entry};
 
 /// More threads than this only wait for the same disk.
@@ -152,9 +153,13 @@ fn find<T: Send>(
         rules = rules.enter(&directory, gitignore.as_deref());
     }
     let first = Job { parent: Arc::new(top), name: ".".to_owned(), path: path.clone(), rules };
-    let queue = Mutex::new(Queue { ahead: vec![first], busy: 0 });
+    let queue = Mutex::new(Queue { ahead: vec![first], busy: 0, failed: None });
     let walk = Walk { filter, hidden, take, queue, changed: Condvar::new() };
-    Ok(on_all_cores(usize::MAX, || walk.work()))
+    let found = on_all_cores(usize::MAX, || walk.work());
+    match walk.lock().failed.take() {
+        Some(error) => Err(files::describe(path.as_str(), &error)),
+        None => Ok(found),
+    }
 }
 
 const GITIGNORE: &str = ".gitignore";
@@ -173,6 +178,8 @@ struct Queue {
     ahead: Vec<Job>,
     /// How many jobs are being done; each may add more.
     busy: usize,
+    /// Why the walk cannot go on; what it has found is not all there is.
+    failed: Option<io::Error>,
 }
 
 /// A directory to visit.
@@ -191,7 +198,14 @@ impl<T> Walk<'_, T> {
         while let Some(job) = self.next() {
             let more = self.visit(&job, &mut reader, &mut found);
             let mut queue = self.lock();
-            queue.ahead.extend(more);
+            match more {
+                Ok(more) if queue.failed.is_none() => queue.ahead.extend(more),
+                Ok(_) => {}
+                Err(error) => {
+                    queue.ahead.clear();
+                    queue.failed = Some(error);
+                }
+            }
             queue.busy -= 1;
             self.changed.notify_all();
         }
@@ -218,8 +232,16 @@ impl<T> Walk<'_, T> {
     }
 
     /// Takes the files of one directory and returns the directories in it. One that cannot be read is passed over.
-    fn visit(&self, job: &Job, reader: &mut Reader, found: &mut Vec<T>) -> Vec<Job> {
-        let Ok((directory, entries)) = reader.enter(&job.parent, &job.name) else { return Vec::new() };
+    ///
+    /// # Errors
+    ///
+    /// There is nothing left to open directories with.
+    fn visit(&self, job: &Job, reader: &mut Reader, found: &mut Vec<T>) -> io::Result<Vec<Job>> {
+        let (directory, entries) = match reader.enter(&job.parent, &job.name) {
+            Ok(entered) => entered,
+            Err(error) if directory::is_exhausted(&error) => return Err(error),
+            Err(_) => return Ok(Vec::new()),
+        };
         let directory = Arc::new(directory);
         let has_rules = entries.iter().any(|(name, _)| name == GITIGNORE);
         let gitignore = if has_rules { read_entry(&directory, GITIGNORE) } else { None };
@@ -240,6 +262,6 @@ impl<T> Walk<'_, T> {
                 found.extend((self.take)(&directory, &name, path));
             }
         }
-        inner
+        Ok(inner)
     }
 }

@@ -2,9 +2,9 @@
 
 mod commands;
 mod escapes;
-mod oracles;
 #[cfg(target_os = "linux")]
-mod permissions;
+mod limits;
+mod oracles;
 mod same_as_memory;
 mod tools;
 

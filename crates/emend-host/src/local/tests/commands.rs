@@ -185,6 +185,23 @@ fn copies_that_were_left_behind_are_swept() {
 }
 
 #[test]
+fn links_in_a_copy_lead_where_they_led() {
+    let disk = Disk::new(|root| {
+        format!(
+            "//- a.txt\none\n//- sub/in.txt -> ../a.txt\n//- sub/absolute.txt -> {root}/a.txt\n\
+             //- sub/out.txt -> ../../outside.txt\n//- broken -> nowhere\n"
+        )
+    });
+    let copy = block_on(disk.environment().scratch(&[])).unwrap();
+    fs::write(PathBuf::from(copy.working_directory()).join("a.txt"), "two\n").unwrap();
+    let read = |path: &str| fs::read_to_string(PathBuf::from(copy.working_directory()).join(path)).ok();
+    assert_eq!(read("sub/in.txt").as_deref(), Some("two\n"));
+    assert_eq!(read("sub/absolute.txt").as_deref(), Some("two\n"));
+    assert_eq!(read("sub/out.txt").as_deref(), Some("secret\n"));
+    assert_eq!(read("broken"), None);
+}
+
+#[test]
 fn a_copy_is_made_beside_what_others_left_under_its_name() {
     let disk = Disk::new(|_| FILES.to_owned());
     let home = TempDir::new().unwrap();

@@ -1,4 +1,4 @@
-//! What a user who is not root may not do: a walk goes on without it, a write is refused, a command's work is told.
+//! What the system refuses: rights that a user lacks, more open directories than it allows; and trees of great depth.
 
 use emend_agent::exec::Command;
 use emend_agent::session::call_tool;
@@ -87,4 +87,57 @@ fn a_file_of_another_user_is_not_replaced() {
         let read = |name: &str| fs::read_to_string(disk.root().join(name)).unwrap();
         assert_eq!((read("theirs.txt"), read("shared.txt")), ("theirs\n".to_owned(), "mine\n".to_owned()));
     });
+}
+
+/// `n_levels` directories inside each other, each with a file and, beside the next level, directories of these names.
+fn deep(n_levels: usize, beside: &[&str]) -> Disk {
+    let disk = Disk::new(|_| String::new());
+    let mut directory = disk.root();
+    for _ in 0..n_levels {
+        fs::write(directory.join("f"), "x").unwrap();
+        // Some before and some after: file systems list them in any order.
+        let (before, after) = beside.split_at(beside.len() / 2);
+        before.iter().for_each(|name| fs::create_dir(directory.join(name)).unwrap());
+        fs::create_dir(directory.join("d")).unwrap();
+        after.iter().for_each(|name| fs::create_dir(directory.join(name)).unwrap());
+        directory.push("d");
+    }
+    disk
+}
+
+#[test]
+fn a_tree_may_be_deeper_than_a_stack() {
+    let disk = deep(1_500, &[]);
+    let environment = disk.environment();
+    let listed = block_on(environment.list(&FilePath::root(), usize::MAX)).unwrap();
+    assert_eq!(listed.len(), 2 * 1_500);
+    let copy = block_on(environment.scratch(&[])).unwrap();
+    assert_eq!(block_on(copy.glob_paths(&FilePath::root(), "**")).unwrap().len(), 1_500);
+}
+
+#[test]
+fn what_cannot_be_walked_for_want_of_handles_is_an_error() {
+    const AGAIN: &str = "EMEND_TEST_FEW_HANDLES";
+    let name = std::thread::current().name().unwrap().to_owned();
+    if std::env::var_os(AGAIN).is_none() {
+        // The limit is a process's, so another one has it.
+        let mut again = std::process::Command::new("sh");
+        again.args(["-c", "ulimit -n 60 && exec \"$0\" --exact \"$1\" --nocapture"]);
+        let output = again.arg(std::env::current_exe().unwrap()).arg(name).env(AGAIN, "1").output().unwrap();
+        let printed = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && printed.contains("1 passed"), "{output:?}");
+        return;
+    }
+    // A directory stays open while more than one in it waits.
+    let beside = ["a", "b", "y", "z"];
+    let (flat, disk) = (deep(5, &beside), deep(300, &beside));
+    assert_eq!(block_on(flat.environment().glob_paths(&FilePath::root(), "**")).unwrap().len(), 5);
+    let environment = disk.environment();
+    for failed in [
+        block_on(environment.glob_paths(&FilePath::root(), "**")).map(|found| found.len()),
+        block_on(environment.list(&FilePath::root(), usize::MAX)).map(|found| found.len()),
+        block_on(environment.manifest()).map(|found| found.len()),
+    ] {
+        assert_eq!(failed.map_err(|error| error.code().as_str()), Err("io_error"));
+    }
 }
