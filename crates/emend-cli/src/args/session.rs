@@ -56,7 +56,8 @@ pub(crate) struct SessionArgs {
     #[arg(long, value_name = "TOOL[:PATTERN]")]
     pub(crate) deny: Vec<String>,
     /// Confine commands: they write only in the project, in the directory for temporary files and where
-    /// --sandbox-write says. What they read and send over the network is not limited. Linux 6.2 or later.
+    /// --sandbox-write says. What they read, what they send over the network and whom they let use a file is not
+    /// limited. Linux 6.2 or later.
     #[arg(long)]
     pub(crate) sandbox: bool,
     /// With --sandbox: another place where commands may write, e.g. a package manager's cache.

@@ -1,7 +1,8 @@
 //! Confines commands with Landlock: they read what their user may read, and write in few places only.
 //!
 //! The kernel enforces it for a command and all its descendants, whatever they do. What it is about is files: the
-//! network stays open, and what may be read may be sent.
+//! network stays open, and what may be read may be sent. Contents and names are what is kept; rights, owners, times and
+//! extended attributes of files elsewhere can be changed still, since Landlock knows nothing of them.
 
 use std::path::PathBuf;
 
