@@ -10,6 +10,7 @@ pub(crate) mod engine;
 mod lines;
 mod literal;
 mod pattern;
+mod unicode;
 
 use serde::Serialize;
 

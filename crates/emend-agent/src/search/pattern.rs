@@ -8,18 +8,11 @@ use regex_syntax::hir::{
     Repetition,
 };
 
-use super::PatternError;
+use super::{PatternError, unicode};
 
 /// Returns `pattern` parsed and rewritten, with all flags resolved.
 pub(super) fn within_lines(pattern: &str, case_insensitive: bool) -> Result<Hir, PatternError> {
-    let hir = regex_syntax::ParserBuilder::new()
-        .utf8(false)
-        .multi_line(true)
-        .crlf(true)
-        .case_insensitive(case_insensitive)
-        .build()
-        .parse(pattern)
-        .map_err(|error| PatternError { reason: error.to_string() })?;
+    let hir = unicode::parse(pattern, case_insensitive).map_err(|error| PatternError { reason: error.to_string() })?;
     rewrite(hir).ok_or_else(|| PatternError {
         reason: "it can match nothing within one line; lines are searched one at a time, without their endings"
             .to_owned(),

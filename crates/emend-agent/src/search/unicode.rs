@@ -1,0 +1,243 @@
+//! Writes out what Unicode says about a pattern: `\w`, `\d`, `\s` and `(?i)` become plain classes before it is translated.
+//!
+//! The parser would do that with tables of its own, which weigh 20 KiB in a browser and so are left out. Those in `tables`
+//! say the same in an eighth of that. They are made from the parser's, and tests hold each pattern to what it is with those.
+//! Of `\p{…}` only decimal digits are here, since `\d` needs them; the parser refuses all others.
+
+mod tables;
+
+use regex_syntax::ast::{
+    self, Ast, ClassAsciiKind, ClassBracketed, ClassPerlKind, ClassSet, ClassSetItem, ClassSetRange, ClassSetUnion,
+    ClassUnicodeKind, Flag, FlagsItemKind, GroupKind, Literal, LiteralKind, Span,
+};
+use regex_syntax::hir::translate::TranslatorBuilder;
+use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange, Hir};
+
+/// Returns `pattern` parsed, with all flags resolved; `^` and `$` match at lines, which end at LF or CRLF.
+pub(super) fn parse(pattern: &str, case_insensitive: bool) -> Result<Hir, regex_syntax::Error> {
+    let mut ast = ast::parse::Parser::new().parse(pattern)?;
+    Flags { case_insensitive, unicode: true }.write_out(&mut ast);
+    Ok(TranslatorBuilder::new().utf8(false).multi_line(true).crlf(true).build().translate(pattern, &ast)?)
+}
+
+/// The flags that hold where the pattern is being read, of those that matter here.
+#[derive(Clone, Copy)]
+struct Flags {
+    case_insensitive: bool,
+    unicode: bool,
+}
+
+impl Flags {
+    /// Replaces what stands for more than itself. As deep as the parser's nest limit allows.
+    fn write_out(&mut self, ast: &mut Ast) {
+        let mut item = match ast {
+            Ast::Empty(_) | Ast::Dot(_) | Ast::Assertion(_) => return,
+            Ast::Flags(set) => return self.take(&mut set.flags),
+            Ast::ClassBracketed(class) => return self.write_out_class(&mut class.kind),
+            Ast::Repetition(repetition) => return self.write_out(&mut repetition.ast),
+            Ast::Group(group) => {
+                let outside = *self;
+                if let GroupKind::NonCapturing(flags) = &mut group.kind {
+                    self.take(flags);
+                }
+                self.write_out(&mut group.ast);
+                *self = outside;
+                return;
+            }
+            // Flags set in one branch hold in those after it.
+            Ast::Alternation(alternation) => return alternation.asts.iter_mut().for_each(|ast| self.write_out(ast)),
+            Ast::Concat(concat) => return concat.asts.iter_mut().for_each(|ast| self.write_out(ast)),
+            Ast::Literal(literal) => ClassSetItem::Literal((**literal).clone()),
+            Ast::ClassPerl(class) => ClassSetItem::Perl((**class).clone()),
+            Ast::ClassUnicode(class) => ClassSetItem::Unicode((**class).clone()),
+        };
+        self.write_out_item(&mut item);
+        if let ClassSetItem::Bracketed(class) = item {
+            *ast = Ast::ClassBracketed(class);
+        }
+    }
+
+    /// Sets what `flags` sets, and takes `i` out of it: the translation is never to ignore case by itself.
+    fn take(&mut self, flags: &mut ast::Flags) {
+        self.case_insensitive = flags.flag_state(Flag::CaseInsensitive).unwrap_or(self.case_insensitive);
+        self.unicode = flags.flag_state(Flag::Unicode).unwrap_or(self.unicode);
+        flags.items.retain(|item| item.kind != FlagsItemKind::Flag(Flag::CaseInsensitive));
+    }
+
+    fn write_out_class(self, class: &mut ClassSet) {
+        match class {
+            ClassSet::Item(item) => self.write_out_item(item),
+            ClassSet::BinaryOp(op) => {
+                self.write_out_class(&mut op.lhs);
+                self.write_out_class(&mut op.rhs);
+            }
+        }
+    }
+
+    /// Adds its other cases to each single part of a class. What is made of such parts then has its other cases too, and so
+    /// has its complement: characters that differ in case only are all in it or none.
+    fn write_out_item(self, item: &mut ClassSetItem) {
+        let span = *item.span();
+        let (negated, mut items) = match item {
+            ClassSetItem::Empty(_) => return,
+            ClassSetItem::Bracketed(class) => return self.write_out_class(&mut class.kind),
+            ClassSetItem::Union(union) => return union.items.iter_mut().for_each(|item| self.write_out_item(item)),
+            ClassSetItem::Perl(class) if self.unicode => {
+                let table = match class.kind {
+                    ClassPerlKind::Digit => tables::DIGIT,
+                    ClassPerlKind::Space => tables::SPACE,
+                    ClassPerlKind::Word => tables::WORD,
+                };
+                (class.negated, spelled_out(span, &ranges(table)))
+            }
+            ClassSetItem::Unicode(class) if self.unicode && is_digit(&class.kind) => {
+                (class.is_negated(), spelled_out(span, &ranges(tables::DIGIT)))
+            }
+            ClassSetItem::Perl(_) | ClassSetItem::Unicode(_) => return,
+            ClassSetItem::Literal(literal) => (false, self.other_cases(span, literal.c, literal.c)),
+            ClassSetItem::Range(range) => (false, self.other_cases(span, range.start.c, range.end.c)),
+            ClassSetItem::Ascii(class) => {
+                let (first, last) = match class.kind {
+                    ClassAsciiKind::Upper => ('A', 'Z'),
+                    ClassAsciiKind::Lower
+                    | ClassAsciiKind::Alnum
+                    | ClassAsciiKind::Alpha
+                    | ClassAsciiKind::Ascii
+                    | ClassAsciiKind::Graph
+                    | ClassAsciiKind::Print
+                    | ClassAsciiKind::Word => ('a', 'z'),
+                    // No letters, or those of `xdigit`, which are in both cases.
+                    _ => return,
+                };
+                let items = self.other_cases(span, first, last);
+                let negated = !items.is_empty() && std::mem::take(&mut class.negated);
+                (negated, items)
+            }
+        };
+        if items.is_empty() {
+            return;
+        }
+        if !matches!(item, ClassSetItem::Perl(_) | ClassSetItem::Unicode(_)) {
+            items.push(std::mem::replace(item, ClassSetItem::Empty(span)));
+        }
+        *item = bracketed(span, negated, items);
+    }
+
+    /// Returns what differs only in case from a character of the range and is not in it.
+    fn other_cases(self, span: Span, first: char, last: char) -> Vec<ClassSetItem> {
+        if !self.case_insensitive {
+            return Vec::new();
+        }
+        let own = ClassUnicode::new([ClassUnicodeRange::new(first, last)]);
+        let mut all = own.clone();
+        // The first leads to the smallest of each kind, from where the second leads to all.
+        for _ in 0..2 {
+            let found = linked(all.ranges(), self.unicode);
+            all.union(&ClassUnicode::new(found));
+        }
+        all.difference(&own);
+        spelled_out(span, all.ranges())
+    }
+}
+
+/// Returns the other end of each link of `tables::CASES` that has one end in `ranges`; without Unicode only ASCII's.
+fn linked(ranges: &[ClassUnicodeRange], unicode: bool) -> Vec<ClassUnicodeRange> {
+    let mut found = Vec::new();
+    let last = ranges.last().map_or(0, |range| u32::from(range.end()));
+    let mut numbers = Numbers(tables::CASES);
+    let mut at = 0;
+    while let (Some(gap), Some(shape), Some(distance)) = (numbers.next(), numbers.next(), numbers.next()) {
+        at += gap;
+        // Links stand in the order of their lower ends: for most letters that people write these are the first few.
+        if at > last {
+            break;
+        }
+        let (step, extent) = (1 + (shape & 1), (shape >> 1) * (1 + (shape & 1)));
+        for range in ranges {
+            let (start, end) = (u32::from(range.start()), u32::from(range.end()));
+            if end < at || start > at + extent + distance {
+                continue;
+            }
+            for lower in (at..=at + extent).step_by(step as usize) {
+                for (from, to) in [(lower, lower + distance), (lower + distance, lower)] {
+                    if let Some(to) = char::from_u32(to).filter(|_| (start..=end).contains(&from)) {
+                        found.push(ClassUnicodeRange::new(to, to));
+                    }
+                }
+            }
+        }
+        if !unicode {
+            break;
+        }
+    }
+    found
+}
+
+/// Returns the ranges of a table of gaps and lengths.
+fn ranges(table: &'static [u8]) -> Vec<ClassUnicodeRange> {
+    let mut ranges = Vec::new();
+    let mut numbers = Numbers(table);
+    let mut at = 0;
+    while let (Some(gap), Some(extent)) = (numbers.next(), numbers.next()) {
+        let (start, end) = (at + gap, at + gap + extent);
+        if let (Some(start), Some(end)) = (char::from_u32(start), char::from_u32(end)) {
+            ranges.push(ClassUnicodeRange::new(start, end));
+        }
+        at = end + 1;
+    }
+    ranges
+}
+
+/// The numbers of a table, seven bits in a byte, the lowest first; the eighth says that more follow.
+struct Numbers(&'static [u8]);
+
+impl Numbers {
+    fn next(&mut self) -> Option<u32> {
+        let (mut number, mut shift) = (0, 0);
+        loop {
+            let (&byte, rest) = self.0.split_first()?;
+            self.0 = rest;
+            number |= u32::from(byte & 0x7f) << shift;
+            shift += 7;
+            if byte < 0x80 {
+                return Some(number);
+            }
+        }
+    }
+}
+
+/// Returns whether a property is that of decimal digits, the one whose table `\d` needs anyway. Names are compared as
+/// UAX44-LM3 says.
+fn is_digit(kind: &ClassUnicodeKind) -> bool {
+    let is = |given: &str, names: &[&str]| {
+        let has_prefix = given.get(..2).is_some_and(|prefix| prefix.eq_ignore_ascii_case("is"));
+        let given = if has_prefix { &given[2..] } else { given };
+        let mut letters = given.to_ascii_lowercase();
+        letters.retain(|char| char.is_ascii() && !matches!(char, ' ' | '_' | '-'));
+        names.contains(&letters.as_str())
+    };
+    let is_value = |value: &str| is(value, &["nd", "digit", "decimalnumber"]);
+    match kind {
+        ClassUnicodeKind::OneLetter(_) => false,
+        ClassUnicodeKind::Named(name) => is_value(name),
+        ClassUnicodeKind::NamedValue { name, value, .. } => is(name, &["gc", "generalcategory"]) && is_value(value),
+    }
+}
+
+/// Returns `ranges` as parts of a class. They are nested, since the translation takes a time that grows with the square of
+/// how many stand in one.
+fn spelled_out(span: Span, ranges: &[ClassUnicodeRange]) -> Vec<ClassSetItem> {
+    let literal = |c| Literal { span, kind: LiteralKind::Verbatim, c };
+    let item = |range: &ClassUnicodeRange| {
+        ClassSetItem::Range(ClassSetRange { span, start: literal(range.start()), end: literal(range.end()) })
+    };
+    ranges.chunks(32).map(|chunk| bracketed(span, false, chunk.iter().map(item).collect())).collect()
+}
+
+fn bracketed(span: Span, negated: bool, items: Vec<ClassSetItem>) -> ClassSetItem {
+    let kind = ClassSet::union(ClassSetUnion { span, items });
+    ClassSetItem::Bracketed(Box::new(ClassBracketed { span, negated, kind }))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,253 @@
+//! Tests of what is written out: the parser with its full tables is the oracle.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::test_support::cases;
+#[cfg(target_family = "wasm")]
+use wasm_bindgen_test::wasm_bindgen_test as test;
+
+fn oracle(pattern: &str, case_insensitive: bool) -> Result<Hir, regex_syntax::Error> {
+    regex_syntax::ParserBuilder::new()
+        .utf8(false)
+        .multi_line(true)
+        .crlf(true)
+        .case_insensitive(case_insensitive)
+        .build()
+        .parse(pattern)
+}
+
+/// Compares the expressions, or the messages where there are none.
+#[track_caller]
+fn check(pattern: &str) {
+    for case_insensitive in [false, true] {
+        let (found, expected) = (parse(pattern, case_insensitive), oracle(pattern, case_insensitive));
+        let text = |error: regex_syntax::Error| error.to_string();
+        assert_eq!(found.map_err(text), expected.map_err(text), "{pattern:?}, {case_insensitive}");
+    }
+}
+
+#[test]
+fn classes_are_those_of_the_full_tables() {
+    check(r"\w\W\d\D\s\S");
+    check(r"[\w-][^\W_][\d\S][\w&&\D][\w--[_]][\s~~\d][^[^\s]]");
+    check(r"(?-u)\w\W\d\D\s\S[\w\xff][^\d](?u:\w)");
+    check(r"\p{Nd}\P{Nd}[\p{digit}a]\p{gc=Decimal_Number}\p{is general-category:isND}\p{gc!=Nd}\P{gc!=nd}");
+    assert_ne!(parse(r"\w", false).unwrap(), parse(r"(?-u)\w", false).unwrap());
+}
+
+#[test]
+fn flags_hold_where_they_do_by_the_rules() {
+    check("a(?i)b|c(?-i)d|e");
+    check("(a(?i)b)c(?i:d(?-i)e)f");
+    check("(?i-u)k(?u)k(?-i)k");
+    check("(?is-mx)a.b $");
+    check("(?i)(?i)");
+    check(r"(?i:a)\b(?x) b # c");
+}
+
+#[test]
+fn either_case_is_that_of_the_full_tables() {
+    for pattern in [
+        "kKſsµΩß",
+        "[k][^k][a-z][^A-Z][a-z--k][a-z&&[^s]][k~~K]",
+        "[[:lower:]][[:upper:]][[:alpha:]][[:^lower:]][[:^alnum:]][[:xdigit:]][[:^xdigit:]][[:punct:]][[:ascii:]]",
+        r"[\x00-\u{10ffff}][\u{80}-\u{10ffff}][^\x{1e00}-\x{1fff}]",
+        r"\xe9\u{e9}é[\xe9][à-þ]",
+        "straße|ΣΑΣ{2,3}?",
+    ] {
+        check(pattern);
+        check(&format!("(?i){pattern}"));
+    }
+    check(r"(?-u)k[a-z][[:lower:]][[:^upper:]][\x50-\xff]\xe9");
+    assert_ne!(parse("k", false).unwrap(), parse("k", true).unwrap());
+}
+
+#[test]
+fn errors_are_the_parser_s() {
+    for pattern in ["(", "[z-a]", r"a\p{Nope}b", r"\p{gc=Nope}", r"(?-u)\p{Nd}", "(?-u)[é]", "(?i", "(?i)*"] {
+        assert!(parse(pattern, true).is_err(), "{pattern:?} was accepted");
+        check(pattern);
+    }
+}
+
+fn class() -> impl Strategy<Value = String> {
+    let item = prop::sample::select(vec![
+        "k",
+        "S",
+        "ſ",
+        "é",
+        "a-f",
+        "Q-t",
+        "α-ω",
+        r"\w",
+        r"\W",
+        r"\d",
+        r"\S",
+        "[:lower:]",
+        "[:^upper:]",
+        "[:word:]",
+        r"\p{Nd}",
+        "Ā-ſ",
+        "Ა-Ჿ",
+    ]);
+    let items = (prop::bool::ANY, prop::collection::vec(item, 1..4))
+        .prop_map(|(negated, items)| format!("[{}{}]", if negated { "^" } else { "" }, items.concat()));
+    items.prop_recursive(3, 8, 2, |inner| {
+        let op = prop::sample::select(vec!["", "&&", "--", "~~"]);
+        (inner.clone(), op, inner, prop::bool::ANY)
+            .prop_map(|(left, op, right, negated)| format!("[{}{left}{op}{right}]", if negated { "^" } else { "" }))
+    })
+}
+
+fn pattern() -> impl Strategy<Value = String> {
+    let atom = prop_oneof![
+        class(),
+        prop::sample::select(vec![
+            "a", "k", "ß", "(?i)", "(?-i)", "(?-u)", "(?u)", "(?i-u)", "|", ".", r"\w", r"\D", r"\b", "é", "ǅ", "x*",
+        ])
+        .prop_map(str::to_owned),
+    ];
+    prop::collection::vec(atom, 0..5).prop_map(|atoms| atoms.concat()).prop_recursive(3, 12, 3, |inner| {
+        let open = prop::sample::select(vec!["(", "(?:", "(?i:", "(?-i:", "(?i-u:"]);
+        (inner.clone(), open, inner).prop_map(|(before, open, inner)| format!("{before}{open}{inner})"))
+    })
+}
+
+#[test]
+fn any_pattern_is_what_it_is_with_the_full_tables() {
+    proptest!(cases(200), |(pattern in pattern())| {
+        check(&pattern);
+    });
+}
+
+#[cfg(not(target_family = "wasm"))]
+mod host_tests {
+    use std::collections::BTreeSet;
+    use std::fmt::Write as _;
+
+    use regex_syntax::hir::{Class, HirKind};
+
+    use super::*;
+
+    fn put(table: &mut Vec<u8>, mut number: u32) {
+        while number >= 0x80 {
+            table.push((number & 0x7f) as u8 | 0x80);
+            number >>= 7;
+        }
+        table.push(number as u8);
+    }
+
+    /// Makes the table of a class from the parser's own.
+    fn table_of(class: &str) -> Vec<u8> {
+        let hir = oracle(class, false).unwrap();
+        let HirKind::Class(Class::Unicode(class)) = hir.kind() else { panic!("{class} is no class") };
+        let (mut table, mut at) = (Vec::new(), 0);
+        for range in class.ranges() {
+            let (start, end) = (u32::from(range.start()), u32::from(range.end()));
+            put(&mut table, start - at);
+            put(&mut table, end - start);
+            at = end + 1;
+        }
+        table
+    }
+
+    /// Returns all that differs from `char` in nothing but case, itself too, by the parser's own table.
+    fn kin(char: char) -> ClassUnicode {
+        let mut kin = ClassUnicode::new([ClassUnicodeRange::new(char, char)]);
+        kin.try_case_fold_simple().unwrap();
+        kin
+    }
+
+    /// Returns a link from the smallest character of each kind to each of the others: the smallest, and how far it is.
+    fn links() -> BTreeSet<(u32, u32)> {
+        let smallest = |char| u32::from(kin(char).ranges()[0].start());
+        ('\0'..=char::MAX)
+            .map(|char| (smallest(char), u32::from(char) - smallest(char)))
+            .filter(|link| link.1 > 0)
+            .collect()
+    }
+
+    /// Makes the table of links: each entry says how far from the last it starts, how many links of one length follow
+    /// each other with the lowest bit for a step of two, and the length.
+    fn table_of_links() -> Vec<u8> {
+        let all = links();
+        let (mut table, mut left, mut at) = (Vec::new(), all.clone(), 0);
+        for (start, distance) in all {
+            let follows = |step: u32| (1..).take_while(|n| left.contains(&(start + n * step, distance))).count() as u32;
+            if !left.contains(&(start, distance)) {
+                continue;
+            }
+            let (more, step) = if follows(2) > follows(1) { (follows(2), 2) } else { (follows(1), 1) };
+            for n in 0..=more {
+                left.remove(&(start + n * step, distance));
+            }
+            put(&mut table, start - at);
+            put(&mut table, more << 1 | (step - 1));
+            put(&mut table, distance);
+            at = start;
+        }
+        table
+    }
+
+    #[test]
+    fn the_tables_are_made_of_the_parser_s() {
+        let mut file = "//! The tables of `unicode`: numbers as `Numbers` reads them. A test there makes them from the parser's.\n\
+             //!\n\
+             //! They are derived from data files of the Unicode Character Database, under the Unicode licence.\n"
+            .to_owned();
+        let tables = [
+            (
+                "DIGIT",
+                "`\\d`: how far each range is from the one before, and how many characters follow its first.",
+                table_of(r"\d"),
+            ),
+            ("SPACE", "`\\s`, likewise.", table_of(r"\s")),
+            ("WORD", "`\\w`, likewise.", table_of(r"\w")),
+            ("CASES", "What differs in case only; ASCII comes first.", table_of_links()),
+        ];
+        for (name, doc, table) in tables {
+            let _ = write!(file, "\n/// {doc}\npub(super) const {name}: &[u8] = &");
+            let numbers: Vec<String> = table.iter().map(u8::to_string).collect();
+            // Broken as rustfmt does it.
+            if numbers.len() < 30 {
+                let _ = writeln!(file, "[{}];", numbers.join(", "));
+                continue;
+            }
+            file.push('[');
+            let mut column = usize::MAX;
+            for number in numbers {
+                if column.saturating_add(number.len() + 2) > 119 {
+                    file.push_str("\n   ");
+                    column = 3;
+                }
+                let _ = write!(file, " {number},");
+                column += number.len() + 2;
+            }
+            file.push_str("\n];\n");
+        }
+        expect_test::expect_file!["tables.rs"].assert_eq(&file);
+    }
+
+    #[test]
+    fn each_character_has_the_cases_it_has_in_the_full_table() {
+        let members: BTreeSet<char> = links()
+            .into_iter()
+            .flat_map(|(start, distance)| [start, start + distance])
+            .filter_map(char::from_u32)
+            .collect();
+        assert!(members.len() > 2_900, "{}", members.len());
+        for &char in &members {
+            let own = ClassUnicode::new([ClassUnicodeRange::new(char, char)]);
+            let mut expected = kin(char);
+            expected.difference(&own);
+            let (start, found) = (own.ranges(), linked(own.ranges(), true));
+            let mut found = ClassUnicode::new(found.into_iter().chain(start.to_vec()));
+            found.union(&ClassUnicode::new(linked(found.ranges(), true)));
+            found.difference(&own);
+            assert_eq!(found, expected, "{char:?}");
+        }
+        let all = linked(&[ClassUnicodeRange::new('\0', char::MAX)], true);
+        assert_eq!(all.iter().map(|range| range.start()).collect::<BTreeSet<char>>(), members);
+    }
+}
