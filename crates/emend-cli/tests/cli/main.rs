@@ -6,6 +6,9 @@ mod bad_input;
 #[cfg(target_os = "linux")]
 mod chat;
 #[cfg(test)]
+#[cfg(target_os = "linux")]
+mod chat_terminal;
+#[cfg(test)]
 mod checkpoints;
 #[cfg(test)]
 #[cfg(unix)]

@@ -1,0 +1,169 @@
+//! What a conversation makes of its terminal: narrow ones, those that cannot draw, those that are taken away.
+
+use expect_test::expect;
+use serde_json::Value;
+
+use crate::support::Project;
+use crate::terminal::Terminal;
+
+const CTRL_D: &str = "\u{4}";
+
+fn project() -> Project {
+    Project::new(&[("notes.md", b"# alpha\n\nAbout alpha.\n"), ("src/lib.rs", b"pub fn alpha() {}\n")])
+}
+
+#[test]
+fn a_turn_goes_on_where_it_was_after_the_program_was_stopped() {
+    let project = project();
+    let mut terminal = Terminal::start(&project, &["--allow", "shell"]);
+    terminal.wait_for_prompt(1).enter("run while [ ! -e go ]; do sleep 0.01; done").wait_for("Ctrl-C stops");
+    // As Ctrl-Z, and the shell that has the terminal meanwhile.
+    terminal.signal("-STOP").use_line_by_line().signal("-CONT");
+    terminal.press("mind the gap").wait_for("› mind the gap").press("\r").wait_for("(passed on");
+    std::fs::write(project.path("go"), "").unwrap();
+    terminal.wait_for("tokens in").wait_until("a prompt", |screen| screen.trim_end().ends_with("\n›")).press(CTRL_D);
+    assert_eq!(terminal.end(), 0);
+}
+
+#[test]
+fn a_request_to_end_ends_what_runs_and_gives_the_terminal_back() {
+    let project = project();
+    let mut terminal = Terminal::start(&project, &["--allow", "shell"]);
+    terminal.wait_for_prompt(1).enter("run echo begun; sleep 600").wait_for("│ begun").signal("-TERM");
+    assert_eq!(terminal.end(), 143);
+    assert!(terminal.shown().contains("shell was stopped\ninterrupted · N s"), "{}", terminal.shown());
+    assert!(terminal.is_line_by_line());
+    let mut terminal = Terminal::start(&project, &["--resume"]);
+    terminal.wait_for_prompt(1);
+    assert!(!terminal.is_line_by_line());
+    terminal.signal("-TERM");
+    assert_eq!(terminal.end(), 143);
+    assert!(terminal.is_line_by_line());
+    let mut terminal = Terminal::start(&project, &["--allow", "shell"]);
+    terminal.wait_for_prompt(1).enter("run echo $PPID > id; sleep 600").wait_for("sleep 600 · Ctrl-C stops");
+    terminal.hang_up();
+    // What the session says last was said to nobody, and kept.
+    let shown = project.run(&["sessions", "show", &newest(&project)]);
+    assert!(shown.assert_ok().stdout.contains("← shell failed"), "{}", shown.stdout);
+}
+
+/// Returns the id of the session that was used last.
+fn newest(project: &Project) -> String {
+    let listed = project.run(&["sessions", "list", "--json"]);
+    let summary: Value = serde_json::from_str(listed.assert_ok().stdout.lines().next().unwrap()).unwrap();
+    summary["id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn twenty_columns_and_terminals_that_cannot_draw_are_served_too() {
+    let narrow = project();
+    let mut terminal = Terminal::open(&narrow, &[], (100, 20), &[]);
+    terminal.wait_until("a prompt", |screen| screen.trim_end().ends_with('›'));
+    terminal.press("rename alpha to omega\r").wait_for(" out");
+    terminal.wait_until("a prompt", |screen| screen.trim_end().ends_with('›'));
+    assert_eq!(narrow.read("src/lib.rs"), "pub fn omega() {}\n");
+    let shown = terminal.shown();
+    let (_, rest) = shown.split_once("rename alpha").unwrap();
+    expect![[r#"
+         to om
+        ega
+        Offline stand-in
+        model (no AI):
+        looking for alpha
+        as a whole name in
+        every text file.
+        → grep "\\balpha\\b"
+        Reading 2 files.
+        → read_file notes.md
+        → read_file src/lib.rs
+        Changing 3 places
+        in 2 files.
+        → edit_file notes.md
+        --- a/notes.md
+        +++ b/notes.md
+        @@ -1,3 +1,3 @@
+        -# alpha
+        +# omega
+
+         About alpha.
+        → edit_file notes.md
+        --- a/notes.md
+        +++ b/notes.md
+        @@ -1,3 +1,3 @@
+         # omega
+
+        -About alpha.
+        +About omega.
+        → edit_file src/lib.rs
+        --- a/src/lib.rs
+        +++ b/src/lib.rs
+        @@ -1 +1 @@
+        -pub fn alpha() {}
+        +pub fn omega() {}
+        Checking that
+        nothing is left.
+        → grep "\\balpha\\b"
+        Renamed alpha to
+        omega: 3 places in
+        2 files.
+        N s · N tokens in, N out
+
+        ›"#]]
+    .assert_eq(rest);
+
+    let dumb = project();
+    let mut terminal = Terminal::open(&dumb, &[], (100, 80), &[("TERM", "dumb")]);
+    terminal
+        .wait_for("leaves.")
+        .press("run touch x\n")
+        .wait_for("why not:")
+        .press("y\n")
+        .wait_for("tokens in")
+        .wait_for_prompt(2)
+        .press(CTRL_D);
+    assert_eq!(terminal.end(), 0);
+    assert!(dumb.path("x").exists());
+    assert!(!terminal.raw.contains('\u{1b}'), "{:?}", terminal.raw);
+}
+
+#[test]
+fn what_is_typed_and_what_is_said_fits_a_narrow_terminal() {
+    let project = project();
+    let mut terminal = Terminal::open(&project, &[], (100, 40), &[]);
+    terminal.wait_for_prompt(1).enter("/help").wait_for_prompt(2).enter("/modle").wait_for_prompt(3);
+    let shown = terminal.shown();
+    let (_, rest) = shown.split_once("/quit").unwrap();
+    expect![[r#"
+         and Ctrl-D
+        /quit
+            leave; emend --resume goes on later
+
+        @path in a message brings a file along.
+        A line that ends in \ goes on in the
+        next.
+        While the agent works: what you enter
+        steers it, Ctrl-C or Esc stops the
+        turn, Ctrl-C twice leaves.
+
+        › /modle
+        error [not_found]: there is no command
+        /modle; did you mean /model?
+
+        ›"#]]
+    .assert_eq(rest);
+    terminal.enter("run touch x").wait_for("y/n/a or why not:");
+    terminal
+        .press("not before the 日本語 documentation is written")
+        .wait_for("…re the 日本語 documentation is written");
+}
+
+#[test]
+fn colours_can_be_declined() {
+    for (variables, painted) in [(&[][..], true), (&[("NO_COLOR", "1")], false), (&[("CLICOLOR", "0")], false)] {
+        let project = project();
+        let mut terminal = Terminal::open(&project, &[], (100, 80), variables);
+        terminal.wait_for_prompt(1).enter("rename alpha to omega").wait_for_prompt(2);
+        assert_eq!(terminal.raw.contains("\u{1b}[32m+"), painted, "{variables:?}");
+        assert_eq!(terminal.raw.contains("\u{1b}[1m"), painted, "{variables:?}");
+    }
+}
