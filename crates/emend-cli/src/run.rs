@@ -39,11 +39,12 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         writeln!(std::io::stderr(), "{line}")?;
     }
     let cancel = CancelToken::new();
-    let stopped_first = signals::Turn::begin(&cancel);
+    let mut stopped_first = signals::Turn::begin(&cancel);
     let turn = session.submit(&task, cancel.clone()).map_err(|error| Failure::new(error.code(), error.to_string()))?;
+    let style = Style { json: args.json, debug: args.debug };
     let outcome = match shown {
-        true => chat::task(turn, &cancel, &setup, questions, &mut trace).await,
-        false => follow(turn, cancel, Style { json: args.json, debug: args.debug }, &setup, &mut trace).await,
+        true => chat::task(turn, (&cancel, &mut stopped_first), &setup, questions, &mut trace).await,
+        false => follow(turn, (cancel, &mut stopped_first), style, &setup, &mut trace).await,
     };
     // What was recorded and what was edited is kept, however the turn ended.
     trace.flush()?;
@@ -89,7 +90,7 @@ fn task(args: &RunArgs) -> Result<String, Failure> {
 /// Prints events until the turn ends. Ctrl-C cancels the turn; the rest of its events still come.
 async fn follow(
     mut turn: emend_agent::session::Run,
-    cancel: CancelToken,
+    (cancel, signals): (CancelToken, &mut signals::Turn),
     style: Style,
     setup: &Setup,
     trace: &mut Trace,
@@ -101,8 +102,7 @@ async fn follow(
     loop {
         let event = tokio::select! {
             event = turn.next() => event,
-            signal = tokio::signal::ctrl_c(), if !cancel.is_cancelled() => {
-                signal?;
+            () = signals.interrupted() => {
                 cancel.cancel();
                 continue;
             }

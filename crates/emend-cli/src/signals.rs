@@ -4,18 +4,26 @@
 //! stops the turn, which ends what it started and keeps what was done; otherwise the program ends at once. Ctrl-C
 //! belongs to the turn alone: it says what a second one means.
 
+use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use emend_llm::CancelToken;
 
 #[cfg(unix)]
+use tokio::signal::unix::Signal as Interrupts;
+#[cfg(not(unix))]
+use tokio::signal::windows::{CtrlC as Interrupts, ctrl_c as interrupts};
+#[cfg(unix)]
+use unix::interrupts;
+#[cfg(unix)]
 pub(crate) use unix::watch;
 
 /// What runs now, and what was asked.
-static STATE: Mutex<State> = Mutex::new(State { turn: None, asked: None });
+static STATE: Mutex<State> = Mutex::new(State { turn: None, in_conversation: false, asked: None });
 
 struct State {
     turn: Option<CancelToken>,
+    in_conversation: bool,
     /// The signal that asked for the end.
     asked: Option<u8>,
 }
@@ -25,16 +33,31 @@ fn state() -> MutexGuard<'static, State> {
 }
 
 /// Something that is stopped before the program ends, until this is dropped.
-pub(crate) struct Turn(());
+pub(crate) struct Turn {
+    interrupts: io::Result<Interrupts>,
+}
 
 impl Turn {
     pub(crate) fn begin(cancel: &CancelToken) -> Self {
+        let interrupts = interrupts();
         let mut state = state();
         if state.asked.is_some() {
             cancel.cancel();
         }
         state.turn = Some(cancel.clone());
-        Self(())
+        Self { interrupts }
+    }
+
+    /// Waits for the next Ctrl-C. None is lost between one wait and the next.
+    pub(crate) async fn interrupted(&mut self) {
+        let come = match &mut self.interrupts {
+            Ok(interrupts) => interrupts.recv().await,
+            // They end the program by themselves.
+            Err(_) => None,
+        };
+        if come.is_none() {
+            std::future::pending().await
+        }
     }
 }
 
@@ -42,6 +65,11 @@ impl Drop for Turn {
     fn drop(&mut self) {
         state().turn = None;
     }
+}
+
+/// Lets Ctrl-C between turns pass, for there it is a key: one that comes when a turn has just ended was meant for that.
+pub(crate) fn begin_conversation() {
+    state().in_conversation = true;
 }
 
 /// Returns the status to end with if the end was asked for: as a shell says it of a program that a signal ended.
@@ -56,7 +84,8 @@ pub(crate) fn watch() {}
 #[cfg(unix)]
 mod unix {
     use std::future::poll_fn;
-    use std::io::{IsTerminal as _, Write as _};
+    use std::io::{self, IsTerminal as _, Write as _};
+    use std::sync::mpsc::{Sender, channel};
     use std::task::Poll;
     use std::thread;
     use std::time::Duration;
@@ -73,18 +102,28 @@ mod unix {
     /// Begins to listen. Where no thread can be had, signals end the program as they do any other.
     pub(crate) fn watch() {
         let terminal = tcgetattr(rustix::stdio::stdin()).ok();
+        let (listens, is_listening) = channel();
         let listening =
-            thread::Builder::new().name("emend-signals".to_owned()).spawn(move || listen(terminal.as_ref()));
-        drop(listening);
+            thread::Builder::new().name("emend-signals".to_owned()).spawn(move || listen(terminal.as_ref(), &listens));
+        if listening.is_ok() {
+            // A thread that cannot listen hangs up.
+            let _ = is_listening.recv();
+        }
     }
 
-    fn listen(terminal: Option<&Termios>) {
+    pub(super) fn interrupts() -> io::Result<super::Interrupts> {
+        signal(SignalKind::interrupt())
+    }
+
+    fn listen(terminal: Option<&Termios>, listens: &Sender<()>) {
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
         runtime.block_on(async {
             let heard = [Signal::INT, Signal::TERM, Signal::HUP].into_iter().filter(|signal| !is_ignored(*signal));
             let mut heard: Vec<_> = heard
                 .filter_map(|number| Some((number, signal(SignalKind::from_raw(number.as_raw())).ok()?)))
                 .collect();
+            // The program may have ended already.
+            let _ = listens.send(());
             loop {
                 let next = poll_fn(|context| {
                     let mut heard = heard.iter_mut();
@@ -97,6 +136,7 @@ mod unix {
                     let mut state = state();
                     let raw = u8::try_from(number.as_raw()).unwrap_or_default();
                     match state.turn.clone() {
+                        None if number == Signal::INT && state.in_conversation => None,
                         None => Some(128 + raw),
                         Some(_) if number == Signal::INT => None,
                         Some(turn) => {

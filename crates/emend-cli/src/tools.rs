@@ -91,11 +91,11 @@ pub(crate) async fn call(name: &str, arguments: &str, root: &Path) -> Result<Exi
     })?;
     let project = Project::open(root, Mode::Direct)?;
     let cancel = CancelToken::new();
-    let _stopped_first = signals::Turn::begin(&cancel);
+    let mut stopped_first = signals::Turn::begin(&cancel);
     let tools = tools();
     let outcome = tokio::select! {
         outcome = call_tool(&tools, &project.workspace, name, arguments) => Some(outcome),
-        _ = tokio::signal::ctrl_c() => None,
+        () = stopped_first.interrupted() => None,
         () = cancel.cancelled() => None,
     };
     // What a command started ends with it.

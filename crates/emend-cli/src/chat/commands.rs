@@ -9,6 +9,7 @@ use emend_llm::{Shared, list_models};
 
 use super::Chat;
 use super::markdown::plain;
+use super::screen::cut;
 use crate::args::{self, EFFORTS, Model};
 use crate::failure::Failure;
 use crate::paint::Style;
@@ -34,11 +35,20 @@ pub(super) const NAMES: [(&str, &str, &str); 12] = [
 /// How many columns the longest of them takes, with what may follow it and a gap.
 const CALL_COLUMNS: usize = 20;
 
+/// How many rows a list leaves for what stands above and below it.
+const ROWS_AROUND_LIST: usize = 4;
+
 /// Whether the conversation goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     GoOn,
     Leave,
+}
+
+/// Returns whether a line is for the program: a slash and a word. A message may begin with a path.
+pub(super) fn is_command(line: &str) -> bool {
+    let word = line.trim_start().strip_prefix('/').and_then(|rest| rest.split_whitespace().next());
+    word.is_some_and(|word| !word.contains('/'))
 }
 
 /// Carries out a line that begins with a slash.
@@ -178,11 +188,17 @@ async fn resume(chat: &mut Chat, id: &str) -> Result<(), Failure> {
                 let message = "There is no other saved conversation in this project.";
                 return Ok(chat.screen.print(&[message.to_owned()])?);
             }
-            let lines = others.iter().enumerate().map(|(index, summary)| {
+            // The last ones stay in sight.
+            let n_shown = chat.screen.height().saturating_sub(ROWS_AROUND_LIST).max(3);
+            let lines = others.iter().take(n_shown).enumerate().map(|(index, summary)| {
                 let at = sessions::minute(summary.last_ms);
                 format!("{:>3}  {at}  {}  {}", index + 1, summary.id, crate::approve::visible(&summary.title))
             });
-            chat.screen.print(&lines.collect::<Vec<_>>())?;
+            let mut lines: Vec<String> = lines.map(|line| cut(&line, chat.screen.width())).collect();
+            if let n_more @ 1.. = others.len().saturating_sub(n_shown) {
+                lines.push(format!("     {n_more} more; emend sessions lists them"));
+            }
+            chat.screen.print(&lines)?;
             let Some(answer) = chat.prompt.answer("Which one (a number; nothing to stay here)? ")? else {
                 return Ok(());
             };
@@ -212,4 +228,23 @@ fn clear(chat: &mut Chat) -> Result<(), Failure> {
 /// Writes a failure as a line of the conversation.
 pub(super) fn report(chat: &mut Chat, failure: &Failure) -> Result<(), Failure> {
     Ok(chat.screen.fail(failure)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slash_and_a_word_are_a_command_and_a_path_is_not() {
+        for (line, expected) in [
+            ("/help", true),
+            (" /model x/y", true),
+            ("/modle", true),
+            ("/src/lib.rs is wrong", false),
+            ("/", false),
+            ("a/b", false),
+        ] {
+            assert_eq!(is_command(line), expected, "{line:?}");
+        }
+    }
 }

@@ -49,6 +49,7 @@ pub(crate) async fn chat(args: SessionArgs) -> Result<ExitCode, Failure> {
                        emend run --stdin";
         return Err(Failure::new(Code::InvalidArgument, message));
     }
+    signals::begin_conversation();
     let settings = Settings::load(&args)?;
     let newest = provider::newest();
     let fallback = newest.as_ref().map_or(Model::Offline, |(model, _)| model.clone());
@@ -89,12 +90,12 @@ pub(crate) fn has_terminal() -> bool {
 /// Shows the one turn of a task as those of a conversation are shown. Returns how it ended.
 pub(crate) async fn task(
     run: Run,
-    cancel: &CancelToken,
+    stops: (&CancelToken, &mut signals::Turn),
     setup: &Setup,
     mut questions: UnboundedReceiver<Question>,
     trace: &mut Trace,
 ) -> Result<(EndReason, Option<Failure>), Failure> {
-    let ended = turn::follow(run, cancel, setup, &mut questions, &mut screen(), trace).await?;
+    let ended = turn::follow(run, stops, setup, &mut questions, &mut screen(), trace).await?;
     Ok((ended.reason, ended.failure))
 }
 
@@ -153,7 +154,7 @@ impl Chat {
             if text.is_empty() {
                 continue;
             }
-            if text.starts_with('/') {
+            if commands::is_command(text) {
                 match commands::run(self, text).await {
                     Ok(Next::GoOn) => {}
                     Ok(Next::Leave) => return Ok(()),
@@ -186,10 +187,11 @@ impl Chat {
             self.reopen(&id).await?;
         }
         let cancel = CancelToken::new();
-        let _stopped_first = signals::Turn::begin(&cancel);
+        let mut stopped_first = signals::Turn::begin(&cancel);
         let run = self.setup.session.submit(text, cancel.clone());
         let run = run.map_err(|error| Failure::new(error.code(), error.to_string()))?;
-        let ended = turn::follow(run, &cancel, &self.setup, questions, &mut self.screen, trace).await?;
+        let ended =
+            turn::follow(run, (&cancel, &mut stopped_first), &self.setup, questions, &mut self.screen, trace).await?;
         self.setup.project.save()?;
         Ok(ended)
     }

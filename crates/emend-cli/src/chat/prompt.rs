@@ -8,7 +8,7 @@ use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
 use rustyline::history::FileHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
-use rustyline::{ColorMode, Config, Context, Editor, Helper};
+use rustyline::{ColorMode, CompletionType, Config, Context, Editor, Helper};
 
 use super::commands;
 use crate::failure::Failure;
@@ -42,6 +42,8 @@ impl Prompt {
     pub(super) fn open(directory: &Path, paint: Paint) -> Result<Self, Failure> {
         let config =
             Config::builder().max_history_size(HISTORY_MAX).and_then(|config| config.history_ignore_dups(true));
+        // Tab shows all that could be meant, as shells do.
+        let config = config.map(|config| config.completion_type(CompletionType::List));
         let colours = if paint.is_on() { ColorMode::Enabled } else { ColorMode::Disabled };
         let config = config.map_err(failure)?.color_mode(colours).build();
         let mut editor = Editor::with_config(config).map_err(failure)?;

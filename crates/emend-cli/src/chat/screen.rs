@@ -90,6 +90,15 @@ impl<O: Write> Screen<O> {
         self.write(&text)
     }
 
+    /// Has the terminal mark what is pasted, so that its lines are told from lines that are entered; or not.
+    pub(super) fn mark_pastes(&mut self, on: bool) -> io::Result<()> {
+        match (self.is_live, on) {
+            (false, _) => Ok(()),
+            (true, true) => self.write("\x1b[?2004h"),
+            (true, false) => self.write("\x1b[?2004l"),
+        }
+    }
+
     /// Leaves what is drawn where it is: something else was shown since, and the cursor is elsewhere.
     pub(super) fn forget(&mut self) {
         self.live.clear();
@@ -126,7 +135,7 @@ fn drawn(lines: &[String]) -> String {
 }
 
 /// Cuts a painted line at so many columns.
-fn cut(line: &str, width: usize) -> String {
+pub(super) fn cut(line: &str, width: usize) -> String {
     if plain_width(line) <= width {
         return line.to_owned();
     }

@@ -17,6 +17,7 @@ use futures::channel::oneshot;
 use serde_json::Value;
 use unicode_width::UnicodeWidthChar as _;
 
+use super::commands::is_command;
 use super::keys::{Act, Keys, LineEdit, Typed};
 use super::markdown::{Stream, plain_width};
 use super::prompt::PROMPT;
@@ -27,6 +28,7 @@ use crate::output::{first_line, target};
 use crate::paint::Style;
 use crate::project::RunNotes;
 use crate::setup::Setup;
+use crate::signals::Turn;
 use crate::text_diff;
 use crate::trace::Trace;
 
@@ -83,13 +85,14 @@ pub(super) struct Ended {
 /// Shows a turn to its end.
 pub(super) async fn follow<O: Write>(
     mut run: Run,
-    cancel: &CancelToken,
+    (cancel, signals): (&CancelToken, &mut Turn),
     setup: &Setup,
     questions: &mut UnboundedReceiver<Question>,
     screen: &mut Screen<O>,
     trace: &mut Trace,
 ) -> Result<Ended, Failure> {
     let mut keys = Keys::open(screen.is_live());
+    screen.mark_pastes(true)?;
     let mut view = View::new(screen, &setup.project.workspace);
     let mut notes = RunNotes::new(setup.session.id());
     let mut ticks = tokio::time::interval(TICK);
@@ -108,11 +111,11 @@ pub(super) async fn follow<O: Write>(
             }
             Some(asked) = questions.next() => view.ask(asked).map_err(Failure::from),
             typed = keys.next() => view.typed(typed, cancel, &setup.session).map_err(Failure::from),
-            signal = tokio::signal::ctrl_c() => {
+            () = signals.interrupted() => {
                 // The turn still says how it ended.
                 leaves = cancel.is_cancelled();
                 cancel.cancel();
-                signal.map_err(Failure::from)
+                Ok(())
             }
             _ = ticks.tick() => Ok(()),
         };
@@ -140,6 +143,7 @@ pub(super) async fn follow<O: Write>(
     let (typed, entered) = (view.edit.take(), view.entered);
     let (reason, options, failure) = (view.reason, view.options, view.failure);
     let ended = Ended { reason, typed, entered, options, leaves, failure };
+    screen.mark_pastes(false)?;
     screen.clear()?;
     Ok(ended)
 }
@@ -196,7 +200,7 @@ impl<'a, O: Write> View<'a, O> {
             Typed::Keys(keys) => keys,
             Typed::Back => {
                 self.screen.forget();
-                return Ok(());
+                return self.screen.mark_pastes(true);
             }
         };
         for act in self.edit.feed(&keys) {
@@ -350,7 +354,7 @@ impl<'a, O: Write> View<'a, O> {
 
     /// Passes a line on to the model; commands, and what came too late for that, wait until the turn is over.
     fn steer(&mut self, line: &str, session: &Session) -> io::Result<()> {
-        let note = if self.has_ended || line.starts_with('/') {
+        let note = if self.has_ended || is_command(line) {
             self.entered.push(line.to_owned());
             "when this turn is over".to_owned()
         } else {

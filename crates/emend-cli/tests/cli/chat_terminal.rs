@@ -17,9 +17,10 @@ fn a_turn_goes_on_where_it_was_after_the_program_was_stopped() {
     let project = project();
     let mut terminal = Terminal::start(&project, &["--allow", "shell"]);
     terminal.wait_for_prompt(1).enter("run while [ ! -e go ]; do sleep 0.01; done").wait_for("Ctrl-C stops");
+    assert!(terminal.marks_pastes());
     // As Ctrl-Z, and the shell that has the terminal meanwhile.
     terminal.signal("-STOP").use_line_by_line().signal("-CONT");
-    terminal.press("mind the gap").wait_for("› mind the gap").press("\r").wait_for("(passed on");
+    terminal.press("\u{1b}[200~mind\rthe gap\u{1b}[201~").wait_for("› mind⏎the gap").press("\r").wait_for("(passed on");
     std::fs::write(project.path("go"), "").unwrap();
     terminal.wait_for("tokens in").wait_until("a prompt", |screen| screen.trim_end().ends_with("\n›")).press(CTRL_D);
     assert_eq!(terminal.end(), 0);
@@ -166,4 +167,29 @@ fn colours_can_be_declined() {
         assert_eq!(terminal.raw.contains("\u{1b}[32m+"), painted, "{variables:?}");
         assert_eq!(terminal.raw.contains("\u{1b}[1m"), painted, "{variables:?}");
     }
+}
+
+#[test]
+fn lists_and_completions_fit_the_terminal() {
+    let project = project();
+    for number in 1..=9 {
+        project.run(&["run", &format!("do {number}{}", " and more".repeat(20))]).assert_ok();
+    }
+    let mut terminal = Terminal::open(&project, &[], (10, 60), &[]);
+    terminal.wait_for("›").press("/re\t\t").wait_until("what could be meant", |screen| {
+        ["/redo", "/resume", "/review"].iter().all(|name| screen.contains(name))
+    });
+    terminal.press("\u{15}/resume\r").wait_for("stay here)? ");
+    expect![[r#"
+        /review   /redo     /resume
+        › /resume
+          1  YYYY-MM-DD hh:mm  SESSION  do 9 and more
+          2  YYYY-MM-DD hh:mm  SESSION  do 8 and more
+          3  YYYY-MM-DD hh:mm  SESSION  do 7 and more
+          4  YYYY-MM-DD hh:mm  SESSION  do 6 and more
+          5  YYYY-MM-DD hh:mm  SESSION  do 5 and more
+          6  YYYY-MM-DD hh:mm  SESSION  do 4 and more
+             3 more; emend sessions lists them
+        Which one (a number; nothing to stay here)?"#]]
+    .assert_eq(&terminal.shown());
 }

@@ -123,6 +123,11 @@ impl Terminal {
         })
     }
 
+    /// Returns whether the terminal marks what is pasted.
+    pub(crate) fn marks_pastes(&self) -> bool {
+        self.screen.screen().bracketed_paste()
+    }
+
     /// Presses keys.
     pub(crate) fn press(&mut self, keys: &str) -> &mut Self {
         self.keys.write_all(keys.as_bytes()).unwrap();
