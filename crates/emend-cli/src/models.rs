@@ -69,7 +69,7 @@ fn row(info: &ModelInfo) -> [String; 7] {
 /// Writes a number of tokens as people say it: `200k`, `1.05M`.
 fn tokens(count: u64) -> String {
     match count {
-        1_000_000.. => format!("{}M", count as f64 / 1e6),
+        1_000_000.. => format!("{}M", (count as f64 / 1e4).round() / 100.0),
         1_000.. => format!("{}k", (count as f64 / 1e3).round()),
         _ => count.to_string(),
     }
@@ -95,7 +95,9 @@ mod tests {
 
     #[test]
     fn tokens_are_short() {
-        for (count, expected) in [(512, "512"), (8192, "8k"), (200_000, "200k"), (1_000_000, "1M")] {
+        for (count, expected) in
+            [(512, "512"), (8192, "8k"), (200_000, "200k"), (1_000_000, "1M"), (1_048_576, "1.05M")]
+        {
             assert_eq!(tokens(count), expected);
         }
     }

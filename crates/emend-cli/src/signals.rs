@@ -23,6 +23,7 @@ static STATE: Mutex<State> = Mutex::new(State { turn: None, in_conversation: fal
 
 struct State {
     turn: Option<CancelToken>,
+    #[cfg_attr(not(unix), expect(dead_code, reason = "nothing listens"))]
     in_conversation: bool,
     /// The signal that asked for the end.
     asked: Option<u8>,

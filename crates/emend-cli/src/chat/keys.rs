@@ -13,6 +13,7 @@ pub(super) enum Act {
 
 /// What came from the terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(not(unix), expect(dead_code, reason = "keys wait until the agent is done"))]
 #[cfg_attr(not(unix), expect(dead_code, reason = "keys are not read while a turn runs"))]
 pub(super) enum Typed {
     Keys(Vec<u8>),
