@@ -193,3 +193,10 @@ fn lists_and_completions_fit_the_terminal() {
         Which one (a number; nothing to stay here)?"#]]
     .assert_eq(&terminal.shown());
 }
+
+#[test]
+fn what_is_typed_ahead_is_taken_line_by_line() {
+    let project = project();
+    let mut terminal = Terminal::start(&project, &[]);
+    terminal.wait_for_prompt(1).press("/effort\r/model\r").wait_for("Effort: ").wait_for("offline answers.");
+}
