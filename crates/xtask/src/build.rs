@@ -1,6 +1,7 @@
 //! `cargo xtask build`: the wasm modules, the npm package around them, and the page.
 
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -43,11 +44,19 @@ pub(crate) struct Modules {
     pub(crate) shell: Built,
 }
 
-/// Builds every wasm module.
+/// Builds every wasm module. Those with the same target features share a build directory and wait for each other; the
+/// others are built beside them, since for half of its time a build is a linker on one core.
 pub(crate) fn modules(repo: &Repo) -> Result<Modules> {
     let Settings { core, edit, llm, offline, shell, .. } = Settings::read(repo)?;
-    let (core, edit, llm) = (module(repo, &core)?, module(repo, &edit)?, module(repo, &llm)?);
-    Ok(Modules { core, edit, llm, offline: module(repo, &offline)?, shell: module(repo, &shell)? })
+    let with_vectors = || Ok((module(repo, &core)?, module(repo, &edit)?));
+    let plain = || Ok((module(repo, &llm)?, module(repo, &offline)?, module(repo, &shell)?));
+    let (with_vectors, plain): (Result<_>, Result<_>) = thread::scope(|scope| {
+        let plain = scope.spawn(plain);
+        let with_vectors = with_vectors();
+        (with_vectors, plain.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    });
+    let ((core, edit), (llm, offline, shell)) = (with_vectors?, plain?);
+    Ok(Modules { core, edit, llm, offline, shell })
 }
 
 /// Builds the core, which has the agent.
@@ -58,10 +67,10 @@ pub(crate) fn core(repo: &Repo) -> Result<Built> {
 /// Builds a module: cargo, then wasm-bindgen for the glue, then wasm-opt for the size.
 fn module(repo: &Repo, settings: &Module) -> Result<Built> {
     let out_dir = repo.path(&settings.out_dir);
-    let compiled = timed(&format!("cargo ({})", settings.out_name), || compile(repo, settings))?;
-    timed("wasm-bindgen", || bind(repo, settings, &compiled, &out_dir))?;
+    let compiled = timed(&format!("{}: cargo", settings.out_name), || compile(repo, settings))?;
+    timed(&format!("{}: wasm-bindgen", settings.out_name), || bind(repo, settings, &compiled, &out_dir))?;
     let wasm = out_dir.join(format!("{}_bg.wasm", settings.out_name));
-    timed("wasm-opt", || optimise(repo, settings, &wasm))?;
+    timed(&format!("{}: wasm-opt", settings.out_name), || optimise(repo, settings, &wasm))?;
     let built = Built { glue: out_dir.join(format!("{}.js", settings.out_name)), wasm };
     for file in [&built.wasm, &built.glue] {
         let found = Inspection::of(repo, file)?;

@@ -10,32 +10,36 @@ use super::native::worth_showing;
 use super::{Context, Counts, names};
 use crate::metadata::Metadata;
 use crate::process::command;
-use crate::repo::PURE_CRATES;
+use crate::repo::{PURE_CRATES, Repo};
 use crate::settings::Settings;
 use crate::setup::browser::Browser;
 use crate::toolchain::WasmToolchain;
 
 pub(super) fn run(context: &Context<'_>) -> Result<Counts> {
     let repo = context.repo;
-    let packages = tested_packages(&Metadata::read(repo)?);
+    let packages = package_arguments(repo)?;
     // With the core's instructions: code that only they reach is tested here or nowhere.
     let features = Settings::read(repo)?.core.target_features;
     let mut cargo = WasmToolchain::require(repo)?.cargo(repo, "test", &features);
     Browser::find().set_up_tests(repo, &mut cargo);
-    cargo.args(["--no-fail-fast", "--lib", "--tests"]).args(packages.iter().flat_map(|name| ["-p", name]));
+    cargo.args(["--no-fail-fast", "--lib", "--tests"]).args(&packages);
     let run = context.program("browser", &mut cargo, worth_showing)?;
     let counts = Counts::from_libtest(&run.text).of_program(run.success);
 
     let mut listing = command("cargo", repo.root());
-    listing.args(["test", "--lib", "--tests"]).args(packages.iter().flat_map(|name| ["-p", name]));
+    listing.args(["test", "--lib", "--tests"]).args(&packages);
     let listing = context.program("native-names", listing.args(["--", "--list"]), |_| false)?;
     Ok(counts + compare(context, &names::read(&listing.text), &names::read(&run.text))?)
 }
 
-/// The pure crates, and any package that asks for the browser's test harness.
-fn tested_packages(metadata: &Metadata) -> BTreeSet<String> {
+/// Names the pure crates, and any package that asks for the browser's test harness, to cargo. Whoever names others has
+/// all that they depend on built once more, since features add up.
+pub(super) fn package_arguments(repo: &Repo) -> Result<Vec<String>> {
+    let metadata = Metadata::read(repo)?;
     let asking = metadata.members().filter(|package| package.depends_on("wasm-bindgen-test"));
-    asking.map(|package| package.name.clone()).chain(PURE_CRATES.iter().map(|name| (*name).to_owned())).collect()
+    let names = asking.map(|package| package.name.clone()).chain(PURE_CRATES.iter().map(|name| (*name).to_owned()));
+    let names: BTreeSet<String> = names.collect();
+    Ok(names.into_iter().flat_map(|name| ["-p".to_owned(), name]).collect())
 }
 
 fn compare(context: &Context<'_>, native: &BTreeSet<String>, browser: &BTreeSet<String>) -> Result<Counts> {

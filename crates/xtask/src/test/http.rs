@@ -9,7 +9,7 @@ use std::process::{Child, Stdio};
 use anyhow::{Context as _, Result, ensure};
 
 use super::native::worth_showing;
-use super::{Context, Counts};
+use super::{Context, Counts, browser};
 use crate::process::{command, run as run_program};
 use crate::repo::Repo;
 use crate::settings::Settings;
@@ -22,11 +22,12 @@ pub(super) fn run(context: &Context<'_>) -> Result<Counts> {
 
 fn native(context: &Context<'_>) -> Result<Counts> {
     let repo = context.repo;
-    run_program(command("cargo", repo.root()).args(["build", "--quiet", "-p", "emend-tests", "--example", "smoke"]))?;
+    // All packages are named, as by the step `native`: features add up, and with others all would be built once more.
+    run_program(command("cargo", repo.root()).args(["build", "--quiet", "--workspace", "--example", "smoke"]))?;
     let mut cargo = command("cargo", repo.root());
     let smoke = repo.path("target/debug/examples").join(format!("smoke{}", std::env::consts::EXE_SUFFIX));
     cargo.env("EMEND_SMOKE", smoke);
-    cargo.args(["test", "-p", "emend-tests", "--test", "http", "--", "aimock::", "--show-output"]);
+    cargo.args(["test", "--workspace", "--test", "http", "--", "aimock::", "--show-output"]);
     let output = context.program("http", &mut cargo, worth_showing)?;
     Ok(Counts::from_libtest(&output.text).of_program(output.success))
 }
@@ -42,7 +43,8 @@ pub(super) fn in_page(context: &Context<'_>, tests: &str, (variable, url): (&str
     let features = Settings::read(repo)?.core.target_features;
     let mut cargo = WasmToolchain::require(repo)?.cargo(repo, "test", &features);
     Browser::find().set_up_tests(repo, &mut cargo);
-    cargo.args(["-p", "emend-tests", "--test", "http-page", "--", &format!("{tests}::")]).env(variable, url);
+    cargo.args(browser::package_arguments(repo)?).args(["--test", "http-page"]);
+    cargo.args(["--", &format!("{tests}::")]).env(variable, url);
     let output = context.program(&format!("{tests}-page"), &mut cargo, worth_showing)?;
     Ok(Counts::from_libtest(&output.text).of_program(output.success))
 }
