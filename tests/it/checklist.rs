@@ -1,15 +1,15 @@
-//! Checklists and the tests that show their items: reads `covers("…")` calls and writes pages of ticks.
+//! Checklists and the tests that cover their items: reads `covers("…")` calls and writes pages of ticks.
 //!
-//! A tick says that tests name the item, not that they pass; that is for the run to say.
+//! A tick means that at least one test names the item. Whether the test passes is shown by the test run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// The tests that name each item.
+/// Item ids, each with the tests that name it.
 pub(crate) type Shown = BTreeMap<String, Vec<String>>;
 
-/// Says which items of a checklist the running test shows.
+/// Names the checklist items that the running test covers.
 pub(crate) fn covers(items: &str) {
     println!("covers: {items}");
 }
@@ -32,9 +32,9 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Returns the tests below `folders` that name items which begin with one of `prefixes`. Each folder comes with what
-/// the names of its modules begin with.
-pub(crate) fn tests_by_item(folders: &[(&str, &str)], prefixes: &[&str]) -> Shown {
+/// Returns the tests below `folders` by the items that they name. Each folder comes with the prefix of its module paths.
+/// `ITEM.*` names the item of each provider.
+pub(crate) fn tests_by_item(folders: &[(&str, &str)]) -> Shown {
     let mut shown = Shown::new();
     for (folder, prefix) in folders {
         let mut files = Vec::new();
@@ -53,8 +53,12 @@ pub(crate) fn tests_by_item(folders: &[(&str, &str)], prefixes: &[&str]) -> Show
                 }
                 let items = line.strip_prefix("covers(\"").and_then(|rest| rest.strip_suffix("\");"));
                 for item in items.into_iter().flat_map(str::split_whitespace) {
-                    if prefixes.iter().any(|prefix| item.starts_with(prefix)) {
-                        shown.entry(item.to_owned()).or_default().push(format!("`{module}::{name}`"));
+                    let items = match item.strip_suffix(".*") {
+                        Some(stem) => PROVIDERS.iter().map(|provider| format!("{stem}.{provider}")).collect(),
+                        None => vec![item.to_owned()],
+                    };
+                    for item in items {
+                        shown.entry(item).or_default().push(format!("`{module}::{name}`"));
                     }
                 }
             }
@@ -63,18 +67,47 @@ pub(crate) fn tests_by_item(folders: &[(&str, &str)], prefixes: &[&str]) -> Show
     shown
 }
 
-/// Returns the tick of an item that `tests` show.
+/// Returns the ids on `checklist`, a section `by provider` expanded. Fails on an id that is listed twice.
+fn ids(checklist: &str) -> BTreeSet<String> {
+    let mut ids = BTreeSet::new();
+    let mut by_provider = false;
+    for line in checklist.lines().filter(|line| !line.is_empty() && !line.starts_with("# ")) {
+        if let Some(title) = line.strip_prefix("## ") {
+            by_provider = title.ends_with(" by provider");
+            continue;
+        }
+        let id = line.split(' ').next().unwrap_or_default();
+        let expanded: Vec<String> = if by_provider {
+            PROVIDERS.iter().map(|provider| format!("{id}.{provider}")).collect()
+        } else {
+            vec![id.to_owned()]
+        };
+        for id in expanded {
+            assert!(ids.insert(id.clone()), "{id} is listed twice");
+        }
+    }
+    ids
+}
+
+/// Splits `shown` by `checklist`: returns the tests of its items and the tests of all other items.
+pub(crate) fn split(shown: Shown, checklist: &str) -> (Shown, Shown) {
+    let ids = ids(checklist);
+    shown.into_iter().partition(|(item, _)| ids.contains(item))
+}
+
+/// Returns the tick of an item that `tests` cover.
 fn tick(tests: &[String]) -> &'static str {
     if tests.is_empty() { "☐" } else { "☑" }
 }
 
-/// The providers of a section that has a column for each, in their order.
+/// The columns of a section `by provider`, in order.
 const PROVIDERS: [&str; 3] = ["openai", "anthropic", "gemini"];
 
-/// Returns a page of ticks: a header, and a table for each section of a checklist, with the tests that show its items.
-/// Tests are taken out of `shown`; what is left there is on no list. A section whose title ends in `by provider` has an
-/// item `ITEM.PROVIDER` for each provider.
-pub(crate) fn page(header: &str, checklist: &str, shown: &mut Shown) -> String {
+/// Returns a page of ticks: a header, and a table for each section of a checklist, with the tests that cover its items.
+/// A section whose title ends in `by provider` has an item `ITEM.PROVIDER` for each provider.
+///
+/// Fails on an item without a test, unless its text ends in `(needs keys)` or `(by hand)`.
+pub(crate) fn page(header: &str, checklist: &str, shown: &Shown) -> String {
     let mut page = header.to_owned();
     let (mut n_shown, mut n_items) = (0, 0);
     let mut by_provider = false;
@@ -82,19 +115,22 @@ pub(crate) fn page(header: &str, checklist: &str, shown: &mut Shown) -> String {
         if let Some(title) = line.strip_prefix("## ") {
             by_provider = title.ends_with(" by provider");
             let columns = if by_provider {
-                "| | OpenAI | Anthropic | Gemini | shown by |\n|---|---|---|---|---|"
+                "| | OpenAI | Anthropic | Gemini | covered by |\n|---|---|---|---|---|"
             } else {
-                "| | | shown by |\n|---|---|---|"
+                "| | | covered by |\n|---|---|---|"
             };
             write!(page, "\n## {title}\n\n{columns}\n").expect("a string");
             continue;
         }
-        let (item, asked) = line.split_once(' ').expect("an item and what it asks");
+        let (item, requirement) = line.split_once(' ').expect("an id and a requirement");
+        let tests = |item: &str| shown.get(item).cloned().unwrap_or_default();
         let cells: Vec<Vec<String>> = if by_provider {
-            PROVIDERS.iter().map(|provider| shown.remove(&format!("{item}.{provider}")).unwrap_or_default()).collect()
+            PROVIDERS.iter().map(|provider| tests(&format!("{item}.{provider}"))).collect()
         } else {
-            vec![shown.remove(item).unwrap_or_default()]
+            vec![tests(item)]
         };
+        let manual = requirement.ends_with("(needs keys)") || requirement.ends_with("(by hand)");
+        assert!(manual || cells.iter().all(|tests| !tests.is_empty()), "no test covers {item}");
         n_items += cells.len();
         n_shown += cells.iter().filter(|tests| !tests.is_empty()).count();
         let ticks: Vec<&str> = cells.iter().map(|tests| tick(tests)).collect();
@@ -102,17 +138,17 @@ pub(crate) fn page(header: &str, checklist: &str, shown: &mut Shown) -> String {
         names.sort();
         names.dedup();
         if by_provider {
-            writeln!(page, "| {item} {asked} | {} | {} |", ticks.join(" | "), names.join(", ")).expect("a string");
+            writeln!(page, "| `{item}` {requirement} | {} | {} |", ticks.join(" | "), names.join(", ")).expect("a string");
         } else {
-            writeln!(page, "| {} {item} | {asked} | {} |", ticks.concat(), names.join(", ")).expect("a string");
+            writeln!(page, "| {} `{item}` | {requirement} | {} |", ticks.concat(), names.join(", ")).expect("a string");
         }
     }
-    write!(page, "\n{n_shown} of {n_items} are shown by tests.\n").expect("a string");
+    write!(page, "\n{n_shown} of {n_items} are covered by tests.\n").expect("a string");
     page
 }
 
-/// Checks that the patches of planted faults whose names begin with `prefix` say which item they untick, and that the
-/// test of `package` which notices each is one of those that show the item. Returns how many there are.
+/// Checks the patches of planted faults whose names begin with `prefix`: each names a checklist item (`Unticks:`), and
+/// the test of `package` that detects the fault (`Killed-by:`) covers this item. Returns the number of patches.
 pub(crate) fn check_planted_faults(shown: &Shown, prefix: &str, package: &str) -> usize {
     let mut n_faults = 0;
     for entry in std::fs::read_dir(root().join("tests/mutants")).expect("a folder") {
@@ -125,10 +161,10 @@ pub(crate) fn check_planted_faults(shown: &Shown, prefix: &str, package: &str) -
         let field = |key: &str| patch.lines().find_map(|line| line.strip_prefix(key));
         let killer = field(&format!("Killed-by: {package} ")).unwrap_or_default();
         let killer = killer.rsplit("::").next().unwrap_or_default();
-        let item = field("Unticks: ").unwrap_or_else(|| panic!("{name} unticks nothing"));
+        let item = field("Unticks: ").unwrap_or_else(|| panic!("{name} has no line Unticks"));
         let tests = shown.get(item).into_iter().flatten();
         let by_killer = tests.into_iter().any(|test| test.trim_end_matches('`').ends_with(&format!("::{killer}")));
-        assert!(by_killer, "{name}: {killer} does not show {item}");
+        assert!(by_killer, "{name}: {killer} does not cover {item}");
         n_faults += 1;
     }
     println!("{n_faults} planted faults");

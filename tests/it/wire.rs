@@ -207,7 +207,8 @@ fn recorded_answers_decode_as_the_sdks_decode_them() {
         println!("skipped: 308 recorded answers (set EMEND_WIRE to their directory)");
         return;
     };
-    covers("U8.2.3 U8.2.4 U8.9.13.openai U8.9.13.anthropic U8.9.13.gemini C.20 C.21 C.23 C.29 C.31");
+    covers("adapter.response adapter.stream parity.usage.* stream.chunking message.reasoning_round_trip");
+    covers("stream.incomplete recorded.decode usage.normalized");
     let cases = load(&dir);
     let mut failed = 0;
     let mut table: BTreeMap<(Api, String), (usize, usize)> = BTreeMap::new();

@@ -183,7 +183,7 @@ fn requests_are_valid_by_the_providers_schemas() {
         println!("skipped: about 900 requests (run `cargo xtask setup` for the Python environment)");
         return;
     };
-    covers("U8.3.1 U8.3.2 U8.3.3 U8.3.7 U8.7.9 C.22 C.30");
+    covers("message.text message.image message.media message.mixed tool_loop.choice message.foreign recorded.schema");
     let mut samples: Vec<Sample> = Vec::new();
     for api in Api::ALL {
         samples.extend(features(api).iter().map(|(name, request)| sample(name, api, request)));

@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn paths_that_leave_are_refused_with_the_decision() {
-        covers("S0.0.1 S0.0.4");
+        covers("confinement.path confinement.listing");
         check_outside("..", "/home/me", "..");
         check_outside("../secret", "/home/me/secret", "../secret");
         check_outside("/etc/passwd", "/etc/passwd", "../../../etc/passwd");

@@ -348,7 +348,7 @@ mod tests {
 
     #[test]
     fn a_logging_environment_conforms() {
-        covers("S2.9.4.6");
+        covers("environment.custom");
         for case in CASES {
             let (environment, lines) = logging(files());
             assert_eq!(block_on(case.run(&environment)), Ok(()), "{}", case.name);

@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn the_middle_goes_with_its_exact_count() {
-        covers("S2.9.5.1 S2.9.5.3");
+        covers("truncate.characters truncate.marker");
         let output = format!("{}{}{}", "h".repeat(25_000), "é".repeat(7), "t".repeat(25_000));
         let expected = format!(
             "{}\n\n[WARNING: Tool output was truncated. 7 characters were removed from the middle. The full output is \
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn lines_are_cut_after_characters() {
-        covers("S2.9.5.1 S2.9.5.2");
+        covers("truncate.characters truncate.lines");
         let numbered: String = (1..=300).map(|n| format!("{n}\n")).collect();
         let seen = see("shell", &numbered).text;
         // 300 lines and the empty one after the last `\n`; 128 from each end stay.
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn a_session_may_set_its_own_limits() {
-        covers("S2.9.5.6");
+        covers("truncate.configurable");
         let limits = Limits {
             chars_max: BTreeMap::from([("shell".to_owned(), 4)]),
             lines_max: BTreeMap::from([("mine".to_owned(), 3)]),

@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn the_whole_is_what_complete_would_return() {
-        covers("C.9");
+        covers("generate.partial_response");
         let mut accumulator = StreamAccumulator::new();
         let events = events();
         events.iter().for_each(|event| accumulator.process(event));
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn before_the_end_there_is_what_came_so_far() {
-        covers("C.9");
+        covers("generate.partial_response");
         let mut accumulator = StreamAccumulator::new();
         let mut seen = Vec::new();
         for event in &events()[..events().len() - 1] {

@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn where_a_byte_order_mark_is_cut_makes_no_difference() {
-        covers("C.23");
+        covers("stream.incomplete");
         // The controls: without a mark, the same is found.
         for body in [
             "7",
@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn what_an_adapter_remembers_does_not_show() {
-        covers("C.28");
+        covers("encode.incremental");
         let config = || Config { api_key: "k".into(), ..Config::default() };
         let all = conversation();
         let request = |messages: &[Message]| Request { messages: messages.to_vec(), ..Request::default() };

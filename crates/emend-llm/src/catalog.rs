@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn models_are_found_by_id_alias_and_dated_id() {
-        covers("U8.1.8 C.5");
+        covers("client.catalog catalog.models");
         let id = |name: &str| get_model_info(name).map(|info| info.id.as_str());
         assert_eq!(id("claude-opus-4-6"), Some("claude-opus-4-6"));
         assert_eq!(id("haiku"), Some("claude-haiku-4-5"));
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn the_latest_model_has_the_capability() {
-        covers("U8.1.8");
+        covers("client.catalog");
         for provider in ["anthropic", "openai", "gemini"] {
             let latest = get_latest_model(provider, None).unwrap();
             assert_eq!(Some(latest), list_models(Some(provider)).next());
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn efforts_are_lowered_to_what_the_model_takes() {
-        covers("C.5 S2.9.7.3");
+        covers("catalog.models effort.values");
         #[track_caller]
         fn check(model: &str, effort: &str, expected: Option<&str>) {
             assert_eq!(get_model_info(model).unwrap().nearest_effort(effort), expected);
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn costs_count_cached_tokens_apart() {
-        covers("C.5");
+        covers("catalog.models");
         let usage = Usage {
             input_tokens: 1_000_000,
             output_tokens: 100_000,

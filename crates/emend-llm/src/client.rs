@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn requests_go_to_the_provider_they_name_or_the_default() {
-        covers("U8.1.2 U8.1.3 U8.1.4");
+        covers("client.providers client.routing client.default_provider");
         let client = Client::new()
             .with_provider(Script::new("a", [says(&["from a"]), says(&["from a"])]))
             .with_provider(Script::new("b", [says(&["from b"])]));
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn a_missing_provider_is_a_configuration_error() {
-        covers("U8.1.5");
+        covers("client.no_provider");
         #[track_caller]
         fn check(client: &Client, provider: Option<&str>, message: &str) {
             let error = ask(client, provider).unwrap_err();
@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn middleware_wraps_in_the_order_it_was_added() {
-        covers("U8.1.6 C.2");
+        covers("client.middleware client.stream_middleware");
         let log: Shared<Mutex<Vec<String>>> = Shared::default();
         let script = Script::new("a", [says(&["hi"])]);
         let heard: Shared<Mutex<usize>> = Shared::default();
@@ -339,7 +339,7 @@ mod tests {
 
     #[test]
     fn the_environment_names_keys_and_addresses() {
-        covers("U8.1.1 U8.2.2 C.1 C.3");
+        covers("client.environment adapter.keys client.validation client.compatible");
         let sink = Shared::new(Sink::default());
         let variable = |name: &str| {
             let value = match name {
@@ -398,7 +398,7 @@ mod tests {
 
     #[test]
     fn a_choice_that_the_provider_does_not_know_is_refused() {
-        covers("C.4");
+        covers("client.tool_choice");
         let client = Client::new().with_provider(Shared::new(NoChoice));
         let request = Request { tool_choice: Some(ToolChoice::Required), ..request(None) };
         let error = block_on(client.complete(request, CancelToken::new())).unwrap_err();

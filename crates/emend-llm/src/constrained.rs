@@ -286,7 +286,7 @@ mod tests {
 
     #[test]
     fn a_call_becomes_the_events_of_a_call() {
-        covers("C.24");
+        covers("constrained.tool_calls");
         let (events, response) = run(&["{\"tool\": \"re", "ad\", \"arguments\": {\"path\"", ": \"a\"}}"]);
         let expected = ["stream_start", "tool_call_start", "arguments {\"path\":\"a\"}", "tool_call_end", "finish"];
         assert_eq!(events, expected);
@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn the_schema_allows_a_call_or_an_answer_as_was_chosen() {
-        covers("C.24");
+        covers("constrained.tool_calls");
         #[track_caller]
         fn check(choice: Option<ToolChoice>, allowed: [bool; 3]) {
             let script = Script::new("local", [says(&["{}"])]);
@@ -336,7 +336,7 @@ mod tests {
 
     #[test]
     fn calls_and_results_are_shown_as_text() {
-        covers("C.24");
+        covers("constrained.tool_calls");
         let call = ToolCall {
             id: "1".into(),
             name: "read".into(),

@@ -293,7 +293,7 @@ mod tests {
 
     #[test]
     fn statuses_have_their_classes() {
-        covers("U8.2.9 U8.8.1 U8.8.2");
+        covers("adapter.error_class retry.classes retry.retryable");
         check(302, "", ErrorKind::Configuration, false);
         check(400, "", ErrorKind::InvalidRequest, false);
         check(401, "", ErrorKind::Authentication, false);
@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn bodies_say_more_than_statuses() {
-        covers("U8.2.9");
+        covers("adapter.error_class");
         check(400, r#"{"error":"Incorrect API key provided"}"#, ErrorKind::Authentication, false);
         check(400, r#"{"code":"x","error":"Incorrect API key provided: x"}"#, ErrorKind::Authentication, false);
         check(400, r#"{"error":{"code":"model_not_found","message":"no"}}"#, ErrorKind::NotFound, false);
@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn the_provider_may_forbid_or_ask_for_a_retry() {
-        covers("C.15");
+        covers("provider.retry_after");
         let retryable = |status: u16, value: &str| {
             let headers = Headers(vec![("x-should-retry".into(), value.into())]);
             failures().answer(status, &headers, b"").retryable

@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_medium_has_one_source() {
-        covers("U8.3.2");
+        covers("message.image");
         let url = |url: &str| MediaData { url: Some(url.into()), ..MediaData::default() };
         let as_url = |media: &MediaData| source(media, "image/png").map(|source| source.as_url());
         assert_eq!(as_url(&url("https://a/b")).unwrap(), "https://a/b");
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn local_files_are_found_and_replaced() {
-        covers("U8.3.2 C.17");
+        covers("message.image message.local_file");
         let image = MediaData { url: Some("./pics/a.PNG".into()), ..MediaData::default() };
         let far = MediaData { url: Some("https://a/b.png".into()), ..MediaData::default() };
         let content = vec![ContentPart::Image(image), ContentPart::Image(far.clone())];

@@ -182,9 +182,10 @@ fn weather() -> Tool {
 
 #[test]
 fn text_usage_and_reasoning() {
-    covers("U8.2.1 U8.2.3 U8.4.1 U8.5.1 U8.5.3 U8.5.5 U8.5.6 U8.6.2 U8.6.6 U8.6.9");
-    covers("U8.9.1.openai U8.9.1.anthropic U8.9.1.gemini U8.9.10.openai U8.9.10.anthropic U8.9.10.gemini");
-    covers("U8.9.13.openai U8.9.13.anthropic U8.9.13.gemini U8.9.14.openai U8.9.14.anthropic U8.9.14.gemini");
+    covers("adapter.native_api adapter.response generate.prompt reasoning.responses_tokens");
+    covers("reasoning.anthropic_thinking reasoning.gemini_tokens reasoning.usage cache.openai_usage");
+    covers("cache.anthropic_usage cache.gemini_usage parity.text.* parity.reasoning_tokens.* parity.usage.*");
+    covers("parity.cached_tokens.*");
     let said = Said { text: &["Hel", "lo"], thought: Some("hm"), ..Said::default() };
     for (api, result, _) in with_each(prompt, &[said]) {
         let last = result.unwrap().last;
@@ -198,7 +199,7 @@ fn text_usage_and_reasoning() {
 
 #[test]
 fn deltas_add_up_to_the_text() {
-    covers("U8.2.4 U8.4.4 U8.4.5 U8.4.6 U8.9.2.openai U8.9.2.anthropic U8.9.2.gemini");
+    covers("adapter.stream generate.text_deltas generate.stream_bounds generate.text_segments parity.streamed_text.*");
     for api in APIS {
         let (generator, _) = generator(api, &[Said { text: &["a", "b", "c"], ..Said::default() }]);
         let events: Vec<GenerateEvent> =
@@ -220,8 +221,7 @@ fn deltas_add_up_to_the_text() {
 
 #[test]
 fn images_go_by_data_and_by_address() {
-    covers("U8.3.2 U8.3.7");
-    covers("U8.9.3.openai U8.9.3.anthropic U8.9.3.gemini U8.9.4.openai U8.9.4.anthropic U8.9.4.gemini");
+    covers("message.image message.mixed parity.image_data.* parity.image_url.*");
     let options = || {
         let data =
             MediaData { data: Some("aGk=".into()), media_type: Some("image/png".into()), ..MediaData::default() };
@@ -275,9 +275,8 @@ fn an_image_that_a_tool_gave_goes_back_with_its_result() {
 
 #[test]
 fn tools_run_alone_in_parallel_and_over_many_rounds() {
-    covers("U8.3.4 U8.7.1 U8.7.5 U8.7.6 U8.7.11 U8.9.5.openai U8.9.5.anthropic U8.9.5.gemini U8.9.6.openai");
-    covers("U8.9.6.anthropic U8.9.6.gemini U8.9.7.openai U8.9.7.anthropic U8.9.7.gemini U8.9.8.openai");
-    covers("U8.9.8.anthropic U8.9.8.gemini");
+    covers("message.tools tool_loop.active tool_loop.concurrent tool_loop.one_message tool_loop.steps");
+    covers("parity.tool_call.* parity.parallel_calls.* parity.rounds.* parity.streamed_tools.*");
     let call = |id: &'static str, city: &str| (id, "weather", json!({"city": city}));
     let (two, one) = ([call("c1", "Oslo"), call("c2", "Rome")], [call("c3", "Kiel")]);
     let answers = [
@@ -303,7 +302,7 @@ fn tools_run_alone_in_parallel_and_over_many_rounds() {
 
 #[test]
 fn structured_output_is_parsed_and_checked() {
-    covers("U8.4.7 U8.9.9.openai U8.9.9.anthropic U8.9.9.gemini");
+    covers("generate.object parity.structured_output.*");
     let schema = json!({"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
         "required": ["name", "age"], "additionalProperties": false});
     for api in APIS {
@@ -317,8 +316,8 @@ fn structured_output_is_parsed_and_checked() {
 
 #[test]
 fn refused_keys_and_limits_are_told_apart_and_limits_are_waited_for() {
-    covers("U8.2.9 U8.2.10 U8.8.4 U8.8.6 U8.8.7 U8.9.11.openai U8.9.11.anthropic U8.9.11.gemini U8.9.12.openai");
-    covers("U8.9.12.anthropic U8.9.12.gemini");
+    covers("adapter.error_class adapter.retry_after retry.retry_after retry.rate_limit retry.permanent");
+    covers("parity.authentication.* parity.rate_limit.*");
     for api in APIS {
         let (generator, transport) = generator(api, &[]);
         transport.push(401, &[], r#"{"error":{"message":"bad key key-0123456789"}}"#);
@@ -341,7 +340,7 @@ fn refused_keys_and_limits_are_told_apart_and_limits_are_waited_for() {
 
 #[test]
 fn options_reach_the_provider_they_are_for() {
-    covers("U8.2.7 U8.9.15.openai U8.9.15.anthropic U8.9.15.gemini");
+    covers("adapter.options parity.options.*");
     let options = || {
         let mut options = prompt();
         for name in ["openai", "anthropic", "gemini"] {
@@ -357,7 +356,7 @@ fn options_reach_the_provider_they_are_for() {
 
 #[test]
 fn warnings_say_what_was_left_out_of_a_request() {
-    covers("C.8");
+    covers("adapter.warnings");
     let mut options = prompt();
     options.request.model = "gpt-5.2".into();
     options.request.temperature = Some(0.5);
@@ -390,7 +389,7 @@ impl Transport for Endless {
 
 #[test]
 fn cancelling_ends_an_answer_that_never_ends() {
-    covers("U8.4.9");
+    covers("generate.cancel");
     let adapter = Api::AnthropicMessages.adapter(Config { api_key: "k".into(), ..Config::default() });
     let provider = HttpProvider::new(adapter, Shared::new(Endless));
     let cancel = CancelToken::new();

@@ -331,7 +331,7 @@ mod tests {
 
     #[test]
     fn what_has_come_is_a_value_at_any_time() {
-        covers("C.18");
+        covers("stream.partial_json");
         check("", Value::Null);
         check("{", json!({}));
         check("{\"pa", json!({}));
@@ -411,7 +411,7 @@ mod tests {
 
     #[test]
     fn any_json_in_any_pieces_reads_as_the_whole() {
-        covers("C.18");
+        covers("stream.partial_json");
         let inputs = (json_value(), any::<bool>(), prop::collection::vec(1_usize..9, 0..12));
         proptest!(config(2_000), |((value, pretty, cuts) in inputs)| {
             // In an array, because a number at the root ends nowhere.

@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn both_spellings_are_read() {
-        covers("C.7");
+        covers("adapter.rate_limit_headers");
         check(
             &[
                 ("anthropic-ratelimit-requests-limit", "50"),

@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn waits_double_and_end_at_the_limit() {
-        covers("U8.8.3 C.14");
+        covers("retry.backoff retry.policy");
         let policy = RetryPolicy { max_retries: 8, jitter: false, ..RetryPolicy::default() };
         let (outcome, attempts, slept) = run(&policy, &error(ErrorKind::Server, None), 99);
         assert_eq!((outcome.is_err(), attempts), (true, 9));
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn jitter_stays_within_half_and_varies() {
-        covers("U8.8.3");
+        covers("retry.backoff");
         let policy = RetryPolicy::default();
         let random = SeededRandom::new(1);
         let delays: Vec<u64> = (0..1000).map(|_| policy.delay_ms(1, &random)).collect();
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn the_provider_may_ask_for_its_own_wait() {
-        covers("U8.8.4 U8.8.6");
+        covers("retry.retry_after retry.rate_limit");
         let policy = RetryPolicy::default();
         let (outcome, _, slept) = run(&policy, &error(ErrorKind::RateLimit, Some(7)), 1);
         assert_eq!((outcome, slept), (Ok(1), vec![7]));
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn only_what_may_pass_is_repeated() {
-        covers("U8.8.2 U8.8.5 U8.8.7");
+        covers("retry.retryable retry.disabled retry.permanent");
         let policy = RetryPolicy::default();
         for kind in [ErrorKind::RateLimit, ErrorKind::Server, ErrorKind::Network, ErrorKind::Stream] {
             assert_eq!(run(&policy, &error(kind, None), 2).0, Ok(2), "{kind:?}");
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn the_observer_hears_of_each_retry() {
-        covers("C.14");
+        covers("retry.policy");
         let heard: Shared<Mutex<Vec<(u32, u64)>>> = Shared::default();
         let policy = RetryPolicy {
             jitter: false,
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn a_stream_is_reopened_until_its_first_content() {
-        covers("U8.8.9");
+        covers("retry.after_content");
         let start = || Ok(StreamEvent::StreamStart { id: "1".into(), model: "m".into() });
         let text = || Ok(StreamEvent::TextDelta { text_id: "t".into(), delta: "a".into() });
         let overloaded = || Err(error(ErrorKind::Server, None));

@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn headers_win_over_the_body() {
-        covers("U8.2.10 C.15");
+        covers("adapter.retry_after provider.retry_after");
         let body = serde_json::json!({"error": {"details": [{"retryDelay": "40s"}]}});
         check(&[("Retry-After-Ms", "120"), ("Retry-After", "7")], &body, "", Some(120));
         check(&[("Retry-After", "7")], &body, "", Some(7000));
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn dates_count_from_the_answers_own_date() {
-        covers("C.15");
+        covers("provider.retry_after");
         let date = ("date", "Sat, 21 Nov 2026 10:00:00 GMT");
         check(&[date, ("retry-after", "Sat, 21 Nov 2026 10:01:30 GMT")], &Value::Null, "", Some(90_000));
         check(&[date, ("retry-after", "Sat, 21 Nov 2026 09:00:00 GMT")], &Value::Null, "", Some(0));
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn wordings_are_read() {
-        covers("C.15");
+        covers("provider.retry_after");
         check(&[], &Value::Null, "Please try again in 3.89s. Visit", Some(3890));
         check(&[], &Value::Null, "Please try again in 174ms.", Some(174));
         check(&[], &Value::Null, "Please retry in 40.025771073s.", Some(40_026));

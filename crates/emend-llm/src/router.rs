@@ -440,7 +440,7 @@ mod tests {
 
     #[test]
     fn the_mode_decides_who_is_asked() {
-        covers("C.25");
+        covers("router.local_first");
         let mode = |agent_mode| RouterPolicy { agent_mode, ..RouterPolicy::default() };
         let answers = || ([says(&["near"])], [says(&["far"])]);
         let (local, remote) = answers();
@@ -457,7 +457,7 @@ mod tests {
 
     #[test]
     fn answers_that_do_not_pass_are_tried_again_and_then_go_remote() {
-        covers("C.25");
+        covers("router.local_first");
         let good = || call(json!({"path": "a"}));
         let bad = || call(json!({"file": "a"}));
         let found = |text: &str, seen: &[&str]| {
@@ -474,7 +474,7 @@ mod tests {
 
     #[test]
     fn an_overflow_or_a_slow_answer_goes_remote_at_once() {
-        covers("C.25");
+        covers("router.local_first");
         let seen = |reason: &str| vec!["1 small local_first".to_owned(), format!("2 large {reason}")];
         let far = || Ok("far".to_owned());
         assert_eq!(run(hybrid(), [overflow()], [says(&["far"])]), (far(), seen("context_overflow")));
@@ -486,7 +486,7 @@ mod tests {
 
     #[test]
     fn strict_local_never_goes_remote() {
-        covers("C.26");
+        covers("router.local_only");
         for agent_mode in [AgentMode::HybridAuto, AgentMode::Remote] {
             let policy = RouterPolicy { agent_mode, strict_local: true, ..RouterPolicy::default() };
             let (outcome, seen) = run(policy, [overflow()], [says(&["far"])]);
@@ -504,7 +504,7 @@ mod tests {
 
     #[test]
     fn choices_are_in_the_stream_too() {
-        covers("C.27");
+        covers("router.trace");
         let (router, _) = router(hybrid(), [overflow()], [says(&["far"])]);
         let request = Request { messages: vec![Message::user("u")], ..Request::default() };
         let events: Vec<StreamEvent> = block_on(async {

@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn keys_and_masked_keys_are_hidden() {
-        covers("C.16");
+        covers("secrets.errors");
         check("key topsecret-0123456789.", "key [redacted].");
         check("Bearer:\"topsecret-0123456789\"", "Bearer:\"[redacted]\"");
         check("Incorrect API key provided: sk-proj-****wxyz. Visit", "Incorrect API key provided: [redacted] Visit");

@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn only_what_is_new_is_encoded() {
-        covers("C.28");
+        covers("encode.incremental");
         let segments = Segments::default();
         assert_eq!(run(&segments, &["a", "b"]), ("AB".into(), vec![0, 1]));
         assert_eq!(run(&segments, &["a", "b", "c"]), ("ABC".into(), vec![2]));

@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn line_ends_may_be_lf_crlf_or_cr() {
-        covers("C.20");
+        covers("stream.chunking");
         check("event: a\ndata: 1\n\ndata: 2\n\n", &["a=1", "=2"]);
         check("event: a\r\ndata: 1\r\n\r\ndata: 2\r\n\r\n", &["a=1", "=2"]);
         check("event: a\rdata: 1\r\rdata: 2\r\r", &["a=1", "=2"]);
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn long_lines_and_long_events_are_refused() {
-        covers("C.20");
+        covers("stream.chunking");
         let long = [b'x'; 65];
         assert_eq!(parse(&[&long]), Err(SseError::TooLong { bytes_max: 64 }));
         assert_eq!(parse(&[&long[..40], &long[..40]]), Err(SseError::TooLong { bytes_max: 64 }));

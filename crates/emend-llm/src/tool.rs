@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn names_and_parameters_are_what_every_provider_takes() {
-        covers("C.6");
+        covers("tool.names");
         let define = |name: &str, parameters: Value| {
             let definition = ToolDefinition { name: name.into(), description: String::new(), parameters };
             Tool::passive(definition).map(drop)

@@ -47,7 +47,7 @@ fn provide(api: Api, key: &str) -> Shared<dyn Provider> {
 
 #[test]
 fn text_streams_in_every_format() {
-    covers("U8.4.4");
+    covers("generate.text_deltas");
     run(cases::text_streams_in_every_format(&provide));
 }
 
@@ -58,25 +58,25 @@ fn reasoning_is_told_from_text() {
 
 #[test]
 fn parallel_calls_stream_and_their_results_go_back() {
-    covers("U8.7.1 U8.7.5 U8.7.6");
+    covers("tool_loop.active tool_loop.concurrent tool_loop.one_message");
     run(cases::parallel_calls_stream_and_their_results_go_back(&provide));
 }
 
 #[test]
 fn long_arguments_stream_in_pieces_that_add_up() {
-    covers("C.18");
+    covers("stream.partial_json");
     run(cases::long_arguments_stream_in_pieces_that_add_up(&provide));
 }
 
 #[test]
 fn refusals_have_their_class_and_limits_are_waited_for() {
-    covers("U8.2.9 U8.2.10");
+    covers("adapter.error_class adapter.retry_after");
     run(cases::refusals_have_their_class_and_limits_are_waited_for(&provide, [3000, 3000]));
 }
 
 #[test]
 fn cancelling_ends_an_answer_that_goes_on() {
-    covers("U8.4.9");
+    covers("generate.cancel");
     run(cases::cancelling_ends_an_answer_that_goes_on(&provide));
 }
 

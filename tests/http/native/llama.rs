@@ -32,6 +32,6 @@ fn after_cancelling_the_server_answers_again() {
 
 #[test]
 fn a_model_without_native_tools_calls_one_through_constrained_output() {
-    covers("C.24");
+    covers("constrained.tool_calls");
     run(cases::a_model_without_native_tools_calls_one_through_constrained_output(&provide));
 }

@@ -131,7 +131,8 @@ fn refuses(
 
 #[test]
 fn a_refusal_has_its_class_and_is_repeated_only_where_that_may_help() {
-    covers("U8.2.9 U8.2.10 U8.8.1 U8.8.2 U8.8.3 U8.8.4 U8.8.6 U8.8.7 C.15 C.16");
+    covers("adapter.error_class adapter.retry_after retry.classes retry.retryable retry.backoff retry.retry_after");
+    covers("retry.rate_limit retry.permanent provider.retry_after secrets.errors");
     use ErrorKind::*;
     let invalid = ["invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT"];
     let limited = ["rate_limit_error", "rate_limit_exceeded", "RESOURCE_EXHAUSTED"];
@@ -170,7 +171,7 @@ fn cut_stream(parts: &[&str]) -> Vec<u8> {
 
 #[test]
 fn an_answer_that_breaks_off_is_an_error_and_repeated_only_before_its_first_content() {
-    covers("U8.8.9 C.23");
+    covers("retry.after_content stream.incomplete");
     use ErrorKind::Stream;
     let half = |text: &str| text[..text.len() / 2].to_owned();
     check(vec![
@@ -355,7 +356,7 @@ fn check_endless(start: &[u8], expected: Expected, mebibytes_max: usize) {
 
 #[test]
 fn a_line_of_100_megabytes_is_given_up_early() {
-    covers("C.20");
+    covers("stream.chunking");
     check_endless(&response(200, &[SSE], b"data: "), stands(ErrorKind::Stream), 40);
 }
 
@@ -390,7 +391,7 @@ fn check_hang_up(api: Api, ask: impl AsyncFnOnce(Client, CancelToken) -> Box<dyn
 
 #[test]
 fn cancelling_hangs_up_although_the_stream_is_kept() {
-    covers("U8.4.9");
+    covers("generate.cancel");
     for api in Api::ALL {
         check_hang_up(api, async |client, cancel| {
             let mut events = client.stream(ask::request(), cancel.clone()).await.unwrap();

@@ -24,7 +24,7 @@ where commands run in the emulated shell, and natively once more over HTTP with 
 
 #[test]
 fn the_matrix_is_written_down_and_its_requests_are_valid() {
-    covers("S2.9.12");
+    covers("parity.tasks");
     let (mut samples, mut n_skipped) = (Vec::new(), 0);
     let mut table = String::from("| Test case |");
     for family in &FAMILIES {

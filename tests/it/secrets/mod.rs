@@ -125,7 +125,7 @@ async fn session(world: &mut World, api: Api) {
 
 #[test]
 fn no_outlet_holds_a_secret_unless_the_users_tool_shows_it() {
-    covers("A.15 C.16");
+    covers("secrets.outlets secrets.errors");
     for api in Api::ALL {
         let mut world = World::new(api);
         run(async {

@@ -57,7 +57,7 @@ fn check(policy: &Policy, names: &[&str], target: &Target, expected: Action) {
 
 #[test]
 fn commands_are_allowed_part_by_part() {
-    covers("A.9");
+    covers("approval.policy");
     let policy = policy(&[(Deny, "shell:git push *"), (Allow, "shell:git *"), (Allow, "shell:cargo test")], Ask);
     for (line, expected) in [
         ("git status", Allow),
@@ -84,7 +84,7 @@ fn commands_are_allowed_part_by_part() {
 
 #[test]
 fn the_first_rule_wins_and_the_strictest_part() {
-    covers("A.9");
+    covers("approval.policy");
     let policy = policy(
         &[(Deny, "*:secrets/**"), (Deny, "*:.env"), (Allow, "edit_file:src/**"), (Ask, "edit_file"), (Allow, "*")],
         Deny,

@@ -35,7 +35,7 @@ fn check(profile: &Profile, expected: &Expect) {
 
 #[test]
 fn tools_have_the_names_of_each_familys_own_agent() {
-    covers("S2.9.2.1 S2.9.2.2 S2.9.2.3");
+    covers("profile.openai profile.anthropic profile.gemini");
     check(
         &Profile::openai("gpt-5.2").with_questions(),
         &expect![[r#"
@@ -80,7 +80,7 @@ fn tools_have_the_names_of_each_familys_own_agent() {
 
 #[test]
 fn no_text_of_a_profile_names_a_tool_that_it_does_not_have() {
-    covers("S2.9.2.4");
+    covers("profile.instructions");
     let canonical = ["read_file", "write_file", "edit_file", "apply_patch", "safe_patch", "list_dir", "clarify_user"];
     let mut n_checked = 0;
     let both =
@@ -126,7 +126,7 @@ const FILES: &str = "//- src/a.txt\none\ntwo\n//- b.md\nTWO\n";
 
 #[test]
 fn each_family_edits_in_its_own_way() {
-    covers("S2.9.2.1 S2.9.2.2 S2.9.2.3");
+    covers("profile.openai profile.anthropic profile.gemini");
     let patch = "*** Begin Patch\n*** Update File: src/a.txt\n one\n-two\n+2\n*** End Patch\n";
     let edit = |name| (name, json!({"file_path": "src/a.txt", "old_string": "two", "new_string": "2"}));
     let diff = json!({
@@ -192,7 +192,7 @@ fn errors_speak_of_the_tools_as_the_model_knows_them() {
 
 #[test]
 fn output_limits_go_by_the_canonical_name() {
-    covers("S2.9.5.5");
+    covers("truncate.defaults");
     let fixture = format!("//- a.txt\n{}", "x\n".repeat(300));
     let call = ("Grep", json!({"pattern": "x", "head_limit": 300}));
     let (_, results) = run(Profile::anthropic("m"), &fixture, vec![call]);
@@ -201,7 +201,7 @@ fn output_limits_go_by_the_canonical_name() {
 
 #[test]
 fn a_profile_fills_in_what_the_host_left_open() {
-    covers("S2.9.8.1");
+    covers("prompt.instructions");
     let options = |config: SessionConfig| {
         let other = World::new("", vec![], Setup::default()).options(vec![]);
         let profile = Profile::anthropic("claude-haiku-4-5");
@@ -251,7 +251,7 @@ fn edits_are_as_was_asked_for_where_they_can_be() {
 
 #[test]
 fn results_have_the_form_of_each_familys_own_agent() {
-    covers("S2.9.2.4");
+    covers("profile.instructions");
     #[track_caller]
     fn check(profile: fn(&str) -> Profile, read: &'static str, shell: (&'static str, &str), expected: &Expect) {
         let world = World::new("//- a.txt\none\n", vec![], Setup::with_shell());
@@ -328,7 +328,7 @@ fn options_are_the_providers_own() {
 
 #[test]
 fn a_tool_that_is_registered_later_wins() {
-    covers("S2.9.2.5 S2.9.2.6");
+    covers("profile.custom_tool profile.name_collision");
     let mut profile = Profile::anthropic("m");
     let n_tools = profile.tools.names().count();
     let naming: &'static Naming = &Naming {

@@ -25,7 +25,7 @@ fn names(names: &[&str]) -> Vec<String> {
 
 #[test]
 fn layers_come_in_the_order_of_their_weight() {
-    covers("S2.9.8.1 S2.9.8.2 S2.9.8.3 S2.9.8.5");
+    covers("prompt.instructions prompt.environment prompt.tools prompt.user_instructions");
     let facts = Facts {
         working_directory: "/work/app".to_owned(),
         platform: "linux".to_owned(),
@@ -102,7 +102,7 @@ fn layers_come_in_the_order_of_their_weight() {
 
 #[test]
 fn a_repository_in_memory_tells_its_branch() {
-    covers("S2.9.8.2");
+    covers("prompt.environment");
     let facts = |fixture: &str| block_on(Facts::of(&MemFs::from_fixture(fixture), 0));
     assert_eq!(facts("//- a.md\nx\n").git, None);
     let on_branch = facts("//- .git/HEAD\nref: refs/heads/fix/one\n").git.unwrap();
@@ -121,7 +121,7 @@ fn check(fixture: &str, to: &str, wanted: &[&str], expected: &[&str]) {
 
 #[test]
 fn documents_are_found_from_the_root_down_and_only_the_profiles() {
-    covers("S2.9.8.4 S2.9.8.6 A.11");
+    covers("prompt.documents prompt.document_names prompt.document_limit");
     let fixture = "//- AGENTS.md\nroot\n//- CLAUDE.md\nclaude\n//- GEMINI.md\ngemini\n//- src/AGENTS.md\nsrc\n\
                    //- src/deep/AGENTS.md\ndeep\n//- other/AGENTS.md\nother\n//- .codex/instructions.md\ncodex\n";
     check(fixture, "", &["AGENTS.md", "CLAUDE.md"], &["AGENTS.md: root", "CLAUDE.md: claude"]);
@@ -135,7 +135,7 @@ fn documents_are_found_from_the_root_down_and_only_the_profiles() {
 
 #[test]
 fn documents_are_cut_at_32_kilobytes_together() {
-    covers("A.11");
+    covers("prompt.document_limit");
     let (large, rest) = ("é".repeat(16_000), "x".repeat(2_000));
     let fixture = format!("//- AGENTS.md\n{large}\n//- src/AGENTS.md\n{rest}\n//- src/deep/AGENTS.md\nnever\n");
     let files = MemFs::from_fixture(&fixture);

@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn old_outputs_go_first_and_only_as_many_as_needed() {
-        covers("A.5");
+        covers("context.compaction");
         let sizes = [4_000, 100, 4_000, 4_000, 4_000, 4_000];
         assert_eq!(compacted(&sizes, 5_025, 6_000), [true, false, true, true, false, false], "down to half");
         assert_eq!(compacted(&sizes, 5_025, 100_000), [true, false, true, true, false, false], "all it may");

@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn a_loop_is_told_once_until_it_has_gone_on_as_long_again() {
-        covers("S2.9.1.7");
+        covers("loop.detection");
         assert_eq!(found("a a a a a a a a", 4), [4, 8]);
         assert_eq!(found("x y a a a a", 4), [6]);
     }
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn whatever_the_seeds_rule_finds_is_found() {
-        covers("S2.9.1.7");
+        covers("loop.detection");
         let mut n_found = 0;
         for bits in 0..1_u32 << 12 {
             let calls: Vec<char> = (0..12).map(|at| if bits >> at & 1 == 1 { 'a' } else { 'b' }).collect();

@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn what_was_written_again_counts_once_and_what_broke_off_is_skipped() {
-        covers("A.3");
+        covers("session.saved");
         let again = [Record::Session(header()), turn(0, "a"), turn(1, "b"), turn(1, "b"), turn(2, "c")];
         assert_eq!(check(&write_records(&again).unwrap()), (owned(&["a", "b", "c"]), 0));
         let text = write_records(&again[..2]).unwrap()

@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn results_have_the_form_that_is_asked_for_and_keep_it() {
-        covers("S0.5.1");
+        covers("debug.suggestion");
         let error = ToolError::new(Code::NotFound, "no a.md").with_suggestions(vec!["b.md".to_owned()]);
         #[track_caller]
         fn check(mut content: Value, json: &Value, text: &str) {

@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_place_that_was_found_and_does_not_hold_is_our_fault() {
-        covers("S3.7.8");
+        covers("verified.internal_error");
         let hunk = |reason| EditError::Hunk {
             path: "a".to_owned(),
             error: HunkError { hunk: 1, n_hunks: 1, patch_line: 1, reason },

@@ -93,7 +93,7 @@ const ALL: &str = "write a.txt one\\nTWO\\n; remove b.txt; write src/new.txt new
 
 #[test]
 fn direct_what_a_command_changed_can_be_undone() {
-    covers("A.10");
+    covers("command.review");
     let world = World::new(Mode::Direct);
     let text = world.shell(ALL);
     assert_eq!(text, "done\n[changed: a.txt, b.txt, src/new.txt]\n[exit code 0 after 1 ms]");
@@ -174,7 +174,7 @@ fn a_write_over_what_a_command_changed_is_refused_until_it_was_read() {
 
 #[test]
 fn what_the_user_wrote_while_a_command_ran_is_theirs() {
-    covers("A.10");
+    covers("command.review");
     let world = World::new(Mode::Direct);
     let workspace = Shared::clone(&world.workspace);
     let context = ToolContext {
@@ -193,7 +193,7 @@ fn what_the_user_wrote_while_a_command_ran_is_theirs() {
 
 #[test]
 fn staged_a_command_changes_a_copy_and_waits_for_the_user() {
-    covers("A.10");
+    covers("command.review");
     let world = World::new(Mode::Staged);
     let text = world.shell(ALL);
     assert_eq!(text, "done\n[changed: a.txt, b.txt, src/new.txt]\n[exit code 0 after 1 ms]");
@@ -247,7 +247,7 @@ fn a_patch_sent_to_the_shell_is_an_edit() {
 
 #[test]
 fn failures_are_results_and_lateness_is_an_error() {
-    covers("S2.9.4.3");
+    covers("environment.call_timeout");
     let world = World::new(Mode::Direct);
     assert_eq!(world.shell("echo no; fail 2"), "no\n[exit code 2 after 1 ms]");
     let late = world.call(json!({ "command": "echo part; late", "timeout_ms": 700_000 })).unwrap_err();

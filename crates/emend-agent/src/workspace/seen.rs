@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn versions_count_and_ranges_join() {
-        covers("S3.7.1");
+        covers("verified.counter");
         let seen = Seen::default();
         let path = FilePath::clean("a").unwrap();
         let (old, new) = (ContentHash::of(b"old"), ContentHash::of(b"new"));

@@ -125,7 +125,7 @@ fn a_file_that_is_not_utf8_is_left_alone() {
 
 #[test]
 fn a_path_outside_the_root_is_denied() {
-    covers("S0.0.1");
+    covers("confinement.path");
     for path in ["../outside.txt", "/etc/hosts", "a/../../outside.txt"] {
         let arguments = format!(r#"{{"file_path": "{path}", "content": "x"}}"#);
         check(

@@ -30,7 +30,7 @@ fn without_a_terminal_a_command_is_refused_and_the_flag_is_named() {
 
 #[test]
 fn an_allowed_command_is_shown_as_it_runs_and_its_changes_are_undone() {
-    covers("A.10");
+    covers("command.review");
     let project = project();
     let before = project.tree();
     let outcome = project.run(&["run", CHANGE, "--allow", "shell"]);
@@ -115,7 +115,7 @@ fn with_review_a_command_runs_in_a_copy() {
 
 #[test]
 fn a_command_sees_no_secret_of_the_programs() {
-    covers("S2.9.4.5");
+    covers("environment.secrets");
     let project = project();
     let mut command = project.command(&["run", "run env", "--allow", "shell", "--json"]);
     command.env("OPENAI_API_KEY", "sk-marked").env("db_password", "sk-marked").env("HARMLESS", "seen");
@@ -144,7 +144,7 @@ fn is_alive(id: &str) -> bool {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_signal_ends_the_command_with_all_it_started() {
-    covers("S2.9.11.5");
+    covers("error.shutdown");
     let command = "(trap '' TERM; echo $BASHPID > id; mv id ids; while :; do sleep 1; done) & wait";
     let (task, arguments) = (format!("run {command}"), serde_json::json!({ "command": command }).to_string());
     let run = ["run", &task, "--allow", "shell"];

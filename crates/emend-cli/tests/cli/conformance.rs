@@ -93,7 +93,7 @@ impl Bench {
 
 #[test]
 fn a_session_is_made() {
-    covers("A.14");
+    covers("cli.conformance");
     let bench = Bench::new(hello);
     // session_create, session_create_format
     let made = bench.one("session-create", &Value::Null);
@@ -107,7 +107,7 @@ fn a_session_is_made() {
 
 #[test]
 fn input_is_processed() {
-    covers("A.14");
+    covers("cli.conformance");
     let bench = Bench::new(hello);
     let task = json!({"prompt": "Create a file called hello.py that prints Hello World"});
     // process_input, process_input_calls_llm, process_input_natural_end
@@ -134,7 +134,7 @@ fn input_is_processed() {
 
 #[test]
 fn the_loop_runs_tools_and_goes_on_but_no_commands() {
-    covers("A.14");
+    covers("cli.conformance");
     let calls = [
         ("Write", json!({"file_path": "hello.py", "content": "print('Hello World')\n"})),
         ("Bash", json!({"command": "echo made > made.txt"})),
@@ -156,7 +156,7 @@ fn the_loop_runs_tools_and_goes_on_but_no_commands() {
 
 #[test]
 fn tools_are_dispatched() {
-    covers("A.14");
+    covers("cli.conformance");
     let bench = Bench::new(hello);
     let call = |name: &str, arguments: Value| {
         let result = bench.one("tool-dispatch", &json!({"tool_name": name, "arguments": arguments}));
@@ -189,7 +189,7 @@ fn tools_are_dispatched() {
 
 #[test]
 fn events_are_told() {
-    covers("A.14");
+    covers("cli.conformance");
     let bench = Bench::new(hello);
     // events, events_have_type, events_lifecycle, events_minimum_count
     let (status, events) = bench.run("events", &Value::Null);
@@ -201,7 +201,7 @@ fn events_are_told() {
 
 #[test]
 fn steering_reaches_the_model() {
-    covers("A.14");
+    covers("cli.conformance");
     let bench = Bench::new(hello);
     // steering, steering_format
     let said = bench.one("steering", &json!({"message": "Actually, use TypeScript instead"}));

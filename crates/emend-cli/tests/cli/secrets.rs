@@ -87,7 +87,7 @@ impl Outlets {
 
 #[test]
 fn a_run_shows_no_secret_of_the_environment_or_of_files() {
-    covers("A.15 S2.9.4.5");
+    covers("secrets.outlets environment.secrets");
     for (json, task) in [
         (&["--json"][..], "rename alpha to omega"),
         (&[], "rename alpha to omega"),
@@ -130,7 +130,7 @@ fn what_the_users_command_shows_is_shown() {
 
 #[test]
 fn a_provider_that_fails_is_quoted_without_what_was_sent() {
-    covers("A.15");
+    covers("secrets.outlets");
     let echo = format!("{CONTROL} {KEY} {QUERY} {PASSWORD} Zq7KxWpJ****R1v9");
     let head = |status: &str| format!("HTTP/1.1 {status}\r\nconnection: close\r\nx-echo: {echo}\r\n\r\n");
     let refusal =

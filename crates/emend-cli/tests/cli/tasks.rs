@@ -78,7 +78,7 @@ fn an_instruction_it_does_not_understand_changes_nothing_and_is_answered_with_ex
 
 #[test]
 fn debug_lines_go_to_standard_error_as_json() {
-    covers("S0.5.2");
+    covers("debug.output");
     let project = tree();
     let outcome = project.run(&["run", "rename alpha to omega", "--debug"]);
     outcome.assert_ok();
@@ -160,7 +160,7 @@ fn every_provider_is_spoken_to_in_its_own_way() {
 #[cfg(unix)]
 #[test]
 fn an_interrupt_ends_the_turn_at_once_and_changes_nothing() {
-    covers("S2.9.1.6");
+    covers("loop.cancel");
     let project = tree();
     let before = project.tree();
     let (url, requested) = stall(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n: wait\n\n");

@@ -81,7 +81,7 @@ fn path(path: &str) -> FilePath {
 
 #[test]
 fn the_local_machine_conforms() {
-    covers("S2.9.4.1 S0.0.1 S0.0.2 S0.0.3 S0.0.4");
+    covers("environment.local confinement.path confinement.link confinement.directory_link confinement.listing");
     for case in CASES {
         let disk = Disk::new(conformance::fixture);
         assert_eq!(block_on(case.run(&disk.environment())), Ok(()), "{}", case.name);
@@ -91,7 +91,7 @@ fn the_local_machine_conforms() {
 
 #[test]
 fn two_hundred_calls_answer_as_they_do_in_memory() {
-    covers("S2.9.4.6");
+    covers("environment.custom");
     for writes in [true, false] {
         let (disk, memory) =
             (Disk::new(conformance::fixture), MemFs::from_fixture(&conformance::fixture("/workspace")));
@@ -328,7 +328,7 @@ impl Drop for StopAtEnd<'_> {
 /// Swaps a directory for a link to the outside and back, as fast as it can, while everything is tried.
 #[test]
 fn a_directory_swapped_for_a_link_leads_nowhere() {
-    covers("S0.0.2 S0.0.3");
+    covers("confinement.link confinement.directory_link");
     let disk = Disk::new(|_| "//- real/outside.txt\nharmless\n//- real/deep/outside.txt\nharmless\n".to_owned());
     symlink(disk.around.path(), disk.root().join("link")).unwrap();
     let root = fs::File::open(disk.root()).unwrap();

@@ -116,7 +116,7 @@ fn a_command_has_no_terminal_and_nothing_to_read() {
 
 #[test]
 fn a_command_whose_time_is_up_is_ended() {
-    covers("S2.9.4.4");
+    covers("environment.kill");
     let place = Place::new();
     let result = place.run("echo $$ > id; exec sleep 3600", SHORT_MS);
     assert!(result.timed_out && !result.cancelled);
@@ -154,7 +154,7 @@ fn a_process_may_tidy_up_when_it_is_asked_to_end() {
 
 #[test]
 fn a_process_that_ignores_the_request_is_killed() {
-    covers("S2.9.4.4");
+    covers("environment.kill");
     let place = Place::new();
     let result = place.run_until("trap '' TERM; echo $$ > id; echo begun; while :; do sleep 1; done", "begun");
     assert!(result.cancelled);
@@ -316,7 +316,7 @@ fn seen_by(policy: EnvPolicy) -> Vec<String> {
 
 #[test]
 fn a_command_sees_the_variables_that_the_policy_lets_through() {
-    covers("S2.9.4.5");
+    covers("environment.secrets");
     assert!(std::env::var_os("PATH").is_some() && Path::new("/usr/bin/env").exists());
     let has = |names: &[String], name: &str| names.iter().any(|known| known == name);
     let harmless = seen_by(EnvPolicy::default());

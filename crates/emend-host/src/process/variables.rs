@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn secrets_stay_here_unless_they_are_asked_for() {
-        covers("S2.9.4.5");
+        covers("environment.secrets");
         let harmless = ["PATH", "HOME", "LC_ALL", "CARGO_HOME", "EDITOR", "TOKENIZERS", "MONKEY"];
         check(&EnvPolicy::default(), &harmless);
         check(&EnvPolicy { inherit: Inherit::All, ..EnvPolicy::default() }, &NAMES);

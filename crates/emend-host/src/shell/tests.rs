@@ -29,7 +29,7 @@ fn run(files: &MemFs, text: &str) -> ExecResult {
 
 #[test]
 fn files_in_memory_with_a_shell_conform() {
-    covers("S2.9.4.6");
+    covers("environment.custom");
     for case in CASES {
         let files = with_shell(MemFs::from_fixture(&fixture("/workspace")), STEPS_MAX);
         assert_eq!(block_on(case.run(&files)), Ok(()), "{}", case.name);

@@ -41,7 +41,7 @@ fn tool_use(pieces: &[&str], input: Value) -> Vec<Value> {
 
 #[test]
 fn text_streams_as_start_delta_end_and_finish() {
-    covers("U8.4.4 U8.4.6 U8.6.6");
+    covers("generate.text_deltas generate.text_segments cache.anthropic_usage");
     let deltas = [json!({"type": "text_delta", "text": "Hé"}), json!({"type": "text_delta", "text": "llo"})];
     let body =
         sse(&[vec![message_start()], block(0, json!({"type": "text", "text": ""}), &deltas), end("end_turn")].concat());
@@ -59,7 +59,7 @@ fn text_streams_as_start_delta_end_and_finish() {
 
 #[test]
 fn tool_arguments_are_gathered_raw_and_parsed_at_the_end() {
-    covers("U8.7.10 C.19");
+    covers("tool_loop.arguments tool_loop.truncated_call");
     #[track_caller]
     fn check(pieces: &[&str], input: Value, stop: &str, arguments: Value, raw: &str) {
         let response = answer(&adapter(), &sse(&[vec![message_start()], tool_use(pieces, input), end(stop)].concat()));
@@ -76,7 +76,8 @@ fn tool_arguments_are_gathered_raw_and_parsed_at_the_end() {
 
 #[test]
 fn reasoning_and_unknown_blocks_go_back_as_they_came() {
-    covers("U8.3.5 U8.3.6 U8.5.4 C.21 C.22");
+    covers("message.thinking message.redacted_thinking reasoning.signature message.reasoning_round_trip");
+    covers("message.foreign");
     let thinking =
         [json!({"type": "thinking_delta", "thinking": "hm"}), json!({"type": "signature_delta", "signature": "sig"})];
     let text = [
@@ -113,7 +114,7 @@ fn reasoning_and_unknown_blocks_go_back_as_they_came() {
 
 #[test]
 fn an_answer_without_its_end_is_an_error() {
-    covers("C.23");
+    covers("stream.incomplete");
     let deltas = [json!({"type": "text_delta", "text": "Hel"})];
     let cut = [vec![message_start()], block(0, json!({"type": "text", "text": ""}), &deltas)].concat();
     let error = failure(&adapter(), &sse(&cut));
@@ -129,7 +130,7 @@ fn an_answer_without_its_end_is_an_error() {
 
 #[test]
 fn an_error_event_ends_the_answer_after_what_came() {
-    covers("C.23");
+    covers("stream.incomplete");
     let body = format!(
         "{}event: error\ndata: {}\n\n",
         sse(&[message_start()]),
@@ -162,7 +163,7 @@ fn another_answer_in_the_same_stream_replaces_the_first() {
 
 #[test]
 fn errors_say_what_to_do_and_hide_the_key() {
-    covers("U8.2.9 C.16");
+    covers("adapter.error_class secrets.errors");
     #[track_caller]
     fn check(status: u16, body: Value, kind: ErrorKind, retryable: bool, message: &str) {
         let error = adapter().decode_error(status, &Headers::default(), body.to_string().as_bytes());
@@ -204,7 +205,8 @@ fn errors_say_what_to_do_and_hide_the_key() {
 
 #[test]
 fn a_conversation_is_encoded_with_alternating_roles_and_results_first() {
-    covers("U8.2.5 U8.2.6 U8.3.4 U8.6.3 U8.6.4 U8.6.5 U8.7.9");
+    covers("adapter.system adapter.roles message.tools cache.anthropic_marks cache.anthropic_placement");
+    covers("cache.anthropic_beta tool_loop.choice");
     let call = ToolCall {
         id: "toolu_1".into(),
         name: "read".into(),
@@ -268,7 +270,7 @@ fn a_conversation_is_encoded_with_alternating_roles_and_results_first() {
 
 #[test]
 fn options_reach_the_body_and_the_headers() {
-    covers("U8.2.7 U8.2.8 U8.6.7");
+    covers("adapter.options adapter.beta_headers cache.anthropic_off");
     let mut request =
         Request { model: "claude-sonnet-4-5".into(), messages: vec![Message::user("a")], ..Request::default() };
     request.reasoning_effort = Some("low".into());
@@ -296,7 +298,7 @@ fn options_reach_the_body_and_the_headers() {
 
 #[test]
 fn effort_becomes_a_budget_or_an_effort() {
-    covers("U8.5.3 S2.9.7.3");
+    covers("reasoning.anthropic_thinking effort.values");
     #[track_caller]
     fn check(model: &str, effort: &str, max_tokens: Option<u64>, thinking: Value, output_config: Value) {
         let mut request =

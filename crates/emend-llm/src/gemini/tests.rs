@@ -39,7 +39,7 @@ fn echo(chunks: &[Value], reason: &str) -> Value {
 
 #[test]
 fn text_thoughts_and_usage() {
-    covers("U8.5.5 U8.6.8 U8.6.9");
+    covers("reasoning.gemini_tokens cache.gemini_automatic cache.gemini_usage");
     let chunks = [
         chunk(json!([{"text": "hm", "thought": true}])),
         chunk(json!([{"text": "Hel"}])),
@@ -67,7 +67,7 @@ fn a_call_ends_as_such_whatever_a_server_calls_its_end() {
 
 #[test]
 fn calls_come_whole_with_or_without_ids_and_arguments() {
-    covers("U8.3.4 U8.7.6");
+    covers("message.tools tool_loop.one_message");
     let call = |call: Value| chunk(json!([{"functionCall": call}]));
     let chunks = [call(json!({"name": "f", "args": {"x": 1}})), call(json!({"name": "g", "id": "real"})), end("STOP")];
     let response = answer(&adapter(), &stream(&chunks));
@@ -126,7 +126,7 @@ fn arguments_that_come_in_pieces_are_assembled() {
 
 #[test]
 fn signatures_stay_on_the_part_they_came_with() {
-    covers("C.21");
+    covers("message.reasoning_round_trip");
     let parts = [
         json!({"text": "a"}),
         json!({"text": "b", "thoughtSignature": "s1"}),
@@ -160,7 +160,7 @@ fn the_reason_says_how_it_ended() {
 
 #[test]
 fn bare_errors_in_the_stream_surface() {
-    covers("C.23");
+    covers("stream.incomplete");
     let error = json!({"error": {"code": 503, "message": "overloaded", "status": "UNAVAILABLE"}});
     let bare = serde_json::to_string_pretty(&error).unwrap();
     let body = format!("{}{bare}\n", stream(&[chunk(json!([{"text": "a"}]))]));
@@ -172,7 +172,7 @@ fn bare_errors_in_the_stream_surface() {
 
 #[test]
 fn errors_are_told_apart_by_more_than_their_status() {
-    covers("U8.2.9 C.15");
+    covers("adapter.error_class provider.retry_after");
     #[track_caller]
     fn check(status: u16, error: Value, kind: ErrorKind, retryable: bool, retry_after_ms: Option<u64>) {
         let body = json!([{"error": error}]).to_string();
@@ -191,7 +191,7 @@ fn errors_are_told_apart_by_more_than_their_status() {
 
 #[test]
 fn a_request_is_encoded() {
-    covers("U8.2.5 U8.2.6 U8.2.7 U8.7.9");
+    covers("adapter.system adapter.roles adapter.options tool_loop.choice");
     let mut request = Request {
         model: "models/gemini-2.5-flash".into(),
         messages: vec![Message::system("s"), Message::text_of(Role::Developer, "d"), Message::user("u")],

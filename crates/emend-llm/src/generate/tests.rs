@@ -68,7 +68,7 @@ fn results(request: &Request) -> Vec<(String, bool)> {
 
 #[test]
 fn a_prompt_or_messages_but_not_both() {
-    covers("U8.4.1 U8.4.2 U8.4.3");
+    covers("generate.prompt generate.messages generate.exclusive");
     let (result, requests) = run(Generate { system: Some("s".into()), ..prompt(vec![]) }, [says(&["Hi"])]);
     assert_eq!(result.unwrap().last.text(), "Hi");
     assert_eq!(requests[0].messages, [Message::system("s"), Message::user("weather?")]);
@@ -84,7 +84,7 @@ fn a_prompt_or_messages_but_not_both() {
 
 #[test]
 fn all_calls_of_an_answer_run_and_go_back_together_in_order() {
-    covers("U8.7.1 U8.7.6 U8.7.7 U8.7.11 C.10");
+    covers("tool_loop.active tool_loop.one_message tool_loop.tool_error tool_loop.steps tool_loop.handler_context");
     let (result, requests) = run(prompt(vec![weather()]), [asks(&["Oslo", "Atlantis", "Rome"]), says(&["Done"])]);
     let result = result.unwrap();
     assert_eq!((result.steps.len(), requests.len(), result.last.text().as_str()), (2, 2, "Done"));
@@ -96,7 +96,7 @@ fn all_calls_of_an_answer_run_and_go_back_together_in_order() {
 
 #[test]
 fn calls_run_at_the_same_time() {
-    covers("U8.7.5");
+    covers("tool_loop.concurrent");
     // Each call waits until the other has begun; one after the other they would wait forever.
     let begun: Shared<Mutex<usize>> = Shared::default();
     let tool = Tool::active(definition("weather"), move |_: Value, _: ToolContext| {
@@ -119,7 +119,7 @@ fn calls_run_at_the_same_time() {
 
 #[test]
 fn rounds_are_limited() {
-    covers("U8.7.3 U8.7.4 C.11");
+    covers("tool_loop.limit tool_loop.zero tool_loop.stop_condition");
     let endless = || (0..9).map(|_| asks(&["Oslo"]));
     for (rounds, steps) in [(None, 2), (Some(0), 1), (Some(1), 2), (Some(4), 5)] {
         let options = Generate { max_tool_rounds: rounds, ..prompt(vec![weather()]) };
@@ -136,7 +136,7 @@ fn rounds_are_limited() {
 
 #[test]
 fn passive_tools_and_cut_calls_are_left_to_the_caller() {
-    covers("U8.7.2 C.19");
+    covers("tool_loop.passive tool_loop.truncated_call");
     let passive = Tool::passive(definition("weather")).unwrap();
     let options = Generate { max_tool_rounds: Some(9), ..prompt(vec![passive]) };
     let (result, requests) = run(options, [asks(&["Oslo"])]);
@@ -148,7 +148,7 @@ fn passive_tools_and_cut_calls_are_left_to_the_caller() {
 
 #[test]
 fn unknown_tools_and_wrong_arguments_are_told_to_the_model() {
-    covers("U8.7.8 U8.7.10");
+    covers("tool_loop.unknown_tool tool_loop.arguments");
     let asked = [("1", "whether", json!({})), ("2", "weather", json!({"town": "Oslo"})), ("3", "weather", json!("{"))];
     let (_, requests) = run(prompt(vec![weather()]), [calls(&asked, FinishKind::ToolCalls), says(&["Sorry"])]);
     let expected = [
@@ -171,7 +171,7 @@ impl ToolCallRepair for TownIsCity {
 
 #[test]
 fn wrong_arguments_can_be_repaired() {
-    covers("C.12");
+    covers("tool_loop.repair");
     let options = Generate { repair_tool_call: Some(Shared::new(TownIsCity)), ..prompt(vec![weather()]) };
     let asked = calls(&[("1", "weather", json!({"town": "Oslo"}))], FinishKind::ToolCalls);
     let (_, requests) = run(options, [asked, says(&["Done"])]);
@@ -180,7 +180,7 @@ fn wrong_arguments_can_be_repaired() {
 
 #[test]
 fn each_step_is_repeated_on_its_own() {
-    covers("U8.8.5 U8.8.7 U8.8.8");
+    covers("retry.disabled retry.permanent retry.per_step");
     let overloaded = || Err(LlmError::new(ErrorKind::Server, "overloaded"));
     let answers = [overloaded(), asks(&["Oslo"]), overloaded(), overloaded(), says(&["Done"])];
     let (result, requests) = run(prompt(vec![weather()]), answers);
@@ -194,7 +194,7 @@ fn each_step_is_repeated_on_its_own() {
 
 #[test]
 fn nothing_is_repeated_after_the_first_content() {
-    covers("U8.8.9");
+    covers("retry.after_content");
     let mut broken = says(&["Hel"]).unwrap();
     broken.truncate(3);
     broken.push(Err(LlmError::new(ErrorKind::Stream, "broke off")));
@@ -204,7 +204,7 @@ fn nothing_is_repeated_after_the_first_content() {
 
 #[test]
 fn time_limits_and_cancelling_end_the_wait() {
-    covers("U8.4.9 U8.4.10");
+    covers("generate.cancel generate.timeouts");
     let hang = |timeout: TimeoutConfig| run(Generate { timeout, ..prompt(vec![]) }, []).0.unwrap_err().kind;
     assert_eq!(hang(TimeoutConfig { total_ms: Some(5), per_step_ms: None }), ErrorKind::RequestTimeout);
     assert_eq!(hang(TimeoutConfig { total_ms: None, per_step_ms: Some(5) }), ErrorKind::RequestTimeout);
@@ -223,7 +223,7 @@ fn time_limits_and_cancelling_end_the_wait() {
 
 #[test]
 fn a_stream_spans_the_steps() {
-    covers("U8.4.5 C.9");
+    covers("generate.stream_bounds generate.partial_response");
     let script = Script::new("script", [asks(&["Oslo"]), says(&["Do", "ne"])]);
     let generator = generator_of(script, ManualClock::default());
     let mut stream = generator.stream(prompt(vec![weather()])).unwrap();
@@ -255,7 +255,7 @@ fn person() -> Value {
 
 #[test]
 fn an_object_is_parsed_and_checked() {
-    covers("U8.4.7 U8.4.8");
+    covers("generate.object generate.invalid_object");
     #[track_caller]
     fn check(text: &str, expected: Option<Value>) {
         let script = Script::new("script", [says(&[text])]);
@@ -278,7 +278,7 @@ fn an_object_is_parsed_and_checked() {
 
 #[test]
 fn an_object_can_be_watched_while_it_grows() {
-    covers("C.13");
+    covers("generate.partial_object");
     let script = Script::new("script", [says(&["```json\n{\"name\": \"Al", "ice\", \"age\": 3", "0}", "\n```"])]);
     let mut stream = generator_of(script, ManualClock::default()).stream_object(prompt(vec![]), person()).unwrap();
     let mut seen = Vec::new();
@@ -292,7 +292,7 @@ fn an_object_can_be_watched_while_it_grows() {
 
 #[test]
 fn the_default_is_what_was_set_last() {
-    covers("U8.1.7");
+    covers("client.default_client");
     crate::set_default_client(None);
     assert_eq!(crate::default_client().map(drop).unwrap_err().kind, ErrorKind::Configuration);
     let make = || generator_of(Script::new("script", []), ManualClock::default());

@@ -49,7 +49,7 @@ fn text_and_usage_wherever_they_come() {
 
 #[test]
 fn the_end_is_done_or_a_finish_reason() {
-    covers("C.23");
+    covers("stream.incomplete");
     let text = chunk(json!({"content": "Hi"}), Value::Null);
     let end = chunk(json!({}), json!("stop"));
     assert_eq!(answer(&adapter(), &sse(&[text.clone(), end])).finish_reason.reason, FinishKind::Stop);
@@ -61,7 +61,7 @@ fn the_end_is_done_or_a_finish_reason() {
 
 #[test]
 fn interleaved_calls_are_told_apart() {
-    covers("U8.7.10");
+    covers("tool_loop.arguments");
     #[track_caller]
     fn check(chunks: &[Value], finish_reason: &str, expected: &[(&str, &str, Value)]) {
         let mut chunks = chunks.to_vec();
@@ -91,7 +91,7 @@ fn interleaved_calls_are_told_apart() {
 
 #[test]
 fn reasoning_is_read_from_every_field_and_goes_back_in_it() {
-    covers("C.21");
+    covers("message.reasoning_round_trip");
     #[track_caller]
     fn check(delta: Value, field: &str, echoed: Value) {
         let chunks = [
@@ -161,7 +161,7 @@ fn errors_inside_the_stream_surface() {
 
 #[test]
 fn a_conversation_is_encoded_for_servers_that_copy_the_api() {
-    covers("U8.2.6 U8.7.9 C.3");
+    covers("adapter.roles tool_loop.choice client.compatible");
     let call = ToolCall {
         id: "a".into(),
         name: "f".into(),
@@ -231,7 +231,7 @@ fn a_conversation_is_encoded_for_servers_that_copy_the_api() {
 
 #[test]
 fn addresses_are_taken_as_people_write_them() {
-    covers("C.3");
+    covers("client.compatible");
     #[track_caller]
     fn check(base_url: &str, expected: &str) {
         let adapter = OpenAiChat::new(Config { base_url: Some(base_url.into()), ..Config::default() });

@@ -75,7 +75,8 @@ fn items() -> Vec<Value> {
 
 #[test]
 fn items_become_parts_in_order_and_go_back() {
-    covers("U8.2.5 U8.2.6 U8.3.4 U8.5.1 U8.6.1 U8.6.2 C.21");
+    covers("adapter.system adapter.roles message.tools reasoning.responses_tokens cache.openai_automatic");
+    covers("cache.openai_usage message.reasoning_round_trip");
     let response = answer(&adapter(), &sse(&[vec![created()], items(), vec![completed()]].concat()));
     assert_eq!(response.finish_reason, FinishReason { reason: FinishKind::ToolCalls, raw: Some("completed".into()) });
     assert_eq!((response.usage.reasoning_tokens, response.usage.cache_read_tokens), (Some(3), Some(4)));
@@ -154,7 +155,7 @@ fn free_text_calls_stay_text() {
 
 #[test]
 fn the_state_says_how_it_ended() {
-    covers("U8.2.3");
+    covers("adapter.response");
     #[track_caller]
     fn check(response: Value, expected: FinishKind) {
         assert_eq!(answer(&adapter(), &sse(&[created(), end(response)])).finish_reason.reason, expected);
@@ -169,7 +170,7 @@ fn the_state_says_how_it_ended() {
 
 #[test]
 fn errors_come_nested_or_flat_or_as_a_failed_answer() {
-    covers("C.23");
+    covers("stream.incomplete");
     #[track_caller]
     fn check(event: Value) {
         let error = failure(&adapter(), &sse(&[created(), event]));
@@ -187,7 +188,7 @@ fn errors_come_nested_or_flat_or_as_a_failed_answer() {
 
 #[test]
 fn parameters_follow_the_model() {
-    covers("U8.2.7 U8.5.2");
+    covers("adapter.options reasoning.responses_effort");
     let mut request = Request { model: "gpt-5.2".into(), messages: vec![Message::user("u")], ..Request::default() };
     request.reasoning_effort = Some("low".into());
     request.stop_sequences = vec!["x".into()];

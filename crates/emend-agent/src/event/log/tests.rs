@@ -57,7 +57,7 @@ fn drain(log: &mut EventLog, id: ReaderId) -> Vec<Event> {
 
 #[test]
 fn who_reads_at_every_event_gets_every_piece_and_who_is_late_gets_them_in_one() {
-    covers("A.4");
+    covers("event.readers");
     let mut log = EventLog::new("s".to_owned(), usize::MAX);
     let [fast, slow] = [0; 2].map(|after| log.add_reader(after).unwrap());
     let mut read = Vec::new();
@@ -97,7 +97,7 @@ fn a_cursor_that_is_too_old_is_told_where_to_go_on() {
 
 #[test]
 fn a_reader_far_behind_loses_no_event_but_large_outputs_and_finished_texts_shrink() {
-    covers("A.4");
+    covers("event.readers");
     let mut log = EventLog::new("s".to_owned(), 3_000);
     let slow = log.add_reader(0).unwrap();
     let whole = "y".repeat(500);
@@ -205,7 +205,7 @@ fn run(actions: &[Action], weight_max: usize, coverage: &Coverage) -> Result<(),
 
 #[test]
 fn readers_and_pollers_see_what_a_plain_list_would_show_them() {
-    covers("A.4");
+    covers("event.readers");
     let cases = if cfg!(target_family = "wasm") { 100 } else { 1_500 };
     let config = Config { cases, failure_persistence: None, rng_seed: RngSeed::Fixed(1), ..Config::default() };
     let actions = proptest::collection::vec(action(), 0..60);

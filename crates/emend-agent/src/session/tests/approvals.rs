@@ -104,7 +104,7 @@ fn an_edit_is_asked_about_with_its_diff_and_not_at_all_if_it_would_be_refused_an
 
 #[test]
 fn an_edit_that_nobody_was_asked_about_writes_nothing_if_its_file_changes_meanwhile() {
-    covers("A.9 S3.7.11");
+    covers("approval.policy verified.approval");
     let edit = |name: &'static str, key: &str| (name, json!({"file_path": "notes.md", "old_string": "four", key: "4"}));
     let patch = "*** Begin Patch\n*** Update File: notes.md\n-four\n+4\n*** End Patch";
     let hash = emend_edit::hash::ContentHash::of(LATER.as_bytes()).hex();
@@ -147,7 +147,7 @@ const LATER: &str = "four\n";
 
 #[test]
 fn a_call_that_the_user_refuses_does_not_run_and_the_model_is_told_why() {
-    covers("A.9");
+    covers("approval.policy");
     let reason = |reason: &str| Approval::Deny { reason: Some(reason.to_owned()) };
     let approver = Scripted::new(vec![Approval::Deny { reason: None }, reason("use make")]);
     let calls = vec![shell("write notes.md x"), shell("write notes.md y")];
@@ -177,7 +177,7 @@ fn what_is_always_allowed_is_asked_once() {
 
 #[test]
 fn rules_refuse_without_asking() {
-    covers("A.9");
+    covers("approval.policy");
     let approver = Scripted::new(vec![]);
     let rules = [(Action::Deny, "shell:remove *"), (Action::Deny, "*:*.md"), (Action::Allow, "*")];
     let calls = vec![
@@ -230,7 +230,7 @@ fn a_turn_can_be_cancelled_while_the_user_is_asked() {
 
 #[test]
 fn a_command_ends_with_the_turn_that_is_cancelled() {
-    covers("S2.9.1.6 S2.9.11.5");
+    covers("loop.cancel error.shutdown");
     let answers = vec![Answer::Call(vec![shell("echo begun; write notes.md x; hang")])];
     let world = World::new(NOTES, answers, setup(&[], None));
     let cancel = CancelToken::new();

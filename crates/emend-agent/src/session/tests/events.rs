@@ -17,7 +17,7 @@ fn lines(events: &[Event]) -> String {
 
 #[test]
 fn a_second_reader_sees_the_same_whenever_it_reads() {
-    covers("A.4 S2.9.10.2");
+    covers("event.readers event.stream");
     let answers = vec![Answer::Call(vec![read()]), Answer::Say("Done."), Answer::Say("Again.")];
     let world = World::new(NOTES, answers, Setup::default());
     let mut late = world.session.subscribe(0).unwrap();
@@ -103,7 +103,7 @@ impl Tool for Chatty {
 
 #[test]
 fn what_a_tool_prints_is_shown_as_it_comes_up_to_a_bound() {
-    covers("S2.9.10.1");
+    covers("event.kinds");
     let mut world = World::new(NOTES, vec![], Setup::default());
     let mut tools = core_tools();
     tools.register(Shared::new(Chatty));

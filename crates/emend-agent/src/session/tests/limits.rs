@@ -18,7 +18,7 @@ fn only(events: &str, prefix: &str) -> String {
 
 #[test]
 fn defaults_are_the_seeds() {
-    covers("S2.9.4.2 S2.9.5.5");
+    covers("environment.default_timeout truncate.defaults");
     let config = SessionConfig::default();
     assert_eq!((config.max_turns, config.max_tool_rounds_per_input), (0, 0));
     assert_eq!((config.default_command_timeout_ms, config.max_command_timeout_ms), (10_000, 600_000));
@@ -29,7 +29,7 @@ fn defaults_are_the_seeds() {
 
 #[test]
 fn a_limit_on_turns_holds_for_the_whole_session() {
-    covers("S2.9.1.5");
+    covers("loop.turn_limit");
     let config = SessionConfig { max_turns: 2, ..SessionConfig::default() };
     let world = with_config(NOTES, vec![Answer::Say("One."), Answer::Call(vec![read()])], config);
     world.turn("first");
@@ -43,7 +43,7 @@ fn a_limit_on_turns_holds_for_the_whole_session() {
 
 #[test]
 fn output_limits_are_the_sessions() {
-    covers("S2.9.5.3 S2.9.5.4 S2.9.5.6 S2.9.10.3");
+    covers("truncate.marker truncate.event truncate.configurable event.full_output");
     let fixture = format!("//- notes.md\n{}\n", "x".repeat(5_000));
     let config =
         SessionConfig { tool_output_limits: [("read_file".to_owned(), 100)].into(), ..SessionConfig::default() };
@@ -60,7 +60,7 @@ fn output_limits_are_the_sessions() {
 
 #[test]
 fn a_model_that_repeats_itself_is_told() {
-    covers("S2.9.1.7");
+    covers("loop.detection");
     let config = SessionConfig { loop_detection_window: 4, ..SessionConfig::default() };
     let mut answers = vec![Answer::Call(vec![read()]); 4];
     answers.push(Answer::Say("I see."));
@@ -99,7 +99,7 @@ fn answers_that_end_badly_end_the_turn_with_a_warning() {
 
 #[test]
 fn calls_of_an_answer_that_a_filter_stopped_are_not_run() {
-    covers("A.1");
+    covers("call.truncated");
     let (name, arguments) = edit("two", "2");
     let answers = vec![Answer::End("", vec![(name, arguments)], FinishKind::ContentFilter), Answer::Say("Again.")];
     let world = World::new(NOTES, answers, Setup::default());
@@ -148,7 +148,7 @@ fn an_answer_that_the_provider_paused_is_sent_back() {
 
 #[test]
 fn a_conversation_that_does_not_fit_is_a_warning_and_the_session_stays() {
-    covers("S2.9.11.4");
+    covers("error.context_length");
     let answers = vec![Answer::Refuse(ErrorKind::ContextLength), Answer::Say("Again.")];
     let world = World::new(NOTES, answers, Setup::default());
     expect![[r#"
@@ -163,7 +163,7 @@ fn a_conversation_that_does_not_fit_is_a_warning_and_the_session_stays() {
 
 #[test]
 fn the_context_is_reported_once_for_each_step_from_eighty_percent() {
-    covers("A.6");
+    covers("context.warning");
     // 4,000 characters are the window; each message has its own share.
     let config =
         SessionConfig { context_window: Some(1_000), context: Shared::new(KeepEverything), ..SessionConfig::default() };
@@ -216,7 +216,7 @@ impl ContextStrategy for DropLast {
 
 #[test]
 fn a_strategy_may_not_separate_a_call_from_its_result() {
-    covers("A.5");
+    covers("context.compaction");
     let config = SessionConfig { context: Shared::new(DropLast), ..SessionConfig::default() };
     let world = with_config(NOTES, vec![Answer::Call(vec![read()]), Answer::Say("Done.")], config);
     let events = world.turn("do it");

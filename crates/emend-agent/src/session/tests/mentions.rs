@@ -43,7 +43,7 @@ fn check(text: &str, expected: &Expect) {
 
 #[test]
 fn files_come_with_version_hash_and_text() {
-    covers("S3.7.10");
+    covers("verified.mention");
     check(
         "tidy @a.md.",
         &expect![[r#"

@@ -81,7 +81,7 @@ fn wait(name: &'static str, turns: u64) -> (&'static str, Value) {
 
 #[test]
 fn concurrent_calls_run_together_and_answer_in_their_order() {
-    covers("S2.9.3.5 S0.1.1");
+    covers("tool.parallel calls.one_message");
     let (world, events, counts) = run(vec![wait("look", 5), wait("look", 1), wait("look", 3)], true);
     assert_eq!(counts, [3, 0]);
     assert_eq!(world.last_results(), ["waited 5", "waited 1", "waited 3"]);
@@ -91,7 +91,7 @@ fn concurrent_calls_run_together_and_answer_in_their_order() {
 
 #[test]
 fn calls_run_one_by_one_where_the_host_wants_it() {
-    covers("S0.1.1");
+    covers("calls.one_message");
     assert_eq!(run(vec![wait("look", 2), wait("look", 2)], false).2, [1, 0]);
 }
 

@@ -40,7 +40,7 @@ fn world() -> (World, Shared<MemStore>) {
 
 #[test]
 fn each_step_is_saved_before_the_next() {
-    covers("A.3");
+    covers("session.saved");
     let world = World::new(NOTES, vec![Answer::Call(vec![read()]), Answer::Say("Done.")], Setup::default());
     let store = store_of(&world);
     let heard: Shared<Mutex<Vec<usize>>> = Shared::default();
@@ -57,7 +57,7 @@ fn each_step_is_saved_before_the_next() {
 
 #[test]
 fn a_session_that_was_cut_off_at_any_byte_goes_on() {
-    covers("A.3");
+    covers("session.saved");
     let (world, store) = world();
     let (id, whole) = (world.session.id().to_owned(), world.session.turns());
     let document = saved(&store, &id);
@@ -108,7 +108,7 @@ fn a_call_whose_result_was_lost_is_answered_by_saying_so() {
 
 #[test]
 fn a_fork_begins_where_it_is_told_and_leaves_the_first_alone() {
-    covers("A.3");
+    covers("session.saved");
     let (world, store) = world();
     let id = world.session.id().to_owned();
     let before = saved(&store, &id);
@@ -207,7 +207,7 @@ impl Store for Full {
 
 #[test]
 fn a_store_that_fails_is_a_warning_and_what_it_missed_is_saved_later() {
-    covers("A.3");
+    covers("session.saved");
     let answers = vec![Answer::Call(vec![read()]), Answer::Say("Done."), Answer::Say("Again.")];
     let world = World::new(NOTES, answers, Setup::default());
     let store = Shared::new(Full::default());

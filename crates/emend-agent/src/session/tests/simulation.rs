@@ -209,7 +209,7 @@ fn simulate(seed: u64, histogram: &mut Histogram) {
 
 #[test]
 fn whatever_happens_the_rules_hold() {
-    covers("A.2 A.12 S0.1.2");
+    covers("call.one_result event.text_end calls.complete");
     let n_seeds = if cfg!(target_family = "wasm") { 150 } else { 10_000 };
     let mut histogram = Histogram::new();
     let one: Option<u64> = option_env!("EMEND_SEED").and_then(|seed| seed.parse().ok());

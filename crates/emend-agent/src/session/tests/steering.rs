@@ -16,7 +16,7 @@ fn last_request(world: &World) -> String {
 
 #[test]
 fn steering_reaches_the_model_after_the_round_of_tools() {
-    covers("S2.9.6.1 S2.9.6.3 S2.9.6.4");
+    covers("steering.after_round steering.entry steering.role");
     let world = World::new(NOTES, vec![Answer::Call(vec![read()]), Answer::Say("Yes.")], Setup::default());
     world.session.steer("be brief").unwrap();
     world.when(1, |session| session.steer("only line two").unwrap());
@@ -48,7 +48,7 @@ fn steering_reaches_the_model_after_the_round_of_tools() {
 
 #[test]
 fn steering_during_the_last_answer_is_answered_too() {
-    covers("S2.9.6.1");
+    covers("steering.after_round");
     let world = World::new(NOTES, vec![Answer::Say("Done."), Answer::Say("That too.")], Setup::default());
     world.when(1, |session| session.steer("and that").unwrap());
     expect![[r#"
@@ -76,7 +76,7 @@ fn steering_during_the_last_answer_is_answered_too() {
 
 #[test]
 fn follow_ups_are_worked_on_one_by_one_in_the_same_run() {
-    covers("S2.9.6.2");
+    covers("steering.follow_up");
     let answers = vec![Answer::Say("One."), Answer::Say("Two."), Answer::Say("Three.")];
     let world = World::new(NOTES, answers, Setup::default());
     world.when(1, |session| {
@@ -116,7 +116,7 @@ fn follow_ups_wait_while_the_turn_was_not_dealt_with() {
 
 #[test]
 fn a_question_of_the_models_ends_the_turn_and_the_answer_is_the_next_message() {
-    covers("A.7 S2.9.6.2");
+    covers("question.wait steering.follow_up");
     let ask = ("clarify_user", json!({"question": "Which?", "options": ["a", "b"]}));
     let answers = vec![Answer::Call(vec![ask, read()]), Answer::Say("Thanks.")];
     let world = World::new(NOTES, answers, Setup::default());
@@ -156,7 +156,7 @@ fn a_closing_question_counts_only_where_the_host_wants_it() {
 
 #[test]
 fn model_and_effort_change_between_two_calls() {
-    covers("S2.9.7.1 S2.9.7.2");
+    covers("effort.request effort.change");
     let world = World::new(NOTES, vec![Answer::Call(vec![read()]), Answer::Say("Yes.")], Setup::default());
     world.when(1, |session| {
         session.configure(|config| config.reasoning_effort = Some("high".to_owned()));
@@ -171,7 +171,7 @@ fn model_and_effort_change_between_two_calls() {
 
 #[test]
 fn closing_cancels_the_turn_and_comes_last() {
-    covers("S2.9.11.5 S2.9.10.4");
+    covers("error.shutdown event.session");
     let world = World::new(NOTES, vec![Answer::Call(vec![read()])], Setup::default());
     world.when(1, Session::close);
     expect![[r#"

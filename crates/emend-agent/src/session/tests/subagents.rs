@@ -205,7 +205,7 @@ fn subagent_events(events: &[Event]) -> Vec<String> {
 
 #[test]
 fn a_subagent_works_by_itself_and_its_result_is_the_parents() {
-    covers("S2.9.9.1 S2.9.9.3 S2.9.9.4 S2.9.9.5");
+    covers("subagent.spawn subagent.history subagent.depth subagent.result");
     let scripts = [
         ("parent", vec![call(vec![spawn("look")]), call(vec![wait("agent_1")]), say("Thanks.")]),
         ("look", vec![call(vec![("read_file", json!({ "file_path": "a.txt" }))]), say("It says one.")]),
@@ -267,7 +267,7 @@ fn eight_work_and_a_ninth_is_refused_until_one_is_done() {
 
 #[test]
 fn the_limit_is_a_setting_and_depth_is_one() {
-    covers("S2.9.9.4");
+    covers("subagent.depth");
     let scripts = [
         ("parent", vec![call(vec![spawn("a"), spawn("b")]), call(vec![wait("agent_1")]), say("Done.")]),
         ("a", vec![call(vec![spawn("c")]), say("There is no such tool.")]),
@@ -297,7 +297,7 @@ fn the_limit_is_a_setting_and_depth_is_one() {
 
 #[test]
 fn a_wait_ends_with_its_time_and_the_subagent_goes_on() {
-    covers("S2.9.9.6");
+    covers("subagent.control");
     let scripts = [
         (
             "parent",
@@ -361,7 +361,7 @@ fn a_subagent_that_fails_says_why() {
 
 #[test]
 fn a_subagent_hears_what_it_is_told_at_work_and_afterwards() {
-    covers("S2.9.9.6");
+    covers("subagent.control");
     let send = |message: &str| ("send_input", json!({ "agent_id": "agent_1", "message": message }));
     let scripts = [
         (
@@ -390,7 +390,7 @@ fn a_subagent_hears_what_it_is_told_at_work_and_afterwards() {
 
 #[test]
 fn aborting_the_parent_aborts_its_subagents_and_leaves_all_whole() {
-    covers("S2.9.11.5");
+    covers("error.shutdown");
     let scripts = [
         ("parent", vec![call(vec![spawn("a"), spawn("b")]), call(vec![wait("agent_1")])]),
         ("a", vec![Line::Never]),
@@ -418,7 +418,7 @@ fn aborting_the_parent_aborts_its_subagents_and_leaves_all_whole() {
 
 #[test]
 fn between_turns_a_subagent_pauses_and_closing_the_session_ends_it() {
-    covers("S2.9.9.6");
+    covers("subagent.control");
     let scripts = [
         ("parent", vec![call(vec![spawn("a"), spawn("b")]), say("Later."), call(vec![wait("agent_1")]), say("Done.")]),
         ("a", vec![call(vec![("list_dir", json!({}))]), call(vec![("list_dir", json!({}))]), say("There.")]),
@@ -440,7 +440,7 @@ fn between_turns_a_subagent_pauses_and_closing_the_session_ends_it() {
 
 #[test]
 fn a_subagent_stays_in_its_directory_and_shares_files_and_undo() {
-    covers("S2.9.9.2");
+    covers("subagent.environment");
     let edit = |path: &str| ("edit_file", json!({ "file_path": path, "old_string": "one", "new_string": "1" }));
     let read = |path: &str| ("read_file", json!({ "file_path": path }));
     let scripts = [
@@ -553,7 +553,7 @@ impl Approver for Slow {
 
 #[test]
 fn a_session_and_its_subagents_ask_one_question_at_a_time_and_share_what_is_always_allowed() {
-    covers("A.9");
+    covers("approval.policy");
     let write = |path: &str| call(vec![("write_file", json!({ "file_path": path, "content": "x" }))]);
     let edit = call(vec![("edit_file", json!({"file_path": "a.txt", "old_string": "one", "new_string": "1"}))]);
     let done = || call(vec![wait("agent_1"), wait("agent_2")]);

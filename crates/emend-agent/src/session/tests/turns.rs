@@ -11,7 +11,7 @@ use crate::test_support::covers;
 
 #[test]
 fn a_turn_reads_edits_and_ends_when_no_tool_is_asked_for() {
-    covers("S2.9.1.1 S2.9.1.2 S2.9.1.3 S2.9.3.1 S2.9.10.2 S0.2.1 S0.2.2");
+    covers("loop.session loop.rounds loop.natural_end tool.registry event.stream streaming.text streaming.entries");
     let world = check(
         NOTES,
         vec![
@@ -44,7 +44,7 @@ fn a_turn_reads_edits_and_ends_when_no_tool_is_asked_for() {
 
 #[test]
 fn unknown_tools_and_bad_arguments_are_error_results_that_teach() {
-    covers("S2.9.3.2 S2.9.3.3 S2.9.11.1");
+    covers("tool.unknown tool.arguments error.tool");
     let world = check(
         NOTES,
         vec![
@@ -78,7 +78,7 @@ fn unknown_tools_and_bad_arguments_are_error_results_that_teach() {
 
 #[test]
 fn a_file_that_is_missing_is_an_error_result_with_a_suggestion() {
-    covers("S2.9.3.4 S0.5.1 S2.9.11.1");
+    covers("tool.error debug.suggestion error.tool");
     let calls = vec![("read_file", json!({"file_path": "note.md"})), ("read_file", json!({"file_path": "../x"}))];
     let world = World::new(NOTES, vec![Answer::Call(calls), Answer::Say("I see.")], Setup::default());
     world.turn("do it");
@@ -119,7 +119,7 @@ fn staged_edits_wait_and_the_model_sees_them() {
 
 #[test]
 fn a_cancelled_turn_answers_every_call_and_the_session_goes_on() {
-    covers("S2.9.1.6 S2.9.1.8 A.2");
+    covers("loop.cancel loop.next_message call.one_result");
     let setup = Setup { cancel_at: Some(2), ..Setup::default() };
     let answers = vec![Answer::Call(vec![read()]), Answer::Call(vec![edit("two", "2")]), Answer::Say("Again.")];
     let world = check(
@@ -195,7 +195,7 @@ fn a_stream_that_breaks_off_keeps_what_was_said() {
 
 #[test]
 fn a_call_that_fails_for_now_is_tried_again_and_each_time_told() {
-    covers("S2.9.11.2 A.8");
+    covers("error.retry event.retry");
     let answers = vec![Answer::Refuse(ErrorKind::Server), Answer::Refuse(ErrorKind::RateLimit), Answer::Say("Done.")];
     check(
         NOTES,
@@ -250,7 +250,7 @@ fn cancelling_ends_the_wait_for_another_try() {
 
 #[test]
 fn a_refused_key_closes_the_session() {
-    covers("S2.9.11.3 S2.9.10.4");
+    covers("error.authentication event.session");
     let world = check(
         NOTES,
         vec![Answer::Refuse(ErrorKind::Authentication)],
@@ -268,7 +268,7 @@ fn a_refused_key_closes_the_session() {
 
 #[test]
 fn a_call_that_the_output_limit_cut_off_is_never_run() {
-    covers("A.1");
+    covers("call.truncated");
     let (name, arguments) = edit("two", "");
     let cut = Answer::End("", vec![(name, arguments)], FinishKind::Length);
     let answers = vec![cut, Answer::Say("I will try smaller.")];
@@ -280,7 +280,7 @@ fn a_call_that_the_output_limit_cut_off_is_never_run() {
 
 #[test]
 fn a_limit_on_rounds_ends_the_turn() {
-    covers("S2.9.1.4");
+    covers("loop.round_limit");
     let config = SessionConfig { max_tool_rounds_per_input: 1, ..SessionConfig::default() };
     let world = World::new(NOTES, vec![Answer::Call(vec![read()])], Setup { config, ..Setup::default() });
     assert!(

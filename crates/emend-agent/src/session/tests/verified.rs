@@ -97,7 +97,7 @@ fn safe_patch(base: &str, diff: &str) -> (&'static str, Value) {
 
 #[test]
 fn each_write_finds_its_place_or_needs_the_file_as_it_was_seen() {
-    covers("A.13");
+    covers("edit.stale");
     use Known::{AsItIs, Changed, Deleted, Partly, Unseen};
     let all = [AsItIs, Changed, Partly, Unseen, Deleted];
     let table: [(&str, [&str; 5]); 7] = [
@@ -204,7 +204,7 @@ fn check_patch(before: Option<&str>, base: &str, diff: &str, after: &str, expect
 
 #[test]
 fn a_diff_over_the_right_text_is_applied() {
-    covers("S3.7.4");
+    covers("verified.apply");
     check_patch(
         Some("one\ntwo\nthree\n"),
         &hash("one\ntwo\nthree\n"),
@@ -222,7 +222,7 @@ fn a_diff_over_the_right_text_is_applied() {
 
 #[test]
 fn wrong_numbers_are_put_right() {
-    covers("S3.7.5");
+    covers("verified.line_numbers");
     check_patch(
         Some("one\ntwo\nthree\n"),
         &format!("sha256:{}", hash("one\ntwo\nthree\n").to_uppercase()),
@@ -242,7 +242,7 @@ fn wrong_numbers_are_put_right() {
 
 #[test]
 fn a_diff_over_another_text_is_a_state_mismatch_that_shows_the_file() {
-    covers("S3.7.6");
+    covers("verified.hash_mismatch");
     check_patch(
         Some("one\n"),
         &hash("another\n"),
@@ -270,7 +270,7 @@ fn a_diff_over_another_text_is_a_state_mismatch_that_shows_the_file() {
 
 #[test]
 fn a_diff_whose_lines_are_not_there_is_invalid_and_shows_the_file() {
-    covers("S3.7.7");
+    covers("verified.invalid_diff");
     check_patch(
         Some("one\n"),
         &hash("one\n"),
@@ -313,7 +313,7 @@ fn a_diff_whose_lines_are_not_there_is_invalid_and_shows_the_file() {
 
 #[test]
 fn a_file_is_created_over_the_hash_of_nothing() {
-    covers("S3.7.9");
+    covers("verified.create");
     check_patch(
         None,
         &hash(""),
@@ -373,7 +373,7 @@ fn answers_have_the_fields_of_the_design() {
 
 #[test]
 fn a_mismatch_is_a_read_and_the_next_diff_may_rest_on_it() {
-    covers("S3.7.1");
+    covers("verified.counter");
     let world = world(
         "//- a.txt\none\n",
         vec![

@@ -78,7 +78,7 @@ fn diff() -> Value {
 
 #[test]
 fn an_edit_shows_its_diff_and_both_texts() {
-    covers("S3.7.11");
+    covers("verified.approval");
     check(
         "safe_patch",
         diff(),
@@ -171,7 +171,7 @@ fn a_patch_shows_all_its_files() {
 
 #[test]
 fn nobody_is_asked_about_what_would_be_refused_anyway() {
-    covers("S3.7.11");
+    covers("verified.approval");
     let futile = [
         (
             "safe_patch",

@@ -12,7 +12,7 @@ use crate::tools::read::image_type;
 
 #[test]
 fn lines_are_numbered_and_ranges_kept() {
-    covers("S3.7.2");
+    covers("verified.read");
     let lines: String = (1..=12).map(|number| format!("line {number}\n")).collect();
     let bench = Bench::new("//- empty.txt\n//- dir/a.txt\na\n");
     bench.files.insert("a.txt", lines).unwrap();
@@ -163,7 +163,7 @@ dist
 
 #[test]
 fn several_files_are_read_by_path_and_by_glob() {
-    covers("S3.7.3");
+    covers("verified.read_many");
     let bench = Bench::new(TREE);
     bench.files.insert("src/x.ts", b"\0").unwrap();
     bench.check(
