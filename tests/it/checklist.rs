@@ -138,7 +138,8 @@ pub(crate) fn page(header: &str, checklist: &str, shown: &Shown) -> String {
         names.sort();
         names.dedup();
         if by_provider {
-            writeln!(page, "| `{item}` {requirement} | {} | {} |", ticks.join(" | "), names.join(", ")).expect("a string");
+            writeln!(page, "| `{item}` {requirement} | {} | {} |", ticks.join(" | "), names.join(", "))
+                .expect("a string");
         } else {
             writeln!(page, "| {} `{item}` | {requirement} | {} |", ticks.concat(), names.join(", ")).expect("a string");
         }
