@@ -5,6 +5,7 @@
 
 mod clock;
 mod commit;
+mod files;
 mod git;
 mod local;
 mod process;

@@ -5,9 +5,7 @@
 //! never opened. Names that are not UTF-8 are passed over: a path here is text. Commands run with that directory as
 //! theirs, but nothing confines them to it: what they may do is for whoever allows them to say.
 
-mod directory;
-pub(crate) mod files;
-pub(crate) mod leftover;
+mod commit;
 #[cfg(unix)]
 mod scratch;
 mod search;
@@ -28,13 +26,13 @@ use emend_llm::BoxFuture;
 #[cfg(unix)]
 use emend_llm::{CancelToken, Shared};
 
-use files::Files;
 #[cfg(unix)]
 use scratch::Scratch;
 
-use crate::commit::{self, CommitError};
+use crate::commit::CommitError;
+use crate::files::{RootFiles, with_slashes};
 #[cfg(unix)]
-use crate::process::{self, Processes, Setting};
+use crate::process::{self, Processes, SpawnOptions};
 use crate::process::{EnvPolicy, Sandbox};
 use crate::state::StateDir;
 
@@ -42,7 +40,7 @@ use crate::state::StateDir;
 ///
 /// Inside a tokio runtime, work is done on its blocking threads; elsewhere on the caller's.
 pub struct LocalEnvironment {
-    pub(crate) files: Arc<Files>,
+    files: Arc<RootFiles>,
     /// Where the journal is kept of changes of several files.
     journal: Option<Arc<StateDir>>,
     /// What commands see of this process's variables.
@@ -69,7 +67,7 @@ impl LocalEnvironment {
     /// `InvalidPath` if its path is not UTF-8.
     pub fn new(root: impl AsRef<Path>) -> Result<Self, EnvError> {
         Ok(Self {
-            files: Arc::new(Files::open(root.as_ref())?),
+            files: Arc::new(RootFiles::open(root.as_ref())?),
             journal: None,
             variables: EnvPolicy::default(),
             sandbox: None,
@@ -115,7 +113,7 @@ impl LocalEnvironment {
     ///
     /// As [`resolve`](ExecutionEnvironment::resolve), for the directory that holds it.
     pub fn is_link(&self, path: &str) -> Result<bool, EnvError> {
-        let path = files::with_slashes(path);
+        let path = with_slashes(path);
         let (above, name) = path.trim_end_matches('/').rsplit_once('/').unwrap_or((".", &path));
         let above = resolve::resolve(&*self.files, if above.is_empty() { "/" } else { above }, Access::Write)?;
         Ok(matches!(self.files.look(&above.join(name))?, Node::Link(_)))
@@ -123,7 +121,7 @@ impl LocalEnvironment {
 
     fn run<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Files) -> Result<T, EnvError> + Send + 'static,
+        work: impl FnOnce(&RootFiles) -> Result<T, EnvError> + Send + 'static,
     ) -> BoxFuture<'static, Result<T, EnvError>> {
         let files = Arc::clone(&self.files);
         Box::pin(async move {
@@ -143,7 +141,7 @@ impl LocalEnvironment {
 
 impl ExecutionEnvironment for LocalEnvironment {
     fn resolve<'a>(&'a self, path: &'a str, access: Access) -> BoxFuture<'a, Result<FilePath, EnvError>> {
-        let path = files::with_slashes(path).into_owned();
+        let path = with_slashes(path).into_owned();
         self.run(move |files| resolve::resolve(files, &path, access))
     }
 
@@ -173,7 +171,7 @@ impl ExecutionEnvironment for LocalEnvironment {
             Some(state) if changes.len() > 1 => {
                 let (state, changes) = (Arc::clone(state), changes.to_vec());
                 self.run(move |files| {
-                    let done = commit::commit(files, &state, &changes, &mut |_| Ok(()));
+                    let done = crate::commit::commit(files, &state, &changes, &mut |_| Ok(()));
                     done.map_err(CommitError::into_env_error)
                 })
             }
@@ -181,7 +179,7 @@ impl ExecutionEnvironment for LocalEnvironment {
                 let moves = changes.iter().filter_map(|change| Some((change.mode_of.clone()?, change.path.clone())));
                 let moves: Vec<_> = moves.collect();
                 if !moves.is_empty() {
-                    let note = move |files: &Files| {
+                    let note = move |files: &RootFiles| {
                         moves.into_iter().for_each(|(from, to)| files.note_moved(&from, to));
                         Ok(())
                     };
@@ -224,12 +222,12 @@ impl ExecutionEnvironment for LocalEnvironment {
         output: &'a dyn OutputSink,
         cancel: &'a CancelToken,
     ) -> BoxFuture<'a, Result<ExecResult, EnvError>> {
-        let setting = Setting {
+        let options = SpawnOptions {
             root: self.files.real_root(),
             variables: self.variables.of(std::env::vars_os()),
             sandbox: self.sandbox.as_ref(),
         };
-        Box::pin(process::exec(&self.processes, setting, command, output, cancel))
+        Box::pin(process::exec(&self.processes, options, command, output, cancel))
     }
 
     fn manifest(&self) -> BoxFuture<'_, Result<Vec<FileStamp>, EnvError>> {

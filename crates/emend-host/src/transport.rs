@@ -4,7 +4,7 @@
 //! handed back like any other. Answers are asked for as they are, since compressing holds events back; one that comes
 //! compressed by gzip all the same is read, as a browser would. Retrying and reading answers are left to `emend-llm`.
 
-mod public;
+mod public_resolver;
 
 use std::error::Error as _;
 use std::net::IpAddr;
@@ -23,7 +23,7 @@ use reqwest::{Client, Method, Url};
 use rustls_platform_verifier::BuilderVerifierExt as _;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use public::PublicNames;
+use public_resolver::PublicResolver;
 
 /// How long a request may take, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +104,7 @@ impl ReqwestTransport {
             .connect_timeout(Duration::from_millis(self.timeouts.connect_ms))
             .user_agent(concat!("emend/", env!("CARGO_PKG_VERSION")));
         let builder = if route.is_local { builder.no_proxy() } else { builder };
-        let builder = if self.public_only { builder.dns_resolver(PublicNames::new()) } else { builder };
+        let builder = if self.public_only { builder.dns_resolver(PublicResolver::new()) } else { builder };
         builder.build().map_err(|error| unsendable(innermost(&error)))
     }
 
@@ -119,7 +119,7 @@ impl ReqwestTransport {
             let reason = format!("{address} is not on the public internet");
             return Err(TransportError::Unsendable { reason });
         }
-        let watch = Watch {
+        let limits = ExchangeLimits {
             host: host_of(&url),
             timeouts: self.timeouts,
             deadline: Instant::now() + Duration::from_millis(self.timeouts.total_ms),
@@ -131,15 +131,15 @@ impl ReqwestTransport {
         headers.entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
         let route = Route { is_local: is_on_this_machine(&url), is_secure: url.scheme() == "https" };
         let sending = self.client(route)?.request(method, url).headers(headers).body(request.body).send();
-        let response = watch.over(sending).await?;
-        readable(&response, &watch.host)?;
+        let response = limits.hold(sending).await?;
+        check_encoding(&response, &limits.host)?;
         Ok(HttpResponse {
             status: response.status().as_u16(),
             headers: from_header_map(response.headers()),
-            body: Box::pin(stream::unfold(Some((response, watch)), |state| async {
-                let (mut response, watch) = state?;
-                match watch.over(response.chunk()).await {
-                    Ok(Some(chunk)) => Some((Ok(chunk.into()), Some((response, watch)))),
+            body: Box::pin(stream::unfold(Some((response, limits)), |state| async {
+                let (mut response, limits) = state?;
+                match limits.hold(response.chunk()).await {
+                    Ok(Some(chunk)) => Some((Ok(chunk.into()), Some((response, limits)))),
                     Ok(None) => None,
                     Err(error) => Some((Err(error), None)),
                 }
@@ -155,16 +155,16 @@ impl Transport for ReqwestTransport {
 }
 
 /// Holds one exchange to its time limits and its caller's wish.
-struct Watch {
+struct ExchangeLimits {
     host: String,
     timeouts: Timeouts,
     deadline: Instant,
     cancel: CancelToken,
 }
 
-impl Watch {
+impl ExchangeLimits {
     /// Waits for `step`, but not longer than allowed.
-    async fn over<T>(&self, step: impl Future<Output = reqwest::Result<T>>) -> Result<T, TransportError> {
+    async fn hold<T>(&self, step: impl Future<Output = reqwest::Result<T>>) -> Result<T, TransportError> {
         let idle = Duration::from_millis(self.timeouts.idle_ms);
         tokio::select! {
             biased;
@@ -207,7 +207,7 @@ fn innermost(error: &reqwest::Error) -> String {
 
 /// Refuses an answer in a compression that is not undone: its bytes would be reported as garbage. What an answer that
 /// refuses says is worth less than its status, so that one passes.
-fn readable(response: &reqwest::Response, host: &str) -> Result<(), TransportError> {
+fn check_encoding(response: &reqwest::Response, host: &str) -> Result<(), TransportError> {
     match response.headers().get(CONTENT_ENCODING).and_then(|value| value.to_str().ok()) {
         Some(coding) if response.status().is_success() && !coding.eq_ignore_ascii_case("identity") => {
             let reason = format!("{host} answered in the compression {coding:?}, which was not asked for; turn it off");

@@ -10,15 +10,16 @@ use cap_std::fs::Metadata;
 use emend_agent::env::{FileChange, FilePath};
 use emend_edit::hash::ContentHash;
 
-use super::CommitError;
 use super::disk::{Disk, with_executable};
-use super::journal::{Entry, Journal};
-use crate::local::files::{PREPARED, invalid, refuse_unless_replaceable, temporary_name};
+use super::error::CommitError;
+use super::journal::{Journal, JournalEntry};
+use crate::files::temp_files::{PREPARED, temporary_name};
+use crate::files::{invalid, refuse_unless_replaceable};
 
 /// A commit that can be begun.
-pub(super) struct Checked<'a> {
+pub(super) struct CheckedCommit<'a> {
     pub(super) journal: Journal,
-    pub(super) contents: Vec<Content<'a>>,
+    pub(super) contents: Vec<NewFile<'a>>,
     /// The files that go, as they are now.
     pub(super) removed: Vec<(FilePath, Metadata)>,
     /// The directories that exist and in which names come and go.
@@ -26,7 +27,7 @@ pub(super) struct Checked<'a> {
 }
 
 /// A file to be prepared.
-pub(super) struct Content<'a> {
+pub(super) struct NewFile<'a> {
     pub(super) temporary: FilePath,
     /// The file whose owner and mode bits it gets; those of any new file if none.
     pub(super) like: Option<Metadata>,
@@ -35,21 +36,22 @@ pub(super) struct Content<'a> {
     pub(super) bytes: &'a [u8],
 }
 
-pub(super) fn check<'a>(disk: &mut Disk<'_>, changes: &'a [FileChange]) -> Result<Checked<'a>, CommitError> {
+pub(super) fn check<'a>(disk: &mut Disk<'_>, changes: &'a [FileChange]) -> Result<CheckedCommit<'a>, CommitError> {
     let (mut written, mut removed, mut contents) = (Vec::new(), Vec::new(), Vec::new());
     let mut were = Vec::new();
-    let mut places = Places::default();
+    let mut targets = Targets::default();
     for change in changes {
         let after = change.after.as_deref().map(ContentHash::of);
         if after == change.before && (after.is_none() || !changes_mode(disk, change)?) {
             continue;
         }
         let Some(parent) = change.path.parent() else { return Err(invalid(".", "it is the root").into()) };
-        let old = old_file(disk, change, &mut places)?;
+        let old = old_file(disk, change, &mut targets)?;
         let executable = change.executable;
-        let mut entry = Entry { path: change.path.clone(), temporary: None, before: change.before, after, executable };
+        let mut entry =
+            JournalEntry { path: change.path.clone(), temporary: None, before: change.before, after, executable };
         let Some(bytes) = &change.after else {
-            places.enter(disk, &parent)?;
+            targets.enter(disk, &parent)?;
             removed.push(entry);
             were.extend(old.map(|old| (change.path.clone(), old)));
             continue;
@@ -59,15 +61,20 @@ pub(super) fn check<'a>(disk: &mut Disk<'_>, changes: &'a [FileChange]) -> Resul
             (None, None) => disk.removed(&change.path),
             (old, _) => old,
         };
-        places.enter(disk, &parent)?;
+        targets.enter(disk, &parent)?;
         let temporary = free_name(disk, &parent, change.path.name())?;
         entry.temporary = Some(temporary.clone());
-        contents.push(Content { temporary, like, executable, bytes });
+        contents.push(NewFile { temporary, like, executable, bytes });
         written.push(entry);
     }
     // Written before removed: see `roll_forward`.
     written.append(&mut removed);
-    Ok(Checked { journal: Journal::new(places.missing, written), contents, removed: were, directories: places.usable })
+    Ok(CheckedCommit {
+        journal: Journal::new(targets.missing, written),
+        contents,
+        removed: were,
+        directories: targets.existing,
+    })
 }
 
 /// Returns whether the file cannot be run and shall be, or the other way round.
@@ -80,7 +87,7 @@ fn changes_mode(disk: &mut Disk<'_>, change: &FileChange) -> Result<bool, Commit
 }
 
 /// Checks what stands where a file changes, and returns it if there is a file.
-fn old_file(disk: &mut Disk<'_>, change: &FileChange, places: &mut Places) -> Result<Option<Metadata>, CommitError> {
+fn old_file(disk: &mut Disk<'_>, change: &FileChange, targets: &mut Targets) -> Result<Option<Metadata>, CommitError> {
     let changed = || CommitError::Changed { path: change.path.clone() };
     let found = match (disk.look(&change.path)?, change.before) {
         (None, None) => return Ok(None),
@@ -96,12 +103,12 @@ fn old_file(disk: &mut Disk<'_>, change: &FileChange, places: &mut Places) -> Re
     #[cfg(unix)]
     {
         use cap_std::fs::MetadataExt as _;
-        if let Some(other) = places.files.insert((found.dev(), found.ino()), change.path.clone()) {
+        if let Some(other) = targets.files.insert((found.dev(), found.ino()), change.path.clone()) {
             return Err(CommitError::SameFile { path: change.path.clone(), other });
         }
     }
     #[cfg(not(unix))]
-    let _ = places;
+    let _ = targets;
     Ok(Some(found))
 }
 
@@ -117,9 +124,9 @@ fn free_name(disk: &mut Disk<'_>, parent: &FilePath, name: &str) -> Result<FileP
 
 /// Where the commit works.
 #[derive(Default)]
-struct Places {
+struct Targets {
     /// Directories that exist and may be written to.
-    usable: Vec<FilePath>,
+    existing: Vec<FilePath>,
     /// Directories that have to be made, outer ones first.
     missing: Vec<FilePath>,
     /// The files that change: device and inode, and the path they were reached by.
@@ -127,16 +134,16 @@ struct Places {
     files: HashMap<(u64, u64), FilePath>,
 }
 
-impl Places {
+impl Targets {
     /// Checks that names may come and go in `directory`, or that it can be made.
     fn enter(&mut self, disk: &mut Disk<'_>, directory: &FilePath) -> Result<(), CommitError> {
-        if self.usable.contains(directory) || self.missing.contains(directory) {
+        if self.existing.contains(directory) || self.missing.contains(directory) {
             return Ok(());
         }
         match disk.look(directory)? {
             Some(found) if found.is_dir() => {
                 disk.check_directory(directory)?;
-                self.usable.push(directory.clone());
+                self.existing.push(directory.clone());
             }
             Some(_) => {
                 return Err(invalid(directory.as_str(), "a file is in the place of this directory").into());

@@ -11,10 +11,10 @@ use cap_std::fs::{Dir, Metadata, OpenOptions, Permissions};
 use emend_agent::env::{EnvError, FilePath};
 
 use super::journal::Journal;
-use crate::local::files::{Files, describe, is_absence, keep_owner, on_disk, reading};
+use crate::files::{RootFiles, describe, is_absence, keep_owner, on_disk, reading};
 
 /// The journal among the documents of the state directory.
-pub(super) const DOCUMENT: &str = "commit";
+pub(crate) const DOCUMENT: &str = "commit";
 
 /// The names of the journal's file, and of the next one while it is written.
 const JOURNAL: &str = "commit.json";
@@ -77,14 +77,14 @@ impl DiskError {
 
 /// The project's files and the journal.
 pub(super) struct Disk<'a> {
-    files: &'a Files,
+    files: &'a RootFiles,
     root: &'a Dir,
     state: PathBuf,
     observe: &'a mut Observer<'a>,
 }
 
 impl<'a> Disk<'a> {
-    pub(super) fn new(files: &'a Files, state: &Path, observe: &'a mut Observer<'a>) -> Self {
+    pub(super) fn new(files: &'a RootFiles, state: &Path, observe: &'a mut Observer<'a>) -> Self {
         Self { files, root: files.directory(), state: state.to_owned(), observe }
     }
 

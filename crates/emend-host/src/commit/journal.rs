@@ -20,7 +20,7 @@ pub(super) struct Journal {
     /// Directories that the commit makes, outer ones first.
     pub(super) made: Vec<FilePath>,
     /// Files that are written, then files that are removed.
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<JournalEntry>,
 }
 
 /// How far a commit is.
@@ -35,7 +35,7 @@ pub(super) enum Stage {
 
 /// One file of a commit. What is done to it follows from which hashes there are.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Entry {
+pub(super) struct JournalEntry {
     pub(super) path: FilePath,
     /// Where the new content waits; none for a file that is removed.
     pub(super) temporary: Option<FilePath>,
@@ -49,7 +49,7 @@ pub(super) struct Entry {
 }
 
 impl Journal {
-    pub(super) fn new(made: Vec<FilePath>, entries: Vec<Entry>) -> Self {
+    pub(super) fn new(made: Vec<FilePath>, entries: Vec<JournalEntry>) -> Self {
         Self { version: VERSION, stage: Stage::Preparing, made, entries }
     }
 

@@ -12,6 +12,7 @@ use emend_edit::hash::ContentHash;
 use tempfile::TempDir;
 
 use super::*;
+use crate::local::LocalEnvironment;
 
 /// Every file and directory of a project: its mode bits, and the bytes of a file.
 type Tree = BTreeMap<String, (u32, Option<Vec<u8>>)>;

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use emend_agent::env::{EnvError, FilePath};
 use emend_agent::gitignore::IgnoreRules;
 
-use super::files::{self, Files};
+use crate::files::{RootFiles, describe};
 use crate::state::{StateDir, create_private};
 
 /// A copy, which goes when this is dropped.
@@ -29,8 +29,8 @@ pub(super) struct Scratch {
 
 impl Scratch {
     /// Copies the root. Of the directories that are linked, those that hold one of `written` are copied, too.
-    pub(super) fn of(files: &Files, state: Option<&StateDir>, written: &[FilePath]) -> Result<Self, EnvError> {
-        let failed = |error: io::Error| files::describe("the copy to run commands in", &error);
+    pub(super) fn of(files: &RootFiles, state: Option<&StateDir>, written: &[FilePath]) -> Result<Self, EnvError> {
+        let failed = |error: io::Error| describe("the copy to run commands in", &error);
         let home = state.map_or_else(std::env::temp_dir, |state| state.directory().join("scratch"));
         let own = format!("emend-{}-", std::process::id());
         if state.is_some() {

@@ -17,31 +17,31 @@ use emend_agent::resolve::{Node, Tree as _};
 use emend_agent::search::{FileMatches, SearchLimits};
 use emend_agent::walk::{self, Filter};
 
-use super::directory::{self, Kind, Reader};
-use super::files::{self, Files, read_entry};
+use crate::files::directory::{Kind, Reader, is_exhausted};
+use crate::files::{RootFiles, describe, entry_metadata, read_entry};
 
 /// More threads than this only wait for the same disk.
 const THREADS_MAX: usize = 12;
 
-pub(super) fn glob(files: &Files, path: &FilePath, glob: &str) -> Result<Vec<DirEntry>, EnvError> {
+pub(super) fn glob(files: &RootFiles, path: &FilePath, glob: &str) -> Result<Vec<DirEntry>, EnvError> {
     let filter = Filter::of_glob(path, glob)?;
     if is_file(files, path)? {
         let metadata = files.metadata(path)?.filter(|_| filter.accepts(path));
         return Ok(metadata.map(|metadata| DirEntry { path: path.clone(), metadata }).into_iter().collect());
     }
     let mut found = find(files, path, &filter, Hidden::Skipped, &|directory, name, path| {
-        let metadata = files::entry_metadata(directory, name)?;
+        let metadata = entry_metadata(directory, name)?;
         Some(DirEntry { path, metadata })
     })?;
     found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     Ok(found)
 }
 
-pub(super) fn glob_paths(files: &Files, path: &FilePath, glob: &str) -> Result<Vec<FilePath>, EnvError> {
+pub(super) fn glob_paths(files: &RootFiles, path: &FilePath, glob: &str) -> Result<Vec<FilePath>, EnvError> {
     paths(files, path, &Filter::of_glob(path, glob)?)
 }
 
-pub(super) fn grep(files: &Files, query: &GrepQuery) -> Result<Vec<FileMatches>, EnvError> {
+pub(super) fn grep(files: &RootFiles, query: &GrepQuery) -> Result<Vec<FileMatches>, EnvError> {
     let filter = Filter::of_grep(query)?;
     let paths = paths(files, &query.path, &filter)?;
     let limits = SearchLimits::of(query);
@@ -89,12 +89,12 @@ fn on_all_cores<T: Send>(items: usize, work: impl Fn() -> Vec<T> + Sync) -> Vec<
     })
 }
 
-fn is_file(files: &Files, path: &FilePath) -> Result<bool, EnvError> {
+fn is_file(files: &RootFiles, path: &FilePath) -> Result<bool, EnvError> {
     Ok(files.look(path)? == Node::File)
 }
 
 /// Returns the path of every file that `filter` accepts at or below `path`, in order.
-fn paths(files: &Files, path: &FilePath, filter: &Filter) -> Result<Vec<FilePath>, EnvError> {
+fn paths(files: &RootFiles, path: &FilePath, filter: &Filter) -> Result<Vec<FilePath>, EnvError> {
     if is_file(files, path)? {
         return Ok(if filter.accepts(path) { vec![path.clone()] } else { Vec::new() });
     }
@@ -104,7 +104,7 @@ fn paths(files: &Files, path: &FilePath, filter: &Filter) -> Result<Vec<FilePath
 }
 
 /// Returns every file but what is ignored, with what changes whenever it does.
-pub(super) fn manifest(files: &Files) -> Result<Vec<FileStamp>, EnvError> {
+pub(super) fn manifest(files: &RootFiles) -> Result<Vec<FileStamp>, EnvError> {
     let root = FilePath::root();
     let filter = Filter::of_glob(&root, "**")?;
     let mut found = find(files, &root, &filter, Hidden::Found, &|directory, name, path| {
@@ -140,7 +140,7 @@ enum Hidden {
 /// Walks from the directory `path` and gathers, in no order, what `take` makes of the files that `filter` accepts. It
 /// is given the directory, the file's name there, and its path.
 fn find<T: Send>(
-    files: &Files,
+    files: &RootFiles,
     path: &FilePath,
     filter: &Filter,
     hidden: Hidden,
@@ -157,7 +157,7 @@ fn find<T: Send>(
     let walk = Walk { filter, hidden, take, queue, changed: Condvar::new() };
     let found = on_all_cores(usize::MAX, || walk.work());
     match walk.lock().failed.take() {
-        Some(error) => Err(files::describe(path.as_str(), &error)),
+        Some(error) => Err(describe(path.as_str(), &error)),
         None => Ok(found),
     }
 }
@@ -239,7 +239,7 @@ impl<T> Walk<'_, T> {
     fn visit(&self, job: &Job, reader: &mut Reader, found: &mut Vec<T>) -> io::Result<Vec<Job>> {
         let (directory, entries) = match reader.enter(&job.parent, &job.name) {
             Ok(entered) => entered,
-            Err(error) if directory::is_exhausted(&error) => return Err(error),
+            Err(error) if is_exhausted(&error) => return Err(error),
             Err(_) => return Ok(Vec::new()),
         };
         let directory = Arc::new(directory);

@@ -8,23 +8,23 @@
 //!
 //! There are no commands on Windows yet.
 
+#[cfg_attr(not(unix), expect(dead_code, reason = "there are no commands"))]
+mod env_policy;
 #[cfg(unix)]
-mod members;
+mod process_tree;
 #[cfg(unix)]
 mod run;
 mod sandbox;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod sandbox_tests;
+#[cfg(unix)]
+mod supervisor;
 #[cfg(test)]
 #[cfg(unix)]
 mod tests;
-#[cfg_attr(not(unix), expect(dead_code, reason = "there are no commands"))]
-mod variables;
-#[cfg(unix)]
-mod watch;
 
+pub use env_policy::{EnvPolicy, Inherit};
 #[cfg(unix)]
-pub(crate) use run::{Processes, Setting, exec};
+pub(crate) use run::{Processes, SpawnOptions, exec};
 pub use sandbox::Sandbox;
-pub use variables::{EnvPolicy, Inherit};

@@ -17,9 +17,9 @@ use emend_agent::exec::{Command, ExecResult, OutputSink, OutputStream};
 use emend_llm::{CancelToken, Random as _};
 use rustix::process::Pid;
 
-use super::members::{LimitMark, MARK, Members};
+use super::process_tree::{LimitMark, MARK, ProcessTree};
 use super::sandbox::Sandbox;
-use super::watch::Watch;
+use super::supervisor::Supervisor;
 use crate::clock::OsRandom;
 
 /// The most bytes that wait to be shown. What comes faster than it is taken is left out: nobody could read it.
@@ -28,18 +28,18 @@ const SHOWN_BYTES_MAX: usize = 1 << 18;
 /// The commands of one environment. Dropping it waits until those whose callers are gone have ended.
 #[derive(Debug, Default)]
 pub(crate) struct Processes {
-    shared: Arc<Count>,
+    shared: Arc<InFlight>,
 }
 
 #[derive(Debug, Default)]
-struct Count {
-    n_watched: Mutex<usize>,
+struct InFlight {
+    n_running: Mutex<usize>,
     changed: Condvar,
 }
 
-impl Count {
+impl InFlight {
     fn lock(&self) -> MutexGuard<'_, usize> {
-        self.n_watched.lock().unwrap_or_else(PoisonError::into_inner)
+        self.n_running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -48,9 +48,9 @@ impl Processes {
     pub(crate) fn ended(&self) -> impl FnOnce() + Send + 'static {
         let shared = Arc::clone(&self.shared);
         move || {
-            let mut n_watched = shared.lock();
-            while *n_watched > 0 {
-                n_watched = shared.changed.wait(n_watched).unwrap_or_else(PoisonError::into_inner);
+            let mut n_running = shared.lock();
+            while *n_running > 0 {
+                n_running = shared.changed.wait(n_running).unwrap_or_else(PoisonError::into_inner);
             }
         }
     }
@@ -63,16 +63,16 @@ impl Drop for Processes {
 }
 
 /// One watch, counted for as long as this lives.
-struct Counted(Arc<Count>);
+struct InFlightGuard(Arc<InFlight>);
 
-impl Counted {
-    fn new(count: &Arc<Count>) -> Self {
+impl InFlightGuard {
+    fn new(count: &Arc<InFlight>) -> Self {
         *count.lock() += 1;
         Self(Arc::clone(count))
     }
 }
 
-impl Drop for Counted {
+impl Drop for InFlightGuard {
     fn drop(&mut self) {
         *self.0.lock() -= 1;
         self.0.changed.notify_all();
@@ -147,16 +147,16 @@ impl Channel {
 }
 
 /// Closes the channel when the watch is over, however it ends.
-struct Closing(Arc<Channel>);
+struct CloseOnDrop(Arc<Channel>);
 
-impl Drop for Closing {
+impl Drop for CloseOnDrop {
     fn drop(&mut self) {
         self.0.change(|state| state.closed = true);
     }
 }
 
 /// What commands are started with.
-pub(crate) struct Setting<'a> {
+pub(crate) struct SpawnOptions<'a> {
     /// The root of the files they are for.
     pub(crate) root: &'a Path,
     /// The variables they see beside their own.
@@ -168,7 +168,7 @@ pub(crate) struct Setting<'a> {
 /// Runs `command`.
 pub(crate) async fn exec(
     processes: &Processes,
-    setting: Setting<'_>,
+    options: SpawnOptions<'_>,
     command: &Command,
     output: &dyn OutputSink,
     cancel: &CancelToken,
@@ -180,9 +180,9 @@ pub(crate) async fn exec(
     if cancel.is_cancelled() {
         return Ok(ExecResult { cancelled: true, exit_code: 130, ..ExecResult::default() });
     }
-    let (watch, stop) = start(setting, command).map_err(failed)?;
+    let (watch, stop) = start(options, command).map_err(failed)?;
     let channel = Arc::new(Channel::default());
-    let (closing, counted) = (Closing(Arc::clone(&channel)), Counted::new(&processes.shared));
+    let (closing, counted) = (CloseOnDrop(Arc::clone(&channel)), InFlightGuard::new(&processes.shared));
     let work = move || {
         let result = watch.run(&mut |stream, text| closing.0.show(stream, text));
         closing.0.lock().result = Some(result);
@@ -206,7 +206,7 @@ pub(crate) async fn exec(
 
 /// Starts the command. Returns its watch, and what stops it when dropped.
 #[expect(unsafe_code, reason = "a session of its own can only be had between fork and exec")]
-fn start(setting: Setting<'_>, command: &Command) -> io::Result<(Watch, PipeWriter)> {
+fn start(options: SpawnOptions<'_>, command: &Command) -> io::Result<(Supervisor, PipeWriter)> {
     let (stdout, stdout_there) = io::pipe()?;
     let (stderr, stderr_there) = io::pipe()?;
     let (stop, stop_here) = io::pipe()?;
@@ -221,9 +221,9 @@ fn start(setting: Setting<'_>, command: &Command) -> io::Result<(Watch, PipeWrit
     shell
         .arg("-c")
         .arg(&command.command)
-        .current_dir(setting.root.join(command.working_dir.as_str()))
+        .current_dir(options.root.join(command.working_dir.as_str()))
         .env_clear()
-        .envs(setting.variables)
+        .envs(options.variables)
         .envs(&command.env_vars)
         .env(MARK, mark.trim_start())
         .stdin(Stdio::null())
@@ -240,13 +240,13 @@ fn start(setting: Setting<'_>, command: &Command) -> io::Result<(Watch, PipeWrit
     unsafe {
         shell.pre_exec(begin);
     }
-    let child = spawn(&mut shell, setting.root, setting.sandbox)?;
+    let child = spawn(&mut shell, options.root, options.sandbox)?;
     // The writing ends that this process holds go with it: the pipes end when the command's own ends are closed.
     drop(shell);
     let leader = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or_else(|| io::Error::other("no id"))?;
-    let watch = Watch {
+    let watch = Supervisor {
         child,
-        members: Members { leader, mark: own_mark, limit },
+        tree: ProcessTree { leader, mark: own_mark, limit },
         stdout: Some(stdout),
         stderr: Some(stderr),
         stop,

@@ -3,10 +3,10 @@
 use emend_agent::env::FilePath;
 
 use super::disk::Disk;
-use crate::local::leftover::{has_name, is_mine};
+use crate::files::temp_files::{has_name, is_mine};
 
 /// Removes what dead processes of this user left in `directories`. That some of it stays does no harm.
-pub(super) fn sweep(disk: &mut Disk<'_>, directories: &[FilePath]) {
+pub(super) fn remove_abandoned(disk: &mut Disk<'_>, directories: &[FilePath]) {
     for directory in directories {
         let names = disk.list(directory).unwrap_or_default();
         for name in names.iter().filter(|name| has_name(name)) {

@@ -9,7 +9,7 @@ use emend_agent::exec::{Capture, ExecResult, OutputStream, TextStream};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, WaitId, WaitIdOptions, waitid};
 
-use super::members::Members;
+use super::process_tree::ProcessTree;
 
 /// How long processes have to end by themselves once they are asked to (S2 §5.4).
 const GRACE: Duration = Duration::from_secs(2);
@@ -23,9 +23,9 @@ const LOOK: Duration = Duration::from_millis(25);
 const LOOK_SLOWLY: Duration = Duration::from_millis(250);
 
 /// A command that runs.
-pub(super) struct Watch {
+pub(super) struct Supervisor {
     pub(super) child: Child,
-    pub(super) members: Members,
+    pub(super) tree: ProcessTree,
     /// Its outputs; `None` once they are at their end.
     pub(super) stdout: Option<PipeReader>,
     pub(super) stderr: Option<PipeReader>,
@@ -85,7 +85,7 @@ impl Output {
     }
 }
 
-impl Watch {
+impl Supervisor {
     /// Watches until nothing of the command is left.
     pub(super) fn run(mut self, show: &mut dyn FnMut(OutputStream, &str)) -> ExecResult {
         let mut result = ExecResult::default();
@@ -120,7 +120,7 @@ impl Watch {
                 }
                 Phase::Running => {}
                 Phase::Exited { since } => {
-                    let n_others = self.members.n_others();
+                    let n_others = self.tree.n_others();
                     let is_silent = self.stdout.is_none() && self.stderr.is_none();
                     if n_others == 0 && (is_silent || now.duration_since(since) >= LINGER) {
                         break;
@@ -130,14 +130,14 @@ impl Watch {
                         phase = self.end(now);
                     }
                 }
-                Phase::Ending { .. } | Phase::Killing { .. } if exited && self.members.n_others() == 0 => break,
+                Phase::Ending { .. } | Phase::Killing { .. } if exited && self.tree.n_others() == 0 => break,
                 Phase::Ending { since } if now.duration_since(since) >= GRACE => {
-                    self.members.signal(Signal::KILL);
+                    self.tree.signal(Signal::KILL);
                     phase = Phase::Killing { since: now };
                 }
                 Phase::Ending { .. } => {}
                 // What forks while it is killed is caught by the next look.
-                Phase::Killing { since } if now.duration_since(since) < PATIENCE => self.members.signal(Signal::KILL),
+                Phase::Killing { since } if now.duration_since(since) < PATIENCE => self.tree.signal(Signal::KILL),
                 Phase::Killing { .. } => break,
             }
         }
@@ -157,9 +157,9 @@ impl Watch {
 
     /// Asks everything to end.
     fn end(&self, now: Instant) -> Phase {
-        self.members.signal(Signal::TERM);
+        self.tree.signal(Signal::TERM);
         // What is stopped would not notice.
-        self.members.signal(Signal::CONT);
+        self.tree.signal(Signal::CONT);
         Phase::Ending { since: now }
     }
 
@@ -170,7 +170,7 @@ impl Watch {
             _ => LOOK,
         };
         #[cfg(target_os = "linux")]
-        let handle = rustix::process::pidfd_open(self.members.leader, rustix::process::PidfdFlags::empty()).ok();
+        let handle = rustix::process::pidfd_open(self.tree.leader, rustix::process::PidfdFlags::empty()).ok();
         #[cfg(not(target_os = "linux"))]
         let handle: Option<std::os::fd::OwnedFd> = None;
         let limit = if handle.is_some() || exited { limit } else { limit.min(LOOK_SLOWLY) };
@@ -192,7 +192,7 @@ impl Watch {
     fn has_exited(&self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         // A child that is gone altogether was waited for by someone else.
-        !matches!(waitid(WaitId::Pid(self.members.leader), options), Ok(None))
+        !matches!(waitid(WaitId::Pid(self.tree.leader), options), Ok(None))
     }
 
     /// Gives the leader's id back to the system and returns how it exited.

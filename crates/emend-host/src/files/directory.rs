@@ -5,11 +5,11 @@
 
 use std::io;
 
-use cap_std::fs::Dir;
+use cap_std::fs::{Dir, FileType};
 
 /// What an entry is, as far as a walk cares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     File,
     Directory,
     /// A link, a FIFO, a socket or a device.
@@ -18,7 +18,7 @@ pub(super) enum Kind {
 
 /// Returns whether a directory was not opened because this process or the system has too much open, so that going on
 /// without it would find less than there is.
-pub(super) fn is_exhausted(error: &io::Error) -> bool {
+pub(crate) fn is_exhausted(error: &io::Error) -> bool {
     #[cfg(unix)]
     {
         use rustix::io::Errno;
@@ -32,7 +32,7 @@ pub(super) fn is_exhausted(error: &io::Error) -> bool {
 
 /// Reads directories, one after the other.
 #[derive(Default)]
-pub(super) struct Reader {
+pub(crate) struct Reader {
     #[cfg(target_os = "linux")]
     buffer: Vec<u8>,
 }
@@ -48,7 +48,7 @@ impl Reader {
     /// # Errors
     ///
     /// It is no directory, or may not be read.
-    pub(super) fn enter(&mut self, parent: &Dir, name: &str) -> io::Result<(Dir, Vec<(String, Kind)>)> {
+    pub(crate) fn enter(&mut self, parent: &Dir, name: &str) -> io::Result<(Dir, Vec<(String, Kind)>)> {
         use rustix::fs::{Mode, OFlags, RawDir, openat};
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let directory = openat(parent, name, flags, Mode::empty())?;
@@ -92,16 +92,22 @@ impl Reader {
     /// # Errors
     ///
     /// It is no directory, or may not be read.
-    pub(super) fn enter(&mut self, parent: &Dir, name: &str) -> io::Result<(Dir, Vec<(String, Kind)>)> {
+    pub(crate) fn enter(&mut self, parent: &Dir, name: &str) -> io::Result<(Dir, Vec<(String, Kind)>)> {
         let directory = parent.open_dir(name)?;
-        let kind = |found: cap_std::fs::FileType| match found {
+        let kind = |found: FileType| match found {
             found if found.is_file() => Kind::File,
             found if found.is_dir() => Kind::Directory,
             _ => Kind::Other,
         };
-        let entries = super::files::entries(&directory).map(|(name, found)| (name, kind(found))).collect();
+        let entries = entries(&directory).map(|(name, found)| (name, kind(found))).collect();
         Ok((directory, entries))
     }
+}
+
+/// Returns the names and types in a directory, in no order, as far as they can be read.
+pub(super) fn entries(directory: &Dir) -> impl Iterator<Item = (String, FileType)> {
+    let entries = directory.entries().into_iter().flatten().flatten();
+    entries.filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.file_type().ok()?)))
 }
 
 #[cfg(test)]

@@ -4,9 +4,27 @@
 //! single write in a directory that this process has not written to yet. What a commit prepares has another name and is
 //! never taken for one: it is in a journal, which may be that of another root around this one.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use cap_std::fs::{Dir, Metadata};
 
-use super::files::UNFINISHED;
+/// What ends the name of a file while it is written; worth nothing once its process is dead.
+pub(crate) const UNFINISHED: &str = ".emend-tmp";
+
+/// What ends the name of a file that a commit has prepared; worth keeping for as long as there is a journal of it.
+pub(crate) const PREPARED: &str = ".emend-new";
+
+/// Returns a name for a new sibling of `name` that nobody else uses at the same time.
+pub(crate) fn temporary_name(name: &str, suffix: &str) -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    // A name has at most 255 bytes on the usual file systems.
+    let mut end = name.len().min(200);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!(".{}.{}-{count}{suffix}", &name[..end], std::process::id())
+}
 
 /// Returns whether a file of this name was left by a process that is dead.
 pub(crate) fn has_name(name: &str) -> bool {

@@ -14,12 +14,12 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 const PROXY_VARIABLES: [&str; 3] = ["http_proxy", "https_proxy", "all_proxy"];
 
 /// The resolver.
-pub(super) struct PublicNames {
+pub(super) struct PublicResolver {
     /// Hosts that may be anywhere.
     proxies: Vec<String>,
 }
 
-impl PublicNames {
+impl PublicResolver {
     /// Returns a resolver that lets the proxies of the environment be reached wherever they are.
     pub(super) fn new() -> Arc<Self> {
         let names = PROXY_VARIABLES.iter().flat_map(|name| [(*name).to_owned(), name.to_ascii_uppercase()]);
@@ -34,7 +34,7 @@ fn host_of(proxy: &str) -> Option<String> {
     url.ok()?.host_str().map(str::to_owned)
 }
 
-impl Resolve for PublicNames {
+impl Resolve for PublicResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let is_proxy = self.proxies.iter().any(|proxy| proxy.eq_ignore_ascii_case(name.as_str()));
         Box::pin(async move {

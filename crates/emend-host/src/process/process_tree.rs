@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 pub(super) const MARK: &str = "EMEND_COMMAND";
 
 /// The processes of one command. Its leader must not have been waited for: until then its id is nobody else's.
-pub(super) struct Members {
+pub(super) struct ProcessTree {
     pub(super) leader: Pid,
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "read from /proc only"))]
     pub(super) mark: String,
@@ -28,7 +28,7 @@ pub(super) struct Members {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LimitMark(u64);
 
-impl Members {
+impl ProcessTree {
     /// Sends a signal to all that are alive, the leader too.
     pub(super) fn signal(&self, signal: Signal) {
         // Those that are gone meanwhile need no signal.
@@ -89,7 +89,7 @@ mod linux {
 
     use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
-    use super::{LimitMark, MARK, Members};
+    use super::{LimitMark, MARK, ProcessTree};
 
     /// What `/proc/PID/stat` says.
     struct Process {
@@ -119,9 +119,9 @@ mod linux {
         })
     }
 
-    /// Returns all living members but the leader.
-    pub(super) fn others(members: &Members) -> BTreeSet<i32> {
-        let leader = members.leader.as_raw_nonzero().get();
+    /// Returns all living tree but the leader.
+    pub(super) fn others(tree: &ProcessTree) -> BTreeSet<i32> {
+        let leader = tree.leader.as_raw_nonzero().get();
         let Some(began_at) = look(leader).map(|leader| leader.began_at) else { return BTreeSet::new() };
         let own = rustix::process::getpid().as_raw_nonzero().get();
         let Ok(entries) = fs::read_dir("/proc") else { return BTreeSet::new() };
@@ -134,14 +134,14 @@ mod linux {
             process.session == leader
                 || process.group == leader
                 || found.contains(&process.parent)
-                || (!process.is_dead && carries(process.id, members))
+                || (!process.is_dead && carries(process.id, tree))
         };
         loop {
             let (more, rest): (Vec<_>, Vec<_>) = candidates.into_iter().partition(|process| is_member(process, &found));
             if more.is_empty() {
                 break;
             }
-            // The dead are no members, but their children are.
+            // The dead are no tree, but their children are.
             found.extend(more.iter().map(|process| process.id));
             candidates = rest;
         }
@@ -150,11 +150,11 @@ mod linux {
     }
 
     /// Returns whether a process has one of the marks.
-    fn carries(id: i32, members: &Members) -> bool {
+    fn carries(id: i32, tree: &ProcessTree) -> bool {
         let environ = fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
         let holds = |text: &str| environ.windows(text.len()).any(|window| window == text.as_bytes());
         // One with a mark in its variables is this command's by that alone.
-        holds(&members.mark) || (!holds(MARK) && members.limit.is_some_and(|limit| has_limit(id, limit)))
+        holds(&tree.mark) || (!holds(MARK) && tree.limit.is_some_and(|limit| has_limit(id, limit)))
     }
 
     fn has_limit(id: i32, LimitMark(limit): LimitMark) -> bool {
@@ -163,14 +163,14 @@ mod linux {
         highest.is_some_and(|highest| highest.parse() == Ok(limit))
     }
 
-    pub(super) fn signal_all(members: &Members, signal: Signal) {
+    pub(super) fn signal_all(tree: &ProcessTree, signal: Signal) {
         // An id may be another's by now. A handle stays with the process it was opened for, so it is enough to look again
         // once all are open.
-        let handles: Vec<_> = others(members)
+        let handles: Vec<_> = others(tree)
             .into_iter()
             .filter_map(|id| Some((id, pidfd_open(Pid::from_raw(id)?, PidfdFlags::empty()))))
             .collect();
-        let still = others(members);
+        let still = others(tree);
         for (id, handle) in handles.into_iter().filter(|(id, _)| still.contains(id)) {
             // One that ended meanwhile needs no signal.
             let _ = match (handle, Pid::from_raw(id)) {

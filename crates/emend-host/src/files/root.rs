@@ -2,10 +2,8 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
-use std::io::{self, Read, Write};
+use std::io::{self, Write as _};
 use std::path::{Component, Path};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cap_std::ambient_authority;
@@ -14,11 +12,13 @@ use emend_agent::env::{Access, DirEntry, EntryKind, EnvError, FilePath, Metadata
 use emend_agent::resolve::{self, Node, Tree};
 use emend_agent::suggest::closest;
 
-use super::directory::{self, Kind, Reader};
-use super::leftover;
+use super::directory::{Kind, Reader, entries, is_exhausted};
+use super::error::{describe, invalid, is_absence};
+use super::open::{bytes_to_read, on_disk, read_text, read_up_to, reading};
+use super::temp_files::{self, UNFINISHED, temporary_name};
 
 /// The directory that everything happens below.
-pub(crate) struct Files {
+pub(crate) struct RootFiles {
     directory: Dir,
     /// The root's names: as it was given, and with all links followed.
     roots: Vec<String>,
@@ -29,8 +29,8 @@ pub(crate) struct Files {
     swept: Mutex<BTreeSet<FilePath>>,
 }
 
-impl Files {
-    pub(super) fn open(root: &Path) -> Result<Self, EnvError> {
+impl RootFiles {
+    pub(crate) fn open(root: &Path) -> Result<Self, EnvError> {
         let shown = root.display().to_string();
         let failed = |error| describe(&shown, &error);
         let absolute = std::path::absolute(root).map_err(failed)?;
@@ -68,7 +68,7 @@ impl Files {
     }
 
     /// Has the file that is about to come to `to` get the owner and mode bits of the one at `from`.
-    pub(super) fn note_moved(&self, from: &FilePath, to: FilePath) {
+    pub(crate) fn note_moved(&self, from: &FilePath, to: FilePath) {
         let found = self.directory.symlink_metadata(on_disk(from)).ok().filter(cap_std::fs::Metadata::is_file);
         if let Some(was) = found.or_else(|| self.removed(from)) {
             self.note_removed(to, was);
@@ -79,15 +79,15 @@ impl Files {
         self.removed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn root(&self) -> &str {
+    pub(crate) fn root(&self) -> &str {
         self.roots.first().map_or("", String::as_str)
     }
 
-    pub(super) fn real_root(&self) -> &Path {
+    pub(crate) fn real_root(&self) -> &Path {
         Path::new(self.roots.last().map_or("", String::as_str))
     }
 
-    pub(super) fn metadata(&self, path: &FilePath) -> Result<Option<Metadata>, EnvError> {
+    pub(crate) fn metadata(&self, path: &FilePath) -> Result<Option<Metadata>, EnvError> {
         let found = match self.directory.symlink_metadata(on_disk(path)) {
             Ok(found) => found,
             Err(error) if is_absence(&error) => return Ok(None),
@@ -101,7 +101,7 @@ impl Files {
         Ok(found.ok().as_ref().and_then(to_metadata))
     }
 
-    pub(super) fn read(&self, path: &FilePath) -> Result<Vec<u8>, EnvError> {
+    pub(crate) fn read(&self, path: &FilePath) -> Result<Vec<u8>, EnvError> {
         let file = self.open_file(path)?;
         let content = file.metadata().and_then(|found| read_up_to(file, bytes_to_read(found.len())));
         content.map_err(|error| describe(path.as_str(), &error))
@@ -118,7 +118,7 @@ impl Files {
     }
 
     /// Writes `content` to a sibling, then puts that in the place of the file: a reader sees all old or all new bytes.
-    pub(super) fn write(&self, path: &FilePath, content: &[u8]) -> Result<(), EnvError> {
+    pub(crate) fn write(&self, path: &FilePath, content: &[u8]) -> Result<(), EnvError> {
         let failed = |error| describe(path.as_str(), &error);
         let Some(parent) = path.parent() else { return Err(invalid(path.as_str(), "it is the root")) };
         let before = match self.directory.symlink_metadata(on_disk(path)) {
@@ -136,7 +136,7 @@ impl Files {
         let directory = parent;
         let parent = self.directory.open_dir(on_disk(&directory)).map_err(failed)?;
         if self.swept.lock().unwrap_or_else(PoisonError::into_inner).insert(directory) {
-            leftover::sweep(&parent);
+            temp_files::sweep(&parent);
         }
         #[cfg(unix)]
         if before.is_some() {
@@ -179,7 +179,7 @@ impl Files {
         describe(path.as_str(), error)
     }
 
-    pub(super) fn remove(&self, path: &FilePath) -> Result<(), EnvError> {
+    pub(crate) fn remove(&self, path: &FilePath) -> Result<(), EnvError> {
         let failed = |error| self.describe_at(path, &error);
         let was = self.directory.symlink_metadata(on_disk(path)).map_err(failed)?;
         refuse_unless_file(path, was.file_type())?;
@@ -188,7 +188,7 @@ impl Files {
         Ok(())
     }
 
-    pub(super) fn list(&self, path: &FilePath, depth: usize) -> Result<Vec<DirEntry>, EnvError> {
+    pub(crate) fn list(&self, path: &FilePath, depth: usize) -> Result<Vec<DirEntry>, EnvError> {
         let (mut reader, mut found) = (Reader::default(), Vec::new());
         let top = Arc::new(self.open_directory(path)?);
         // Not by recursion: a tree may be deeper than a stack. A directory is opened when its turn comes.
@@ -196,7 +196,7 @@ impl Files {
         while let Some((above, name, path, depth)) = ahead.pop() {
             let (directory, entries) = match reader.enter(&above, &name) {
                 Ok((directory, entries)) => (Arc::new(directory), entries),
-                Err(error) if directory::is_exhausted(&error) => return Err(describe(path.as_str(), &error)),
+                Err(error) if is_exhausted(&error) => return Err(describe(path.as_str(), &error)),
                 Err(_) => continue,
             };
             for (name, kind) in entries {
@@ -220,7 +220,7 @@ impl Files {
     }
 
     /// Opens a directory, refusing files and links.
-    pub(super) fn open_directory(&self, path: &FilePath) -> Result<Dir, EnvError> {
+    pub(crate) fn open_directory(&self, path: &FilePath) -> Result<Dir, EnvError> {
         let failed = |error| self.describe_at(path, &error);
         if !self.directory.symlink_metadata(on_disk(path)).map_err(failed)?.is_dir() {
             return Err(invalid(path.as_str(), "it is not a directory"));
@@ -229,7 +229,7 @@ impl Files {
     }
 
     /// Fills `buffer` with a file's content unless it is binary or unreadable. Returns how many bytes are filled.
-    pub(super) fn read_text(&self, path: &FilePath, buffer: &mut Vec<u8>) -> Option<usize> {
+    pub(crate) fn read_text(&self, path: &FilePath, buffer: &mut Vec<u8>) -> Option<usize> {
         let file = self.directory.open_with(on_disk(path), &reading()).ok()?;
         read_text(&file, buffer)
     }
@@ -245,7 +245,7 @@ impl Files {
     }
 }
 
-impl Tree for Files {
+impl Tree for RootFiles {
     fn roots(&self) -> &[String] {
         &self.roots
     }
@@ -276,93 +276,9 @@ impl Tree for Files {
     }
 }
 
-/// Returns the names and types in a directory, in no order, as far as they can be read.
-pub(super) fn entries(directory: &Dir) -> impl Iterator<Item = (String, FileType)> {
-    let entries = directory.entries().into_iter().flatten().flatten();
-    entries.filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.file_type().ok()?)))
-}
-
 /// Returns what is known of the file or directory `name` of `directory`, `None` of anything else.
-pub(super) fn entry_metadata(directory: &Dir, name: &str) -> Option<Metadata> {
+pub(crate) fn entry_metadata(directory: &Dir, name: &str) -> Option<Metadata> {
     to_metadata(&directory.symlink_metadata(name).ok()?)
-}
-
-/// Reads the file `name` of `directory` if it is a regular one, not a link.
-pub(super) fn read_entry(directory: &Dir, name: &str) -> Option<Vec<u8>> {
-    let file = directory.open_with(name, &reading()).ok()?;
-    let mut buffer = Vec::new();
-    let filled = read_text(&file, &mut buffer)?;
-    buffer.truncate(filled);
-    Some(buffer)
-}
-
-/// Returns how much is read of a file of `len` bytes: what it had when it was opened. A log may grow faster than it is
-/// read, and would never come to its end. Files that the kernel makes up say that they are empty.
-fn bytes_to_read(len: u64) -> u64 {
-    if len == 0 { 1 << 20 } else { len }
-}
-
-fn read_up_to(file: impl Read, bytes_max: u64) -> io::Result<Vec<u8>> {
-    let mut content = Vec::new();
-    file.take(bytes_max).read_to_end(&mut content)?;
-    Ok(content)
-}
-
-fn read_text(file: &File, buffer: &mut Vec<u8>) -> Option<usize> {
-    let found = file.metadata().ok().filter(cap_std::fs::Metadata::is_file)?;
-    fill_with_text(file, usize::try_from(bytes_to_read(found.len())).ok()?, buffer)
-}
-
-/// Fills `buffer` with up to `bytes_max` bytes unless they are binary. Returns how many are filled.
-fn fill_with_text(mut file: impl Read, bytes_max: usize, buffer: &mut Vec<u8>) -> Option<usize> {
-    let mut filled = 0;
-    while filled < bytes_max {
-        // The first read stops where binary files are told apart, so that large ones are not read for nothing.
-        let until = if filled == 0 { bytes_max.min(emend_agent::search::BINARY_PROBE_BYTES) } else { bytes_max };
-        if buffer.len() < until {
-            buffer.resize(until, 0);
-        }
-        match file.read(&mut buffer[filled..until]) {
-            Ok(0) => return Some(filled),
-            Ok(count) if filled == 0 && emend_agent::search::is_binary(&buffer[..count]) => return None,
-            Ok(count) => filled += count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => return None,
-        }
-    }
-    Some(filled)
-}
-
-/// Returns how a file is opened to be read: a FIFO does not block, and a link in the last place is not followed.
-pub(crate) fn reading() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.read(true);
-    #[cfg(unix)]
-    {
-        use cap_std::fs::OpenOptionsExt as _;
-        use rustix::fs::OFlags;
-        let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY;
-        options.custom_flags(i32::try_from(flags.bits()).unwrap_or_default());
-    }
-    options
-}
-
-/// What ends the name of a file while it is written; worth nothing once its process is dead.
-pub(crate) const UNFINISHED: &str = ".emend-tmp";
-
-/// What ends the name of a file that a commit has prepared; worth keeping for as long as there is a journal of it.
-pub(crate) const PREPARED: &str = ".emend-new";
-
-/// Returns a name for a new sibling of `name` that nobody else uses at the same time.
-pub(crate) fn temporary_name(name: &str, suffix: &str) -> String {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    // A name has at most 255 bytes on the usual file systems.
-    let mut end = name.len().min(200);
-    while !name.is_char_boundary(end) {
-        end -= 1;
-    }
-    format!(".{}.{}-{count}{suffix}", &name[..end], std::process::id())
 }
 
 /// Makes a rename survive a power cut, where the system can. That it is done does not hang on this.
@@ -436,69 +352,7 @@ fn to_metadata(found: &cap_std::fs::Metadata) -> Option<Metadata> {
     Some(Metadata { kind, size, modified_ms })
 }
 
-pub(crate) fn on_disk(path: &FilePath) -> &OsStr {
-    OsStr::new(if path.is_root() { "." } else { path.as_str() })
-}
-
 /// Writes a path with `/`, as all paths here are.
-pub(super) fn with_slashes(path: &str) -> Cow<'_, str> {
+pub(crate) fn with_slashes(path: &str) -> Cow<'_, str> {
     if cfg!(windows) { Cow::Owned(path.replace('\\', "/")) } else { Cow::Borrowed(path) }
-}
-
-pub(crate) fn is_absence(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
-}
-
-pub(crate) fn invalid(path: &str, reason: &str) -> EnvError {
-    EnvError::InvalidPath { path: path.to_owned(), reason: reason.to_owned() }
-}
-
-pub(crate) fn describe(path: &str, error: &io::Error) -> EnvError {
-    let (path, reason) = (path.to_owned(), error.to_string());
-    match error.kind() {
-        io::ErrorKind::NotFound => EnvError::NotFound { path, suggestions: Vec::new() },
-        io::ErrorKind::NotADirectory
-        | io::ErrorKind::IsADirectory
-        | io::ErrorKind::InvalidFilename
-        | io::ErrorKind::InvalidInput => EnvError::InvalidPath { path, reason },
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            EnvError::PermissionDenied { path, reason }
-        }
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => EnvError::NoSpace { path, reason },
-        _ => EnvError::Io { path, reason },
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_that_grows_faster_than_it_is_read_is_what_it_was() {
-        for (len, expected) in [(5, 5), (0, 1 << 20)] {
-            assert_eq!(read_up_to(io::repeat(b'x'), bytes_to_read(len)).unwrap().len(), expected, "{len}");
-        }
-        let mut buffer = vec![b'?'; 3];
-        for (bytes_max, expected) in [(5, 5), (100_000, 100_000), (2, 2)] {
-            assert_eq!(fill_with_text(io::repeat(b'x'), bytes_max, &mut buffer), Some(expected));
-            assert!(buffer[..expected].iter().all(|&byte| byte == b'x'), "{bytes_max}");
-        }
-        assert_eq!(fill_with_text(&b"short"[..], 100_000, &mut buffer), Some(5));
-        assert_eq!(fill_with_text(&b"a\0b"[..], 3, &mut buffer), None);
-    }
-
-    #[test]
-    fn errors_of_the_system_have_their_codes() {
-        #[track_caller]
-        fn check(kind: io::ErrorKind, expected: &str) {
-            assert_eq!(describe("a.txt", &kind.into()).code().as_str(), expected, "{kind}");
-        }
-        check(io::ErrorKind::NotFound, "not_found");
-        check(io::ErrorKind::IsADirectory, "invalid_argument");
-        check(io::ErrorKind::PermissionDenied, "permission_denied");
-        check(io::ErrorKind::ReadOnlyFilesystem, "permission_denied");
-        check(io::ErrorKind::StorageFull, "limit_reached");
-        check(io::ErrorKind::QuotaExceeded, "limit_reached");
-        check(io::ErrorKind::TimedOut, "io_error");
-    }
 }

@@ -7,11 +7,11 @@ use emend_agent::env::FilePath;
 use emend_edit::hash::ContentHash;
 
 use super::disk::{Disk, DiskError, with_executable};
-use super::journal::{Entry, Journal, Stage};
+use super::journal::{Journal, JournalEntry, Stage};
 
 /// What stands at the path of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum EntryState {
     /// The new state.
     Done,
     /// The old state, and the new one waits beside it.
@@ -20,20 +20,20 @@ pub(super) enum Standing {
     Changed,
 }
 
-pub(super) fn standing(disk: &mut Disk<'_>, entry: &Entry) -> Result<Standing, DiskError> {
+pub(super) fn entry_state(disk: &mut Disk<'_>, entry: &JournalEntry) -> Result<EntryState, DiskError> {
     let current = hash_at(disk, &entry.path)?;
     // Where only the mode changes, what waits beside the file is all that tells old from new.
     let is_same = entry.before == entry.after;
     if current == Some(entry.after) && !is_same {
-        return Ok(Standing::Done);
+        return Ok(EntryState::Done);
     }
     let is_ready = current == Some(entry.before)
         && match &entry.temporary {
             Some(temporary) => hash_at(disk, temporary)? == Some(entry.after),
             None => true,
         };
-    let otherwise = if is_same && current == Some(entry.after) { Standing::Done } else { Standing::Changed };
-    Ok(if is_ready { Standing::Ready } else { otherwise })
+    let otherwise = if is_same && current == Some(entry.after) { EntryState::Done } else { EntryState::Changed };
+    Ok(if is_ready { EntryState::Ready } else { otherwise })
 }
 
 /// Returns the hash of the file at `path`: `Some(None)` if nothing is there, `None` if it is no file.
@@ -52,17 +52,17 @@ pub(super) fn hash_at(disk: &mut Disk<'_>, path: &FilePath) -> Result<Option<Opt
 pub(super) fn roll_forward(disk: &mut Disk<'_>, journal: &Journal) -> Result<Vec<FilePath>, DiskError> {
     let mut left_alone = Vec::new();
     for entry in &journal.entries {
-        let standing = standing(disk, entry)?;
-        match (&entry.temporary, standing) {
-            (Some(temporary), Standing::Ready) => {
+        let state = entry_state(disk, entry)?;
+        match (&entry.temporary, state) {
+            (Some(temporary), EntryState::Ready) => {
                 keep_mode(disk, entry, temporary)?;
                 disk.rename(temporary, &entry.path)?;
             }
             (Some(temporary), _) => disk.remove_if_there(temporary)?,
-            (None, Standing::Ready) => disk.remove(&entry.path)?,
+            (None, EntryState::Ready) => disk.remove(&entry.path)?,
             (None, _) => {}
         }
-        if standing == Standing::Changed {
+        if state == EntryState::Changed {
             left_alone.push(entry.path.clone());
         }
     }
@@ -74,7 +74,7 @@ pub(super) fn roll_forward(disk: &mut Disk<'_>, journal: &Journal) -> Result<Vec
 }
 
 /// Gives the new file the mode bits of the old one once more: they may have been changed since it was prepared.
-fn keep_mode(disk: &mut Disk<'_>, entry: &Entry, temporary: &FilePath) -> Result<(), DiskError> {
+fn keep_mode(disk: &mut Disk<'_>, entry: &JournalEntry, temporary: &FilePath) -> Result<(), DiskError> {
     let (Some(old), Some(new)) = (disk.look(&entry.path)?, disk.look(temporary)?) else { return Ok(()) };
     let mode = with_executable(old.permissions(), entry.executable);
     if mode != new.permissions() {

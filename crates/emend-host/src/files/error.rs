@@ -1,0 +1,49 @@
+//! Errors of the system as errors of an environment.
+
+use std::io;
+
+use emend_agent::env::EnvError;
+
+pub(crate) fn is_absence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+pub(crate) fn invalid(path: &str, reason: &str) -> EnvError {
+    EnvError::InvalidPath { path: path.to_owned(), reason: reason.to_owned() }
+}
+
+pub(crate) fn describe(path: &str, error: &io::Error) -> EnvError {
+    let (path, reason) = (path.to_owned(), error.to_string());
+    match error.kind() {
+        io::ErrorKind::NotFound => EnvError::NotFound { path, suggestions: Vec::new() },
+        io::ErrorKind::NotADirectory
+        | io::ErrorKind::IsADirectory
+        | io::ErrorKind::InvalidFilename
+        | io::ErrorKind::InvalidInput => EnvError::InvalidPath { path, reason },
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            EnvError::PermissionDenied { path, reason }
+        }
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => EnvError::NoSpace { path, reason },
+        _ => EnvError::Io { path, reason },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_the_system_have_their_codes() {
+        #[track_caller]
+        fn check(kind: io::ErrorKind, expected: &str) {
+            assert_eq!(describe("a.txt", &kind.into()).code().as_str(), expected, "{kind}");
+        }
+        check(io::ErrorKind::NotFound, "not_found");
+        check(io::ErrorKind::IsADirectory, "invalid_argument");
+        check(io::ErrorKind::PermissionDenied, "permission_denied");
+        check(io::ErrorKind::ReadOnlyFilesystem, "permission_denied");
+        check(io::ErrorKind::StorageFull, "limit_reached");
+        check(io::ErrorKind::QuotaExceeded, "limit_reached");
+        check(io::ErrorKind::TimedOut, "io_error");
+    }
+}
