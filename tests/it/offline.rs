@@ -1,9 +1,9 @@
 //! The offline stand-in behind the real adapter, loop, tools and workspace, over files in memory: what the demo does,
 //! on every host.
 
-use emend_agent::env::ExecutionEnvironment;
+use emend_agent::environment::ExecutionEnvironment;
+use emend_agent::environment::memory::MemFs;
 use emend_agent::event::{Event, EventKind};
-use emend_agent::memfs::MemFs;
 use emend_agent::session::{Session, SessionConfig, SessionOptions};
 use emend_agent::tools::core_tools;
 use emend_agent::workspace::{Mode, Workspace};

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use emend_agent::code::Code;
+use emend_agent::error_code::Code;
 use emend_agent::event::{Event, EventKind};
 use emend_agent::session::{Session, SessionConfig, SessionOptions};
 use emend_agent::tools::{core_tools, register_subagent_tools};

@@ -3,9 +3,9 @@
 use emend_llm::{BoxFuture, CancelToken, Clock};
 use proptest::test_runner::{Config, RngSeed};
 
-use crate::env::EnvError;
-use crate::exec::{Command, ExecResult, OutputSink, OutputStream};
-use crate::memfs::{MemFs, Shell};
+use crate::environment::EnvError;
+use crate::environment::command::{Command, ExecResult, OutputSink, OutputStream};
+use crate::environment::memory::{MemFs, Shell};
 
 /// Returns a property test's settings: `native` cases (200 in a browser), the same ones on every run.
 pub(crate) fn cases(native: u32) -> Config {

@@ -7,7 +7,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::thread;
 
 use emend_agent::approval::{Action, Approval, ApprovalRequest, Approver, Policy, Rule};
-use emend_agent::code::Code;
+use emend_agent::error_code::Code;
 use emend_agent::suggest::closest;
 use emend_agent::tools::{Shell, WebFetch, core_tools};
 use emend_llm::{BoxFuture, Shared};

@@ -9,7 +9,7 @@ use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use emend_agent::code::Code;
+use emend_agent::error_code::Code;
 use emend_agent::event::{EndReason, ErrorInfo, EventKind};
 use emend_agent::profile::Profile;
 use emend_agent::session::{Session, SessionConfig, call_tool};

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use emend_agent::code::Code;
+use emend_agent::error_code::Code;
 use emend_llm::{Config, Headers, LlmError, MediaData, Request, is_harmless_header};
 use serde_json::{Map, Value, json};
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::CommandFactory as _;
 use clap_complete::Shell;
-use emend_agent::code::Code;
+use emend_agent::error_code::Code;
 
 use crate::args::Cli;
 use crate::failure::Failure;

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use emend_agent::code::Code;
+use emend_agent::error_code::Code;
 use emend_llm::{ModelInfo, list_models};
 
 use crate::args::ModelsArgs;

@@ -4,7 +4,7 @@
 
 use std::io::{self, Write};
 
-use emend_agent::code::Code;
+use emend_agent::error_code::Code;
 use emend_agent::event::{EndReason, ErrorInfo, Event, EventKind, LeaseChange};
 use emend_edit::v4a;
 use serde_json::{Value, json};

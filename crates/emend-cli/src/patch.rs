@@ -12,8 +12,8 @@ use std::io::Read as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use emend_agent::code::Code;
-use emend_agent::env::{Access, EnvError, ExecutionEnvironment as _, FileChange, FilePath};
+use emend_agent::environment::{Access, EnvError, ExecutionEnvironment as _, FileChange, FilePath};
+use emend_agent::error_code::Code;
 use emend_edit::edit::{Change, Diagnostic, Patch};
 use emend_edit::hash::ContentHash;
 use emend_edit::plan::{EditError, Operation, PlannedFile, plan};

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use emend_agent::code::Code;
+use emend_agent::error_code::Code;
 use emend_host::{ReqwestTransport, Timeouts};
 use emend_llm::cassette::{Cassette, Player, PlayerOptions, Recorder, RecorderOptions, secrets_of_environment};
 use emend_llm::offline::{self, OfflineTransport};

@@ -3,7 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
 
-use emend_agent::code::Code;
+use emend_agent::error_code::Code;
 use emend_agent::event::{EndReason, EventKind};
 use emend_llm::{CancelToken, Shared};
 use futures::StreamExt;

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use emend_agent::code::Code;
+use emend_agent::error_code::Code;
 use emend_agent::prompt::date;
 use emend_agent::session::Turn;
 use emend_agent::store::{Store, Summary, read_document, remove_session, summaries};

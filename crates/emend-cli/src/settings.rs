@@ -9,7 +9,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum as _;
-use emend_agent::code::Code;
+use emend_agent::error_code::Code;
 use emend_agent::suggest::closest;
 use toml::{Table, Value};
 

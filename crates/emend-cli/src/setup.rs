@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use emend_agent::approval::Approver;
-use emend_agent::code::Code;
+use emend_agent::error_code::Code;
 use emend_agent::profile::{Edits, Profile};
 use emend_agent::session::{Session, SessionConfig, SessionOptions};
 use emend_agent::store::{Store, Summary, summaries};

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use emend_agent::code::Code;
+use emend_agent::error_code::Code;
 use emend_agent::profile::Profile;
 use emend_agent::session::call_tool;
 use emend_agent::tool::{ResultForm, Tool, ToolRegistry, envelope};

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use emend_agent::code::Code;
+use emend_agent::error_code::Code;
 use emend_agent::event::{Event, EventKind};
 use emend_llm::cassette::secrets_of_environment;
 

@@ -3,7 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
 
-use emend_agent::code::Code;
+use emend_agent::error_code::Code;
 use emend_edit::truncate::{Limits, truncate_tool_output};
 
 use crate::failure::Failure;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use emend_agent::code::Code;
+use emend_agent::error_code::Code;
 use emend_agent::workspace::{Mode, UndoneRun};
 
 use crate::checkpoints::report;

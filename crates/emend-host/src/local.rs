@@ -1,6 +1,6 @@
 //! Tools on the local machine's files, confined to one directory.
 //!
-//! Paths are decided by `emend_agent::resolve`, as in memory; files are opened through the directory's handle, so that
+//! Paths are decided by `emend_agent::environment::resolve`, as in memory; files are opened through the directory's handle, so that
 //! a directory swapped for a link between the decision and the opening leads nowhere. FIFOs, sockets and devices are
 //! never opened. Names that are not UTF-8 are passed over: a path here is text. Commands run with that directory as
 //! theirs, but nothing confines them to it: what they may do is for whoever allows them to say.
@@ -13,14 +13,14 @@ mod search;
 use std::path::Path;
 use std::sync::Arc;
 
-use emend_agent::env::{
+use emend_agent::environment::command::FileStamp;
+#[cfg(unix)]
+use emend_agent::environment::command::{Command, ExecResult, OutputSink};
+use emend_agent::environment::repository::GitSnapshot;
+use emend_agent::environment::resolve::{self, Node, Tree as _};
+use emend_agent::environment::{
     Access, DirEntry, EnvError, ExecutionEnvironment, FileChange, FilePath, GrepQuery, Metadata, change_one_by_one,
 };
-use emend_agent::exec::FileStamp;
-#[cfg(unix)]
-use emend_agent::exec::{Command, ExecResult, OutputSink};
-use emend_agent::prompt::GitSnapshot;
-use emend_agent::resolve::{self, Node, Tree as _};
 use emend_agent::search::FileMatches;
 use emend_llm::BoxFuture;
 #[cfg(unix)]

@@ -6,10 +6,10 @@
 use std::thread;
 use std::time::Instant;
 
-use emend_agent::env::{EnvError, ExecutionEnvironment as _, FilePath};
-use emend_agent::exec::{Capture, Command, ExecResult, OutputSink, OutputStream, TextStream};
-use emend_agent::memfs::{MemFs, RawEntry, Shell};
-use emend_agent::resolve::Node;
+use emend_agent::environment::command::{Capture, Command, ExecResult, OutputSink, OutputStream, TextStream};
+use emend_agent::environment::memory::{MemFs, RawEntry, Shell};
+use emend_agent::environment::resolve::Node;
+use emend_agent::environment::{EnvError, ExecutionEnvironment as _, FilePath};
 use emend_llm::{BoxFuture, CancelToken};
 use emend_shell::{Cancel, End, Entry, Files, FilesError, Kind, STEPS_MAX, Script, Stream, async_trait};
 use futures::channel::{mpsc, oneshot};

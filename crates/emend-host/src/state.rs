@@ -7,7 +7,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use emend_agent::code::Code;
+use emend_agent::error_code::Code;
 use emend_edit::hash::ContentHash;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -254,7 +254,7 @@ fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use emend_agent::env::{DirEntry, ExecutionEnvironment as _, FilePath};
+    use emend_agent::environment::{DirEntry, ExecutionEnvironment as _, FilePath};
     use futures::executor::block_on;
     use tempfile::TempDir;
 

@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use emend_agent::canvas::CanvasState;
-use emend_agent::code::Code;
-use emend_agent::env::{Access, EnvError, ExecutionEnvironment, FilePath};
+use emend_agent::environment::memory::MemFs;
+use emend_agent::environment::resolve;
+use emend_agent::environment::{Access, EnvError, ExecutionEnvironment, FilePath};
+use emend_agent::error_code::Code;
 use emend_agent::event::Event;
-use emend_agent::memfs::MemFs;
-use emend_agent::resolve;
 use emend_agent::search::Matcher;
 use emend_agent::session::{Session, SessionOptions};
 use emend_agent::store::Store;

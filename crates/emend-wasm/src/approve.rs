@@ -43,7 +43,7 @@ pub(crate) fn policy(rules: Option<&[RuleOptions]>, asks: bool) -> Result<Policy
         None if asks => READING.iter().map(|tool| Rule::new(Action::Allow, tool, None)).collect(),
         None => return Ok(Policy::default()),
     };
-    let rules = rules.map_err(|error| Failure::new(emend_agent::code::Code::Configuration, error.to_string()))?;
+    let rules = rules.map_err(|error| Failure::new(emend_agent::error_code::Code::Configuration, error.to_string()))?;
     Ok(Policy { rules, otherwise: if asks { Action::Ask } else { Action::Allow } })
 }
 

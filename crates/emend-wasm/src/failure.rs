@@ -1,6 +1,6 @@
 //! How a failure crosses into JavaScript: as a plain object that names the class to throw.
 
-use emend_agent::code::Code;
+use emend_agent::error_code::Code;
 use emend_agent::event::ErrorInfo;
 use serde::Serialize;
 #[cfg(any(feature = "edit", feature = "llm"))]
@@ -118,7 +118,7 @@ pub fn error_class(code: &str) -> String {
 mod of_agent {
     //! Failures of the agent.
 
-    use emend_agent::env::EnvError;
+    use emend_agent::environment::EnvError;
     use emend_agent::event::ResyncRequired;
     use emend_agent::session::{ResumeError, SubmitError};
     use emend_agent::store::StoreError;

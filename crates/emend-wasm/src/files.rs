@@ -1,7 +1,7 @@
 //! The files as JavaScript shows them: the workspace's answers, put together and given their JSON names.
 
-use emend_agent::env::{Access, EntryKind, FilePath};
-use emend_agent::memfs::MemFs;
+use emend_agent::environment::memory::MemFs;
+use emend_agent::environment::{Access, EntryKind, FilePath};
 use emend_agent::workspace::Workspace;
 use emend_edit::diff::{Names, unified};
 use emend_edit::order::sort_by;

@@ -10,17 +10,17 @@ use std::cell::Cell;
 use std::future::ready;
 use std::str::Split;
 
-use emend_agent::code::Code;
-use emend_agent::env::{
+use emend_agent::environment::command::{Command, ExecResult, FileStamp, OutputSink};
+use emend_agent::environment::gitignore::IgnoreRules;
+use emend_agent::environment::resolve::{self, Node, Tree};
+use emend_agent::environment::walk::{self, Filter};
+use emend_agent::environment::{
     Access, DirEntry, EntryKind, EnvError, ExecutionEnvironment, FileChange, FilePath, GrepQuery, Metadata,
     change_one_by_one, in_order,
 };
-use emend_agent::exec::{Command, ExecResult, FileStamp, OutputSink};
-use emend_agent::gitignore::IgnoreRules;
-use emend_agent::resolve::{self, Node, Tree};
+use emend_agent::error_code::Code;
 use emend_agent::search::{FileMatches, SearchLimits};
 use emend_agent::tool::ToolError;
-use emend_agent::walk::{self, Filter};
 use emend_llm::{BoxFuture, CancelToken};
 use js_sys::{Array, Uint8Array};
 use wasm_bindgen::prelude::*;

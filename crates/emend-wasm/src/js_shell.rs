@@ -3,11 +3,11 @@
 
 use std::future::ready;
 
-use emend_agent::code::Code;
-use emend_agent::env::{EnvError, ExecutionEnvironment as _, FilePath};
-use emend_agent::exec::{Capture, Command, ExecResult, OutputSink, OutputStream};
-use emend_agent::memfs::{MemFs, RawEntry, Shell};
-use emend_agent::resolve::Node;
+use emend_agent::environment::command::{Capture, Command, ExecResult, OutputSink, OutputStream};
+use emend_agent::environment::memory::{MemFs, RawEntry, Shell};
+use emend_agent::environment::resolve::Node;
+use emend_agent::environment::{EnvError, ExecutionEnvironment as _, FilePath};
+use emend_agent::error_code::Code;
 use emend_llm::{BoxFuture, CancelToken, Clock as _};
 use futures::FutureExt as _;
 use futures::future::{Either, select};

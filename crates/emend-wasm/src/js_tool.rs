@@ -1,6 +1,6 @@
 //! Tools written in JavaScript, which an agent has beside its own.
 
-use emend_agent::code::Code;
+use emend_agent::error_code::Code;
 use emend_agent::tool::{Tool, ToolContext, ToolError, ToolOutput};
 use emend_llm::{BoxFuture, ToolDefinition, tool};
 use js_sys::Function;

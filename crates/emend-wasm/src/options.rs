@@ -1,8 +1,8 @@
 //! The options of an agent, as JSON text brings them.
 
 use emend_agent::approval::Approver;
-use emend_agent::code::Code;
-use emend_agent::memfs::Quota;
+use emend_agent::environment::memory::Quota;
+use emend_agent::error_code::Code;
 use emend_agent::profile::{Edits, Profile};
 use emend_agent::session::{SessionConfig, SessionOptions};
 use emend_agent::tool::Tool;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use emend_agent::code::Code;
+use emend_agent::error_code::Code;
 use emend_llm::CancelToken;
 use emend_shell::{Cancel, End, Entry, Files, FilesError, Kind, STEPS_MAX, Script, Shell, Stream, async_trait};
 use futures::future::{Either, select};

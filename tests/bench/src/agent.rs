@@ -9,8 +9,8 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
+use emend_agent::environment::memory::MemFs;
 use emend_agent::event::EventKind;
-use emend_agent::memfs::MemFs;
 use emend_agent::session::{Session, SessionConfig, SessionOptions};
 use emend_agent::tool::{Tool, ToolContext, ToolError, ToolOutput, ToolRegistry};
 use emend_agent::workspace::{Mode, Workspace};

@@ -4,8 +4,8 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use anyhow::{Result, ensure};
-use emend_agent::env::{ExecutionEnvironment as _, FilePath, GrepQuery};
-use emend_agent::memfs::MemFs;
+use emend_agent::environment::memory::MemFs;
+use emend_agent::environment::{ExecutionEnvironment as _, FilePath, GrepQuery};
 use emend_agent::search::Matcher;
 use futures::executor::block_on;
 

@@ -6,7 +6,7 @@ use std::io::{BufWriter, Write as _};
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use emend_agent::env::{ExecutionEnvironment as _, FilePath, GrepQuery};
+use emend_agent::environment::{ExecutionEnvironment as _, FilePath, GrepQuery};
 use emend_agent::search::Matcher;
 use emend_host::LocalEnvironment;
 use futures::executor::block_on;

@@ -1,7 +1,7 @@
 //! Targets for the diff, the merge, the line log, truncation and search patterns.
 
-use emend_agent::gitignore::Gitignore;
-use emend_agent::glob::Glob;
+use emend_agent::environment::gitignore::Gitignore;
+use emend_agent::search::glob::Glob;
 use emend_agent::search::{Matcher, SearchLimits};
 use emend_edit::diff::{self, Names};
 use emend_edit::log::{ChangeId, ChangeMeta, DependentsPolicy, HunkQuery, LineLog, Origin, Status};

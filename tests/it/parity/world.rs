@@ -4,9 +4,9 @@
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
-use emend_agent::env::ExecutionEnvironment;
+use emend_agent::environment::ExecutionEnvironment;
+use emend_agent::environment::memory::MemFs;
 use emend_agent::event::{Event, EventKind};
-use emend_agent::memfs::MemFs;
 use emend_agent::profile::Profile;
 use emend_agent::session::{Session, SessionConfig};
 use emend_agent::workspace::{Mode, Workspace};

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 
+use emend_agent::environment::memory::MemFs;
 use emend_agent::event::{Event, EventKind};
-use emend_agent::memfs::MemFs;
 use emend_agent::session::{Session, SessionConfig, SessionOptions, SessionState, is_valid};
 use emend_agent::store::{MemStore, Store};
 use emend_agent::tool::ToolRegistry;

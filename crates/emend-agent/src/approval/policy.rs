@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Target;
 use super::command_line::{covers, occurs, split};
-use crate::code::Code;
-use crate::glob::Glob;
+use crate::error_code::Code;
+use crate::search::glob::Glob;
 
 /// What becomes of a call. The later the stricter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-use crate::code::Code;
+use crate::error_code::Code;
 
 /// How long a lease lives without a sign of activity.
 pub const LEASE_TTL_MS: u64 = 15_000;

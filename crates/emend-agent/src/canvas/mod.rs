@@ -10,7 +10,7 @@ use serde::Serialize;
 
 pub use lease::{GUARD_MS_MAX, LEASE_TTL_MS, Lease, LeaseError, Ticket};
 
-use crate::env::FilePath;
+use crate::environment::FilePath;
 
 /// What an editor shows of the lease.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

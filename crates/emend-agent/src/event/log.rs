@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use super::{Event, EventKind};
-use crate::code::Code;
+use crate::error_code::Code;
 
 /// The cursor is older than what is kept: read the state of the session anew and go on from `last`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -2,6 +2,7 @@
 //!
 //! Kinds and data follow S2 §2.9; `TOOL_CALL_END` carries the whole output, while the model sees the truncated one.
 
+mod emitter;
 mod log;
 
 use emend_llm::Usage;
@@ -9,9 +10,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::approval::{ApprovalRequest, Decision};
-use crate::env::FilePath;
+use crate::environment::FilePath;
 use crate::session::SessionState;
 
+pub(crate) use emitter::Emitter;
+pub use emitter::Subscription;
 pub use log::{EventLog, ReaderId, ResyncRequired};
 
 /// One event. Serialises to `{cursor, ts, session_id, kind, data}`.

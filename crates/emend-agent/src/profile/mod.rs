@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 pub use named::Named;
 pub use table::{Naming, Offer, Output, Param};
 
-use crate::code::Code;
+use crate::error_code::Code;
 use crate::session::{SessionConfig, SessionOptions};
 use crate::tool::{ResultForm, Tool, ToolRegistry};
 use crate::tools::{

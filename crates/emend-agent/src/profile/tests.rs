@@ -246,7 +246,7 @@ fn edits_are_as_was_asked_for_where_they_can_be() {
     check(None, Some(Own), false, Ok(""));
     check(None, None, true, Ok(""));
     check(None, Some(SafePatch), false, Err(EditsError::NoProfile));
-    assert_eq!(EditsError::NoProfile.code(), crate::code::Code::Configuration);
+    assert_eq!(EditsError::NoProfile.code(), crate::error_code::Code::Configuration);
 }
 
 #[test]

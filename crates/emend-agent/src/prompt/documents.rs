@@ -1,7 +1,7 @@
 //! The project's own instructions to agents: which files are read, in which order, and how much of them (S2 §6.5).
 
-use crate::env::{Access, EntryKind, ExecutionEnvironment, FilePath};
-use crate::fixed::DOCUMENTS_CUT;
+use crate::environment::{Access, EntryKind, ExecutionEnvironment, FilePath};
+use crate::fixed_texts::DOCUMENTS_CUT;
 
 /// One document, as the model is shown it.
 #[derive(Clone, Debug, PartialEq, Eq)]

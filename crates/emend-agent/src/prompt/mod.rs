@@ -5,14 +5,13 @@
 //! the session begins. Which base and which documents there are is the profile's.
 
 mod documents;
-mod git;
 
 use emend_llm::{ToolDefinition, get_model_info};
 
 pub use documents::{DOCUMENT_BYTES_MAX, ProjectDocument, discover};
-pub use git::{GitSnapshot, from_files};
 
-use crate::env::ExecutionEnvironment;
+use crate::environment::ExecutionEnvironment;
+use crate::environment::repository::{GitSnapshot, from_files};
 
 /// Returns the base instructions for models without a profile.
 #[must_use]

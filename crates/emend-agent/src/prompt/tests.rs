@@ -7,8 +7,8 @@ use serde_json::json;
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::*;
-use crate::env::FilePath;
-use crate::memfs::MemFs;
+use crate::environment::FilePath;
+use crate::environment::memory::MemFs;
 use crate::test_support::covers;
 
 #[test]

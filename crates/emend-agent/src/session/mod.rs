@@ -4,47 +4,40 @@
 //! so the same code runs under any executor and dropping the stream stops it. Which tools there are and where they act
 //! is decided by whoever makes the session.
 
-mod answer;
-mod approval;
-mod config;
-mod context;
-mod emitter;
-mod history;
-mod keeper;
-mod loops;
-mod mentions;
+mod compaction;
+mod input;
+mod options;
+mod persistence;
 mod pipeline;
-mod prompt;
 mod run;
-mod saving;
+mod run_loop;
 mod subagents;
-mod turn;
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use emend_llm::{CancelToken, Clock, Message, Provider, Random, Shared, ToolResult};
 
-pub use config::{SessionConfig, SessionOptions, SessionState, SubmitError};
-pub use context::{Compaction, ContextStrategy, ContextUse, KeepEverything, PruneOldOutputs};
-pub use emitter::Subscription;
-pub use history::{Turn, TurnKind, is_valid, repaired};
+pub use crate::event::Subscription;
+pub use crate::history::{Turn, TurnKind, is_valid, repaired};
+pub use compaction::{Compaction, ContextStrategy, ContextUse, KeepEverything, PruneOldOutputs};
+pub use options::{SessionConfig, SessionOptions, SessionState, SubmitError};
+pub use persistence::ResumeError;
 pub use pipeline::call_tool;
 pub use run::Run;
-pub use saving::ResumeError;
 pub use subagents::Agents;
 pub(crate) use subagents::{Report, Task};
 
-use crate::event::{Event, EventKind, ResyncRequired};
+use crate::event::{Emitter, Event, EventKind, ResyncRequired};
+use crate::history::{self, History};
 use crate::tool::ToolRegistry;
 use crate::tools::Shell;
 use crate::workspace::{Seen, Workspace};
-use approval::Approvals;
-use config::Settings;
-use emitter::Emitter;
-use history::History;
-use prompt::Scene;
-use saving::Save;
+use input::mentions;
+use input::system_prompt::Scene;
+use options::Settings;
+use persistence::Save;
+use run_loop::approvals::Approvals;
 use subagents::{Lineage, Subagents};
 
 /// One conversation. Cheap to share; at most one turn runs at a time.
@@ -312,7 +305,7 @@ impl Session {
         match self.state() {
             SessionState::Processing => Err(SubmitError::Busy),
             SessionState::Closed => Err(SubmitError::Closed),
-            SessionState::Idle | SessionState::AwaitingInput => Ok(context::compact(&self.core).await),
+            SessionState::Idle | SessionState::AwaitingInput => Ok(compaction::compact(&self.core).await),
         }
     }
 

@@ -8,12 +8,12 @@ use emend_llm::{CancelToken, ContentPart, FinishKind, Message, Shared, ToolCall,
 use futures::future::{Either, select};
 use serde_json::{Map, Value, json};
 
-use super::approval::{self, Approved};
-use super::history::result;
-use super::keeper::Keeper;
+use super::run_loop::approvals::{self, Approved};
+use super::run_loop::canvas_lease::Keeper;
 use super::{Agents, Core, SessionConfig};
-use crate::code::Code;
+use crate::error_code::Code;
 use crate::event::EventKind;
+use crate::history::result;
 use crate::tool::{
     Progress, Tool, ToolContext, ToolError, ToolOutput, ToolRegistry, example, meant, read_arguments, tidy,
 };
@@ -156,7 +156,7 @@ async fn attempt(
         clock: Shared::clone(&core.clock),
         agents: Some(Agents { subagents: Shared::clone(&core.subagents), settings: settings.clone() }),
     };
-    context.may_write = approval::approve(core, call, tool, &arguments, &context).await? == Approved::ToRun;
+    context.may_write = approvals::approve(core, call, tool, &arguments, &context).await? == Approved::ToRun;
     context.ticket = keeper.lock().await.before_tool(&tool.paths(&arguments)).await?;
     let call = tool.call(&arguments, &context);
     let outcome = if tool.interruptible() {

@@ -6,9 +6,8 @@ use std::task::{Context, Poll};
 use emend_llm::{BoxFuture, CancelToken, Shared, Usage};
 use futures::Stream;
 
-use super::emitter::Subscription;
-use super::{CANCELLED, Core, SessionState, turn};
-use crate::event::{EndReason, Event, EventKind};
+use super::{CANCELLED, Core, SessionState, run_loop};
+use crate::event::{EndReason, Event, EventKind, Subscription};
 
 /// A running turn: its events, in order. Ends after `PROCESSING_END`.
 #[must_use = "a turn does nothing unless its events are polled"]
@@ -23,7 +22,7 @@ impl Run {
     pub(super) fn start(core: &Shared<Core>, text: String, cancel: CancelToken) -> Self {
         let events = Subscription::of_run(&core.emitter);
         let running = Running { core: Shared::clone(core), ended: false };
-        let driver = Box::pin(turn::drive(running, text, cancel.clone()));
+        let driver = Box::pin(run_loop::drive(running, text, cancel.clone()));
         Self { driver: Some(driver), events, cancel }
     }
 }

@@ -13,12 +13,11 @@ use std::task::{Context, Poll};
 use emend_llm::{CancelToken, Clock, Random, Shared};
 use futures::Stream;
 
-use super::approval::Approvals;
-use super::config::Settings;
-use super::emitter::Emitter;
+use super::options::Settings;
+use super::run_loop::approvals::Approvals;
 use super::{Run, Session, SessionConfig, SessionOptions, SubmitError};
-use crate::code::Code;
-use crate::event::{AgentStatus, EndReason, Event, EventKind};
+use crate::error_code::Code;
+use crate::event::{AgentStatus, Emitter, EndReason, Event, EventKind};
 use crate::tool::{ToolError, ToolRegistry};
 use crate::workspace::Workspace;
 

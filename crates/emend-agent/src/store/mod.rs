@@ -14,7 +14,7 @@ pub use memory::MemStore;
 pub use record::{Document, ForkedFrom, Header, ReadError, Record, VERSION, read_document, write_records};
 pub use summary::{Summary, summaries};
 
-use crate::code::Code;
+use crate::error_code::Code;
 
 /// Why a store failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

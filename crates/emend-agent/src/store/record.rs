@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::read;
-use crate::code::Code;
+use crate::error_code::Code;
 use crate::session::Turn;
 
 /// The version that is written. A reader refuses any other: half-understood conversations are worse than none.

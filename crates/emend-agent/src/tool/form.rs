@@ -60,7 +60,7 @@ pub(crate) fn replace_result_text(content: &mut Value, text: String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::code::Code;
+    use crate::error_code::Code;
     use crate::test_support::covers;
     #[cfg(target_family = "wasm")]
     use wasm_bindgen_test::wasm_bindgen_test as test;

@@ -20,8 +20,8 @@ pub use progress::Progress;
 
 use crate::approval::Target;
 use crate::canvas::Ticket;
-use crate::code::Code;
-use crate::env::EnvError;
+use crate::environment::EnvError;
+use crate::error_code::Code;
 use crate::event::ErrorInfo;
 use crate::session::{Agents, SessionConfig};
 use crate::workspace::{Seen, Workspace, latest_state_text};

@@ -5,7 +5,7 @@ use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 
 use super::{schema, text_argument};
-use crate::code::Code;
+use crate::error_code::Code;
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
 
 const PARAMETERS: &str = r#"{"type": "object", "properties": {

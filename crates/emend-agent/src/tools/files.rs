@@ -5,8 +5,8 @@ use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 
 use super::{counted, hash_argument, number_argument, preview, schema, text_argument};
-use crate::code::Code;
-use crate::env::{DirEntry, EntryKind};
+use crate::environment::{DirEntry, EntryKind};
+use crate::error_code::Code;
 use crate::tool::{Preview, Tool, ToolContext, ToolError, ToolOutput};
 use crate::workspace::{Base, FileWrite};
 

@@ -36,7 +36,7 @@ pub(crate) use subagents::subagent_tool;
 pub use subagents::{SubagentTool, register_subagent_tools};
 pub use web::{WebFetch, WebFetchOptions};
 
-use crate::code::Code;
+use crate::error_code::Code;
 use crate::tool::{ToolError, ToolRegistry};
 
 /// Returns a registry with every built-in tool. A session whose environment has no shell leaves that one out.

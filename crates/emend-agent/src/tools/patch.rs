@@ -7,7 +7,7 @@ use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 
 use super::{counted, preview, schema, text_argument};
-use crate::code::Code;
+use crate::error_code::Code;
 use crate::tool::{Preview, Tool, ToolContext, ToolError, ToolOutput};
 use crate::workspace::{Applied, FileWrite};
 

@@ -8,7 +8,7 @@ use emend_llm::{BoxFuture, MediaData, ToolDefinition};
 use serde_json::{Map, Value, json};
 
 use super::{counted, number_argument, schema, text_argument};
-use crate::code::Code;
+use crate::error_code::Code;
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
 use crate::workspace::FileView;
 

@@ -10,9 +10,9 @@ use serde_json::{Map, Value, json};
 
 use super::read::{LINES_DEFAULT, data_of, text_of};
 use super::{counted, schema};
-use crate::code::Code;
-use crate::env::FilePath;
-use crate::glob::Glob;
+use crate::environment::FilePath;
+use crate::error_code::Code;
+use crate::search::glob::Glob;
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
 
 /// Files read at most.
@@ -113,7 +113,7 @@ async fn read(context: &ToolContext, path: &str, chars_max: usize) -> Result<Opt
 
 /// Returns the files that are asked for, in the order in which they are, each once.
 async fn choose(arguments: &Map<String, Value>, context: &ToolContext) -> Result<Vec<String>, ToolError> {
-    let malformed = |error: crate::glob::GlobError| ToolError::new(error.code(), error.to_string());
+    let malformed = |error: crate::search::glob::GlobError| ToolError::new(error.code(), error.to_string());
     let exclude: Vec<Glob> = texts(arguments, "exclude").map(Glob::new).collect::<Result<_, _>>().map_err(malformed)?;
     let (mut chosen, mut known) = (Vec::new(), BTreeSet::new());
     for wanted in texts(arguments, "include") {

@@ -13,8 +13,8 @@ use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 
 use super::{preview, schema, text_argument};
-use crate::code::Code;
-use crate::fixed::{INVALID_DIFF, PATCH_APPLIED, PATCH_FAILED};
+use crate::error_code::Code;
+use crate::fixed_texts::{INVALID_DIFF, PATCH_APPLIED, PATCH_FAILED};
 use crate::tool::{Preview, Tool, ToolContext, ToolError, ToolOutput};
 use crate::workspace::{Applied, Base, FileView, FileWrite};
 

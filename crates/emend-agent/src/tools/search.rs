@@ -5,7 +5,7 @@ use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 
 use super::{counted, flag_argument, number_argument, schema, text_argument};
-use crate::code::Code;
+use crate::error_code::Code;
 use crate::search::{FileMatches, Matcher};
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
 

@@ -10,9 +10,9 @@ use serde_json::{Map, Value, json};
 use super::patch::{self, ApplyPatch};
 use super::{counted, number_argument, schema, text_argument};
 use crate::approval::Target;
-use crate::code::Code;
-use crate::env::FilePath;
-use crate::exec::{Command, OutputStream, timeout_text};
+use crate::environment::FilePath;
+use crate::environment::command::{Command, OutputStream, timeout_text};
+use crate::error_code::Code;
 use crate::tool::{Preview, Tool, ToolContext, ToolError, ToolOutput};
 use crate::workspace::{CommandOutcome, Mode};
 
@@ -213,7 +213,7 @@ fn note(text: &mut String, what: &str, paths: &[FilePath]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exec::ExecResult;
+    use crate::environment::command::ExecResult;
     #[cfg(target_family = "wasm")]
     use wasm_bindgen_test::wasm_bindgen_test as test;
 

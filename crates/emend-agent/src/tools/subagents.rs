@@ -6,7 +6,7 @@ use futures::future::{Either, select};
 use serde_json::{Map, Value, json};
 
 use super::{number_argument, schema, text_argument};
-use crate::code::Code;
+use crate::error_code::Code;
 use crate::event::AgentStatus;
 use crate::session::{Agents, Report, Task};
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput, ToolRegistry};

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::read::image_type;
 use super::{counted, number_argument, schema, text_argument};
-use crate::code::Code;
+use crate::error_code::Code;
 use crate::search::is_binary;
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
 use crate::web::{Address, AddressError, to_text};

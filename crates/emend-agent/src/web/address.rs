@@ -6,7 +6,7 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::code::Code;
+use crate::error_code::Code;
 
 /// An address of a web page.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -14,10 +14,10 @@ use emend_edit::log::{ChangeMeta, LineLog, Origin, Status};
 use emend_edit::text::decode;
 use emend_llm::Shared;
 
-use super::edit::{enter, favouring_ours, refuse_unasked};
+use super::write::{enter, favouring_ours, refuse_unasked};
 use super::{Mode, Workspace};
-use crate::env::{Access, EntryKind, ExecutionEnvironment, FilePath, Metadata};
-use crate::exec::{Command, ExecResult, FileStamp, OutputSink};
+use crate::environment::command::{Command, ExecResult, FileStamp, OutputSink};
+use crate::environment::{Access, EntryKind, ExecutionEnvironment, FilePath, Metadata};
 use crate::tool::{ToolContext, ToolError};
 
 /// The largest text that is kept to be restored, in bytes.

@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::*;
-use crate::env::ExecutionEnvironment;
-use crate::memfs::MemFs;
+use crate::environment::ExecutionEnvironment;
+use crate::environment::layers::{LogEvent, Logging};
+use crate::environment::memory::MemFs;
 use crate::session::tests::TickingClock;
 use crate::test_support::ToyShell;
 use crate::test_support::covers;
 use crate::tool::{Progress, Tool as _, ToolContext};
 use crate::tools::{Shell, WriteFile};
-use crate::wrappers::{LogEvent, Logging};
 
 struct World {
     files: Shared<MemFs>,
@@ -253,7 +253,7 @@ fn failures_are_results_and_lateness_is_an_error() {
     let late = world.call(json!({ "command": "echo part; late", "timeout_ms": 700_000 })).unwrap_err();
     assert_eq!(late.code, Code::Timeout);
     // The most that the session allows.
-    assert_eq!(late.message, format!("part\n{}", crate::exec::timeout_text(600_000)));
+    assert_eq!(late.message, format!("part\n{}", crate::environment::command::timeout_text(600_000)));
     assert_eq!(late.data.unwrap()["timed_out"], true);
 }
 

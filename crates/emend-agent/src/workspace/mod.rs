@@ -5,13 +5,13 @@
 //! reading and writing bytes the environment's.
 
 mod command;
-mod edit;
-mod query;
+mod precondition;
+mod read;
+mod read_tracker;
 mod review;
 mod runs;
-mod seen;
 mod snapshot;
-mod verify;
+mod write;
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -22,19 +22,19 @@ use emend_edit::text::decode;
 use emend_llm::{Clock, Shared};
 
 pub use command::CommandOutcome;
-pub use edit::{Applied, FileWrite};
-pub use query::FileView;
+pub use precondition::Base;
+pub(crate) use precondition::latest_state_text;
+pub use read::FileView;
+pub use read_tracker::Seen;
 pub use review::{Review, ReviewError, ReviewFile, ReviewHunk, ReviewLine};
 pub use runs::{RunChanges, TextChange, UndoneRun};
-pub use seen::Seen;
 pub use snapshot::{Snapshot, SnapshotError};
-pub use verify::Base;
-pub(crate) use verify::latest_state_text;
+pub use write::{Applied, FileWrite};
 
 use crate::canvas::Canvas;
-use crate::code::Code;
-use crate::env::{Access, EnvError, ExecutionEnvironment, FilePath};
-use crate::sub_root::SubRoot;
+use crate::environment::layers::SubRoot;
+use crate::environment::{Access, EnvError, ExecutionEnvironment, FilePath};
+use crate::error_code::Code;
 use crate::tool::ToolError;
 
 /// Where the agent's edits go.
@@ -245,7 +245,7 @@ impl Workspace {
     async fn disk_text(&self, path: &FilePath) -> Result<Option<String>, ToolError> {
         match self.environment.metadata(path).await? {
             None => return Ok(None),
-            Some(metadata) if metadata.kind == crate::env::EntryKind::Directory => {
+            Some(metadata) if metadata.kind == crate::environment::EntryKind::Directory => {
                 return Err(EnvError::InvalidPath {
                     path: path.to_string(),
                     reason: "this is a directory; name a file in it, or use list_dir".to_owned(),

@@ -13,8 +13,8 @@ use emend_edit::words;
 use serde::Serialize;
 
 use super::Workspace;
-use crate::code::Code;
-use crate::env::FilePath;
+use crate::environment::FilePath;
+use crate::error_code::Code;
 use crate::tool::ToolError;
 
 /// Everything that waits for a decision.

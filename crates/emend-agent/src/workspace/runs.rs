@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use emend_edit::log::{Action, ChangeId, DependentsPolicy, LineLog, Origin};
 
 use super::{ReviewError, Workspace};
-use crate::code::Code;
-use crate::env::FilePath;
+use crate::environment::FilePath;
+use crate::error_code::Code;
 use crate::tool::ToolError;
 
 /// What the agent changed in one run.

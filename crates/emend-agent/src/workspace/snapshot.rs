@@ -7,7 +7,7 @@ use emend_edit::log::LineLog;
 use serde::{Deserialize, Serialize};
 
 use super::{Entry, Workspace};
-use crate::env::FilePath;
+use crate::environment::FilePath;
 
 /// The format's version. A snapshot of another version is refused, never guessed at.
 const VERSION: u32 = 1;

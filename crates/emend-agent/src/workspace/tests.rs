@@ -7,7 +7,7 @@ use futures::executor::block_on;
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::*;
-use crate::memfs::MemFs;
+use crate::environment::memory::MemFs;
 use crate::session::tests::TickingClock;
 use crate::tool::{Progress, ToolContext};
 
@@ -21,7 +21,7 @@ impl World {
     fn new(fixture: &str, mode: Mode) -> Self {
         let files = Shared::new(MemFs::from_fixture(fixture));
         let workspace = Shared::new(Workspace::new(
-            Shared::clone(&files) as Shared<dyn crate::env::ExecutionEnvironment>,
+            Shared::clone(&files) as Shared<dyn crate::environment::ExecutionEnvironment>,
             mode,
             Shared::new(TickingClock::default()),
         ));
@@ -191,13 +191,13 @@ fn pending_edits_show_in_listings_and_searches() {
         let lines: Vec<String> = found.iter().map(|file| format!("{}:{}", file.path, file.lines[0].text)).collect();
         assert_eq!(lines, expected);
     }
-    let names = |entries: Vec<crate::env::DirEntry>| -> Vec<String> {
+    let names = |entries: Vec<crate::environment::DirEntry>| -> Vec<String> {
         entries.into_iter().map(|entry| entry.path.to_string()).collect()
     };
     assert_eq!(names(block_on(world.workspace.list(".", 1)).unwrap()), ["a.txt", "c.txt"]);
     assert_eq!(names(block_on(world.workspace.glob(".", "*.txt")).unwrap()), ["a.txt", "c.txt"]);
     let paths = block_on(world.workspace.glob_paths(".", "*.txt")).unwrap();
-    assert_eq!(paths.iter().map(crate::env::FilePath::as_str).collect::<Vec<_>>(), ["a.txt", "c.txt"]);
+    assert_eq!(paths.iter().map(crate::environment::FilePath::as_str).collect::<Vec<_>>(), ["a.txt", "c.txt"]);
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn a_snapshot_goes_on_where_it_left_off() {
     world.agent("a.txt", Some("ONE\n")).unwrap();
     let saved = serde_json::to_string(&world.workspace.snapshot()).unwrap();
     let again = Workspace::new(
-        Shared::clone(&world.files) as Shared<dyn crate::env::ExecutionEnvironment>,
+        Shared::clone(&world.files) as Shared<dyn crate::environment::ExecutionEnvironment>,
         Mode::Staged,
         Shared::new(TickingClock::default()),
     );

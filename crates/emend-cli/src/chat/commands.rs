@@ -1,6 +1,6 @@
 //! What the user can ask of the program itself, as `/NAME`.
 
-use emend_agent::code::Code;
+use emend_agent::error_code::Code;
 use emend_agent::session::Session;
 use emend_agent::store::summaries;
 use emend_agent::suggest::closest;

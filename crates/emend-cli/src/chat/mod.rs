@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::io::{IsTerminal as _, Stdout};
 use std::process::ExitCode;
 
-use emend_agent::code::Code;
+use emend_agent::error_code::Code;
 use emend_agent::event::EndReason;
 use emend_agent::session::{Run, Session};
 use emend_llm::{CancelToken, Shared};

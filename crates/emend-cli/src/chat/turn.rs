@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use emend_agent::approval::{Approval, ApprovalRequest, Approver};
-use emend_agent::code::Code;
-use emend_agent::env::FilePath;
+use emend_agent::environment::FilePath;
+use emend_agent::error_code::Code;
 use emend_agent::event::{EndReason, ErrorInfo, Event, EventKind};
 use emend_agent::session::{Run, Session};
 use emend_agent::workspace::Workspace;

@@ -1,6 +1,6 @@
 //! Reads a patch in any of its formats, and tells which it is where that is beyond doubt.
 
-use emend_agent::code::Code;
+use emend_agent::error_code::Code;
 use emend_edit::edit::{Change, Diagnostic, Patch};
 use emend_edit::hash::ContentHash;
 use emend_edit::lines::{LineEdit, LineEdits};

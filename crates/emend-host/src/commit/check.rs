@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use cap_std::fs::Metadata;
-use emend_agent::env::{FileChange, FilePath};
+use emend_agent::environment::{FileChange, FilePath};
 use emend_edit::hash::ContentHash;
 
 use super::disk::{Disk, with_executable};

@@ -1,6 +1,6 @@
 //! Removes what killed processes left where a commit works, each call announced as all of its calls are.
 
-use emend_agent::env::FilePath;
+use emend_agent::environment::FilePath;
 
 use super::disk::Disk;
 use crate::files::temp_files::{has_name, is_mine};

@@ -8,7 +8,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use cap_std::fs::{Dir, Metadata, OpenOptions, Permissions};
-use emend_agent::env::{EnvError, FilePath};
+use emend_agent::environment::{EnvError, FilePath};
 
 use super::journal::Journal;
 use crate::files::{RootFiles, describe, is_absence, keep_owner, on_disk, reading};

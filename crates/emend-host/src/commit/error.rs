@@ -1,7 +1,7 @@
 //! Why a commit was refused, failed or left incomplete.
 
-use emend_agent::code::Code;
-use emend_agent::env::{EnvError, FilePath};
+use emend_agent::error_code::Code;
+use emend_agent::environment::{EnvError, FilePath};
 
 use super::disk::DiskError;
 

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use emend_agent::env::FilePath;
+use emend_agent::environment::FilePath;
 use emend_edit::hash::ContentHash;
 use serde::{Deserialize, Serialize};
 

@@ -16,7 +16,7 @@ mod roll;
 
 use std::path::Path;
 
-use emend_agent::env::{FileChange, FilePath};
+use emend_agent::environment::{FileChange, FilePath};
 
 pub(crate) use disk::DOCUMENT;
 pub use disk::{Observer, Step, StepKind};

@@ -3,7 +3,7 @@
 //! A commit that goes on and the next run after a crash do the same thing here. What stands at a path, judged by its
 //! hash just before, decides what is done to it, so it does not matter how far an earlier run came.
 
-use emend_agent::env::FilePath;
+use emend_agent::environment::FilePath;
 use emend_edit::hash::ContentHash;
 
 use super::disk::{Disk, DiskError, with_executable};

@@ -7,7 +7,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 
-use emend_agent::env::ExecutionEnvironment as _;
+use emend_agent::environment::ExecutionEnvironment as _;
 use emend_edit::hash::ContentHash;
 use tempfile::TempDir;
 

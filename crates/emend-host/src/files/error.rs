@@ -2,7 +2,7 @@
 
 use std::io;
 
-use emend_agent::env::EnvError;
+use emend_agent::environment::EnvError;
 
 pub(crate) fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)

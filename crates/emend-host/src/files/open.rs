@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::io::{self, Read};
 
 use cap_std::fs::{Dir, File, OpenOptions};
-use emend_agent::env::FilePath;
+use emend_agent::environment::FilePath;
 
 pub(crate) fn on_disk(path: &FilePath) -> &OsStr {
     OsStr::new(if path.is_root() { "." } else { path.as_str() })

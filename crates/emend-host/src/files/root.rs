@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, FileType, OpenOptions};
-use emend_agent::env::{Access, DirEntry, EntryKind, EnvError, FilePath, Metadata};
-use emend_agent::resolve::{self, Node, Tree};
+use emend_agent::environment::resolve::{self, Node, Tree};
+use emend_agent::environment::{Access, DirEntry, EntryKind, EnvError, FilePath, Metadata};
 use emend_agent::suggest::closest;
 
 use super::directory::{Kind, Reader, entries, is_exhausted};

@@ -1,6 +1,6 @@
 //! Changes of several files together, and the recovery of changes that an earlier run left unfinished.
 
-use emend_agent::env::FileChange;
+use emend_agent::environment::FileChange;
 
 use super::LocalEnvironment;
 use crate::commit::{self, CommitError, Observer, Recovered};

@@ -11,8 +11,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use emend_agent::env::{EnvError, FilePath};
-use emend_agent::gitignore::IgnoreRules;
+use emend_agent::environment::gitignore::IgnoreRules;
+use emend_agent::environment::{EnvError, FilePath};
 
 use crate::files::{RootFiles, describe};
 use crate::state::{StateDir, create_private};

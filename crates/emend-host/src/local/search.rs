@@ -10,12 +10,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use cap_std::fs::Dir;
-use emend_agent::env::{DirEntry, EnvError, FilePath, GrepQuery};
-use emend_agent::exec::FileStamp;
-use emend_agent::gitignore::IgnoreRules;
-use emend_agent::resolve::{Node, Tree as _};
+use emend_agent::environment::command::FileStamp;
+use emend_agent::environment::gitignore::IgnoreRules;
+use emend_agent::environment::resolve::{Node, Tree as _};
+use emend_agent::environment::walk::{self, Filter};
+use emend_agent::environment::{DirEntry, EnvError, FilePath, GrepQuery};
 use emend_agent::search::{FileMatches, SearchLimits};
-use emend_agent::walk::{self, Filter};
 
 use crate::files::directory::{Kind, Reader, is_exhausted};
 use crate::files::{RootFiles, describe, entry_metadata, read_entry};

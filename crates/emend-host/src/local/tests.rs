@@ -13,8 +13,8 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use emend_agent::conformance::{self, CASES};
-use emend_agent::memfs::{FixtureContent, MemFs, parse_fixture};
+use emend_agent::environment::conformance::{self, CASES};
+use emend_agent::environment::memory::{FixtureContent, MemFs, parse_fixture};
 use futures::executor::block_on;
 use proptest::test_runner::{Config, RngSeed};
 use tempfile::TempDir;

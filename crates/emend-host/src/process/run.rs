@@ -12,8 +12,8 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use emend_agent::env::EnvError;
-use emend_agent::exec::{Command, ExecResult, OutputSink, OutputStream};
+use emend_agent::environment::EnvError;
+use emend_agent::environment::command::{Command, ExecResult, OutputSink, OutputStream};
 use emend_llm::{CancelToken, Random as _};
 use rustix::process::Pid;
 

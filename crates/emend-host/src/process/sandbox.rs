@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use emend_agent::env::EnvError;
+use emend_agent::environment::EnvError;
 
 /// Where confined commands may write beside their project: the directory for temporary files and devices always, and
 /// what is named here.

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use emend_agent::env::ExecutionEnvironment;
-use emend_agent::exec::{Command, OutputStream};
+use emend_agent::environment::ExecutionEnvironment;
+use emend_agent::environment::command::{Command, OutputStream};
 use emend_llm::CancelToken;
 use futures::executor::block_on;
 use tempfile::TempDir;

@@ -5,7 +5,7 @@ use std::os::fd::AsFd as _;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use emend_agent::exec::{Capture, ExecResult, OutputStream, TextStream};
+use emend_agent::environment::command::{Capture, ExecResult, OutputStream, TextStream};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, WaitId, WaitIdOptions, waitid};
 

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use emend_agent::env::ExecutionEnvironment as _;
-use emend_agent::exec::{Capture, Command, ExecResult, OutputStream};
+use emend_agent::environment::ExecutionEnvironment as _;
+use emend_agent::environment::command::{Capture, Command, ExecResult, OutputStream};
 use emend_llm::CancelToken;
 use futures::executor::block_on;
 use tempfile::TempDir;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use emend_agent::conformance::{CASES, fixture};
-use emend_agent::env::ExecutionEnvironment;
-use emend_agent::memfs::Quota;
+use emend_agent::environment::ExecutionEnvironment;
+use emend_agent::environment::conformance::{CASES, fixture};
+use emend_agent::environment::memory::Quota;
 use emend_agent::session::call_tool;
 use emend_agent::tools::core_tools;
 use emend_agent::workspace::{Mode, Workspace};

@@ -6,7 +6,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use emend_agent::env::{EnvError, FilePath};
+use emend_agent::environment::{EnvError, FilePath};
 use emend_llm::BoxFuture;
 use wasm_bindgen::prelude::*;
 

@@ -1,7 +1,7 @@
 //! The suite for environments, over a small tree of files written in JavaScript, and what it gives beside that in memory.
 
-use emend_agent::conformance::{CALLS, CASES, fixture, transcript};
-use emend_agent::memfs::{FixtureContent, MemFs, parse_fixture};
+use emend_agent::environment::conformance::{CALLS, CASES, fixture, transcript};
+use emend_agent::environment::memory::{FixtureContent, MemFs, parse_fixture};
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::*;

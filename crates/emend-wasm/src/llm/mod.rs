@@ -8,7 +8,7 @@ pub mod generate;
 pub mod models;
 mod options;
 
-use emend_agent::code::Code;
+use emend_agent::error_code::Code;
 use emend_llm::LlmError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;

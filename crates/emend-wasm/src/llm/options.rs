@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use emend_agent::code::Code;
+use emend_agent::error_code::Code;
 use emend_llm::{Api, Client, Config, Headers, HttpProvider, Shared, Transport};
 use js_sys::{Array, Function};
 use serde::Deserialize;

@@ -9,8 +9,8 @@ use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::*;
 use crate::approval::{Action, Approval, ApprovalRequest, Approver, Policy, Rule};
+use crate::environment::layers::{LogEvent, Logging};
 use crate::test_support::covers;
-use crate::wrappers::{LogEvent, Logging};
 
 /// Answers from a list; when that is over, cancels the turn and never answers.
 #[derive(Default)]
@@ -130,7 +130,7 @@ fn an_edit_that_nobody_was_asked_about_writes_nothing_if_its_file_changes_meanwh
             }
         };
         let core = &world.session.core;
-        let files: Shared<dyn crate::env::ExecutionEnvironment> = Shared::clone(&world.files) as _;
+        let files: Shared<dyn crate::environment::ExecutionEnvironment> = Shared::clone(&world.files) as _;
         let environment = Logging::new(files, Shared::clone(&core.clock), Shared::new(change));
         let workspace = Workspace::new(Shared::new(environment), Mode::Direct, Shared::clone(&core.clock));
         let options = world.options(vec![Answer::Call(vec![call]), Answer::Say("Done.")]);

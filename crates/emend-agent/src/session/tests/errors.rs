@@ -4,8 +4,8 @@
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::*;
-use crate::code::Code;
-use crate::code::documented::{DOCUMENTED, Documented, Shown};
+use crate::error_code::Code;
+use crate::error_code::documented::{DOCUMENTED, Documented, Shown};
 use crate::event::EndReason;
 use crate::tools::SafePatch;
 
@@ -23,7 +23,7 @@ impl crate::tool::Tool for Broken {
         _arguments: &'a serde_json::Map<String, Value>,
         _context: &'a crate::tool::ToolContext,
     ) -> BoxFuture<'a, Result<crate::tool::ToolOutput, crate::tool::ToolError>> {
-        let error = crate::env::EnvError::Io { path: "a".to_owned(), reason: "input/output error".to_owned() };
+        let error = crate::environment::EnvError::Io { path: "a".to_owned(), reason: "input/output error".to_owned() };
         Box::pin(std::future::ready(Err(error.into())))
     }
 }

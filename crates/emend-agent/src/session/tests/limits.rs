@@ -70,7 +70,10 @@ fn a_model_that_repeats_itself_is_told() {
     "#]].assert_eq(&only(&world.turn("do it"), "LOOP_DETECTION"));
     let turns = world.session.turns();
     let steering = turns.iter().find(|turn| turn.kind == TurnKind::Steering).unwrap();
-    assert_eq!((steering.message.role, &*steering.message.text()), (Role::User, &*crate::fixed::loop_detected(4)));
+    assert_eq!(
+        (steering.message.role, &*steering.message.text()),
+        (Role::User, &*crate::fixed_texts::loop_detected(4))
+    );
     let off = SessionConfig { enable_loop_detection: false, ..config };
     assert!(!with_config(NOTES, answers, off).turn("do it").contains("LOOP_DETECTION"));
 }

@@ -27,8 +27,8 @@ use futures::executor::block_on;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::environment::memory::MemFs;
 use crate::event::{Event, EventKind};
-use crate::memfs::MemFs;
 use crate::test_support::ToyShell;
 use crate::tools::{ClarifyUser, core_tools};
 use crate::workspace::Mode;
@@ -219,9 +219,9 @@ impl World {
         let files = Shared::new(if setup.shell { files.with_shell(Shared::new(ToyShell)) } else { files });
         let clock: Shared<dyn Clock> = Shared::new(TickingClock::default());
         let mode = if setup.staged { Mode::Staged } else { Mode::Direct };
-        let environment = Shared::clone(&files) as Shared<dyn crate::env::ExecutionEnvironment>;
+        let environment = Shared::clone(&files) as Shared<dyn crate::environment::ExecutionEnvironment>;
         let workspace = Shared::new(Workspace::new(environment, mode, Shared::clone(&clock)));
-        workspace.canvas().open(setup.canvas.and_then(crate::env::FilePath::clean));
+        workspace.canvas().open(setup.canvas.and_then(crate::environment::FilePath::clean));
         let script = Shared::new(Script {
             answers: Mutex::new(answers.into()),
             requests: Mutex::default(),

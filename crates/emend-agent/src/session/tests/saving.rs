@@ -8,7 +8,7 @@ use futures::FutureExt;
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::*;
-use crate::code::Code;
+use crate::error_code::Code;
 use crate::store::{MemStore, Store, StoreError, list_sessions, read_document, remove_session};
 use crate::test_support::covers;
 

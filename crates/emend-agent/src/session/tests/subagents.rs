@@ -122,7 +122,7 @@ impl Stage {
         let files = Shared::new(MemFs::from_fixture(fixture));
         let clock = HandClock::default();
         let shared_clock: Shared<dyn Clock> = Shared::new(clock.clone());
-        let environment = Shared::clone(&files) as Shared<dyn crate::env::ExecutionEnvironment>;
+        let environment = Shared::clone(&files) as Shared<dyn crate::environment::ExecutionEnvironment>;
         let workspace = Shared::new(Workspace::new(environment, Mode::Direct, Shared::clone(&shared_clock)));
         let cast = Shared::new(Cast::default());
         for (who, lines) in scripts {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::*;
-use crate::fixed;
+use crate::fixed_texts;
 use crate::test_support::covers;
 use crate::tools::{EditLines, SafePatch};
 
@@ -58,8 +58,8 @@ fn write(known: Known, call: (&'static str, Value)) -> (World, String) {
     world.when(at, move |_| match known {
         Known::Changed => files.insert("a.txt", format!("0\n{TEN}")).unwrap(),
         Known::Deleted => {
-            let path = crate::env::FilePath::clean("a.txt").unwrap();
-            crate::env::ExecutionEnvironment::remove(&*files, &path).now_or_never().unwrap().unwrap();
+            let path = crate::environment::FilePath::clean("a.txt").unwrap();
+            crate::environment::ExecutionEnvironment::remove(&*files, &path).now_or_never().unwrap().unwrap();
         }
         _ => {}
     });
@@ -178,7 +178,7 @@ fn calls_of_one_message_run_in_order_each_over_what_the_one_before_left() {
     let two = world(&fixture, call(vec![insert, nine("safe_patch")]));
     two.turn("do it");
     assert_eq!(two.disk("a.txt"), format!("0\n{TEN}"));
-    assert!(two.last_results()[1].contains(fixed::STATE_MISMATCH), "{:?}", two.last_results());
+    assert!(two.last_results()[1].contains(fixed_texts::STATE_MISMATCH), "{:?}", two.last_results());
 }
 
 /// Runs one `safe_patch` over `before` and returns its outcome as data, and the text the model sees.
@@ -354,9 +354,9 @@ fn a_file_is_created_over_the_hash_of_nothing() {
 fn answers_have_the_fields_of_the_design() {
     let (_, mismatch, _) = patch(Some("one\n"), &hash("x"), "@@ -1 +1 @@\n-one\n+1\n");
     let state = json!({"file_path": "a.txt", "version": 1, "sha256": hash("one\n"), "content": "one\n"});
-    assert_eq!(mismatch, json!({"latest_file_state": state, "success": false, "message": fixed::STATE_MISMATCH}));
+    assert_eq!(mismatch, json!({"latest_file_state": state, "success": false, "message": fixed_texts::STATE_MISMATCH}));
     let (_, invalid, _) = patch(Some("one\n"), &hash("one\n"), "@@ -1 +1 @@\n-uno\n+1\n");
-    assert_eq!(invalid, json!({"latest_file_state": state, "success": false, "message": fixed::INVALID_DIFF}));
+    assert_eq!(invalid, json!({"latest_file_state": state, "success": false, "message": fixed_texts::INVALID_DIFF}));
     let world = world("//- a.txt\none\n", vec![]);
     let arguments = safe_patch(&hash("one\n"), "@@ -1 +1 @@\n-one\n+1\n").1;
     let done = block_on(call_tool(
@@ -367,7 +367,7 @@ fn answers_have_the_fields_of_the_design() {
     ));
     let state = json!({"file_path": "a.txt", "version": 1, "sha256": hash("1\n"), "content": "1\n"});
     let data = done.unwrap().data;
-    assert_eq!((&data["success"], &data["message"]), (&json!(true), &json!(fixed::PATCH_APPLIED)));
+    assert_eq!((&data["success"], &data["message"]), (&json!(true), &json!(fixed_texts::PATCH_APPLIED)));
     assert_eq!(data["latest_file_state"], state);
 }
 
@@ -420,6 +420,6 @@ fn whoever_holds_no_lease_of_the_open_file_is_refused_with_its_state() {
         arguments,
     ));
     let error = outcome.unwrap_err();
-    assert_eq!(error.code, crate::code::Code::LockNotOwned);
+    assert_eq!(error.code, crate::error_code::Code::LockNotOwned);
     assert_eq!(error.data.unwrap()["latest_file_state"]["content"], "1\n");
 }

@@ -11,8 +11,8 @@ use futures::executor::block_on;
 use serde_json::Value;
 
 use super::core_tools;
-use crate::env::ExecutionEnvironment;
-use crate::memfs::MemFs;
+use crate::environment::ExecutionEnvironment;
+use crate::environment::memory::MemFs;
 use crate::session::call_tool;
 use crate::session::tests::TickingClock;
 use crate::tool::{ToolError, ToolOutput, ToolRegistry};

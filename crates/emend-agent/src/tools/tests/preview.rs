@@ -9,8 +9,8 @@ use serde_json::json;
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::super::*;
-use crate::env::ExecutionEnvironment;
-use crate::memfs::MemFs;
+use crate::environment::ExecutionEnvironment;
+use crate::environment::memory::MemFs;
 use crate::profile::Profile;
 use crate::session::tests::TickingClock;
 use crate::test_support::covers;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::Bench;
-use crate::memfs::MemFs;
+use crate::environment::memory::MemFs;
 use crate::test_support::Standstill;
 
 const TREE: &str = "\

@@ -11,8 +11,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use emend_agent::env::ExecutionEnvironment;
-use emend_agent::memfs::MemFs;
+use emend_agent::environment::ExecutionEnvironment;
+use emend_agent::environment::memory::MemFs;
 use emend_agent::search::Matcher;
 
 use super::*;

@@ -1,6 +1,6 @@
 //! What the system refuses: rights that a user lacks, more open directories than it allows; and trees of great depth.
 
-use emend_agent::exec::Command;
+use emend_agent::environment::command::Command;
 use emend_agent::session::call_tool;
 use emend_agent::tools::core_tools;
 use emend_agent::workspace::{Mode, Workspace};
@@ -44,7 +44,7 @@ fn what_may_not_be_read_is_not_found_and_not_copied() {
         assert_eq!(found, [path("a.txt"), path("src/d.txt")]);
         let copy = block_on(environment.scratch(&[])).unwrap();
         let command = Command { command: "find * -type f".to_owned(), timeout_ms: 600_000, ..Command::default() };
-        let nowhere = |_: emend_agent::exec::OutputStream, _: &str| {};
+        let nowhere = |_: emend_agent::environment::command::OutputStream, _: &str| {};
         let result = block_on(copy.exec_command(&command, &nowhere, &CancelToken::new())).unwrap();
         assert_eq!((result.exit_code, &*result.stdout), (0, "a.txt\n"));
         allow(&disk, "closed", 0o700);

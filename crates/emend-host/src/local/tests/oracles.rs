@@ -6,8 +6,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use emend_agent::env::{ExecutionEnvironment as _, FilePath};
-use emend_agent::glob::Glob;
+use emend_agent::environment::{ExecutionEnvironment as _, FilePath};
+use emend_agent::search::glob::Glob;
 use futures::executor::block_on;
 use proptest::prelude::*;
 

@@ -3,8 +3,8 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use emend_agent::env::{Access, EnvError, ExecutionEnvironment, FilePath, GrepQuery};
-use emend_agent::memfs::MemFs;
+use emend_agent::environment::memory::MemFs;
+use emend_agent::environment::{Access, EnvError, ExecutionEnvironment, FilePath, GrepQuery};
 use emend_agent::search::Matcher;
 use futures::executor::block_on;
 use proptest::prelude::*;
@@ -85,7 +85,7 @@ fn answer(environment: &dyn ExecutionEnvironment, call: &Call) -> Result<String,
     let resolve = |path: &str, access| {
         block_on(environment.resolve(&path.replace("{root}", &environment.working_directory()), access))
     };
-    let list = |entries: Vec<emend_agent::env::DirEntry>| {
+    let list = |entries: Vec<emend_agent::environment::DirEntry>| {
         entries
             .iter()
             .map(|entry| format!("{} {:?} {}", entry.path, entry.metadata.kind, entry.metadata.size))

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use emend_agent::memfs::MemFs;
+use emend_agent::environment::memory::MemFs;
 use emend_agent::session::call_tool;
 use emend_agent::tools::core_tools;
 use emend_agent::workspace::{Mode, Workspace};

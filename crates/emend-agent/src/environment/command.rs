@@ -1,0 +1,229 @@
+//! Commands: what is asked of an environment's shell, and what comes back (S2 §4.1, §5.4).
+//!
+//! Starting, stopping and reading processes is the environment's; what a command may do is decided before it gets
+//! here. [`Capture`] keeps any amount of output in bounded memory, for whoever implements an environment.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use emend_llm::{MaybeSend, MaybeSync};
+
+use crate::environment::FilePath;
+
+/// A command for the environment's shell.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Command {
+    /// What the shell is given, as one would type it.
+    pub command: String,
+    /// Where it runs, as [`resolve`](crate::environment::ExecutionEnvironment::resolve) returned it.
+    pub working_dir: FilePath,
+    /// Variables beside those that the environment lets through; they win.
+    pub env_vars: BTreeMap<String, String>,
+    /// How long it may take, in milliseconds.
+    pub timeout_ms: u64,
+}
+
+/// What became of a command. A status other than 0 is a result like any other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExecResult {
+    /// What it wrote to standard output; the middle is missing if there was too much.
+    pub stdout: String,
+    /// What it wrote to standard error, likewise.
+    pub stderr: String,
+    /// Bytes of both that were not kept.
+    pub n_bytes_dropped: u64,
+    /// Its exit status; 128 and the signal's number if a signal ended it.
+    pub exit_code: i32,
+    /// Whether it was ended because its time was up.
+    pub timed_out: bool,
+    /// Whether it was ended because the caller cancelled.
+    pub cancelled: bool,
+    /// Processes it had left behind, which were ended with it.
+    pub n_left_behind: usize,
+    /// How long it took, in milliseconds.
+    pub duration_ms: u64,
+}
+
+/// A file and what tells whether it is still the same, without reading it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileStamp {
+    /// The file.
+    pub path: FilePath,
+    /// Bytes.
+    pub size: u64,
+    /// Numbers of which one is another whenever the content is another, as well as the environment can tell: times of
+    /// change in nanoseconds, say, and the file's number on its disk.
+    pub marks: [u64; 3],
+}
+
+/// Which of its outputs a command wrote to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputStream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+/// Takes what a command prints while it runs. Any function of the stream and the text does.
+///
+/// It is for people who watch: an environment may leave out what comes faster than it is taken. The result has all
+/// that is kept.
+pub trait OutputSink: MaybeSend + MaybeSync {
+    /// Takes the next piece, whole characters only.
+    fn output(&self, stream: OutputStream, text: &str);
+}
+
+impl<F: Fn(OutputStream, &str) + MaybeSend + MaybeSync> OutputSink for F {
+    fn output(&self, stream: OutputStream, text: &str) {
+        self(stream, text);
+    }
+}
+
+/// Returns what the model is told below the output of a command whose time was up (S2 §5.4, word for word).
+#[must_use]
+pub fn timeout_text(timeout_ms: u64) -> String {
+    format!(
+        "[ERROR: Command timed out after {timeout_ms}ms. Partial output is shown above.\nYou can retry with a longer \
+         timeout by setting the timeout_ms parameter.]"
+    )
+}
+
+/// Keeps the beginning and the end of an output.
+#[derive(Debug)]
+pub struct Capture {
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    half_max: usize,
+    n_dropped: u64,
+}
+
+impl Capture {
+    /// What one output of a command may take in memory, in bytes.
+    pub const BYTES_MAX: usize = 1 << 20;
+
+    /// Returns a capture that keeps at most `bytes_max` bytes, half of them from the beginning.
+    #[must_use]
+    pub fn new(bytes_max: usize) -> Self {
+        Self { head: Vec::new(), tail: VecDeque::new(), half_max: bytes_max / 2, n_dropped: 0 }
+    }
+
+    /// Adds what came next.
+    pub fn push(&mut self, bytes: &[u8]) {
+        let (head, rest) = bytes.split_at(bytes.len().min(self.half_max - self.head.len()));
+        self.head.extend_from_slice(head);
+        let (skipped, rest) = rest.split_at(rest.len().saturating_sub(self.half_max));
+        let n_over = (self.tail.len() + rest.len()).saturating_sub(self.half_max);
+        self.tail.drain(..n_over);
+        self.tail.extend(rest);
+        self.n_dropped += (skipped.len() + n_over) as u64;
+    }
+
+    /// Returns the bytes that are not kept so far.
+    #[must_use]
+    pub fn n_dropped(&self) -> u64 {
+        self.n_dropped
+    }
+
+    /// Returns the output as text; where something is missing, a line says how much. What is no UTF-8 is replaced.
+    #[must_use]
+    pub fn into_text(self) -> String {
+        let (mut head, tail) = (self.head, Vec::from(self.tail));
+        if self.n_dropped == 0 {
+            // A character may lie across both.
+            head.extend(tail);
+            return lossy(head);
+        }
+        let missing = format!("\n[... {} bytes of output were not kept ...]\n", self.n_dropped);
+        lossy(head) + &missing + &lossy(tail)
+    }
+}
+
+fn lossy(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
+/// Turns bytes that come in pieces into text, one character never in two pieces.
+#[derive(Debug, Default)]
+pub struct TextStream {
+    rest: Vec<u8>,
+}
+
+impl TextStream {
+    /// Returns the text of all whole characters so far. What is no UTF-8 is replaced.
+    pub fn push(&mut self, bytes: &[u8]) -> String {
+        self.rest.extend_from_slice(bytes);
+        let n_whole = match std::str::from_utf8(&self.rest) {
+            // Only the beginning of a character at the very end has to wait.
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            Err(_) => self.rest.len() - n_begun(&self.rest),
+            Ok(text) => text.len(),
+        };
+        let later = self.rest.split_off(n_whole);
+        lossy(std::mem::replace(&mut self.rest, later))
+    }
+}
+
+/// Returns how many bytes at the end are the beginning of a character.
+fn n_begun(bytes: &[u8]) -> usize {
+    let from = bytes.len().saturating_sub(3);
+    (from..bytes.len())
+        .find(|&at| {
+            std::str::from_utf8(&bytes[at..])
+                .is_err_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
+        })
+        .map_or(0, |at| bytes.len() - at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    #[cfg(target_family = "wasm")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
+    #[track_caller]
+    fn check(pieces: &[&str], bytes_max: usize, expected: &str, n_dropped: u64) {
+        let mut capture = Capture::new(bytes_max);
+        pieces.iter().for_each(|piece| capture.push(piece.as_bytes()));
+        assert_eq!(capture.n_dropped(), n_dropped);
+        assert_eq!(capture.into_text(), expected);
+    }
+
+    #[test]
+    fn beginning_and_end_are_kept() {
+        check(&["abc", "def"], 6, "abcdef", 0);
+        check(&["abcdef"], 6, "abcdef", 0);
+        check(&["", "a", "", "ü"], 4, "aü", 0);
+        check(&["abcdefg"], 6, "abc\n[... 1 bytes of output were not kept ...]\nefg", 1);
+        check(&["ab", "cdefghij", "k", "l"], 6, "abc\n[... 6 bytes of output were not kept ...]\njkl", 6);
+        check(&["a\u{20ac}b"], 4, "a\u{fffd}\n[... 1 bytes of output were not kept ...]\n\u{fffd}b", 1);
+    }
+
+    #[test]
+    fn memory_stays_bounded_whatever_comes() {
+        let mut capture = Capture::new(1000);
+        for _ in 0..10_000 {
+            capture.push(&[b'x'; 777]);
+        }
+        assert_eq!(capture.n_dropped(), 7_770_000 - 1000);
+        assert!(capture.head.capacity() + capture.tail.capacity() < 8_000);
+    }
+
+    #[test]
+    fn characters_come_whole() {
+        let mut stream = TextStream::default();
+        let text = "aü€😀\u{fffd}z";
+        let shown: String = text.as_bytes().chunks(1).map(|byte| stream.push(byte)).collect();
+        assert_eq!(shown, text);
+        assert_eq!(stream.push(b"\xff\xe2\x82"), "\u{fffd}");
+        assert_eq!(stream.push(b"\xacb"), "€b");
+    }
+
+    #[test]
+    fn the_time_that_was_up_is_named_as_specified() {
+        assert_eq!(
+            timeout_text(10_000),
+            "[ERROR: Command timed out after 10000ms. Partial output is shown above.\nYou can retry with a longer \
+             timeout by setting the timeout_ms parameter.]"
+        );
+    }
+}

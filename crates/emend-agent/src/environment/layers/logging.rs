@@ -1,0 +1,269 @@
+//! An environment that reports every operation on files to a log.
+
+use emend_llm::{BoxFuture, CancelToken, Clock, MaybeSend, MaybeSync, Shared};
+
+use crate::environment::command::{Command, ExecResult, FileStamp, OutputSink};
+use crate::environment::repository::GitSnapshot;
+use crate::environment::{Access, DirEntry, EnvError, ExecutionEnvironment, FileChange, FilePath, GrepQuery, Metadata};
+use crate::search::FileMatches;
+
+/// What [`Logging`] tells of one call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LogEvent<'a> {
+    /// A call begins.
+    Started {
+        /// The method's name.
+        operation: &'static str,
+        /// The path it was given, or the first of several; the root is empty. The command, if one is run.
+        path: &'a str,
+    },
+    /// A call is over.
+    Finished {
+        /// The method's name.
+        operation: &'static str,
+        /// The path it was given; the root is empty. The command, if one is run.
+        path: &'a str,
+        /// How many bytes were read or written, how many entries or files were found or the exit status of a command, or
+        /// why it failed.
+        outcome: Result<usize, &'a EnvError>,
+        /// How long it took, in milliseconds.
+        duration_ms: u64,
+    },
+}
+
+/// Takes what [`Logging`] tells. Any function of a [`LogEvent`] does.
+pub trait Log: MaybeSend + MaybeSync {
+    /// Takes one event, in the order in which they happen. Must not panic and should not take long.
+    fn log(&self, event: &LogEvent<'_>);
+}
+
+impl<F: Fn(&LogEvent<'_>) + MaybeSend + MaybeSync> Log for F {
+    fn log(&self, event: &LogEvent<'_>) {
+        self(event);
+    }
+}
+
+/// Tells of every call that touches files. It gives no snapshot, so that reading what was is told, too.
+pub struct Logging {
+    inner: Shared<dyn ExecutionEnvironment>,
+    clock: Shared<dyn Clock>,
+    log: Shared<dyn Log>,
+}
+
+impl Logging {
+    /// Wraps `inner`; what happens goes to `log`, with durations by `clock`.
+    #[must_use]
+    pub fn new(inner: Shared<dyn ExecutionEnvironment>, clock: Shared<dyn Clock>, log: Shared<dyn Log>) -> Self {
+        Self { inner, clock, log }
+    }
+
+    /// Tells of `call`, whose answer counts as `count` says.
+    fn tell<'a, T: MaybeSend + 'a>(
+        &'a self,
+        operation: &'static str,
+        path: &'a str,
+        call: BoxFuture<'a, Result<T, EnvError>>,
+        count: fn(&T) -> usize,
+    ) -> BoxFuture<'a, Result<T, EnvError>> {
+        Box::pin(async move {
+            self.log.log(&LogEvent::Started { operation, path });
+            let begun = self.clock.now_ms();
+            let answer = call.await;
+            let duration_ms = self.clock.now_ms().saturating_sub(begun);
+            let outcome = answer.as_ref().map(count);
+            self.log.log(&LogEvent::Finished { operation, path, outcome, duration_ms });
+            answer
+        })
+    }
+}
+
+impl ExecutionEnvironment for Logging {
+    fn initialize(&self) -> BoxFuture<'_, Result<(), EnvError>> {
+        self.tell("initialize", "", self.inner.initialize(), |()| 0)
+    }
+
+    fn cleanup(&self) -> BoxFuture<'_, ()> {
+        let cleanup = Box::pin(async {
+            self.inner.cleanup().await;
+            Ok(())
+        });
+        let told = self.tell("cleanup", "", cleanup, |()| 0);
+        Box::pin(async move { drop(told.await) })
+    }
+
+    fn resolve<'a>(&'a self, path: &'a str, access: Access) -> BoxFuture<'a, Result<FilePath, EnvError>> {
+        self.tell("resolve", path, self.inner.resolve(path, access), |_| 1)
+    }
+
+    fn metadata<'a>(&'a self, path: &'a FilePath) -> BoxFuture<'a, Result<Option<Metadata>, EnvError>> {
+        self.tell("metadata", path.as_str(), self.inner.metadata(path), |found| usize::from(found.is_some()))
+    }
+
+    fn read<'a>(&'a self, path: &'a FilePath) -> BoxFuture<'a, Result<Vec<u8>, EnvError>> {
+        self.tell("read", path.as_str(), self.inner.read(path), Vec::len)
+    }
+
+    fn write<'a>(&'a self, path: &'a FilePath, content: &'a [u8]) -> BoxFuture<'a, Result<(), EnvError>> {
+        let write = async move { self.inner.write(path, content).await.map(|()| content.len()) };
+        let told = self.tell("write", path.as_str(), Box::pin(write), |bytes| *bytes);
+        Box::pin(async move { told.await.map(|_| ()) })
+    }
+
+    fn remove<'a>(&'a self, path: &'a FilePath) -> BoxFuture<'a, Result<(), EnvError>> {
+        self.tell("remove", path.as_str(), self.inner.remove(path), |()| 1)
+    }
+
+    fn change<'a>(&'a self, changes: &'a [FileChange]) -> BoxFuture<'a, Result<(), EnvError>> {
+        let path = changes.first().map_or("", |change| change.path.as_str());
+        let change = async move { self.inner.change(changes).await.map(|()| changes.len()) };
+        let told = self.tell("change", path, Box::pin(change), |n_files| *n_files);
+        Box::pin(async move { told.await.map(|_| ()) })
+    }
+
+    fn list<'a>(&'a self, path: &'a FilePath, depth: usize) -> BoxFuture<'a, Result<Vec<DirEntry>, EnvError>> {
+        self.tell("list", path.as_str(), self.inner.list(path, depth), Vec::len)
+    }
+
+    fn glob<'a>(&'a self, path: &'a FilePath, glob: &'a str) -> BoxFuture<'a, Result<Vec<DirEntry>, EnvError>> {
+        self.tell("glob", path.as_str(), self.inner.glob(path, glob), Vec::len)
+    }
+
+    fn glob_paths<'a>(&'a self, path: &'a FilePath, glob: &'a str) -> BoxFuture<'a, Result<Vec<FilePath>, EnvError>> {
+        self.tell("glob_paths", path.as_str(), self.inner.glob_paths(path, glob), Vec::len)
+    }
+
+    fn grep<'a>(&'a self, query: &'a GrepQuery) -> BoxFuture<'a, Result<Vec<FileMatches>, EnvError>> {
+        self.tell("grep", query.path.as_str(), self.inner.grep(query), Vec::len)
+    }
+
+    fn has_shell(&self) -> bool {
+        self.inner.has_shell()
+    }
+
+    fn exec_command<'a>(
+        &'a self,
+        command: &'a Command,
+        output: &'a dyn OutputSink,
+        cancel: &'a CancelToken,
+    ) -> BoxFuture<'a, Result<ExecResult, EnvError>> {
+        let run = self.inner.exec_command(command, output, cancel);
+        self.tell("exec_command", &command.command, run, |result| {
+            usize::try_from(result.exit_code).unwrap_or(usize::MAX)
+        })
+    }
+
+    fn manifest(&self) -> BoxFuture<'_, Result<Vec<FileStamp>, EnvError>> {
+        self.tell("manifest", "", self.inner.manifest(), Vec::len)
+    }
+
+    fn scratch<'a>(
+        &'a self,
+        overlay: &'a [(FilePath, Option<Vec<u8>>)],
+    ) -> BoxFuture<'a, Result<Shared<dyn ExecutionEnvironment>, EnvError>> {
+        Box::pin(async move {
+            let copying = self.inner.scratch(overlay);
+            let inner = self.tell("scratch", "", copying, |_| 1).await?;
+            let (clock, log) = (Shared::clone(&self.clock), Shared::clone(&self.log));
+            Ok(Shared::new(Self { inner, clock, log }) as Shared<dyn ExecutionEnvironment>)
+        })
+    }
+
+    fn working_directory(&self) -> String {
+        self.inner.working_directory()
+    }
+
+    fn git(&self) -> BoxFuture<'_, Option<GitSnapshot>> {
+        self.inner.git()
+    }
+
+    fn platform(&self) -> &'static str {
+        self.inner.platform()
+    }
+
+    fn os_version(&self) -> String {
+        self.inner.os_version()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::ready;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::sync::{Arc, Mutex};
+
+    use futures::executor::block_on;
+
+    use super::*;
+    use crate::environment::conformance::{CASES, fixture};
+    use crate::environment::memory::MemFs;
+    use crate::test_support::covers;
+    #[cfg(target_family = "wasm")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
+    fn files() -> Shared<MemFs> {
+        Shared::new(MemFs::from_fixture(&fixture("/workspace")))
+    }
+
+    /// A clock that moves on by 5 ms whenever it is looked at.
+    #[derive(Default)]
+    struct Ticking(AtomicU64);
+
+    impl Clock for Ticking {
+        fn now_ms(&self) -> u64 {
+            self.0.fetch_add(5, Ordering::Relaxed)
+        }
+
+        fn sleep(&self, _ms: u64) -> BoxFuture<'static, ()> {
+            Box::pin(ready(()))
+        }
+    }
+
+    fn logging(inner: Shared<dyn ExecutionEnvironment>) -> (Logging, Arc<Mutex<Vec<String>>>) {
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let sink = Arc::clone(&lines);
+        let log = move |event: &LogEvent<'_>| {
+            let line = match event {
+                LogEvent::Started { operation, path } => format!("{operation} {path}"),
+                LogEvent::Finished { operation, outcome, duration_ms, .. } => {
+                    let outcome =
+                        outcome.map_or_else(|error| error.code().as_str().to_owned(), |count| count.to_string());
+                    format!("{operation}: {outcome} in {duration_ms} ms")
+                }
+            };
+            sink.lock().unwrap().push(line);
+        };
+        (Logging::new(inner, Shared::new(Ticking::default()), Shared::new(log)), lines)
+    }
+
+    #[test]
+    fn a_logging_environment_conforms() {
+        covers("environment.custom");
+        for case in CASES {
+            let (environment, lines) = logging(files());
+            assert_eq!(block_on(case.run(&environment)), Ok(()), "{}", case.name);
+            let lines = lines.lock().unwrap();
+            assert_eq!(lines.iter().filter(|line| line.ends_with(" in 5 ms")).count() * 2, lines.len());
+        }
+    }
+
+    #[test]
+    fn calls_are_told_in_order_with_what_came_of_them() {
+        let (environment, lines) = logging(files());
+        let (file, missing) = (FilePath::clean("Makefile").unwrap(), FilePath::clean("missing").unwrap());
+        block_on(environment.read(&file)).unwrap();
+        block_on(environment.write(&file, b"12")).unwrap();
+        block_on(environment.remove(&missing)).unwrap_err();
+        block_on(environment.list(&FilePath::root(), 1)).unwrap();
+        let expected = [
+            "read Makefile",
+            "read: 13 in 5 ms",
+            "write Makefile",
+            "write: 2 in 5 ms",
+            "remove missing",
+            "remove: not_found in 5 ms",
+            "list ",
+            "list: 12 in 5 ms",
+        ];
+        assert_eq!(*lines.lock().unwrap(), expected);
+    }
+}

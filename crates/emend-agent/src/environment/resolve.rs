@@ -1,0 +1,353 @@
+//! Turns a path as a model or a user wrote it into a path inside the root: the rules of the sandbox, in one place.
+//!
+//! The path is joined to the root and cleaned by text, so `..` may pass through the root's own name but not end
+//! outside. Then links are followed segment by segment, by ourselves, so that absolute links inside the root work and
+//! nothing outside is ever looked at. Environments bring the [`Tree`]; how files are opened safely afterwards is theirs.
+
+use crate::environment::{Access, EnvError, FilePath, SandboxDecision};
+use crate::suggest::closest;
+
+/// How many links one path may pass through, as on Linux.
+const LINKS_MAX: usize = 40;
+
+/// How many names a refusal suggests.
+const SUGGESTIONS_MAX: usize = 3;
+
+/// What stands at a path, links not followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Node {
+    /// Nothing.
+    Missing,
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link and what it says.
+    Link(String),
+    /// A device, a socket, a FIFO.
+    Special,
+}
+
+/// A tree of files as [`resolve`] sees it.
+pub trait Tree {
+    /// Returns the absolute, `/`-separated names of the root: the one users know first, the real one last.
+    fn roots(&self) -> &[String];
+
+    /// Returns what stands at `path`. All directories above it were found to be directories.
+    ///
+    /// # Errors
+    ///
+    /// Any [`EnvError`] if looking fails; it ends the resolution.
+    fn look(&self, path: &FilePath) -> Result<Node, EnvError>;
+
+    /// Returns the names in `directory`, for suggestions; none if they cannot be read.
+    fn names(&self, directory: &FilePath) -> Vec<String>;
+}
+
+/// Returns where `given` leads inside `tree`.
+///
+/// With [`Access::Write`] the path, and directories above it, need not exist.
+///
+/// # Errors
+///
+/// As [`ExecutionEnvironment::resolve`](crate::environment::ExecutionEnvironment::resolve) says.
+pub fn resolve(tree: &dyn Tree, given: &str, access: Access) -> Result<FilePath, EnvError> {
+    if given.trim().is_empty() {
+        return Err(invalid(given, "the path is empty; name a path under the project root"));
+    }
+    if given.contains('\0') {
+        return Err(invalid(given, "the path holds a NUL character"));
+    }
+    let start = inside(tree, given, given)?;
+    Walk { tree, given, access, links: 0, reached: Vec::new(), ahead: Vec::new() }.run(&start)
+}
+
+/// Returns a refusal of `path` with a reason.
+pub(crate) fn invalid(path: &str, reason: impl Into<String>) -> EnvError {
+    EnvError::InvalidPath { path: path.to_owned(), reason: reason.into() }
+}
+
+/// Returns a refusal of `path` because `name` is not among `names`, with the closest of them.
+pub(crate) fn not_found(path: &str, name: &str, names: &[String]) -> EnvError {
+    let suggestions = closest(name, names.iter().map(String::as_str), SUGGESTIONS_MAX);
+    EnvError::NotFound { path: path.to_owned(), suggestions }
+}
+
+/// Cleans `path` by text alone and strips the root.
+fn inside(tree: &dyn Tree, path: &str, given: &str) -> Result<FilePath, EnvError> {
+    let root = tree.roots().first().map_or("/", String::as_str);
+    // The text of an absolute path cannot climb above `/`, so cleaning it never fails.
+    let absolute = if is_absolute(path) { path.to_owned() } else { format!("{root}/{path}") };
+    let cleaned = clean_absolute(&absolute);
+    let below = |root: &String| strip_root(&cleaned, root);
+    tree.roots().iter().find_map(below).ok_or_else(|| outside(tree, &cleaned, given))
+}
+
+/// Returns whether `path` starts at the top: `/…`, or `C:/…` where roots have drives.
+fn is_absolute(path: &str) -> bool {
+    path.starts_with('/') || (cfg!(windows) && path.get(1..3) == Some(":/"))
+}
+
+/// Resolves `.` and `..` by text; `..` at the top stays there.
+fn clean_absolute(path: &str) -> FilePath {
+    let mut cleaned = FilePath::root();
+    for segment in path.split('/') {
+        match segment {
+            "" | "." => {}
+            ".." => cleaned = cleaned.parent().unwrap_or_default(),
+            segment => cleaned = cleaned.join(segment),
+        }
+    }
+    cleaned
+}
+
+fn strip_root(cleaned: &FilePath, root: &str) -> Option<FilePath> {
+    let root = clean_absolute(root);
+    if !cleaned.is_under(&root) {
+        return None;
+    }
+    FilePath::clean(&cleaned.as_str()[root.as_str().len()..])
+}
+
+fn outside(tree: &dyn Tree, cleaned: &FilePath, given: &str) -> EnvError {
+    let root = tree.roots().first().cloned().unwrap_or_default();
+    let top = clean_absolute(&root);
+    let slash = if root.starts_with('/') { "/" } else { "" };
+    let decision =
+        SandboxDecision { cleaned: format!("{slash}{}", cleaned.as_str()), rel: relative(&top, cleaned), root };
+    EnvError::OutsideRoot { path: given.to_owned(), decision }
+}
+
+/// Returns the way from `from` to `to`, both from the top: `../../etc/passwd`.
+fn relative(from: &FilePath, to: &FilePath) -> String {
+    let segments = |path: &FilePath| -> Vec<String> { path.as_str().split('/').map(str::to_owned).collect() };
+    let (from, to) = (segments(from), segments(to));
+    let shared = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
+    let up = from[shared..].iter().filter(|segment| !segment.is_empty()).map(|_| "..");
+    up.chain(to[shared..].iter().map(String::as_str)).collect::<Vec<_>>().join("/")
+}
+
+/// Follows a path segment by segment.
+struct Walk<'a> {
+    tree: &'a dyn Tree,
+    given: &'a str,
+    access: Access,
+    links: usize,
+    /// Directories that were found to be directories.
+    reached: Vec<String>,
+    /// What is still to be followed, the next segment last.
+    ahead: Vec<String>,
+}
+
+impl Walk<'_> {
+    fn run(mut self, start: &FilePath) -> Result<FilePath, EnvError> {
+        self.push(start.as_str());
+        while let Some(segment) = self.ahead.pop() {
+            match segment.as_str() {
+                "" | "." => continue,
+                ".." => {
+                    if self.reached.pop().is_none() {
+                        self.climb_out()?;
+                    }
+                    continue;
+                }
+                _ => {}
+            }
+            let here = self.here();
+            let path = here.join(&segment);
+            match self.tree.look(&path)? {
+                Node::Directory => self.reached.push(segment),
+                Node::File if self.is_done() => return Ok(path),
+                Node::File => return Err(invalid(self.given, format!("{path} is a file, not a directory"))),
+                Node::Special => return Err(invalid(self.given, "not a regular file")),
+                Node::Link(target) => self.follow(&target)?,
+                Node::Missing => return self.missing(&here, path),
+            }
+        }
+        Ok(self.here())
+    }
+
+    fn here(&self) -> FilePath {
+        self.reached.iter().fold(FilePath::root(), |path, segment| path.join(segment))
+    }
+
+    fn push(&mut self, path: &str) {
+        self.ahead.extend(path.split('/').rev().map(str::to_owned));
+    }
+
+    fn is_done(&self) -> bool {
+        self.ahead.iter().all(|segment| matches!(segment.as_str(), "" | "."))
+    }
+
+    fn follow(&mut self, target: &str) -> Result<(), EnvError> {
+        self.links += 1;
+        if self.links > LINKS_MAX {
+            return Err(invalid(self.given, "too many symbolic links"));
+        }
+        if is_absolute(target) {
+            let start = inside(self.tree, target, self.given)
+                .map_err(|_| outside(self.tree, &clean_absolute(&self.then_ahead(target)), self.given))?;
+            self.reached.clear();
+            self.push(start.as_str());
+        } else {
+            self.push(target);
+        }
+        Ok(())
+    }
+
+    /// Goes on above the root, where a link's `..` led: it may come back by the root's own name.
+    fn climb_out(&mut self) -> Result<(), EnvError> {
+        // The real root, not a link to it: that is where `..` leads the system.
+        let root = self.tree.roots().last().map_or("", String::as_str);
+        let start = inside(self.tree, &self.then_ahead(&format!("{root}/..")), self.given)?;
+        self.ahead.clear();
+        self.push(start.as_str());
+        Ok(())
+    }
+
+    /// Returns `path` followed by all that is still ahead.
+    fn then_ahead(&self, path: &str) -> String {
+        self.ahead.iter().rev().fold(path.to_owned(), |path, segment| format!("{path}/{segment}"))
+    }
+
+    /// Ends at `path`, which does not exist in the directory `here`.
+    fn missing(&self, here: &FilePath, path: FilePath) -> Result<FilePath, EnvError> {
+        if self.access != Access::Write || self.ahead.iter().any(|segment| segment == "..") {
+            return Err(not_found(self.given, path.name(), &self.tree.names(here)));
+        }
+        let rest = self.ahead.iter().rev().filter(|segment| !matches!(segment.as_str(), "" | "."));
+        Ok(rest.fold(path, |path, segment| path.join(segment)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::test_support::covers;
+    #[cfg(target_family = "wasm")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
+    struct Fixture {
+        roots: Vec<String>,
+        nodes: BTreeMap<&'static str, Node>,
+    }
+
+    impl Tree for Fixture {
+        fn roots(&self) -> &[String] {
+            &self.roots
+        }
+
+        fn look(&self, path: &FilePath) -> Result<Node, EnvError> {
+            Ok(self.nodes.get(path.as_str()).cloned().unwrap_or(Node::Missing))
+        }
+
+        fn names(&self, directory: &FilePath) -> Vec<String> {
+            let paths = self.nodes.keys().map(|path| FilePath::clean(path).unwrap());
+            paths.filter(|path| path.parent().as_ref() == Some(directory)).map(|path| path.name().to_owned()).collect()
+        }
+    }
+
+    fn fixture() -> Fixture {
+        let link = |target: &str| Node::Link(target.to_owned());
+        Fixture {
+            roots: vec!["/home/me/project".to_owned(), "/data/project".to_owned()],
+            nodes: BTreeMap::from([
+                ("src", Node::Directory),
+                ("src/main.rs", Node::File),
+                ("src/inner", Node::Directory),
+                ("pipe", Node::Special),
+                ("to_src", link("src")),
+                ("src/up", link("../notes.md")),
+                ("notes.md", Node::File),
+                ("absolute", link("/home/me/project/src/main.rs")),
+                ("canonical", link("/data/project/src")),
+                ("out", link("../../home/me/secret")),
+                ("out_absolute", link("/etc")),
+                ("out_and_back", link("../../data/project/src")),
+                ("out_late", link("src/inner/../../../x/y")),
+                ("round", link("round")),
+                ("dangling", link("src/new.rs")),
+                ("dangling_up", link("nowhere/../src")),
+            ]),
+        }
+    }
+
+    #[track_caller]
+    fn check(given: &str, access: Access, expected: &str) {
+        assert_eq!(resolve(&fixture(), given, access).unwrap().as_str(), expected, "{given}");
+    }
+
+    #[track_caller]
+    fn check_outside(given: &str, cleaned: &str, rel: &str) {
+        for access in [Access::Read, Access::Write, Access::List] {
+            let error = resolve(&fixture(), given, access).unwrap_err();
+            let EnvError::OutsideRoot { path, decision } = error else { panic!("{given}: {error}") };
+            assert_eq!((path.as_str(), decision.cleaned.as_str(), decision.rel.as_str()), (given, cleaned, rel));
+            assert_eq!(decision.root, "/home/me/project");
+        }
+    }
+
+    #[test]
+    fn paths_inside_are_found() {
+        check("src/main.rs", Access::Read, "src/main.rs");
+        check("./src//main.rs", Access::Read, "src/main.rs");
+        check(".", Access::List, "");
+        check("src/../notes.md", Access::Read, "notes.md");
+        check("../project/notes.md", Access::Read, "notes.md");
+        check("/home/me/project/src", Access::List, "src");
+        check("/data/project/src", Access::List, "src");
+        check("/etc/../home/me/project", Access::List, "");
+        check("nowhere/../notes.md", Access::Read, "notes.md");
+    }
+
+    #[test]
+    fn links_inside_are_followed() {
+        check("to_src/main.rs", Access::Read, "src/main.rs");
+        check("src/up", Access::Read, "notes.md");
+        check("to_src/up", Access::Read, "notes.md");
+        check("absolute", Access::Read, "src/main.rs");
+        check("canonical/up", Access::Write, "notes.md");
+        check("out_and_back/up", Access::Read, "notes.md");
+    }
+
+    #[test]
+    fn paths_to_write_need_not_exist() {
+        check("new/deep/a.rs", Access::Write, "new/deep/a.rs");
+        check("to_src/a.rs", Access::Write, "src/a.rs");
+        check("dangling", Access::Write, "src/new.rs");
+        check("src/main.rs", Access::Write, "src/main.rs");
+    }
+
+    #[test]
+    fn paths_that_leave_are_refused_with_the_decision() {
+        covers("confinement.path confinement.listing");
+        check_outside("..", "/home/me", "..");
+        check_outside("../secret", "/home/me/secret", "../secret");
+        check_outside("/etc/passwd", "/etc/passwd", "../../../etc/passwd");
+        check_outside("/home/me/projects", "/home/me/projects", "../projects");
+        check_outside("src/../../x", "/home/me/x", "../x");
+        check_outside("out", "/home/me/secret", "../secret");
+        check_outside("out/deep", "/home/me/secret/deep", "../secret/deep");
+        check_outside("out_absolute/passwd", "/etc/passwd", "../../../etc/passwd");
+        check_outside("out_late", "/data/x/y", "../../../data/x/y");
+    }
+
+    #[test]
+    fn malformed_paths_are_refused() {
+        for given in ["", " \t", "a\0b", "src/main.rs/x", "pipe", "round"] {
+            let error = resolve(&fixture(), given, Access::Write).unwrap_err();
+            assert_eq!(error.code(), crate::error_code::Code::InvalidArgument, "{given:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn missing_paths_bring_suggestions() {
+        let suggestions = |given: &str| resolve(&fixture(), given, Access::Read).unwrap_err().suggestions();
+        assert_eq!(suggestions("src/mian.rs"), ["main.rs"]);
+        assert_eq!(suggestions("scr/main.rs"), ["src"]);
+        assert_eq!(suggestions("dangling"), [""; 0]);
+        assert!(matches!(resolve(&fixture(), "dangling_up", Access::Write), Err(EnvError::NotFound { .. })));
+    }
+}

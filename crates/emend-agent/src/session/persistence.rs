@@ -1,0 +1,232 @@
+//! How a session is saved as it goes, resumed, and forked.
+//!
+//! What is new in the conversation is appended after each message of the user's, each answer and each round of results.
+//! Nothing here is linked into a host that gives its sessions no store.
+
+use std::sync::{Mutex, PoisonError};
+
+use emend_llm::{BoxFuture, MaybeSend, MaybeSync, Shared};
+
+use super::options::SessionOptions;
+use super::{Core, LOST, Session};
+use crate::error_code::Code;
+use crate::event::EventKind;
+use crate::history::{History, is_valid, repaired};
+use crate::store::{ForkedFrom, Header, ReadError, Record, Store, StoreError, VERSION, read_document, write_records};
+
+/// Outputs of more bytes are kept by the store as documents of their own.
+const KEPT_OUTPUT_BYTES: usize = 64 << 10;
+
+/// Why a session could not be resumed or forked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ResumeError {
+    /// The store has no session of that id.
+    #[error("there is no saved session {id:?}")]
+    NotFound {
+        /// The id.
+        id: String,
+    },
+    /// The document cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl ResumeError {
+    /// Returns the stable code.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        match self {
+            Self::NotFound { .. } => Code::NotFound,
+            Self::Read(error) => error.code(),
+            Self::Store(error) => error.code(),
+        }
+    }
+}
+
+/// What a session does with its store.
+pub(super) trait Save: MaybeSend + MaybeSync {
+    /// Saves what is new in the conversation.
+    fn save<'a>(&'a self, core: &'a Core) -> BoxFuture<'a, ()>;
+    /// Keeps a large output and returns its name.
+    fn keep_output<'a>(&'a self, core: &'a Core, output: &'a str) -> BoxFuture<'a, Option<String>>;
+    /// Returns a kept output.
+    fn output<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, StoreError>>;
+}
+
+/// Saves one session.
+struct Saver {
+    store: Shared<dyn Store>,
+    /// What the next save has to write first.
+    saved: Mutex<Saved>,
+}
+
+#[derive(Clone, Default)]
+struct Saved {
+    header: Option<Header>,
+    n_turns: usize,
+    /// The history's generation: turns were replaced since if it differs.
+    generation: u64,
+    failing: bool,
+}
+
+impl Saver {
+    fn unsaved(&self, core: &Core, saved: &mut Saved) -> Vec<Record> {
+        let history = core.history();
+        let mut records: Vec<Record> = saved.header.take().map(Record::Session).into_iter().collect();
+        if history.generation() == saved.generation {
+            let new = history.turns().iter().enumerate().skip(saved.n_turns);
+            records.extend(new.map(|(index, turn)| Record::Turn { index, turn: turn.clone() }));
+        } else {
+            records.push(Record::History { turns: history.turns().to_vec() });
+        }
+        (saved.n_turns, saved.generation) = (history.turns().len(), history.generation());
+        records
+    }
+}
+
+impl Save for Saver {
+    fn save<'a>(&'a self, core: &'a Core) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let before = self.saved.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let mut after = Saved { failing: false, ..before.clone() };
+            let records = self.unsaved(core, &mut after);
+            if records.is_empty() {
+                return;
+            }
+            let outcome = match write_records(&records) {
+                Ok(lines) => self.store.append(&core.id, &lines).await,
+                Err(error) => Err(StoreError::Io { name: core.id.clone(), reason: error.to_string() }),
+            };
+            if let Err(error) = outcome {
+                // Said once; the next save tries all of it again.
+                if !before.failing {
+                    let message = format!("The conversation could not be saved ({error}); it goes on unsaved.");
+                    core.emitter.emit(EventKind::Warning { code: "not_saved", message });
+                }
+                after = Saved { failing: true, ..before };
+            }
+            *self.saved.lock().unwrap_or_else(PoisonError::into_inner) = after;
+        })
+    }
+
+    fn keep_output<'a>(&'a self, core: &'a Core, output: &'a str) -> BoxFuture<'a, Option<String>> {
+        Box::pin(async move {
+            if output.len() <= KEPT_OUTPUT_BYTES {
+                return None;
+            }
+            let name = format!("{}.{:016x}", core.id, core.random.next_u64());
+            self.store.append(&name, output).await.is_ok().then_some(name)
+        })
+    }
+
+    fn output<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, StoreError>> {
+        self.store.load(name)
+    }
+}
+
+impl Session {
+    /// Saves the conversation in `store` from now on, under the session's [`id`](Self::id). Has no effect on a session
+    /// that has a store.
+    #[must_use]
+    pub fn with_store(self, store: Shared<dyn Store>) -> Self {
+        let header = self.header(None);
+        self.keep(store, Saved { header: Some(header), ..Saved::default() })
+    }
+
+    fn header(&self, forked_from: Option<ForkedFrom>) -> Header {
+        let settings = self.core.settings();
+        Header {
+            version: VERSION,
+            id: self.core.id.clone(),
+            at_ms: self.core.clock.now_ms(),
+            provider: settings.provider.name().to_owned(),
+            model: settings.model,
+            forked_from,
+        }
+    }
+
+    fn keep(self, store: Shared<dyn Store>, saved: Saved) -> Self {
+        // A second store would miss what the first one has.
+        let _ = self.core.saver.set(Box::new(Saver { store, saved: Mutex::new(saved) }));
+        self
+    }
+
+    /// Opens a saved session to go on where it ended, and goes on saving it. What a crash cut off is made good: a call
+    /// whose result was not saved is answered by saying so.
+    ///
+    /// # Errors
+    ///
+    /// [`ResumeError`].
+    pub async fn resume(options: SessionOptions, store: Shared<dyn Store>, id: &str) -> Result<Self, ResumeError> {
+        let document = load(&*store, id).await?;
+        let n_saved = document.turns.len();
+        let turns = repaired(document.turns.clone(), LOST, options.config.result_form);
+        let session = Self::build(options, id.to_owned(), Shared::default());
+        let unchanged = turns[..n_saved.min(turns.len())] == document.turns;
+        *session.core.history() = History::new(turns);
+        if document.n_damaged > 0 {
+            let message =
+                format!("{} lines of the saved session could not be read and were skipped.", document.n_damaged);
+            session.core.emitter.emit(EventKind::Warning { code: "session_damaged", message });
+        }
+        // If more than the end was mended, the next save writes all of it.
+        let generation = if unchanged { session.core.history().generation() } else { u64::MAX };
+        Ok(session.keep(store, Saved { n_turns: n_saved, generation, ..Saved::default() }))
+    }
+
+    /// Opens a new session that begins with the first `n_turns` entries of a saved one, or all of them. The saved one
+    /// stays as it is.
+    ///
+    /// # Errors
+    ///
+    /// [`ResumeError`].
+    pub async fn fork(
+        options: SessionOptions,
+        store: Shared<dyn Store>,
+        id: &str,
+        n_turns: Option<usize>,
+    ) -> Result<Self, ResumeError> {
+        let mut turns = repaired(load(&*store, id).await?.turns, LOST, options.config.result_form);
+        turns.truncate(n_turns.unwrap_or(usize::MAX));
+        while !is_valid(&turns) {
+            // Cut between a call and its results: the fork begins before the call.
+            turns.pop();
+        }
+        let forked_from = Some(ForkedFrom { id: id.to_owned(), n_turns: turns.len() });
+        let session = Self::new(options);
+        *session.core.history() = History::new(turns);
+        let header = session.header(forked_from);
+        let session = session.keep(store, Saved { header: Some(header), ..Saved::default() });
+        session.core.save().await;
+        Ok(session)
+    }
+
+    /// Returns an output that a `TOOL_CALL_END` names by `output_ref`, `None` if it is not there.
+    ///
+    /// # Errors
+    ///
+    /// What the store says.
+    pub async fn output(&self, output_ref: &str) -> Result<Option<String>, StoreError> {
+        match self.core.saver.get() {
+            Some(saver) => saver.output(output_ref).await,
+            None => Ok(None),
+        }
+    }
+}
+
+async fn load(store: &dyn Store, id: &str) -> Result<crate::store::Document, ResumeError> {
+    let text = store.load(id).await?.ok_or_else(|| ResumeError::NotFound { id: id.to_owned() })?;
+    Ok(read_document(&text)?)
+}
+
+impl Core {
+    /// Saves what is new in the conversation, if there is a store.
+    pub(super) async fn save(&self) {
+        if let Some(saver) = self.saver.get() {
+            saver.save(self).await;
+        }
+    }
+}

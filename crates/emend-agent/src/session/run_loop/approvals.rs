@@ -1,0 +1,153 @@
+//! Whether a validated call may run: the policy's word, and the user's where the policy wants it asked.
+
+use std::sync::{Mutex, PoisonError};
+
+use emend_llm::{CancelToken, Shared, ToolCall};
+use futures::future::{Either, select};
+use serde_json::{Map, Value};
+
+use crate::approval::{Action, Approval, ApprovalRequest, Decision, Target};
+use crate::environment::Access;
+use crate::error_code::Code;
+use crate::event::EventKind;
+use crate::session::Core;
+use crate::tool::{Preview, Tool, ToolContext, ToolError};
+
+/// What the user allowed for the rest of the session: a command, or a tool that runs none.
+#[derive(PartialEq, Eq)]
+struct Grant {
+    tool: String,
+    command: Option<String>,
+}
+
+/// The line that questions to the user stand in, and what they allowed for good. A session and its subagents share it:
+/// there is one user.
+#[derive(Default)]
+pub(in crate::session) struct Approvals {
+    /// Held while the user is asked about a call.
+    asking: futures::lock::Mutex<()>,
+    grants: Mutex<Vec<Grant>>,
+}
+
+impl Approvals {
+    fn is_granted(&self, grant: &Grant) -> bool {
+        self.grants.lock().unwrap_or_else(PoisonError::into_inner).contains(grant)
+    }
+
+    fn add(&self, grant: Grant) {
+        self.grants.lock().unwrap_or_else(PoisonError::into_inner).push(grant);
+    }
+}
+
+/// What a call may do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::session) enum Approved {
+    ToRun,
+    /// Only to say why it is refused: nobody was asked whether it may write.
+    ToFail,
+}
+
+/// Returns what a call may do, or an error that tells the model why it may not run.
+pub(in crate::session) async fn approve(
+    core: &Core,
+    call: &ToolCall,
+    tool: &Shared<dyn Tool>,
+    arguments: &Map<String, Value>,
+    context: &ToolContext,
+) -> Result<Approved, ToolError> {
+    let policy = &context.config.policy;
+    if policy.rules.is_empty() && policy.otherwise == Action::Allow {
+        return Ok(Approved::ToRun);
+    }
+    let target = resolved(core, tool.target(arguments)).await;
+    let canonical = tool.canonical_name().unwrap_or(&call.name);
+    let verdict = policy.decide(&[&call.name, canonical], &target);
+    match verdict.action {
+        Action::Allow => Ok(Approved::ToRun),
+        Action::Deny => {
+            let rule = verdict.rule.map(|rule| format!(" (deny {rule})")).unwrap_or_default();
+            let message = format!("The user's rules do not allow this call of {}{rule}. It did not run.", call.name);
+            Err(ToolError::new(Code::PermissionDenied, message))
+        }
+        Action::Ask => {
+            let tool_name = target.tool.unwrap_or(canonical).to_owned();
+            let grant = Grant { tool: tool_name, command: target.command };
+            ask(core, call, grant, tool.preview(arguments, context).await, context).await
+        }
+    }
+}
+
+/// Names files as the environment does: rules are about files, not about ways to write their names.
+async fn resolved(core: &Core, mut target: Target) -> Target {
+    for path in &mut target.paths {
+        // One that does not resolve is refused by the tool itself.
+        if let Ok(file) = core.workspace.environment().resolve(path, Access::Write).await {
+            file.as_str().clone_into(path);
+        }
+    }
+    target
+}
+
+async fn ask(
+    core: &Core,
+    call: &ToolCall,
+    grant: Grant,
+    preview: Preview,
+    context: &ToolContext,
+) -> Result<Approved, ToolError> {
+    let approvals = &core.approvals;
+    let detail = match preview {
+        Preview::Plain => Value::Null,
+        Preview::Detail(detail) => detail,
+        Preview::Futile if approvals.is_granted(&grant) => return Ok(Approved::ToRun),
+        Preview::Futile => return Ok(Approved::ToFail),
+    };
+    // One question at a time, though calls may run together.
+    let Some(_asking) = unless_cancelled(approvals.asking.lock(), &context.cancel).await else { return Err(aborted()) };
+    if approvals.is_granted(&grant) {
+        return Ok(Approved::ToRun);
+    }
+    let (call_id, tool_name, arguments) = (call.id.clone(), call.name.clone(), call.arguments.clone());
+    let request = ApprovalRequest { call_id, tool_name, arguments, detail };
+    core.emitter.emit(EventKind::ApprovalRequested(request.clone()));
+    // Whoever reads the events has the question before anyone waits for its answer.
+    core.emitter.hand_over().await;
+    let answer = match &context.config.approver {
+        Some(approver) => unless_cancelled(approver.approve(&request), &context.cancel).await,
+        None => Some(Approval::Deny { reason: Some(NOBODY.to_owned()) }),
+    };
+    let (decision, reason) = match answer {
+        Some(Approval::Allow) => (Decision::Allowed, None),
+        Some(Approval::AllowAlways) => {
+            approvals.add(grant);
+            (Decision::AllowedAlways, None)
+        }
+        Some(Approval::Deny { reason }) => (Decision::Denied, reason),
+        None => (Decision::Aborted, None),
+    };
+    core.emitter.emit(EventKind::ApprovalResolved { call_id: call.id.clone(), decision, reason: reason.clone() });
+    match decision {
+        Decision::Allowed | Decision::AllowedAlways => Ok(Approved::ToRun),
+        Decision::Denied => {
+            let reason = reason.map(|reason| format!(" Reason: {reason}")).unwrap_or_default();
+            let message = format!("This call was not allowed and did not run.{reason}");
+            Err(ToolError::new(Code::PermissionDenied, message))
+        }
+        Decision::Aborted => Err(aborted()),
+    }
+}
+
+/// What stands for the user's reason where a host lets nobody be asked.
+const NOBODY: &str = "there is nobody here to ask.";
+
+fn aborted() -> ToolError {
+    ToolError::new(Code::Aborted, "The user cancelled before this call was allowed. Nothing was changed by it.")
+}
+
+/// Waits for an answer that is worth nothing once the turn is cancelled.
+async fn unless_cancelled<T>(answer: impl Future<Output = T>, cancel: &CancelToken) -> Option<T> {
+    match select(std::pin::pin!(answer), cancel.cancelled()).await {
+        Either::Left((answer, _)) => Some(answer),
+        Either::Right(_) => None,
+    }
+}

@@ -1,0 +1,114 @@
+//! Holds the canvas lease on behalf of a running turn: takes it before a tool touches the canvas, keeps it through
+//! calls in flight, gives it back when the model talks, and reports when the user took over.
+
+use emend_llm::{Clock, Shared};
+
+use crate::canvas::{LeaseError, Ticket};
+use crate::environment::FilePath;
+use crate::event::{Emitter, EventKind, LeaseChange};
+use crate::tool::ToolError;
+use crate::workspace::Workspace;
+
+/// The lease as one turn sees it. All uses of the turn name the epoch in which the turn began, so a user who takes
+/// over in the middle keeps the canvas for the rest of the turn.
+pub(in crate::session) struct Keeper<'a> {
+    workspace: &'a Workspace,
+    clock: Shared<dyn Clock>,
+    emitter: &'a Emitter,
+    epoch: u64,
+    held: Option<(FilePath, Ticket)>,
+}
+
+impl<'a> Keeper<'a> {
+    /// Begins a turn in an epoch: that which the user's message began, or for a subagent its parent's.
+    pub(in crate::session) fn new(
+        workspace: &'a Workspace,
+        clock: Shared<dyn Clock>,
+        emitter: &'a Emitter,
+        epoch: u64,
+    ) -> Self {
+        Self { workspace, clock, emitter, epoch, held: None }
+    }
+
+    /// Takes (or goes on holding) the lease if one of `paths` is the canvas. Call [`after`](Self::after) afterwards.
+    pub(in crate::session) async fn before_tool(&mut self, paths: &[String]) -> Result<Option<Ticket>, ToolError> {
+        let Some(canvas) = self.workspace.canvas().path() else { return Ok(None) };
+        let mut touches = false;
+        for path in paths {
+            touches |= self.workspace.resolve_for_lease(path).await.as_ref() == Some(&canvas);
+        }
+        if !touches {
+            return Ok(None);
+        }
+        self.take(canvas).map(Some).map_err(|error| ToolError::new(error.code(), error.to_string()))
+    }
+
+    fn take(&mut self, canvas: FilePath) -> Result<Ticket, LeaseError> {
+        self.notice_loss();
+        let now_ms = self.clock.now_ms();
+        let ticket = match &self.held {
+            Some((_, ticket)) => *ticket,
+            None => {
+                let ticket = self.workspace.canvas().with_lease(|lease| lease.check_out(self.epoch, now_ms))?;
+                self.held = Some((canvas.clone(), ticket));
+                self.emit(canvas, LeaseChange::Held);
+                ticket
+            }
+        };
+        self.workspace.canvas().with_lease(|lease| lease.begin_guard(ticket, now_ms))?;
+        Ok(ticket)
+    }
+
+    /// Keeps the lease through a call to the model, if it is held.
+    pub(in crate::session) fn before_model(&mut self) {
+        self.notice_loss();
+        let now_ms = self.clock.now_ms();
+        if let Some((_, ticket)) = &self.held {
+            // Just verified by notice_loss; a user who preempts in between is noticed at the next step.
+            let _ = self.workspace.canvas().with_lease(|lease| lease.begin_guard(*ticket, now_ms));
+        }
+    }
+
+    /// Ends what [`before_tool`](Self::before_tool) or [`before_model`](Self::before_model) began.
+    pub(in crate::session) fn after(&mut self) {
+        let now_ms = self.clock.now_ms();
+        if let Some((_, ticket)) = &self.held {
+            self.workspace.canvas().with_lease(|lease| lease.end_guard(*ticket, now_ms));
+        }
+        self.notice_loss();
+    }
+
+    /// Gives the lease back: the model talks now, or the turn is over.
+    pub(in crate::session) fn release(&mut self) {
+        self.notice_loss();
+        if let Some((path, ticket)) = self.held.take() {
+            self.workspace.canvas().with_lease(|lease| lease.check_in(ticket));
+            self.emit(path, LeaseChange::Released);
+        }
+    }
+
+    fn notice_loss(&mut self) {
+        let now_ms = self.clock.now_ms();
+        let Some((path, ticket)) = &self.held else { return };
+        let change = match self.workspace.canvas().with_lease(|lease| lease.verify(*ticket, now_ms)) {
+            Ok(()) => return,
+            Err(LeaseError::Expired) => LeaseChange::Expired,
+            Err(_) => LeaseChange::Preempted,
+        };
+        let path = path.clone();
+        self.held = None;
+        self.emit(path, change);
+    }
+
+    fn emit(&self, path: FilePath, state: LeaseChange) {
+        let epoch = self.workspace.canvas().with_lease(|lease| lease.epoch());
+        self.emitter.emit(EventKind::CanvasLease { path, state, epoch });
+    }
+}
+
+impl Drop for Keeper<'_> {
+    /// A turn that is dropped in the middle must not leave the canvas locked.
+    fn drop(&mut self) {
+        self.release();
+    }
+}

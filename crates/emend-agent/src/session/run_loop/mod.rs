@@ -1,0 +1,320 @@
+//! The loop: call the model, run its tools, answer, again, until it asks for none (S2 §2.5).
+
+pub(in crate::session) mod approvals;
+pub(in crate::session) mod canvas_lease;
+mod loop_detector;
+mod model_call;
+
+use std::sync::PoisonError;
+use std::task::Poll;
+
+use emend_llm::{
+    BoxFuture, CancelToken, ContentPart, ErrorKind, FinishKind, LlmError, Message, Response, Shared, ToolCall, Usage,
+};
+use serde_json::Value;
+
+use crate::error_code::{Code, SessionEffect};
+use crate::event::{EndReason, ErrorInfo, EventKind};
+use crate::fixed_texts;
+use crate::session::input::mentions::with_mentions;
+use crate::session::input::system_prompt;
+use crate::session::pipeline::SharedKeeper;
+use crate::session::run::Running;
+use crate::session::subagents::Lineage;
+use crate::session::{CANCELLED, Core, Turn, TurnKind, compaction, pipeline};
+use canvas_lease::Keeper;
+use loop_detector::LoopDetector;
+use model_call::call_model;
+
+/// Runs one turn, and the follow-ups that wait, to the end. Every way out emits `PROCESSING_END` and leaves a history
+/// that a provider accepts: each tool call is followed by exactly one result.
+pub(in crate::session) async fn drive(running: Running, text: String, cancel: CancelToken) {
+    let core = Shared::clone(&running.core);
+    let (reason, usage) = {
+        let mut work = std::pin::pin!(work(&core, text, &cancel));
+        std::future::poll_fn(|context| {
+            // Children first: whoever waits for one sees in the same poll that it is done.
+            core.subagents.poll(context);
+            work.as_mut().poll(context)
+        })
+        .await
+    };
+    if cancel.is_cancelled() {
+        core.subagents.abort().await;
+    } else {
+        core.subagents.pause();
+    }
+    running.end(reason, usage);
+}
+
+/// The turn itself, without the subagents.
+async fn work(core: &Core, text: String, cancel: &CancelToken) -> (EndReason, Usage) {
+    let mut usage = Usage::default();
+    let mut next = Some(text);
+    let mut reason = EndReason::Natural;
+    while let Some(text) = next.take() {
+        reason = process(core, text, &mut usage, cancel).await;
+        core.save().await;
+        let dealt_with = matches!(reason, EndReason::Natural | EndReason::TurnLimit);
+        if dealt_with && !cancel.is_cancelled() && !turns_are_over(core) {
+            next = core.queues().follow_ups.pop_front();
+        }
+    }
+    (reason, usage)
+}
+
+/// Deals with one message of the user's.
+async fn process(core: &Core, text: String, usage: &mut Usage, cancel: &CancelToken) -> EndReason {
+    core.emitter.emit(EventKind::UserInput { content: text.clone() });
+    if let Err(error) = core.workspace.initialize().await {
+        core.emitter.emit(EventKind::Error(ErrorInfo {
+            code: error.code().as_str(),
+            message: error.to_string(),
+            suggestions: error.suggestions(),
+            data: None,
+        }));
+        return EndReason::Error;
+    }
+    let message = with_mentions(core, &text).await;
+    core.record(TurnKind::User, message);
+    core.inject_steering().await;
+    system_prompt::set_scene(core).await;
+    let lineage = begin_run(core);
+    core.subagents.begin_turn(lineage);
+    let Lineage { run, epoch } = lineage;
+    let mut keeper = Keeper::new(&core.workspace, Shared::clone(&core.clock), &core.emitter, epoch);
+    let reason = rounds(core, run, &mut keeper, usage, cancel).await;
+    keeper.release();
+    reason
+}
+
+/// Begins a run of edits. The user's message takes the canvas back from any turn before; a subagent's edits are part of
+/// its parent's run.
+fn begin_run(core: &Core) -> Lineage {
+    let inherited = *core.lineage.lock().unwrap_or_else(PoisonError::into_inner);
+    inherited.unwrap_or_else(|| Lineage { run: core.workspace.begin_run(), epoch: core.workspace.canvas().take_back() })
+}
+
+/// How often in a row an answer that the provider paused is sent back.
+const PAUSES_MAX: u32 = 8;
+
+async fn rounds(core: &Core, run: u64, keeper: &mut Keeper<'_>, usage: &mut Usage, cancel: &CancelToken) -> EndReason {
+    let mut n_rounds = 0;
+    let mut n_pauses = 0;
+    let mut loops = LoopDetector::default();
+    loop {
+        if let Some(reason) = stop(core, n_rounds, cancel) {
+            return reason;
+        }
+        compaction::attend(core).await;
+        core.save().await;
+        let mut response = match call_model(core, keeper, cancel).await {
+            Ok(response) => response,
+            Err(error) if error.kind == ErrorKind::Abort => return EndReason::Aborted,
+            Err(error) => return fail(core, &error),
+        };
+        *usage = std::mem::take(usage) + response.usage.clone();
+        let finish = response.finish_reason.reason;
+        tell_calls_apart(core, &mut response.message);
+        if finish != FinishKind::Length {
+            pipeline::read_calls(&core.settings().tools, &mut response.message);
+        }
+        let calls: Vec<ToolCall> = response.message.tool_calls().into_iter().cloned().collect();
+        if calls.is_empty() {
+            let text = record_answer(core, response);
+            if finish == FinishKind::Pause && n_pauses < PAUSES_MAX {
+                n_pauses += 1;
+            } else if !core.inject_steering().await {
+                return end_of_words(core, finish, &text);
+            }
+            continue;
+        }
+        record_answer(core, response);
+        core.save().await;
+        (n_rounds, n_pauses) = (n_rounds + 1, 0);
+        let asked = match finish {
+            FinishKind::Length | FinishKind::ContentFilter | FinishKind::Error => {
+                pipeline::refuse_cut(core, &calls, finish);
+                false
+            }
+            _ => run_calls(core, run, keeper, &calls, cancel).await,
+        };
+        core.answer_calls(CANCELLED);
+        match (cancel.is_cancelled(), asked, finish) {
+            (true, ..) => return EndReason::Aborted,
+            (_, true, _) => return EndReason::AwaitingInput,
+            (.., FinishKind::ContentFilter | FinishKind::Error) => return end_of_words(core, finish, ""),
+            _ => {}
+        }
+        core.inject_steering().await;
+        warn_of_loop(core, &mut loops, &calls);
+    }
+}
+
+/// Gives a call whose id is another's an id of its own: providers refuse to read the same id twice.
+fn tell_calls_apart(core: &Core, message: &mut Message) {
+    let history = core.history();
+    let mut known: Vec<String> = Vec::new();
+    for index in 0..message.content.len() {
+        let ContentPart::ToolCall(call) = &message.content[index] else { continue };
+        let mut id = call.id.clone();
+        while known.contains(&id) || history.has_call(&id) {
+            id.push('_');
+        }
+        if id != call.id
+            && let ContentPart::ToolCall(call) = &mut message.content[index]
+        {
+            call.id.clone_from(&id);
+        }
+        known.push(id);
+    }
+}
+
+/// Returns why the turn may not go on, if it may not.
+fn stop(core: &Core, n_rounds: u64, cancel: &CancelToken) -> Option<EndReason> {
+    let limit = core.settings().config.max_tool_rounds_per_input;
+    if (limit > 0 && n_rounds >= limit) || turns_are_over(core) {
+        let total_turns = core.history().n_answers();
+        core.emitter.emit(EventKind::TurnLimit { rounds: n_rounds, total_turns });
+        return Some(EndReason::TurnLimit);
+    }
+    cancel.is_cancelled().then_some(EndReason::Aborted)
+}
+
+fn turns_are_over(core: &Core) -> bool {
+    let max_turns = core.settings().config.max_turns;
+    max_turns > 0 && core.history().n_answers() >= max_turns
+}
+
+/// Keeps an answer in the conversation and returns its text. An answer that says and does nothing is not kept: a
+/// provider would refuse to read it back.
+fn record_answer(core: &Core, response: Response) -> String {
+    let text = response.message.text();
+    let says = |part: &ContentPart| match part {
+        ContentPart::Text { text } => !text.trim().is_empty(),
+        ContentPart::Thinking(_) | ContentPart::RedactedThinking(_) => false,
+        _ => true,
+    };
+    if response.message.content.iter().any(says) {
+        let turn = Turn::new(TurnKind::Assistant, core.clock.now_ms(), response.message);
+        core.history().push(Turn { usage: Some(response.usage), response_id: Some(response.id), ..turn });
+    }
+    text
+}
+
+/// Runs all calls of one message, until the turn is cancelled. Concurrent ones that follow each other run at the same
+/// time; everything else waits for what was asked before it. Returns whether a call asked the user.
+async fn run_calls(core: &Core, run: u64, keeper: &mut Keeper<'_>, calls: &[ToolCall], cancel: &CancelToken) -> bool {
+    let settings = core.settings();
+    let parallel = settings.config.parallel_tool_calls;
+    let concurrent = |call: &ToolCall| settings.tools.get(&call.name).is_some_and(|(_, tool)| tool.concurrent());
+    let keeper = SharedKeeper::new(keeper);
+    core.seen.begin_message();
+    let mut asked = false;
+    for group in calls.chunk_by(|a, b| parallel && concurrent(a) && concurrent(b)) {
+        if cancel.is_cancelled() {
+            break;
+        }
+        let revision = core.workspace.revision();
+        let all = group
+            .iter()
+            .map(|call| -> BoxFuture<'_, _> { Box::pin(pipeline::execute(core, run, &keeper, call, cancel)) });
+        for done in all_in_order(all.collect()).await {
+            asked |= done.asked;
+            core.results().push(done.result);
+        }
+        pipeline::report_changes(core, revision);
+        core.emitter.hand_over().await;
+    }
+    asked
+}
+
+/// Runs futures at the same time and returns what they give in their order. There are few of them, so each wake polls
+/// all that are not done.
+async fn all_in_order<T>(mut futures: Vec<BoxFuture<'_, T>>) -> Vec<T> {
+    let mut done: Vec<Option<T>> = futures.iter().map(|_| None).collect();
+    std::future::poll_fn(|context| {
+        for (future, slot) in futures.iter_mut().zip(&mut done).filter(|(_, slot)| slot.is_none()) {
+            if let Poll::Ready(value) = future.as_mut().poll(context) {
+                *slot = Some(value);
+            }
+        }
+        if done.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    done.into_iter().flatten().collect()
+}
+
+fn warn_of_loop(core: &Core, loops: &mut LoopDetector, calls: &[ToolCall]) {
+    let config = core.settings().config;
+    if config.enable_loop_detection && loops.note(calls, config.loop_detection_window) {
+        let message = fixed_texts::loop_detected(config.loop_detection_window);
+        core.record(TurnKind::Steering, Message::user(message.clone()));
+        core.emitter.emit(EventKind::LoopDetection { message });
+    }
+}
+
+/// Ends a turn after an answer without calls. Whatever made it shorter than the model meant is a warning.
+fn end_of_words(core: &Core, finish: FinishKind, text: &str) -> EndReason {
+    let (code, message) = match finish {
+        FinishKind::Length => ("output_limit", "The answer was cut off by the output limit."),
+        FinishKind::ContentFilter => {
+            ("content_filter", "The provider's filter blocked the answer, or the model refused.")
+        }
+        FinishKind::Error => ("answer_failed", "The provider reported that the answer failed."),
+        FinishKind::Pause => ("paused", "The provider paused the answer again and again; say \"go on\" to resume it."),
+        _ if text.trim().is_empty() => {
+            ("empty_answer", "The model answered nothing; say \"go on\" or ask differently.")
+        }
+        _ if core.settings().config.detect_questions && is_question(text) => return EndReason::AwaitingInput,
+        _ => return EndReason::Natural,
+    };
+    core.emitter.emit(EventKind::Warning { code, message: message.to_owned() });
+    EndReason::Natural
+}
+
+/// Returns whether a text closes with a question, whatever quotes or Markdown follow it.
+fn is_question(text: &str) -> bool {
+    text.trim_end_matches(|char: char| char.is_whitespace() || "*_`\"')]”’»".contains(char)).ends_with(['?', '？'])
+}
+
+fn fail(core: &Core, error: &LlmError) -> EndReason {
+    let code = Code::of_llm(error.kind);
+    if error.kind == ErrorKind::ContextLength {
+        let message = format!(
+            "The conversation no longer fits the model ({}). Compact it, or start a new session.",
+            error.message.trim_end_matches('.')
+        );
+        core.emitter.emit(EventKind::Warning { code: "context_length", message });
+        return EndReason::ContextLength;
+    }
+    // What may succeed later is no reason to end a conversation: the user can say "go on".
+    if code.row().session == SessionEffect::Closes && !error.retryable {
+        core.status().closing = true;
+    }
+    let data = error.status_code.map(|status| serde_json::json!({ "status": status, "kind": error.kind.code() }));
+    core.emitter.emit(EventKind::Error(ErrorInfo {
+        code: code.as_str(),
+        message: error.message.clone(),
+        suggestions: Vec::new(),
+        data: data.or(Some(serde_json::json!({ "kind": error.kind.code() }))).filter(|data| *data != Value::Null),
+    }));
+    EndReason::Error
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    #[cfg(target_family = "wasm")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
+    #[test]
+    fn a_closing_question_is_told_from_other_texts() {
+        for question in ["Which one?", "Done. Shall I go on?\n", "**Really?**", "Is it \"a\" or \"b?\"", "どれ？"] {
+            assert!(is_question(question), "{question}");
+        }
+        for other in ["", "Why? Because.", "a?b", "Done."] {
+            assert!(!is_question(other), "{other}");
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! One call to the model: the request, the retries, and the answer as it streams to the host.
+
+use emend_llm::{
+    BoxFuture, CancelToken, ErrorKind, EventStream, LlmError, Message, Request, Response, RetryPolicy, Shared,
+    StreamEvent, retry_stream,
+};
+use futures::StreamExt;
+use futures::future::{Either, select};
+
+use super::canvas_lease::Keeper;
+use crate::event::EventKind;
+use crate::history::TurnKind;
+use crate::session::Core;
+use crate::session::input::system_prompt;
+use crate::session::options::Settings;
+
+/// Sends the conversation and streams the answer to the host.
+pub(in crate::session) async fn call_model(
+    core: &Core,
+    keeper: &mut Keeper<'_>,
+    cancel: &CancelToken,
+) -> Result<Response, LlmError> {
+    let settings = core.settings();
+    keeper.before_model();
+    let outcome = receive(core, &settings, keeper, cancel).await;
+    keeper.after();
+    outcome
+}
+
+fn build_request(core: &Core, settings: &Settings) -> Request {
+    let mut messages = vec![Message::system(system_prompt::system_prompt(core, settings))];
+    messages.extend(core.history().turns().iter().map(|turn| turn.message.clone()));
+    Request {
+        model: settings.model.clone(),
+        messages,
+        provider: Some(settings.provider.name().to_owned()),
+        tools: settings.tools.definitions(),
+        reasoning_effort: settings.config.reasoning_effort.clone(),
+        provider_options: settings.config.provider_options.clone(),
+        ..Request::default()
+    }
+}
+
+async fn receive(
+    core: &Core,
+    settings: &Settings,
+    keeper: &mut Keeper<'_>,
+    cancel: &CancelToken,
+) -> Result<Response, LlmError> {
+    let mut stream = match select(Box::pin(open(core, settings, cancel)), cancel.cancelled()).await {
+        Either::Left((stream, _)) => stream?,
+        Either::Right(_) => return Err(aborted()),
+    };
+    let mut answer = Answer::default();
+    loop {
+        let event = match select(stream.next(), cancel.cancelled()).await {
+            Either::Left((Some(event), _)) => event,
+            Either::Left((None, _)) => {
+                return Err(
+                    answer.lost(core, LlmError::new(ErrorKind::Stream, "the answer ended without its end event"))
+                );
+            }
+            Either::Right(_) => return Err(answer.lost(core, aborted())),
+        };
+        match event {
+            Ok(StreamEvent::Finish { response }) => {
+                answer.finish(core, keeper, &response.message);
+                return Ok(response);
+            }
+            Ok(event) => {
+                if matches!(event, StreamEvent::TextDelta { .. }) {
+                    keeper.release();
+                }
+                answer.take(core, event);
+                core.emitter.hand_over().await;
+            }
+            Err(error) => return Err(answer.lost(core, error)),
+        }
+    }
+}
+
+/// Opens the answer's stream, trying again as the session's policy says while nothing of it has come.
+async fn open(core: &Core, settings: &Settings, cancel: &CancelToken) -> Result<EventStream, LlmError> {
+    let emitter = Shared::clone(&core.emitter);
+    let max_retries = settings.config.retry.max_retries;
+    let warn = move |error: &LlmError, attempt: u32, delay_ms: u64| {
+        let (seconds, tenths) = (delay_ms / 1000, delay_ms % 1000 / 100);
+        let message =
+            format!("{} Trying again in {seconds}.{tenths} s ({attempt} of {max_retries}).", sentence(&error.message));
+        emitter.emit(EventKind::Warning { code: "retry", message });
+    };
+    let policy = RetryPolicy { on_retry: Some(Shared::new(warn)), ..settings.config.retry.clone() };
+    let attempt = |_| -> BoxFuture<'_, Result<EventStream, LlmError>> {
+        // The wait may have been over when the user cancelled.
+        match cancel.is_cancelled() {
+            true => Box::pin(std::future::ready(Err(aborted()))),
+            // Built for each attempt: keeping one for the next would copy a long history once more every time.
+            false if settings.config.streaming => {
+                settings.provider.stream(build_request(core, settings), cancel.clone())
+            }
+            false => settings.provider.whole(build_request(core, settings), cancel.clone()),
+        }
+    };
+    retry_stream(&policy, &*core.clock, &*core.random, cancel, attempt).await
+}
+
+fn aborted() -> LlmError {
+    LlmError::new(ErrorKind::Abort, "the turn was cancelled")
+}
+
+/// Ends a text with a full stop if it has no end of its own.
+fn sentence(text: &str) -> String {
+    let text = text.trim_end();
+    if text.ends_with(['.', '!', '?']) { text.to_owned() } else { format!("{text}.") }
+}
+
+/// What has arrived of an answer. A message is announced when its first delta comes and closed exactly once.
+#[derive(Default)]
+struct Answer {
+    text: Option<String>,
+    reasoning: Option<String>,
+    /// Whether any text or reasoning came before the end.
+    streamed: bool,
+}
+
+impl Answer {
+    fn take(&mut self, core: &Core, event: StreamEvent) {
+        match event {
+            StreamEvent::TextDelta { delta, .. } if !delta.is_empty() => {
+                self.streamed = true;
+                self.close_reasoning(core);
+                if self.text.is_none() {
+                    core.emitter.emit(EventKind::AssistantTextStart {});
+                }
+                self.text.get_or_insert_default().push_str(&delta);
+                core.emitter.emit(EventKind::AssistantTextDelta { delta });
+            }
+            StreamEvent::ReasoningDelta { delta } if !delta.is_empty() => {
+                self.streamed = true;
+                if self.reasoning.is_none() {
+                    core.emitter.emit(EventKind::ReasoningStart {});
+                }
+                self.reasoning.get_or_insert_default().push_str(&delta);
+                core.emitter.emit(EventKind::ReasoningDelta { delta });
+            }
+            _ => {}
+        }
+    }
+
+    fn close_reasoning(&mut self, core: &Core) {
+        if let Some(text) = self.reasoning.take() {
+            core.emitter.emit(EventKind::ReasoningEnd { text });
+        }
+    }
+
+    /// Closes what is open. A provider that does not stream brings its text and reasoning only now.
+    fn finish(&mut self, core: &Core, keeper: &mut Keeper<'_>, message: &Message) {
+        if !self.streamed {
+            if let Some(delta) = message.reasoning() {
+                self.take(core, StreamEvent::ReasoningDelta { delta });
+            }
+            let delta = message.text();
+            if !delta.is_empty() {
+                keeper.release();
+                self.take(core, StreamEvent::TextDelta { text_id: String::new(), delta });
+            }
+        }
+        self.close(core);
+    }
+
+    fn close(&mut self, core: &Core) {
+        self.close_reasoning(core);
+        if let Some(text) = self.text.take() {
+            core.emitter.emit(EventKind::AssistantTextEnd { text });
+        }
+    }
+
+    /// Keeps the text the user has already read in the history; calls that were still arriving are dropped, since a
+    /// call without a result would make the history invalid.
+    fn lost(&mut self, core: &Core, error: LlmError) -> LlmError {
+        if let Some(text) = self.text.as_ref().filter(|text| !text.trim().is_empty()) {
+            core.record(TurnKind::Assistant, Message::assistant(text.clone()));
+        }
+        self.close(core);
+        error
+    }
+}

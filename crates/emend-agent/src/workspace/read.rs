@@ -1,0 +1,297 @@
+//! Reading: files, listings and searches, all with pending edits applied.
+
+use std::ops::Range;
+
+use emend_edit::hash::ContentHash;
+use emend_edit::text::split_lines;
+
+use super::{Seen, Workspace};
+use crate::environment::{Access, DirEntry, EntryKind, EnvError, FilePath, GrepQuery, Metadata};
+use crate::search::glob::Glob;
+use crate::search::{FileMatches, Matcher, SearchLimits};
+use crate::tool::ToolError;
+
+/// A file as it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileView {
+    /// The file.
+    pub path: FilePath,
+    /// The whole visible text.
+    pub text: String,
+    /// Its hash.
+    pub hash: ContentHash,
+    /// The session's version after this read.
+    pub version: u64,
+}
+
+impl Workspace {
+    /// Reads a file and notes that the session has seen `limit` lines from line `offset` (from 1).
+    ///
+    /// # Errors
+    ///
+    /// The path does not resolve, does not exist, or is not a text file.
+    pub async fn read(&self, seen: &Seen, path: &str, offset: usize, limit: usize) -> Result<FileView, ToolError> {
+        let (path, text) = self.lookup(path).await?;
+        let n_lines = split_lines(&text).len();
+        let from = offset.saturating_sub(1).min(n_lines);
+        Ok(Self::shown(seen, path, text, from..n_lines.min(from.saturating_add(limit))))
+    }
+
+    /// Reads a file of which the session sees the lines (from 0) that `choose` finds in its text; with `None` it has
+    /// seen nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read).
+    pub async fn read_if(
+        &self,
+        seen: &Seen,
+        path: &str,
+        choose: impl FnOnce(&str) -> Option<Range<usize>>,
+    ) -> Result<Option<FileView>, ToolError> {
+        let (path, text) = self.lookup(path).await?;
+        Ok(choose(&text).map(|lines| Self::shown(seen, path, text, lines)))
+    }
+
+    fn shown(seen: &Seen, path: FilePath, text: String, lines: Range<usize>) -> FileView {
+        let hash = ContentHash::of(text.as_bytes());
+        let version = seen.note(&path, hash, lines.start, lines.end);
+        FileView { path, text, hash, version }
+    }
+
+    /// Returns the file that `path` names, `None` if it names a directory or nothing that can be read.
+    pub async fn file_at(&self, path: &str) -> Option<FilePath> {
+        let path = self.environment().resolve(path, Access::Write).await.ok()?;
+        let pending = self.state().files.get(&path).map(|entry| entry.log.visible_text().is_some());
+        match pending {
+            Some(exists) => exists.then_some(path),
+            None => {
+                let found = self.environment().metadata(&path).await.ok()??;
+                (found.kind == EntryKind::File).then_some(path)
+            }
+        }
+    }
+
+    /// Reads a file that is no text, such as an image: no edit of ours waits for it.
+    ///
+    /// # Errors
+    ///
+    /// The path does not resolve or is not a file.
+    pub async fn read_bytes(&self, path: &str) -> Result<(FilePath, Vec<u8>), ToolError> {
+        let path = self.environment().resolve(path, Access::Read).await?;
+        let bytes = self.environment().read(&path).await?;
+        Ok((path, bytes))
+    }
+
+    /// Reads a file and notes that the session has seen as many of its first lines as `n_shown` says. Returns that
+    /// number too.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read).
+    pub async fn read_start(
+        &self,
+        seen: &Seen,
+        path: &str,
+        n_shown: impl FnOnce(&[&str]) -> usize,
+    ) -> Result<(FileView, usize), ToolError> {
+        let (path, text) = self.lookup(path).await?;
+        let hash = ContentHash::of(text.as_bytes());
+        let n_shown = n_shown(&split_lines(&text));
+        let version = seen.note(&path, hash, 0, n_shown);
+        Ok((FileView { path, text, hash, version }, n_shown))
+    }
+
+    /// Returns the visible text of a file, `None` if it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// The path leaves the root or is not a text file.
+    pub async fn text(&self, path: &str) -> Result<Option<String>, ToolError> {
+        let path = self.environment().resolve(path, Access::Write).await?;
+        self.visible(&path).await
+    }
+
+    /// Returns the text that is saved, `None` if there is no file on disk.
+    ///
+    /// # Errors
+    ///
+    /// As [`text`](Self::text).
+    pub async fn saved_text(&self, path: &str) -> Result<Option<String>, ToolError> {
+        let path = self.environment().resolve(path, Access::Write).await?;
+        self.disk_text(&path).await
+    }
+
+    /// Resolves a path to read, also of a file that exists only as a pending edit.
+    async fn lookup(&self, path: &str) -> Result<(FilePath, String), ToolError> {
+        let missing = match self.environment().resolve(path, Access::Read).await {
+            Ok(path) => match self.visible(&path).await? {
+                Some(text) => return Ok((path, text)),
+                // A pending edit deletes it.
+                None => EnvError::NotFound { path: path.to_string(), suggestions: Vec::new() },
+            },
+            Err(error) => error,
+        };
+        if matches!(missing, EnvError::NotFound { .. })
+            && let Ok(path) = self.environment().resolve(path, Access::Write).await
+            && let Some(text) = self.visible(&path).await?
+        {
+            return Ok((path, text));
+        }
+        Err(missing.into())
+    }
+
+    /// Lists a directory down to `depth` levels.
+    ///
+    /// # Errors
+    ///
+    /// The path is not a directory under the root.
+    pub async fn list(&self, path: &str, depth: usize) -> Result<Vec<DirEntry>, ToolError> {
+        let directory = self.environment().resolve(path, Access::List).await?;
+        let mut entries = self.environment().list(&directory, depth).await?;
+        for file in self.overlay().into_iter().filter(|file| file.path.is_under(&directory)) {
+            let below = relative(&directory, &file.path).split('/').count();
+            if below <= depth {
+                replace_sorted(&mut entries, &file.path, file.entry());
+            }
+        }
+        Ok(entries)
+    }
+
+    /// Returns the files under `path` that match `glob`.
+    ///
+    /// # Errors
+    ///
+    /// The path does not resolve or the glob is malformed.
+    pub async fn glob(&self, path: &str, glob: &str) -> Result<Vec<DirEntry>, ToolError> {
+        let directory = self.environment().resolve(path, Access::List).await?;
+        let mut entries = self.environment().glob(&directory, glob).await?;
+        let wanted = compile(glob)?;
+        for file in self.overlay().into_iter().filter(|file| file.path.is_under(&directory)) {
+            let at = entries.partition_point(|entry| entry.path < file.path);
+            let is_found = entries.get(at).is_some_and(|entry| entry.path == file.path);
+            // Of a file on disk the environment knows whether it is ignored.
+            if is_found || file.is_new && wanted.is_match(relative(&directory, &file.path)) {
+                replace_sorted(&mut entries, &file.path, file.entry());
+            }
+        }
+        Ok(entries)
+    }
+
+    /// Returns the paths of the files under `path` that match `glob`, without asking for sizes and times.
+    ///
+    /// # Errors
+    ///
+    /// As [`glob`](Self::glob).
+    pub async fn glob_paths(&self, path: &str, glob: &str) -> Result<Vec<FilePath>, ToolError> {
+        let directory = self.environment().resolve(path, Access::List).await?;
+        let mut paths = self.environment().glob_paths(&directory, glob).await?;
+        let wanted = compile(glob)?;
+        for file in self.overlay().into_iter().filter(|file| file.path.is_under(&directory)) {
+            match (file.text, paths.binary_search(&file.path)) {
+                (None, Ok(at)) => {
+                    paths.remove(at);
+                }
+                (Some(_), Err(at)) if file.is_new && wanted.is_match(relative(&directory, &file.path)) => {
+                    paths.insert(at, file.path);
+                }
+                _ => {}
+            }
+        }
+        Ok(paths)
+    }
+
+    /// Returns matching lines of the visible texts, sorted by path then line.
+    ///
+    /// # Errors
+    ///
+    /// The path does not resolve.
+    pub async fn grep(
+        &self,
+        matcher: Matcher,
+        path: &str,
+        glob: Option<&str>,
+        context_lines: usize,
+        max_results: usize,
+    ) -> Result<Vec<FileMatches>, ToolError> {
+        let root = self.environment().resolve(path, Access::Read).await?;
+        let overlay: Vec<OverlayFile> = self.overlay().into_iter().filter(|file| file.path.is_under(&root)).collect();
+        let query = GrepQuery {
+            matcher,
+            path: root.clone(),
+            glob: glob.map(str::to_owned),
+            exclude: overlay.iter().map(|file| file.path.clone()).collect(),
+            max_results,
+            context_lines,
+        };
+        let wanted = glob.map(compile).transpose()?;
+        let mut found = self.environment().grep(&query).await?;
+        for file in overlay {
+            let Some(text) = file.text else { continue };
+            if wanted.as_ref().is_some_and(|glob| !glob.is_match_or_name(relative(&root, &file.path))) {
+                continue;
+            }
+            let limits =
+                SearchLimits { max_matches: max_results, context_lines, max_line_bytes: SearchLimits::MAX_LINE_BYTES };
+            let lines = query.matcher.search(text.as_bytes(), limits);
+            if !lines.is_empty() {
+                let at = found.partition_point(|other| other.path < file.path);
+                found.insert(at, FileMatches { path: file.path, lines });
+            }
+        }
+        // Each source was asked for as many as are wanted of both together.
+        let mut left = max_results;
+        for file in &mut found {
+            file.truncate(left, context_lines);
+            left -= file.match_count();
+        }
+        found.retain(|file| !file.lines.is_empty());
+        Ok(found)
+    }
+
+    /// Returns the edited files whose visible text is not what the environment holds.
+    pub(super) fn overlay(&self) -> Vec<OverlayFile> {
+        let state = self.state();
+        let edited = state.files.iter().filter_map(|(path, entry)| {
+            let text = entry.log.visible_text();
+            let hash = text.as_ref().map(|text| ContentHash::of(text.as_bytes()));
+            let modified_ms = entry.log.entries().last().map_or(0, |entry| entry.at_ms);
+            let is_new = entry.disk.is_none();
+            (hash != entry.disk).then(|| OverlayFile { path: path.clone(), text, is_new, modified_ms })
+        });
+        edited.collect()
+    }
+}
+
+fn compile(glob: &str) -> Result<Glob, ToolError> {
+    Glob::new(glob).map_err(|error| ToolError::new(error.code(), error.to_string()))
+}
+
+/// Returns the part of `path` below `directory`; the name if they are the same file.
+fn relative<'a>(directory: &FilePath, path: &'a FilePath) -> &'a str {
+    if path == directory { path.name() } else { path.as_str()[directory.as_str().len()..].trim_start_matches('/') }
+}
+
+pub(super) struct OverlayFile {
+    pub(super) path: FilePath,
+    pub(super) text: Option<String>,
+    is_new: bool,
+    modified_ms: u64,
+}
+
+impl OverlayFile {
+    /// Returns how a listing shows the file, `None` if it is deleted.
+    fn entry(&self) -> Option<DirEntry> {
+        let size = self.text.as_ref()?.len() as u64;
+        let metadata = Metadata { kind: EntryKind::File, size, modified_ms: self.modified_ms };
+        Some(DirEntry { path: self.path.clone(), metadata })
+    }
+}
+
+/// Puts an entry where `path` belongs in a listing that is sorted by path, in place of the one that is there. Edited
+/// files are few, and a sort would weigh more.
+fn replace_sorted(entries: &mut Vec<DirEntry>, path: &FilePath, entry: Option<DirEntry>) {
+    let at = entries.partition_point(|other| other.path < *path);
+    let n_old = usize::from(entries.get(at).is_some_and(|other| other.path == *path));
+    entries.splice(at..at + n_old, entry);
+}

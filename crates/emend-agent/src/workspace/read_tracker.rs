@@ -1,0 +1,135 @@
+//! What one session has seen of each file: the version counter and which lines at which hash (DESIGN §4.1).
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use emend_edit::hash::ContentHash;
+
+use crate::environment::FilePath;
+
+/// A session's view of the files. The counter starts at 0 and grows by one with every read or write.
+#[derive(Debug, Default)]
+pub struct Seen {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    version: u64,
+    /// Counts the model's messages with calls.
+    message: u64,
+    files: BTreeMap<FilePath, SeenFile>,
+}
+
+#[derive(Debug)]
+struct SeenFile {
+    hash: ContentHash,
+    // Half-open ranges of lines, from 0, sorted and disjoint.
+    ranges: Vec<(usize, usize)>,
+    /// The message whose call wrote it last; 0 if none did.
+    written_in: u64,
+}
+
+impl Seen {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that the calls of another message of the model's begin: it has now been told what those before did.
+    pub fn begin_message(&self) {
+        self.inner().message += 1;
+    }
+
+    /// Notes that lines `from..to` (from 0) of a text with this hash were shown, and returns the new version.
+    pub fn note(&self, path: &FilePath, hash: ContentHash, from: usize, to: usize) -> u64 {
+        let mut inner = self.inner();
+        let empty = || SeenFile { hash, ranges: Vec::new(), written_in: 0 };
+        let file = inner.files.entry(path.clone()).or_insert_with(empty);
+        if file.hash != hash {
+            // What was seen of another text says nothing about this one.
+            *file = empty();
+        }
+        let at = file.ranges.partition_point(|&range| range < (from, to));
+        file.ranges.insert(at, (from, to));
+        let mut merged: Vec<(usize, usize)> = Vec::with_capacity(file.ranges.len());
+        for &(from, to) in &file.ranges {
+            match merged.last_mut() {
+                Some(last) if from <= last.1 => last.1 = last.1.max(to),
+                _ => merged.push((from, to)),
+            }
+        }
+        file.ranges = merged;
+        inner.version += 1;
+        inner.version
+    }
+
+    /// Notes that a call of this session's wrote a text of `n_lines` with this hash, and returns the new version: who
+    /// wrote a text knows it.
+    pub fn note_write(&self, path: &FilePath, hash: ContentHash, n_lines: usize) -> u64 {
+        let version = self.note(path, hash, 0, n_lines);
+        let mut inner = self.inner();
+        let message = inner.message;
+        if let Some(file) = inner.files.get_mut(path) {
+            file.written_in = message;
+        }
+        version
+    }
+
+    /// Returns the hash of the text that the session was last shown or wrote; `None` if it has seen none of the file.
+    #[must_use]
+    pub fn hash_of(&self, path: &FilePath) -> Option<ContentHash> {
+        self.inner().files.get(path).map(|file| file.hash)
+    }
+
+    /// Returns whether this session has seen lines `from..to` (from 0) of the text with this hash.
+    #[must_use]
+    pub fn has_range(&self, path: &FilePath, hash: ContentHash, from: usize, to: usize) -> bool {
+        self.inner().files.get(path).is_some_and(|file| {
+            file.hash == hash && (from >= to || file.ranges.iter().any(|range| range.0 <= from && to <= range.1))
+        })
+    }
+
+    /// Returns whether a call of the message that is being dealt with wrote the file: the model has not been told of
+    /// its lines yet, so numbers that it names are those of the text before.
+    #[must_use]
+    pub fn is_written_in_this_message(&self, path: &FilePath) -> bool {
+        let inner = self.inner();
+        inner.files.get(path).is_some_and(|file| file.written_in > 0 && file.written_in == inner.message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_support::covers;
+    #[cfg(target_family = "wasm")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
+    #[test]
+    fn versions_count_and_ranges_join() {
+        covers("verified.counter");
+        let seen = Seen::default();
+        let path = FilePath::clean("a").unwrap();
+        let (old, new) = (ContentHash::of(b"old"), ContentHash::of(b"new"));
+        assert_eq!(seen.hash_of(&path), None);
+        assert_eq!(seen.note(&path, old, 0, 10), 1);
+        assert!(!seen.has_range(&path, old, 0, 20));
+        assert_eq!(seen.note(&path, old, 10, 20), 2);
+        assert!(seen.has_range(&path, old, 0, 20) && seen.has_range(&path, old, 9, 11));
+        assert!(!seen.has_range(&path, new, 0, 20));
+        assert_eq!(seen.note(&path, new, 5, 20), 3);
+        assert!(!seen.has_range(&path, new, 0, 20), "ranges of another text do not count");
+        assert!(seen.has_range(&path, new, 5, 6) && seen.has_range(&path, new, 0, 0));
+        assert_eq!(seen.hash_of(&path), Some(new));
+    }
+
+    #[test]
+    fn a_write_is_news_until_the_next_message() {
+        let (seen, path) = (Seen::default(), FilePath::clean("a").unwrap());
+        seen.begin_message();
+        assert_eq!(seen.note_write(&path, ContentHash::EMPTY, 3), 1);
+        assert!(seen.is_written_in_this_message(&path) && seen.has_range(&path, ContentHash::EMPTY, 0, 3));
+        seen.begin_message();
+        assert!(!seen.is_written_in_this_message(&path));
+    }
+}
