@@ -1,7 +1,7 @@
 //! Why a commit was refused, failed or left incomplete.
 
-use emend_agent::error_code::Code;
 use emend_agent::environment::{EnvError, FilePath};
+use emend_agent::error_code::Code;
 
 use super::disk::DiskError;
 
