@@ -5,7 +5,7 @@
  * inside a render or a transaction, where waiting would tear.
  */
 
-import * as diffs from "./diff.js";
+import * as diffs from "./edit/diff.js";
 import type {
   DiffHunk,
   DiffOptions,
@@ -18,15 +18,15 @@ import type {
   TruncateLimits,
   UnifiedOptions,
   WordDiff,
-} from "./edit-types.js";
-import { type LineLog, loadLog, openLog } from "./line-log.js";
-import { editText, openText, type Text, type TextEdit } from "./text.js";
-import * as patches from "./patch.js";
-import { invalid, optionalCount, requireText } from "./plain.js";
-import { glue, put, editModule } from "./edit-module.js";
-import type { InitOptions } from "./types.js";
+} from "./edit/types.js";
+import { type LineLog, loadLog, openLog } from "./edit/line-log.js";
+import { editText, openText, type Text, type TextEdit } from "./edit/text.js";
+import * as patches from "./edit/patch.js";
+import { invalid, optionalCount, requireText } from "./validate.js";
+import { editModule, glue, putText } from "./wasm/edit.js";
+import type { InitOptions } from "./wasm/types.js";
 
-export type * from "./edit-types.js";
+export type * from "./edit/types.js";
 export {
   ClosedError,
   ConflictError,
@@ -37,11 +37,11 @@ export {
   NotInitializedError,
   PanicError,
 } from "./errors.js";
-export type { ChangeRef, LineLog } from "./line-log.js";
-export type * from "./log-types.js";
-export { patchProblem, type PatchStream } from "./patch.js";
-export type { Text, TextEdit } from "./text.js";
-export type { InitOptions, WasmSource } from "./types.js";
+export type { ChangeRef, LineLog } from "./edit/line-log.js";
+export type * from "./edit/log-types.js";
+export { patchProblem, type PatchStream } from "./edit/patch.js";
+export type { Text, TextEdit } from "./edit/text.js";
+export type { InitOptions, WasmSource } from "./wasm/types.js";
 
 /**
  * Everything `emend/edit` does. The functions need no `this`: take them apart as you like.
@@ -123,7 +123,7 @@ export interface Edit {
 
 const edit: Edit = Object.freeze({
   hash(content) {
-    if (typeof content === "string") return editModule.live().call(() => glue.hashText(put(0, content)));
+    if (typeof content === "string") return editModule.live().call(() => glue.hashText(putText(0, content)));
     if (!(content instanceof Uint8Array)) throw invalid("the content must be a string or a Uint8Array");
     return editModule.live().call(() => glue.hashBytes(content));
   },

@@ -1,7 +1,12 @@
-/** The package's public names. Importing it does nothing: the core is loaded by {@link Agent.create} or {@link init}. */
+/** The public names of `emend`. Importing it loads nothing: {@link Agent.create} or {@link init} loads the core. */
 
-export { Agent, type Canvas, type Files } from "./agent.js";
-export { fromDirectory, toDirectory } from "./directory.js";
+export { Agent } from "./agent/agent.js";
+export type { Canvas } from "./agent/canvas.js";
+export type { EventFeed } from "./agent/event-feed.js";
+export type { Files } from "./agent/files.js";
+export type * from "./agent/options.js";
+export type { Run } from "./agent/run.js";
+export type * from "./agent/types.js";
 export {
   AbortError,
   BusyError,
@@ -16,10 +21,23 @@ export {
   PanicError,
   ProviderError,
 } from "./errors.js";
-export type { EventFeed } from "./event-feed.js";
-export type { CustomProvider, Message, ProviderEvent, Request as ModelRequest, Tool, ToolContext } from "./llm-types.js";
-export { init } from "./load.js";
-export type { Run } from "./run.js";
-export { indexedDbStore, memoryStore, type SessionStore } from "./stores.js";
-export type * from "./types.js";
-export { fromZip, toZip } from "./zip.js";
+export { fromDirectory, toDirectory } from "./files/directory.js";
+export type * from "./files/types.js";
+export { fromZip, toZip } from "./files/zip.js";
+export type {
+  CallOptions,
+  ExecOptions,
+  ExecResult,
+  ExecutionEnvironment,
+  FileStat,
+  FoundFile,
+  HostGlobOptions,
+  HostGrepOptions,
+  ListEntry,
+} from "./host/environment-types.js";
+export type * from "./host/types.js";
+export type { CustomProvider, Message, ProviderEvent, Request as ModelRequest, Tool, ToolContext } from "./llm/types.js";
+export { indexedDbStore, memoryStore } from "./sessions/stores.js";
+export type * from "./sessions/types.js";
+export { init } from "./wasm/init.js";
+export type * from "./wasm/types.js";

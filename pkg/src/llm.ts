@@ -4,12 +4,12 @@
  * Importing it does nothing: {@link Client.create} loads the module, or {@link load} for what needs no client.
  */
 
-import { type Formats, formats } from "./formats.js";
-import { llmModule } from "./llm-module.js";
-import type { InitOptions } from "./types.js";
+import { type Formats, formats } from "./llm/formats.js";
+import { llmModule } from "./wasm/llm.js";
+import type { InitOptions } from "./wasm/types.js";
 
-export type { AnswerStream } from "./answer-stream.js";
-export { Client } from "./client.js";
+export type { AnswerStream } from "./llm/answer-stream.js";
+export { Client } from "./llm/client.js";
 export {
   AbortError,
   BusyError,
@@ -23,9 +23,9 @@ export {
   PanicError,
   ProviderError,
 } from "./errors.js";
-export { type Decoder, type Formats, llmProblem } from "./formats.js";
-export type * from "./llm-types.js";
-export type { InitOptions, WasmSource } from "./types.js";
+export { type Decoder, type Formats, llmProblem } from "./llm/formats.js";
+export type * from "./llm/types.js";
+export type { InitOptions, WasmSource } from "./wasm/types.js";
 
 /**
  * Loads the module, and returns what it does without a network: the wire formats and the catalogue of models.

@@ -5,9 +5,10 @@ import { lstat, mkdir, open, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 
 import { EmendError } from "./errors.js";
-import { cleanPath, contentsOf, Gathered, onFolder } from "./project-files.js";
-import { after, type SessionStore } from "./stores.js";
-import type { FilesIn, ImportOptions } from "./types.js";
+import { cleanPath, contentsOf, Gathered, onFolder } from "./files/project-files.js";
+import { continued } from "./sessions/stores.js";
+import type { SessionStore } from "./sessions/types.js";
+import type { FilesIn, ImportOptions } from "./files/types.js";
 
 const EXTENSION = ".jsonl";
 
@@ -29,7 +30,7 @@ export function fileStore(directory: string): SessionStore {
         const { size } = await file.stat();
         const last = Buffer.alloc(size > 0 ? 1 : 0);
         if (size > 0) await file.read(last, 0, 1, size - 1);
-        await file.writeFile(after(last.toString("latin1"), lines));
+        await file.writeFile(continued(last.toString("latin1"), lines));
         await file.datasync();
       } finally {
         await file.close();

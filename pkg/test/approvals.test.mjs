@@ -65,8 +65,8 @@ test("what fails, and what is no answer, allows nothing", async (t) => {
   for (const [approve, reason] of [
     [throwing, "asking failed: no window"],
     [async () => Promise.reject("gone"), "asking failed: gone"],
-    [() => undefined, "asking gave no answer: undefined"],
-    [() => ({ decision: "yes" }), 'asking gave no answer: {"decision":"yes"}'],
+    [() => undefined, "asking gave no valid answer: undefined"],
+    [() => ({ decision: "yes" }), 'asking gave no valid answer: {"decision":"yes"}'],
   ]) {
     const agent = await create(t, { approve });
     const events = await collect(agent.run(TASK));

@@ -53,7 +53,7 @@ test("what goes wrong becomes the right error, after everything that came", asyn
   const cases = [
     ["throws at once", () => { throw new Error("no model"); }, [], "provider", /mine failed: no model/],
     ["throws no error", () => { throw 7; }, [], "provider", /mine failed: 7/],
-    ["returns nothing", () => undefined, [], "provider", /no async iterable/],
+    ["returns nothing", () => undefined, [], "provider", /must return an async iterable/],
     ["throws later", async function* () { yield text; throw new Error("lost it"); }, ["so far"], "provider", /lost it/],
     ["yields garbage", async function* () { yield text; yield { type: "telepathy" }; }, ["so far"], "stream", /no event: there is no type `telepathy`/],
     ["yields nothing at all", async function* () { yield undefined; }, [], "stream", /no event/],

@@ -76,7 +76,7 @@ test("a shell that fails or gives no status is an error", async (t) => {
     assert.match(told, expected);
   };
   await fails(() => { throw failure("EACCES", "no shell for you"); }, /^error: .*no shell for you/);
-  await fails(() => ({}), /^error: .*`exec` must give an `exitCode`/);
-  await fails(() => undefined, /^error: .*`exec` must give an `exitCode`/);
-  await fails(() => ({ exitCode: 1.5 }), /^error: .*`exec` must give an `exitCode`/);
+  await fails(() => ({}), /^error: .*`exec` must return a whole number as `exitCode`/);
+  await fails(() => undefined, /^error: .*`exec` must return a whole number as `exitCode`/);
+  await fails(() => ({ exitCode: 1.5 }), /^error: .*`exec` must return a whole number as `exitCode`/);
 });

@@ -42,7 +42,7 @@ const refused = (pattern) => (error) => {
 
 test("what is not the core is named, and loading can be tried again", async () => {
   const page = new Response("<!doctype html>", { headers: { "content-type": "text/html" } });
-  await assert.rejects(init({ wasm: page }), refused(/a page: the server answers unknown paths with HTML/));
+  await assert.rejects(init({ wasm: page }), refused(/an HTML page: the server answers unknown paths with HTML/));
   await assert.rejects(init({ wasm: new Response("", { status: 404 }) }), refused(/status 404/));
   await assert.rejects(init({ wasm: new Uint8Array([1, 2, 3, 4]) }), refused(/not a wasm module/));
   await assert.rejects(init({ wasm: new URL("missing.wasm", corePath) }), refused(/could not be loaded.*missing\.wasm/));

@@ -342,18 +342,18 @@ test("a store that fails is a warning, and a wrong one is refused", async (t) =>
   assert.equal(events.at(-1).data.reason, "natural");
 
   for (const wrong of [{}, 7, null, { append() {}, load() {}, names() {} }]) {
-    await assert.rejects(Agent.create({ store: wrong }), (error) => error instanceof ConfigError && /the store has no/.test(error.message));
+    await assert.rejects(Agent.create({ store: wrong }), (error) => error instanceof ConfigError && /the store needs a/.test(error.message));
   }
   await assert.rejects(Agent.resume("sess_1", {}), (error) => isEmendError(error, "configuration"));
   await assert.rejects(Agent.resume("../x", { store: memoryStore() }), (error) => isEmendError(error, "invalid_argument"));
-  await assert.rejects(Agent.resume("sess_1", { store: { ...memoryStore(), load: () => 7 } }), (error) => isEmendError(error, "io_error") && /no string/.test(error.message));
-  await assert.rejects(Agent.sessions({ ...memoryStore(), names: () => 7 }), (error) => isEmendError(error, "io_error") && /no list/.test(error.message));
+  await assert.rejects(Agent.resume("sess_1", { store: { ...memoryStore(), load: () => 7 } }), (error) => isEmendError(error, "io_error") && /must return a string/.test(error.message));
+  await assert.rejects(Agent.sessions({ ...memoryStore(), names: () => 7 }), (error) => isEmendError(error, "io_error") && /must return an iterable/.test(error.message));
   const other = memoryStore();
   other.append("sess_9", '{"type":"session","version":9}\n');
   other.append("sess_8", "hello\n");
   other.append("sess_8.output", "an output\n");
-  const problems = (await Agent.sessions(other)).map(({ id, problem }) => [id, /version 9|no saved session/.exec(problem)?.[0]]);
-  assert.deepEqual(problems, [["sess_8", "no saved session"], ["sess_9", "version 9"]]);
+  const problems = (await Agent.sessions(other)).map(({ id, problem }) => [id, /version 9|not a saved session/.exec(problem)?.[0]]);
+  assert.deepEqual(problems, [["sess_8", "not a saved session"], ["sess_9", "version 9"]]);
   assert.equal(await Agent.removeSession(other, "sess_8"), true);
   assert.deepEqual([...other.names()], ["sess_9"]);
   await assert.rejects(Agent.resume("sess_9", { store: other }), (error) => isEmendError(error, "unsupported"));

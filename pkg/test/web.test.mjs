@@ -6,7 +6,7 @@ import { gzipSync } from "node:zlib";
 import { Agent } from "emend";
 import { serve } from "./support.mjs";
 
-const { isPublic, publicFetch } = await import(new URL("platform.node.js", import.meta.resolve("emend")));
+const { isPublic, publicFetch } = await import(new URL("platform/node.js", import.meta.resolve("emend")));
 
 /** A resolver that knows one name at a time and counts. */
 function resolver(...addresses) {

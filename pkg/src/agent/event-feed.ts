@@ -1,13 +1,16 @@
-/** A session's events for whoever wants them, apart from who drives the run. */
+/** A subscription to a session's events, independent of the code that reads the run. */
 
-import type { RunHandle } from "./core.js";
-import type { EmendError } from "./errors.js";
-import type { Core, Driver } from "./instance.js";
+import type { RunHandle } from "../core.js";
+import type { EmendError } from "../errors.js";
+import type { WasmInstance, Driver } from "../wasm/instance.js";
 import type { AgentEvent } from "./types.js";
 
-/** The events of a session from a cursor on, also while nothing runs. It holds no run up and drives none. */
+/**
+ * The events of a session after a cursor, also between runs. A subscription neither delays a run nor drives it: a run
+ * advances only while its own events or its result are awaited.
+ */
 export class EventFeed implements AsyncIterableIterator<AgentEvent, undefined> {
-  readonly #core: Core;
+  readonly #wasm: WasmInstance;
   readonly #handle: RunHandle;
   readonly #drivers: Set<Driver>;
   readonly #readers: { resolve(result: IteratorResult<AgentEvent, undefined>): void; reject(error: EmendError): void }[] = [];
@@ -15,12 +18,12 @@ export class EventFeed implements AsyncIterableIterator<AgentEvent, undefined> {
   #failure: EmendError | undefined;
 
   /** @internal */
-  constructor(core: Core, open: () => RunHandle, drivers: Set<Driver>) {
-    this.#core = core;
+  constructor(wasm: WasmInstance, open: () => RunHandle, drivers: Set<Driver>) {
+    this.#wasm = wasm;
     this.#drivers = drivers;
-    this.#handle = core.call(open);
+    this.#handle = wasm.call(open);
     drivers.add(this.#driver);
-    core.drive(core.call(() => this.#handle.id), this.#driver);
+    wasm.drive(wasm.call(() => this.#handle.id), this.#driver);
   }
 
   readonly #driver: Driver = {
@@ -39,7 +42,7 @@ export class EventFeed implements AsyncIterableIterator<AgentEvent, undefined> {
     });
   }
 
-  /** Ends the subscription: events are no longer kept for it. */
+  /** Ends the subscription. The session no longer keeps events for it. */
   return(): Promise<IteratorResult<AgentEvent, undefined>> {
     this.#end();
     return Promise.resolve({ done: true, value: undefined });
@@ -48,7 +51,7 @@ export class EventFeed implements AsyncIterableIterator<AgentEvent, undefined> {
   #advance(): void {
     try {
       while (!this.#ended && this.#readers.length > 0) {
-        const text = this.#core.call(() => this.#handle.poll());
+        const text = this.#wasm.call(() => this.#handle.poll());
         if (text === undefined) return;
         if (text === "") this.#end();
         else this.#readers.shift()!.resolve({ done: false, value: JSON.parse(text) as AgentEvent });
@@ -56,7 +59,7 @@ export class EventFeed implements AsyncIterableIterator<AgentEvent, undefined> {
     } catch (error) {
       this.#end(error as EmendError);
     }
-    if (this.#ended) this.#dismiss();
+    if (this.#ended) this.#endReads();
   }
 
   #end(failure?: EmendError): void {
@@ -64,15 +67,15 @@ export class EventFeed implements AsyncIterableIterator<AgentEvent, undefined> {
     this.#ended = true;
     this.#failure = failure;
     this.#drivers.delete(this.#driver);
-    if (!this.#core.isDead) {
-      this.#core.forget(this.#core.call(() => this.#handle.id));
-      this.#core.call(() => this.#handle.free());
+    if (!this.#wasm.isDead) {
+      this.#wasm.forget(this.#wasm.call(() => this.#handle.id));
+      this.#wasm.call(() => this.#handle.free());
     }
-    this.#dismiss();
+    this.#endReads();
   }
 
-  /** Tells whoever waits that nothing more comes; a failure is told once. */
-  #dismiss(): void {
+  /** Ends all waiting reads. A failure is reported to the first of them only. */
+  #endReads(): void {
     for (let reader = this.#readers.shift(); reader !== undefined; reader = this.#readers.shift()) {
       const failure = this.#failure;
       this.#failure = undefined;

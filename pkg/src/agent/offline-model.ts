@@ -1,28 +1,28 @@
-/** The stand-in model behind a `fetch` of its own: what the core asks it never leaves the program. */
+/** The offline model as a `fetch` function: its requests never leave the program. */
 
-import type { OfflineModel } from "./types.js";
+import type { OfflineModel } from "./options.js";
 
-/** What the module answers. */
-interface Answer {
+/** The HTTP response of the module, in pieces. */
+interface OfflineResponse {
   status: number;
   type: string;
   chunks: string[];
 }
 
-/** Returns what takes the place of `fetch` for the core. It runs nothing of the core's. */
+/** Returns the function that the core calls instead of `fetch`. It does not call the core. */
 export function offlineFetch({ paceMs, wasm }: OfflineModel): (url: string, options: RequestInit) => Promise<Response> {
   return async (url, { method, body, signal }) => {
-    const { glue, offlineModule } = await import("./offline-module.js");
+    const { glue, offlineModule } = await import("../wasm/offline.js");
     await offlineModule.load(wasm === undefined ? {} : { wasm });
     const text = offlineModule.live().call(() => glue.answerOffline(method ?? "GET", url, body as Uint8Array));
-    const { status, type, chunks } = JSON.parse(text) as Answer;
+    const { status, type, chunks } = JSON.parse(text) as OfflineResponse;
     const encoder = new TextEncoder();
     const pieces = new ReadableStream<Uint8Array>({
       async pull(controller) {
         const chunk = chunks.shift();
         if (chunk === undefined) return controller.close();
         if (paceMs) await pause(paceMs, signal);
-        // Nobody listens to an answer that was aborted.
+        // After an abort the stream has no reader.
         if (!signal?.aborted) controller.enqueue(encoder.encode(chunk));
       },
     });
@@ -30,7 +30,7 @@ export function offlineFetch({ paceMs, wasm }: OfflineModel): (url: string, opti
   };
 }
 
-/** Waits, but not longer than anyone listens: a timer keeps a Node process alive. */
+/** Waits `ms`, or until `signal` fires. A timer that outlives the request would keep a Node process alive. */
 function pause(ms: number, signal: AbortSignal | null | undefined): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {

@@ -1,42 +1,42 @@
-/** One run of the agent: its events as they come, and how it ended. */
+/** One run of the agent: a stream of events, and a result. */
 
-import { AbortError, BusyError, ConflictError, type EmendError, makeError } from "./errors.js";
-import type { RunHandle } from "./core.js";
-import { glue } from "./core-module.js";
-import type { Core, Driver } from "./instance.js";
+import { AbortError, BusyError, ConflictError, type EmendError, makeError } from "../errors.js";
+import type { RunHandle } from "../core.js";
+import { glue } from "../wasm/core.js";
+import type { WasmInstance, Driver } from "../wasm/instance.js";
 import type { AgentEvent, EventKind, RunResult } from "./types.js";
 
-/** Past so many unread events, a delta is joined to the one before it. Nothing else is ever dropped or joined. */
+/** Number of unread events from which on a delta is coalesced with the delta before it. No other event is coalesced or dropped. */
 const UNREAD_MAX = 256;
 
-/** Kinds that may be joined. */
+/** Kinds of events that may be coalesced. */
 const DELTAS: ReadonlySet<EventKind> = new Set(["ASSISTANT_TEXT_DELTA", "REASONING_DELTA"]);
 
-/** Someone who waits for the next event. */
+/** A pending read of the next event. */
 interface Reader {
   resolve(result: IteratorResult<AgentEvent, undefined>): void;
   reject(error: EmendError): void;
 }
 
-/** What a run asks of its agent. */
-interface RunsAgent {
-  /** Puts a message into the run. */
-  say(text: string): void;
-  /** Waits no longer for what a host has been asked to read. */
-  giveUp(): void;
+/** The operations of the agent that its run uses. */
+interface RunControl {
+  /** Adds a message to the run. */
+  steer(text: string): void;
+  /** Ends the wait for the host's pending reads. */
+  abandonReads(): void;
 }
 
 /**
- * A run of the agent. Iterate over it for its events, or only await {@link result}; until one of both it waits.
+ * A run of the agent. Iterate over it to get its events, or only await {@link result}. It does not start before either.
  *
- * While it is iterated over, it goes no further than the reader: whoever stops reading at `TOOL_CALL_START` stops the
- * run before that tool runs. Leaving the loop early cancels it.
+ * While a loop iterates over the run, the run does not advance past the last event read: a loop that pauses at
+ * `TOOL_CALL_START` pauses the run before that tool runs. Leaving the loop early cancels the run.
  */
 export class Run implements AsyncIterable<AgentEvent> {
-  readonly #core: Core;
+  readonly #wasm: WasmInstance;
   readonly #handle: RunHandle | undefined;
   readonly #signal: AbortSignal | undefined;
-  readonly #agent: RunsAgent;
+  readonly #control: RunControl;
   readonly #onAbort = (): void => this.cancel();
   readonly #drivers: Set<Driver>;
   readonly #unread: AgentEvent[] = [];
@@ -47,42 +47,44 @@ export class Run implements AsyncIterable<AgentEvent> {
   #failure: EmendError | undefined;
   #ended = false;
   #iterated = false;
-  #drivesItself = false;
+  #advancesAlone = false;
 
   /** @internal */
   constructor(
-    core: Core,
+    wasm: WasmInstance,
     start: () => RunHandle,
     drivers: Set<Driver>,
     signal: AbortSignal | undefined,
-    agent: RunsAgent,
+    control: RunControl,
   ) {
-    this.#core = core;
-    this.#agent = agent;
+    this.#wasm = wasm;
+    this.#control = control;
     this.#drivers = drivers;
     this.#signal = signal;
     this.#result = new Promise((resolve, reject) => {
       this.#settle = { resolve, reject };
     });
-    // A failure is reported to whoever reads the events or the result; that nobody does is no error of its own.
+    // A failure is reported to the reader of the events or the result. A missing reader is not an unhandled rejection.
     this.#result.catch(() => {});
     if (signal?.aborted) {
       this.#outcome.reason = "aborted";
       this.#end();
       return;
     }
-    this.#handle = core.call(start);
+    this.#handle = wasm.call(start);
     signal?.addEventListener("abort", this.#onAbort);
     drivers.add(this.#driver);
-    core.drive(core.call(() => this.#handle!.id), this.#driver);
+    wasm.drive(wasm.call(() => this.#handle!.id), this.#driver);
   }
 
   /**
-   * How the run ended. A provider's failure is in its `error`; it rejects only if the core stopped or the agent was
-   * closed. Read before the events are, it makes the run go on by itself; they can still be iterated over.
+   * The result of the run. A provider's failure is its `error`. The promise rejects only if the core panicked or the agent
+   * was closed.
+   *
+   * Reading this property before the events makes the run advance without a reader. The events can still be iterated over.
    */
   get result(): Promise<RunResult> {
-    if (!this.#iterated) this.#driveItself();
+    if (!this.#iterated) this.#advanceAlone();
     return this.#result;
   }
 
@@ -92,32 +94,32 @@ export class Run implements AsyncIterable<AgentEvent> {
   }
 
   /**
-   * Tells the model something while it works: it reads it after the calls that are under way, or after the answer that it
-   * is writing. For what can wait until the task is done, see {@link Agent.followUp}.
+   * Sends the model a message during the run. The model sees it after the current tool calls, or after the answer that it is
+   * writing. Use {@link Agent.followUp} for a message that can wait until the task is done.
    *
-   * @throws {EmendError} with code `conflict` if the run is over, `invalid_argument` if the text is empty.
+   * @throws {EmendError} with code `conflict` if the run has ended, `invalid_argument` if the text is empty.
    */
   steer(text: string): void {
-    if (this.#ended) throw new ConflictError("conflict", "the run is over; give the agent a new task");
-    this.#agent.say(text);
+    if (this.#ended) throw new ConflictError("conflict", "the run has ended; start a new one with `agent.run`");
+    this.#control.steer(text);
   }
 
-  /** Asks the run to stop. Its events end with `PROCESSING_END`. */
+  /** Cancels the run. Its last event is `PROCESSING_END`. */
   cancel(): void {
-    if (this.#ended || this.#core.isDead) return;
-    this.#core.call(() => this.#handle?.cancel());
-    this.#agent.giveUp();
-    this.#driveItself();
+    if (this.#ended || this.#wasm.isDead) return;
+    this.#wasm.call(() => this.#handle?.cancel());
+    this.#control.abandonReads();
+    this.#advanceAlone();
   }
 
   /**
-   * Iterates over the events; ends after `PROCESSING_END`.
+   * Iterates over the events. The iteration ends after `PROCESSING_END`.
    *
    * @throws {AbortError} after the last event, if the signal cancelled the run.
-   * @throws {BusyError} if the events are read elsewhere already.
+   * @throws {BusyError} if the events are already being read.
    */
   [Symbol.asyncIterator](): AsyncIterator<AgentEvent, undefined> {
-    if (this.#iterated) throw new BusyError("busy", "the events of a run can be read once");
+    if (this.#iterated) throw new BusyError("busy", "the events of a run can be read only once; use `agent.events()` for more readers");
     this.#iterated = true;
     return {
       next: () =>
@@ -143,17 +145,17 @@ export class Run implements AsyncIterable<AgentEvent> {
     },
   };
 
-  #driveItself(): void {
-    this.#drivesItself = true;
+  #advanceAlone(): void {
+    this.#advancesAlone = true;
     this.#advance();
   }
 
-  /** Goes on as far as someone wants to know. */
+  /** Advances the run as far as events are requested. */
   #advance(): void {
     try {
       this.#deliver();
-      while (!this.#ended && (this.#drivesItself || this.#readers.length > 0)) {
-        const text = this.#core.call(() => this.#handle!.poll());
+      while (!this.#ended && (this.#advancesAlone || this.#readers.length > 0)) {
+        const text = this.#wasm.call(() => this.#handle!.poll());
         if (text === undefined) return;
         if (text === "") this.#end();
         else this.#take(JSON.parse(text) as AgentEvent);
@@ -165,7 +167,7 @@ export class Run implements AsyncIterable<AgentEvent> {
   }
 
   #take(event: AgentEvent): void {
-    this.#note(event);
+    this.#record(event);
     const last = this.#unread.at(-1);
     if (this.#unread.length >= UNREAD_MAX && last?.kind === event.kind && DELTAS.has(event.kind)) {
       const { delta } = last.data as { delta: string };
@@ -176,8 +178,8 @@ export class Run implements AsyncIterable<AgentEvent> {
     }
   }
 
-  /** Keeps what {@link result} will say. */
-  #note(event: AgentEvent): void {
+  /** Records the parts of {@link result}. */
+  #record(event: AgentEvent): void {
     switch (event.kind) {
       case "TOOL_CALL_START":
       case "USER_INPUT":
@@ -189,7 +191,7 @@ export class Run implements AsyncIterable<AgentEvent> {
         break;
       case "ERROR": {
         const { code, message, suggestions, data } = event.data;
-        const className = this.#core.call(() => glue.errorClass(code));
+        const className = this.#wasm.call(() => glue.errorClass(code));
         this.#outcome.error = makeError(className, code, message, { suggestions, data });
         break;
       }
@@ -222,10 +224,10 @@ export class Run implements AsyncIterable<AgentEvent> {
     if (this.#ended) return;
     this.#ended = true;
     this.#signal?.removeEventListener("abort", this.#onAbort);
-    if (this.#handle !== undefined && !this.#core.isDead) {
+    if (this.#handle !== undefined && !this.#wasm.isDead) {
       const handle = this.#handle;
-      this.#core.forget(this.#core.call(() => handle.id));
-      this.#core.call(() => handle.free());
+      this.#wasm.forget(this.#wasm.call(() => handle.id));
+      this.#wasm.call(() => handle.free());
     }
     this.#failure = failure ?? this.#abortError();
     this.#drivers.delete(this.#driver);

@@ -1,8 +1,8 @@
 /** Diffs: the module says which lines, the lines themselves are cut from the texts that are here already. */
 
-import type { DiffHunk, DiffLine, DiffOptions, LineRange, Region, Span, UnifiedOptions, WordDiff } from "./edit-types.js";
-import { optionalCount, requireText } from "./plain.js";
-import { glue, put, editModule } from "./edit-module.js";
+import type { DiffHunk, DiffLine, DiffOptions, LineRange, Region, Span, UnifiedOptions, WordDiff } from "./types.js";
+import { optionalCount, requireText } from "../validate.js";
+import { editModule, glue, putText } from "../wasm/edit.js";
 
 const CONTEXT = 3;
 
@@ -10,7 +10,7 @@ export function diff(before: string, after: string, options: DiffOptions = {}): 
   const [from, to] = [requireText("`before`", before), requireText("`after`", after)];
   const context = optionalCount("`context`", options.context) ?? CONTEXT;
   const words = options.words === true;
-  const numbers = editModule.live().call(() => glue.diffHunks(put(0, from), from.length, put(1, to), to.length, context, words));
+  const numbers = editModule.live().call(() => glue.diffHunks(putText(0, from), from.length, putText(1, to), to.length, context, words));
   const hunks: DiffHunk[] = [];
   for (let at = 0; at < numbers.length; ) {
     const [oldStart, oldLines, newStart, newLines] = [numbers[at]!, numbers[at + 1]!, numbers[at + 2]!, numbers[at + 3]!];
@@ -57,7 +57,7 @@ export function unifiedDiff(before: string, after: string, options: UnifiedOptio
   const context = optionalCount("`context`", options.context) ?? CONTEXT;
   const oldName = options.oldName === null ? "/dev/null" : requireText("`oldName`", options.oldName ?? "a/file");
   const newName = options.newName === null ? "/dev/null" : requireText("`newName`", options.newName ?? "b/file");
-  return editModule.live().call(() => glue.unifiedDiff(put(0, from), put(1, to), context, oldName, newName));
+  return editModule.live().call(() => glue.unifiedDiff(putText(0, from), putText(1, to), context, oldName, newName));
 }
 
 export function merge3(base: string, ours: string, theirs: string): { text: string; conflicts: number } {
@@ -83,5 +83,5 @@ function requireThree(base: string, ours: string, theirs: string): [string, stri
 }
 
 function putAll(texts: [string, string, string]): [number, number, number] {
-  return [put(0, texts[0]), put(1, texts[1]), put(2, texts[2])];
+  return [putText(0, texts[0]), putText(1, texts[1]), putText(2, texts[2])];
 }

@@ -2,8 +2,9 @@
 
 /** The line log: one file under review, every change to it, and what was decided about each. */
 
-import { ClosedError } from "./errors.js";
-import type { Core } from "./instance.js";
+import { camelKeys } from "../case.js";
+import { ClosedError } from "../errors.js";
+import type { WasmInstance } from "../wasm/instance.js";
 import type {
   Applied,
   DecisionInfo,
@@ -14,9 +15,9 @@ import type {
   RejectInfo,
   WriteInfo,
 } from "./log-types.js";
-import { camel, invalid, requireCount, requireId, requireRecord, requireText, toJson } from "./plain.js";
-import type { LogHandle } from "./edit-core.js";
-import { glue, put, editModule } from "./edit-module.js";
+import { invalid, optionsJson, requireCount, requireId, requireRecord, requireText } from "../validate.js";
+import type { LogHandle } from "../edit-core.js";
+import { editModule, glue, putText } from "../wasm/edit.js";
 
 /** A change's number or a hunk's name. */
 export type ChangeRef = number | string;
@@ -27,14 +28,14 @@ export type ChangeRef = number | string;
  * Times are taken from `Date.now()` unless given. Free it with {@link close} when the file is closed.
  */
 export class LineLog {
-  readonly #core: Core;
+  readonly #wasm: WasmInstance;
   readonly #handle: LogHandle;
   #closed = false;
 
   /** @internal */
   constructor(create: () => LogHandle) {
-    this.#core = editModule.live();
-    this.#handle = this.#core.call(create);
+    this.#wasm = editModule.live();
+    this.#handle = this.#wasm.call(create);
   }
 
   /** What agent and user see: everything that is on. `null` if the file does not exist in it. */
@@ -89,7 +90,7 @@ export class LineLog {
    */
   write(text: string, info: WriteInfo): number[] {
     const [content, options] = [requireText("the text", text), written(info)];
-    return this.#json((handle) => handle.write(put(0, content), options));
+    return this.#json((handle) => handle.write(putText(0, content), options));
   }
 
   /** Records that the file was deleted. Returns the change; `null` if there was no file. */
@@ -146,7 +147,7 @@ export class LineLog {
   /** The hunks of a review, in text order. */
   hunks(query: HunkQuery = {}): LogHunk[] {
     const { statuses = ["pending"], origin = "agent", context = 3, ...rest } = requireRecord("the query", query) as HunkQuery;
-    const json = toJson("the query", { ...rest, statuses, origin, context: requireCount("`context`", context) });
+    const json = optionsJson("the query", { ...rest, statuses, origin, context: requireCount("`context`", context) });
     return this.#json((handle) => handle.hunks(json));
   }
 
@@ -244,7 +245,7 @@ export class LineLog {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    if (!this.#core.isDead) this.#core.call(() => this.#handle.free());
+    if (!this.#wasm.isDead) this.#wasm.call(() => this.#handle.free());
   }
 
   #text(view: string): string | null {
@@ -257,12 +258,12 @@ export class LineLog {
   }
 
   #json<T>(work: (handle: LogHandle) => string): T {
-    return camel<T>(JSON.parse(this.#call(work)));
+    return camelKeys<T>(JSON.parse(this.#call(work)));
   }
 
   #call<T>(work: (handle: LogHandle) => T): T {
     if (this.#closed) throw new ClosedError("closed", "the log is closed");
-    return this.#core.call(() => work(this.#handle));
+    return this.#wasm.call(() => work(this.#handle));
   }
 }
 
@@ -284,11 +285,11 @@ export function loadLog(saved: string): LineLog {
 }
 
 function written(info: WriteInfo): string {
-  return toJson("the options", { ...requireRecord("the options", info), atMs: moment(info.atMs) });
+  return optionsJson("the options", { ...requireRecord("the options", info), atMs: moment(info.atMs) });
 }
 
 function decided(info: DecisionInfo): string {
-  return toJson("the options", { by: "user", ...requireRecord("the options", info), atMs: moment(info.atMs) });
+  return optionsJson("the options", { by: "user", ...requireRecord("the options", info), atMs: moment(info.atMs) });
 }
 
 function moment(given: number | undefined): number {

@@ -1,6 +1,7 @@
 /** Patches: read, shown, and carried out on texts in memory. */
 
-import { EmendError } from "./errors.js";
+import { camelKeys } from "../case.js";
+import { EmendError } from "../errors.js";
 import type {
   AppliedHunk,
   FileChange,
@@ -10,19 +11,19 @@ import type {
   PatchInput,
   PatchProblem,
   Planned,
-} from "./edit-types.js";
-import type { Core } from "./instance.js";
-import { camel, invalid, requireRecord, requireText, toJson } from "./plain.js";
-import type { PatchHandle, PatchReader } from "./edit-core.js";
-import { glue, put, editModule } from "./edit-module.js";
+} from "./types.js";
+import type { WasmInstance } from "../wasm/instance.js";
+import { invalid, optionsJson, requireRecord, requireText } from "../validate.js";
+import type { PatchHandle, PatchReader } from "../edit-core.js";
+import { editModule, glue, putText } from "../wasm/edit.js";
 
 export function parse(patch: PatchInput): ParsedPatch {
-  return withPatch(patch, (core, handle) => describe(core, handle));
+  return withPatch(patch, (wasm, handle) => describe(wasm, handle));
 }
 
 export function plan(patch: PatchInput, files: FileSource): Planned {
   const read = reader(files);
-  return withPatch(patch, (core, handle) => planned(core, handle, read));
+  return withPatch(patch, (wasm, handle) => planned(wasm, handle, read));
 }
 
 export function apply(patch: PatchInput, files: Readonly<Record<string, string>>): Record<string, string> {
@@ -48,14 +49,14 @@ export function patchProblem(error: unknown): PatchProblem | undefined {
  *
  * @internal
  */
-export function withPatch<T>(patch: PatchInput, work: (core: Core, handle: PatchHandle) => T): T {
+export function withPatch<T>(patch: PatchInput, work: (wasm: WasmInstance, handle: PatchHandle) => T): T {
   const open = opener(patch);
-  const core = editModule.live();
-  const handle = core.call(open);
+  const wasm = editModule.live();
+  const handle = wasm.call(open);
   try {
-    return work(core, handle);
+    return work(wasm, handle);
   } finally {
-    if (!core.isDead) handle.free();
+    if (!wasm.isDead) handle.free();
   }
 }
 
@@ -84,8 +85,8 @@ function opener(patch: PatchInput): () => PatchHandle {
   if (text !== undefined) {
     return () =>
       patch.format === "v4a"
-        ? glue.PatchHandle.v4a(put(0, text.text), patch.overwrite === true)
-        : glue.PatchHandle.unified(put(0, text.text), patch.format === "located", text.path);
+        ? glue.PatchHandle.v4a(putText(0, text.text), patch.overwrite === true)
+        : glue.PatchHandle.unified(putText(0, text.text), patch.format === "located", text.path);
   }
   switch (patch.format) {
     case "replace": {
@@ -95,7 +96,7 @@ function opener(patch: PatchInput): () => PatchHandle {
     }
     case "lines": {
       const path = requireText("`path`", input["path"]);
-      const edits = toJson("`edits`", { edits: patch.edits, expectedHash: patch.expectedHash });
+      const edits = optionsJson("`edits`", { edits: patch.edits, expectedHash: patch.expectedHash });
       return () => glue.PatchHandle.lines(path, edits);
     }
     default:
@@ -103,8 +104,8 @@ function opener(patch: PatchInput): () => PatchHandle {
   }
 }
 
-function describe(core: Core, handle: PatchHandle): ParsedPatch {
-  return camel(JSON.parse(core.call(() => handle.describe())));
+function describe(wasm: WasmInstance, handle: PatchHandle): ParsedPatch {
+  return camelKeys(JSON.parse(wasm.call(() => handle.describe())));
 }
 
 type Read = (path: string) => string | null;
@@ -150,19 +151,19 @@ interface PlannedEntry {
   diagnostics: Planned["diagnostics"];
 }
 
-function planned(core: Core, handle: PatchHandle, read: Read): Planned {
+function planned(wasm: WasmInstance, handle: PatchHandle, read: Read): Planned {
   const texts = new Map<string, string | null>();
   // The caller's own code runs here, outside of any call into the module.
-  for (const path of core.call(() => handle.paths())) texts.set(path, read(path));
-  const [json, numbers, ...after] = core.call(() => {
+  for (const path of wasm.call(() => handle.paths())) texts.set(path, read(path));
+  const [json, numbers, ...after] = wasm.call(() => {
     let index = 0;
     for (const text of texts.values()) {
-      if (text !== null) handle.bringText(index, put(0, text));
+      if (text !== null) handle.bringText(index, putText(0, text));
       index += 1;
     }
     return handle.plan() as [string, Uint32Array, ...(string | undefined)[]];
   });
-  const { files, diagnostics } = camel<{ files: PlannedEntry[]; diagnostics: Planned["diagnostics"] }>(JSON.parse(json));
+  const { files, diagnostics } = camelKeys<{ files: PlannedEntry[]; diagnostics: Planned["diagnostics"] }>(JSON.parse(json));
   let at = 0;
   const changes = files.map(({ overwrites, ...file }, index) => {
     const begin = at + 1;
@@ -177,7 +178,7 @@ function planned(core: Core, handle: PatchHandle, read: Read): Planned {
 
 /** A v4a patch that is still arriving, for showing it before it is complete. */
 export class PatchStream {
-  readonly #core: Core;
+  readonly #wasm: WasmInstance;
   readonly #reader: PatchReader;
   /** The edits that can no longer change. */
   readonly #settled: ParsedEdit[] = [];
@@ -186,8 +187,8 @@ export class PatchStream {
 
   /** @internal */
   constructor() {
-    this.#core = editModule.live();
-    this.#reader = this.#core.call(() => new glue.PatchReader());
+    this.#wasm = editModule.live();
+    this.#reader = this.#wasm.call(() => new glue.PatchReader());
   }
 
   /**
@@ -198,14 +199,14 @@ export class PatchStream {
   push(text: string): void {
     this.#refuseIfFinished();
     const piece = requireText("`text`", text);
-    this.#begun = this.#core.call(() => this.#reader.push(piece));
+    this.#begun = this.#wasm.call(() => this.#reader.push(piece));
   }
 
   /** What was read so far; the last edit may still grow. Getting it costs as much as that one is long. */
   get edits(): ParsedEdit[] {
     this.#refuseIfFinished();
     const from = this.#settled.length;
-    const rest = camel<ParsedEdit[]>(JSON.parse(this.#core.call(() => this.#reader.editsFrom(from))));
+    const rest = camelKeys<ParsedEdit[]>(JSON.parse(this.#wasm.call(() => this.#reader.editsFrom(from))));
     this.#settled.push(...rest.slice(0, -1));
     return [...this.#settled, ...rest.slice(-1)];
   }
@@ -221,7 +222,7 @@ export class PatchStream {
    * @throws {EmendError} with code `invalid_argument` if it is not complete; nothing of it may be applied then.
    */
   finish(): ParsedPatch {
-    return this.#end((handle) => describe(this.#core, handle));
+    return this.#end((handle) => describe(this.#wasm, handle));
   }
 
   /**
@@ -231,7 +232,7 @@ export class PatchStream {
    */
   plan(files: FileSource): Planned {
     const read = reader(files);
-    return this.#end((handle) => planned(this.#core, handle, read));
+    return this.#end((handle) => planned(this.#wasm, handle, read));
   }
 
   #end<T>(work: (handle: PatchHandle) => T): T {
@@ -240,10 +241,10 @@ export class PatchStream {
     const reader = this.#reader;
     let handle: PatchHandle | undefined;
     try {
-      handle = this.#core.call(() => reader.finish());
+      handle = this.#wasm.call(() => reader.finish());
       return work(handle);
     } finally {
-      if (!this.#core.isDead) {
+      if (!this.#wasm.isDead) {
         handle?.free();
         reader.free();
       }

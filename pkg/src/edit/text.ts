@@ -2,12 +2,13 @@
 
 /** Patches on single texts, and texts that stay in the module, so that only the patches cross. */
 
-import { glue, memory, put, editModule } from "./edit-module.js";
-import type { AppliedHunk, Diagnostic, PatchInput } from "./edit-types.js";
-import { ClosedError } from "./errors.js";
-import type { Core } from "./instance.js";
+import { camelKeys } from "../case.js";
+import { editModule, glue, memory, putText } from "../wasm/edit.js";
+import type { AppliedHunk, Diagnostic, PatchInput } from "./types.js";
+import { ClosedError } from "../errors.js";
+import type { WasmInstance } from "../wasm/instance.js";
 import { appliedHunks, HUNK_NUMBERS, withPatch, written } from "./patch.js";
-import { camel, invalid, requireCount, requireText } from "./plain.js";
+import { invalid, requireCount, requireText } from "../validate.js";
 
 /** What a patch makes of one text. */
 export interface TextEdit<T> {
@@ -22,11 +23,11 @@ export interface TextEdit<T> {
 export function editText(text: string, patch: PatchInput): TextEdit<string> {
   const before = requireText("the text", text);
   const asText = written(patch);
-  const core = editModule.live();
+  const wasm = editModule.live();
   const units = before.length;
   return asText === undefined
-    ? withPatch(patch, (_, handle) => core.call(() => made(before, glue.editText(put(0, before), units, handle))))
-    : core.call(() => made(before, glue.editTextWritten(put(0, before), units, asText.format, put(1, asText.text), asText.path)));
+    ? withPatch(patch, (_, handle) => wasm.call(() => made(before, glue.editText(putText(0, before), units, handle))))
+    : wasm.call(() => made(before, glue.editTextWritten(putText(0, before), units, asText.format, putText(1, asText.text), asText.path)));
 }
 
 /** Reads what a patch made of `before`: `text` is all of it, or what is new in it. */
@@ -61,15 +62,15 @@ function report(): Omit<TextEdit<never>, "text"> & { cuts: Uint32Array | undefin
   return {
     hunks: appliedHunks(numbers, 3, end),
     cuts: nCuts === WHOLE ? undefined : numbers.subarray(end, end + 3 * nCuts),
-    diagnostics: hasDiagnostics ? camel<Diagnostic[]>(JSON.parse(glue.reportedDiagnostics())) : [],
+    diagnostics: hasDiagnostics ? camelKeys<Diagnostic[]>(JSON.parse(glue.reportedDiagnostics())) : [],
   };
 }
 
 /** Frees the texts that nobody closed. */
-const collected = new FinalizationRegistry<{ core: Core; id: number }>(({ core, id }) => free(core, id));
+const collected = new FinalizationRegistry<{ wasm: WasmInstance; id: number }>(({ wasm, id }) => free(wasm, id));
 
-function free(core: Core, id: number): void {
-  if (!core.isDead) core.call(() => glue.textFree(id));
+function free(wasm: WasmInstance, id: number): void {
+  if (!wasm.isDead) wasm.call(() => glue.textFree(id));
 }
 
 /**
@@ -78,16 +79,16 @@ function free(core: Core, id: number): void {
  * It holds as many bytes as it has in UTF-8 until it is closed, or collected.
  */
 export class Text {
-  readonly #core: Core;
+  readonly #wasm: WasmInstance;
   /** Which text it is in the module. */
   readonly #id: number;
   #closed = false;
 
   /** @internal */
-  constructor(core: Core, id: number) {
-    this.#core = core;
+  constructor(wasm: WasmInstance, id: number) {
+    this.#wasm = wasm;
     this.#id = id;
-    collected.register(this, { core, id }, this);
+    collected.register(this, { wasm, id }, this);
   }
 
   /** How many bytes it has in UTF-8. */
@@ -114,7 +115,7 @@ export class Text {
     const asText = written(patch);
     return asText === undefined
       ? withPatch(patch, (_, handle) => this.#call((id) => this.#made(glue.textApply(id, handle))))
-      : this.#call((id) => this.#made(glue.textApplyWritten(id, asText.format, put(0, asText.text), asText.path)));
+      : this.#call((id) => this.#made(glue.textApplyWritten(id, asText.format, putText(0, asText.text), asText.path)));
   }
 
   /** Returns the lines from `first` to `last`, both included and counted from 1, each with its ending. */
@@ -139,19 +140,19 @@ export class Text {
     if (this.#closed) return;
     this.#closed = true;
     collected.unregister(this);
-    free(this.#core, this.#id);
+    free(this.#wasm, this.#id);
   }
 
   /** Takes the text that a patch just made, with what the module reports. */
   #made(id: number): TextEdit<Text> {
-    const text = new Text(this.#core, id);
+    const text = new Text(this.#wasm, id);
     const { hunks, diagnostics } = report();
     return { text, hunks, diagnostics };
   }
 
   #call<T>(work: (id: number) => T): T {
     if (this.#closed) throw new ClosedError("closed", "the text is closed");
-    return this.#core.call(() => work(this.#id));
+    return this.#wasm.call(() => work(this.#id));
   }
 }
 
@@ -167,6 +168,6 @@ export function openText(content: string | Uint8Array): Text {
   if (typeof content !== "string" && !(content instanceof Uint8Array)) {
     throw invalid("the content must be a string or a Uint8Array");
   }
-  const core = editModule.live();
-  return new Text(core, core.call(() => (typeof content === "string" ? glue.textOf(put(0, content)) : glue.textFrom(content))));
+  const wasm = editModule.live();
+  return new Text(wasm, wasm.call(() => (typeof content === "string" ? glue.textOf(putText(0, content)) : glue.textFrom(content))));
 }

@@ -1,6 +1,6 @@
 /** Folders in and out: those that a person hands to a page. */
 
-import { invalid } from "./plain.js";
+import { invalid } from "../validate.js";
 import { cleanPath, contentsOf, Gathered, onFolder } from "./project-files.js";
 import type { BlobLike, DirectoryHandle, FilesIn, ImportOptions, PickedFile } from "./types.js";
 

@@ -1,7 +1,7 @@
 /** Files on their way in from an archive or a folder: their paths are checked, and they are counted against limits. */
 
-import { EmendError } from "./errors.js";
-import { invalid, requireRecord } from "./plain.js";
+import { EmendError } from "../errors.js";
+import { invalid, requireRecord } from "../validate.js";
 import type { FilesIn, ImportOptions } from "./types.js";
 
 const BYTES_DEFAULT = 256 * 1024 * 1024;

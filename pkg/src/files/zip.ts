@@ -5,8 +5,8 @@
  * Nothing that a header says is trusted: sizes are counted while inflating, checksums and paths are checked.
  */
 
-import { EmendError } from "./errors.js";
-import { invalid } from "./plain.js";
+import { EmendError } from "../errors.js";
+import { invalid } from "../validate.js";
 import { cleanPath, contentsOf, Gathered } from "./project-files.js";
 import type { BlobLike, FilesIn, ImportOptions, ZipOptions } from "./types.js";
 

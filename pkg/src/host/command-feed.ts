@@ -1,31 +1,31 @@
-/** What is told of a command while it runs: pieces of what it prints, and then its end. */
+/** Passes a command's output, and then its end, to the core. */
 
-/** How long a piece of printed text grows, in characters, while nobody takes it; then another begins. */
-const JOINED_MAX = 1 << 16;
+/** Length at which a piece of unread output is no longer extended, in UTF-16 units. Further output starts a new piece. */
+const PIECE_MAX = 1 << 16;
 
-/** Which of its outputs a command wrote to. */
+/** One of a command's output streams. */
 export type OutputStream = "stdout" | "stderr";
 
-/** What the core says of a command. */
+/** A command as the core requests it. */
 export interface CommandSettings {
   root: string;
-  /** From the root. */
+  /** Path relative to the root. */
   workingDir: string;
   timeoutMs: number;
   envVars: Record<string, string>;
-  /** What the shell is given. */
+  /** The command line. */
   text: string;
 }
 
-/** How a command ended. */
+/** The end of a command. */
 export interface CommandEnd {
   exitCode: number;
   timedOut: boolean;
   cancelled: boolean;
 }
 
-/** Reads what the core says: fields with a NUL between, the text of the command last. */
-export function settingsOf(fields: string): CommandSettings {
+/** Parses a request: fields separated by NUL, the command line last. */
+export function commandSettings(fields: string): CommandSettings {
   const [root = "", workingDir = "", timeoutMs, nVars, ...rest] = fields.split("\0");
   const vars = rest.splice(0, 2 * Number(nVars));
   const envVars: Record<string, string> = {};
@@ -33,18 +33,19 @@ export function settingsOf(fields: string): CommandSettings {
   return { root, workingDir, timeoutMs: Number(timeoutMs), envVars, text: rest.join("\0") };
 }
 
-/** A command as the core sees it. Neither method runs anything of the command's before it returns. */
+/** A running command as the core uses it. Neither method runs the host's code before it returns. */
 export interface Command {
   /**
-   * Gives `1` or `2` and the next text that it printed there; or its end, `e`, `t` if its time was up or `c` if it was
-   * cancelled, and its status. Rejects with the reason as text.
+   * Resolves to the next output: `1` (stdout) or `2` (stderr), then the text. At the end it resolves to `e` (ended), `t`
+   * (timed out) or `c` (cancelled), then the exit status. Rejects with the reason as text.
    */
   next(): Promise<string>;
   cancel(): void;
 }
 
+/** A queue of a command's output with one reader. */
 export class CommandFeed {
-  readonly #told: { stream: OutputStream; text: string }[] = [];
+  readonly #unread: { stream: OutputStream; text: string }[] = [];
   #end: string | undefined;
   #failure: string | undefined;
   #waiting: { resolve(text: string): void; reject(reason: string): void } | undefined;
@@ -52,40 +53,42 @@ export class CommandFeed {
   next(): Promise<string> {
     return new Promise((resolve, reject) => {
       this.#waiting = { resolve, reject };
-      this.#answer();
+      this.#deliver();
     });
   }
 
-  tell(stream: OutputStream, text: string): void {
-    if (text === "" || this.isOver) return;
-    const last = this.#told.at(-1);
-    if (last?.stream === stream && last.text.length < JOINED_MAX) last.text += text;
-    else this.#told.push({ stream, text });
-    this.#answer();
+  /** Adds output, unless the command has ended. */
+  print(stream: OutputStream, text: string): void {
+    if (text === "" || this.hasEnded) return;
+    const last = this.#unread.at(-1);
+    if (last?.stream === stream && last.text.length < PIECE_MAX) last.text += text;
+    else this.#unread.push({ stream, text });
+    this.#deliver();
   }
 
-  /** Ends it; what was told before still comes first. */
+  /** Ends the command. Output from before is still delivered first. */
   end({ exitCode, timedOut, cancelled }: CommandEnd): void {
-    if (this.isOver) return;
+    if (this.hasEnded) return;
     this.#end = `${timedOut ? "t" : cancelled ? "c" : "e"}${exitCode}`;
-    this.#answer();
+    this.#deliver();
   }
 
+  /** Ends the command with a failure. */
   fail(reason: string): void {
-    if (this.isOver) return;
+    if (this.hasEnded) return;
     this.#failure = reason;
-    this.#answer();
+    this.#deliver();
   }
 
-  get isOver(): boolean {
+  get hasEnded(): boolean {
     return this.#end !== undefined || this.#failure !== undefined;
   }
 
-  /** Gives whoever waits what there is. */
-  #answer(): void {
+  /** Delivers the next item to the reader, if both exist. */
+  #deliver(): void {
     const waiting = this.#waiting;
     if (waiting === undefined) return;
-    const piece = this.#told.shift();
+    const piece = this.#unread.shift();
     const text = piece === undefined ? this.#end : `${piece.stream === "stdout" ? 1 : 2}${piece.text}`;
     if (text === undefined && this.#failure === undefined) return;
     this.#waiting = undefined;

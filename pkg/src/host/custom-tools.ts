@@ -1,19 +1,19 @@
-/** Tools written in JavaScript, as the agent calls them. */
+/** Runs tools written in JavaScript for the core. */
 
-import { ConfigError } from "./errors.js";
-import type { Tool } from "./llm-types.js";
+import { ConfigError } from "../errors.js";
+import type { Tool } from "../llm/types.js";
 
-/** A call under way. `cancel` runs nothing of the tool's before it returns. */
-interface Call {
+/** A running tool call. `cancel` does not run the tool's code before it returns. */
+interface RunningCall {
   result: Promise<string>;
   cancel(): void;
 }
 
-/** The tools of one agent. The latest of a name wins. */
-export class Tools {
+/** The custom tools of one agent. Of two tools with one name the later is used. */
+export class CustomTools {
   #tools = new Map<string, Tool>();
 
-  /** Returns what the core is told of `tools`. */
+  /** Returns the definitions of `tools` without their functions, for the core. */
   static describe(tools: readonly Tool[] | undefined): unknown {
     if (tools === undefined) return undefined;
     if (!Array.isArray(tools)) throw new ConfigError("configuration", "`tools` must be an array");
@@ -25,39 +25,39 @@ export class Tools {
     });
   }
 
-  /** Takes the tools that {@link describe} found good. */
+  /** Replaces the tools. Check them with {@link describe} first. */
   set(tools: readonly Tool[] = []): void {
     this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
   }
 
-  /** Starts a call; the tool's code runs after this has returned, since it may call back in. */
-  readonly start = (name: string, args: string, toolCallId: string): Call => {
+  /** Starts a call. The tool's code runs after this method has returned, because it may call the agent. */
+  readonly start = (name: string, args: string, toolCallId: string): RunningCall => {
     const abort = new AbortController();
     const tool = this.#tools.get(name);
-    let over = false;
+    let ended = false;
     const run = async (): Promise<string> => {
       await undefined;
-      const given: unknown = await tool?.execute?.(JSON.parse(args), { signal: abort.signal, toolCallId });
-      return typeof given === "string" ? given : (JSON.stringify(given) ?? "");
+      const output: unknown = await tool?.execute?.(JSON.parse(args), { signal: abort.signal, toolCallId });
+      return typeof output === "string" ? output : (JSON.stringify(output) ?? "");
     };
     const result = run()
       .catch((thrown: unknown) => {
-        throw describe(thrown);
+        throw exceptionJson(thrown);
       })
       .finally(() => {
-        over = true;
+        ended = true;
       });
     return {
       result,
       cancel: () => {
-        if (!over) queueMicrotask(() => abort.abort());
+        if (!ended) queueMicrotask(() => abort.abort());
       },
     };
   };
 }
 
-/** What the core is told of something thrown: its JSON text. */
-function describe(thrown: unknown): string {
+/** Encodes an exception as JSON for the core. */
+function exceptionJson(thrown: unknown): string {
   const { message, code } = Object(thrown) as { message?: unknown; code?: unknown };
   return JSON.stringify({ message: typeof message === "string" ? message : String(thrown), code: typeof code === "string" ? code : undefined });
 }

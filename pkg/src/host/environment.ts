@@ -2,7 +2,7 @@
 
 import type { ExecutionEnvironment, FileStat, FoundFile, ListEntry } from "./environment-types.js";
 import { codeOf, describe } from "./environment-errors.js";
-import { ConfigError, EmendError } from "./errors.js";
+import { ConfigError, EmendError } from "../errors.js";
 import { HostCommand } from "./host-command.js";
 
 /** A call under way. `cancel` runs nothing of the host's before it returns. */
@@ -89,8 +89,8 @@ export class HostFiles {
     return new HostCommand(this.#host, settings);
   }
 
-  /** Waits for nothing any more that only reads. */
-  giveUp(): void {
+  /** Ends the wait for all pending calls that only read. */
+  abandonReads(): void {
     for (const end of [...this.#reading]) end();
   }
 

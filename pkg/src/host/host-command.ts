@@ -1,18 +1,19 @@
-/** A command in a host's own shell, as the core follows it. */
+/** Runs a command with the `exec` method of a host's environment. */
 
-import { type Command, CommandFeed, type CommandSettings, settingsOf } from "./command-feed.js";
+import { type Command, CommandFeed, type CommandSettings, commandSettings } from "./command-feed.js";
 import { messageOf } from "./environment-errors.js";
 import type { ExecResult, ExecutionEnvironment } from "./environment-types.js";
 
-/** How long a command may take to end once it was told to. */
+/** Time that a command has to end after its signal fired, in milliseconds. */
 const GRACE_MS = 2_000;
 
-/** The longest delay that timers know. */
+/** The longest delay that `setTimeout` accepts, in milliseconds. */
 const DELAY_MAX_MS = 2 ** 31 - 1;
 
-/** The exit status of what a signal ended. */
+/** Exit status of a command that ends because of a signal (128 + SIGTERM). */
 const TERMINATED = 128 + 15;
 
+/** A running command of a host. */
 export class HostCommand implements Command {
   readonly #feed = new CommandFeed();
   readonly #abort = new AbortController();
@@ -20,9 +21,9 @@ export class HostCommand implements Command {
   #stopped: "timedOut" | "cancelled" | undefined;
 
   constructor(host: ExecutionEnvironment, settings: string) {
-    this.#run(host, settingsOf(settings))
+    this.#run(host, commandSettings(settings))
       .catch((thrown: unknown) => {
-        // One that was stopped may well throw.
+        // After a timeout or cancellation an exception is expected.
         if (this.#stopped === undefined) this.#feed.fail(messageOf(thrown));
         else this.#end(TERMINATED);
       })
@@ -36,11 +37,11 @@ export class HostCommand implements Command {
   }
 
   cancel(): void {
-    if (!this.#feed.isOver) queueMicrotask(() => this.#stop("cancelled"));
+    if (!this.#feed.hasEnded) queueMicrotask(() => this.#stop("cancelled"));
   }
 
   async #run(host: ExecutionEnvironment, { text, workingDir, envVars, timeoutMs }: CommandSettings): Promise<void> {
-    // The host's code runs after the core has returned: it may call back in.
+    // Runs after the core has returned: the host's code may call the agent.
     await undefined;
     this.#timers.push(setTimeout(() => this.#stop("timedOut"), Math.min(timeoutMs, DELAY_MAX_MS)));
     const result: unknown = await host.exec?.(text, {
@@ -48,22 +49,22 @@ export class HostCommand implements Command {
       env: envVars,
       timeoutMs,
       signal: this.#abort.signal,
-      onOutput: (printed, stream = "stdout") => this.#feed.tell(stream === "stderr" ? "stderr" : "stdout", String(printed)),
+      onOutput: (printed, stream = "stdout") => this.#feed.print(stream === "stderr" ? "stderr" : "stdout", String(printed)),
     });
     const { exitCode, stdout = "", stderr = "" } = Object(result) as ExecResult;
     if (!Number.isInteger(exitCode) || exitCode !== (exitCode | 0) || typeof stdout !== "string" || typeof stderr !== "string") {
-      throw new TypeError("`exec` must give an `exitCode` that is a whole number, and texts");
+      throw new TypeError("`exec` must return a whole number as `exitCode`, and strings as `stdout` and `stderr`");
     }
-    this.#feed.tell("stdout", stdout);
-    this.#feed.tell("stderr", stderr);
+    this.#feed.print("stdout", stdout);
+    this.#feed.print("stderr", stderr);
     this.#end(exitCode);
   }
 
   #stop(why: "timedOut" | "cancelled"): void {
-    if (this.#stopped !== undefined || this.#feed.isOver) return;
+    if (this.#stopped !== undefined || this.#feed.hasEnded) return;
     this.#stopped = why;
     this.#timers.push(setTimeout(() => this.#end(TERMINATED), GRACE_MS));
-    const [message, name] = why === "timedOut" ? ["the command's time is up", "TimeoutError"] : ["the command was cancelled", "AbortError"];
+    const [message, name] = why === "timedOut" ? ["the command timed out", "TimeoutError"] : ["the command was cancelled", "AbortError"];
     this.#abort.abort(new DOMException(message, name));
   }
 

@@ -1,27 +1,27 @@
 /**
- * Commands: joins the shell's module to the files in the core.
+ * Runs commands in the emulated shell, over the files in the core.
  *
- * The two modules share no memory. A command's script runs in the one, and whatever it does to files is a call into the
- * other.
+ * The shell and the core are two wasm modules that share no memory. A script runs in the shell's module; each of its file
+ * operations is a call into the core.
  */
 
-import { type Command, type CommandEnd, CommandFeed, type OutputStream, settingsOf } from "./command-feed.js";
-import type { FilesHandle } from "./core.js";
-import { ConfigError } from "./errors.js";
-import type { Core, Driver } from "./instance.js";
+import { type Command, type CommandEnd, CommandFeed, type OutputStream, commandSettings } from "./command-feed.js";
+import type { FilesHandle } from "../core.js";
+import { ConfigError } from "../errors.js";
+import type { WasmInstance, Driver } from "../wasm/instance.js";
 import type { ShellOptions } from "./types.js";
 
-/** Returns what starts commands over the files of `core`; `undefined` if there is to be no shell. */
+/** Returns the function that starts commands over the files of `core`, or `undefined` if the option is off. */
 export function shellOf(
-  core: Core,
+  core: WasmInstance,
   option: boolean | ShellOptions | undefined,
 ): ((settings: string, files: FilesHandle) => Command) | undefined {
   if (option === undefined || option === false) return undefined;
   if (option !== true && (typeof option !== "object" || option === null)) {
     throw new ConfigError("configuration", "`shell` must be true, false or an object");
   }
-  const wasm = option === true ? undefined : option.wasm;
-  return (settings, files) => new Script(core, settings, files, wasm);
+  const source = option === true ? undefined : option.wasm;
+  return (settings, files) => new Script(core, settings, files, source);
 }
 
 class Script implements Command {
@@ -30,8 +30,8 @@ class Script implements Command {
   #stop: (() => void) | undefined;
   #cancelled = false;
 
-  constructor(core: Core, settings: string, files: FilesHandle, wasm: ShellOptions["wasm"]) {
-    this.#run(core, settings, files, wasm)
+  constructor(core: WasmInstance, settings: string, files: FilesHandle, source: ShellOptions["wasm"]) {
+    this.#run(core, settings, files, source)
       .then(
         (end) => this.#feed.end(end),
         (thrown: unknown) => this.#feed.fail(thrown instanceof Error ? thrown.message : String(thrown)),
@@ -47,29 +47,29 @@ class Script implements Command {
 
   cancel(): void {
     this.#cancelled = true;
-    // The core is in the middle of a call now.
+    // The core is inside a call here and must not be entered.
     queueMicrotask(() => this.#stop?.());
   }
 
-  async #run(core: Core, settings: string, files: FilesHandle, wasm: ShellOptions["wasm"]): Promise<CommandEnd> {
-    const { glue, shellModule } = await import("./shell-module.js");
-    await shellModule.load(wasm === undefined ? {} : { wasm });
+  async #run(core: WasmInstance, settings: string, files: FilesHandle, source: ShellOptions["wasm"]): Promise<CommandEnd> {
+    const { glue, shellModule } = await import("../wasm/shell.js");
+    await shellModule.load(source === undefined ? {} : { wasm: source });
     const shell = shellModule.live();
     const script = shell.call(() => new glue.ScriptHandle());
     this.#stop = () => {
       if (!shell.isDead) shell.call(() => script.cancel());
     };
     if (this.#cancelled) this.#stop();
-    const given = JSON.stringify(settingsOf(settings));
+    const given = JSON.stringify(commandSettings(settings));
     const decoders = { stdout: decoder(), stderr: decoder() };
     const output = (number: number, bytes: Uint8Array): void => {
       const stream: OutputStream = number === 1 ? "stdout" : "stderr";
-      // Characters come whole.
-      this.#feed.tell(stream, decoders[stream].decode(bytes, { stream: true }));
+      // Decoding as a stream never splits a character.
+      this.#feed.print(stream, decoders[stream].decode(bytes, { stream: true }));
     };
     try {
-      const end = await shell.run<CommandEnd>(() => script.run(given, bridge(core, files), output), this.#drivers);
-      for (const stream of ["stdout", "stderr"] as const) this.#feed.tell(stream, decoders[stream].decode());
+      const end = await shell.run<CommandEnd>(() => script.run(given, fileOperations(core, files), output), this.#drivers);
+      for (const stream of ["stdout", "stderr"] as const) this.#feed.print(stream, decoders[stream].decode());
       return end;
     } finally {
       this.#stop = undefined;
@@ -78,18 +78,18 @@ class Script implements Command {
   }
 }
 
-/** Reads UTF-8 that comes in pieces; a mark of byte order is a character like any other. */
+/** Returns a decoder of UTF-8 in pieces. It keeps a byte order mark as a character. */
 function decoder(): TextDecoder {
   return new TextDecoder("utf-8", { ignoreBOM: true });
 }
 
-/** The files as the shell's module calls them. Each call goes through the core's guard. */
-function bridge(core: Core, files: FilesHandle): object {
+/** Returns the file operations that the shell's module calls. Each one goes through the core's guard. */
+function fileOperations(core: WasmInstance, files: FilesHandle): object {
   return {
     entry: (path: string) => core.call(() => files.entry(path)),
     entries: (path: string) => core.call(() => files.entries(path)),
     read: (path: string) => core.call(() => files.read(path)),
-    // The bytes lie in the shell's memory; the core copies them.
+    // `content` is a view of the shell's memory. The core copies it.
     write: (path: string, content: Uint8Array) => core.call(() => files.write(path, content)),
     make: (path: string, target?: string) => core.call(() => files.make(path, target)),
     readLink: (path: string) => core.call(() => files.readLink(path)),

@@ -1,7 +1,7 @@
 /** A stream of events from the module: read one by one, or awaited as a whole. */
 
-import { AbortError, BusyError, type EmendError } from "./errors.js";
-import { type Core, type Driver, type Failure, asError } from "./instance.js";
+import { AbortError, BusyError, type EmendError } from "../errors.js";
+import { type WasmInstance, type Driver, type Failure, asError } from "../wasm/instance.js";
 
 /** What a stream is read from. */
 export interface StreamSource {
@@ -27,7 +27,7 @@ export interface Reading<E, R> {
  * It goes no further than it is read. Leaving the loop early cancels it. A failure comes after every event before it.
  */
 export class AnswerStream<E, R> implements AsyncIterable<E> {
-  readonly #core: Core;
+  readonly #wasm: WasmInstance;
   readonly #start: () => StreamSource;
   readonly #reading: Reading<E, R>;
   readonly #drivers: Set<Driver>;
@@ -40,8 +40,8 @@ export class AnswerStream<E, R> implements AsyncIterable<E> {
   #iterated = false;
 
   /** @internal */
-  constructor(core: Core, start: () => StreamSource, reading: Reading<E, R>, drivers: Set<Driver>, signal: AbortSignal | undefined) {
-    this.#core = core;
+  constructor(wasm: WasmInstance, start: () => StreamSource, reading: Reading<E, R>, drivers: Set<Driver>, signal: AbortSignal | undefined) {
+    this.#wasm = wasm;
     this.#start = start;
     this.#reading = reading;
     this.#drivers = drivers;
@@ -61,7 +61,7 @@ export class AnswerStream<E, R> implements AsyncIterable<E> {
 
   /** Gives it up: it ends with an {@link AbortError}. */
   cancel(): void {
-    if (this.#source !== undefined && !this.#core.isDead) this.#core.call(() => this.#source?.cancel());
+    if (this.#source !== undefined && !this.#wasm.isDead) this.#wasm.call(() => this.#source?.cancel());
     this.#wake?.();
   }
 
@@ -116,7 +116,7 @@ export class AnswerStream<E, R> implements AsyncIterable<E> {
 
   async *#items(): AsyncGenerator<{ type: string }> {
     if (this.#signal?.aborted) throw new AbortError("aborted", "the request was cancelled");
-    const source = this.#core.call(this.#start);
+    const source = this.#wasm.call(this.#start);
     this.#source = source;
     const driver: Driver = {
       step: () => this.#wake?.(),
@@ -126,12 +126,12 @@ export class AnswerStream<E, R> implements AsyncIterable<E> {
       },
     };
     this.#drivers.add(driver);
-    const id = this.#core.call(() => source.id);
-    this.#core.drive(id, driver);
+    const id = this.#wasm.call(() => source.id);
+    this.#wasm.drive(id, driver);
     try {
       while (true) {
         if (this.#failure !== undefined) throw this.#failure;
-        const text = this.#core.call(() => source.poll());
+        const text = this.#wasm.call(() => source.poll());
         if (text === "") return;
         if (text === undefined) {
           await new Promise<void>((resolve) => (this.#wake = resolve));
@@ -143,14 +143,14 @@ export class AnswerStream<E, R> implements AsyncIterable<E> {
       }
     } finally {
       this.#drivers.delete(driver);
-      this.#core.forget(id);
+      this.#wasm.forget(id);
     }
   }
 
   #close(): void {
     const source = this.#source;
     this.#source = undefined;
-    if (source !== undefined && !this.#core.isDead) this.#core.call(() => source.free());
+    if (source !== undefined && !this.#wasm.isDead) this.#wasm.call(() => source.free());
     this.#reading.end?.();
   }
 

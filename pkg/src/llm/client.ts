@@ -3,9 +3,9 @@
 /** The client: requests to models of any provider, and generation with tools. */
 
 import { AnswerStream, type Reading } from "./answer-stream.js";
-import { isCustom, opener, settingsOf } from "./custom-provider.js";
-import { ClosedError, ConfigError, type EmendError, NotInitializedError } from "./errors.js";
-import type { Core, Driver } from "./instance.js";
+import { isCustom, openerOf, providerSettings } from "./custom-provider.js";
+import { ClosedError, ConfigError, type EmendError, NotInitializedError } from "../errors.js";
+import type { WasmInstance, Driver } from "../wasm/instance.js";
 import type {
   CallOptions,
   ClientOptions,
@@ -21,27 +21,27 @@ import type {
   Tool,
   ToolCall,
   ToolResult,
-} from "./llm-types.js";
-import { invalid, requireRecord } from "./plain.js";
-import type { ClientHandle } from "./llm-core.js";
-import { glue, llmModule } from "./llm-module.js";
+} from "./types.js";
+import { invalid, requireRecord } from "../validate.js";
+import type { ClientHandle } from "../llm-core.js";
+import { glue, llmModule } from "../wasm/llm.js";
 
 /** Shows that {@link Client.create} is at work. */
 const CREATE = Symbol("create");
 
 /** A client of one or more providers. It sends what you ask for and nothing else. */
 export class Client {
-  readonly #core: Core;
+  readonly #wasm: WasmInstance;
   readonly #handle: ClientHandle;
   readonly #drivers = new Set<Driver>();
   #closed = false;
 
-  private constructor(create: symbol, core: Core, open: () => ClientHandle) {
+  private constructor(create: symbol, wasm: WasmInstance, open: () => ClientHandle) {
     if (create !== CREATE) {
       throw new NotInitializedError("not_initialized", "a client is made by `await Client.create(options)`");
     }
-    this.#core = core;
-    this.#handle = core.call(open);
+    this.#wasm = wasm;
+    this.#handle = wasm.call(open);
   }
 
   /**
@@ -53,14 +53,14 @@ export class Client {
     const { providers = [], env, fetch: send = globalThis.fetch, ...rest } = requireRecord("the options", options) as ClientOptions;
     if (typeof send !== "function") throw new ConfigError("configuration", "`fetch` must be a function");
     if (!Array.isArray(providers)) throw new ConfigError("configuration", "`providers` must be an array");
-    const openers = providers.filter(isCustom).map(opener);
+    const openers = providers.filter(isCustom).map(openerOf);
     let custom = 0;
-    const settings = providers.map((given) => (isCustom(given) ? { custom: custom++, ...settingsOf(given) } : given));
+    const settings = providers.map((given) => (isCustom(given) ? { custom: custom++, ...providerSettings(given) } : given));
     const variables = env === undefined ? undefined : Object.fromEntries(Object.entries(env).filter(([, value]) => typeof value === "string"));
     const json = plain({ ...rest, providers: settings, env: variables });
     await llmModule.load();
-    const later = (url: string, init: RequestInit): Promise<globalThis.Response> => Promise.resolve().then(() => send(url, init));
-    return new Client(CREATE, llmModule.live(), () => new glue.ClientHandle(json, later, openers));
+    const deferred = (url: string, init: RequestInit): Promise<globalThis.Response> => Promise.resolve().then(() => send(url, init));
+    return new Client(CREATE, llmModule.live(), () => new glue.ClientHandle(json, deferred, openers));
   }
 
   /** The names of its providers. */
@@ -152,17 +152,17 @@ export class Client {
     if (this.#closed) return;
     this.#closed = true;
     for (const driver of [...this.#drivers]) driver.fail(new ClosedError("closed", "the client was closed"));
-    if (!this.#core.isDead) this.#core.call(() => this.#handle.free());
+    if (!this.#wasm.isDead) this.#wasm.call(() => this.#handle.free());
   }
 
   #open<E, R>(start: (handle: ClientHandle) => ReturnType<ClientHandle["stream"]>, reading: Reading<E, R>, signal: AbortSignal | undefined): AnswerStream<E, R> {
     this.#refuseIfClosed();
-    return new AnswerStream(this.#core, () => start(this.#handle), reading, this.#drivers, signal);
+    return new AnswerStream(this.#wasm, () => start(this.#handle), reading, this.#drivers, signal);
   }
 
   #call<T>(work: (handle: ClientHandle) => T): T {
     this.#refuseIfClosed();
-    return this.#core.call(() => work(this.#handle));
+    return this.#wasm.call(() => work(this.#handle));
   }
 
   #refuseIfClosed(): void {

@@ -1,11 +1,11 @@
 /** The wire formats without any I/O, and the catalogue of models. */
 
-import { type EmendError, EmendError as Base } from "./errors.js";
-import { asError, type Core, type Failure } from "./instance.js";
-import type { EncodedRequest, HttpProvider, LlmProblem, ModelInfo, Request, StreamEvent } from "./llm-types.js";
-import { invalid, requireRecord, requireText } from "./plain.js";
-import type { DecoderHandle } from "./llm-core.js";
-import { glue, llmModule } from "./llm-module.js";
+import { type EmendError, EmendError as Base } from "../errors.js";
+import { asError, type WasmInstance, type Failure } from "../wasm/instance.js";
+import type { EncodedRequest, HttpProvider, LlmProblem, ModelInfo, Request, StreamEvent } from "./types.js";
+import { invalid, requireRecord, requireText } from "../validate.js";
+import type { DecoderHandle } from "../llm-core.js";
+import { glue, llmModule } from "../wasm/llm.js";
 
 type HeaderList = Iterable<readonly [string, string]>;
 
@@ -33,14 +33,14 @@ const encoder = new TextEncoder();
 
 /** Decodes one answer, whole or in pieces of any size. */
 export class Decoder {
-  readonly #core: Core;
+  readonly #wasm: WasmInstance;
   readonly #handle: DecoderHandle;
   #finished = false;
 
   /** @internal */
   constructor(api: string, headers: string) {
-    this.#core = llmModule.live();
-    this.#handle = this.#core.call(() => new glue.DecoderHandle(api, headers));
+    this.#wasm = llmModule.live();
+    this.#handle = this.#wasm.call(() => new glue.DecoderHandle(api, headers));
   }
 
   /**
@@ -57,13 +57,13 @@ export class Decoder {
   finish(): { events: StreamEvent[]; error?: EmendError } {
     const last = this.#read(() => this.#handle.finish());
     this.#finished = true;
-    if (!this.#core.isDead) this.#core.call(() => this.#handle.free());
+    if (!this.#wasm.isDead) this.#wasm.call(() => this.#handle.free());
     return last;
   }
 
   #read(work: () => string): { events: StreamEvent[]; error?: EmendError } {
     if (this.#finished) throw new Base("closed", "the answer was decoded; make a new decoder for the next one");
-    const { events, error } = JSON.parse(this.#core.call(work)) as { events: StreamEvent[]; error?: Failure };
+    const { events, error } = JSON.parse(this.#wasm.call(work)) as { events: StreamEvent[]; error?: Failure };
     return error === undefined ? { events } : { events, error: asError(error) };
   }
 }

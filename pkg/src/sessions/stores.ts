@@ -1,38 +1,20 @@
-/** Where conversations are kept: what a store is, how the core calls one, and two that every host can have. */
+/** Saved sessions: calls to a store from the core, the list of sessions, and two stores that run everywhere. */
 
-import { ConfigError, EmendError } from "./errors.js";
-import type { SessionSummary, Turn } from "./types.js";
+import { ConfigError, EmendError } from "../errors.js";
+import type { SessionStore, SessionSummary, Turn } from "./types.js";
 
-/**
- * Keeps documents of lines. Every method may return a promise. Names are one word of letters, digits, `-`, `_` and `.`;
- * a session is the document of its id, and what has a dot in its name belongs to the session before the dot.
- */
-export interface SessionStore {
-  /**
-   * Adds lines, each with its line break, at the end of a document, which is made if it is not there. They are safe once
-   * this resolves. If the document ends in the middle of a line, after a crash, put a line break first.
-   */
-  append(name: string, lines: string): void | PromiseLike<void>;
-  /** Returns a document, `null` if there is none. */
-  load(name: string): string | null | undefined | PromiseLike<string | null | undefined>;
-  /** Returns the names of all documents. */
-  names(): Iterable<string> | PromiseLike<Iterable<string>>;
-  /** Removes a document. Returns whether there was one. */
-  remove(name: string): boolean | PromiseLike<boolean>;
-}
-
-/** A store as the core calls it. */
+/** The function through which the core calls a store. It rejects with a message as text. */
 export type StoreCall = (operation: string, name: string, lines: string) => Promise<string | undefined>;
 
-/** Checks a store and returns how the core calls it. */
-export function storeCall(store: SessionStore): StoreCall {
+/** Checks a store, and returns the function through which the core calls it. */
+export function storeCallback(store: SessionStore): StoreCall {
   for (const method of ["append", "load", "names", "remove"] as const) {
     if (typeof (Object(store) as SessionStore)[method] !== "function") {
-      throw new ConfigError("configuration", `the store has no \`${method}\` function`);
+      throw new ConfigError("configuration", `the store needs a \`${method}\` function`);
     }
   }
   return async (operation, name, lines) => {
-    // The store's code runs after the core has returned: it may call back in.
+    // Runs after the core has returned: the store's code may call the agent.
     await undefined;
     try {
       return await call(store, operation, name, lines);
@@ -50,12 +32,12 @@ async function call(store: SessionStore, operation: string, name: string, lines:
       return undefined;
     case "load": {
       const text: unknown = (await store.load(name)) ?? undefined;
-      if (text !== undefined && typeof text !== "string") throw new TypeError("`load` gave no string");
+      if (text !== undefined && typeof text !== "string") throw new TypeError("`load` must return a string or null");
       return text;
     }
     case "names": {
       const names: unknown = await store.names();
-      if (typeof (Object(names) as Iterable<string>)[Symbol.iterator] !== "function") throw new TypeError("`names` gave no list");
+      if (typeof (Object(names) as Iterable<string>)[Symbol.iterator] !== "function") throw new TypeError("`names` must return an iterable of strings");
       return [...(names as Iterable<string>)].sort().join("\n");
     }
     default:
@@ -63,31 +45,31 @@ async function call(store: SessionStore, operation: string, name: string, lines:
   }
 }
 
-/** The version of the format that this package reads; the core refuses any other, too. */
+/** Version of the format that this package reads. The core rejects other versions too. */
 const VERSION = 1;
 
-/** Lists the sessions of a store, the one used last first. */
-export async function summaries(store: SessionStore): Promise<SessionSummary[]> {
-  const call = storeCall(store);
+/** Lists the sessions of a store, most recently used first. */
+export async function listSessions(store: SessionStore): Promise<SessionSummary[]> {
+  const call = storeCallback(store);
   const names = (await ask(call, "names", "")) ?? "";
   const summaries: SessionSummary[] = [];
   for (const id of names.split("\n").filter((name) => name !== "" && !name.includes("."))) {
     const text = await ask(call, "load", id);
-    // A session that was removed since is none.
+    // `undefined`: the session was removed after the names were listed.
     if (text !== undefined) summaries.push(summaryOf(id, text));
   }
   return summaries.sort((a, b) => b.last_ms - a.last_ms || (a.id < b.id ? -1 : 1));
 }
 
-/** Removes a session with everything kept for it. Returns whether there was one. */
+/** Removes a session and its other documents. Returns whether the session existed. */
 export async function removeSession(store: SessionStore, id: string): Promise<boolean> {
-  const call = storeCall(store);
+  const call = storeCallback(store);
   const names = ((await ask(call, "names", "")) ?? "").split("\n");
   for (const name of names) if (name.startsWith(`${id}.`)) await ask(call, "remove", name);
   return names.includes(id) && (await ask(call, "remove", id)) !== undefined;
 }
 
-/** Calls a store for a caller in JavaScript. */
+/** Calls a store for a caller in JavaScript, which gets an {@link EmendError}. */
 async function ask(call: StoreCall, operation: string, name: string): Promise<string | undefined> {
   try {
     return await call(operation, name, "");
@@ -96,12 +78,12 @@ async function ask(call: StoreCall, operation: string, name: string): Promise<st
   }
 }
 
-/** Sums up a document as the core would read it: what broke off is skipped. */
+/** Summarizes a document as the core would read it. Damaged lines are skipped. */
 function summaryOf(id: string, text: string): SessionSummary {
-  const unread = (problem: string): SessionSummary => ({ id, began_ms: 0, last_ms: 0, provider: "", model: "", title: "", n_turns: 0, problem });
+  const unreadable = (problem: string): SessionSummary => ({ id, began_ms: 0, last_ms: 0, provider: "", model: "", title: "", n_turns: 0, problem });
   const [header, ...records] = text.split("\n").filter((line) => line.trim() !== "").map(parsed);
-  if (header?.["type"] !== "session") return unread("this is no saved session: it does not begin with a header");
-  if (header["version"] !== VERSION) return unread(`this session was saved in version ${header["version"]} of the format`);
+  if (header?.["type"] !== "session") return unreadable("this document is not a saved session: it does not begin with a header");
+  if (header["version"] !== VERSION) return unreadable(`this session was saved in version ${header["version"]} of the format`);
   let turns: Turn[] = [];
   for (const record of records) {
     if (record?.["type"] === "turn") turns.splice(record["index"] as number, Infinity, record as unknown as Turn);
@@ -136,18 +118,18 @@ function parsed(line: string): Record<string, unknown> | undefined {
   }
 }
 
-/** Returns the lines to add so that they do not go on with a line that broke off. */
-export function after(text: string, lines: string): string {
+/** Returns the text to append to a document. It begins with a newline if the document ends inside a line. */
+export function continued(text: string, lines: string): string {
   return text === "" || text.endsWith("\n") ? lines : `\n${lines}`;
 }
 
-/** Returns a store in memory: conversations live as long as the page or the process. */
+/** Returns a store in memory. Its sessions last as long as the page or the process. */
 export function memoryStore(): SessionStore {
   const documents = new Map<string, string>();
   return {
     append(name, lines) {
       const text = documents.get(name) ?? "";
-      documents.set(name, text + after(text, lines));
+      documents.set(name, text + continued(text, lines));
     },
     load: (name) => documents.get(name) ?? null,
     names: () => documents.keys(),
@@ -156,8 +138,8 @@ export function memoryStore(): SessionStore {
 }
 
 /**
- * Returns a store in the browser's own database: conversations outlive the page. Each call to `append` is one entry, so
- * that a long conversation is never written anew.
+ * Returns a store in the browser's IndexedDB. Its sessions outlive the page. Each `append` adds one record, so a long
+ * session is never rewritten.
  */
 export function indexedDbStore(database = "emend"): SessionStore {
   const TABLE = "lines";
@@ -169,7 +151,7 @@ export function indexedDbStore(database = "emend"): SessionStore {
         request.result.createObjectStore(TABLE, { autoIncrement: true }).createIndex("name", "name");
       };
       request.onsuccess = () => {
-        // Another tab with a newer version of this database must not wait for this one.
+        // A tab that upgrades the database must not wait for this connection.
         request.result.onversionchange = () => {
           request.result.close();
           opening = undefined;
@@ -183,7 +165,7 @@ export function indexedDbStore(database = "emend"): SessionStore {
     });
     return opening;
   };
-  /** Runs one transaction; resolves when what it did is safe. */
+  /** Runs one transaction. Resolves when its writes are durable. */
   const transact = async <T>(mode: IDBTransactionMode, work: (table: IDBObjectStore, give: (value: T) => void) => void): Promise<T> => {
     const transaction = (await open()).transaction(TABLE, mode);
     return new Promise<T>((resolve, reject) => {

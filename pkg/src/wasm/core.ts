@@ -1,9 +1,9 @@
-/** Loads the core, which has the agent. */
+/** The wasm module of the agent: its glue, its address and its loader. */
 
-import * as glue from "./core.js";
-import { coreUrl } from "./core-url.js";
-import { Loader } from "./loader.js";
+import * as glue from "../core.js";
+import { LazyModule } from "./lazy-module.js";
 
 export { glue };
 
-export const core = new Loader(glue, coreUrl);
+// Bundlers recognise exactly this expression and copy the file.
+export const coreModule = new LazyModule(glue, () => new URL("../core_bg.wasm", import.meta.url));

@@ -1,24 +1,24 @@
-/** Loads the module with the editing engines, and hands texts to it. */
+/** The wasm module of `emend/edit`: its glue, its address and its loader, and texts on their way into its memory. */
 
-import * as glue from "./edit-core.js";
-import { editUrl } from "./edit-url.js";
-import { Loader } from "./loader.js";
+import * as glue from "../edit-core.js";
+import { LazyModule } from "./lazy-module.js";
 
 export { glue };
 
-export const editModule = new Loader(glue, editUrl);
+// Bundlers recognise exactly this expression and copy the file.
+export const editModule = new LazyModule(glue, () => new URL("../edit-core_bg.wasm", import.meta.url));
 
-/** The module's memory; another one after a panic. */
+/** Returns the module's memory. After a panic it is a different object. */
 export const memory = (): WebAssembly.Memory => glue.roomMemory() as WebAssembly.Memory;
 
 const encoder = new TextEncoder();
 
 /**
- * Puts a text into a slot of the module's memory, and returns how many bytes it takes there. Called inside the guard.
+ * Writes a text into a slot of the module's memory as UTF-8, and returns its length in bytes. Call it inside the guard.
  *
- * Most texts are ASCII: room for one byte a character is tried first.
+ * Most texts are ASCII, so a buffer of one byte per character is tried first.
  */
-export function put(slot: number, text: string): number {
+export function putText(slot: number, text: string): number {
   let [read, written, room] = [0, 0, text.length];
   do {
     const start = glue.roomFor(slot, room);

@@ -1,16 +1,15 @@
-/** Loads the core beforehand. */
+/** Loads the core before the first agent needs it. */
 
-import { core } from "./core-module.js";
+import { coreModule } from "./core.js";
 import type { InitOptions } from "./types.js";
 
 /**
- * Loads the core. Calling it is optional: {@link Agent.create} does it too.
+ * Loads the core. The call is optional: {@link Agent.create} loads it too.
  *
- * The first call that succeeds decides where the core comes from; later ones do nothing. After a failure it may be
- * called again.
+ * The first successful call decides which source is used; later calls do nothing. After a failure it can be called again.
  *
- * @throws {EmendError} with code `load_failed` if there is no core where it was looked for.
+ * @throws {EmendError} with code `load_failed` if the source does not hold the core.
  */
 export function init(options: InitOptions = {}): Promise<void> {
-  return core.load(options);
+  return coreModule.load(options);
 }

@@ -1,40 +1,40 @@
 /**
- * The life of a wasm module.
+ * One instance of a wasm module, from its start to its first panic.
  *
- * **Every entry into wasm goes through {@link Core.call}.** Rust hands no closures out: timers and promises settle
- * through here. So a trap is always caught where a caller can be told, and after a panic nothing reaches the dead
- * instance: not a late timer, not an answer from the network, not an object of the last life.
+ * **Every entry into wasm goes through {@link WasmInstance.call}.** Rust exports no closures: timers and promises settle
+ * through this class. A trap is therefore always caught where the caller can be informed. After a panic nothing enters the
+ * dead instance: no late timer, no network response and no object that belongs to it.
  */
 
-import { type EmendError, makeError, PanicError } from "./errors.js";
+import { type EmendError, makeError, PanicError } from "../errors.js";
 
-/** What the glue of every module has. */
+/** The functions that the glue of every module exports. */
 export interface Glue {
   connect(host: object): void;
   restart(): void;
   settle(ticket: number, ok: boolean, value: unknown): void;
 }
 
-/** An operation under way in the module. */
+/** A running operation in the module. */
 export interface Task {
   readonly id: number;
   poll(): string | undefined;
   free(): void;
 }
 
-/** Something that is polled until it ends. */
+/** An operation that is polled until it ends. */
 export interface Driver {
-  /** Goes on as far as possible. Must not throw. */
+  /** Continues the operation as far as possible. Must not throw. */
   step(): void;
-  /** Ends it from outside. */
+  /** Ends the operation from outside. */
   fail(error: EmendError): void;
 }
 
-/** One life of a module: it ends with the first panic. */
-export class Core {
+/** One instance of a module. It is dead after its first panic. */
+export class WasmInstance {
   readonly #glue: Glue;
   #death: PanicError | undefined;
-  #lastWords = "";
+  #panicMessage = "";
   readonly #drivers = new Map<number, Driver>();
   readonly #awake = new Set<number>();
   readonly #timers = new Map<number, ReturnType<typeof setTimeout>>();
@@ -44,11 +44,16 @@ export class Core {
     this.call(() => glue.connect(this.#host()));
   }
 
+  /** Whether the instance has panicked. */
   get isDead(): boolean {
     return this.#death !== undefined;
   }
 
-  /** Calls into wasm. Throws an {@link EmendError} and nothing else. */
+  /**
+   * Calls into wasm.
+   *
+   * @throws {EmendError} only: a failure of the operation, or a {@link PanicError}.
+   */
   call<T>(work: () => T): T {
     if (this.#death !== undefined) throw this.#death;
     try {
@@ -58,7 +63,7 @@ export class Core {
     }
   }
 
-  /** Runs a task to its end and parses what it gives. It is in `drivers` as long as it runs. */
+  /** Runs a task to its end and parses its JSON result. Its driver is in `drivers` while it runs. */
   run<T>(start: () => Task, drivers: Set<Driver>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const task = this.call(start);
@@ -90,17 +95,18 @@ export class Core {
     });
   }
 
-  /** Polls `driver` now and whenever its task is woken, until {@link forget}. */
+  /** Steps `driver` now and whenever its task is woken, until {@link forget}. */
   drive(task: number, driver: Driver): void {
     this.#drivers.set(task, driver);
     driver.step();
   }
 
+  /** Stops stepping the driver of `task`. */
   forget(task: number): void {
     this.#drivers.delete(task);
   }
 
-  /** The methods that Rust calls; see `Host` there. None of them runs foreign code before it returns. */
+  /** Returns the methods that Rust calls (`Host` in Rust). None of them runs a caller's code before it returns. */
   #host(): object {
     return {
       wake: (task: number) => this.#wake(task),
@@ -113,7 +119,7 @@ export class Core {
       startTimer: (ms: number, ticket: number) => this.#startTimer(ms, ticket),
       stopTimer: (ticket: number) => this.#stopTimer(ticket),
       panicked: (message: string) => {
-        this.#lastWords = message;
+        this.#panicMessage = message;
       },
     };
   }
@@ -131,12 +137,12 @@ export class Core {
     try {
       this.call(() => this.#glue.settle(ticket, ok, value));
     } catch {
-      // A dead core takes no answers; everyone who waited for one has been told.
+      // The instance is dead. Every driver has already failed with the panic.
     }
   }
 
   #startTimer(ms: number, ticket: number): void {
-    // A longer delay overflows and fires at once.
+    // `setTimeout` fires at once if the delay overflows 31 bits.
     const delay = Math.min(ms, 2 ** 31 - 1);
     this.#timers.set(ticket, setTimeout(() => {
       this.#timers.delete(ticket);
@@ -150,10 +156,10 @@ export class Core {
   }
 
   #die(cause: unknown): PanicError {
-    // Only a panic announces itself and asks for a fresh instance; an overflow or lack of memory does not.
-    if (this.#lastWords === "") this.#glue.restart();
-    const reason = this.#lastWords || String(cause);
-    const message = `the core stopped: ${reason}. Close what you made with it and make it anew.`;
+    // Only a panic calls `panicked` and restarts the instance. A stack overflow or lack of memory does not.
+    if (this.#panicMessage === "") this.#glue.restart();
+    const reason = this.#panicMessage || String(cause);
+    const message = `the core stopped: ${reason}. Close the objects that you created with it and create new ones.`;
     this.#death = new PanicError("internal", message, { cause });
     for (const timer of this.#timers.values()) clearTimeout(timer);
     this.#timers.clear();
@@ -162,7 +168,7 @@ export class Core {
   }
 }
 
-/** What Rust throws on purpose: a plain object. Anything else that comes out of wasm is a trap. */
+/** An error that Rust throws on purpose: a plain object. Every other exception out of wasm is a trap. */
 export interface Failure {
   class: string;
   code: string;
@@ -176,6 +182,7 @@ function isFailure(thrown: unknown): thrown is Failure {
   return typeof thrown === "object" && thrown !== null && !(thrown instanceof Error) && "class" in thrown;
 }
 
+/** Returns the error class that belongs to a failure. */
 export function asError({ class: className, code, message, ...details }: Failure): EmendError {
   return makeError(className, code, message, details);
 }

@@ -1,28 +1,28 @@
-/** Loads a wasm module once, and starts it again after it has panicked. */
+/** Loads a wasm module once, on first use, and starts a fresh instance after a panic. */
 
-import { NotInitializedError } from "./errors.js";
-import { Core, type Glue } from "./instance.js";
-import { compile } from "./module.js";
+import { NotInitializedError } from "../errors.js";
+import { compileWasm } from "./compile.js";
+import { type Glue, WasmInstance } from "./instance.js";
 import type { InitOptions } from "./types.js";
 
-/** The glue of a module before it is loaded. */
+/** The JavaScript that wasm-bindgen generates for a module, before the module is loaded. */
 export interface LoadableGlue extends Glue {
   default(input: { module_or_path: WebAssembly.Module }): Promise<unknown>;
 }
 
-/** A module that is loaded when it is first needed. */
-export class Loader {
+/** A wasm module that is loaded when it is first needed. */
+export class LazyModule {
   readonly #glue: LoadableGlue;
   readonly #url: () => URL;
   #loading: Promise<void> | undefined;
-  #living: Core | undefined;
+  #instance: WasmInstance | undefined;
 
   constructor(glue: LoadableGlue, url: () => URL) {
     this.#glue = glue;
     this.#url = url;
   }
 
-  /** Loads the module, if that has not happened yet. After a failure it may be called again. */
+  /** Loads the module unless it is loaded or loading. After a failure it can be called again. */
   load(options: InitOptions = {}): Promise<void> {
     this.#loading ??= this.#load(options).catch((error: unknown) => {
       this.#loading = undefined;
@@ -32,21 +32,25 @@ export class Loader {
   }
 
   async #load(options: InitOptions): Promise<void> {
-    const module = await compile(options.wasm ?? this.#url());
+    const module = await compileWasm(options.wasm ?? this.#url());
     await this.#glue.default({ module_or_path: module });
-    this.#living = new Core(this.#glue);
+    this.#instance = new WasmInstance(this.#glue);
   }
 
-  /** As {@link live}, but loads the module first. */
-  async loaded(): Promise<Core> {
+  /** Loads the module if necessary, then returns {@link live}. */
+  async loaded(): Promise<WasmInstance> {
     await this.load();
     return this.live();
   }
 
-  /** Returns a module that lives: the present one, or a fresh one if that has panicked. */
-  live(): Core {
-    if (this.#living === undefined) throw new NotInitializedError("not_initialized", "call `await load()` first");
-    if (this.#living.isDead) this.#living = new Core(this.#glue);
-    return this.#living;
+  /**
+   * Returns the current instance, or a fresh one if the current one has panicked.
+   *
+   * @throws {NotInitializedError} if the module was never loaded.
+   */
+  live(): WasmInstance {
+    if (this.#instance === undefined) throw new NotInitializedError("not_initialized", "call `await load()` first");
+    if (this.#instance.isDead) this.#instance = new WasmInstance(this.#glue);
+    return this.#instance;
   }
 }

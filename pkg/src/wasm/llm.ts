@@ -1,9 +1,9 @@
-/** Loads the module with the client. */
+/** The wasm module of `emend/llm`, with the client: its glue, its address and its loader. */
 
-import * as glue from "./llm-core.js";
-import { llmUrl } from "./llm-url.js";
-import { Loader } from "./loader.js";
+import * as glue from "../llm-core.js";
+import { LazyModule } from "./lazy-module.js";
 
 export { glue };
 
-export const llmModule = new Loader(glue, llmUrl);
+// Bundlers recognise exactly this expression and copy the file.
+export const llmModule = new LazyModule(glue, () => new URL("../llm-core_bg.wasm", import.meta.url));

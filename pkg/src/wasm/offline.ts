@@ -1,9 +1,13 @@
-/** Loads the stand-in model. It is imported by the first request to it, so that nobody else loads even its glue. */
+/**
+ * The wasm module of the offline model: its glue, its address and its loader.
+ *
+ * Import it dynamically, on the first request: programs with another model then load nothing of it.
+ */
 
-import { Loader } from "./loader.js";
-import * as glue from "./offline-core.js";
-import { offlineUrl } from "./offline-url.js";
+import * as glue from "../offline-core.js";
+import { LazyModule } from "./lazy-module.js";
 
 export { glue };
 
-export const offlineModule = new Loader(glue, offlineUrl);
+// Bundlers recognise exactly this expression and copy the file.
+export const offlineModule = new LazyModule(glue, () => new URL("../offline-core_bg.wasm", import.meta.url));

@@ -1,9 +1,13 @@
-/** Loads the module with the shell. It is imported by the first command, so that nobody else loads even its glue. */
+/**
+ * The wasm module of the emulated shell: its glue, its address and its loader.
+ *
+ * Import it dynamically, on the first command: programs without a shell then load nothing of it.
+ */
 
-import { Loader } from "./loader.js";
-import * as glue from "./shell-core.js";
-import { shellUrl } from "./shell-url.js";
+import * as glue from "../shell-core.js";
+import { LazyModule } from "./lazy-module.js";
 
 export { glue };
 
-export const shellModule = new Loader(glue, shellUrl);
+// Bundlers recognise exactly this expression and copy the file.
+export const shellModule = new LazyModule(glue, () => new URL("../shell-core_bg.wasm", import.meta.url));

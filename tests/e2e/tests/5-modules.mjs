@@ -8,7 +8,7 @@ import { startProvider } from "../provider.mjs";
 const PACKAGE = fileURLToPath(new URL("../../../pkg", import.meta.url));
 
 // What a bundler does by the package's `imports` and `exports`.
-const IMPORTS = { "#platform": "/dist/platform.browser.js", emend: "/dist/index.js", "emend/edit": "/dist/edit.js", "emend/llm": "/dist/llm.js" };
+const IMPORTS = { "#platform": "/dist/platform/browser.js", emend: "/dist/index.js", "emend/edit": "/dist/edit.js", "emend/llm": "/dist/llm.js" };
 
 /** Does something in an empty page that can import the package, and returns what it gave and which modules were loaded. */
 async function inPage(page, work, argument) {

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { serve } from "../browser.mjs";
 
 const PACKAGE = fileURLToPath(new URL("../../../pkg", import.meta.url));
-const IMPORTS = { "#platform": "/dist/platform.browser.js", emend: "/dist/index.js" };
+const IMPORTS = { "#platform": "/dist/platform/browser.js", emend: "/dist/index.js" };
 
 /** Does `work` with an empty page that can import the package; all pages of one `work` are of one origin. */
 async function withPages(page, work) {

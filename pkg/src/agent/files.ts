@@ -1,0 +1,114 @@
+/** The files of an agent's project, as the user reads and writes them. */
+
+import type { AgentHandle } from "../core.js";
+import { optionalCount, requireText } from "../validate.js";
+import type { AgentBridge } from "./bridge.js";
+import type { ExportOptions, GlobOptions, GrepOptions, WriteOptions } from "./options.js";
+import type { FileInfo, FileMatches, FileState, Review } from "./types.js";
+
+/** The largest number of results that fits into 32 bits. */
+const RESULTS_MAX = 2 ** 32 - 1;
+
+/** The project's files. Reading shows the visible content, which includes pending edits, unless stated otherwise. */
+export class Files {
+  readonly #bridge: AgentBridge;
+
+  /** @internal */
+  constructor(bridge: AgentBridge) {
+    this.#bridge = bridge;
+  }
+
+  /** @internal */
+  static handleOf(files: Files): AgentHandle {
+    return files.#bridge.call((handle) => handle);
+  }
+
+  /** Lists all files, sorted by path. Files that a pending edit deletes are included. */
+  list(): Promise<FileInfo[]> {
+    return this.#bridge.callAsync((handle) => handle.listFiles());
+  }
+
+  /** Returns the visible content of a file, pending edits included, or `null` if there is no such file. */
+  async read(path: string): Promise<FileState | null> {
+    const file = requireText("the path", path);
+    return this.#bridge.callAsync((handle) => handle.readFile(file));
+  }
+
+  /** Returns the saved content of a file, without pending edits, or `null` if there is no such file. */
+  async readDisk(path: string): Promise<string | null> {
+    const file = requireText("the path", path);
+    return this.#bridge.callAsync((handle) => handle.readDisk(file));
+  }
+
+  /**
+   * Writes a file as the user. The edit is saved at once and needs no review. If `path` is open in the canvas, the canvas is
+   * taken back from the agent.
+   */
+  async write(path: string, text: string, options: WriteOptions = {}): Promise<FileState> {
+    const file = requireText("the path", path);
+    const content = requireText("the text", text);
+    const base = options.base === undefined ? undefined : requireText("`base`", options.base);
+    return this.#bridge.callAsync((handle) => handle.writeFile(file, content, base));
+  }
+
+  /** Deletes a file as the user. */
+  async remove(path: string): Promise<void> {
+    const file = requireText("the path", path);
+    await this.#bridge.callAsync((handle) => handle.removeFile(file));
+  }
+
+  /** Returns all pending changes as one unified diff in git's format. */
+  diff(): Promise<string> {
+    return this.#bridge.callAsync((handle) => handle.diff());
+  }
+
+  /**
+   * Returns the lines of the visible files that match a regular expression, sorted by path and line. Lines are matched one
+   * by one, without their line endings. Hidden files, binary files and files that `.gitignore` excludes are skipped.
+   *
+   * The regular expression engine is the agent's own: its time is linear in the text for every pattern, and it has neither
+   * look-around nor back-references.
+   *
+   * @throws {EmendError} with code `invalid_argument` if the pattern or a glob is malformed, `not_found` if there is no `path`.
+   */
+  async grep(pattern: string, options: GrepOptions = {}): Promise<FileMatches[]> {
+    const text = requireText("the pattern", pattern);
+    const { path = ".", glob, ignoreCase = false, contextLines, maxResults } = options;
+    const start = requireText("`path`", path);
+    const filter = glob === undefined ? undefined : requireText("`glob`", glob);
+    const context = optionalCount("`contextLines`", contextLines) ?? 0;
+    const max = optionalCount("`maxResults`", maxResults) ?? RESULTS_MAX;
+    return this.#bridge.callAsync((handle) => handle.grep(text, ignoreCase === true, start, filter, context, max));
+  }
+
+  /**
+   * Returns the paths of the files that match a glob such as `src/**\/*.{ts,tsx}`, sorted. Hidden files and files that
+   * `.gitignore` excludes are skipped.
+   *
+   * @throws {EmendError} with code `invalid_argument` if the glob is malformed, `not_found` if there is no `path`.
+   */
+  async glob(pattern: string, options: GlobOptions = {}): Promise<string[]> {
+    const [text, start] = [requireText("the glob", pattern), requireText("`path`", options.path ?? ".")];
+    return this.#bridge.callAsync((handle) => handle.glob(text, start));
+  }
+
+  /**
+   * Returns the bytes of all files, in the form that {@link Agent.create} takes: the saved content or, with `pending`, the
+   * visible content. An empty directory is an entry whose path ends in `/`. Symbolic links are omitted.
+   */
+  async export(options: ExportOptions = {}): Promise<Record<string, Uint8Array>> {
+    const listed = this.#bridge.call((handle) => handle.exportFiles());
+    const files = new Map<string, Uint8Array>();
+    for (let at = 0; at < listed.length; at += 2) files.set(listed[at] as string, listed[at + 1] as Uint8Array);
+    if (options.pending === true) {
+      const review = this.#bridge.callJson<Review>((handle) => handle.review());
+      // All reads start before the first one is awaited, so they describe one state of the files.
+      const visible = review.files.map(async ({ path }) => [path, await this.read(path)] as const);
+      for (const [path, state] of await Promise.all(visible)) {
+        if (state === null) files.delete(path);
+        else files.set(path, new TextEncoder().encode(state.text));
+      }
+    }
+    return Object.fromEntries(files);
+  }
+}

@@ -1,0 +1,217 @@
+/** Public types of the options that an agent takes. */
+
+import type { ExecutionEnvironment } from "../host/environment-types.js";
+import type { Approve, ShellOptions } from "../host/types.js";
+import type { FilesIn } from "../files/types.js";
+import type { CustomProvider, Tool } from "../llm/types.js";
+import type { SessionStore } from "../sessions/types.js";
+import type { InitOptions } from "../wasm/types.js";
+import type { Files } from "./files.js";
+
+/** The model that an agent uses. */
+export type ModelOptions = OfflineModel | AnthropicModel | CustomModel;
+
+/**
+ * The offline model: deterministic, without a key and without network access. It is not an AI. It understands a handful of
+ * instructions ("rename A to B", "replace "a" with "b"", …) and carries them out on the real files. To any other text it
+ * answers with the list of instructions that it understands.
+ */
+export interface OfflineModel {
+  provider: "offline";
+  /** Delay before each piece of an answer, in milliseconds, so that a user can watch. Default 0. */
+  paceMs?: number;
+  /**
+   * Source of its wasm module, `emend/offline.wasm`, which the first request loads. Default: the file beside this package's
+   * own. The first load decides.
+   */
+  wasm?: InitOptions["wasm"];
+}
+
+/** A model behind Anthropic's Messages API. */
+export interface AnthropicModel {
+  provider: "anthropic";
+  /** The model's id. */
+  model?: string;
+  /** Sent to the provider and stored nowhere. */
+  apiKey: string;
+  /** URL of another server that speaks the same API, e.g. your own proxy. */
+  baseUrl?: string;
+}
+
+/** A model of a provider written in JavaScript, such as WebLLM or the browser's built-in model. */
+export interface CustomModel {
+  provider: CustomProvider;
+  /** Model id that requests to the provider carry. */
+  model?: string;
+}
+
+/** Options of {@link Agent.create}. */
+export interface AgentOptions {
+  /**
+   * Initial content of the in-memory file system, by path. An empty entry whose path ends in `/` is a directory. `fromZip`
+   * and `fromDirectory` return this form. The `files` of another agent are accepted too: this agent gets their saved
+   * content without copying it, and later changes of one agent are not visible to the other.
+   */
+  files?: FilesIn | Files;
+  /** Files of your own instead of `files`: the agent reads and saves them. See {@link ExecutionEnvironment}. */
+  environment?: ExecutionEnvironment;
+  /**
+   * Limits of the in-memory files. A write that would exceed them is rejected with code `limit_reached`: the model gets an
+   * error result, your own calls throw. Writes that make files smaller are allowed. Default: no limit.
+   */
+  quota?: Quota;
+  /** The model. Default: the offline model. */
+  model?: ModelOptions;
+  /** `staged`: edits wait for review. `direct`: edits are saved at once. Default `staged`. */
+  mode?: "staged" | "direct";
+  /**
+   * The tool names, parameters and instructions that suit a family of models. `auto`: the profile of the model's family, if
+   * there is one. `none`: tools by their canonical names. Default `auto`.
+   */
+  profile?: "auto" | "openai" | "anthropic" | "gemini" | "none";
+  /**
+   * How the model edits. `own`: with patches or text replacement, as the profile says. `safe_patch`: with diffs that are
+   * bound to the exact text they were made for. Default: `safe_patch` for Gemini models, `own` for others. Requires a
+   * profile and a model other than the offline model.
+   */
+  edits?: "own" | "safe_patch";
+  /**
+   * Your own tools, in addition to the agent's. A tool replaces the agent's tool of the same name. `execute` gets arguments
+   * that match the schema. The model is shown its return value: a string as it is, other values as JSON. An exception
+   * becomes an error result and does not end the run. `signal` fires when the run is cancelled.
+   */
+  tools?: readonly Tool<any>[];
+  /** Whether the model may ask the user a question, which ends the run with reason `awaiting_input`. Default false. */
+  questions?: boolean;
+  /**
+   * Whether the model may fetch public web pages (`web_fetch`). In a browser, CORS decides which pages can be read. In Node
+   * only public addresses are connected to, after name resolution; a `fetch` of yours must check that itself. Default false.
+   */
+  webFetch?: boolean;
+  /**
+   * Whether the model may start subagents, which work on parts of a task concurrently, with the same files and review. They
+   * advance only while a run does, and are aborted with it. Default false.
+   */
+  subagents?: boolean;
+  /**
+   * Whether the model may run commands: an emulated bash over the same files, with grep, sed, awk and about a hundred other
+   * commands, without network access and without programs. Its module (1.7 MiB) is loaded with the first command. A script
+   * that computes without waiting blocks the page; it times out after a hundred thousand steps. Default false.
+   */
+  shell?: boolean | ShellOptions;
+  /** Text appended to the system prompt. */
+  instructions?: string | null;
+  /** Reasoning effort, e.g. `low`, `medium` or `high`. Default: the provider's. */
+  effort?: string | null;
+  /** Maximum number of model responses in the session. 0, the default, means unlimited. */
+  maxTurns?: number;
+  /** Maximum number of rounds of tool calls in one run. 0, the default, means unlimited. */
+  maxToolRounds?: number;
+  /** Store in which the session is saved as it proceeds. Default: none. */
+  store?: SessionStore;
+  /** Sends HTTP requests. Default: the global `fetch`. */
+  fetch?: (url: string, options: RequestInit) => Response | Promise<Response>;
+  /**
+   * Rules that allow, deny or ask about tool calls. The first rule that matches a call decides. A call that no rule matches
+   * is asked about if there is an `approve` function, and allowed otherwise. Default with `approve`: reading is allowed.
+   */
+  policy?: readonly PolicyRule[];
+  /** Asks the user about a call. The run waits for the answer; cancelling the run ends the wait. An exception denies the call. */
+  approve?: Approve;
+}
+
+/** Limits of the in-memory files. */
+export interface Quota {
+  /** Maximum of all files together, in bytes. */
+  bytes?: number;
+  /** Maximum number of files. */
+  files?: number;
+}
+
+/** Options that {@link Agent.configure} can change. */
+export type AgentChanges = Pick<
+  AgentOptions,
+  | "model"
+  | "profile"
+  | "edits"
+  | "tools"
+  | "questions"
+  | "webFetch"
+  | "subagents"
+  | "instructions"
+  | "effort"
+  | "maxTurns"
+  | "maxToolRounds"
+  | "policy"
+>;
+
+/** Options of {@link Agent.fork}. */
+export interface ForkOptions extends AgentOptions {
+  /** Number of history entries to take over. Default: all. */
+  turns?: number;
+}
+
+/** Options of {@link Agent.events}. */
+export interface EventsOptions {
+  /** Cursor of the last event that the caller has seen. 0, the default, starts at the beginning. */
+  after?: number;
+}
+
+/** Options of {@link Agent.run}. */
+export interface RunOptions {
+  /** Cancels the run. */
+  signal?: AbortSignal;
+}
+
+/** One rule of {@link AgentOptions.policy}. */
+export interface PolicyRule {
+  action: "allow" | "ask" | "deny";
+  /** The tool's canonical name, e.g. `edit_file`, or `*` for every tool. */
+  tool: string;
+  /** Restricts the rule to calls whose path matches this glob, or whose command does. In commands `*` matches any text. */
+  pattern?: string;
+}
+
+/** Options of {@link Agent.reject}. */
+export interface RejectOptions {
+  /**
+   * What happens to later changes that depend on a rejected hunk. `refuse`: the call throws a {@link ConflictError}.
+   * `only`: they stay. `with`: they are rejected too. Default `refuse`.
+   */
+  dependents?: "refuse" | "only" | "with";
+}
+
+/** Options of {@link Files.grep}. */
+export interface GrepOptions {
+  /** Directory or file to search. Default: all files. */
+  path?: string;
+  /** Glob that selects files by their path relative to `path`, or by their name. */
+  glob?: string;
+  /** Default false. */
+  ignoreCase?: boolean;
+  /** Number of context lines before and after each match. Default 0. */
+  contextLines?: number;
+  /** Maximum number of matching lines. Default: all. */
+  maxResults?: number;
+}
+
+/** Options of {@link Files.glob}. */
+export interface GlobOptions {
+  /** Directory that the glob is relative to. Default: the root. */
+  path?: string;
+}
+
+/** Options of {@link Files.export}. */
+export interface ExportOptions {
+  /** Whether to include pending edits. Default false. */
+  pending?: boolean;
+}
+
+/** Options of {@link Files.write}. */
+export interface WriteOptions {
+  /**
+   * The text on which the user's text is based. The agent's changes since then are merged with the user's; where both
+   * changed the same lines, the user's win. Without `base` the user's text replaces the file.
+   */
+  base?: string;
+}

@@ -1,0 +1,95 @@
+/**
+ * Checks an agent's options and converts them into the form that the core takes.
+ *
+ * The checks come before any call into wasm: the guard treats every unexpected exception there as a defect of the core.
+ */
+
+import { ConfigError } from "../errors.js";
+import type { FilesIn } from "../files/types.js";
+import { HostFiles } from "../host/environment.js";
+import type { ExecutionEnvironment } from "../host/environment-types.js";
+import { openerOf, providerSettings } from "../llm/custom-provider.js";
+import { offlineFetch } from "./offline-model.js";
+import type { AgentOptions, CustomModel, ModelOptions, OfflineModel, Quota } from "./options.js";
+
+/** Options as the core takes them, before they are encoded as JSON. */
+export type Settings = Record<string, unknown>;
+
+/** A function that answers model requests inside JavaScript, instead of HTTP. */
+export type Opener = ReturnType<typeof openerOf> | ReturnType<typeof offlineFetch>;
+
+/** A model's settings as plain data, and its function, if it has one. */
+export interface SelectedModel {
+  settings: unknown;
+  open?: Opener | undefined;
+}
+
+/** Separates the plain data of a model's options from its function. */
+export function selectModel(given: ModelOptions): SelectedModel {
+  const { provider } = Object(given) as ModelOptions;
+  if (provider === "offline") {
+    const { wasm, ...settings } = given as OfflineModel;
+    return { settings, open: offlineFetch(given as OfflineModel) };
+  }
+  if (typeof provider !== "object" || provider === null) return { settings: given };
+  const { model } = given as CustomModel;
+  return { settings: { provider: "custom", ...providerSettings(provider), model }, open: openerOf(provider) };
+}
+
+/** Wraps a host's environment, and rejects options that contradict it. */
+export function hostFilesOf(environment: ExecutionEnvironment, { files, quota, shell, mode }: AgentOptions): HostFiles {
+  const refuse = (why: string): never => {
+    throw new ConfigError("configuration", why);
+  };
+  if (files !== undefined) refuse("give `files` or an `environment`, not both");
+  if (quota !== undefined) refuse("`quota` applies to `files` only; limit the environment itself");
+  if (shell) refuse("`shell` applies to `files` only; give the environment an `exec` method");
+  const host = new HostFiles(environment);
+  if (host.has("exec") && mode !== "direct") {
+    refuse('the environment\'s `exec` needs `mode: "direct"`: its commands cannot see pending edits');
+  }
+  return host;
+}
+
+/** Returns the bytes of the given files, by path. */
+export function contentsOf(files: FilesIn): [path: string, bytes: Uint8Array][] {
+  if (typeof Object(files).readDisk === "function") {
+    throw new ConfigError("configuration", "`files` belong to another copy of this package; give `await files.export()`");
+  }
+  return Object.entries(files).map(([path, content]) => [path, toBytes(path, content)]);
+}
+
+function toBytes(path: string, content: unknown): Uint8Array {
+  if (typeof content === "string") return new TextEncoder().encode(content);
+  if (content instanceof Uint8Array) return content;
+  throw new ConfigError("configuration", `files[${JSON.stringify(path)}] must be a string or a Uint8Array`);
+}
+
+/** Returns the settings for a quota. */
+export function quotaSettings(quota: Quota | undefined): Settings {
+  const { bytes, files, ...others } = Object(quota) as Quota;
+  const isLimit = (value: unknown): boolean => value === undefined || (Number.isSafeInteger(value) && (value as number) >= 0);
+  if (!isLimit(bytes) || !isLimit(files) || Object.keys(others).length > 0 || (quota !== undefined && typeof quota !== "object")) {
+    throw new ConfigError("configuration", "`quota` takes only `bytes` and `files`, both whole numbers");
+  }
+  return { quotaBytes: bytes, quotaFiles: files };
+}
+
+/** Encodes settings as JSON. */
+export function settingsJson(settings: Settings): string {
+  try {
+    return JSON.stringify(settings) ?? "null";
+  } catch (cause) {
+    throw new ConfigError("configuration", "the options must be plain data, except for documented functions", { cause });
+  }
+}
+
+type Fetch = NonNullable<AgentOptions["fetch"]>;
+
+/**
+ * Returns a function that calls `send` or `fetchPage` after the core has returned: both may be the caller's code, which may
+ * call the agent. Model requests carry a key and therefore allow no redirect; all other requests are web pages.
+ */
+export function deferredFetch(send: Fetch, fetchPage: Fetch): (url: string, options: RequestInit) => Promise<Response> {
+  return (url, options) => Promise.resolve().then(() => (options.redirect === "error" ? send : fetchPage)(url, options));
+}

@@ -1,0 +1,66 @@
+/** Public types of saved sessions. */
+
+import type { Message } from "../llm/types.js";
+
+/**
+ * Stores sessions as documents of lines. Every method may return a promise.
+ *
+ * A document's name is one word of letters, digits, `-`, `_` and `.`. The id of a session is the name of its document.
+ * Documents whose names continue with a dot, such as `ID.output-1`, belong to the session before the dot.
+ */
+export interface SessionStore {
+  /**
+   * Appends lines, each with its newline, to a document, and creates the document if there is none. The lines are durable
+   * when the promise resolves. If the document ends inside a line, after a crash, write a newline first.
+   */
+  append(name: string, lines: string): void | PromiseLike<void>;
+  /** Returns the text of a document, or `null` if there is none. */
+  load(name: string): string | null | undefined | PromiseLike<string | null | undefined>;
+  /** Returns the names of all documents, in any order. */
+  names(): Iterable<string> | PromiseLike<Iterable<string>>;
+  /** Removes a document. Returns whether it existed. */
+  remove(name: string): boolean | PromiseLike<boolean>;
+}
+
+/** Tokens spent. */
+export interface Usage {
+  /** Tokens in the prompts, cached ones included. */
+  input_tokens: number;
+  /** Tokens generated, reasoning included. */
+  output_tokens: number;
+  reasoning_tokens?: number;
+  cache_read_tokens?: number;
+  cache_write_tokens?: number;
+}
+
+/** One entry of the session's history. */
+export interface Turn {
+  kind: "user" | "assistant" | "tool_results" | "system" | "steering";
+  /** Time at which the entry was added, in milliseconds since 1970. */
+  at_ms: number;
+  /** The message as the model receives it. */
+  message: Message;
+  /** Tokens that the model response cost. */
+  usage?: Usage;
+  /** The provider's id of the model response. */
+  response_id?: string;
+}
+
+/** Summary of one saved session. */
+export interface SessionSummary {
+  id: string;
+  /** Time at which the session began, in milliseconds since 1970. */
+  began_ms: number;
+  /** Time at which its last history entry was added, in milliseconds since 1970. */
+  last_ms: number;
+  provider: string;
+  model: string;
+  /** First line of the user's first message. */
+  title: string;
+  /** Number of history entries. */
+  n_turns: number;
+  /** The session that this one was forked from, and how many entries it took over. */
+  forked_from?: { id: string; n_turns: number };
+  /** Why the session cannot be read. Absent if it can. */
+  problem?: string;
+}
