@@ -1,6 +1,6 @@
 //! The page that says what each family calls the tools, kept in step with the table.
 
-use super::table::{self, Naming, Offer, Output};
+use super::tool_names::{self, Naming, Offer, Output};
 use crate::tool::ResultForm;
 
 /// Writes what one family calls a tool, its parameters and their values, where that is not the canonical name.
@@ -19,7 +19,7 @@ fn the_page_of_tools_says_what_each_family_calls_them() {
     const HEADER: &str = "\
 # What each family of models calls the tools
 
-Written by `crates/emend-agent/src/profile/host_tests.rs` from `table.rs`; change that. A parameter that is not listed keeps its
+Written by `crates/emend-agent/src/profile/host_tests.rs` from `tool_names.rs`; change that. A parameter that is not listed keeps its
 name. `safe_patch` is called so by all; it is Gemini's way to edit unless the host says otherwise, and stands in for `replace`.
 Results are text for OpenAI and Anthropic, and for Gemini `{\"ok\": true, \"data\": {\"output\"}}` or `{\"ok\": false, \"error\":
 {\"code\", \"message\", \"suggestions\"}}`.
@@ -28,8 +28,8 @@ Results are text for OpenAI and Anthropic, and for Gemini `{\"ok\": true, \"data
 |---|---|---|---|
 ";
     let ids = ["openai", "anthropic", "gemini"];
-    assert_eq!(ids.map(table::results), [ResultForm::Text, ResultForm::Text, ResultForm::Envelope]);
-    let families = ids.map(table::of);
+    assert_eq!(ids.map(tool_names::results), [ResultForm::Text, ResultForm::Text, ResultForm::Envelope]);
+    let families = ids.map(tool_names::of);
     let mut tools: Vec<&str> = families.iter().flat_map(|names| names.iter().map(|naming| naming.canonical)).collect();
     tools.sort_unstable();
     tools.dedup();

@@ -1,18 +1,18 @@
 //! Profiles: what a family of models works best with (S2 §3). A model is given the tools, names and instructions that
 //! resemble those of its maker's own agent, over the same implementations.
 //!
-//! The names are in `table.rs`, one table for all profiles; the instructions are text files beside this one, in our own
+//! The names are in `tool_names.rs`, one table for all profiles; the instructions are text files beside this one, in our own
 //! words. How a provider is talked to is its adapter's.
 
-mod named;
-mod table;
+mod renamed;
+mod tool_names;
 
 use emend_llm::{Clock, Provider, Random, Shared, get_model_info};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-pub use named::Named;
-pub use table::{Naming, Offer, Output, Param};
+pub use renamed::Named;
+pub use tool_names::{Naming, Offer, Output, Param};
 
 use crate::error_code::Code;
 use crate::session::{SessionConfig, SessionOptions};
@@ -109,20 +109,20 @@ impl Profile {
     /// Returns the profile of OpenAI's models: `apply_patch` is how they edit.
     #[must_use]
     pub fn openai(model: &str) -> Self {
-        Self::new("openai", model, table::OPENAI, include_str!("openai.md"), ".codex/instructions.md")
+        Self::new("openai", model, tool_names::OPENAI, include_str!("openai.md"), ".codex/instructions.md")
     }
 
     /// Returns the profile of Anthropic's models: they edit by exact replacement, and commands may take two minutes.
     #[must_use]
     pub fn anthropic(model: &str) -> Self {
-        let profile = Self::new("anthropic", model, table::ANTHROPIC, include_str!("anthropic.md"), "CLAUDE.md");
+        let profile = Self::new("anthropic", model, tool_names::ANTHROPIC, include_str!("anthropic.md"), "CLAUDE.md");
         Self { default_command_timeout_ms: Some(120_000), ..profile }
     }
 
     /// Returns the profile of Google's models: they edit by `safe_patch`, a diff over exactly the text it was made for.
     #[must_use]
     pub fn gemini(model: &str) -> Self {
-        Self::new("gemini", model, table::GEMINI, include_str!("gemini.md"), "GEMINI.md").with_edits(Edits::SafePatch)
+        Self::new("gemini", model, tool_names::GEMINI, include_str!("gemini.md"), "GEMINI.md").with_edits(Edits::SafePatch)
     }
 
     /// Returns the profile for a model by the provider that serves it: by its name, or by what the catalogue says of
@@ -144,9 +144,9 @@ impl Profile {
             id,
             model: model.to_owned(),
             tools: ToolRegistry::new(),
-            base_prompt: base_prompt.replace("{edits}", table::edits_help(id)),
+            base_prompt: base_prompt.replace("{edits}", tool_names::edits_help(id)),
             project_documents: vec!["AGENTS.md".to_owned(), document.to_owned()],
-            result_form: table::results(id),
+            result_form: tool_names::results(id),
             provider_options: Map::new(),
             default_command_timeout_ms: None,
             supports_reasoning: info.is_none_or(|info| info.supports_reasoning),
@@ -169,9 +169,9 @@ impl Profile {
     /// Chooses how the model edits. Tools of the profile's own are put back as they were; register others afterwards.
     #[must_use]
     pub fn with_edits(mut self, edits: Edits) -> Self {
-        let names = table::of(self.id);
+        let names = tool_names::of(self.id);
         let own = names.iter().filter(|naming| EDIT_TOOLS.contains(&naming.canonical) && naming.offer == Offer::Always);
-        let (own_help, verified_help) = (table::edits_help(self.id), include_str!("safe_patch.md").trim_end());
+        let (own_help, verified_help) = (tool_names::edits_help(self.id), include_str!("safe_patch.md").trim_end());
         match edits {
             Edits::Own => {
                 self.tools.remove("safe_patch");
@@ -190,7 +190,7 @@ impl Profile {
             }
         }
         if stands_in.is_some() {
-            self.tools.register(Shared::new(Named::new(Shared::new(SafePatch), &table::SAFE_PATCH, names)));
+            self.tools.register(Shared::new(Named::new(Shared::new(SafePatch), &tool_names::SAFE_PATCH, names)));
         }
         self
     }
@@ -198,7 +198,7 @@ impl Profile {
     /// Lets the model ask the user.
     #[must_use]
     pub fn with_questions(self) -> Self {
-        let names = table::of(self.id);
+        let names = tool_names::of(self.id);
         self.with_offered(names, Offer::OnRequest)
     }
 
@@ -206,7 +206,7 @@ impl Profile {
     /// which this family knows it; one that the family does not know keeps its own.
     #[must_use]
     pub fn with_tool(mut self, tool: Shared<dyn Tool>) -> Self {
-        let (names, name) = (table::of(self.id), tool.definition().name);
+        let (names, name) = (tool_names::of(self.id), tool.definition().name);
         let known = names.iter().find(|naming| naming.canonical == name && naming.offer != Offer::Instead);
         self.tools.register(match known {
             Some(naming) => Shared::new(Named::new(tool, naming, names)),
@@ -218,7 +218,7 @@ impl Profile {
     /// Lets the model start subagents.
     #[must_use]
     pub fn with_subagents(self) -> Self {
-        let names = table::of(self.id);
+        let names = tool_names::of(self.id);
         self.with_offered(names, Offer::Subagents)
     }
 

@@ -4,7 +4,7 @@
 //! do is in [`crate::tools`].
 
 mod arguments;
-mod form;
+mod result_format;
 mod preview;
 mod progress;
 
@@ -13,8 +13,8 @@ use emend_llm::{BoxFuture, CancelToken, Clock, MaybeSend, MaybeSync, MediaData, 
 use serde_json::{Map, Value, json};
 
 pub use arguments::{example, meant, read_arguments, tidy};
-pub(crate) use form::replace_result_text;
-pub use form::{ResultForm, result_text};
+pub(crate) use result_format::replace_result_text;
+pub use result_format::{ResultForm, result_text};
 pub use preview::Preview;
 pub use progress::Progress;
 

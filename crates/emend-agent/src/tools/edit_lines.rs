@@ -12,7 +12,7 @@ use emend_edit::plan::{PlannedFile, plan};
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value};
 
-use super::patch::{plan_refused, report, writes};
+use super::apply_patch::{plan_refused, report, writes};
 use super::{hash_argument, number_argument, preview, schema, text_argument};
 use crate::tool::{Preview, Tool, ToolContext, ToolError, ToolOutput};
 use crate::workspace::Base;

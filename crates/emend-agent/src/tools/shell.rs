@@ -7,7 +7,7 @@ use emend_edit::v4a;
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 
-use super::patch::{self, ApplyPatch};
+use super::apply_patch::{self, ApplyPatch};
 use super::{counted, number_argument, schema, text_argument};
 use crate::approval::Target;
 use crate::environment::FilePath;
@@ -133,7 +133,7 @@ async fn apply(patch: &str, context: &ToolContext) -> Result<ToolOutput, ToolErr
         let message = format!("This is a patch, but not a whole one: {error}. Send it to apply_patch, by itself.");
         ToolError::new(Code::InvalidArgument, message)
     })?;
-    patch::apply(context, parsed, diagnostics).await
+    apply_patch::apply(context, parsed, diagnostics).await
 }
 
 /// Writes what the model sees.

@@ -8,7 +8,7 @@ use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::Bench;
 use crate::test_support::covers;
-use crate::tools::read::image_type;
+use crate::tools::read_file::image_type;
 
 #[test]
 fn lines_are_numbered_and_ranges_kept() {

@@ -4,7 +4,7 @@ use emend_edit::edit::{Change, Patch};
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value};
 
-use super::patch::apply;
+use super::apply_patch::apply;
 use super::{flag_argument, preview, schema, text_argument};
 use crate::tool::{Preview, Tool, ToolContext, ToolError, ToolOutput};
 

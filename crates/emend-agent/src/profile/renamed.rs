@@ -4,7 +4,7 @@ use emend_llm::{BoxFuture, Shared, ToolDefinition};
 use serde_json::{Map, Value};
 
 use super::EDIT_TOOLS;
-use super::table::{Naming, Output, Param};
+use super::tool_names::{Naming, Output, Param};
 use crate::approval::Target;
 use crate::tool::{Preview, Tool, ToolContext, ToolError, ToolOutput};
 use crate::tools::end_first;

@@ -8,7 +8,7 @@ use emend_edit::text::split_lines;
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 
-use super::read::{LINES_DEFAULT, data_of, text_of};
+use super::read_file::{LINES_DEFAULT, data_of, text_of};
 use super::{counted, schema};
 use crate::environment::FilePath;
 use crate::error_code::Code;

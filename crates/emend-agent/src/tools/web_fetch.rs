@@ -11,7 +11,7 @@ use futures::StreamExt;
 use futures::future::{Either, select};
 use serde_json::{Map, Value, json};
 
-use super::read::image_type;
+use super::read_file::image_type;
 use super::{counted, number_argument, schema, text_argument};
 use crate::error_code::Code;
 use crate::search::is_binary;
