@@ -122,7 +122,8 @@ impl Profile {
     /// Returns the profile of Google's models: they edit by `safe_patch`, a diff over exactly the text it was made for.
     #[must_use]
     pub fn gemini(model: &str) -> Self {
-        Self::new("gemini", model, tool_names::GEMINI, include_str!("gemini.md"), "GEMINI.md").with_edits(Edits::SafePatch)
+        Self::new("gemini", model, tool_names::GEMINI, include_str!("gemini.md"), "GEMINI.md")
+            .with_edits(Edits::SafePatch)
     }
 
     /// Returns the profile for a model by the provider that serves it: by its name, or by what the catalogue says of

@@ -4,19 +4,19 @@
 //! do is in [`crate::tools`].
 
 mod arguments;
-mod result_format;
 mod preview;
 mod progress;
+mod result_format;
 
 use emend_llm::schema::unsupported_keywords;
 use emend_llm::{BoxFuture, CancelToken, Clock, MaybeSend, MaybeSync, MediaData, Shared, ToolDefinition};
 use serde_json::{Map, Value, json};
 
 pub use arguments::{example, meant, read_arguments, tidy};
-pub(crate) use result_format::replace_result_text;
-pub use result_format::{ResultForm, result_text};
 pub use preview::Preview;
 pub use progress::Progress;
+pub(crate) use result_format::replace_result_text;
+pub use result_format::{ResultForm, result_text};
 
 use crate::approval::Target;
 use crate::canvas::Ticket;

@@ -3,38 +3,38 @@
 //! Tools check nothing twice: arguments are valid when a call begins, paths are resolved by the workspace, and text is
 //! located by the engines of `emend-edit`.
 
+mod apply_patch;
 mod clarify_user;
 mod edit_file;
 mod edit_lines;
-mod write_file;
-mod apply_patch;
+mod grep;
 mod preview;
 mod read_file;
 mod read_many_files;
 mod safe_patch;
-mod grep;
 mod shell;
 mod subagents;
 mod web_fetch;
+mod write_file;
 
 use emend_edit::hash::{ContentHash, ParseHashError};
 use emend_llm::Shared;
 use serde_json::{Map, Value};
 
+pub use apply_patch::ApplyPatch;
 pub use clarify_user::ClarifyUser;
 pub use edit_file::EditFile;
 pub use edit_lines::EditLines;
-pub use write_file::{ListDir, WriteFile};
-pub use apply_patch::ApplyPatch;
+pub use grep::{Glob, Grep};
 pub use read_file::ReadFile;
 pub use read_many_files::ReadManyFiles;
 pub use safe_patch::SafePatch;
-pub use grep::{Glob, Grep};
 pub use shell::Shell;
 pub(crate) use shell::end_first;
 pub(crate) use subagents::subagent_tool;
 pub use subagents::{SubagentTool, register_subagent_tools};
 pub use web_fetch::{WebFetch, WebFetchOptions};
+pub use write_file::{ListDir, WriteFile};
 
 use crate::error_code::Code;
 use crate::tool::{ToolError, ToolRegistry};
