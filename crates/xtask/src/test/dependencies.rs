@@ -10,6 +10,7 @@ use serde::Deserialize;
 use super::{Context, Counts, licence};
 use crate::metadata::{Metadata, Package};
 use crate::process::{command, stdout_of};
+use crate::progress::say;
 use crate::repo::{PURE_CRATES, Repo};
 
 /// Most packages that Cargo.lock may name. More is not forbidden, but a decision: raise it in the change that needs it.
@@ -164,7 +165,7 @@ fn duplicates(repo: &Repo, policy: &Policy) -> Result<Vec<String>> {
 
 fn too_many(metadata: &Metadata) -> Vec<String> {
     let number = metadata.packages.len();
-    println!("  {number} packages in Cargo.lock, {LOCKED_PACKAGES_MAX} allowed");
+    say!("{number} packages in Cargo.lock, {LOCKED_PACKAGES_MAX} allowed");
     if number > LOCKED_PACKAGES_MAX {
         return vec![format!("Cargo.lock names {number} packages; {LOCKED_PACKAGES_MAX} are allowed")];
     }

@@ -6,13 +6,14 @@ use anyhow::Result;
 
 use super::{Context, Counts};
 use crate::process::command;
+use crate::progress::say;
 
 /// How long each target is attacked.
 const SECONDS: &str = "60";
 
 pub(super) fn run(context: &Context<'_>) -> Result<Counts> {
     let day = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs() / 86_400;
-    println!("  seed {day}, {SECONDS} s each");
+    say!("seed {day}, {SECONDS} s each");
     let mut cargo = command("cargo", context.repo.root());
     cargo.args(["run", "--quiet", "--package", "emend-fuzz", "--", SECONDS, &day.to_string()]);
     let output =

@@ -16,11 +16,8 @@ use crate::settings::Settings;
 use crate::setup::browser::Browser;
 use crate::toolchain::WasmToolchain;
 
-pub(super) fn run(context: &Context<'_>) -> Result<Counts> {
-    Ok(native(context)? + page(context)?)
-}
-
-fn native(context: &Context<'_>) -> Result<Counts> {
+/// Runs the tests natively.
+pub(super) fn native(context: &Context<'_>) -> Result<Counts> {
     let repo = context.repo;
     // All packages are named, as by the step `native`: features add up, and with others all would be built once more.
     run_program(command("cargo", repo.root()).args(["build", "--quiet", "--workspace", "--example", "smoke"]))?;
@@ -32,7 +29,8 @@ fn native(context: &Context<'_>) -> Result<Counts> {
     Ok(Counts::from_libtest(&output.text).of_program(output.success))
 }
 
-fn page(context: &Context<'_>) -> Result<Counts> {
+/// Runs the tests in Chromium.
+pub(super) fn page(context: &Context<'_>) -> Result<Counts> {
     let mock = Mock::start(context.repo)?;
     in_page(context, "aimock", ("EMEND_MOCK", &mock.url))
 }

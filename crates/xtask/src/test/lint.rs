@@ -1,5 +1,7 @@
 //! The checks of rustfmt, clippy and rustdoc.
 
+use std::process::Command;
+
 use anyhow::Result;
 
 use super::{Context, Counts};
@@ -31,18 +33,21 @@ pub(super) fn clippy_wasm(context: &Context<'_>) -> Result<Counts> {
     Ok(context.check("clippy-wasm", &mut pure)? + context.check("clippy-wasm-bindings", &mut bindings)?)
 }
 
-/// With private items: headers are read by those who work on the code, and link to what is next to them.
+/// Builds the documentation of every crate but the bindings, which are empty except on wasm32.
 pub(super) fn docs(context: &Context<'_>) -> Result<Counts> {
-    let mut native = command("cargo", context.repo.root());
-    native.args(["doc", "--workspace", "--exclude", BINDINGS]);
-    // Elsewhere than on wasm32 the bindings are empty, and so would be their documentation.
+    let mut cargo = command("cargo", context.repo.root());
+    rustdoc(context, "docs", cargo.args(["doc", "--workspace", "--exclude", BINDINGS]))
+}
+
+/// Builds the documentation of the bindings.
+pub(super) fn docs_wasm(context: &Context<'_>) -> Result<Counts> {
     let features = Settings::read(context.repo)?.core.target_features;
-    let mut bindings = WasmToolchain::require(context.repo)?.cargo(context.repo, "doc", &features);
-    bindings.args(["--package", BINDINGS]);
-    let mut counts = Counts::default();
-    for (name, rustdoc) in [("docs", &mut native), ("docs-bindings", &mut bindings)] {
-        rustdoc.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links");
-        counts = counts + context.check(name, rustdoc.args(["--no-deps", "--document-private-items"]))?;
-    }
-    Ok(counts)
+    let mut cargo = WasmToolchain::require(context.repo)?.cargo(context.repo, "doc", &features);
+    rustdoc(context, "docs-wasm", cargo.args(["--package", BINDINGS]))
+}
+
+/// With private items: module headers are read by contributors, and link to private neighbours.
+fn rustdoc(context: &Context<'_>, name: &str, cargo: &mut Command) -> Result<Counts> {
+    cargo.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links");
+    context.check(name, cargo.args(["--no-deps", "--document-private-items"]))
 }

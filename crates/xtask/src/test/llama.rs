@@ -12,6 +12,7 @@ use super::http::in_page;
 use super::native::worth_showing;
 use super::{Context, Counts};
 use crate::process::command;
+use crate::progress::say;
 use crate::repo::Repo;
 use crate::setup::llama::{self, Llama};
 
@@ -20,7 +21,7 @@ const LOADING: Duration = Duration::from_secs(180);
 
 pub(super) fn run(context: &Context<'_>) -> Result<Counts> {
     let server = Server::start(context.repo, &llama::set_up(context.repo)?)?;
-    println!("  the model answers at {}", server.url);
+    say!("the model answers at {}", server.url);
     let mut cargo = command("cargo", context.repo.root());
     // One at a time: the model has one place, and few processors to think with.
     cargo.args(["test", "-p", "emend-tests", "--test", "http", "--", "llama::", "--show-output", "--test-threads=1"]);

@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use super::{Context, Counts, LIMIT};
 use crate::process::{command, logged, run};
+use crate::progress::say;
 
 /// One planted fault.
 struct Mutant {
@@ -27,11 +28,11 @@ pub(super) fn run_all(context: &Context<'_>) -> Result<Counts> {
     for mutant in &mutants {
         match plant(context, mutant, &tree) {
             Ok(()) => {
-                println!("  {}: noticed by {} {}", mutant.name, mutant.package, mutant.test);
+                say!("{}: noticed by {} {}", mutant.name, mutant.package, mutant.test);
                 counts = counts + Counts::passed(1);
             }
             Err(error) => {
-                println!("  {}: {error:#}", mutant.name);
+                say!("{}: {error:#}", mutant.name);
                 counts = counts + Counts::failed(1);
             }
         }

@@ -36,6 +36,12 @@ fn test_name(line: &str) -> Option<&str> {
     (!outcome.is_empty()).then_some(name)
 }
 
+/// Returns the tests of these binaries.
+pub(super) fn of_binaries(names: &BTreeSet<String>, binaries: &BTreeSet<String>) -> BTreeSet<String> {
+    let is_chosen = |name: &&String| name.split("::").next().is_some_and(|binary| binaries.contains(binary));
+    names.iter().filter(is_chosen).cloned().collect()
+}
+
 /// Tests that need a host, and say so by the module they are in, have no place in a browser.
 pub(super) fn needs_host(name: &str) -> bool {
     name.split("::").any(|segment| segment == "host_tests")
@@ -64,6 +70,13 @@ mod tests {
     fn tests_that_should_panic_keep_their_names() {
         let run = "Running unittests src/lib.rs (a/b-1)\ntest x::y - should panic ... ok\n";
         assert_eq!(listed(run), ["b::x::y"]);
+    }
+
+    #[test]
+    fn tests_are_chosen_by_their_binary() {
+        let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
+        let names = set(&["emend_edit::a", "emend_edit_tool::b", "it::c", "cli::d"]);
+        assert_eq!(of_binaries(&names, &set(&["emend_edit", "it"])), set(&["emend_edit::a", "it::c"]));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use anyhow::{Context as _, Result, bail};
 
 use super::{Context, Counts};
 use crate::process::{command, run, stdout_of};
+use crate::progress::say;
 use crate::repo::Repo;
 use crate::setup::browser::Browser;
 use crate::{build, serve};
@@ -40,7 +41,7 @@ fn make_consumer(repo: &Repo, consumer: &Path) -> Result<()> {
     )?;
     let packed: serde_json::Value = serde_json::from_str(&packed).context("npm pack")?;
     let tarball = packed[0]["filename"].as_str().context("npm pack named no file")?;
-    println!("  packed {tarball}: {} bytes, {} files", packed[0]["size"], packed[0]["entryCount"]);
+    say!("packed {tarball}: {} bytes, {} files", packed[0]["size"], packed[0]["entryCount"]);
     run(command("npm", consumer).args(["install", "--no-audit", "--no-fund", "--silent"]).arg(format!("./{tarball}")))
 }
 
@@ -70,6 +71,14 @@ pub(super) fn page(context: &Context<'_>) -> Result<Counts> {
     Ok(Counts::from_node(&output.text).of_program(output.success))
 }
 
+/// Runs the demonstration as a user does, without a window.
+pub(super) fn demo(context: &Context<'_>) -> Result<Counts> {
+    context.build_package()?;
+    let xtask = std::env::current_exe().context("the path of xtask")?;
+    // As a program of its own: its output goes to a log, and it is ended when it takes too long.
+    context.check("demo", command(xtask, context.repo.root()).args(["demo", "--headless", "--built"]))
+}
+
 /// Drives the built page in Chromium.
 pub(super) fn end_to_end(context: &Context<'_>) -> Result<Counts> {
     let repo = context.repo;
@@ -81,8 +90,7 @@ pub(super) fn end_to_end(context: &Context<'_>) -> Result<Counts> {
         Some(chromium) => node.env("CHROMIUM", chromium),
         None => bail!("no Chromium here: `cargo xtask setup` installs it, or names what to install"),
     };
-    run(command("cargo", repo.root()).args(["build", "--quiet", "--package", "emend-cli"]))?;
-    node.env("EMEND_CLI", repo.path("target/debug").join(format!("emend{}", std::env::consts::EXE_SUFFIX)));
+    node.env("EMEND_CLI", build::command_line(repo)?);
     node.arg(repo.path("tests/e2e/run.mjs")).arg(url);
     let output =
         context.program("e2e", &mut node, |line| ["ok ", "not ok "].iter().any(|word| line.starts_with(word)))?;

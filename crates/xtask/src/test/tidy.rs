@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::{Context, Counts};
 use crate::metadata::Metadata;
+use crate::progress::say;
 use crate::repo::Repo;
 use crate::settings::Settings;
 
@@ -47,9 +48,9 @@ pub(super) fn report(checks: Vec<(String, Vec<String>)>) -> Counts {
             counts = counts + Counts::passed(1);
             continue;
         }
-        println!("  not so: {name}");
+        say!("not so: {name}");
         for problem in problems {
-            println!("    {problem}");
+            say!("  {problem}");
         }
         counts = counts + Counts::failed(1);
     }

@@ -6,6 +6,7 @@ use anyhow::{Context as _, Result};
 
 use super::{Context, Counts};
 use crate::build::{Built, Inspection};
+use crate::progress::say;
 use crate::repo::Repo;
 use crate::settings::{Budget, Settings};
 
@@ -35,7 +36,7 @@ fn check(repo: &Repo, built: &Built, of_wasm: (&str, Budget), of_glue: (&str, Bu
     Ok(problems.iter().fold(Counts::default(), |sum, problem| match problem {
         None => sum + Counts::passed(1),
         Some(problem) => {
-            println!("  {problem}");
+            say!("{problem}");
             sum + Counts::failed(1)
         }
     }))
@@ -55,7 +56,7 @@ fn code_from_text(glue: &Path) -> Result<Option<String>> {
 }
 
 fn over_budget((name, budget): (&str, Budget), bytes: u64) -> Option<String> {
-    println!("  {name}: {bytes} bytes with brotli, {} allowed", budget.at_most);
+    say!("{name}: {bytes} bytes with brotli, {} allowed", budget.at_most);
     budget.objection(bytes).map(|objection| format!("size of {name}: {objection} (wasm-pack.toml, [size.{name}])"))
 }
 
