@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::types::Usage;
+use crate::model::Usage;
 
 /// What is known of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

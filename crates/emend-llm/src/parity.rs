@@ -11,19 +11,19 @@ use serde_json::{Value, json};
 #[cfg(target_family = "wasm")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
-use crate::client::Client;
-use crate::config::Config;
+use crate::client::{Client, HttpProvider, RetryPolicy};
 use crate::error::{ErrorKind, LlmError};
+use crate::generate::tool::{Tool, ToolContext};
 use crate::generate::{Generate, GenerateEvent, GenerateResult, Generator};
-use crate::provider::{HttpProvider, Provider};
-use crate::runtime::{CancelToken, Shared};
-use crate::testing::{FakeTransport, ManualClock, SeededRandom, covers, sse};
-use crate::tool::{Tool, ToolContext};
-use crate::transport::Transport;
-use crate::types::{
+use crate::model::{
     ContentPart, FinishKind, MediaData, Message, Request, Role, StreamEvent, ToolCall, ToolDefinition, ToolResult,
 };
-use crate::{Api, retry::RetryPolicy};
+use crate::provider::Provider;
+use crate::providers::Api;
+use crate::providers::shared::config::Config;
+use crate::runtime::{CancelToken, Shared};
+use crate::testing::{FakeTransport, ManualClock, SeededRandom, covers, sse};
+use crate::transport::Transport;
 
 const APIS: [Api; 3] = [Api::OpenAiResponses, Api::AnthropicMessages, Api::Gemini];
 

@@ -8,12 +8,12 @@ use proptest::test_runner::{Config as ProptestConfig, RngSeed};
 use serde_json::Value;
 
 use crate::error::LlmError;
+use crate::model::{
+    ContentPart, FinishKind, FinishReason, Message, Request, Response, Role, StreamEvent, ToolCall, Usage,
+};
 use crate::provider::{Adapter, EventStream, Provider};
 use crate::runtime::{BoxFuture, CancelToken, Clock, Random, Shared};
 use crate::transport::{Headers, HttpRequest, HttpResponse, Transport, TransportError};
-use crate::types::{
-    ContentPart, FinishKind, FinishReason, Message, Request, Response, Role, StreamEvent, ToolCall, Usage,
-};
 
 /// Decodes `body` cut into pieces of `size` bytes.
 pub(crate) fn decode_in(adapter: &dyn Adapter, body: &str, size: usize) -> (Vec<StreamEvent>, Result<(), LlmError>) {

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::api::Api;
+use crate::providers::Api;
 use crate::transport::{HttpRequest, TransportError, public_address};
 
 /// The version of the format that this library writes and reads.

@@ -10,13 +10,14 @@ use serde_json::json;
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::*;
-use crate::anthropic::{Anthropic, Config};
+use crate::client::HttpProvider;
+use crate::model::{Message, Request, Response, StreamEvent, ToolDefinition, ToolResult};
 use crate::offline::{OfflineTransport, Options};
-use crate::provider::{HttpProvider, Provider};
+use crate::provider::Provider;
+use crate::providers::anthropic::{Anthropic, Config};
 use crate::runtime::{BoxFuture, CancelToken, Shared};
 use crate::testing::config;
 use crate::transport::{Headers, HttpResponse, Transport};
-use crate::types::{Message, Request, Response, StreamEvent, ToolDefinition, ToolResult};
 
 const KEY: &str = "topsecret-key-0123456789";
 const ROOT: &str = "/home/someone/project";

@@ -3,11 +3,10 @@
 use futures::future::join_all;
 use serde_json::Value;
 
-use super::Generate;
+use super::options::Generate;
+use super::tool::{Tool, ToolContext};
+use crate::model::{Message, ToolCall, ToolResult, schema};
 use crate::runtime::Shared;
-use crate::schema;
-use crate::tool::{Tool, ToolContext};
-use crate::types::{Message, ToolCall, ToolResult};
 
 impl Generate {
     pub(super) fn tool(&self, name: &str) -> Option<&Tool> {

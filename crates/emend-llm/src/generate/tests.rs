@@ -1,17 +1,22 @@
 //! The loop against a scripted provider.
 
 use std::sync::Mutex;
+use std::task::Poll;
 
+use futures::StreamExt;
 use futures::executor::block_on;
-use serde_json::json;
+use serde_json::{Value, json};
 #[cfg(target_family = "wasm")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
+use super::tool::{Tool, ToolCallRepair, ToolContext};
 use super::*;
+use crate::client::Client;
+use crate::error::{ErrorKind, LlmError};
+use crate::model::{FinishKind, Message, Request, ToolCall, ToolDefinition};
 use crate::provider::Provider;
+use crate::runtime::{BoxFuture, CancelToken, Shared};
 use crate::testing::{ManualClock, Script, Scripted, SeededRandom, calls, covers, says};
-use crate::tool::ToolContext;
-use crate::types::{FinishKind, ToolDefinition};
 
 fn generator_of(provider: Shared<dyn Provider>, clock: ManualClock) -> Generator {
     Generator {
@@ -39,7 +44,7 @@ fn definition(name: &str) -> ToolDefinition {
 /// A tool that answers with the city, or fails for Atlantis.
 fn weather() -> Tool {
     Tool::active(definition("weather"), |arguments: Value, context: ToolContext| async move {
-        assert_eq!(context.messages.last().map(|message| message.role), Some(crate::types::Role::Assistant));
+        assert_eq!(context.messages.last().map(|message| message.role), Some(crate::model::Role::Assistant));
         match arguments["city"].as_str() {
             Some("Atlantis") => Err("it sank".to_owned()),
             city => Ok(json!(format!("sunny in {}", city.unwrap_or_default()))),
@@ -60,7 +65,7 @@ fn asks(cities: &[&str]) -> Scripted {
 fn results(request: &Request) -> Vec<(String, bool)> {
     let last = request.messages.last().unwrap();
     let results = last.content.iter().filter_map(|part| match part {
-        crate::types::ContentPart::ToolResult(result) => Some(result),
+        crate::model::ContentPart::ToolResult(result) => Some(result),
         _ => None,
     });
     results.map(|result| (result.content.as_str().unwrap().to_owned(), result.is_error)).collect()
@@ -265,7 +270,7 @@ fn an_object_is_parsed_and_checked() {
             Some(expected) => assert_eq!(outcome.unwrap().output, Some(expected)),
             None => assert_eq!(outcome.unwrap_err().kind, ErrorKind::NoObjectGenerated),
         }
-        let format = crate::types::ResponseFormat::JsonSchema { json_schema: person(), strict: true };
+        let format = crate::model::ResponseFormat::JsonSchema { json_schema: person(), strict: true };
         assert_eq!(script.requests()[0].response_format, Some(format));
     }
     let alice = json!({"name": "Alice", "age": 30});

@@ -28,8 +28,8 @@ use futures::future::select;
 pub use instruction::{EXAMPLES, Example};
 pub use wire::Answer;
 
-use crate::anthropic::{Anthropic, Config};
-use crate::provider::HttpProvider;
+use crate::client::HttpProvider;
+use crate::providers::anthropic::{Anthropic, Config};
 use crate::runtime::{BoxFuture, CancelToken, Clock, Shared};
 use crate::transport::{Headers, HttpRequest, HttpResponse, Transport, TransportError};
 use turn::{Step, Turn};

@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::{LABEL, MODEL, OfflineTransport, Options, provider};
+use crate::model::{ContentPart, FinishKind, Message, Request, Response, StreamEvent, ToolDefinition, ToolResult};
 use crate::provider::Provider;
 use crate::runtime::CancelToken;
 use crate::transport::{Headers, HttpRequest, HttpResponse, Transport};
-use crate::types::{ContentPart, FinishKind, Message, Request, Response, StreamEvent, ToolDefinition, ToolResult};
 
 /// Files and the tools that work on them. Grep knows the patterns the stand-in writes, not regular expressions.
 #[derive(Default)]

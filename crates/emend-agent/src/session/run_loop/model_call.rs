@@ -98,7 +98,7 @@ async fn open(core: &Core, settings: &Settings, cancel: &CancelToken) -> Result<
             false if settings.config.streaming => {
                 settings.provider.stream(build_request(core, settings), cancel.clone())
             }
-            false => settings.provider.whole(build_request(core, settings), cancel.clone()),
+            false => settings.provider.complete(build_request(core, settings), cancel.clone()),
         }
     };
     retry_stream(&policy, &*core.clock, &*core.random, cancel, attempt).await

@@ -1,0 +1,518 @@
+//! Chooses between a local and a remote model, and says why.
+//!
+//! In the hybrid mode a local answer is held back until it has passed: what was shown cannot be taken back when the
+//! remote model answers instead.
+
+use std::sync::{Mutex, PoisonError};
+
+use futures::StreamExt;
+use futures::future::{Either, select};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{ErrorKind, LlmError};
+use crate::model::schema;
+use crate::model::{FinishKind, Request, Response, StreamEvent};
+use crate::provider::{EventStream, Provider};
+use crate::runtime::{BoxFuture, CancelToken, Clock, MaybeSend, MaybeSync, Shared};
+
+/// Which model answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentMode {
+    /// The local one, always.
+    Local,
+    /// The remote one, always.
+    #[default]
+    Remote,
+    /// The local one first, the remote one where the policy says so.
+    HybridAuto,
+}
+
+/// When the hybrid mode goes remote.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RouterPolicy {
+    /// Which model answers.
+    pub agent_mode: AgentMode,
+    /// Forbids the remote model whatever else is set, for experiments that must stay local.
+    pub strict_local: bool,
+    /// How often the local model may try before an answer that does not pass goes remote. At least one.
+    pub hybrid_max_local_attempts: u32,
+    /// Whether answers that do not pass (calls that do not match their schema, or the gate) go remote.
+    pub hybrid_remote_on_schema_fail: bool,
+    /// Whether a conversation that the local model cannot hold goes remote.
+    pub hybrid_remote_on_context_overflow: bool,
+    /// After how many milliseconds without a whole local answer the request goes remote; never when absent.
+    pub hybrid_remote_on_timeout_ms: Option<u64>,
+}
+
+impl Default for RouterPolicy {
+    fn default() -> Self {
+        Self {
+            agent_mode: AgentMode::default(),
+            strict_local: false,
+            hybrid_max_local_attempts: 2,
+            hybrid_remote_on_schema_fail: true,
+            hybrid_remote_on_context_overflow: true,
+            hybrid_remote_on_timeout_ms: None,
+        }
+    }
+}
+
+/// Why a model was chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RouteReason {
+    /// The mode says so.
+    Mode,
+    /// The hybrid mode starts local.
+    LocalFirst,
+    /// The last local answer did not pass.
+    SchemaFail,
+    /// The conversation does not fit the local model.
+    ContextOverflow,
+    /// The local model took too long.
+    Timeout,
+    /// The local model failed.
+    LocalError,
+    /// The session asked for the remote model, e.g. because its rounds ran out without a usable edit.
+    Escalated,
+}
+
+/// One choice, for traces.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RouteTrace {
+    /// The provider that is asked.
+    pub provider: String,
+    /// Whether it is the local one.
+    pub local: bool,
+    /// Why.
+    pub reason: RouteReason,
+    /// Which attempt this is, from 1, both providers together.
+    pub attempt: u32,
+    /// What was wrong with the attempt before.
+    pub detail: Option<String>,
+}
+
+/// Is told of every choice.
+pub trait RouteObserver: MaybeSend + MaybeSync {
+    /// A provider is about to be asked.
+    fn routed(&self, trace: &RouteTrace);
+}
+
+impl<F: Fn(&RouteTrace) + MaybeSend + MaybeSync> RouteObserver for F {
+    fn routed(&self, trace: &RouteTrace) {
+        self(trace);
+    }
+}
+
+/// Judges a local answer before anyone sees it.
+pub trait ValidationGate: MaybeSend + MaybeSync {
+    /// Returns what is wrong with the answer, if anything.
+    fn problem(&self, request: &Request, response: &Response) -> Option<String>;
+}
+
+impl<F: Fn(&Request, &Response) -> Option<String> + MaybeSend + MaybeSync> ValidationGate for F {
+    fn problem(&self, request: &Request, response: &Response) -> Option<String> {
+        self(request, response)
+    }
+}
+
+/// A provider and the model to ask it for.
+#[derive(Clone)]
+pub struct Route {
+    /// The provider.
+    pub provider: Shared<dyn Provider>,
+    /// The model; the request's own when absent.
+    pub model: Option<String>,
+}
+
+/// A provider that asks one of two others.
+pub struct Router {
+    local: Option<Route>,
+    remote: Option<Route>,
+    policy: RouterPolicy,
+    clock: Shared<dyn Clock>,
+    gate: Option<Shared<dyn ValidationGate>>,
+    observer: Option<Shared<dyn RouteObserver>>,
+    escalated: Mutex<Option<String>>,
+}
+
+/// What came of a local attempt.
+enum Local {
+    Passed(Vec<StreamEvent>),
+    Failed(RouteReason, LlmError),
+}
+
+impl Router {
+    /// Returns a router over the routes there are.
+    #[must_use]
+    pub fn new(local: Option<Route>, remote: Option<Route>, policy: RouterPolicy, clock: Shared<dyn Clock>) -> Self {
+        Self { local, remote, policy, clock, gate: None, observer: None, escalated: Mutex::new(None) }
+    }
+
+    /// Judges local answers by `gate` too.
+    #[must_use]
+    pub fn with_gate(mut self, gate: Shared<dyn ValidationGate>) -> Self {
+        self.gate = Some(gate);
+        self
+    }
+
+    /// Tells `observer` of every choice.
+    #[must_use]
+    pub fn with_observer(mut self, observer: Shared<dyn RouteObserver>) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
+    /// Sends the following requests of the hybrid mode straight to the remote model. For what only the session can
+    /// see, such as rounds of tools that lead nowhere.
+    pub fn escalate(&self, detail: impl Into<String>) {
+        *self.escalated.lock().unwrap_or_else(PoisonError::into_inner) = Some(detail.into());
+    }
+
+    fn escalation(&self) -> Option<String> {
+        self.escalated.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn route(&self, local: bool) -> Result<&Route, LlmError> {
+        let refused = |message: &str| Err(LlmError::new(ErrorKind::Configuration, message));
+        if local {
+            return self.local.as_ref().map_or_else(|| refused("no local model is set up"), Ok);
+        }
+        if self.policy.strict_local {
+            return refused("the remote model is needed, but `strict_local` forbids it");
+        }
+        self.remote.as_ref().map_or_else(|| refused("no remote model is set up"), Ok)
+    }
+
+    fn trace(&self, route: &Route, trace: RouteTrace) -> StreamEvent {
+        let trace = RouteTrace { provider: route.provider.name().to_owned(), ..trace };
+        if let Some(observer) = &self.observer {
+            observer.routed(&trace);
+        }
+        StreamEvent::ProviderEvent { raw: serde_json::json!({"type": "route", "route": trace}) }
+    }
+
+    /// Asks one provider and puts the trace before its events.
+    async fn ask(
+        &self,
+        request: Request,
+        cancel: CancelToken,
+        local: bool,
+        traces: Vec<StreamEvent>,
+    ) -> Result<EventStream, LlmError> {
+        let route = self.route(local)?;
+        let stream = route.provider.stream(for_route(request, route), cancel).await?;
+        Ok(Box::pin(futures::stream::iter(traces.into_iter().map(Ok)).chain(stream)))
+    }
+
+    async fn hybrid(&self, request: Request, cancel: CancelToken) -> Result<EventStream, LlmError> {
+        let mut traces = Vec::new();
+        let trace =
+            |local, reason, attempt, detail| RouteTrace { provider: String::new(), local, reason, attempt, detail };
+        let (mut reason, mut detail) = (RouteReason::LocalFirst, None);
+        let mut attempt = 1;
+        if let (Some(escalation), false) = (self.escalation(), self.policy.strict_local) {
+            (reason, detail) = (RouteReason::Escalated, Some(escalation));
+        }
+        while reason != RouteReason::Escalated {
+            let route = self.route(true)?;
+            traces.push(self.trace(route, trace(true, reason, attempt, detail.clone())));
+            let (why, error) = match self.try_local(route, &request, &cancel).await {
+                Local::Passed(events) => {
+                    return Ok(Box::pin(futures::stream::iter(traces.into_iter().chain(events).map(Ok))));
+                }
+                Local::Failed(why, error) => (why, error),
+            };
+            let again = matches!(why, RouteReason::SchemaFail | RouteReason::LocalError);
+            attempt += 1;
+            (reason, detail) = (why, Some(error.message.clone()));
+            if error.kind == ErrorKind::Abort || (!again || attempt > self.max_attempts()) && !self.may_go_remote(why) {
+                return Err(error);
+            }
+            if !again || attempt > self.max_attempts() {
+                break;
+            }
+        }
+        traces.push(self.trace(self.route(false)?, trace(false, reason, attempt, detail)));
+        self.ask(request, cancel, false, traces).await
+    }
+
+    fn max_attempts(&self) -> u32 {
+        self.policy.hybrid_max_local_attempts.max(1)
+    }
+
+    fn may_go_remote(&self, reason: RouteReason) -> bool {
+        if self.policy.strict_local || self.remote.is_none() {
+            return false;
+        }
+        match reason {
+            RouteReason::SchemaFail => self.policy.hybrid_remote_on_schema_fail,
+            RouteReason::ContextOverflow => self.policy.hybrid_remote_on_context_overflow,
+            RouteReason::Mode
+            | RouteReason::LocalFirst
+            | RouteReason::Timeout
+            | RouteReason::LocalError
+            | RouteReason::Escalated => true,
+        }
+    }
+
+    /// Reads a whole local answer and judges it.
+    async fn try_local(&self, route: &Route, request: &Request, cancel: &CancelToken) -> Local {
+        // Its own token: giving up on the local model must not cancel the remote one.
+        let own = CancelToken::new();
+        let answer = Box::pin(read(route, for_route(request.clone(), route), own.clone()));
+        let limit = async {
+            match self.policy.hybrid_remote_on_timeout_ms {
+                Some(ms) => self.clock.sleep(ms).await,
+                None => std::future::pending().await,
+            }
+        };
+        let stop = select(Box::pin(limit), cancel.cancelled());
+        let outcome = match select(answer, stop).await {
+            Either::Left((outcome, _)) => outcome,
+            Either::Right((stopped, _)) => {
+                own.cancel();
+                return match stopped {
+                    Either::Left(_) => {
+                        let message = "the local model took longer than `hybrid_remote_on_timeout_ms`";
+                        Local::Failed(RouteReason::Timeout, LlmError::new(ErrorKind::RequestTimeout, message))
+                    }
+                    Either::Right(_) => {
+                        let error = LlmError::new(ErrorKind::Abort, "the request was cancelled");
+                        Local::Failed(RouteReason::LocalError, error)
+                    }
+                };
+            }
+        };
+        match outcome {
+            Ok((events, response)) => match self.problem(request, &response) {
+                None => Local::Passed(events),
+                Some(problem) => {
+                    Local::Failed(RouteReason::SchemaFail, LlmError::new(ErrorKind::InvalidToolCall, problem))
+                }
+            },
+            Err(error) if error.kind == ErrorKind::ContextLength => Local::Failed(RouteReason::ContextOverflow, error),
+            Err(error) => Local::Failed(RouteReason::LocalError, error),
+        }
+    }
+
+    /// Returns what is wrong with an answer: a call of an unknown tool, arguments that do not match, or what the gate
+    /// says.
+    fn problem(&self, request: &Request, response: &Response) -> Option<String> {
+        if response.finish_reason.reason == FinishKind::Error {
+            return Some("the local model ended with an error".to_owned());
+        }
+        for call in response.message.tool_calls().into_iter().filter(|call| !call.custom) {
+            let Some(tool) = request.tools.iter().find(|tool| tool.name == call.name) else {
+                return Some(format!("there is no tool {}", call.name));
+            };
+            if let Err(violation) = schema::validate(&tool.parameters, &call.arguments) {
+                return Some(format!("the arguments of {} do not match: {violation}", call.name));
+            }
+        }
+        self.gate.as_ref().and_then(|gate| gate.problem(request, response))
+    }
+}
+
+/// Reads a whole answer.
+async fn read(route: &Route, request: Request, cancel: CancelToken) -> Result<(Vec<StreamEvent>, Response), LlmError> {
+    let mut stream = route.provider.stream(request, cancel).await?;
+    let mut events = Vec::new();
+    while let Some(event) = stream.next().await {
+        let event = event?;
+        let response = if let StreamEvent::Finish { response } = &event { Some(response.clone()) } else { None };
+        events.push(event);
+        if let Some(response) = response {
+            return Ok((events, response));
+        }
+    }
+    Err(LlmError::new(ErrorKind::Stream, "the local answer ended without its end event"))
+}
+
+fn for_route(mut request: Request, route: &Route) -> Request {
+    if let Some(model) = &route.model {
+        request.model.clone_from(model);
+    }
+    request.provider = None;
+    request
+}
+
+impl Provider for Router {
+    fn name(&self) -> &str {
+        "router"
+    }
+
+    fn initialize(&self) -> Result<(), LlmError> {
+        [&self.local, &self.remote].into_iter().flatten().try_for_each(|route| route.provider.initialize())
+    }
+
+    fn close(&self) {
+        [&self.local, &self.remote].into_iter().flatten().for_each(|route| route.provider.close());
+    }
+
+    fn stream(&self, request: Request, cancel: CancelToken) -> BoxFuture<'_, Result<EventStream, LlmError>> {
+        Box::pin(async move {
+            let local = match self.policy.agent_mode {
+                AgentMode::Local => true,
+                AgentMode::Remote => false,
+                AgentMode::HybridAuto => return self.hybrid(request, cancel).await,
+            };
+            let (reason, provider) = (RouteReason::Mode, String::new());
+            let trace = RouteTrace { provider, local, reason, attempt: 1, detail: None };
+            let traces = vec![self.trace(self.route(local)?, trace)];
+            self.ask(request, cancel, local, traces).await
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::executor::block_on;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::client::collect;
+    use crate::model::{Message, ToolDefinition};
+    use crate::testing::{ManualClock, Script, Scripted, calls, covers, says};
+    #[cfg(target_family = "wasm")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
+    fn hybrid() -> RouterPolicy {
+        RouterPolicy { agent_mode: AgentMode::HybridAuto, ..RouterPolicy::default() }
+    }
+
+    fn overflow() -> Scripted {
+        Err(LlmError::new(ErrorKind::ContextLength, "too long"))
+    }
+
+    fn call(arguments: Value) -> Scripted {
+        calls(&[("1", "read", arguments)], FinishKind::ToolCalls)
+    }
+
+    /// Asks a router over scripted answers; returns the outcome as text, and the choices with their reasons.
+    fn run(
+        policy: RouterPolicy,
+        local: impl IntoIterator<Item = Scripted>,
+        remote: impl IntoIterator<Item = Scripted>,
+    ) -> (Result<String, ErrorKind>, Vec<String>) {
+        ask(&router(policy, local, remote))
+    }
+
+    fn router(
+        policy: RouterPolicy,
+        local: impl IntoIterator<Item = Scripted>,
+        remote: impl IntoIterator<Item = Scripted>,
+    ) -> (Router, Shared<Mutex<Vec<String>>>) {
+        let seen: Shared<Mutex<Vec<String>>> = Shared::default();
+        let route = |provider| Some(Route { provider, model: None });
+        let local: Shared<dyn Provider> = Script::new("small", local);
+        let remote: Shared<dyn Provider> = Script::new("large", remote);
+        let observer = {
+            let seen = Shared::clone(&seen);
+            move |trace: &RouteTrace| {
+                let reason = serde_json::to_value(trace.reason).unwrap();
+                let line = format!("{} {} {}", trace.attempt, trace.provider, reason.as_str().unwrap());
+                seen.lock().unwrap().push(line);
+            }
+        };
+        let clock = Shared::new(ManualClock::default());
+        let gate =
+            |_: &Request, response: &Response| (response.message.text() == "bad").then(|| "it is bad".to_owned());
+        let router = Router::new(route(local), route(remote), policy, clock)
+            .with_observer(Shared::new(observer))
+            .with_gate(Shared::new(gate));
+        (router, seen)
+    }
+
+    fn ask((router, seen): &(Router, Shared<Mutex<Vec<String>>>)) -> (Result<String, ErrorKind>, Vec<String>) {
+        let parameters = json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
+        let tools = vec![ToolDefinition { name: "read".into(), description: String::new(), parameters }];
+        let request = Request { messages: vec![Message::user("u")], tools, ..Request::default() };
+        let answer = block_on(async { collect(router.stream(request, CancelToken::new()).await?).await });
+        let text = answer.map(|response| {
+            let calls = response.message.tool_calls();
+            calls.first().map_or_else(|| response.message.text(), |call| call.arguments.to_string())
+        });
+        (text.map_err(|error| error.kind), std::mem::take(&mut seen.lock().unwrap()))
+    }
+
+    #[test]
+    fn the_mode_decides_who_is_asked() {
+        covers("router.local_first");
+        let mode = |agent_mode| RouterPolicy { agent_mode, ..RouterPolicy::default() };
+        let answers = || ([says(&["near"])], [says(&["far"])]);
+        let (local, remote) = answers();
+        let expected = (Ok("near".to_owned()), vec!["1 small mode".to_owned()]);
+        assert_eq!(run(mode(AgentMode::Local), local, remote), expected);
+        let (local, remote) = answers();
+        assert_eq!(
+            run(mode(AgentMode::Remote), local, remote),
+            (Ok("far".to_owned()), vec!["1 large mode".to_owned()])
+        );
+        let (local, remote) = answers();
+        assert_eq!(run(hybrid(), local, remote), (Ok("near".to_owned()), vec!["1 small local_first".to_owned()]));
+    }
+
+    #[test]
+    fn answers_that_do_not_pass_are_tried_again_and_then_go_remote() {
+        covers("router.local_first");
+        let good = || call(json!({"path": "a"}));
+        let bad = || call(json!({"file": "a"}));
+        let found = |text: &str, seen: &[&str]| {
+            (Ok(text.to_owned()), seen.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>())
+        };
+        let twice = ["1 small local_first", "2 small schema_fail"];
+        assert_eq!(run(hybrid(), [bad(), good()], []), found("{\"path\":\"a\"}", &twice));
+        let thrice = [&twice[..], &["3 large schema_fail"]].concat();
+        assert_eq!(run(hybrid(), [bad(), bad()], [says(&["far"])]), found("far", &thrice));
+        assert_eq!(run(hybrid(), [says(&["bad"]), says(&["bad"])], [says(&["far"])]), found("far", &thrice));
+        let never = RouterPolicy { hybrid_remote_on_schema_fail: false, ..hybrid() };
+        assert_eq!(run(never, [bad(), bad()], [says(&["far"])]).0, Err(ErrorKind::InvalidToolCall));
+    }
+
+    #[test]
+    fn an_overflow_or_a_slow_answer_goes_remote_at_once() {
+        covers("router.local_first");
+        let seen = |reason: &str| vec!["1 small local_first".to_owned(), format!("2 large {reason}")];
+        let far = || Ok("far".to_owned());
+        assert_eq!(run(hybrid(), [overflow()], [says(&["far"])]), (far(), seen("context_overflow")));
+        let never = RouterPolicy { hybrid_remote_on_context_overflow: false, ..hybrid() };
+        assert_eq!(run(never, [overflow()], [says(&["far"])]).0, Err(ErrorKind::ContextLength));
+        let slow = RouterPolicy { hybrid_remote_on_timeout_ms: Some(5), ..hybrid() };
+        assert_eq!(run(slow, [], [says(&["far"])]), (far(), seen("timeout")));
+    }
+
+    #[test]
+    fn strict_local_never_goes_remote() {
+        covers("router.local_only");
+        for agent_mode in [AgentMode::HybridAuto, AgentMode::Remote] {
+            let policy = RouterPolicy { agent_mode, strict_local: true, ..RouterPolicy::default() };
+            let (outcome, seen) = run(policy, [overflow()], [says(&["far"])]);
+            assert!(outcome.is_err() && !seen.iter().any(|line| line.contains("large")), "{outcome:?} {seen:?}");
+        }
+    }
+
+    #[test]
+    fn the_session_may_ask_for_the_remote_model() {
+        let router = router(hybrid(), [says(&["near"])], [says(&["far"])]);
+        assert_eq!(ask(&router).0, Ok("near".to_owned()));
+        router.0.escalate("no usable edit in 20 rounds");
+        assert_eq!(ask(&router), (Ok("far".to_owned()), vec!["1 large escalated".to_owned()]));
+    }
+
+    #[test]
+    fn choices_are_in_the_stream_too() {
+        covers("router.trace");
+        let (router, _) = router(hybrid(), [overflow()], [says(&["far"])]);
+        let request = Request { messages: vec![Message::user("u")], ..Request::default() };
+        let events: Vec<StreamEvent> = block_on(async {
+            let stream = router.stream(request, CancelToken::new()).await.unwrap();
+            stream.map(Result::unwrap).collect().await
+        });
+        let StreamEvent::ProviderEvent { raw } = &events[1] else { panic!("{events:?}") };
+        let route = json!({"provider": "large", "local": false, "reason": "context_overflow", "attempt": 2, "detail": "too long"});
+        assert_eq!(*raw, json!({"type": "route", "route": route}));
+    }
+}

@@ -1,0 +1,185 @@
+//! The loop behind every generation: call the model, run its tools, call it again.
+
+use std::collections::VecDeque;
+use std::future::Future;
+
+use futures::StreamExt;
+use futures::future::{Either, select};
+
+use super::options::Generate;
+use super::result::{GenerateEvent, GenerateResult, StepResult};
+use super::stream_result::{StreamResult, timed_out};
+use crate::client::{Client, retry_stream};
+use crate::error::{ErrorKind, LlmError};
+use crate::model::{FinishKind, Message, Request, Response, StreamEvent, ToolCall};
+use crate::provider::EventStream;
+use crate::runtime::{BoxFuture, Clock, Random, Shared};
+
+/// A client with a clock and randomness: what the high-level calls need.
+#[derive(Clone)]
+pub struct Generator {
+    /// Where requests go.
+    pub client: Client,
+    /// Waits between attempts and enforces limits.
+    pub clock: Shared<dyn Clock>,
+    /// Spreads waits.
+    pub random: Shared<dyn Random>,
+}
+
+impl Generator {
+    /// Generates an answer, running active tools.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidRequest`] if both or neither of `prompt` and `messages` are given,
+    /// [`ErrorKind::RequestTimeout`] past a time limit, [`ErrorKind::Abort`] once cancelled, and what the provider
+    /// reports.
+    pub async fn generate(&self, options: Generate) -> Result<GenerateResult, LlmError> {
+        let mut stream = self.stream(options)?;
+        while let Some(event) = stream.next().await {
+            event?;
+        }
+        stream.into_result()
+    }
+
+    /// As [`generate`](Self::generate), but yields events as they come.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidRequest`] if both or neither of `prompt` and `messages` are given. Everything else comes
+    /// as an item of the stream.
+    pub fn stream(&self, options: Generate) -> Result<StreamResult, LlmError> {
+        let messages = conversation(&options)?;
+        let cancel = options.cancel.clone();
+        let total = options.timeout.total_ms.map(|ms| self.clock.sleep(ms));
+        let steps = Steps::new(self.clone(), options, messages);
+        let events = futures::stream::unfold(steps, Steps::next);
+        Ok(StreamResult::new(Box::pin(events), total, cancel.cancelled()))
+    }
+}
+
+fn conversation(options: &Generate) -> Result<Vec<Message>, LlmError> {
+    let invalid = |message: &str| Err(LlmError::new(ErrorKind::InvalidRequest, message));
+    let messages = match (&options.prompt, &options.messages) {
+        (Some(_), Some(_)) => return invalid("give either `prompt` or `messages`, not both"),
+        (None, None) => return invalid("give a `prompt` or `messages`"),
+        (Some(prompt), None) => vec![Message::user(prompt)],
+        (None, Some(messages)) => messages.clone(),
+    };
+    Ok(options.system.as_ref().map(Message::system).into_iter().chain(messages).collect())
+}
+
+/// The state between two events.
+struct Steps {
+    generator: Generator,
+    options: Generate,
+    messages: Vec<Message>,
+    steps: Vec<StepResult>,
+    /// The answer that is being read.
+    answer: Option<EventStream>,
+    /// Ends the current step.
+    step_limit: Option<BoxFuture<'static, ()>>,
+    ready: VecDeque<GenerateEvent>,
+    done: bool,
+}
+
+impl Steps {
+    fn new(generator: Generator, options: Generate, messages: Vec<Message>) -> Self {
+        Self {
+            generator,
+            options,
+            messages,
+            steps: Vec::new(),
+            answer: None,
+            step_limit: None,
+            ready: VecDeque::new(),
+            done: false,
+        }
+    }
+
+    async fn next(mut self) -> Option<(Result<GenerateEvent, LlmError>, Self)> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Some((Ok(event), self));
+            }
+            if self.done {
+                return None;
+            }
+            if let Err(error) = self.advance().await {
+                self.done = true;
+                return Some((Err(error), self));
+            }
+        }
+    }
+
+    /// Does the next thing: opens a step, reads an event, or runs the tools of a finished answer.
+    async fn advance(&mut self) -> Result<(), LlmError> {
+        let Some(mut answer) = self.answer.take() else {
+            self.step_limit = self.options.timeout.per_step_ms.map(|ms| self.generator.clock.sleep(ms));
+            let opened = open(self.generator.clone(), self.options.clone(), self.request());
+            self.answer = Some(limited(&mut self.step_limit, Box::pin(opened)).await??);
+            return Ok(());
+        };
+        let next = limited(&mut self.step_limit, answer.next()).await?;
+        match next {
+            Some(Ok(StreamEvent::Finish { response })) => {
+                self.ready.push_back(GenerateEvent::Model(StreamEvent::Finish { response: response.clone() }));
+                self.finish_step(response).await;
+            }
+            Some(event) => {
+                self.ready.push_back(GenerateEvent::Model(event?));
+                self.answer = Some(answer);
+            }
+            None => return Err(LlmError::new(ErrorKind::Stream, "the answer ended without its end event")),
+        }
+        Ok(())
+    }
+
+    fn request(&self) -> Request {
+        let tools = self.options.tools.iter().map(|tool| tool.definition().clone()).collect();
+        Request { messages: self.messages.clone(), tools, ..self.options.request.clone() }
+    }
+
+    /// Runs the tools, if they are ours to run, and decides whether to go on.
+    async fn finish_step(&mut self, response: Response) {
+        let calls: Vec<ToolCall> = response.message.tool_calls().into_iter().cloned().collect();
+        let rounds = self.options.max_tool_rounds.unwrap_or(1);
+        let budget_left = (self.steps.len() as u64) < u64::from(rounds);
+        // An answer that was cut off may hold half a call, which must not run.
+        let wanted = !calls.is_empty() && response.finish_reason.reason == FinishKind::ToolCalls;
+        let passive =
+            calls.iter().any(|call| self.options.tool(&call.name).is_some_and(|tool| tool.handler().is_none()));
+        let run = wanted && budget_left && !passive;
+        self.messages.push(response.message.clone());
+        let tool_results = if run { self.options.run_tools(&calls, &self.messages).await } else { Vec::new() };
+        let step = StepResult { response, tool_results };
+        self.steps.push(step.clone());
+        let enough = self.options.stop_when.as_ref().is_some_and(|condition| condition.stop(&self.steps));
+        self.done = !run || enough;
+        if run {
+            self.messages.push(Message::tool_results(step.tool_results.clone()));
+        }
+        self.ready.push_back(GenerateEvent::StepFinish(step));
+    }
+}
+
+async fn open(generator: Generator, options: Generate, request: Request) -> Result<EventStream, LlmError> {
+    let (clock, random) = (&*generator.clock, &*generator.random);
+    retry_stream(&options.retry, clock, random, &options.cancel, |_| {
+        let (client, request, cancel) = (generator.client.clone(), request.clone(), options.cancel.clone());
+        async move { client.stream(request, cancel).await }
+    })
+    .await
+}
+
+/// Waits for `future`, but not past the step's limit.
+async fn limited<T>(
+    limit: &mut Option<BoxFuture<'static, ()>>,
+    future: impl Future<Output = T> + Unpin,
+) -> Result<T, LlmError> {
+    let Some(limit) = limit else { return Ok(future.await) };
+    match select(future, limit).await {
+        Either::Left((value, _)) => Ok(value),
+        Either::Right(_) => Err(timed_out("a call of the model")),
+    }
+}

@@ -1,0 +1,115 @@
+//! Structured output: an answer that is one JSON value of a given shape.
+//!
+//! Providers that enforce a schema are asked to, where the schema is one they take; the others are told in words. In
+//! both cases the answer is checked here before anyone sees it.
+
+use futures::StreamExt;
+use serde_json::Value;
+
+use super::generator::Generator;
+use super::options::Generate;
+use super::result::{GenerateEvent, GenerateResult};
+use super::stream_result::StreamResult;
+use crate::error::{ErrorKind, LlmError};
+use crate::model::schema;
+use crate::model::{ResponseFormat, StreamEvent};
+use crate::partial_json::PartialJson;
+
+impl Generator {
+    /// Generates a value that matches `json_schema`; it is the `output` of the result.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NoObjectGenerated`] if the answer is no JSON or does not match, and as
+    /// [`generate`](Self::generate).
+    pub async fn generate_object(&self, options: Generate, json_schema: Value) -> Result<GenerateResult, LlmError> {
+        let mut result = self.generate(with_format(options, &json_schema)).await?;
+        result.output = Some(read_object(&result.last.text(), &json_schema)?);
+        Ok(result)
+    }
+
+    /// As [`generate_object`](Self::generate_object), but shows the value while it grows.
+    ///
+    /// # Errors
+    ///
+    /// As [`stream`](Self::stream).
+    pub fn stream_object(&self, options: Generate, json_schema: Value) -> Result<ObjectStream, LlmError> {
+        let stream = self.stream(with_format(options, &json_schema))?;
+        Ok(ObjectStream { stream, json_schema, partial: PartialJson::new(), text: String::new(), begun: false })
+    }
+}
+
+fn with_format(mut options: Generate, json_schema: &Value) -> Generate {
+    let strict = schema::is_strict(json_schema);
+    options.request.response_format = Some(ResponseFormat::JsonSchema { json_schema: json_schema.clone(), strict });
+    options
+}
+
+/// Reads the value out of an answer. Where the shape is only asked for in words, models like to wrap it in a fence.
+fn read_object(text: &str, json_schema: &Value) -> Result<Value, LlmError> {
+    let no_object = |problem: String| {
+        let raw = Some(Value::String(text.to_owned()));
+        Err(LlmError { raw, ..LlmError::new(ErrorKind::NoObjectGenerated, problem) })
+    };
+    let trimmed = text.trim();
+    let fenced = trimmed.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
+    let bare = fenced.map_or(trimmed, |inside| inside.split_once('\n').map_or(inside, |(_, body)| body));
+    let value = match serde_json::from_str(bare) {
+        Ok(value) => value,
+        Err(error) => return no_object(format!("the answer is no JSON ({error})")),
+    };
+    match schema::validate(json_schema, &value) {
+        Ok(()) => Ok(value),
+        Err(violation) => no_object(format!("the answer does not match the schema: {violation}")),
+    }
+}
+
+/// A value that grows as it is generated.
+pub struct ObjectStream {
+    stream: StreamResult,
+    json_schema: Value,
+    partial: PartialJson,
+    text: String,
+    begun: bool,
+}
+
+impl ObjectStream {
+    /// Waits for the value to change and returns it as far as it has come; nothing at the end. It is lent, not
+    /// copied, so that following a long value costs no more than its length.
+    pub async fn next(&mut self) -> Option<Result<&Value, LlmError>> {
+        loop {
+            match self.stream.next().await? {
+                Err(error) => return Some(Err(error)),
+                Ok(GenerateEvent::Model(StreamEvent::StreamStart { .. })) => {
+                    (self.partial, self.begun) = (PartialJson::new(), false);
+                    self.text.clear();
+                }
+                Ok(GenerateEvent::Model(StreamEvent::TextDelta { delta, .. })) => {
+                    self.text.push_str(&delta);
+                    if self.take(&delta) {
+                        return Some(Ok(self.partial.value()));
+                    }
+                }
+                Ok(_) => {}
+            }
+        }
+    }
+
+    /// Feeds the reader from the first bracket on, and returns whether it took anything. Text that is no JSON is left
+    /// for [`object`](Self::object) to report.
+    fn take(&mut self, delta: &str) -> bool {
+        let start = if self.begun { Some(0) } else { delta.find(['{', '[']) };
+        let Some(start) = start else { return false };
+        self.begun = true;
+        self.partial.push(&delta[start..]).is_ok()
+    }
+
+    /// Returns the whole value, checked, once the stream has ended.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NoObjectGenerated`] if the answer is no JSON or does not match the schema.
+    pub fn object(&self) -> Result<Value, LlmError> {
+        read_object(&self.text, &self.json_schema)
+    }
+}

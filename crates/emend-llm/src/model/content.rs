@@ -1,0 +1,128 @@
+//! The parts of a message: text, media, tool calls, tool results, reasoning.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// One part of a message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum ContentPart {
+    /// Plain text.
+    Text {
+        /// The text.
+        text: String,
+    },
+    /// An image by URL or by data.
+    Image(MediaData),
+    /// Audio by URL or by data.
+    Audio(MediaData),
+    /// A document (PDF and such) by URL or by data.
+    Document(MediaData),
+    /// A call the model wants made.
+    ToolCall(ToolCall),
+    /// What a call gave.
+    ToolResult(ToolResult),
+    /// The model's reasoning, with the signature that lets it be echoed.
+    Thinking(ThinkingData),
+    /// Reasoning that only the provider can read, kept verbatim.
+    RedactedThinking(ThinkingData),
+    /// A provider's own block, kept verbatim and echoed to the same provider only. One whose data is
+    /// `{"annotates": {..}}` holds fields that belong to the text part before it, e.g. citations or a signature.
+    Provider {
+        /// The adapter it came from.
+        provider: String,
+        /// The block as received.
+        data: Value,
+    },
+}
+
+/// The key under which a [`ContentPart::Provider`] holds fields of the part before it.
+const ANNOTATES: &str = "annotates";
+
+impl ContentPart {
+    /// Returns a part that holds `fields` of the text part before it, which only `provider` knows.
+    pub(crate) fn annotation(provider: &str, fields: Map<String, Value>) -> Self {
+        let data = Value::Object(Map::from_iter([(ANNOTATES.to_owned(), Value::Object(fields))]));
+        Self::Provider { provider: provider.to_owned(), data }
+    }
+
+    /// Returns the fields of the part before it, if this is an annotation by `provider`.
+    pub(crate) fn annotation_by(&self, provider: &str) -> Option<&Map<String, Value>> {
+        match self {
+            Self::Provider { provider: own, data } if own == provider => data.get(ANNOTATES)?.as_object(),
+            _ => None,
+        }
+    }
+}
+
+/// An image, audio clip or document. Exactly one of `url` and `data` is set.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MediaData {
+    /// Where it can be fetched, or a local path that the host reads first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// The bytes, base64-encoded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
+    /// The MIME type, e.g. `image/png`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub media_type: Option<String>,
+    /// Processing fidelity: `auto`, `low` or `high`. Images only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// A display name. Documents only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_name: Option<String>,
+}
+
+/// A tool call as the model made it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// The provider's id, or a made-up one where the provider gives none.
+    pub id: String,
+    /// The tool's wire name.
+    pub name: String,
+    /// The parsed arguments; a string when they did not parse or the tool takes free text.
+    pub arguments: Value,
+    /// The arguments as received, byte for byte.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw_arguments: Option<String>,
+    /// Whether the arguments are free text (`custom`) instead of JSON.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub custom: bool,
+    /// The provider's own fields that must be echoed, e.g. a thought signature.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_data: Option<Value>,
+}
+
+/// What a tool call gave.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolResult {
+    /// The id of the call this answers.
+    pub tool_call_id: String,
+    /// The tool's name; some providers match by name.
+    pub name: String,
+    /// Text, or a structured value.
+    pub content: Value,
+    /// Whether the call failed.
+    pub is_error: bool,
+    /// An image the tool returned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<MediaData>,
+}
+
+/// Reasoning text and the opaque data that lets a provider accept it back.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ThinkingData {
+    /// The reasoning text; may be empty while the signature is not.
+    pub text: String,
+    /// The provider's signature or encrypted content.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
+    /// The provider it is valid for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// The provider's whole item where text and signature are not enough to echo it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_data: Option<Value>,
+}

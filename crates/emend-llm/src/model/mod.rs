@@ -1,0 +1,21 @@
+//! The unified data model: messages, tools, requests, responses and stream events.
+//!
+//! Every type is plain data that serialises to the JSON a JavaScript caller sees. The adapters translate it to the wire
+//! formats of the providers.
+
+mod content;
+mod events;
+pub(crate) mod media;
+mod message;
+mod parts;
+mod request;
+mod response;
+pub mod schema;
+
+pub use content::{ContentPart, MediaData, ThinkingData, ToolCall, ToolResult};
+pub use events::StreamEvent;
+pub use media::is_local_path;
+pub use message::{Message, Role};
+pub use parts::Parts;
+pub use request::{Request, ResponseFormat, ToolChoice, ToolDefinition};
+pub use response::{FinishKind, FinishReason, RateLimitInfo, Response, Usage, Warning};

@@ -1,0 +1,69 @@
+//! What an adapter must be told: key, address, headers.
+
+use std::fmt;
+
+use crate::secrets::{Secrets, credentials_of};
+use crate::transport::{Headers, public_address};
+
+/// The settings of one adapter. Its `Debug` form hides credentials.
+#[derive(Clone, Default)]
+pub struct Config {
+    /// The key. May be empty when `base_url` names a proxy or a local server that needs none.
+    pub api_key: String,
+    /// Where the API lives, without the endpoint; the provider's own when absent. A missing version segment is added
+    /// where the provider's own tools would add it. A query is kept and sent with every request, as some gateways ask for.
+    pub base_url: Option<String>,
+    /// Whether requests are sent by a web page. Some providers want to be told.
+    pub browser: bool,
+    /// The name that requests choose the provider by; the adapter's usual one when absent.
+    pub name: Option<String>,
+    /// The environment variable that error messages advise to set; the adapter's usual one when absent.
+    pub key_variable: Option<String>,
+    /// Beta features to enable on every request. Anthropic only.
+    pub betas: Vec<String>,
+    /// Headers added to every request.
+    pub headers: Headers,
+}
+
+impl fmt::Debug for Config {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let headers: Vec<&str> = self.headers.0.iter().map(|(name, _)| name.as_str()).collect();
+        formatter
+            .debug_struct("Config")
+            .field("base_url", &self.base_url.as_deref().map(public_address))
+            .field("browser", &self.browser)
+            .field("name", &self.name)
+            .field("betas", &self.betas)
+            .field("headers", &headers)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Config {
+    /// Returns all that no text may show: the key, the values of added headers, and what the base address holds beside
+    /// host and path.
+    pub(crate) fn secrets(&self) -> Secrets {
+        let more = credentials_of(&self.headers, self.base_url.as_deref().unwrap_or_default());
+        Secrets::new([self.api_key.clone()].into_iter().chain(more))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    #[cfg(target_family = "wasm")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
+    #[test]
+    fn the_debug_form_shows_no_credential() {
+        let config = Config {
+            api_key: "marked-key".to_owned(),
+            base_url: Some("https://me:marked-pass@a.b/c?key=marked-query".to_owned()),
+            headers: Headers(vec![("x-gateway".to_owned(), "marked-header".to_owned())]),
+            ..Config::default()
+        };
+        let shown = format!("{config:?}");
+        assert!(shown.contains("https://a.b/c") && shown.contains("x-gateway"), "{shown}");
+        assert!(!shown.contains("marked"), "{shown}");
+    }
+}

@@ -1,0 +1,276 @@
+//! Assembles one answer: what a decoder has read becomes events at once and a [`Response`] at the end.
+//!
+//! Knows the unified model only. Which bytes mean what is for the decoders of the wire formats.
+
+use serde_json::{Map, Value};
+
+use crate::model::{
+    ContentPart, FinishKind, FinishReason, Message, RateLimitInfo, Response, Role, StreamEvent, ThinkingData, ToolCall,
+    Usage, Warning,
+};
+
+/// A part of the answer that is being assembled. Valid until [`ResponseBuilder::start`] begins another answer.
+pub(crate) type Slot = usize;
+
+/// Takes the field `key` out of `value`. Nothing if there is none, whatever a provider sent in the place of an object:
+/// indexing to change would panic there.
+pub(crate) fn take(value: &mut Value, key: &str) -> Value {
+    value.get_mut(key).map(Value::take).unwrap_or_default()
+}
+
+/// The events decoded so far, to which every step appends.
+pub(crate) type Events = Vec<StreamEvent>;
+
+pub(crate) struct ResponseBuilder {
+    provider: String,
+    id: String,
+    model: String,
+    started: bool,
+    parts: Vec<Part>,
+    pub(crate) usage: Usage,
+    pub(crate) warnings: Vec<Warning>,
+    pub(crate) rate_limit: Option<RateLimitInfo>,
+    finished: bool,
+}
+
+struct Part {
+    content: Content,
+    open: bool,
+    /// Fields of a text that only its provider knows.
+    annotation: Map<String, Value>,
+}
+
+enum Content {
+    Text { id: String, text: String },
+    Thinking(ThinkingData),
+    Call { call: ToolCall, raw: String },
+    Whole(ContentPart),
+}
+
+impl ResponseBuilder {
+    pub(crate) fn new(provider: &str) -> Self {
+        Self {
+            provider: provider.to_owned(),
+            id: String::new(),
+            model: String::new(),
+            started: false,
+            parts: Vec::new(),
+            usage: Usage::default(),
+            warnings: Vec::new(),
+            rate_limit: None,
+            finished: false,
+        }
+    }
+
+    /// Whether [`finish`](Self::finish) was called.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    /// Whether [`start`](Self::start) was called.
+    pub(crate) fn is_started(&self) -> bool {
+        self.started
+    }
+
+    /// Begins the answer `id`. Returns whether that is news; an answer with another id replaces what was there,
+    /// because a proxy that reconnects in the middle starts again from the beginning.
+    pub(crate) fn start(&mut self, id: &str, model: &str, events: &mut Events) -> bool {
+        if self.started && self.id == id {
+            return false;
+        }
+        self.started = true;
+        id.clone_into(&mut self.id);
+        model.clone_into(&mut self.model);
+        self.parts.clear();
+        events.push(StreamEvent::StreamStart { id: id.to_owned(), model: model.to_owned() });
+        true
+    }
+
+    fn push(&mut self, content: Content, open: bool) -> Slot {
+        self.parts.push(Part { content, open, annotation: Map::new() });
+        self.parts.len() - 1
+    }
+
+    pub(crate) fn open_text(&mut self, events: &mut Events) -> Slot {
+        let id = format!("text_{}", self.parts.len());
+        events.push(StreamEvent::TextStart { text_id: id.clone() });
+        self.push(Content::Text { id, text: String::new() }, true)
+    }
+
+    pub(crate) fn open_thinking(&mut self, events: &mut Events) -> Slot {
+        events.push(StreamEvent::ReasoningStart);
+        let provider = Some(self.provider.clone());
+        self.push(Content::Thinking(ThinkingData { provider, ..ThinkingData::default() }), true)
+    }
+
+    /// Opens a tool call. An empty `id` is replaced by one made from the answer's id and the call's place in it.
+    pub(crate) fn open_call(&mut self, id: &str, name: &str, custom: bool, events: &mut Events) -> Slot {
+        let id = if id.is_empty() { made_up_id(&self.id, self.parts.len()) } else { id.to_owned() };
+        events.push(StreamEvent::ToolCallStart { id: id.clone(), name: name.to_owned() });
+        let call = ToolCall {
+            id,
+            name: name.to_owned(),
+            arguments: Value::Null,
+            raw_arguments: None,
+            custom,
+            provider_data: None,
+        };
+        self.push(Content::Call { call, raw: String::new() }, true)
+    }
+
+    /// Adds a part that is already complete.
+    pub(crate) fn whole(&mut self, part: ContentPart) -> Slot {
+        self.push(Content::Whole(part), false)
+    }
+
+    /// Adds text, reasoning or argument text to the part in `slot`, whichever it is.
+    pub(crate) fn delta(&mut self, slot: Slot, delta: &str, events: &mut Events) {
+        self.delta_owned(slot, delta.to_owned(), events);
+    }
+
+    /// As [`delta`](Self::delta), for text that nobody else needs.
+    pub(crate) fn delta_owned(&mut self, slot: Slot, delta: String, events: &mut Events) {
+        if delta.is_empty() {
+            return;
+        }
+        let Some(part) = self.parts.get_mut(slot) else { return };
+        match &mut part.content {
+            Content::Text { id, text } => {
+                text.push_str(&delta);
+                events.push(StreamEvent::TextDelta { text_id: id.clone(), delta });
+            }
+            Content::Thinking(thinking) => {
+                thinking.text.push_str(&delta);
+                events.push(StreamEvent::ReasoningDelta { delta });
+            }
+            Content::Call { call, raw } => {
+                raw.push_str(&delta);
+                events.push(StreamEvent::ToolCallDelta { id: call.id.clone(), delta });
+            }
+            Content::Whole(_) => {}
+        }
+    }
+
+    /// Returns the reasoning in `slot`.
+    pub(crate) fn thinking(&mut self, slot: Slot) -> Option<&mut ThinkingData> {
+        match self.parts.get_mut(slot).map(|part| &mut part.content) {
+            Some(Content::Thinking(thinking)) => Some(thinking),
+            _ => None,
+        }
+    }
+
+    /// Returns the tool call in `slot`.
+    pub(crate) fn call(&mut self, slot: Slot) -> Option<&mut ToolCall> {
+        match self.parts.get_mut(slot).map(|part| &mut part.content) {
+            Some(Content::Call { call, .. }) => Some(call),
+            _ => None,
+        }
+    }
+
+    /// Returns the text collected in `slot` so far: a text, a reasoning text or the raw arguments of a call.
+    pub(crate) fn collected(&self, slot: Slot) -> &str {
+        match self.parts.get(slot).map(|part| &part.content) {
+            Some(Content::Text { text, .. }) => text,
+            Some(Content::Thinking(thinking)) => &thinking.text,
+            Some(Content::Call { raw, .. }) => raw,
+            _ => "",
+        }
+    }
+
+    /// Replaces the complete part in `slot`.
+    pub(crate) fn set_whole(&mut self, slot: Slot, part: ContentPart) {
+        if let Some(Content::Whole(whole)) = self.parts.get_mut(slot).map(|part| &mut part.content) {
+            *whole = part;
+        }
+    }
+
+    /// Returns the fields beside the text in `slot` that only its provider knows.
+    pub(crate) fn annotation(&mut self, slot: Slot) -> Option<&mut Map<String, Value>> {
+        self.parts.get_mut(slot).map(|part| &mut part.annotation)
+    }
+
+    /// Ends the part in `slot`. Ending it again does nothing.
+    pub(crate) fn close(&mut self, slot: Slot, events: &mut Events) {
+        let Some(part) = self.parts.get_mut(slot) else { return };
+        if !std::mem::take(&mut part.open) {
+            return;
+        }
+        match &mut part.content {
+            Content::Text { id, .. } => events.push(StreamEvent::TextEnd { text_id: id.clone() }),
+            Content::Thinking(_) => events.push(StreamEvent::ReasoningEnd),
+            Content::Call { call, raw } => {
+                let raw = std::mem::take(raw);
+                call.arguments = read_arguments(&raw, call.custom);
+                call.raw_arguments = Some(raw);
+                events.push(StreamEvent::ToolCallEnd { tool_call: call.clone() });
+            }
+            Content::Whole(_) => {}
+        }
+    }
+
+    /// Ends the answer: closes what is open and emits the finish event.
+    pub(crate) fn finish(&mut self, finish_reason: FinishReason, events: &mut Events) {
+        self.finished = true;
+        for slot in 0..self.parts.len() {
+            self.close(slot, events);
+        }
+        let mut content = Vec::with_capacity(self.parts.len());
+        for part in std::mem::take(&mut self.parts) {
+            content.push(match part.content {
+                Content::Text { text, .. } => ContentPart::Text { text },
+                Content::Thinking(thinking) => ContentPart::Thinking(thinking),
+                Content::Call { mut call, .. } => {
+                    // Cut off before its first argument: that is not a call without arguments.
+                    if finish_reason.reason == FinishKind::Length && call.raw_arguments.as_deref() == Some("") {
+                        call.arguments = Value::String(String::new());
+                    }
+                    ContentPart::ToolCall(call)
+                }
+                Content::Whole(part) => part,
+            });
+            if !part.annotation.is_empty() {
+                content.push(ContentPart::annotation(&self.provider, part.annotation));
+            }
+        }
+        events.push(StreamEvent::Finish {
+            response: Response {
+                id: std::mem::take(&mut self.id),
+                model: std::mem::take(&mut self.model),
+                provider: self.provider.clone(),
+                message: Message { role: Role::Assistant, content: content.into(), name: None },
+                finish_reason,
+                usage: std::mem::take(&mut self.usage),
+                warnings: std::mem::take(&mut self.warnings),
+                rate_limit: self.rate_limit.take(),
+            },
+        });
+    }
+}
+
+/// How ids begin that no provider gave. They are never sent back to a provider that matches calls by place.
+const MADE_UP: &str = "local_";
+
+/// Returns an id for the call at `place` in the answer `answer`: letters, digits, `_` and `-`, at most 64, as every
+/// provider takes them.
+pub(crate) fn made_up_id(answer: &str, place: usize) -> String {
+    let answer: String =
+        answer.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')).take(40).collect();
+    format!("{MADE_UP}{answer}_{place}")
+}
+
+/// Whether `id` was made up because the provider gave none.
+pub(crate) fn is_made_up(id: &str) -> bool {
+    id.starts_with(MADE_UP)
+}
+
+/// Reads the arguments of a call. Nothing and `null` mean no arguments; what does not parse stays text.
+fn read_arguments(raw: &str, custom: bool) -> Value {
+    if custom {
+        return Value::String(raw.to_owned());
+    }
+    let trimmed = raw.trim();
+    if trimmed.is_empty() || trimmed == "null" {
+        return Value::Object(Map::new());
+    }
+    serde_json::from_str(trimmed).unwrap_or_else(|_| Value::String(raw.to_owned()))
+}
