@@ -17,6 +17,7 @@ mod setup;
 mod smoke;
 mod test;
 mod toolchain;
+mod wasm_command;
 
 use std::process::ExitCode;
 
@@ -66,7 +67,7 @@ fn dispatch(arguments: &[String]) -> Result<bool> {
         "test" => test::run(&repo, rest),
         "smoke" => smoke::run(&repo, rest),
         "bench" => bench::run(&repo, rest).map(|()| true),
-        "wasm" => toolchain::run_cargo(&repo, rest),
+        "wasm" => wasm_command::run(&repo, rest),
         "help" | "--help" | "-h" => {
             print!("{USAGE}");
             Ok(true)

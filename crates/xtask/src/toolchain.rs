@@ -7,11 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 use crate::process::{self, command, succeeds, which};
 use crate::repo::Repo;
-use crate::settings::Settings;
 
 /// The one wasm target of this project.
 pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
@@ -128,15 +127,4 @@ fn rust_lld(repo: &Repo) -> Option<PathBuf> {
     let host = version.lines().find_map(|line| line.strip_prefix("host: "))?;
     let linker = Path::new(sysroot.trim()).join("lib/rustlib").join(host).join("bin/rust-lld");
     linker.is_file().then_some(linker)
-}
-
-/// `cargo xtask wasm`: runs cargo for wasm32 with arguments of the caller's.
-pub(crate) fn run_cargo(repo: &Repo, arguments: &[String]) -> Result<bool> {
-    let Some((subcommand, rest)) = arguments.split_first() else {
-        bail!("say what cargo should do, as in `cargo xtask wasm check -p emend-edit`");
-    };
-    let features = Settings::read(repo)?.core.target_features;
-    let mut cargo = WasmToolchain::require(repo)?.cargo(repo, subcommand, &features);
-    crate::setup::browser::Browser::find().set_up_tests(repo, &mut cargo);
-    Ok(cargo.args(rest).status()?.success())
 }

@@ -4,7 +4,9 @@
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
-use super::{Row, llm, native_rows};
+use super::native::native_rows;
+use super::peers;
+use super::row::Row;
 use crate::process::{command, stdout_of};
 use crate::repo::Repo;
 
@@ -19,7 +21,7 @@ struct Taken {
 pub(super) fn run(repo: &Repo) -> Result<Vec<Row>> {
     let folder = repo.path("target/bench/agent");
     let (_, mut rows) = native_rows(repo, &["agent", &folder.to_string_lossy()])?;
-    let peers = llm::peers_folder(repo);
+    let peers = peers::llm_folder(repo);
     if !peers.join("node_modules/@mariozechner/pi-agent-core").is_dir() {
         return Ok(rows);
     }

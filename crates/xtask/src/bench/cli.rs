@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::Row;
+use super::row::Row;
 use crate::process::{command, run as run_program, stdout_of};
 use crate::repo::Repo;
 

@@ -9,7 +9,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::{Row, in_turns, native_rows};
+use super::native::{in_turns, native_rows};
+use super::row::Row;
 use crate::process::{command, stdout_of};
 use crate::repo::Repo;
 

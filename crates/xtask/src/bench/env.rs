@@ -2,7 +2,9 @@
 
 use anyhow::Result;
 
-use super::{Row, native_rows, search};
+use super::native::native_rows;
+use super::row::Row;
+use super::search;
 use crate::repo::Repo;
 
 pub(super) fn run(repo: &Repo) -> Result<Vec<Row>> {

@@ -1,19 +1,14 @@
 //! The model client: natively beside Rust libraries, which `emend-bench` (`tests/bench`) measures, and beside libraries
 //! for Node, which read the same transcripts there.
 
-use std::path::PathBuf;
-
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
-use super::{Row, native_rows};
+use super::native::native_rows;
+use super::peers;
+use super::row::Row;
 use crate::process::{command, stdout_of};
 use crate::repo::Repo;
-
-/// Where the peers for Node are installed.
-pub(super) fn peers_folder(repo: &Repo) -> PathBuf {
-    repo.path("target/peers-llm")
-}
 
 /// What the script in Node took for a transcript.
 #[derive(Deserialize)]
@@ -31,7 +26,7 @@ const ARGUMENTS: [(&str, &str); 2] = [("arguments-50", "50 KB of arguments"), ("
 pub(super) fn run(repo: &Repo) -> Result<Vec<Row>> {
     let folder = repo.path("target/bench/llm");
     let (_, mut rows) = native_rows(repo, &["llm", &folder.to_string_lossy()])?;
-    let peers = peers_folder(repo);
+    let peers = peers::llm_folder(repo);
     if !peers.join("node_modules").is_dir() {
         return Ok(rows);
     }

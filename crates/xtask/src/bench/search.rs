@@ -9,7 +9,8 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 
-use super::{Row, in_turns, native_program};
+use super::native::{in_turns, native_program};
+use super::row::Row;
 use crate::process::{command, run as run_program, stdout_of, which};
 use crate::repo::Repo;
 

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::{Row, peers_folder};
+use super::peers;
+use super::row::Row;
 use crate::build::{self, Inspection};
 use crate::repo::Repo;
 
@@ -18,7 +19,7 @@ pub(super) fn run(repo: &Repo) -> Result<Vec<Row>> {
     let ours = kibibytes(Inspection::of(repo, &build::core(repo)?.wasm)?.brotli);
     let mut rows = Vec::new();
     for peer in PEERS {
-        let folder = peers_folder(repo).join("node_modules").join(peer);
+        let folder = peers::folder(repo).join("node_modules").join(peer);
         if let Some(wasm) = largest_module(&folder) {
             let size = kibibytes(Inspection::of(repo, &wasm)?.brotli);
             rows.push(Row::beside(NAME, ours, format!("{peer} {}", version(&folder)?), size, UNIT));

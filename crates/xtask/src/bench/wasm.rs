@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use anyhow::{Context as _, Result};
 
-use super::Row;
+use super::row::Row;
 use crate::build;
 use crate::process::{command, run as run_program, stdout_of};
 use crate::repo::Repo;

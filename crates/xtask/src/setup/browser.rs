@@ -5,7 +5,8 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use super::{Done, debian};
+use super::debian;
+use super::outcome::Done;
 use crate::process::which;
 use crate::repo::Repo;
 

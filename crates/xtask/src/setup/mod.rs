@@ -7,6 +7,7 @@ pub(crate) mod browser;
 mod debian;
 pub(crate) mod llama;
 pub(crate) mod npm;
+mod outcome;
 mod wasm_std;
 
 use std::thread;
@@ -14,19 +15,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
+use self::outcome::{Done, part};
 use crate::process::{command, run, stdout_of, succeeds};
 use crate::progress::{join, say, spawn_labelled};
 use crate::repo::Repo;
-
-/// What a part of the setup did.
-pub(crate) enum Done {
-    /// It was there already; where, or which.
-    Skipped(String),
-    /// It was missing and was installed.
-    Installed(String),
-    /// It cannot be had here; what the user can do.
-    Missing(String),
-}
 
 /// Runs every part.
 pub(crate) fn set_up(repo: &Repo) -> Result<()> {
@@ -63,18 +55,6 @@ pub(crate) fn set_up_tools(repo: &Repo) -> Result<()> {
     });
     say!("set-up done in {:.1} s", started.elapsed().as_secs_f64());
     Ok(())
-}
-
-fn part(name: &str, set_up: impl FnOnce() -> Result<Done>) {
-    let started = Instant::now();
-    let outcome = set_up();
-    let seconds = started.elapsed().as_secs_f64();
-    match outcome {
-        Ok(Done::Skipped(what)) => say!("{name}: skipped, have {what} ({seconds:.1} s)"),
-        Ok(Done::Installed(what)) => say!("{name}: installed {what} ({seconds:.1} s)"),
-        Ok(Done::Missing(what)) => say!("{name}: MISSING, {what} ({seconds:.1} s)"),
-        Err(error) => say!("{name}: FAILED, {error:#} ({seconds:.1} s)"),
-    }
 }
 
 /// Installs wasm-bindgen's command line in exactly the version that the crates were locked to.

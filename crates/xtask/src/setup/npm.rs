@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::Done;
+use super::outcome::Done;
 use crate::process::{command, run, which};
 use crate::repo::Repo;
 

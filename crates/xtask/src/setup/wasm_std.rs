@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use super::{Done, debian};
+use super::debian;
+use super::outcome::Done;
 use crate::process::{command, run, succeeds, which};
 use crate::repo::Repo;
 use crate::toolchain::{DEBIAN_RUSTLIB, TARGET, WasmToolchain};

@@ -6,8 +6,10 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result};
 
+use super::context::Context;
+use super::counts::Counts;
+use super::names;
 use super::native::worth_showing;
-use super::{Context, Counts, names};
 use crate::metadata::Metadata;
 use crate::process::command;
 use crate::progress::say;

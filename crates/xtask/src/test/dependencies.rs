@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
-use super::{Context, Counts, licence};
+use super::context::Context;
+use super::counts::Counts;
+use super::licence;
 use crate::metadata::{Metadata, Package};
 use crate::process::{command, stdout_of};
 use crate::progress::say;

@@ -4,7 +4,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 
-use super::{Context, Counts};
+use super::context::Context;
+use super::counts::Counts;
 use crate::process::command;
 use crate::progress::say;
 

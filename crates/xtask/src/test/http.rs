@@ -8,8 +8,10 @@ use std::process::{Child, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 
+use super::browser;
+use super::context::Context;
+use super::counts::Counts;
 use super::native::worth_showing;
-use super::{Context, Counts, browser};
 use crate::process::{command, run as run_program};
 use crate::repo::Repo;
 use crate::settings::Settings;

@@ -4,7 +4,8 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use super::{Context, Counts};
+use super::context::Context;
+use super::counts::Counts;
 use crate::process::command;
 use crate::repo::PURE_CRATES;
 use crate::settings::Settings;

@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
+use super::context::Context;
+use super::counts::Counts;
 use super::http::in_page;
 use super::native::worth_showing;
-use super::{Context, Counts};
 use crate::process::command;
 use crate::progress::say;
 use crate::repo::Repo;

@@ -4,6 +4,7 @@
 //! `N passed, N failed, N skipped`. The full output of every program is kept in `target/logs`.
 
 mod browser;
+mod context;
 mod counts;
 mod dependencies;
 mod failures;
@@ -22,45 +23,17 @@ mod tidy;
 mod wasm;
 
 use std::collections::BTreeMap;
-use std::process::Command;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
-pub(crate) use self::counts::Counts;
+use self::context::{Context, Depth, locked};
+use self::counts::Counts;
 use self::schedule::{Lane, Scheduled};
-use crate::build::{self, Modules};
-use crate::process::{Logged, logged};
 use crate::progress::{say, with_label};
 use crate::repo::Repo;
 use crate::setup;
-
-/// Longest time for one program of one step; a hanging browser must not use up a whole run.
-const LIMIT: Duration = Duration::from_secs(25 * 60);
-
-/// Which steps run, and how thoroughly.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Depth {
-    /// Checks that end within two minutes.
-    Fast,
-    /// Checks that every change has to pass.
-    Usual,
-    /// The long storms and the planted faults too.
-    All,
-    /// Steps that run only when they are named.
-    Named,
-}
-
-/// The state that all steps share.
-pub(crate) struct Context<'a> {
-    repo: &'a Repo,
-    depth: Depth,
-    modules: Mutex<Option<Arc<Modules>>>,
-    package_is_built: Mutex<bool>,
-    /// Excerpts of failed programs, repeated at the end of the output: logs are often cut in the middle.
-    failures: Mutex<Vec<String>>,
-}
 
 /// One step: its place in the schedule and the function that runs it.
 struct Step {
@@ -135,18 +108,6 @@ fn set_up_python(context: &Context<'_>) -> Result<Counts> {
     Ok(Counts::default())
 }
 
-impl Depth {
-    fn includes(self, least: Self) -> bool {
-        let rank = |depth| match depth {
-            Self::Fast => 0,
-            Self::Usual => 1,
-            Self::All => 2,
-            Self::Named => 3,
-        };
-        rank(least) <= rank(self)
-    }
-}
-
 /// Runs the steps that the arguments choose; `Ok(false)` when a check failed.
 pub(crate) fn run(repo: &Repo, arguments: &[String]) -> Result<bool> {
     let (depth, only) = parse(arguments)?;
@@ -155,13 +116,7 @@ pub(crate) fn run(repo: &Repo, arguments: &[String]) -> Result<bool> {
         None => depth.includes(step.from),
     });
     let chosen: Vec<&Step> = chosen.collect();
-    let context = Context {
-        repo,
-        depth,
-        modules: Mutex::default(),
-        package_is_built: Mutex::default(),
-        failures: Mutex::default(),
-    };
+    let context = Context::new(repo, depth);
     let began = Instant::now();
     let rows = Mutex::new(BTreeMap::new());
     schedule::run(&chosen, |step| {
@@ -206,10 +161,6 @@ fn needs_set_up(name: &str) -> bool {
     STEPS.iter().any(|step| step.name == name && step.needs.contains(&SETUP))
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 fn parse(arguments: &[String]) -> Result<(Depth, Option<String>)> {
     let mut depth = Depth::Usual;
     let mut only = None;
@@ -236,49 +187,6 @@ fn print_table(rows: &[(&str, Row)], whole: Duration) {
         println!("{name:<14}{passed:>8}{failed:>8}{skipped:>9}{began_at:>9.0}{seconds:>9.1}");
     }
     println!("{:<48}{:>9.1}", "all", whole.as_secs_f64());
-}
-
-impl Context<'_> {
-    /// Builds the wasm modules, unless an earlier step has.
-    fn modules(&self) -> Result<Arc<Modules>> {
-        let mut built = locked(&self.modules);
-        if let Some(modules) = &*built {
-            return Ok(Arc::clone(modules));
-        }
-        let modules = Arc::new(build::modules(self.repo)?);
-        *built = Some(Arc::clone(&modules));
-        Ok(modules)
-    }
-
-    /// Builds the npm package with its modules, unless an earlier step has.
-    fn build_package(&self) -> Result<()> {
-        self.modules()?;
-        let mut is_built = locked(&self.package_is_built);
-        if !*is_built {
-            build::package(self.repo)?;
-            *is_built = true;
-        }
-        Ok(())
-    }
-
-    /// Runs one program of a step and shows the lines that `show` picks. Failures are shown here and again at the end.
-    fn program(&self, name: &str, command: &mut Command, show: impl FnMut(&str) -> bool) -> Result<Logged> {
-        let log = self.repo.path("target/logs").join(format!("{name}.log"));
-        let output = logged(command, &log, LIMIT, show)?;
-        if !output.success {
-            let excerpt = failures::excerpt(&output.text).join("\n    ");
-            let report = format!("== {name} failed; all of it is in {}:\n    {excerpt}", log.display());
-            say!("{report}");
-            locked(&self.failures).push(report);
-        }
-        Ok(output)
-    }
-
-    /// As [`Self::program`], for a program that is itself one check.
-    fn check(&self, name: &str, command: &mut Command) -> Result<Counts> {
-        let output = self.program(name, command, |_| false)?;
-        Ok(if output.success { Counts::passed(1) } else { Counts::failed(1) })
-    }
 }
 
 #[cfg(test)]

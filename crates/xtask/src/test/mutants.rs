@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use super::{Context, Counts, LIMIT};
+use super::context::{Context, LIMIT};
+use super::counts::Counts;
 use crate::process::{command, logged, run};
 use crate::progress::say;
 

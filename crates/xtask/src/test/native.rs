@@ -2,7 +2,8 @@
 
 use anyhow::Result;
 
-use super::{Context, Counts, Depth};
+use super::context::{Context, Depth};
+use super::counts::Counts;
 use crate::process::command;
 use crate::repo::PURE_CRATES;
 

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 
-use super::{Context, Counts};
+use super::context::Context;
+use super::counts::Counts;
 use crate::process::{command, run, stdout_of};
 use crate::progress::say;
 use crate::repo::Repo;

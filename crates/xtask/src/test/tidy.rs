@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 
-use super::{Context, Counts};
+use super::context::Context;
+use super::counts::Counts;
 use crate::metadata::Metadata;
 use crate::progress::say;
 use crate::repo::Repo;

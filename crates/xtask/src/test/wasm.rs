@@ -4,7 +4,8 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 
-use super::{Context, Counts};
+use super::context::Context;
+use super::counts::Counts;
 use crate::build::{Built, Inspection};
 use crate::progress::say;
 use crate::repo::Repo;

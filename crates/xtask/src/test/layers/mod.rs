@@ -13,7 +13,8 @@ use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
 use self::source::Crate;
-use super::{Context, Counts};
+use super::context::Context;
+use super::counts::Counts;
 use crate::repo::Repo;
 
 /// Most files of one crate that may use each other in a circle.
