@@ -5,8 +5,8 @@
 
 use std::fmt::Write;
 
-use emend_edit::edit::{Change, Patch};
-use emend_edit::plan::plan;
+use emend_edit::patch::plan;
+use emend_edit::patch::{Change, Patch};
 use serde_json::Value;
 
 use crate::patch_cases::read_cases;
@@ -88,7 +88,7 @@ fn run(case: &Value) -> Result<String, &'static str> {
     let (old, new) = (text("old_string").expect("an old text"), text("new_string").expect("a new text"));
     let change = Change::Replace { old, new, replace_all: case["replace_all"] == true };
     let planned = plan(&Patch::of("file", change), &[("file".to_owned(), text("content"))].into());
-    planned.map_err(|error| error.code()).map(|mut files| files.remove(0).after.expect("a text"))
+    planned.map_err(|error| error.code().as_str()).map(|mut files| files.remove(0).after.expect("a text"))
 }
 
 fn is_as_recorded(case: &Value, actual: &Result<String, &'static str>) -> bool {

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use emend_edit::plan::{Operation, PlannedFile, plan};
-use emend_edit::v4a;
+use emend_edit::patch::v4a;
+use emend_edit::patch::{Operation, PlannedFile, plan};
 use serde_json::Value;
 
 /// A file tree: path to text.
@@ -111,9 +111,9 @@ fn carry_out(tree: &Tree, planned: &[PlannedFile]) -> Tree {
 
 /// Parses a v4a patch and carries it out on `tree`, or returns the code and the text of the error.
 pub(crate) fn apply_v4a(tree: &Tree, patch: &str) -> Result<Tree, (&'static str, String)> {
-    let (patch, _) = v4a::parse(patch).map_err(|error| (error.code(), error.to_string()))?;
+    let (patch, _) = v4a::parse(patch).map_err(|error| (error.code().as_str(), error.to_string()))?;
     let files = patch.paths().into_iter().map(|path| (path.to_owned(), tree.get(path).cloned())).collect();
-    let planned = plan(&patch, &files).map_err(|error| (error.code(), error.to_string()))?;
+    let planned = plan(&patch, &files).map_err(|error| (error.code().as_str(), error.to_string()))?;
     Ok(carry_out(tree, &planned))
 }
 

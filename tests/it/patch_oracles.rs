@@ -8,9 +8,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use emend_edit::diff::{Names, unified};
-use emend_edit::edit::{Change, Patch};
-use emend_edit::plan::plan;
-use emend_edit::unified::{Mode, UnifiedEdit, apply_located, apply_strict, parse, parse_for, render};
+use emend_edit::patch::plan;
+use emend_edit::patch::unified::{DiffMode, UnifiedEdit, apply_located, apply_strict, parse, parse_for, render};
+use emend_edit::patch::{Change, Patch};
 
 use crate::patch_cases::{Tree, apply_v4a};
 
@@ -110,7 +110,7 @@ fn by_tools(before: &Tree, diff: &str) -> Vec<(&'static str, Tree)> {
 }
 
 fn here(before: &Tree, diff: &str) -> Tree {
-    let (patch, diagnostics) = parse(diff, Mode::Strict).unwrap_or_else(|error| panic!("{error}\n{diff}"));
+    let (patch, diagnostics) = parse(diff, DiffMode::Strict).unwrap_or_else(|error| panic!("{error}\n{diff}"));
     assert!(diagnostics.is_empty());
     let files = patch.paths().into_iter().map(|path| (path.to_owned(), before.get(path).cloned())).collect();
     let planned = plan(&patch, &files).unwrap_or_else(|error| panic!("{error}\n{diff}"));
@@ -181,7 +181,7 @@ fn the_tools_apply_our_corrections() {
         let diff = unified(text, &after[name], 3, Names { old: "f", new: "f" });
         // Every stated line is wrong by a thousand.
         let wrong = diff.replace("\n@@ -", "\n@@ -1000");
-        let (patch, _) = parse_for(name, &wrong, Mode::Located).expect("a diff");
+        let (patch, _) = parse_for(name, &wrong, DiffMode::Located).expect("a diff");
         let Change::Unified(UnifiedEdit { hunks, .. }) = &patch.edits[0].change else { panic!("{patch:?}") };
         if let Ok(applied) = apply_located(text, hunks) {
             assert_eq!(applied.text, after[name], "{wrong}");
@@ -231,7 +231,7 @@ fn this_repositorys_history_applies() {
         let arguments = ["diff-tree", "-p", "--diff-filter=M", "--root", "-U3", commit, "--", "*.rs", "*.md"];
         let diff = git(&arguments).expect("a diff");
         let (_, diff) = diff.split_once('\n').expect("the commit's name");
-        let Ok((patch, _)) = parse(diff, Mode::Strict) else { continue };
+        let Ok((patch, _)) = parse(diff, DiffMode::Strict) else { continue };
         for edit in &patch.edits {
             let Change::Unified(unified) = &edit.change else { panic!("{edit:?}") };
             let text = |revision: &str| git(&["show", &format!("{revision}:{}", edit.path)]).expect("a file");

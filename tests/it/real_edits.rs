@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use emend_edit::replace::{Strategy, replace};
+use emend_edit::patch::replace::{Strategy, replace};
 use serde_json::Value;
 
 use crate::patch_cases::{Tree, apply_v4a, read_cases, tree};

@@ -1,6 +1,6 @@
 //! Finds the names that come closest to one that does not exist.
 
-use emend_edit::order::sort_by;
+use emend_edit::size::compact_sort::sort_by;
 
 /// Returns at most `max` of `candidates` that come close to `name`, best first.
 ///

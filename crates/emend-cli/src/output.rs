@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use emend_agent::error_code::Code;
 use emend_agent::event::{EndReason, ErrorInfo, Event, EventKind, LeaseChange};
-use emend_edit::v4a;
+use emend_edit::patch::v4a;
 use serde_json::{Value, json};
 
 /// How events are printed.

@@ -14,11 +14,10 @@ use std::process::ExitCode;
 
 use emend_agent::environment::{Access, EnvError, ExecutionEnvironment as _, FileChange, FilePath};
 use emend_agent::error_code::Code;
-use emend_edit::edit::{Change, Diagnostic, Patch};
-use emend_edit::hash::ContentHash;
-use emend_edit::plan::{EditError, Operation, PlannedFile, plan};
+use emend_edit::ContentHash;
+use emend_edit::patch::unified::{DiffMode, FileKind};
+use emend_edit::patch::{Change, Diagnostic, EditError, Operation, Patch, PlannedFile, plan};
 use emend_edit::text::{DecodeError, decode, split_bom};
-use emend_edit::unified::{FileKind, Mode};
 use emend_host::LocalEnvironment;
 
 use self::input::Input;
@@ -186,9 +185,7 @@ async fn read_file(environment: &LocalEnvironment, path: &FilePath) -> Result<Op
         Err(EnvError::NotFound { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    let text = decode(&bytes).map_err(|error| {
-        Failure::new(Code::from_name(error.code()).unwrap_or(Code::Unsupported), format!("{path}: {error}"))
-    })?;
+    let text = decode(&bytes).map_err(|error| Failure::new(error.code().into(), format!("{path}: {error}")))?;
     Ok(Some(text.to_owned()))
 }
 
@@ -211,7 +208,7 @@ async fn refused(
     texts: &BTreeMap<String, Option<String>>,
     error: &EditError,
 ) -> Refusal {
-    let mut failure = Failure::new(Code::from_name(error.code()).unwrap_or(Code::Conflict), error.to_string());
+    let mut failure = Failure::new(error.code().into(), error.to_string());
     failure.suggestions = error.suggestions();
     if let EditError::NotFound { path, .. } = error
         && let Err(missing) = environment.resolve(path, Access::Read).await
@@ -234,7 +231,7 @@ fn right_lines(patch: &Patch, texts: &BTreeMap<String, Option<String>>) -> Vec<S
     let mut located = patch.clone();
     for edit in &mut located.edits {
         if let Change::Unified(unified) = &mut edit.change {
-            unified.mode = Mode::Located;
+            unified.mode = DiffMode::Located;
         }
     }
     let planned = if located == *patch { Vec::new() } else { plan(&located, texts).unwrap_or_default() };

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use emend_agent::workspace::{Mode, ReviewFile, ReviewHunk};
-use emend_edit::hunk::LineKind;
-use emend_edit::log::DependentsPolicy;
+use emend_edit::diff::LineKind;
+use emend_edit::line_log::DependentsPolicy;
 
 use crate::approve::visible;
 use crate::failure::Failure;

@@ -4,26 +4,17 @@
 #![forbid(unsafe_code)]
 
 pub mod diff;
-pub mod edit;
-mod fingerprint;
-pub mod hash;
-pub mod hunk;
-pub mod lines;
-pub mod log;
-pub mod merge;
-pub mod mismatch;
-pub mod nearest;
-pub mod order;
-mod place;
-pub mod plan;
-pub mod replace;
-mod splice;
-pub mod stretches;
-mod table;
+mod error_code;
+pub mod line_log;
+mod locate;
+pub mod patch;
+pub mod size;
 #[cfg(test)]
 mod test_support;
 pub mod text;
 pub mod truncate;
-pub mod unified;
-pub mod v4a;
-pub mod words;
+
+pub use error_code::ErrorCode;
+pub use line_log::LineLog;
+pub use patch::{Change, EditError, FileEdit, Patch, PlannedFile, edit_text, plan};
+pub use text::ContentHash;

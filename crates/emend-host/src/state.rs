@@ -8,7 +8,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use emend_agent::error_code::Code;
-use emend_edit::hash::ContentHash;
+use emend_edit::ContentHash;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 

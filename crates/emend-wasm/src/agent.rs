@@ -13,7 +13,7 @@ use emend_agent::search::Matcher;
 use emend_agent::session::{Session, SessionOptions};
 use emend_agent::store::Store;
 use emend_agent::workspace::Workspace;
-use emend_edit::log::DependentsPolicy;
+use emend_edit::line_log::DependentsPolicy;
 use emend_llm::{CancelToken, Clock as _, Shared};
 use futures::{Stream, StreamExt as _};
 use js_sys::{Array, Function};

@@ -24,12 +24,6 @@ impl Failure {
         Self { class: code.row().js_class, info, retryable: false }
     }
 
-    /// A failure with a code of another crate's. One that the table lacks is a mistake of ours.
-    #[cfg(feature = "edit")]
-    pub(crate) fn coded(code: &str, message: impl Into<String>) -> Self {
-        Self::new(Code::from_name(code).unwrap_or(Code::Internal), message)
-    }
-
     /// An argument that cannot be what was meant.
     #[cfg(any(feature = "edit", feature = "llm"))]
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
@@ -50,8 +44,8 @@ impl Failure {
 
     /// A patch that was refused: the whole of the reason goes along.
     #[cfg(feature = "edit")]
-    pub(crate) fn of_edit(error: &emend_edit::plan::EditError) -> Self {
-        let mut failure = Self::coded(error.code(), error.to_string());
+    pub(crate) fn of_edit(error: &emend_edit::patch::EditError) -> Self {
+        let mut failure = Self::new(error.code().into(), error.to_string());
         failure.info.suggestions = error.suggestions();
         failure.info.data = serde_json::to_value(error).ok().map(camel);
         failure

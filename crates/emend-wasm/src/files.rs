@@ -4,7 +4,7 @@ use emend_agent::environment::memory::MemFs;
 use emend_agent::environment::{Access, EntryKind, FilePath};
 use emend_agent::workspace::Workspace;
 use emend_edit::diff::{Names, unified};
-use emend_edit::order::sort_by;
+use emend_edit::size::compact_sort::sort_by;
 use js_sys::{Array, Uint8Array};
 use serde::Serialize;
 

@@ -4,10 +4,10 @@
 //! Only what the comparison needs is here: hunks that name their old lines, with at most one line after `@@`. The facts
 //! are those of openai/codex at commit bd19459.
 
-use emend_edit::edit::Hunk;
+use emend_edit::patch::v4a::V4aHunk;
 
 /// Applies the hunks, or returns none if one has no place.
-pub(crate) fn apply(before: &str, hunks: &[Hunk]) -> Option<String> {
+pub(crate) fn apply(before: &str, hunks: &[V4aHunk]) -> Option<String> {
     let mut lines: Vec<String> = before.split('\n').map(str::to_owned).collect();
     if lines.last().is_some_and(String::is_empty) {
         lines.pop();

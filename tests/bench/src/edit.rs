@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use emend_edit::edit::{Change, Hunk};
-use emend_edit::log::{ChangeMeta, DependentsPolicy, LineLog, Origin, Status};
+use emend_edit::diff;
+use emend_edit::line_log::{ChangeMeta, DependentsPolicy, LineLog, Origin, Status};
+use emend_edit::patch::{Change, v4a};
 use emend_edit::truncate::{Limits, truncate_tool_output};
-use emend_edit::{diff, v4a};
 
 use crate::measure::{self, Row};
 use crate::{codex, heap};
@@ -89,7 +89,7 @@ fn patch(source: &str, aim: Aim) -> String {
     patch
 }
 
-fn hunks_of(patch: &str) -> Result<Vec<Hunk>> {
+fn hunks_of(patch: &str) -> Result<Vec<v4a::V4aHunk>> {
     let (patch, _) = v4a::parse(patch)?;
     let edit = patch.edits.into_iter().next().context("the patch is empty")?;
     let Change::Update { hunks, .. } = edit.change else { anyhow::bail!("the patch updates nothing") };

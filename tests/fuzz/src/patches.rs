@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use emend_edit::edit::{Change, Patch};
-use emend_edit::lines::{LineEdit, LineEdits, LineOperation};
-use emend_edit::{lines, plan, replace, unified, v4a};
+use emend_edit::patch::line_edits::{self, LineEdit, LineEdits, LineOperation};
+use emend_edit::patch::{Change, Patch, plan, replace, unified, v4a};
 
 use crate::{Target, draw, texts};
 
@@ -87,7 +86,7 @@ pub(crate) const UNIFIED: Target = Target {
 
 fn run_unified(data: &[u8]) {
     let [before, text] = texts(data);
-    for mode in [unified::Mode::Strict, unified::Mode::Located] {
+    for mode in [unified::DiffMode::Strict, unified::DiffMode::Located] {
         for parsed in [unified::parse(&text, mode), unified::parse_for("f", &text, mode)] {
             let Ok((patch, _)) = parsed else { continue };
             carry_out(&patch, &before);
@@ -143,7 +142,7 @@ fn run_lines(data: &[u8]) {
         list.push(LineEdit { operation, start_line, end_line, new_text, expected_hash: None });
     }
     let n_edits = list.len();
-    if let Ok(applied) = lines::apply(&before, &LineEdits { edits: list, expected_hash: None }) {
+    if let Ok(applied) = line_edits::apply(&before, &LineEdits { edits: list, expected_hash: None }) {
         assert_eq!(applied.hunks.len(), n_edits);
     }
 }
@@ -154,9 +153,9 @@ fn carry_out(patch: &Patch, before: &str) {
         let files: BTreeMap<String, Option<String>> =
             patch.paths().into_iter().map(|path| (path.to_owned(), Some(text.to_owned()))).collect();
         for files in [files, BTreeMap::new()] {
-            match plan::plan(patch, &files) {
+            match plan(patch, &files) {
                 Ok(planned) => assert!(!planned.is_empty(), "a patch that does nothing is not refused"),
-                Err(error) => assert!(!error.to_string().is_empty() && !error.code().is_empty()),
+                Err(error) => assert!(!error.to_string().is_empty()),
             }
         }
     }

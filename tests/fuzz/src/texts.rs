@@ -3,12 +3,11 @@
 use emend_agent::environment::gitignore::Gitignore;
 use emend_agent::search::glob::Glob;
 use emend_agent::search::{Matcher, SearchLimits};
-use emend_edit::diff::{self, Names};
-use emend_edit::log::{ChangeId, ChangeMeta, DependentsPolicy, HunkQuery, LineLog, Origin, Status};
-use emend_edit::merge::{compare3, merge3};
+use emend_edit::diff::{self, Names, compare3, merge3, word_spans};
+use emend_edit::line_log::{ChangeId, ChangeMeta, DependentsPolicy, HunkQuery, LineLog, Origin, Status};
+use emend_edit::patch::unified;
 use emend_edit::text::split_lines;
 use emend_edit::truncate::{Limits, Mode, truncate_chars, truncate_lines, truncate_tool_output};
-use emend_edit::{unified, words};
 
 use crate::{Target, draw, texts};
 
@@ -24,8 +23,8 @@ fn run_diff(data: &[u8]) {
     let patch = diff::unified(&base, &ours, draw(data, 2) as usize % 5, Names { old: "a/f", new: "b/f" });
     if base != ours {
         // A unified diff counts LF lines only, so text with lone CRs may not come back; it is refused, never damaged.
-        if let Ok((patch, _)) = unified::parse_for("f", &patch, unified::Mode::Strict)
-            && let Some(emend_edit::edit::Change::Unified(edit)) = patch.edits.first().map(|edit| &edit.change)
+        if let Ok((patch, _)) = unified::parse_for("f", &patch, unified::DiffMode::Strict)
+            && let Some(emend_edit::patch::Change::Unified(edit)) = patch.edits.first().map(|edit| &edit.change)
             && let Ok(applied) = unified::apply_strict(&base, &edit.hunks)
         {
             assert_eq!(applied.text, ours);
@@ -39,7 +38,7 @@ fn run_diff(data: &[u8]) {
     let merged = merge3(&base, &ours, &ours);
     assert_eq!(merged.text, ours, "both made the same change");
     assert_eq!(merge3(&base, &base, &theirs).text, theirs, "only one made a change");
-    let _ = (merge3(&base, &ours, &theirs), compare3(&base, &ours, &theirs), words::spans(&ours, &theirs));
+    let _ = (merge3(&base, &ours, &theirs), compare3(&base, &ours, &theirs), word_spans(&ours, &theirs));
 }
 
 pub(crate) const LOG: Target = Target {

@@ -10,7 +10,7 @@ use emend_agent::event::{Event, EventKind};
 use emend_agent::profile::Profile;
 use emend_agent::session::{Session, SessionConfig};
 use emend_agent::workspace::{Mode, Workspace};
-use emend_edit::hash::ContentHash;
+use emend_edit::ContentHash;
 use emend_llm::{
     Api, BoxFuture, CancelToken, Clock, Config, Headers, HttpProvider, HttpRequest, HttpResponse, Shared, Transport,
     TransportError,

@@ -15,8 +15,8 @@ pub mod walk;
 
 use std::fmt;
 
-use emend_edit::hash::ContentHash;
-use emend_edit::order::sort_by;
+use emend_edit::ContentHash;
+use emend_edit::size::compact_sort::sort_by;
 use emend_llm::{BoxFuture, CancelToken, MaybeSend, MaybeSync, Shared};
 use serde::{Deserialize, Serialize};
 

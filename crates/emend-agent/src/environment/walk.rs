@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use emend_edit::order::set_of;
+use emend_edit::size::compact_sort::set_of;
 
 use crate::environment::resolve::invalid;
 use crate::environment::{EnvError, FilePath, GrepQuery};

@@ -170,6 +170,21 @@ impl Code {
     }
 }
 
+impl From<emend_edit::ErrorCode> for Code {
+    fn from(code: emend_edit::ErrorCode) -> Self {
+        use emend_edit::ErrorCode;
+        match code {
+            ErrorCode::AlreadyExists => Self::AlreadyExists,
+            ErrorCode::Ambiguous => Self::Ambiguous,
+            ErrorCode::Conflict => Self::Conflict,
+            ErrorCode::InvalidArgument => Self::InvalidArgument,
+            ErrorCode::NotFound => Self::NotFound,
+            ErrorCode::Stale => Self::Stale,
+            ErrorCode::Unsupported => Self::Unsupported,
+        }
+    }
+}
+
 impl Serialize for Code {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.as_str())

@@ -132,7 +132,7 @@ fn each_family_edits_in_its_own_way() {
     let diff = json!({
         "file_path": "src/a.txt",
         "unified_diff": "@@ -1,2 +1,2 @@\n one\n-two\n+2\n",
-        "base_content_sha256": emend_edit::hash::ContentHash::of(b"one\ntwo\n").hex(),
+        "base_content_sha256": emend_edit::ContentHash::of(b"one\ntwo\n").hex(),
     });
     let safe_patch = || ("safe_patch", diff.clone());
     let cases = [

@@ -1,6 +1,6 @@
 //! What a list of saved sessions says of each.
 
-use emend_edit::order::sort_by;
+use emend_edit::size::compact_sort::sort_by;
 use serde::Serialize;
 
 use super::{Document, ForkedFrom, ReadError, Store, StoreError, list_sessions, read_document};

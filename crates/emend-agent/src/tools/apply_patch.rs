@@ -1,8 +1,7 @@
 //! `apply_patch`: several edits of several files in one patch, all or none. Also carries out `edit_file`'s one edit.
 
-use emend_edit::edit::{Diagnostic, Patch};
-use emend_edit::plan::{EditError, Operation, PlannedFile, plan};
-use emend_edit::v4a;
+use emend_edit::patch::v4a;
+use emend_edit::patch::{Diagnostic, EditError, Operation, Patch, PlannedFile, plan};
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 
@@ -82,8 +81,7 @@ pub(super) async fn apply(
 
 /// Returns the refusal of a patch that cannot be carried out.
 pub(super) fn plan_refused(error: &EditError) -> ToolError {
-    let code = Code::from_name(error.code()).unwrap_or(Code::Conflict);
-    ToolError::new(code, error.to_string()).with_suggestions(error.suggestions())
+    ToolError::new(error.code().into(), error.to_string()).with_suggestions(error.suggestions())
 }
 
 /// Reports what was written, file by file.

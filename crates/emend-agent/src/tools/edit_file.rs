@@ -1,6 +1,6 @@
 //! `edit_file`: replaces one string in one file.
 
-use emend_edit::edit::{Change, Patch};
+use emend_edit::patch::{Change, Patch};
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value};
 

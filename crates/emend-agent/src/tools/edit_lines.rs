@@ -6,9 +6,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use emend_edit::edit::{Change, Patch};
-use emend_edit::lines::{LineEdit, LineEdits, LineOperation};
-use emend_edit::plan::{PlannedFile, plan};
+use emend_edit::patch::line_edits::{LineEdit, LineEdits, LineOperation};
+use emend_edit::patch::{Change, Patch, PlannedFile, plan};
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value};
 

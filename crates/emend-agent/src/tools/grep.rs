@@ -1,6 +1,6 @@
 //! `grep` and `glob`.
 
-use emend_edit::order::sort_by;
+use emend_edit::size::compact_sort::sort_by;
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 

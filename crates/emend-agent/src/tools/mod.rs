@@ -17,7 +17,8 @@ mod subagents;
 mod web_fetch;
 mod write_file;
 
-use emend_edit::hash::{ContentHash, ParseHashError};
+use emend_edit::ContentHash;
+use emend_edit::text::ParseHashError;
 use emend_llm::Shared;
 use serde_json::{Map, Value};
 

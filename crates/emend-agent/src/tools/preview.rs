@@ -4,8 +4,7 @@
 use std::collections::BTreeMap;
 
 use emend_edit::diff::{Names, unified};
-use emend_edit::edit::Patch;
-use emend_edit::plan::{Operation, PlannedFile, plan};
+use emend_edit::patch::{Operation, Patch, PlannedFile, plan};
 use serde_json::{Value, json};
 
 use crate::tool::{Preview, ToolContext};

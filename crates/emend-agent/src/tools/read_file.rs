@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use emend_edit::hash::ContentHash;
+use emend_edit::ContentHash;
 use emend_edit::text::{BOM, split_eol, split_lines};
 use emend_llm::{BoxFuture, MediaData, ToolDefinition};
 use serde_json::{Map, Value, json};

@@ -5,10 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use emend_edit::edit::Diagnostic;
-use emend_edit::mismatch::HunkReason;
-use emend_edit::plan::{EditError, PlannedFile, plan};
-use emend_edit::unified::{self, Mode};
+use emend_edit::ErrorCode;
+use emend_edit::patch::unified::{self, DiffMode};
+use emend_edit::patch::{Diagnostic, EditError, HunkReason, PlannedFile, plan};
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 
@@ -104,21 +103,19 @@ pub(super) fn patched(
     diff: &str,
     before: Option<&str>,
 ) -> Result<(PlannedFile, Vec<Diagnostic>), ToolError> {
-    let invalid = |code: &str, why: String| {
-        ToolError::new(Code::from_name(code).unwrap_or(Code::Conflict), format!("{INVALID_DIFF}\n{why}"))
-    };
+    let invalid = |code: ErrorCode, why: String| ToolError::new(code.into(), format!("{INVALID_DIFF}\n{why}"));
     let (patch, mut diagnostics) =
-        unified::parse_for(path, diff, Mode::Located).map_err(|error| invalid(error.code(), error.to_string()))?;
+        unified::parse_for(path, diff, DiffMode::Located).map_err(|error| invalid(error.code(), error.to_string()))?;
     let files = BTreeMap::from([(path.to_owned(), before.map(str::to_owned))]);
     let planned = plan(&patch, &files).map_err(|error| match is_our_fault(&error) {
         true => ToolError::new(Code::Internal, format!("{PATCH_FAILED}\n{error}")),
         false => invalid(error.code(), error.to_string()).with_suggestions(error.suggestions()),
     })?;
     let Some(file) = planned.into_iter().next() else {
-        return Err(invalid("invalid_argument", "The diff changes nothing.".to_owned()));
+        return Err(invalid(ErrorCode::InvalidArgument, "The diff changes nothing.".to_owned()));
     };
     if file.executable.is_some() {
-        return Err(invalid("unsupported", MODE_CHANGE.to_owned()));
+        return Err(invalid(ErrorCode::Unsupported, MODE_CHANGE.to_owned()));
     }
     diagnostics.extend(file.diagnostics.iter().cloned());
     Ok((file, diagnostics))
@@ -168,7 +165,7 @@ fn refused(mut error: ToolError) -> ToolError {
 
 #[cfg(test)]
 mod tests {
-    use emend_edit::mismatch::HunkError;
+    use emend_edit::patch::HunkError;
 
     use super::*;
     use crate::test_support::covers;

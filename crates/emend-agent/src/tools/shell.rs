@@ -3,7 +3,7 @@
 //! Some models send a patch to the shell, as they were taught to. It is taken as the edit it is: applied as
 //! `apply_patch` would, with everything that is checked there.
 
-use emend_edit::v4a;
+use emend_edit::patch::v4a;
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 

@@ -1,6 +1,6 @@
 //! `write_file` and `list_dir`.
 
-use emend_edit::edit::{Change, Patch};
+use emend_edit::patch::{Change, Patch};
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 

@@ -9,8 +9,8 @@
 
 use std::collections::BTreeMap;
 
-use emend_edit::hash::ContentHash;
-use emend_edit::log::{ChangeMeta, LineLog, Origin, Status};
+use emend_edit::ContentHash;
+use emend_edit::line_log::{ChangeMeta, LineLog, Origin, Status};
 use emend_edit::text::decode;
 use emend_llm::Shared;
 

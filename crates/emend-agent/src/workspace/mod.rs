@@ -16,8 +16,8 @@ mod write;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use emend_edit::hash::ContentHash;
-use emend_edit::log::{ChangeMeta, LineLog};
+use emend_edit::ContentHash;
+use emend_edit::line_log::{ChangeMeta, LineLog};
 use emend_edit::text::decode;
 use emend_llm::{Clock, Shared};
 

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use emend_edit::hash::ContentHash;
+use emend_edit::ContentHash;
 use emend_edit::text::split_lines;
 use serde_json::{Value, json};
 
@@ -87,7 +87,7 @@ fn check(seen: &Seen, file: &FilePath, text: Option<&str>, base: &Base<'_>) -> R
                 }
                 Ok(_) => Err(ToolError::new(Code::Stale, STATE_MISMATCH)),
                 Err(error) => {
-                    let error: emend_edit::hash::ParseHashError = error;
+                    let error: emend_edit::text::ParseHashError = error;
                     Err(ToolError::new(Code::Stale, format!("{STATE_MISMATCH}\n{error}.")))
                 }
             };

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use emend_edit::hash::ContentHash;
+use emend_edit::ContentHash;
 use emend_edit::text::split_lines;
 
 use super::{Seen, Workspace};

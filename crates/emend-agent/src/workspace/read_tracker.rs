@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use emend_edit::hash::ContentHash;
+use emend_edit::ContentHash;
 
 use crate::environment::FilePath;
 

@@ -5,11 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use emend_edit::hunk::LineKind;
-use emend_edit::log::{
-    Applied, ChangeId, DecisionError, DependentsPolicy, Hunk, HunkId, HunkQuery, LineLog, Origin, Status,
+use emend_edit::diff::{LineKind, word_spans};
+use emend_edit::line_log::{
+    ChangeId, DecisionError, DecisionOutcome, DependentsPolicy, Hunk, HunkId, HunkQuery, LineLog, Origin, Status,
 };
-use emend_edit::words;
 use serde::Serialize;
 
 use super::Workspace;
@@ -238,7 +237,7 @@ impl Workspace {
     async fn decide(
         &self,
         hunk_ids: &[String],
-        decision: impl Fn(&mut LineLog, &[ChangeId], u64) -> Result<Applied, DecisionError>,
+        decision: impl Fn(&mut LineLog, &[ChangeId], u64) -> Result<DecisionOutcome, DecisionError>,
     ) -> Result<Review, ReviewError> {
         let _writing = self.writing.lock().await;
         let by_file = self.changes_of(hunk_ids)?;
@@ -283,7 +282,7 @@ impl Workspace {
     pub(super) async fn step_logs(
         &self,
         paths: &[FilePath],
-        step: impl Fn(&mut LineLog, u64) -> Option<Applied>,
+        step: impl Fn(&mut LineLog, u64) -> Option<DecisionOutcome>,
     ) -> Result<(), ToolError> {
         let mut logs = Vec::new();
         for path in paths {
@@ -340,7 +339,7 @@ fn mark_words(lines: &mut [ReviewLine]) {
         let n_added = lines[at + n_removed..].iter().take_while(|line| line.kind == LineKind::Added).count();
         if n_removed == n_added {
             for index in at..at + n_removed {
-                let words = words::spans(&lines[index].text, &lines[index + n_removed].text);
+                let words = word_spans(&lines[index].text, &lines[index + n_removed].text);
                 lines[index].spans = in_utf16(&lines[index].text, &words.old);
                 lines[index + n_removed].spans = in_utf16(&lines[index + n_removed].text, &words.new);
             }

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use emend_edit::log::{Action, ChangeId, DependentsPolicy, LineLog, Origin};
+use emend_edit::line_log::{Action, ChangeId, DependentsPolicy, LineLog, Origin};
 
 use super::{ReviewError, Workspace};
 use crate::environment::FilePath;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use emend_edit::hash::ContentHash;
-use emend_edit::log::LineLog;
+use emend_edit::ContentHash;
+use emend_edit::line_log::LineLog;
 use serde::{Deserialize, Serialize};
 
 use super::{Entry, Workspace};

@@ -1,6 +1,6 @@
 //! Edits, reviews and the disk, over files in memory.
 
-use emend_edit::log::DependentsPolicy;
+use emend_edit::line_log::DependentsPolicy;
 use emend_llm::{CancelToken, Shared};
 use futures::executor::block_on;
 #[cfg(target_family = "wasm")]

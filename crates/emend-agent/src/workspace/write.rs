@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use emend_edit::hash::ContentHash;
-use emend_edit::log::{ChangeMeta, LineLog, Origin, Status};
-use emend_edit::merge::{RegionKind, compare3};
+use emend_edit::ContentHash;
+use emend_edit::diff::{RegionKind, compare3};
+use emend_edit::line_log::{ChangeMeta, LineLog, Origin, Status};
 use emend_edit::text::{first_eol, split_lines};
 
 use super::{Entry, Mode, State, Workspace};

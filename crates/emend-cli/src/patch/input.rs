@@ -1,11 +1,11 @@
 //! Reads a patch in any of its formats, and tells which it is where that is beyond doubt.
 
 use emend_agent::error_code::Code;
-use emend_edit::edit::{Change, Diagnostic, Patch};
-use emend_edit::hash::ContentHash;
-use emend_edit::lines::{LineEdit, LineEdits};
-use emend_edit::unified::{self, Mode};
-use emend_edit::v4a;
+use emend_edit::patch::line_edits::{LineEdit, LineEdits};
+use emend_edit::patch::unified::{self, DiffMode};
+use emend_edit::patch::v4a;
+use emend_edit::patch::{Change, Diagnostic, Patch};
+use emend_edit::{ContentHash, ErrorCode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -105,11 +105,11 @@ pub(super) fn parse(format: PatchFormat, text: &str) -> Result<Input, Failure> {
     match format {
         PatchFormat::V4a => v4a::parse(text).map(plain).map_err(|error| refused(error.code(), &error)),
         PatchFormat::Unified => {
-            unified::parse(text, Mode::Strict).map(plain).map_err(|error| refused(error.code(), &error))
+            unified::parse(text, DiffMode::Strict).map(plain).map_err(|error| refused(error.code(), &error))
         }
         PatchFormat::Safe => {
             let Safe { file_path, unified_diff, base_content_sha256 } = fields(text, "safe")?;
-            let (patch, diagnostics) = unified::parse_for(&file_path, &unified_diff, Mode::Located)
+            let (patch, diagnostics) = unified::parse_for(&file_path, &unified_diff, DiffMode::Located)
                 .map_err(|error| refused(error.code(), &error))?;
             Ok(Input { patch, diagnostics, base_hash: Some(base_content_sha256) })
         }
@@ -125,8 +125,8 @@ pub(super) fn parse(format: PatchFormat, text: &str) -> Result<Input, Failure> {
     }
 }
 
-fn refused(code: &str, error: &dyn std::fmt::Display) -> Failure {
-    Failure::new(Code::from_name(code).unwrap_or(Code::InvalidArgument), error.to_string())
+fn refused(code: ErrorCode, error: &dyn std::fmt::Display) -> Failure {
+    Failure::new(code.into(), error.to_string())
 }
 
 fn fields<T: DeserializeOwned>(text: &str, format: &str) -> Result<T, Failure> {

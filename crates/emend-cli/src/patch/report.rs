@@ -3,9 +3,8 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use emend_edit::edit::Diagnostic;
-use emend_edit::hash::ContentHash;
-use emend_edit::plan::{Operation, PlannedFile};
+use emend_edit::ContentHash;
+use emend_edit::patch::{Diagnostic, Operation, PlannedFile};
 use serde_json::{Value, json};
 
 use super::{Done, Refusal, input};

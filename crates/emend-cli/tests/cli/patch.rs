@@ -32,7 +32,7 @@ fn set_mode(path: &Path, mode: u32) {
 }
 
 pub(crate) fn sha256(text: &str) -> String {
-    emend_edit::hash::ContentHash::of(text.as_bytes()).hex()
+    emend_edit::ContentHash::of(text.as_bytes()).hex()
 }
 
 /// Applies `text` to one file, told its format and not, and compares the file.

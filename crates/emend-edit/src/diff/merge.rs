@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::diff::{Op, diff_slices};
+use crate::diff::line_diff::{Op, diff_slices};
 use crate::text::{first_eol, split_lines};
 
 /// Who changed a region.

@@ -4,8 +4,8 @@
 
 use std::fmt::Write as _;
 
-use crate::diff::{Op, diff_slices};
-use crate::hunk::{HunkLine, LineKind};
+use crate::diff::hunk_line::{HunkLine, LineKind};
+use crate::diff::line_diff::{Op, diff_slices};
 use crate::text::split_lines;
 
 /// One hunk of a diff between two texts.

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::*;
-use crate::hunk::LineKind;
 use crate::test_support::cases;
+use crate::text::split_lines;
 
 /// Texts of few different lines, with all endings, so that there is much to match and many ways to.
 pub(super) fn text() -> impl Strategy<Value = String> {

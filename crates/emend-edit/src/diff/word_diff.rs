@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use crate::diff::diff_slices;
+use crate::diff::line_diff::diff_slices;
 
 /// What differs between an old and a new form of one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct WordSpans {
 /// A word is a run of letters, digits and underscores; a run of blanks is one word, any other character is one by
 /// itself. Changes separated by blanks alone are joined. Ranges are in bytes and lie on character boundaries.
 #[must_use]
-pub fn spans(old_line: &str, new_line: &str) -> WordSpans {
+pub fn word_spans(old_line: &str, new_line: &str) -> WordSpans {
     let (old_words, new_words) = (words(old_line), words(new_line));
     let old_texts: Vec<&str> = old_words.iter().map(|word| &old_line[word.clone()]).collect();
     let new_texts: Vec<&str> = new_words.iter().map(|word| &new_line[word.clone()]).collect();
@@ -85,7 +85,7 @@ mod tests {
 
     #[track_caller]
     fn check(old: &str, new: &str, expected: (&[&str], &[&str])) {
-        let spans = spans(old, new);
+        let spans = word_spans(old, new);
         let texts = |line: &str, ranges: &[Range<usize>]| -> Vec<String> {
             ranges.iter().map(|range| line[range.clone()].to_owned()).collect()
         };
@@ -109,7 +109,7 @@ mod tests {
 
         #[test]
         fn outside_the_spans_the_lines_agree(old in "[ab_é .,()]{0,16}", new in "[ab_é .,()]{0,16}") {
-            let spans = spans(&old, &new);
+            let spans = word_spans(&old, &new);
             let rest = |line: &str, ranges: &[Range<usize>]| {
                 let mut rest = line.to_owned();
                 ranges.iter().rev().for_each(|range| rest.replace_range(range.clone(), ""));

@@ -4,12 +4,13 @@
 
 use std::collections::BTreeSet;
 
-use super::history::{Action, StatusChange};
-use super::sequence::TokenIx;
-use super::{
-    Applied, ChangeId, ChangeIx, DecisionError, DependentsPolicy, HunkId, LineEdit, LineLog, Origin, Status, View,
+use crate::line_log::history::{Action, StatusChange};
+use crate::line_log::log::{LineLog, View};
+use crate::line_log::sequence::TokenIx;
+use crate::line_log::types::{
+    ChangeId, ChangeIx, DecisionError, DecisionOutcome, DependentsPolicy, HunkId, Origin, Status, VisibleEdit,
 };
-use crate::order::set_of;
+use crate::size::compact_sort::set_of;
 
 impl LineLog {
     /// Returns every change that is on and directly or indirectly stands on one of `ids`, in order, without `ids`.
@@ -26,7 +27,7 @@ impl LineLog {
     /// # Errors
     ///
     /// [`DecisionError::UnknownChange`].
-    pub fn accept(&mut self, ids: &[ChangeId], by: Origin, at_ms: u64) -> Result<Applied, DecisionError> {
+    pub fn accept(&mut self, ids: &[ChangeId], by: Origin, at_ms: u64) -> Result<DecisionOutcome, DecisionError> {
         let ixs = self.resolve_all(ids)?;
         Ok(self.decide(&ixs, Status::Accepted, by, at_ms, Action::Accept))
     }
@@ -42,7 +43,7 @@ impl LineLog {
         policy: DependentsPolicy,
         by: Origin,
         at_ms: u64,
-    ) -> Result<Applied, DecisionError> {
+    ) -> Result<DecisionOutcome, DecisionError> {
         let ixs = self.with_policy(ids, policy)?;
         Ok(self.decide(&ixs, Status::Rejected, by, at_ms, Action::Reject))
     }
@@ -52,7 +53,7 @@ impl LineLog {
     /// # Errors
     ///
     /// [`DecisionError::UnknownChange`].
-    pub fn reopen(&mut self, ids: &[ChangeId], by: Origin, at_ms: u64) -> Result<Applied, DecisionError> {
+    pub fn reopen(&mut self, ids: &[ChangeId], by: Origin, at_ms: u64) -> Result<DecisionOutcome, DecisionError> {
         let mut ixs = self.resolve_all(ids)?;
         ixs.retain(|&ix| self.write_of(ix).origin == Origin::Agent);
         Ok(self.decide(&ixs, Status::Pending, by, at_ms, Action::Reopen))
@@ -69,7 +70,7 @@ impl LineLog {
         policy: DependentsPolicy,
         by: Origin,
         at_ms: u64,
-    ) -> Result<Applied, DecisionError> {
+    ) -> Result<DecisionOutcome, DecisionError> {
         let ixs = self.with_policy(ids, policy)?;
         Ok(self.decide(&ixs, Status::RolledBack, by, at_ms, Action::Rollback { checkpoint: None }))
     }
@@ -135,7 +136,14 @@ impl LineLog {
         found
     }
 
-    fn decide(&mut self, ixs: &BTreeSet<ChangeIx>, status: Status, by: Origin, at_ms: u64, action: Action) -> Applied {
+    fn decide(
+        &mut self,
+        ixs: &BTreeSet<ChangeIx>,
+        status: Status,
+        by: Origin,
+        at_ms: u64,
+        action: Action,
+    ) -> DecisionOutcome {
         let set: Vec<(ChangeIx, Status)> = ixs.iter().map(|&ix| (ix, status)).collect();
         self.set_statuses(&set, by, at_ms, action)
     }
@@ -147,7 +155,7 @@ impl LineLog {
         by: Origin,
         at_ms: u64,
         action: Action,
-    ) -> Applied {
+    ) -> DecisionOutcome {
         let mut news: Vec<StatusChange> = Vec::new();
         let mut switched = Vec::new();
         for &(ix, to) in set {
@@ -167,7 +175,7 @@ impl LineLog {
         if !news.is_empty() {
             self.record(by, at_ms, action, news);
         }
-        Applied { revision: self.revision, changed, edits }
+        DecisionOutcome { revision: self.revision, changed, edits }
     }
 
     /// Brings `on_disk` of a change, and of all it stands on, in line with the statuses.
@@ -199,7 +207,7 @@ impl LineLog {
     }
 
     /// Shows or hides the tokens of changes that were switched on or off; returns what that does to the text.
-    fn show_and_hide(&mut self, switched: &[ChangeIx]) -> Vec<LineEdit> {
+    fn show_and_hide(&mut self, switched: &[ChangeIx]) -> Vec<VisibleEdit> {
         let mut tokens: Vec<TokenIx> = Vec::new();
         for &ix in switched {
             let change = &self.changes[ix as usize];
@@ -211,11 +219,11 @@ impl LineLog {
         tokens.retain(|&token| self.shows(token, is_on) != self.sequence.is_visible(token));
         let flips = self.sequence.flip(&tokens);
         let last = self.sequence.last_visible();
-        let mut edits: Vec<LineEdit> = Vec::new();
+        let mut edits: Vec<VisibleEdit> = Vec::new();
         for flip in flips {
             match edits.last() {
                 Some(edit) if edit.line + edit.removed == flip.line_before => {}
-                _ => edits.push(LineEdit { line: flip.line_before, removed: 0, inserted: Vec::new() }),
+                _ => edits.push(VisibleEdit { line: flip.line_before, removed: 0, inserted: Vec::new() }),
             }
             let Some(edit) = edits.last_mut() else { continue };
             edit.removed += usize::from(flip.was_visible);

@@ -6,15 +6,13 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use super::history::{Action, StatusChange};
-use super::sequence::TokenIx;
-use super::{
-    BASE, ChangeId, ChangeIx, ChangeMeta, ChangeOp, ChangeState, Incarnation, LineLog, Origin, Saved, Status, View,
-    Write,
-};
 use crate::diff::{Op, diff_slices};
-use crate::hunk;
-use crate::order::set_of;
+use crate::line_log::history::{Action, StatusChange};
+use crate::line_log::hunk_size;
+use crate::line_log::log::{ChangeState, Incarnation, LineLog, Saved, View, Write};
+use crate::line_log::sequence::TokenIx;
+use crate::line_log::types::{BASE, ChangeId, ChangeIx, ChangeMeta, ChangeOp, Origin, Status};
+use crate::size::compact_sort::set_of;
 use crate::text::{first_eol, split_eol, split_lines};
 
 /// The text a write was made against, as tokens.
@@ -205,7 +203,7 @@ impl LineLog {
         let mut pieces = Vec::new();
         for op in ops {
             let old: Vec<&str> = seen.tokens[op.old.clone()].iter().map(|&token| self.sequence.text(token)).collect();
-            pieces.extend(hunk::cut(&old, &lines[op.new.clone()]).into_iter().map(|piece| Op {
+            pieces.extend(hunk_size::cut(&old, &lines[op.new.clone()]).into_iter().map(|piece| Op {
                 old: op.old.start + piece.old.start..op.old.start + piece.old.end,
                 new: op.new.start + piece.new.start..op.new.start + piece.new.end,
             }));

@@ -9,10 +9,12 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-use super::sequence::TokenIx;
-use super::{BASE, ChangeId, ChangeIx, ChangeOp, ChangeState, HunkId, LineLog, Origin, Status, View};
-use crate::hunk::{HUNK_BYTES_MAX, HUNK_LINES_MAX, HunkLine, LineKind};
-use crate::order::{set_of, sort_by, sort_by_key};
+use crate::diff::{HunkLine, LineKind};
+use crate::line_log::hunk_size::{HUNK_BYTES_MAX, HUNK_LINES_MAX};
+use crate::line_log::log::{ChangeState, LineLog, View};
+use crate::line_log::sequence::TokenIx;
+use crate::line_log::types::{BASE, ChangeId, ChangeIx, ChangeOp, HunkId, Origin, Status};
+use crate::size::compact_sort::{set_of, sort_by, sort_by_key};
 
 /// Which hunks to list, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]

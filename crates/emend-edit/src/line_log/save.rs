@@ -8,12 +8,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
-use super::history::{Entry, History};
-use super::sequence::{Sequence, TokenIx};
-use super::{
-    BASE, ChangeIx, ChangeMeta, ChangeOp, ChangeState, CheckpointId, Incarnation, LineLog, Origin, Saved, Status, View,
-    Write,
-};
+use crate::error_code::ErrorCode;
+use crate::line_log::history::{History, LogEntry};
+use crate::line_log::log::{ChangeState, Incarnation, LineLog, Saved, View, Write};
+use crate::line_log::sequence::{Sequence, TokenIx};
+use crate::line_log::types::{BASE, ChangeIx, ChangeMeta, ChangeOp, CheckpointId, Origin, Status};
 use crate::text::split_lines;
 
 /// The version of the saved form that this code writes and reads.
@@ -42,10 +41,10 @@ pub enum LoadError {
 impl LoadError {
     /// Returns the code that HTTP and JavaScript callers branch on. Codes never change.
     #[must_use]
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> ErrorCode {
         match self {
-            Self::Version { .. } => "unsupported",
-            Self::Damaged { .. } => "invalid_argument",
+            Self::Version { .. } => ErrorCode::Unsupported,
+            Self::Damaged { .. } => ErrorCode::InvalidArgument,
         }
     }
 }
@@ -62,7 +61,7 @@ struct SavedLog {
     incarnations: Vec<SavedIncarnation>,
     writes: Vec<SavedWrite>,
     changes: Vec<SavedChange>,
-    entries: Vec<Entry>,
+    entries: Vec<LogEntry>,
     n_dropped: u64,
     checkpoints: BTreeMap<CheckpointId, u64>,
     next_checkpoint: u64,
@@ -264,7 +263,7 @@ impl LineLog {
         }
     }
 
-    fn load_history(&mut self, entries: Vec<Entry>, n_dropped: u64) -> Result<(), LoadError> {
+    fn load_history(&mut self, entries: Vec<LogEntry>, n_dropped: u64) -> Result<(), LoadError> {
         self.history = History::default();
         self.history.n_dropped = n_dropped;
         for entry in entries {

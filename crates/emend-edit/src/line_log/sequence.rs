@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::ChangeIx;
+use crate::line_log::types::ChangeIx;
 
 /// Index of a token in the arena, in order of creation.
 pub(super) type TokenIx = u32;
@@ -237,7 +237,7 @@ mod tests {
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
     use super::*;
-    use crate::log::BASE;
+    use crate::line_log::types::BASE;
     use crate::test_support::cases;
 
     #[derive(Clone, Debug)]

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::{BASE, ChangeId, ChangeIx, ChangeOp, ChangeState, DecisionError, LineLog};
+use crate::line_log::log::{ChangeState, LineLog};
+use crate::line_log::types::{BASE, ChangeId, ChangeIx, ChangeOp, DecisionError};
 
 impl LineLog {
     /// Splits a change in two: the first gets the first `line` of its removed and added lines together, counted as a

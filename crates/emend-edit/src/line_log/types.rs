@@ -6,6 +6,14 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::error_code::ErrorCode;
+
+/// Index of a change in the log; 0 stands for the base text, which is always on.
+pub(super) type ChangeIx = u32;
+
+/// The pseudo-change that inserted the lines of the base text.
+pub(super) const BASE: ChangeIx = 0;
+
 /// Identifies a change within one line log. Ids are given in order and never given twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -80,7 +88,7 @@ pub enum ChangeOp {
 
 /// A change as callers see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Change {
+pub struct LoggedChange {
     /// Its id.
     pub id: ChangeId,
     /// Who made it.
@@ -107,7 +115,7 @@ pub struct Change {
 ///
 /// The edits of one call are in order and do not overlap, as editors want them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct LineEdit {
+pub struct VisibleEdit {
     /// Index of the first line replaced, from 0; where nothing is removed, the line to insert before.
     pub line: usize,
     /// How many lines are removed.
@@ -118,13 +126,13 @@ pub struct LineEdit {
 
 /// What a decision, rollback, undo or redo did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Applied {
+pub struct DecisionOutcome {
     /// The revision of the log after the call.
     pub revision: u64,
     /// The changes whose status is another now, in order.
     pub changed: Vec<ChangeId>,
     /// What this does to the visible text: the derived patch.
-    pub edits: Vec<LineEdit>,
+    pub edits: Vec<VisibleEdit>,
 }
 
 /// What to do about live changes that stand on a change to be switched off.
@@ -167,10 +175,10 @@ pub enum DecisionError {
 impl DecisionError {
     /// Returns the code that HTTP and JavaScript callers branch on. Codes never change.
     #[must_use]
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> ErrorCode {
         match self {
-            Self::UnknownChange { .. } | Self::UnknownCheckpoint { .. } => "not_found",
-            Self::HasDependents { .. } => "conflict",
+            Self::UnknownChange { .. } | Self::UnknownCheckpoint { .. } => ErrorCode::NotFound,
+            Self::HasDependents { .. } => ErrorCode::Conflict,
         }
     }
 }

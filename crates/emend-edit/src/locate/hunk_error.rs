@@ -7,9 +7,12 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::nearest::{Nearest, nearest};
-use crate::place::{Misplaced, Wanted};
-use crate::table::{PASSES, Table};
+use crate::error_code::ErrorCode;
+use crate::locate::leniency::LENIENCIES;
+use crate::locate::line_table::LineTable;
+use crate::locate::nearest::{Nearest, nearest};
+use crate::locate::placeholder::is_placeholder;
+use crate::locate::placement::{HunkPattern, PlacementError};
 
 /// A hunk that was refused. Nothing of its file edit was applied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -102,11 +105,13 @@ pub enum HunkReason {
 impl HunkError {
     /// Returns the code that callers branch on.
     #[must_use]
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> ErrorCode {
         match self.reason {
-            HunkReason::Ambiguous { .. } => "ambiguous",
-            HunkReason::NoContext | HunkReason::Elided { .. } | HunkReason::Overlap { .. } => "invalid_argument",
-            _ => "conflict",
+            HunkReason::Ambiguous { .. } => ErrorCode::Ambiguous,
+            HunkReason::NoContext | HunkReason::Elided { .. } | HunkReason::Overlap { .. } => {
+                ErrorCode::InvalidArgument
+            }
+            _ => ErrorCode::Conflict,
         }
     }
 
@@ -123,28 +128,28 @@ impl HunkError {
 
 impl HunkReason {
     /// Turns a placement's failure into what the author needs to know.
-    pub(crate) fn of(table: &Table<'_>, hunk: &Wanted<'_>, new: &[&str], why: Misplaced) -> Self {
+    pub(crate) fn of(table: &LineTable<'_>, hunk: &HunkPattern<'_>, new: &[&str], why: PlacementError) -> Self {
         match why {
-            Misplaced::AnchorAbsent { anchor } => {
+            PlacementError::AnchorAbsent { anchor } => {
                 let file: Vec<&str> = table.contents().collect();
                 HunkReason::AnchorNotFound { nearest: nearest(&file, &[anchor.as_str()], 3), anchor }
             }
-            Misplaced::Absent => absent(table, hunk, new),
-            Misplaced::TooEarly { start } => HunkReason::OutOfOrder { line: start + 1 },
-            Misplaced::NotAtEnd { start } => HunkReason::NotAtEnd { line: start + 1 },
-            Misplaced::Ambiguous { starts } => HunkReason::Ambiguous {
+            PlacementError::Absent => absent(table, hunk, new),
+            PlacementError::TooEarly { start } => HunkReason::OutOfOrder { line: start + 1 },
+            PlacementError::NotAtEnd { start } => HunkReason::NotAtEnd { line: start + 1 },
+            PlacementError::Ambiguous { starts } => HunkReason::Ambiguous {
                 n_places: starts.len(),
                 lines: starts.into_iter().take(20).map(|start| start + 1).collect(),
             },
-            Misplaced::Unanchored => HunkReason::NoContext,
+            PlacementError::Unanchored => HunkReason::NoContext,
         }
     }
 }
 
-fn absent(table: &Table<'_>, hunk: &Wanted<'_>, new: &[&str]) -> HunkReason {
+fn absent(table: &LineTable<'_>, hunk: &HunkPattern<'_>, new: &[&str]) -> HunkReason {
     if hunk.changes
         && new.iter().any(|line| !line.trim().is_empty())
-        && let Some(start) = PASSES.into_iter().take(2).find_map(|pass| table.find(new, pass, 0..table.len()))
+        && let Some(start) = LENIENCIES.into_iter().take(2).find_map(|pass| table.find(new, pass, 0..table.len()))
         && inserts_anything(hunk, new)
     {
         return HunkReason::AlreadyApplied { line: start + 1 };
@@ -157,57 +162,9 @@ fn absent(table: &Table<'_>, hunk: &Wanted<'_>, new: &[&str]) -> HunkReason {
 }
 
 /// Returns whether `new` has a line that `old` has not. Finding the rest proves nothing: it was there before as well.
-fn inserts_anything(hunk: &Wanted<'_>, new: &[&str]) -> bool {
+fn inserts_anything(hunk: &HunkPattern<'_>, new: &[&str]) -> bool {
     let old: HashSet<&str> = hunk.old.iter().copied().collect();
     new.iter().any(|line| !line.trim().is_empty() && !old.contains(line))
-}
-
-/// Returns whether a line stands for text that was left out, as in `...` or `// ... rest unchanged ...`.
-pub(crate) fn is_placeholder(line: &str) -> bool {
-    let text = line.trim();
-    text == "..." || text == "…" || is_worded_placeholder(text)
-}
-
-/// Returns whether a line says in words that text was left out. Unlike `...` alone it is valid code in no language.
-pub(crate) fn is_worded_placeholder(line: &str) -> bool {
-    let mut text = line.trim();
-    for (open, close) in [("<!--", "-->"), ("{/*", "*/}"), ("/*", "*/")] {
-        text = text.strip_prefix(open).map_or(text, |rest| rest.strip_suffix(close).unwrap_or(rest).trim());
-    }
-    text = text.trim_start_matches(['/', '#', '-', ';', '%']).trim();
-    text = text.strip_prefix('(').map_or(text, |rest| rest.strip_suffix(')').unwrap_or(rest).trim());
-    let leads = text.starts_with("...") || text.starts_with('…');
-    let trails = text.ends_with("...") || text.ends_with('…');
-    let lowered = text.trim_matches(['.', '…', ' ', '(', ')']).to_ascii_lowercase();
-    let words: Vec<&str> = lowered.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    let has = |word: &str| words.contains(&word);
-    let left_out = ["rest", "unchanged", "existing", "remaining", "remainder", "omitted", "same", "previous"];
-    // "Loading existing content..." is a message; "existing content..." is a gap.
-    let says_so = leads || trails && words.first().is_some_and(|first| left_out.contains(first));
-    let what = [
-        "code",
-        "methods",
-        "method",
-        "functions",
-        "function",
-        "file",
-        "class",
-        "lines",
-        "content",
-        "contents",
-        "above",
-        "before",
-        "as",
-        "here",
-        "of",
-        "unchanged",
-        "implementation",
-        "imports",
-        "tests",
-        "logic",
-        "omitted",
-    ];
-    says_so && words.len() <= 8 && left_out.iter().any(|word| has(word)) && what.iter().any(|word| has(word))
 }
 
 /// Returns one sentence per region, with the diff against what was asked for.
@@ -301,39 +258,3 @@ impl fmt::Display for HunkError {
 }
 
 impl std::error::Error for HunkError {}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    #[cfg(target_family = "wasm")]
-    use wasm_bindgen_test::wasm_bindgen_test as test;
-
-    #[test]
-    fn placeholders_are_told_from_code() {
-        for line in [
-            "// ... rest of code unchanged ...",
-            "    # ... existing code ...",
-            "(rest of methods ...)",
-            "<!-- ... remaining content ... -->",
-            "/* ...unchanged code... */",
-            "... (rest of the file)...",
-            "-- … rest of the function …",
-        ] {
-            assert!(is_worded_placeholder(line), "{line}");
-        }
-        for line in [
-            "    ...",
-            "let rest = f(...existing);",
-            "print(\"...\")",
-            "// and so on ...",
-            "const msg = \"(rest of methods ...)\";",
-            "    return super().rest(*args)",
-            "# Loading existing content...",
-            "...rest,",
-            "// ...",
-        ] {
-            assert!(!is_worded_placeholder(line), "{line}");
-        }
-        assert!(is_placeholder("  ...") && is_placeholder("…") && !is_placeholder("...args"));
-    }
-}

@@ -5,18 +5,18 @@
 
 use std::ops::Range;
 
-use super::fold;
-use crate::fingerprint::fingerprint;
+use crate::locate::leniency::fold;
+use crate::text::line_hash::line_hash;
 
 /// The number of every line, bucket by bucket. Making it takes two sweeps, where sorting would take most of a search.
-pub(super) struct LineIndex {
+pub(super) struct LineBuckets {
     /// Where each bucket starts in `lines`, and where the last one ends. There are a power of two of them.
     starts: Vec<u32>,
     /// The numbers of the lines, in order within a bucket.
     lines: Vec<u32>,
 }
 
-impl LineIndex {
+impl LineBuckets {
     /// Indexes `n_lines` lines; none if they are too many to be numbered here.
     pub(super) fn of<'a>(n_lines: usize, lines: impl Iterator<Item = &'a str>) -> Option<Self> {
         let n_lines = u32::try_from(n_lines).ok()? as usize;
@@ -71,9 +71,9 @@ impl LineIndex {
 fn bucket_of(line: &str, n_buckets: usize) -> usize {
     let line = trimmed(line);
     let number = if line.is_ascii() {
-        fingerprint(line.as_bytes())
+        line_hash(line.as_bytes())
     } else {
-        fingerprint(line.chars().map(fold).collect::<String>().as_bytes())
+        line_hash(line.chars().map(fold).collect::<String>().as_bytes())
     };
     number as usize & (n_buckets - 1)
 }

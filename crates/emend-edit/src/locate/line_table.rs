@@ -5,30 +5,24 @@
 //! as written stay linear together. Which match is meant when there are several is decided in
 //! [`crate::place`].
 
-mod index;
-
 use std::cell::{Cell, OnceCell};
 use std::ops::Range;
 
-use index::LineIndex;
-
-use crate::edit::Pass;
+use crate::locate::leniency::{LENIENCIES, Leniency, equal};
+use crate::locate::line_buckets::LineBuckets;
 use crate::text::split_bom;
 
-/// The passes from the strictest on. Each accepts whatever the one before it accepts.
-pub(crate) const PASSES: [Pass; 4] = [Pass::Exact, Pass::TrailingBlanks, Pass::Indentation, Pass::LookAlikes];
-
 /// A file's lines. A byte-order mark belongs to none of them.
-pub(crate) struct Table<'a> {
+pub(crate) struct LineTable<'a> {
     text: &'a str,
     // Where each line starts and where its content ends.
     lines: Vec<(usize, usize)>,
     /// How many lines searches have looked at.
     n_searched: Cell<usize>,
-    index: OnceCell<Option<LineIndex>>,
+    index: OnceCell<Option<LineBuckets>>,
 }
 
-impl<'a> Table<'a> {
+impl<'a> LineTable<'a> {
     /// Splits `text` at LF, CRLF and CR.
     pub(crate) fn new(text: &'a str) -> Self {
         let bytes = text.as_bytes();
@@ -106,7 +100,7 @@ impl<'a> Table<'a> {
     }
 
     /// Returns the first line of the first match of `pattern` that lies within `range`.
-    pub(crate) fn find(&self, pattern: &[&str], pass: Pass, range: Range<usize>) -> Option<usize> {
+    pub(crate) fn find(&self, pattern: &[&str], pass: Leniency, range: Range<usize>) -> Option<usize> {
         let range = range.start..range.end.min(self.len());
         if let Some(starts) = self.index().and_then(|index| index.candidates(pattern, range.clone())) {
             let stands =
@@ -120,11 +114,11 @@ impl<'a> Table<'a> {
     }
 
     /// Returns the index if the searches so far were long enough to pay for one.
-    fn index(&self) -> Option<&LineIndex> {
+    fn index(&self) -> Option<&LineBuckets> {
         if self.index.get().is_none() && self.n_searched.get() <= self.len() {
             return None;
         }
-        self.index.get_or_init(|| LineIndex::of(self.len(), self.contents())).as_ref()
+        self.index.get_or_init(|| LineBuckets::of(self.len(), self.contents())).as_ref()
     }
 
     /// Returns the first line of every match of `pattern` within `range`, overlapping ones too.
@@ -133,7 +127,7 @@ impl<'a> Table<'a> {
     pub(crate) fn matches<'b>(
         &'b self,
         pattern: &'b [&'b str],
-        pass: Pass,
+        pass: Leniency,
         range: Range<usize>,
     ) -> impl Iterator<Item = usize> + use<'a, 'b> {
         let fallback = fallbacks(pattern, pass);
@@ -156,18 +150,18 @@ impl<'a> Table<'a> {
     }
 
     /// Returns the strictest pass under which `pattern` stands at line `start`.
-    pub(crate) fn pass_at(&self, pattern: &[&str], start: usize) -> Option<Pass> {
+    pub(crate) fn leniency_at(&self, pattern: &[&str], start: usize) -> Option<Leniency> {
         if start + pattern.len() > self.len() {
             return None;
         }
         let stands =
             |pass| pattern.iter().enumerate().all(|(index, line)| equal(pass, self.content(start + index), line));
-        PASSES.into_iter().find(|&pass| stands(pass))
+        LENIENCIES.into_iter().find(|&pass| stands(pass))
     }
 }
 
 /// For each prefix of `pattern`, the length of its longest proper prefix that is also its suffix.
-fn fallbacks(pattern: &[&str], pass: Pass) -> Vec<usize> {
+fn fallbacks(pattern: &[&str], pass: Leniency) -> Vec<usize> {
     let mut fallback = vec![0; pattern.len()];
     let mut matched = 0;
     for index in 1..pattern.len() {
@@ -182,27 +176,6 @@ fn fallbacks(pattern: &[&str], pass: Pass) -> Vec<usize> {
     fallback
 }
 
-/// Returns whether two lines without endings are equal under `pass`.
-pub(crate) fn equal(pass: Pass, a: &str, b: &str) -> bool {
-    match pass {
-        Pass::Exact => a == b,
-        Pass::TrailingBlanks => a.trim_end() == b.trim_end(),
-        Pass::Indentation => a.trim() == b.trim(),
-        Pass::LookAlikes => a.trim().chars().map(fold).eq(b.trim().chars().map(fold)),
-    }
-}
-
-/// Returns the ASCII look-alike of a typographic dash, quote or space, and any other character as it is.
-pub(crate) fn fold(c: char) -> char {
-    match c {
-        '\u{2010}'..='\u{2015}' | '\u{2212}' => '-',
-        '\u{2018}'..='\u{201b}' => '\'',
-        '\u{201c}'..='\u{201f}' => '"',
-        '\u{a0}' | '\u{2002}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => ' ',
-        _ => c,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -215,34 +188,12 @@ mod tests {
     #[test]
     fn contents_and_endings_make_the_text() {
         for text in ["", "\u{feff}", "a", "\u{feff}a\r\nb\rc\n\n", "a\r\r\n"] {
-            let table = Table::new(text);
+            let table = LineTable::new(text);
             let joined: String = (0..table.len()).map(|line| [table.content(line), table.eol(line)].concat()).collect();
             assert_eq!([table.bom(), &joined].concat(), text);
             assert_eq!(table.text(0..table.len()), joined);
             assert_eq!(table.contents().count(), table.len());
         }
-    }
-
-    #[test]
-    fn each_pass_forgives_more() {
-        #[track_caller]
-        fn check(a: &str, b: &str, expected: Option<Pass>) {
-            assert_eq!(PASSES.into_iter().find(|&pass| equal(pass, a, b)), expected, "{a:?} {b:?}");
-            assert_eq!(
-                PASSES.into_iter().filter(|&pass| equal(pass, b, a)).count(),
-                match expected {
-                    Some(first) => PASSES.into_iter().filter(|&pass| pass >= first).count(),
-                    None => 0,
-                }
-            );
-        }
-        check("a b", "a b", Some(Pass::Exact));
-        check("a b \t", "a b", Some(Pass::TrailingBlanks));
-        check("\ta b", "  a b ", Some(Pass::Indentation));
-        check(" “a”\u{a0}– b", "\"a\" - b", Some(Pass::LookAlikes));
-        check("a  b", "a b", None);
-        check("A", "a", None);
-        check("a…", "a...", None);
     }
 
     proptest! {
@@ -253,8 +204,8 @@ mod tests {
             let text: String = file.chars().map(|c| format!("{c}\n")).collect();
             let pattern: Vec<String> = pattern.chars().map(String::from).collect();
             let pattern: Vec<&str> = pattern.iter().map(String::as_str).collect();
-            let table = Table::new(&text);
-            for pass in PASSES {
+            let table = LineTable::new(&text);
+            for pass in LENIENCIES {
                 let found: Vec<usize> = table.matches(&pattern, pass, 0..table.len()).collect();
                 let expected: Vec<usize> = (0..(table.len() + 1).saturating_sub(pattern.len()))
                     .filter(|start| pattern.iter().enumerate().all(|(i, line)| equal(pass, table.content(start + i), line)))
@@ -273,9 +224,9 @@ mod tests {
             let text: String = file.chars().map(|c| format!("{c}\n")).collect();
             let pattern: Vec<String> = pattern.chars().map(String::from).collect();
             let pattern: Vec<&str> = pattern.iter().map(String::as_str).collect();
-            let (plain, indexed) = (Table::new(&text), Table::new(&text));
-            prop_assert!(indexed.index.set(LineIndex::of(indexed.len(), indexed.contents())).is_ok());
-            for pass in PASSES {
+            let (plain, indexed) = (LineTable::new(&text), LineTable::new(&text));
+            prop_assert!(indexed.index.set(LineBuckets::of(indexed.len(), indexed.contents())).is_ok());
+            for pass in LENIENCIES {
                 let found = indexed.find(&pattern, pass, from..to);
                 prop_assert_eq!(found, plain.matches(&pattern, pass, from..to).next());
             }

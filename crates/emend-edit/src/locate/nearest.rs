@@ -8,7 +8,7 @@ use std::ops::Range;
 use serde::Serialize;
 
 use crate::diff::{Op, diff_slices};
-use crate::order::sort_by;
+use crate::size::compact_sort::sort_by;
 
 /// A region of a file that resembles the lines asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

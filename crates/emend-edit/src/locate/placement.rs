@@ -7,11 +7,11 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use crate::edit::Pass;
-use crate::table::{PASSES, Table};
+use crate::locate::leniency::{LENIENCIES, Leniency};
+use crate::locate::line_table::LineTable;
 
 /// What a hunk asks for.
-pub(crate) struct Wanted<'a> {
+pub(crate) struct HunkPattern<'a> {
     /// Lines that stand above the hunk, outermost first.
     pub(crate) anchors: Vec<&'a str>,
     /// The lines the hunk must find; none if it only inserts.
@@ -28,7 +28,7 @@ pub(crate) struct Wanted<'a> {
 
 /// Where a hunk belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Placement {
     /// The first line, from 0.
     pub(crate) start: usize,
     /// How many lines of the file it covers.
@@ -36,12 +36,12 @@ pub(crate) struct Place {
     /// How many lines at the end of `old` were dropped.
     pub(crate) dropped: usize,
     /// How its lines were compared.
-    pub(crate) matched: Pass,
+    pub(crate) matched: Leniency,
 }
 
 /// Why a hunk has no place. Lines are counted from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Misplaced {
+pub(crate) enum PlacementError {
     /// A line named after `@@` is not there.
     AnchorAbsent { anchor: String },
     /// The lines are nowhere.
@@ -58,19 +58,19 @@ pub(crate) enum Misplaced {
 
 /// Which of the passes a format allows, and what it makes of a hunk that names no line.
 #[derive(Clone, Copy)]
-pub(crate) struct Rules {
+pub(crate) struct PlacementRules {
     /// The most forgiving pass.
-    pub(crate) most: Pass,
+    pub(crate) most: Leniency,
     /// Whether a hunk without old lines and anchors goes to the end of the file.
     pub(crate) append: bool,
 }
 
 /// Finds the places of all of a file's hunks, or the number (from 0) of the first hunk that has none.
 pub(crate) fn place_all(
-    table: &Table<'_>,
-    wanted: &[Wanted<'_>],
-    rules: Rules,
-) -> Result<Vec<Place>, (usize, Misplaced)> {
+    table: &LineTable<'_>,
+    wanted: &[HunkPattern<'_>],
+    rules: PlacementRules,
+) -> Result<Vec<Placement>, (usize, PlacementError)> {
     let absent = RefCell::default();
     let finder = |hunk, cursor| Finder { table, hunk, rules, cursor, absent: &absent };
     let mut cursor = 0;
@@ -78,13 +78,13 @@ pub(crate) fn place_all(
     for (number, hunk) in wanted.iter().enumerate() {
         let finder = finder(hunk, cursor);
         let spot = finder.first().map_err(|why| (number, why))?;
-        if !spot.floats {
+        if !spot.appends_at_end {
             cursor = spot.place.start + spot.place.len;
         }
         found.push((finder, spot));
     }
-    let mut below: Option<&(Finder<'_>, Spot)> = None;
-    for (number, placed) in found.iter().enumerate().rev().filter(|(_, (_, spot))| !spot.floats) {
+    let mut below: Option<&(Finder<'_>, Candidate)> = None;
+    for (number, placed) in found.iter().enumerate().rev().filter(|(_, (_, spot))| !spot.appends_at_end) {
         let (finder, spot) = placed;
         let n_lines = spot.place.len;
         let limit = below.map_or(table.len(), |(_, spot)| spot.place.start);
@@ -93,7 +93,7 @@ pub(crate) fn place_all(
             && let Some(other) = finder.another(spot, limit)
             && below.is_none_or(|(finder, spot)| finder.still_belongs(spot, other + n_lines))
         {
-            return Err((number, Misplaced::Ambiguous { starts: finder.all(spot) }));
+            return Err((number, PlacementError::Ambiguous { starts: finder.all(spot) }));
         }
         below = Some(placed);
     }
@@ -101,20 +101,20 @@ pub(crate) fn place_all(
 }
 
 /// A place and how it was reached.
-struct Spot {
-    place: Place,
+struct Candidate {
+    place: Placement,
     /// Where each anchor was found, and under which pass.
-    anchors: Vec<(usize, Pass)>,
+    anchors: Vec<(usize, Leniency)>,
     /// Whether the hunk itself says that no other place will do.
     settled: bool,
     /// Whether it is at the end of the file without having been searched for; hunks after it may stand before it.
-    floats: bool,
+    appends_at_end: bool,
 }
 
 struct Finder<'a> {
-    table: &'a Table<'a>,
-    hunk: &'a Wanted<'a>,
-    rules: Rules,
+    table: &'a LineTable<'a>,
+    hunk: &'a HunkPattern<'a>,
+    rules: PlacementRules,
     /// The first line after the hunk before.
     cursor: usize,
     /// From which line on an anchor is known to be absent, so that many hunks can name one that is further up.
@@ -123,7 +123,7 @@ struct Finder<'a> {
 
 impl Finder<'_> {
     /// Returns the first place that the hunk can have.
-    fn first(&self) -> Result<Spot, Misplaced> {
+    fn first(&self) -> Result<Candidate, PlacementError> {
         let anchors = self.anchors(self.cursor).or_else(|why| match self.hunk.old.is_empty() {
             // An anchor that an earlier hunk lies below already still holds for this one.
             false => self.anchors(0),
@@ -131,26 +131,27 @@ impl Finder<'_> {
         })?;
         let from = anchors.last().map_or(0, |&(line, _)| line + 1).max(self.cursor);
         let end = self.table.len();
-        let spot = |place, settled, floats| Spot { place, anchors: anchors.clone(), settled, floats };
+        let spot =
+            |place, settled, appends_at_end| Candidate { place, anchors: anchors.clone(), settled, appends_at_end };
         if self.hunk.old.is_empty() {
-            let place = |start| Place { start, len: 0, dropped: 0, matched: Pass::Exact };
+            let place = |start| Placement { start, len: 0, dropped: 0, matched: Leniency::Exact };
             return match () {
                 () if self.hunk.end_of_file => Ok(spot(place(end), true, true)),
                 () if !anchors.is_empty() => Ok(spot(place(from), false, false)),
                 () if self.rules.append || end == 0 => Ok(spot(place(end), true, true)),
-                () => Err(Misplaced::Unanchored),
+                () => Err(PlacementError::Unanchored),
             };
         }
         for dropped in 0..=self.hunk.n_droppable {
             let old = &self.hunk.old[..self.hunk.old.len() - dropped];
-            let place = |start, matched| Place { start, len: old.len(), dropped, matched };
+            let place = |start, matched| Placement { start, len: old.len(), dropped, matched };
             if old.is_empty() {
-                return Ok(spot(place(from, Pass::Exact), true, false));
+                return Ok(spot(place(from, Leniency::Exact), true, false));
             }
             if let Some(start) = self.hunk.stated.filter(|&start| start >= from)
-                && self.table.pass_at(old, start) == Some(Pass::Exact)
+                && self.table.leniency_at(old, start) == Some(Leniency::Exact)
             {
-                return Ok(spot(place(start, Pass::Exact), true, false));
+                return Ok(spot(place(start, Leniency::Exact), true, false));
             }
             let range = if self.hunk.end_of_file { end.saturating_sub(old.len()).max(from)..end } else { from..end };
             let hit = self.passes().find_map(|pass| Some((self.table.find(old, pass, range.clone())?, pass)));
@@ -161,13 +162,13 @@ impl Finder<'_> {
         Err(self.why_absent(from))
     }
 
-    fn passes(&self) -> impl Iterator<Item = Pass> + use<> {
+    fn passes(&self) -> impl Iterator<Item = Leniency> + use<> {
         let most = self.rules.most;
-        PASSES.into_iter().take_while(move |&pass| pass <= most)
+        LENIENCIES.into_iter().take_while(move |&pass| pass <= most)
     }
 
     /// Finds each anchor below the one before, the first at or below line `from`.
-    fn anchors(&self, from: usize) -> Result<Vec<(usize, Pass)>, Misplaced> {
+    fn anchors(&self, from: usize) -> Result<Vec<(usize, Leniency)>, PlacementError> {
         let mut from = from;
         let mut found = Vec::with_capacity(self.hunk.anchors.len());
         for &anchor in &self.hunk.anchors {
@@ -175,7 +176,7 @@ impl Finder<'_> {
             let hit = |pass| Some((self.table.find(&[anchor], pass, from..self.table.len())?, pass));
             let Some(hit) = self.passes().filter(|_| !is_absent).find_map(hit) else {
                 self.absent.borrow_mut().entry(anchor).or_insert(from);
-                return Err(Misplaced::AnchorAbsent { anchor: anchor.to_owned() });
+                return Err(PlacementError::AnchorAbsent { anchor: anchor.to_owned() });
             };
             from = hit.0 + 1;
             found.push(hit);
@@ -183,27 +184,27 @@ impl Finder<'_> {
         Ok(found)
     }
 
-    fn why_absent(&self, from: usize) -> Misplaced {
+    fn why_absent(&self, from: usize) -> PlacementError {
         let old = &self.hunk.old;
         let anywhere =
             |range: std::ops::Range<usize>| self.passes().find_map(|pass| self.table.find(old, pass, range.clone()));
         match anywhere(0..self.table.len()) {
-            Some(start) if start < from => Misplaced::TooEarly { start },
-            Some(start) if self.hunk.end_of_file => Misplaced::NotAtEnd { start },
-            _ => Misplaced::Absent,
+            Some(start) if start < from => PlacementError::TooEarly { start },
+            Some(start) if self.hunk.end_of_file => PlacementError::NotAtEnd { start },
+            _ => PlacementError::Absent,
         }
     }
 
     /// Returns whether the hunk is the first below its anchor, and not below hunks that are themselves below it.
     ///
     /// Only then is the nearest match the one that is meant.
-    fn is_below_anchor(&self, spot: &Spot) -> bool {
+    fn is_below_anchor(&self, spot: &Candidate) -> bool {
         spot.anchors.first().is_some_and(|&(line, _)| line >= self.cursor)
     }
 
     /// Returns a place as good as `spot` that starts later and ends by line `limit`.
-    fn another(&self, spot: &Spot, limit: usize) -> Option<usize> {
-        let Place { start, len, matched, .. } = spot.place;
+    fn another(&self, spot: &Candidate, limit: usize) -> Option<usize> {
+        let Placement { start, len, matched, .. } = spot.place;
         let old = &self.hunk.old[..len];
         if !self.is_below_anchor(spot) {
             return self.table.find(old, matched, start + 1..limit);
@@ -233,7 +234,7 @@ impl Finder<'_> {
     }
 
     /// Returns whether the hunk would still belong at `spot` if the hunk above it ended before line `end`.
-    fn still_belongs(&self, spot: &Spot, end: usize) -> bool {
+    fn still_belongs(&self, spot: &Candidate, end: usize) -> bool {
         if !self.is_below_anchor(spot) {
             return true;
         }
@@ -247,8 +248,8 @@ impl Finder<'_> {
     }
 
     /// Returns every place as good as `spot`, whether or not the other hunks leave room for it.
-    fn all(&self, spot: &Spot) -> Vec<usize> {
-        let Place { len, matched, .. } = spot.place;
+    fn all(&self, spot: &Candidate) -> Vec<usize> {
+        let Placement { len, matched, .. } = spot.place;
         match spot.anchors.last() {
             Some(&(_, pass)) if len == 0 => {
                 let anchor = self.hunk.anchors[spot.anchors.len() - 1];
@@ -269,10 +270,10 @@ mod tests {
     #[cfg(target_family = "wasm")]
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
-    const RULES: Rules = Rules { most: Pass::LookAlikes, append: true };
+    const RULES: PlacementRules = PlacementRules { most: Leniency::UnicodeConfusables, append: true };
 
-    fn wanted<'a>(anchors: &'a [String], old: &'a [String]) -> Wanted<'a> {
-        Wanted {
+    fn wanted<'a>(anchors: &'a [String], old: &'a [String]) -> HunkPattern<'a> {
+        HunkPattern {
             anchors: anchors.iter().map(String::as_str).collect(),
             old: old.iter().map(String::as_str).collect(),
             n_droppable: 0,
@@ -284,7 +285,7 @@ mod tests {
 
     /// Every place that the hunk can have below line `cursor`: for each line its first anchor can be, the first place
     /// below the anchors that follow. If `lenient`, and without an anchor below `cursor`, every place below one above.
-    fn candidates(file: &[&str], hunk: &Wanted<'_>, cursor: usize, lenient: bool) -> Vec<usize> {
+    fn candidates(file: &[&str], hunk: &HunkPattern<'_>, cursor: usize, lenient: bool) -> Vec<usize> {
         let find = |pattern: &[&str], from: usize| {
             (from..(file.len() + 1).saturating_sub(pattern.len())).find(|&at| file[at..].starts_with(pattern))
         };
@@ -311,7 +312,7 @@ mod tests {
     }
 
     /// Returns every way to place all hunks in order.
-    fn placements(file: &[&str], hunks: &[Wanted<'_>], cursor: usize, lenient: bool) -> Vec<Vec<usize>> {
+    fn placements(file: &[&str], hunks: &[HunkPattern<'_>], cursor: usize, lenient: bool) -> Vec<Vec<usize>> {
         let Some((hunk, rest)) = hunks.split_first() else { return vec![Vec::new()] };
         let with = |place: usize| {
             let others = placements(file, rest, place + hunk.old.len(), lenient);
@@ -335,12 +336,12 @@ mod tests {
                 .map(|(anchors, old)| (of(anchors), of(old)))
                 .filter(|(anchors, old)| !anchors.is_empty() || !old.is_empty())
                 .collect();
-            let wanted: Vec<Wanted<'_>> = hunks.iter().map(|(anchors, old)| wanted(anchors, old)).collect();
-            let table = Table::new(&text);
+            let wanted: Vec<HunkPattern<'_>> = hunks.iter().map(|(anchors, old)| wanted(anchors, old)).collect();
+            let table = LineTable::new(&text);
             let file: Vec<&str> = table.contents().collect();
             let (strict, lenient) = (placements(&file, &wanted, 0, false), placements(&file, &wanted, 0, true));
             let actual = place_all(&table, &wanted, RULES);
-            let is_ambiguous = matches!(actual, Err((_, Misplaced::Ambiguous { .. })));
+            let is_ambiguous = matches!(actual, Err((_, PlacementError::Ambiguous { .. })));
             let starts = actual.map(|places| places.iter().map(|place| place.start).collect::<Vec<_>>());
             match (strict.as_slice(), lenient.as_slice()) {
                 ([], []) => prop_assert!(starts.is_err() && !is_ambiguous),
@@ -357,10 +358,10 @@ mod tests {
     #[test]
     fn a_stated_line_settles_what_is_meant() {
         let old = vec!["x".to_owned()];
-        let table = Table::new("x\nx\nx\n");
-        let at = |stated| Wanted { stated: Some(stated), ..wanted(&[], &old) };
+        let table = LineTable::new("x\nx\nx\n");
+        let at = |stated| HunkPattern { stated: Some(stated), ..wanted(&[], &old) };
         assert_eq!(place_all(&table, &[at(1)], RULES).unwrap()[0].start, 1);
-        assert!(matches!(place_all(&table, &[at(7)], RULES), Err((0, Misplaced::Ambiguous { .. }))));
+        assert!(matches!(place_all(&table, &[at(7)], RULES), Err((0, PlacementError::Ambiguous { .. }))));
         // The first hunk has no room left but the line above the stated one.
         let places = place_all(&table, &[wanted(&[], &old), at(1)], RULES).unwrap();
         assert_eq!([places[0].start, places[1].start], [0, 1]);

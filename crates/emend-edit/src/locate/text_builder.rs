@@ -2,7 +2,7 @@
 //!
 //! The endings of new lines are decided here, for every format that leaves them to the file.
 
-use crate::table::Table;
+use crate::locate::line_table::LineTable;
 
 /// Which ending a new line gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,8 +14,8 @@ pub(crate) enum NewEol {
 }
 
 /// A text under construction. Old lines are kept or deleted in order, new ones inserted between.
-pub(crate) struct Splice<'a, 't> {
-    table: &'t Table<'a>,
+pub(crate) struct TextBuilder<'a, 't> {
+    table: &'t LineTable<'a>,
     new_eol: NewEol,
     out: String,
     n_lines: usize,
@@ -26,9 +26,9 @@ pub(crate) struct Splice<'a, 't> {
     inserted: Vec<&'a str>,
 }
 
-impl<'a, 't> Splice<'a, 't> {
+impl<'a, 't> TextBuilder<'a, 't> {
     /// Starts before the first line, with the byte-order mark if there is one.
-    pub(crate) fn new(table: &'t Table<'a>, new_eol: NewEol) -> Self {
+    pub(crate) fn new(table: &'t LineTable<'a>, new_eol: NewEol) -> Self {
         let mut out = String::with_capacity(table.n_bytes() + 256);
         out.push_str(table.bom());
         Self { table, new_eol, out, n_lines: 0, next: 0, deleted_from: 0, inserted: Vec::new() }

@@ -5,14 +5,12 @@
 
 use std::ops::Range;
 
-use crate::edit::AppliedHunk;
-use crate::plan::Edited;
-use crate::text::same_bytes;
-use crate::unified::start_of_line;
+use crate::patch::model::{AppliedHunk, EditedText};
+use crate::text::{same_bytes, start_of_line};
 
 /// The bytes `old` of a text, which became the bytes `new` of the edited one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stretch {
+pub struct ChangedRange {
     /// Where they were.
     pub old: Range<usize>,
     /// Where what came for them is.
@@ -23,7 +21,7 @@ pub struct Stretch {
 ///
 /// Returns none where the hunks do not say it in order, and for texts with CR, whose lines the formats count differently.
 #[must_use]
-pub fn stretches(before: &str, edited: &Edited) -> Option<Vec<Stretch>> {
+pub fn changed_ranges(before: &str, edited: &EditedText) -> Option<Vec<ChangedRange>> {
     let after = edited.text.as_str();
     let has_cr = |text: &str| memchr::memchr(b'\r', text.as_bytes()).is_some();
     if has_cr(before) || has_cr(after) {
@@ -31,7 +29,7 @@ pub fn stretches(before: &str, edited: &Edited) -> Option<Vec<Stretch>> {
     }
     // The next line and byte of each text.
     let (mut old_line, mut old, mut new_line, mut new) = (0, 0, 0, 0);
-    let mut stretches = Vec::with_capacity(edited.hunks.len());
+    let mut ranges = Vec::with_capacity(edited.hunks.len());
     for &AppliedHunk { old_start, old_lines, new_start, new_lines, .. } in &edited.hunks {
         let n_kept = old_start.checked_sub(1 + old_line)?;
         if new_start.checked_sub(1 + new_line)? != n_kept {
@@ -44,11 +42,11 @@ pub fn stretches(before: &str, edited: &Edited) -> Option<Vec<Stretch>> {
         (old, new) = (old + kept, new + kept);
         let old_end = old + start_of_line(&before[old..], old_lines).ok()?;
         let new_end = new + start_of_line(&after[new..], new_lines).ok()?;
-        stretches.push(Stretch { old: old..old_end, new: new..new_end });
+        ranges.push(ChangedRange { old: old..old_end, new: new..new_end });
         (old_line, old, new_line, new) =
             (old_line + n_kept + old_lines, old_end, new_line + n_kept + new_lines, new_end);
     }
-    same(&before[old..], &after[new..]).then_some(stretches)
+    same(&before[old..], &after[new..]).then_some(ranges)
 }
 
 fn same(a: &str, b: &str) -> bool {
@@ -60,18 +58,19 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::edit::{Change, Patch};
-    use crate::plan::edit_text;
+    use crate::diff;
+    use crate::patch::change::{Change, Patch};
+    use crate::patch::edit_text::edit_text;
+    use crate::patch::unified::DiffMode;
+    use crate::patch::{unified, v4a};
     use crate::test_support::{cases, scripts};
-    use crate::unified::Mode;
-    use crate::{diff, unified, v4a};
     #[cfg(target_family = "wasm")]
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
     /// Puts what is new into the old text.
-    fn put(before: &str, edited: &Edited, stretches: &[Stretch]) -> String {
+    fn put(before: &str, edited: &EditedText, ranges: &[ChangedRange]) -> String {
         let (mut out, mut at) = (String::new(), 0);
-        for Stretch { old, new } in stretches {
+        for ChangedRange { old, new } in ranges {
             out.push_str(&before[at..old.start]);
             out.push_str(&edited.text[new.clone()]);
             at = old.end;
@@ -82,7 +81,7 @@ mod tests {
     #[track_caller]
     fn check(before: &str, patch: &Patch, expected: Option<usize>) {
         let edited = edit_text(before, patch).expect("an edit");
-        let found = stretches(before, &edited);
+        let found = changed_ranges(before, &edited);
         assert_eq!(found.as_ref().map(Vec::len), expected);
         if let Some(found) = found {
             assert_eq!(put(before, &edited, &found), edited.text);
@@ -114,10 +113,10 @@ mod tests {
             let (before, after) = (script.before(), other.before());
             let names = diff::Names { old: "a/f", new: "b/f" };
             let patch = diff::unified(&before, &after, script.n_context, names);
-            if let Ok((patch, _)) = unified::parse(&patch, Mode::Strict)
+            if let Ok((patch, _)) = unified::parse(&patch, DiffMode::Strict)
                 && let Ok(edited) = edit_text(&before, &patch)
             {
-                let found = stretches(&before, &edited);
+                let found = changed_ranges(&before, &edited);
                 prop_assert_eq!(found.map(|found| put(&before, &edited, &found)), Some(after));
             }
         }

@@ -5,12 +5,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::edit::{AppliedHunk, Diagnostic, Pass};
-use crate::hash::ContentHash;
-use crate::order::sort_by_key;
-use crate::splice::{NewEol, Splice};
-use crate::table::Table;
-use crate::text;
+use crate::error_code::ErrorCode;
+use crate::locate::leniency::Leniency;
+use crate::locate::line_table::LineTable;
+use crate::locate::text_builder::{NewEol, TextBuilder};
+use crate::patch::model::{AppliedHunk, Diagnostic, EditedText};
+use crate::size::compact_sort::sort_by_key;
+use crate::text::{self, ContentHash};
 
 /// Line edits of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,17 +50,6 @@ pub struct LineEdit {
     /// The hash of the file, or of the lines named, as they were read.
     #[serde(default)]
     pub expected_hash: Option<ContentHash>,
-}
-
-/// A text with line edits applied.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Applied {
-    /// The new text.
-    pub text: String,
-    /// Where each edit went, in the order given.
-    pub hunks: Vec<AppliedHunk>,
-    /// Signs that a range was off by one.
-    pub diagnostics: Vec<Diagnostic>,
 }
 
 /// Why line edits were refused. Edits and lines are counted from 1.
@@ -128,10 +118,10 @@ fn insert_hint(n_lines: usize, insert: bool) -> String {
 impl LinesError {
     /// Returns the code that callers branch on.
     #[must_use]
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> ErrorCode {
         match self {
-            Self::Stale { .. } => "stale",
-            _ => "invalid_argument",
+            Self::Stale { .. } => ErrorCode::Stale,
+            _ => ErrorCode::InvalidArgument,
         }
     }
 }
@@ -151,8 +141,8 @@ struct Checked<'e> {
 ///
 /// # Errors
 /// Fails if a hash does not fit, a line does not exist or two edits overlap.
-pub fn apply(before: &str, edits: &LineEdits) -> Result<Applied, LinesError> {
-    let table = Table::new(before);
+pub fn apply(before: &str, edits: &LineEdits) -> Result<EditedText, LinesError> {
+    let table = LineTable::new(before);
     let hash = std::cell::OnceCell::new();
     let stale = |edit: usize, expected: Option<ContentHash>, lines: &str| {
         let actual = || *hash.get_or_init(|| ContentHash::of(before.as_bytes()));
@@ -182,7 +172,7 @@ pub fn apply(before: &str, edits: &LineEdits) -> Result<Applied, LinesError> {
     Ok(splice(&table, &checked))
 }
 
-fn check<'e>(table: &Table<'_>, number: usize, edit: &'e LineEdit) -> Result<Checked<'e>, LinesError> {
+fn check<'e>(table: &LineTable<'_>, number: usize, edit: &'e LineEdit) -> Result<Checked<'e>, LinesError> {
     let n_lines = table.len();
     let start = edit.start_line;
     let (insert, deletes) = (edit.operation == LineOperation::Insert, edit.operation == LineOperation::Delete);
@@ -205,8 +195,8 @@ fn is_hash_of_lines(hash: ContentHash, lines: &str) -> bool {
     !lines.is_empty() && (is_hash_of(lines) || is_hash_of(text::split_eol(lines).0))
 }
 
-fn splice(table: &Table<'_>, edits: &[Checked<'_>]) -> Applied {
-    let mut splice = Splice::new(table, NewEol::Counterpart);
+fn splice(table: &LineTable<'_>, edits: &[Checked<'_>]) -> EditedText {
+    let mut splice = TextBuilder::new(table, NewEol::Counterpart);
     let mut hunks: Vec<Option<AppliedHunk>> = vec![None; edits.len()];
     let mut diagnostics = Vec::new();
     for Checked { number, start, end, edit } in edits {
@@ -223,7 +213,7 @@ fn splice(table: &Table<'_>, edits: &[Checked<'_>]) -> Applied {
             old_lines: end - start,
             new_start: new_start + 1,
             new_lines: splice.n_lines() - new_start,
-            matched: Pass::Exact,
+            matched: Leniency::Exact,
         });
     }
     let mut text = splice.finish();
@@ -234,11 +224,11 @@ fn splice(table: &Table<'_>, edits: &[Checked<'_>]) -> Applied {
     {
         text.truncate(text.len() - text::split_eol(&text).1.len());
     }
-    Applied { text, hunks: hunks.into_iter().flatten().collect(), diagnostics }
+    EditedText { text, hunks: hunks.into_iter().flatten().collect(), diagnostics }
 }
 
 /// Notes new lines that repeat the line next to them, which mostly means that the range was one line short.
-fn repeats_neighbour(table: &Table<'_>, start: usize, end: usize, new: &[&str]) -> Option<Diagnostic> {
+fn repeats_neighbour(table: &LineTable<'_>, start: usize, end: usize, new: &[&str]) -> Option<Diagnostic> {
     let repeats = |neighbour: usize, new: Option<&&str>, replaced: usize| {
         let content = table.content(neighbour);
         let was_there = replaced < end && replaced >= start && table.content(replaced) == content;
@@ -289,7 +279,7 @@ mod tests {
     fn check_error(before: &str, edits: &[LineEdit], expected: &LinesError) {
         let error = apply(before, &LineEdits { edits: edits.to_vec(), expected_hash: None }).unwrap_err();
         assert_eq!(&error, expected);
-        assert_eq!(error.code(), "invalid_argument");
+        assert_eq!(error.code(), ErrorCode::InvalidArgument);
     }
 
     #[test]
@@ -346,8 +336,8 @@ mod tests {
         for hash in [None, of(before), of("b\n"), of("b")] {
             assert_eq!(apply(hash, None).as_deref(), Ok("a\nB\nc\n"));
         }
-        assert_eq!(apply(of("x"), None).unwrap_err().code(), "stale");
-        assert_eq!(apply(None, of("x")).unwrap_err().code(), "stale");
+        assert_eq!(apply(of("x"), None).unwrap_err().code(), ErrorCode::Stale);
+        assert_eq!(apply(None, of("x")).unwrap_err().code(), ErrorCode::Stale);
     }
 
     #[test]

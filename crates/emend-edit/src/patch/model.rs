@@ -1,94 +1,11 @@
-//! What every patch format parses to: edits of files, as lists of hunks, replacements or line ranges.
-//!
-//! The formats (`v4a`, `unified`, `replace`, `lines`) read their own syntax; [`crate::plan`] carries the edits out in
-//! memory. Nothing here looks at a file.
+//! Data that all patch formats share: hunk lines, applied hunks, diagnostics, edited texts.
 
-use std::collections::HashSet;
 use std::fmt;
 
 use serde::Serialize;
 
-pub use crate::hunk::LineKind;
-use crate::lines::LineEdits;
-use crate::unified::UnifiedEdit;
-
-/// Edits of one or more files that belong together: all are carried out or none.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Patch {
-    /// The edits, in the order they are carried out in.
-    pub edits: Vec<FileEdit>,
-    /// Whether creating or moving onto an existing file replaces it instead of failing.
-    pub overwrite: bool,
-}
-
-impl Patch {
-    /// Wraps one edit of one file.
-    #[must_use]
-    pub fn of(path: impl Into<String>, change: Change) -> Self {
-        Self { edits: vec![FileEdit { path: path.into(), change }], overwrite: false }
-    }
-
-    /// Returns every path the patch touches, targets of moves too, each once and in order of appearance.
-    #[must_use]
-    pub fn paths(&self) -> Vec<&str> {
-        let mut seen = HashSet::new();
-        let named = self.edits.iter().flat_map(|edit| [Some(edit.path.as_str()), edit.moved_to()]);
-        named.flatten().filter(|&path| seen.insert(path)).collect()
-    }
-}
-
-/// One edit of one file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileEdit {
-    /// The file, as the patch names it.
-    pub path: String,
-    /// What is done to it.
-    pub change: Change,
-}
-
-impl FileEdit {
-    /// Returns where the file is moved to, if it is.
-    #[must_use]
-    pub fn moved_to(&self) -> Option<&str> {
-        match &self.change {
-            Change::Update { move_to, .. } => move_to.as_deref(),
-            Change::Unified(edit) => edit.rename_to.as_deref(),
-            _ => None,
-        }
-    }
-}
-
-/// What an edit does to its file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
-    /// Creates the file with this text.
-    Create {
-        /// The whole text.
-        text: String,
-    },
-    /// Deletes the file.
-    Delete,
-    /// Applies v4a hunks, each of which finds its own place.
-    Update {
-        /// Where the file is moved to, if anywhere.
-        move_to: Option<String>,
-        /// The hunks, in file order.
-        hunks: Vec<Hunk>,
-    },
-    /// Applies one file of a unified diff.
-    Unified(UnifiedEdit),
-    /// Replaces one string by another.
-    Replace {
-        /// The text to find. Empty to create the file.
-        old: String,
-        /// The text to put in its place.
-        new: String,
-        /// Whether every occurrence is replaced; otherwise there must be exactly one.
-        replace_all: bool,
-    },
-    /// Replaces, inserts or deletes lines by number.
-    Lines(LineEdits),
-}
+use crate::diff::LineKind;
+use crate::locate::leniency::Leniency;
 
 /// The lines of a hunk, kept in one string: a patch of many lines is few allocations.
 #[derive(Clone, Default)]
@@ -165,19 +82,6 @@ impl fmt::Debug for HunkLines {
     }
 }
 
-/// A hunk that is found by its lines, as v4a writes them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Hunk {
-    /// The lines named after `@@`, outermost first; the hunk is below the last of them.
-    pub anchors: Vec<String>,
-    /// The lines, without line endings.
-    pub lines: HunkLines,
-    /// Whether the hunk ends where the file ends.
-    pub end_of_file: bool,
-    /// The line of the patch the hunk starts on, from 1.
-    pub patch_line: usize,
-}
-
 /// Something about an edit that was accepted, and which the author should do differently next time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Diagnostic {
@@ -187,20 +91,6 @@ pub struct Diagnostic {
     pub message: String,
     /// The line of the patch, or of the file for notes about its text; from 1.
     pub line: Option<usize>,
-}
-
-/// How exactly the lines of an edit had to be compared with the file before they were found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Pass {
-    /// Equal, character for character.
-    Exact,
-    /// Equal but for blanks at the ends of lines.
-    TrailingBlanks,
-    /// Equal but for blanks at both ends of lines.
-    Indentation,
-    /// Equal once typographic quotes, dashes and spaces are read as their ASCII look-alikes as well.
-    LookAlikes,
 }
 
 /// Where a hunk was put.
@@ -217,5 +107,23 @@ pub struct AppliedHunk {
     /// How many lines of the new text it covers.
     pub new_lines: usize,
     /// How its lines were found.
-    pub matched: Pass,
+    pub matched: Leniency,
+}
+
+/// A text with a patch carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EditedText {
+    /// The new text.
+    pub text: String,
+    /// Where the hunks went, in the order of the patch.
+    pub hunks: Vec<AppliedHunk>,
+    /// What was accepted with a warning.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl EditedText {
+    /// Returns a text that no hunk describes.
+    pub(crate) fn plain(text: String) -> Self {
+        Self { text, hunks: Vec::new(), diagnostics: Vec::new() }
+    }
 }

@@ -7,12 +7,12 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
-use crate::edit::{AppliedHunk, Change, Diagnostic, FileEdit, Pass, Patch};
-use crate::lines::{self, LinesError};
-use crate::mismatch::HunkError;
-use crate::replace::{self, ReplaceError, Replaced, Strategy};
-use crate::unified::{self, FileKind, Mode, UnifiedEdit, UnifiedHunk};
-use crate::v4a;
+use crate::patch::change::{Change, FileEdit, Patch};
+use crate::patch::edit_error::EditError;
+use crate::patch::edit_text::{changed, unified_edit};
+use crate::patch::model::{AppliedHunk, Diagnostic, EditedText};
+use crate::patch::replace::ReplaceError;
+use crate::patch::unified::{DiffMode, FileKind, UnifiedEdit};
 
 /// What a patch does to one file in the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -52,98 +52,6 @@ pub struct PlannedFile {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Why a patch was refused. Nothing of it was carried out.
-#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq, Serialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum EditError {
-    /// The patch has no edits.
-    #[error("No files were modified: the patch is empty.")]
-    Empty,
-    /// A file to change or delete is not there.
-    #[error("{path}: no such file to {verb}")]
-    NotFound {
-        /// The file.
-        path: String,
-        /// What was to be done to it.
-        verb: &'static str,
-    },
-    /// A file to create, or to move onto, is there already.
-    #[error("{path}: the file exists already; {}", if *moved { "move to another path" } else { "update it instead of adding it" })]
-    AlreadyExists {
-        /// The file.
-        path: String,
-        /// Whether something was to be moved onto it.
-        moved: bool,
-    },
-    /// A hunk has no place.
-    #[error("{path}: {error}")]
-    Hunk {
-        /// The file.
-        path: String,
-        /// Which hunk, and why.
-        #[source]
-        error: HunkError,
-    },
-    /// A diff that deletes its file does not show the whole of it.
-    #[error("{path}: the diff deletes the file but leaves {n_lines} of its lines")]
-    NotWhole {
-        /// The file.
-        path: String,
-        /// How many lines would be left.
-        n_lines: usize,
-    },
-    /// A patch for one text does something else to a file than edit its text, or names a second file.
-    #[error("{path}: one text can only be edited here, not created, deleted or moved, and no other file with it")]
-    NotAnEdit {
-        /// The file.
-        path: String,
-    },
-    /// A replacement was refused.
-    #[error("{path}: {error}")]
-    Replace {
-        /// The file.
-        path: String,
-        /// Why.
-        #[source]
-        error: ReplaceError,
-    },
-    /// Line edits were refused.
-    #[error("{path}: {error}")]
-    Lines {
-        /// The file.
-        path: String,
-        /// Why.
-        #[source]
-        error: LinesError,
-    },
-}
-
-impl EditError {
-    /// Returns the code that callers branch on.
-    #[must_use]
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::Empty | Self::NotAnEdit { .. } => "invalid_argument",
-            Self::NotFound { .. } => "not_found",
-            Self::AlreadyExists { .. } => "already_exists",
-            Self::NotWhole { .. } => "conflict",
-            Self::Hunk { error, .. } => error.code(),
-            Self::Replace { error, .. } => error.code(),
-            Self::Lines { error, .. } => error.code(),
-        }
-    }
-
-    /// Returns up to three places the author may have meant.
-    #[must_use]
-    pub fn suggestions(&self) -> Vec<String> {
-        match self {
-            Self::Hunk { error, .. } => error.suggestions(),
-            Self::Replace { error, .. } => error.suggestions(),
-            _ => Vec::new(),
-        }
-    }
-}
-
 /// Carries `patch` out over `files`, which hold the text of each of [`Patch::paths`]; `None` or absent means no file.
 ///
 /// # Errors
@@ -177,70 +85,6 @@ pub fn plan_patch<E: From<EditError>>(
     Ok(draft.finish())
 }
 
-/// A text with a patch carried out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edited {
-    /// The new text.
-    pub text: String,
-    /// Where the hunks went, in the order of the patch.
-    pub hunks: Vec<AppliedHunk>,
-    /// What was accepted with a warning.
-    pub diagnostics: Vec<Diagnostic>,
-}
-
-/// Carries `patch` out on the one text `before`, whatever path the patch gives it.
-///
-/// # Errors
-/// Fails if any edit cannot be carried out, if the patch names a second file, and if it creates, deletes or moves one.
-pub fn edit_text(before: &str, patch: &Patch) -> Result<Edited, EditError> {
-    let mut edited: Option<Edited> = None;
-    for edit in &patch.edits {
-        if edit.path != patch.edits[0].path || edit.moved_to().is_some() {
-            return Err(EditError::NotAnEdit { path: edit.path.clone() });
-        }
-        let mut next = changed(edited.as_ref().map_or(before, |edited| &edited.text), edit)?;
-        if let Some(Edited { mut hunks, mut diagnostics, .. }) = edited {
-            hunks.append(&mut next.hunks);
-            diagnostics.append(&mut next.diagnostics);
-            next = Edited { text: next.text, hunks, diagnostics };
-        }
-        edited = Some(next);
-    }
-    edited.ok_or(EditError::Empty)
-}
-
-/// Carries out an edit that changes a text and nothing else.
-fn changed(before: &str, edit: &FileEdit) -> Result<Edited, EditError> {
-    let path = || edit.path.clone();
-    match &edit.change {
-        Change::Update { hunks, .. } => {
-            let applied = v4a::apply(before, hunks).map_err(|error| EditError::Hunk { path: path(), error })?;
-            let diagnostics = loose_hunks(&applied.hunks).collect();
-            Ok(Edited { text: applied.text, hunks: applied.hunks, diagnostics })
-        }
-        Change::Unified(unified) if unified.kind == FileKind::Update => unified_edit(before, edit, unified),
-        Change::Replace { old, new, replace_all } => {
-            let replaced = replace::replace(before, old, new, *replace_all)
-                .map_err(|error| EditError::Replace { path: path(), error })?;
-            let diagnostics = loose_replacement(&replaced).into_iter().collect();
-            let hunks = replaced.applied_hunks();
-            Ok(Edited { text: replaced.text, hunks, diagnostics })
-        }
-        Change::Lines(edits) => {
-            let applied = lines::apply(before, edits).map_err(|error| EditError::Lines { path: path(), error })?;
-            Ok(Edited { text: applied.text, hunks: applied.hunks, diagnostics: applied.diagnostics })
-        }
-        Change::Create { .. } | Change::Delete | Change::Unified(_) => Err(EditError::NotAnEdit { path: path() }),
-    }
-}
-
-fn unified_edit(before: &str, edit: &FileEdit, unified: &UnifiedEdit) -> Result<Edited, EditError> {
-    let (text, hunks) =
-        unified::apply(before, unified).map_err(|error| EditError::Hunk { path: edit.path.clone(), error })?;
-    let diagnostics = moved_hunks(unified, &hunks).chain(loose_hunks(&hunks)).collect();
-    Ok(Edited { text, hunks, diagnostics })
-}
-
 /// Returns `path` without `.` and empty parts, and with `..` taken back, so that two names of one file are equal.
 fn normal(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
@@ -255,43 +99,6 @@ fn normal(path: &str) -> String {
     }
     let root = if path.starts_with('/') { "/" } else { "" };
     format!("{root}{}", parts.join("/"))
-}
-
-/// Notes the hunks whose lines were not found as they are written.
-fn loose_hunks(hunks: &[AppliedHunk]) -> impl Iterator<Item = Diagnostic> {
-    hunks.iter().filter_map(|hunk| {
-        let but_for = match hunk.matched {
-            Pass::Exact => return None,
-            Pass::TrailingBlanks => "blanks at line ends",
-            Pass::Indentation => "indentation",
-            Pass::LookAlikes => "blanks or typographic look-alikes",
-        };
-        let message = format!("hunk {} matches at line {} but for {but_for}", hunk.number, hunk.old_start);
-        Some(Diagnostic { code: "loose_match", message, line: Some(hunk.old_start) })
-    })
-}
-
-/// Notes a replacement whose old text was not found as it is written.
-fn loose_replacement(replaced: &Replaced) -> Option<Diagnostic> {
-    let but_for = match replaced.strategy {
-        Strategy::Exact => return None,
-        Strategy::LineEndings => "line endings",
-        Strategy::LookAlikes => "blanks at line ends or typographic look-alikes",
-        Strategy::Indentation => "indentation, which the new text was given as well",
-    };
-    let line = replaced.lines.first().map(|&(first, _)| first);
-    let message = format!("the old text matches at line {} but for {but_for}", line.unwrap_or_default());
-    Some(Diagnostic { code: "loose_match", message, line })
-}
-
-/// Notes the hunks whose stated line was wrong.
-fn moved_hunks(unified: &UnifiedEdit, applied: &[AppliedHunk]) -> impl Iterator<Item = Diagnostic> {
-    let note = |(stated, applied): (&UnifiedHunk, &AppliedHunk)| {
-        let line = stated.old_start.filter(|&line| line != applied.old_start && applied.old_lines > 0)?;
-        let message = format!("hunk {} states line {line} but was found at line {}", applied.number, applied.old_start);
-        Some(Diagnostic { code: "wrong_line", message, line: Some(applied.old_start) })
-    };
-    unified.hunks.iter().zip(applied).filter_map(note)
 }
 
 /// One path: what is there and what is to be there.
@@ -330,12 +137,6 @@ impl Entry {
     }
 }
 
-impl Edited {
-    fn plain(text: String) -> Self {
-        Self { text, hunks: Vec::new(), diagnostics: Vec::new() }
-    }
-}
-
 struct Draft {
     files: Vec<Entry>,
     /// Where each file is, by its normal path.
@@ -362,7 +163,7 @@ impl Draft {
             Change::Unified(unified) => self.unified(at, edit, unified),
             Change::Replace { old, new, .. } if old.is_empty() && self.is_vacant(at) => {
                 let is_change = self.files[at].now() != Some(new);
-                self.set(at, Edited::plain(new.clone()));
+                self.set(at, EditedText::plain(new.clone()));
                 let error = ReplaceError::NoChange;
                 if is_change { Ok(()) } else { Err(EditError::Replace { path: path(), error }) }
             }
@@ -382,7 +183,8 @@ impl Draft {
         }
         // What only inserts needs no file to start from; the headers of a single-file diff are often made up.
         let needs_text = unified.hunks.is_empty() || unified.hunks.iter().any(|hunk| hunk.lines.old().next().is_some());
-        let makes_file = creates || (self.files[at].now().is_none() && !needs_text && unified.mode == Mode::Located);
+        let makes_file =
+            creates || (self.files[at].now().is_none() && !needs_text && unified.mode == DiffMode::Located);
         let before = if makes_file { "" } else { self.text(at, path(), "update")? };
         let edited = unified_edit(before, edit, unified)?;
         match unified.kind {
@@ -407,7 +209,7 @@ impl Draft {
         self.files[at].now().ok_or(EditError::NotFound { path, verb })
     }
 
-    fn set(&mut self, at: usize, mut edited: Edited) {
+    fn set(&mut self, at: usize, mut edited: EditedText) {
         let file = &mut self.files[at];
         (file.after, file.touched) = (Some(edited.text), true);
         file.hunks.append(&mut edited.hunks);
@@ -418,7 +220,7 @@ impl Draft {
         if self.files[at].now().is_some() && !self.overwrite && !(self.is_vacant(at) && text.is_empty()) {
             return Err(EditError::AlreadyExists { path, moved: false });
         }
-        self.set(at, Edited::plain(text));
+        self.set(at, EditedText::plain(text));
         Ok(())
     }
 

@@ -9,13 +9,15 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::error_code::ErrorCode;
+
 /// The SHA-256 of a file's bytes.
 ///
 /// It prints as `sha256:` and 64 lower-case hexadecimal digits. Both that form and the bare digits are read back, in
 /// either case, because models copy hashes in both.
 ///
 /// ```
-/// use emend_edit::hash::ContentHash;
+/// use emend_edit::ContentHash;
 /// let hash = ContentHash::of(b"hello world");
 /// assert_eq!(hash.hex(), "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9");
 /// assert_eq!(hash.hex().parse(), Ok(hash));
@@ -36,8 +38,8 @@ pub struct ParseHashError {
 impl ParseHashError {
     /// Returns the code that callers branch on.
     #[must_use]
-    pub fn code(&self) -> &'static str {
-        "invalid_argument"
+    pub fn code(&self) -> ErrorCode {
+        ErrorCode::InvalidArgument
     }
 }
 

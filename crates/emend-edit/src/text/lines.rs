@@ -3,53 +3,6 @@
 //! Joining the lines of a text gives the text back, byte for byte. Everything that edits works on such lines, so
 //! endings that no edit names cannot change. Finding lines by content is left to the patch engines.
 
-/// Bytes that are no text this crate edits.
-#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
-pub enum DecodeError {
-    /// The bytes hold a NUL, as only binary files do.
-    #[error("the file is binary (a NUL byte at offset {offset}); only UTF-8 text can be edited")]
-    Binary {
-        /// Where the first NUL is, from 0.
-        offset: usize,
-    },
-    /// The bytes are not UTF-8, though they may well be text in another encoding.
-    #[error("the file is not UTF-8 (invalid byte at offset {offset}); convert it before editing")]
-    InvalidUtf8 {
-        /// Where the first invalid byte is, from 0.
-        offset: usize,
-    },
-}
-
-impl DecodeError {
-    /// Returns the code that callers branch on.
-    #[must_use]
-    pub fn code(&self) -> &'static str {
-        "unsupported"
-    }
-}
-
-/// Reads the bytes of a file as text.
-///
-/// A byte-order mark stays in the text as U+FEFF, so that the text's bytes are the file's bytes.
-///
-/// # Errors
-/// Fails on a NUL byte (binary) and on anything that is not UTF-8.
-pub fn decode(bytes: &[u8]) -> Result<&str, DecodeError> {
-    if let Some(offset) = memchr::memchr(0, bytes) {
-        return Err(DecodeError::Binary { offset });
-    }
-    std::str::from_utf8(bytes).map_err(|error| DecodeError::InvalidUtf8 { offset: error.valid_up_to() })
-}
-
-/// The byte-order mark, which some editors write before the first line.
-pub const BOM: char = '\u{feff}';
-
-/// Splits `text` into its byte-order mark, which may be empty, and the rest.
-#[must_use]
-pub fn split_bom(text: &str) -> (&str, &str) {
-    text.split_at(if text.starts_with(BOM) { BOM.len_utf8() } else { 0 })
-}
-
 /// Splits `text` into lines, each with its own line ending. The last line has none if the text does not end in one.
 ///
 /// The empty text has no lines.
@@ -126,6 +79,41 @@ pub(crate) fn same_bytes(a: &[u8], b: &[u8]) -> bool {
         }
         _ => a == b,
     }
+}
+
+/// Returns where line `number` (from 0, as LF ends lines) starts; the line after the last one starts at the end of the
+/// text. If there are fewer, returns how many there are.
+pub(crate) fn start_of_line(text: &str, number: usize) -> Result<usize, usize> {
+    let bytes = text.as_bytes();
+    let (mut n_left, mut start) = (number, 0);
+    // Line ends are counted many times faster than they are found.
+    for chunk in bytes.as_chunks().0 {
+        let n_ends = count_line_ends(chunk);
+        if n_ends >= n_left {
+            break;
+        }
+        (n_left, start) = (n_left - n_ends, start + chunk.len());
+    }
+    if n_left == 0 {
+        return Ok(start);
+    }
+    for at in memchr::memchr_iter(b'\n', &bytes[start..]) {
+        n_left -= 1;
+        if n_left == 0 {
+            return Ok(start + at + 1);
+        }
+    }
+    if !text.is_empty() && !text.ends_with('\n') {
+        n_left -= 1;
+    }
+    if n_left == 0 { Ok(text.len()) } else { Err(number - n_left) }
+}
+
+/// How many bytes are counted at once: sums of so many still fit into a byte, and compilers make vectors of those.
+const COUNTED_BYTES: usize = 240;
+
+fn count_line_ends(bytes: &[u8; COUNTED_BYTES]) -> usize {
+    usize::from(bytes.iter().map(|byte| u8::from(*byte == b'\n')).sum::<u8>())
 }
 
 /// Splits one line into its content and its line ending, which may be empty.
@@ -223,12 +211,5 @@ mod tests {
             assert_eq!(index.range(9, 10), text.len()..text.len());
         }
         assert_eq!(LineIndex::new("a\nb").line_at(99), 1);
-    }
-
-    #[test]
-    fn only_utf8_text_is_read() {
-        assert_eq!(decode("\u{feff}é\r\n".as_bytes()), Ok("\u{feff}é\r\n"));
-        assert_eq!(decode(b"ab\0\xff"), Err(DecodeError::Binary { offset: 2 }));
-        assert_eq!(decode(b"caf\xe9"), Err(DecodeError::InvalidUtf8 { offset: 3 }));
     }
 }

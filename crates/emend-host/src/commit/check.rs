@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use cap_std::fs::Metadata;
 use emend_agent::environment::{FileChange, FilePath};
-use emend_edit::hash::ContentHash;
+use emend_edit::ContentHash;
 
 use super::disk::{Disk, with_executable};
 use super::error::CommitError;

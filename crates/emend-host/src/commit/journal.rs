@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::io;
 
 use emend_agent::environment::FilePath;
-use emend_edit::hash::ContentHash;
+use emend_edit::ContentHash;
 use serde::{Deserialize, Serialize};
 
 /// The format's version. A journal of another version is refused, never guessed at.

@@ -5,7 +5,7 @@
 //! Before the journal says so, a crash leaves only siblings, which the next run removes; after, the next run completes
 //! what is missing. A file that holds neither its old nor its new content was changed by someone else: it is left as it
 //! is, and reported. Which changes there are, and that the caller alone works on the project, is decided elsewhere:
-//! see `emend_edit::plan` and [`StateDir`].
+//! see `emend_edit::patch::plan` and [`StateDir`].
 
 mod check;
 mod clean_up;

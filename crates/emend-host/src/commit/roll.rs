@@ -4,7 +4,7 @@
 //! hash just before, decides what is done to it, so it does not matter how far an earlier run came.
 
 use emend_agent::environment::FilePath;
-use emend_edit::hash::ContentHash;
+use emend_edit::ContentHash;
 
 use super::disk::{Disk, DiskError, with_executable};
 use super::journal::{Journal, JournalEntry, Stage};

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 
 use emend_agent::environment::ExecutionEnvironment as _;
-use emend_edit::hash::ContentHash;
+use emend_edit::ContentHash;
 use tempfile::TempDir;
 
 use super::*;

@@ -1,6 +1,6 @@
 //! Three texts, in the slots of [`super::input`]: merged, and laid side by side.
 
-use emend_edit::merge::{self, RegionKind};
+use emend_edit::diff::{self, RegionKind};
 use js_sys::Array;
 use wasm_bindgen::prelude::*;
 
@@ -9,14 +9,14 @@ use super::input::take;
 /// Merges what two sides made of a base. Returns the text and the number of conflicts in it.
 #[wasm_bindgen]
 pub fn merge3(base_bytes: u32, our_bytes: u32, their_bytes: u32) -> Result<Array, JsValue> {
-    let merged = merge::merge3(&take(0, base_bytes)?, &take(1, our_bytes)?, &take(2, their_bytes)?);
+    let merged = diff::merge3(&take(0, base_bytes)?, &take(1, our_bytes)?, &take(2, their_bytes)?);
     Ok(Array::of2(&merged.text.into(), &(merged.conflicts as u32).into()))
 }
 
 /// Returns the regions of three texts: for each its kind, and the first line (from 0) and the end in every text.
 #[wasm_bindgen]
 pub fn compare3(base_bytes: u32, our_bytes: u32, their_bytes: u32) -> Result<Vec<u32>, JsValue> {
-    let regions = merge::compare3(&take(0, base_bytes)?, &take(1, our_bytes)?, &take(2, their_bytes)?);
+    let regions = diff::compare3(&take(0, base_bytes)?, &take(1, our_bytes)?, &take(2, their_bytes)?);
     let numbers = regions.into_iter().flat_map(|region| {
         let kind = match region.kind {
             RegionKind::Unchanged => 0,

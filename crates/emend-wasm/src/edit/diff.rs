@@ -3,10 +3,8 @@
 //! JavaScript has both texts already: what it lacks is where their lines begin and which of them belong together.
 //! Copying every line across would cost more than finding the difference.
 
-use emend_edit::diff::{Names, TextHunk, hunks_of, unified};
-use emend_edit::hunk::{HunkLine, LineKind};
+use emend_edit::diff::{HunkLine, LineKind, Names, TextHunk, WordSpans, hunks_of, unified, word_spans};
 use emend_edit::text::split_lines;
-use emend_edit::words::{self, WordSpans};
 use wasm_bindgen::prelude::*;
 
 use super::{count, input};
@@ -117,7 +115,7 @@ fn spans_of(hunk: &TextHunk) -> Vec<Vec<u32>> {
         if n_removed == n_added {
             for index in at..at + n_removed {
                 let (old, new) = (&lines[index].text, &lines[index + n_removed].text);
-                let WordSpans { old: in_old, new: in_new } = words::spans(old, new);
+                let WordSpans { old: in_old, new: in_new } = word_spans(old, new);
                 spans[index] = in_utf16(old, &in_old);
                 spans[index + n_removed] = in_utf16(new, &in_new);
             }
@@ -134,7 +132,7 @@ fn in_utf16(text: &str, ranges: &[std::ops::Range<usize>]) -> Vec<u32> {
 /// Returns where two forms of a line differ: how many spans the old one has, their bounds, then those of the new one.
 #[wasm_bindgen(js_name = wordSpans)]
 pub fn word_spans(old: &str, new: &str) -> Vec<u32> {
-    let spans = words::spans(old, new);
+    let spans = word_spans(old, new);
     let mut out = vec![spans.old.len() as u32];
     out.extend(in_utf16(old, &spans.old));
     out.extend(in_utf16(new, &spans.new));

@@ -2,10 +2,8 @@
 
 use std::cell::RefCell;
 
-use emend_edit::edit::{Diagnostic, Patch};
-use emend_edit::hash::ContentHash;
-use emend_edit::plan::{Edited, edit_text};
-use emend_edit::stretches::{Stretch, stretches};
+use emend_edit::ContentHash;
+use emend_edit::patch::{ChangedRange, Diagnostic, EditedText, Patch, changed_ranges, edit_text};
 use emend_edit::text;
 use js_sys::Uint8Array;
 use wasm_bindgen::prelude::*;
@@ -46,7 +44,7 @@ fn with<T>(id: u32, work: impl FnOnce(&str) -> T) -> T {
 }
 
 /// Carries out a patch that was read with these diagnostics.
-fn edited(before: &str, patch: &Patch, read: Vec<Diagnostic>) -> Result<Edited, JsValue> {
+fn edited(before: &str, patch: &Patch, read: Vec<Diagnostic>) -> Result<EditedText, JsValue> {
     let mut edited = edit_text(before, patch).map_err(|error| Failure::of_edit(&error).into_js())?;
     edited.diagnostics.splice(0..0, read);
     Ok(edited)
@@ -66,8 +64,8 @@ struct Report {
 const WHOLE: u32 = u32::MAX;
 
 /// Makes the report, and returns the text.
-fn reported(edited: Edited, cuts: Option<&[[u32; 3]]>) -> String {
-    let Edited { text, hunks, diagnostics } = edited;
+fn reported(edited: EditedText, cuts: Option<&[[u32; 3]]>) -> String {
+    let EditedText { text, hunks, diagnostics } = edited;
     REPORT.with_borrow_mut(|report| {
         let numbers = &mut report.numbers;
         numbers.clear();
@@ -100,19 +98,19 @@ const JOINED_BYTES_MIN: usize = 1 << 16;
 ///
 /// For a large text that has as many UTF-16 code units as bytes, so that places in it are the same in both, returns all
 /// that is new in it instead; the report has the stretches it goes to.
-fn new_text(before: &str, units: u32, edited: Edited) -> JsValue {
+fn new_text(before: &str, units: u32, edited: EditedText) -> JsValue {
     let is_large = before.len() >= JOINED_BYTES_MIN && before.len() == units as usize;
-    let Some(stretches) = is_large.then(|| stretches(before, &edited)).flatten() else {
+    let Some(ranges) = is_large.then(|| changed_ranges(before, &edited)).flatten() else {
         return reported(edited, None).into();
     };
     let mut fresh = String::new();
-    let cut = |Stretch { old, new }| {
+    let cut = |ChangedRange { old, new }| {
         let new = &edited.text[new];
         fresh.push_str(new);
         let units = if new.is_ascii() { new.len() } else { new.encode_utf16().count() };
         [old.start, old.end, units].map(|number| number as u32)
     };
-    let cuts: Vec<[u32; 3]> = stretches.into_iter().map(cut).collect();
+    let cuts: Vec<[u32; 3]> = ranges.into_iter().map(cut).collect();
     reported(edited, Some(&cuts));
     fresh.into()
 }
@@ -147,7 +145,7 @@ pub fn text_of(bytes: u32) -> Result<u32, JsValue> {
 /// Keeps the bytes of a file as a text and returns its number.
 #[wasm_bindgen(js_name = textFrom)]
 pub fn text_from(bytes: &[u8]) -> Result<u32, JsValue> {
-    let text = text::decode(bytes).map_err(|error| Failure::coded(error.code(), error.to_string()).into_js())?;
+    let text = text::decode(bytes).map_err(|error| Failure::new(error.code().into(), error.to_string()).into_js())?;
     Ok(keep(text.to_owned()))
 }
 

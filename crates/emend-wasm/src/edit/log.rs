@@ -2,9 +2,9 @@
 
 use std::cell::RefCell;
 
-use emend_edit::log::{
-    Applied, ChangeId, ChangeMeta, CheckpointId, DecisionError, DependentsPolicy, HunkId, HunkQuery, LineLog, Origin,
-    Status,
+use emend_edit::line_log::{
+    ChangeId, ChangeMeta, CheckpointId, DecisionError, DecisionOutcome, DependentsPolicy, HunkId, HunkQuery, LineLog,
+    Origin, Status,
 };
 use serde::{Deserialize, Serialize};
 use wasm_bindgen::prelude::*;
@@ -102,7 +102,7 @@ fn failure_of(error: &DecisionError) -> JsValue {
         DecisionError::UnknownChange { id } => serde_json::json!({ "kind": "unknown_change", "id": id }),
         DecisionError::UnknownCheckpoint { id } => serde_json::json!({ "kind": "unknown_checkpoint", "id": id }),
     };
-    Failure::coded(error.code(), error.to_string()).with_data(data).into_js()
+    Failure::new(error.code().into(), error.to_string()).with_data(data).into_js()
 }
 
 #[wasm_bindgen]
@@ -253,7 +253,7 @@ impl LogHandle {
     pub fn step(&self, forth: bool, decided_by: &str) -> Result<String, JsValue> {
         let Decided { by, at_ms, .. } = read("the options are", decided_by)?;
         let mut log = self.log.borrow_mut();
-        let applied: Option<Applied> = if forth { log.redo(by, at_ms) } else { log.undo(by, at_ms) };
+        let applied: Option<DecisionOutcome> = if forth { log.redo(by, at_ms) } else { log.undo(by, at_ms) };
         json(&applied)
     }
 

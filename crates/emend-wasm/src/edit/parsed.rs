@@ -1,7 +1,8 @@
 //! What a patch says, as JSON shows it.
 
-use emend_edit::edit::{Change, FileEdit, HunkLines, LineKind};
-use emend_edit::unified::FileKind;
+use emend_edit::diff::LineKind;
+use emend_edit::patch::unified::FileKind;
+use emend_edit::patch::{Change, FileEdit, HunkLines};
 use serde::Serialize;
 
 /// One edit of one file.
@@ -40,7 +41,7 @@ enum ParsedChange<'a> {
         replace_all: bool,
     },
     Lines {
-        edits: &'a [emend_edit::lines::LineEdit],
+        edits: &'a [emend_edit::patch::line_edits::LineEdit],
     },
 }
 

@@ -3,12 +3,13 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use emend_edit::edit::{AppliedHunk, Change, Diagnostic, FileEdit, Pass, Patch};
-use emend_edit::hash::ContentHash;
-use emend_edit::lines::{LineEdit, LineEdits};
-use emend_edit::plan::{EditError, Operation, PlannedFile, plan_patch};
-use emend_edit::unified::{self, Mode};
-use emend_edit::v4a;
+use emend_edit::patch::line_edits::{LineEdit, LineEdits};
+use emend_edit::patch::unified::{self, DiffMode};
+use emend_edit::patch::v4a;
+use emend_edit::patch::{
+    AppliedHunk, Change, Diagnostic, EditError, FileEdit, Leniency, Operation, Patch, PlannedFile, plan_patch,
+};
+use emend_edit::{ContentHash, ErrorCode};
 use js_sys::Array;
 use serde::{Deserialize, Serialize};
 use wasm_bindgen::prelude::*;
@@ -47,7 +48,7 @@ pub(super) fn written(
     if format == V4A {
         return v4a::parse(text).map_err(|error| refused(&error, error.code()));
     }
-    let mode = if format == LOCATED { Mode::Located } else { Mode::Strict };
+    let mode = if format == LOCATED { DiffMode::Located } else { DiffMode::Strict };
     let parsed = match path {
         Some(path) => unified::parse_for(path, text, mode),
         None => unified::parse(text, mode),
@@ -168,10 +169,10 @@ struct PlannedEntry<'a> {
 /// Where a hunk went: its number, old start and lines, new start and lines, and how it was found, the strictest way 0.
 pub(super) fn numbers_of(hunk: &AppliedHunk) -> [u32; 6] {
     let matched = match hunk.matched {
-        Pass::Exact => 0,
-        Pass::TrailingBlanks => 1,
-        Pass::Indentation => 2,
-        Pass::LookAlikes => 3,
+        Leniency::Exact => 0,
+        Leniency::TrailingWhitespace => 1,
+        Leniency::Whitespace => 2,
+        Leniency::UnicodeConfusables => 3,
     };
     [hunk.number, hunk.old_start, hunk.old_lines, hunk.new_start, hunk.new_lines, matched].map(|number| number as u32)
 }
@@ -196,7 +197,7 @@ impl<'a> From<&'a PlannedFile> for PlannedEntry<'a> {
 }
 
 fn refused(error: &impl ToString, code: &'static str) -> JsValue {
-    Failure::coded(code, error.to_string()).into_js()
+    Failure::new(code.into(), error.to_string()).into_js()
 }
 
 /// A v4a patch that is still arriving.

@@ -1,6 +1,6 @@
 //! Hashes of texts, and texts cut to what a model may see.
 
-use emend_edit::hash::ContentHash;
+use emend_edit::ContentHash;
 use emend_edit::truncate::{Limits, Mode, truncate_chars, truncate_lines, truncate_tool_output};
 use wasm_bindgen::prelude::*;
 

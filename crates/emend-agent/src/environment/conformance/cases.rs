@@ -1,6 +1,6 @@
 //! Reading, writing, listing and searching.
 
-use emend_edit::hash::ContentHash;
+use emend_edit::ContentHash;
 
 use super::{Outcome, expect, expect_code, glob, grep, list, names, own, query, read, resolve, succeed, write};
 use crate::environment::{Access, EntryKind, ExecutionEnvironment, FileChange, FilePath};

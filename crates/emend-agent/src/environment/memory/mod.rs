@@ -10,7 +10,7 @@ mod tree;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use emend_edit::order::sort_by;
+use emend_edit::size::compact_sort::sort_by;
 use emend_llm::{BoxFuture, CancelToken, Clock, MaybeSend, MaybeSync, Shared};
 
 use crate::environment::command::{Command, ExecResult, FileStamp, OutputSink};

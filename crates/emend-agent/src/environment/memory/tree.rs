@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use emend_edit::order::sort_by_key;
+use emend_edit::size::compact_sort::sort_by_key;
 use emend_llm::Shared;
 
 use crate::environment::resolve::invalid;

@@ -1,6 +1,6 @@
 //! Notices a model that goes round in circles (S2 §2.10).
 
-use emend_edit::hash::ContentHash;
+use emend_edit::ContentHash;
 use emend_llm::ToolCall;
 
 /// The longest cycle of calls that counts as a repetition.

@@ -87,7 +87,7 @@ fn a_call_that_the_user_allows_runs() {
 fn an_edit_is_asked_about_with_its_diff_and_not_at_all_if_it_would_be_refused_anyway() {
     let approver = Scripted::new(vec![Approval::Allow]);
     let patch = |base: &str| json!({"file_path": "notes.md", "unified_diff": "@@ -2 +2 @@\n-two\n+2\n", "base_content_sha256": base});
-    let hash = emend_edit::hash::ContentHash::of(b"one\ntwo\nthree\n").hex();
+    let hash = emend_edit::ContentHash::of(b"one\ntwo\nthree\n").hex();
     let answers =
         vec![Answer::Call(vec![("safe_patch", patch("00")), ("safe_patch", patch(&hash))]), Answer::Say("Done.")];
     let mut world = World::new(NOTES, vec![], setup(&[(Action::Ask, "safe_patch")], Some(&approver)));
@@ -107,7 +107,7 @@ fn an_edit_that_nobody_was_asked_about_writes_nothing_if_its_file_changes_meanwh
     covers("approval.policy verified.approval");
     let edit = |name: &'static str, key: &str| (name, json!({"file_path": "notes.md", "old_string": "four", key: "4"}));
     let patch = "*** Begin Patch\n*** Update File: notes.md\n-four\n+4\n*** End Patch";
-    let hash = emend_edit::hash::ContentHash::of(LATER.as_bytes()).hex();
+    let hash = emend_edit::ContentHash::of(LATER.as_bytes()).hex();
     let diff =
         json!({"file_path": "notes.md", "unified_diff": "@@ -1 +1 @@\n-four\n+4\n", "base_content_sha256": hash});
     let calls = [

@@ -43,7 +43,7 @@ fn script(row: &Documented) -> (Vec<Answer>, Setup) {
         "io_error" => call("broken", json!({})),
         "State Mismatch" => call("safe_patch", patch("notes.md", "00")),
         "Invalid Diff" => {
-            let hash = emend_edit::hash::ContentHash::of(b"one\ntwo\nthree\n");
+            let hash = emend_edit::ContentHash::of(b"one\ntwo\nthree\n");
             call("safe_patch", patch("notes.md", &hash.hex()))
         }
         "file was never read" => call("write_file", json!({"file_path": "notes.md", "content": "new"})),

@@ -1,6 +1,6 @@
 //! Which writes need the file to be as the session last saw it (DESIGN §4.1), and what `safe_patch` answers (S3).
 
-use emend_edit::hash::ContentHash;
+use emend_edit::ContentHash;
 use expect_test::expect;
 use futures::FutureExt;
 use serde_json::Value;

@@ -1,6 +1,6 @@
 //! What calls that edit show before they run.
 
-use emend_edit::hash::ContentHash;
+use emend_edit::ContentHash;
 use emend_llm::{CancelToken, Clock};
 use expect_test::{Expect, expect};
 use futures::executor::block_on;

@@ -10,7 +10,7 @@ use super::plain::Plain;
 use super::properties::{check, count};
 use super::steps::{base, history, play};
 use super::{meta, propose, type_in};
-use crate::log::{HunkQuery, LineLog, LoadError, Origin, Status};
+use crate::line_log::{HunkQuery, LineLog, LoadError, Origin, Status};
 
 #[test]
 fn after_an_external_change_the_disk_is_as_it_was_found() {
@@ -149,7 +149,7 @@ fn damage_of_any_kind_never_panics() {
         propose(&mut loaded, "a\nx\n");
         assert_eq!(loaded.visible_text().as_deref(), Some("a\nx\n"));
         loaded.external(Some("b\n"), meta("disk"));
-        let _ = loaded.reject(&loaded.pending(), crate::log::DependentsPolicy::WithDependents, Origin::User, 0);
+        let _ = loaded.reject(&loaded.pending(), crate::line_log::DependentsPolicy::WithDependents, Origin::User, 0);
         while loaded.undo(Origin::User, 0).is_some() {}
     });
     assert!(n_loaded.get() > 0);

@@ -11,8 +11,10 @@ use super::plain::Plain;
 use super::properties::{check, count};
 use super::steps::{history, play, step, take};
 use super::{meta, propose, type_in};
-use crate::hunk::{HUNK_BYTES_MAX, HUNK_LINES_MAX, LineKind};
-use crate::log::{ChangeId, DependentsPolicy, Hunk, HunkId, HunkQuery, LineLog, Origin, Status};
+use crate::diff::LineKind;
+use crate::error_code::ErrorCode;
+use crate::line_log::hunk_size::{HUNK_BYTES_MAX, HUNK_LINES_MAX};
+use crate::line_log::{ChangeId, DependentsPolicy, Hunk, HunkId, HunkQuery, LineLog, Origin, Status};
 use crate::text::split_eol;
 
 fn side(hunk: &Hunk, without: LineKind) -> Vec<String> {
@@ -139,8 +141,8 @@ fn hunk_ids_name_their_changes() {
         assert_eq!(HunkId::from(bad).changes(), None, "{bad}");
     }
     let log = LineLog::new(Some("a\n"));
-    assert_eq!(log.changes_of(&"h1".into()).unwrap_err().code(), "not_found");
-    assert_eq!(log.changes_of(&"x".into()).unwrap_err().code(), "not_found");
+    assert_eq!(log.changes_of(&"h1".into()).unwrap_err().code(), ErrorCode::NotFound);
+    assert_eq!(log.changes_of(&"x".into()).unwrap_err().code(), ErrorCode::NotFound);
 }
 
 fn sizes(hunk: &Hunk) -> (usize, usize) {

@@ -37,7 +37,7 @@ fn a_proposal_is_seen_but_not_on_the_disk() {
     log.accept(&ids, Origin::User, 1).unwrap();
     check_texts(&log, "a\nB\nc\n", "a\nB\nc\n");
     let applied = log.reject(&ids, DependentsPolicy::Refuse, Origin::User, 2).unwrap();
-    assert_eq!(applied.edits, [LineEdit { line: 1, removed: 1, inserted: vec!["b\n".to_owned()] }]);
+    assert_eq!(applied.edits, [VisibleEdit { line: 1, removed: 1, inserted: vec!["b\n".to_owned()] }]);
     check_texts(&log, "a\nb\nc\n", "a\nb\nc\n");
 }
 
@@ -77,7 +77,7 @@ fn a_line_without_ending_gets_one_only_when_it_is_not_last() {
     assert_eq!(ids.len(), 1);
     assert_eq!(log.change(ids[0]).unwrap().deleted_lines, 0);
     let applied = log.reject(&ids, DependentsPolicy::Refuse, Origin::User, 1).unwrap();
-    assert_eq!(applied.edits, [LineEdit { line: 1, removed: 2, inserted: vec!["b".to_owned()] }]);
+    assert_eq!(applied.edits, [VisibleEdit { line: 1, removed: 2, inserted: vec!["b".to_owned()] }]);
     check_texts(&log, "a\r\nb", "a\r\nb");
 }
 

@@ -5,7 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::log::{BASE, ChangeIx, LineLog, Origin, Status};
+use crate::line_log::types::{BASE, ChangeIx};
+use crate::line_log::{LineLog, Origin, Status};
 
 /// One line that ever was, in text order.
 #[derive(Clone, Debug, PartialEq)]

@@ -12,7 +12,8 @@ use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::plain::{Plain, PlainLine};
 use super::steps::{Outcome, Step, edit, history, play, step, take};
-use crate::log::{Applied, BASE, ChangeId, ChangeIx, DependentsPolicy, HunkQuery, LineLog, Origin, Status};
+use crate::line_log::types::{BASE, ChangeIx};
+use crate::line_log::{ChangeId, DecisionOutcome, DependentsPolicy, HunkQuery, LineLog, Origin, Status};
 use crate::test_support::cases;
 use crate::text::split_lines;
 
@@ -54,7 +55,7 @@ fn views(log: &LineLog) -> (Option<String>, Option<String>, Vec<Status>, Option<
     (log.visible_text(), log.disk_text(), statuses, log.visible_path().map(str::to_owned))
 }
 
-fn set_status(log: &mut LineLog, id: ChangeId, status: Status) -> Applied {
+fn set_status(log: &mut LineLog, id: ChangeId, status: Status) -> DecisionOutcome {
     let (by, policy) = (Origin::User, DependentsPolicy::OnlyThese);
     match status {
         Status::Accepted => log.accept(&[id], by, 0),
@@ -66,7 +67,7 @@ fn set_status(log: &mut LineLog, id: ChangeId, status: Status) -> Applied {
 }
 
 /// Applies a derived patch to lines, from the end so that line numbers stay true.
-fn patched(mut lines: Vec<String>, applied: &Applied) -> Vec<String> {
+fn patched(mut lines: Vec<String>, applied: &DecisionOutcome) -> Vec<String> {
     for edit in applied.edits.iter().rev() {
         lines.splice(edit.line..edit.line + edit.removed, edit.inserted.iter().cloned());
     }
@@ -381,7 +382,7 @@ fn l12_on_the_disk_no_line_stands_beside_its_own_replacement() {
 /// The lines the log itself puts on the disk, told apart by where they stand.
 fn disk_lines(log: &LineLog, plain: &Plain) -> BTreeSet<usize> {
     let tokens: BTreeMap<u32, usize> = log.sequence.iter().enumerate().map(|(at, token)| (token, at)).collect();
-    let shown: BTreeSet<usize> = log.tokens_in(crate::log::View::Disk).map(|token| tokens[&token]).collect();
+    let shown: BTreeSet<usize> = log.tokens_in(crate::line_log::log::View::Disk).map(|token| tokens[&token]).collect();
     assert!(shown.len() <= plain.lines.len());
     shown
 }

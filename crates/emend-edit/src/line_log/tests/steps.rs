@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::meta;
-use crate::log::{ChangeId, DependentsPolicy, LineLog, Origin, Status};
+use crate::line_log::{ChangeId, DependentsPolicy, LineLog, Origin, Status};
 use crate::text::{split_eol, split_lines};
 
 /// One splice of a text: positions are taken modulo what is there.

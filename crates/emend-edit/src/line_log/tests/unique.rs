@@ -13,8 +13,9 @@ use wasm_bindgen_test::wasm_bindgen_test as test;
 use super::meta;
 use super::plain::{Plain, PlainChange};
 use super::properties::{check, check_share, count};
-use crate::log::{ChangeId, ChangeIx, DependentsPolicy, LineLog, Origin, Status};
-use crate::merge::merge3;
+use crate::diff::merge3;
+use crate::line_log::types::ChangeIx;
+use crate::line_log::{ChangeId, DependentsPolicy, LineLog, Origin, Status};
 
 /// A splice: where, how many lines it deletes and inserts; or a decision about an earlier change.
 #[derive(Clone, Debug)]
@@ -202,6 +203,6 @@ fn needed(before: &Plain, after: &Plain, ix: ChangeIx) -> BTreeSet<ChangeIx> {
             needed.extend(deleters.into_iter().filter(|k| before.is_on(*k) && put_nothing(k)));
         }
     }
-    needed.remove(&crate::log::BASE);
+    needed.remove(&crate::line_log::types::BASE);
     needed
 }

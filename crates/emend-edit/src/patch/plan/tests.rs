@@ -3,8 +3,9 @@
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::lines::{LineEdit, LineEdits, LineOperation};
-use crate::unified::Mode;
+use crate::patch::edit_text::edit_text;
+use crate::patch::line_edits::{LineEdit, LineEdits, LineOperation};
+use crate::patch::unified::DiffMode;
 #[cfg(target_family = "wasm")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
@@ -15,7 +16,7 @@ fn files(fixture: &[(&str, &str)]) -> Files {
 }
 
 fn v4a(body: &str) -> Patch {
-    crate::v4a::parse(&format!("*** Begin Patch\n{body}*** End Patch\n")).unwrap().0
+    crate::patch::v4a::parse(&format!("*** Begin Patch\n{body}*** End Patch\n")).unwrap().0
 }
 
 fn show(planned: &Result<Vec<PlannedFile>, EditError>) -> String {
@@ -46,7 +47,7 @@ fn check_change(before: Option<&str>, change: Change, expected: Expect) {
 fn a_file_becomes_one_that_can_be_run() {
     #[track_caller]
     fn check(fixture: &[(&str, &str)], diff: &str, expected: &[(&str, Option<&str>, Option<bool>)]) {
-        let (patch, _) = crate::unified::parse(diff, Mode::Strict).unwrap();
+        let (patch, _) = crate::patch::unified::parse(diff, DiffMode::Strict).unwrap();
         let planned = plan(&patch, &files(fixture)).unwrap();
         let actual: Vec<_> =
             planned.iter().map(|file| (file.path.as_str(), file.after.as_deref(), file.executable)).collect();
@@ -283,8 +284,8 @@ fn line_edits_are_planned_too() {
 }
 
 #[track_caller]
-fn check_diff(fixture: &[(&str, &str)], diff: &str, mode: Mode, expected: Expect) {
-    let (patch, _) = crate::unified::parse(diff, mode).unwrap();
+fn check_diff(fixture: &[(&str, &str)], diff: &str, mode: DiffMode, expected: Expect) {
+    let (patch, _) = crate::patch::unified::parse(diff, mode).unwrap();
     expected.assert_eq(&show(&plan(&patch, &files(fixture))));
 }
 
@@ -294,7 +295,7 @@ fn diffs_create_delete_and_move() {
     check_diff(
         &[],
         create,
-        Mode::Strict,
+        DiffMode::Strict,
         expect![[r#"
         n: Create None -> Some("a\n")
     "#]],
@@ -302,14 +303,14 @@ fn diffs_create_delete_and_move() {
     check_diff(
         &[("n", "x")],
         create,
-        Mode::Strict,
+        DiffMode::Strict,
         expect!["already_exists: n: the file exists already; update it instead of adding it"],
     );
     let delete = "--- a/d\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n";
     check_diff(
         &[("d", "a\n")],
         delete,
-        Mode::Strict,
+        DiffMode::Strict,
         expect![[r#"
         d: Delete Some("a\n") -> None
     "#]],
@@ -317,14 +318,14 @@ fn diffs_create_delete_and_move() {
     check_diff(
         &[("d", "a\nb\n")],
         delete,
-        Mode::Strict,
+        DiffMode::Strict,
         expect!["conflict: d: the diff deletes the file but leaves 1 of its lines"],
     );
     let moved = "diff --git a/x b/y\nrename from x\nrename to y\n--- a/x\n+++ b/y\n@@ -1 +1 @@\n-a\n+b\n";
     check_diff(
         &[("x", "a\n")],
         moved,
-        Mode::Strict,
+        DiffMode::Strict,
         expect![[r#"
         y: Rename { from: "x" } Some("a\n") -> Some("b\n")
     "#]],
@@ -333,16 +334,16 @@ fn diffs_create_delete_and_move() {
     check_diff(
         &[],
         made_up,
-        Mode::Located,
+        DiffMode::Located,
         expect![[r#"
         n: Create None -> Some("a\n")
     "#]],
     );
-    check_diff(&[], made_up, Mode::Strict, expect!["not_found: n: no such file to update"]);
+    check_diff(&[], made_up, DiffMode::Strict, expect!["not_found: n: no such file to update"]);
     check_diff(
         &[("n", "x\n")],
         made_up,
-        Mode::Located,
+        DiffMode::Located,
         expect![
             "invalid_argument: n: hunk 1 of 1 (patch line 3) only inserts lines and does not say where; add context lines"
         ],
@@ -351,7 +352,7 @@ fn diffs_create_delete_and_move() {
 
 #[test]
 fn a_hunk_found_elsewhere_is_noted() {
-    let (patch, _) = crate::unified::parse("--- f\n+++ f\n@@ -1 +1 @@\n-b\n+B\n", Mode::Located).unwrap();
+    let (patch, _) = crate::patch::unified::parse("--- f\n+++ f\n@@ -1 +1 @@\n-b\n+B\n", DiffMode::Located).unwrap();
     let planned = plan(&patch, &files(&[("f", "a\nb\n")])).unwrap();
     assert_eq!(planned[0].diagnostics[0].message, "hunk 1 states line 1 but was found at line 2");
 }

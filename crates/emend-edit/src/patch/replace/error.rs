@@ -4,10 +4,11 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::mismatch::{is_placeholder, suggest, write_lines, write_nearest};
-use crate::nearest::{Nearest, enclosing, nearest};
-use crate::replace::Strategy;
-use crate::replace::find::{self, Found};
+use crate::error_code::ErrorCode;
+use crate::locate::hunk_error::{suggest, write_lines, write_nearest};
+use crate::locate::nearest::{Nearest, enclosing, nearest};
+use crate::locate::placeholder::is_placeholder;
+use crate::patch::replace::find::{self, Found, Strategy};
 use crate::text::{self, LineIndex};
 
 /// Why nothing was replaced. Line numbers are the file's, from 1.
@@ -56,11 +57,11 @@ pub enum ReplaceError {
 impl ReplaceError {
     /// Returns the code that callers branch on.
     #[must_use]
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> ErrorCode {
         match self {
-            Self::NoChange | Self::EmptyOld | Self::LeavesOut { .. } => "invalid_argument",
-            Self::Ambiguous { .. } => "ambiguous",
-            Self::NotFound { .. } | Self::AlreadyApplied { .. } | Self::OverEscaped { .. } => "conflict",
+            Self::NoChange | Self::EmptyOld | Self::LeavesOut { .. } => ErrorCode::InvalidArgument,
+            Self::Ambiguous { .. } => ErrorCode::Ambiguous,
+            Self::NotFound { .. } | Self::AlreadyApplied { .. } | Self::OverEscaped { .. } => ErrorCode::Conflict,
         }
     }
 

@@ -3,11 +3,26 @@
 use std::ops::Range;
 
 use memchr::memmem;
+use serde::Serialize;
 
-use crate::edit::Pass;
-use crate::replace::Strategy;
-use crate::table::{Table, fold};
+use crate::locate::leniency::{Leniency, fold};
+use crate::locate::line_table::LineTable;
 use crate::text;
+
+/// How the old text was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Strategy {
+    /// Byte for byte.
+    Exact,
+    /// With other line endings, another byte-order mark, or none after the last line.
+    LineEndings,
+    /// With other blanks at line ends, or with typographic quotes, dashes and spaces for ASCII ones.
+    #[serde(rename = "look_alikes")]
+    UnicodeConfusables,
+    /// With another indentation, the same difference on every line.
+    Indentation,
+}
 
 /// Where the old text is.
 #[derive(Debug)]
@@ -77,18 +92,18 @@ fn look_alikes(body: &str, old: &str) -> Option<Found> {
         found.ranges.retain(ends_line);
         found.n_places = found.ranges.len();
     }
-    (found.n_places > 0).then_some(Found { strategy: Strategy::LookAlikes, ..found })
+    (found.n_places > 0).then_some(Found { strategy: Strategy::UnicodeConfusables, ..found })
 }
 
 /// The fourth way: whole lines whose indentation differs by one and the same prefix.
 fn indented(body: &str, old: &str, new: &str) -> Option<Found> {
-    let table = Table::new(body);
+    let table = LineTable::new(body);
     let lines: Vec<&str> = text::lines(old).map(|line| text::split_eol(line).0).collect();
     if lines.iter().all(|line| line.trim().is_empty()) {
         return None;
     }
     let ends_in_eol = old.ends_with(['\n', '\r']);
-    let starts: Vec<usize> = table.matches(&lines, Pass::LookAlikes, 0..table.len()).collect();
+    let starts: Vec<usize> = table.matches(&lines, Leniency::UnicodeConfusables, 0..table.len()).collect();
     let mut apart: Vec<usize> = Vec::new();
     for &start in &starts {
         if apart.last().is_none_or(|last| last + lines.len() <= start) {

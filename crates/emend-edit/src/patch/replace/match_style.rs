@@ -3,12 +3,11 @@
 use std::ops::Range;
 
 use crate::diff::{Op, diff_slices};
-use crate::replace::Strategy;
-use crate::replace::find::Found;
+use crate::patch::replace::find::{Found, Strategy};
 use crate::text;
 
 /// Returns what replaces the bytes `range` of `body`, where `old` was found, so that it becomes `new`.
-pub(super) fn respell(body: &str, range: Range<usize>, old: &str, new: &str, found: &Found) -> String {
+pub(super) fn match_style(body: &str, range: Range<usize>, old: &str, new: &str, found: &Found) -> String {
     let region = &body[range.clone()];
     let has_cr = |text: &str| memchr::memchr(b'\r', text.as_bytes()).is_some();
     if found.strategy == Strategy::Exact && (!has_cr(body) && !has_cr(new) || differ_in_endings_only(old, new)) {

@@ -8,30 +8,19 @@
 
 mod error;
 mod find;
-mod respell;
+mod match_style;
 
 pub use error::ReplaceError;
 
+pub use find::Strategy;
+
 use serde::Serialize;
 
-use crate::edit::{AppliedHunk, Pass};
-use crate::mismatch::is_worded_placeholder;
+use crate::locate::leniency::Leniency;
+use crate::locate::placeholder::is_worded_placeholder;
+use crate::patch::model::AppliedHunk;
 use crate::text::{LineIndex, split_bom};
 use find::Found;
-
-/// How the old text was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Strategy {
-    /// Byte for byte.
-    Exact,
-    /// With other line endings, another byte-order mark, or none after the last line.
-    LineEndings,
-    /// With other blanks at line ends, or with typographic quotes, dashes and spaces for ASCII ones.
-    LookAlikes,
-    /// With another indentation, the same difference on every line.
-    Indentation,
-}
 
 /// A text with a string replaced.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -53,9 +42,9 @@ impl Replaced {
     #[must_use]
     pub fn applied_hunks(&self) -> Vec<AppliedHunk> {
         let matched = match self.strategy {
-            Strategy::Exact | Strategy::LineEndings => Pass::Exact,
-            Strategy::LookAlikes => Pass::LookAlikes,
-            Strategy::Indentation => Pass::Indentation,
+            Strategy::Exact | Strategy::LineEndings => Leniency::Exact,
+            Strategy::UnicodeConfusables => Leniency::UnicodeConfusables,
+            Strategy::Indentation => Leniency::Whitespace,
         };
         let hunk = |(index, &(first, last)): (usize, &(usize, usize))| AppliedHunk {
             number: index + 1,
@@ -79,7 +68,7 @@ impl Replaced {
 /// that it leaves out (`// ... rest unchanged ...`).
 ///
 /// ```
-/// use emend_edit::replace::{replace, Strategy};
+/// use emend_edit::patch::replace::{replace, Strategy};
 /// let replaced = replace("a\r\nb\r\n", "a\nb", "a\nx\nb", false).unwrap();
 /// assert_eq!(replaced.text, "a\r\nx\r\nb\r\n");
 /// assert_eq!(replaced.strategy, Strategy::LineEndings);
@@ -127,7 +116,7 @@ fn splice(bom: &str, body: &str, old: &str, new: &str, found: &Found) -> String 
     let mut end = 0;
     for range in &found.ranges {
         text.push_str(&body[end..range.start]);
-        text.push_str(&respell::respell(body, range.clone(), old, new, found));
+        text.push_str(&match_style::match_style(body, range.clone(), old, new, found));
         end = range.end;
     }
     text.push_str(&body[end..]);

@@ -5,6 +5,7 @@ use proptest::prelude::{any, prop, prop_assert, prop_assert_eq, proptest};
 use proptest::strategy::Strategy as Generator;
 
 use super::*;
+use crate::error_code::ErrorCode;
 use crate::test_support::cases;
 use crate::text::{split_eol, split_lines};
 #[cfg(target_family = "wasm")]
@@ -19,7 +20,7 @@ fn check(before: &str, old: &str, new: &str, strategy: Strategy, expected: &str)
 #[track_caller]
 fn check_error(before: &str, old: &str, new: &str, code: &str, expected: Expect) {
     let error = replace(before, old, new, false).unwrap_err();
-    assert_eq!(error.code(), code);
+    assert_eq!(error.code().as_str(), code);
     let suggestions: String = error.suggestions().iter().map(|text| format!("\n> {text}")).collect();
     expected.assert_eq(&format!("{error}{suggestions}"));
 }
@@ -70,11 +71,17 @@ fn the_last_line_may_lack_its_ending() {
 
 #[test]
 fn look_alikes_and_blanks_at_line_ends() {
-    use Strategy::LookAlikes;
-    check("a  \nb\t\nc\n", "a\nb\nc", "a\nX\nc", LookAlikes, "a  \nX\nc\n");
-    check("a\nb\n", "a \nb", "a \nc", LookAlikes, "a\nc\n");
-    check("say “hi” – now\nx\n", "say \"hi\" - now\nx", "say \"hi\" - now\ny", LookAlikes, "say “hi” – now\ny\n");
-    check("x a\u{a0}b y\r\n", "a b", "c d", LookAlikes, "x c d y\r\n");
+    use Strategy::UnicodeConfusables;
+    check("a  \nb\t\nc\n", "a\nb\nc", "a\nX\nc", UnicodeConfusables, "a  \nX\nc\n");
+    check("a\nb\n", "a \nb", "a \nc", UnicodeConfusables, "a\nc\n");
+    check(
+        "say “hi” – now\nx\n",
+        "say \"hi\" - now\nx",
+        "say \"hi\" - now\ny",
+        UnicodeConfusables,
+        "say “hi” – now\ny\n",
+    );
+    check("x a\u{a0}b y\r\n", "a b", "c d", UnicodeConfusables, "x c d y\r\n");
     // Blanks taken off the end must not run into the rest of a line.
     check_error(
         "ab c“d\n",
@@ -90,7 +97,7 @@ fn look_alikes_and_blanks_at_line_ends() {
             +ab c“d
         "#]],
     );
-    check("a \nb\n", "a\nb", "b", LookAlikes, "b\n");
+    check("a \nb\n", "a\nb", "b", UnicodeConfusables, "b\n");
 }
 
 #[test]
@@ -115,7 +122,7 @@ fn one_indentation_for_another() {
     check("  a\n  b", "a\nb\n", "a\nc\n", Indentation, "  a\n  c");
     // Not the same on every line, or unclear for the new text.
     let refuse = |before: &str, old: &str, new: &str| {
-        assert_eq!(replace(before, old, new, false).unwrap_err().code(), "conflict")
+        assert_eq!(replace(before, old, new, false).unwrap_err().code(), ErrorCode::Conflict)
     };
     refuse("  a\n    b\n", "a\nb\n", "c\nd\n");
     refuse("a\nb\n", "  a\n  b\n", "c\nd\n");
@@ -150,7 +157,7 @@ fn only_one_place_will_do() {
     };
     assert_eq!((lines.len(), n_places), (30, 30));
     // One with LF and one with CRLF look the same, too.
-    assert_eq!(replace("a\r\nb\r\na\nb\n", "a\nb\n", "c\n", false).unwrap_err().code(), "ambiguous");
+    assert_eq!(replace("a\r\nb\r\na\nb\n", "a\nb\n", "c\n", false).unwrap_err().code(), ErrorCode::Ambiguous);
 }
 
 #[test]
@@ -161,7 +168,7 @@ fn all_places_if_asked() {
     assert_eq!(all("foo bar foo", "foo", "x"), Ok(("x bar x".to_owned(), 2)));
     assert_eq!(all("a\r\nb\r\na\nb\n", "a\nb\n", "c\nd\n"), Ok(("c\r\nd\r\nc\nd\n".to_owned(), 2)));
     assert_eq!(all("aaa", "aa", "b"), Ok(("ba".to_owned(), 1)));
-    assert_eq!(all("x", "y", "z").unwrap_err().code(), "conflict");
+    assert_eq!(all("x", "y", "z").unwrap_err().code(), ErrorCode::Conflict);
     let replaced = replace("a\nx\nx\n", "x\n", "y\ny\n", true).unwrap();
     let spans: Vec<_> =
         replaced.applied_hunks().iter().map(|hunk| (hunk.old_start, hunk.new_start, hunk.new_lines)).collect();
@@ -251,7 +258,10 @@ fn near_misses_are_shown_and_refused() {
     "#]],
     );
     // First and last line alone are no match.
-    assert_eq!(replace(before, "def f(x):\n    anything\n    return a\n", "x", false).unwrap_err().code(), "conflict");
+    assert_eq!(
+        replace(before, "def f(x):\n    anything\n    return a\n", "x", false).unwrap_err().code(),
+        ErrorCode::Conflict
+    );
     check_error(
         before,
         "    return b\n\ndef h",
@@ -323,7 +333,7 @@ proptest! {
                 prop_assert_eq!(flat(&replaced.text), flat(&[&before[..start], &new, &before[end..]].concat()));
             }
             Err(ReplaceError::NoChange) => prop_assert_eq!(flat(&old), flat(&new)),
-            Err(error) => prop_assert_eq!(error.code(), "ambiguous", "{}", error),
+            Err(error) => prop_assert_eq!(error.code(), ErrorCode::Ambiguous, "{}", error),
         }
     }
 }
@@ -332,5 +342,5 @@ proptest! {
 fn a_place_at_the_end_that_overlaps_the_one_before_is_no_second_place_to_replace() {
     let replaced = replace("x\nr\nr", "\nr\n", "\ns\n", true).unwrap();
     assert_eq!((replaced.text.as_str(), replaced.count), ("x\ns\nr", 1));
-    assert_eq!(replace("x\nr\nr", "\nr\n", "\ns\n", false).unwrap_err().code(), "ambiguous");
+    assert_eq!(replace("x\nr\nr", "\nr\n", "\ns\n", false).unwrap_err().code(), ErrorCode::Ambiguous);
 }

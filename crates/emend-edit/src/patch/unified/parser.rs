@@ -3,12 +3,15 @@
 //! A strict diff is read by its counts. In a located one they are ignored, and a hunk goes on as long as its lines
 //! look like a hunk's. What is not understood is an error, never skipped.
 
-use crate::edit::{Change, Diagnostic, FileEdit, HunkLines, LineKind, Patch};
-use crate::unified::{FileKind, Mode, UnifiedEdit, UnifiedHunk};
+use crate::diff::LineKind;
+use crate::error_code::ErrorCode;
+use crate::patch::change::{Change, FileEdit, Patch};
+use crate::patch::model::{Diagnostic, HunkLines};
+use crate::patch::unified::model::{DiffMode, FileKind, UnifiedEdit, UnifiedHunk};
 
 /// A text that is no unified diff. Lines are counted from 1.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
-pub enum ParseError {
+pub enum UnifiedParseError {
     /// There is no file header and no hunk.
     #[error("no diff found: expected `--- a/path`, `+++ b/path` and hunks that start with `@@`")]
     NoDiff,
@@ -76,13 +79,13 @@ pub enum ParseError {
     },
 }
 
-impl ParseError {
+impl UnifiedParseError {
     /// Returns the code that callers branch on.
     #[must_use]
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> ErrorCode {
         match self {
-            Self::Binary { .. } | Self::Copy { .. } | Self::FileMode { .. } => "unsupported",
-            _ => "invalid_argument",
+            Self::Binary { .. } | Self::Copy { .. } | Self::FileMode { .. } => ErrorCode::Unsupported,
+            _ => ErrorCode::InvalidArgument,
         }
     }
 }
@@ -91,7 +94,7 @@ impl ParseError {
 ///
 /// # Errors
 /// Fails if the text is no diff, or holds anything that cannot be carried out.
-pub fn parse(text: &str, mode: Mode) -> Result<(Patch, Vec<Diagnostic>), ParseError> {
+pub fn parse(text: &str, mode: DiffMode) -> Result<(Patch, Vec<Diagnostic>), UnifiedParseError> {
     let (files, diagnostics) = Reader::new(text, mode).read()?;
     let mut patch = Patch::default();
     for file in files {
@@ -104,12 +107,12 @@ pub fn parse(text: &str, mode: Mode) -> Result<(Patch, Vec<Diagnostic>), ParseEr
 ///
 /// # Errors
 /// Fails as [`parse`] does, and if the diff is for several files.
-pub fn parse_for(path: &str, text: &str, mode: Mode) -> Result<(Patch, Vec<Diagnostic>), ParseError> {
+pub fn parse_for(path: &str, text: &str, mode: DiffMode) -> Result<(Patch, Vec<Diagnostic>), UnifiedParseError> {
     let (files, diagnostics) = Reader::new(text, mode).read()?;
     let mut names: Vec<&Option<String>> = files.iter().map(|file| file.name()).collect();
     names.dedup();
     if names.len() > 1 {
-        return Err(ParseError::SeveralFiles { path: path.to_owned(), n_files: names.len() });
+        return Err(UnifiedParseError::SeveralFiles { path: path.to_owned(), n_files: names.len() });
     }
     let kind = files.first().map_or(FileKind::Update, File::kind);
     let executable = files.iter().rev().find_map(|file| file.executable);
@@ -152,7 +155,7 @@ impl File {
         }
     }
 
-    fn into_edit(self, mode: Mode) -> Result<FileEdit, ParseError> {
+    fn into_edit(self, mode: DiffMode) -> Result<FileEdit, UnifiedParseError> {
         let kind = self.kind();
         let strip = |name: &str, prefix: &str| name.strip_prefix(prefix).unwrap_or(name).to_owned();
         // `a/` and `b/` are git's only if both sides agree.
@@ -172,7 +175,7 @@ impl File {
             FileKind::Create => to.clone().or(from),
             _ => from.or_else(|| to.clone()),
         };
-        let path = path.ok_or(ParseError::NoFile { line: self.line })?;
+        let path = path.ok_or(UnifiedParseError::NoFile { line: self.line })?;
         let rename_to = to.filter(|to| kind == FileKind::Update && *to != path);
         let Self { executable, hunks, .. } = self;
         Ok(FileEdit { path, change: Change::Unified(UnifiedEdit { mode, kind, rename_to, executable, hunks }) })
@@ -180,7 +183,7 @@ impl File {
 }
 
 struct Reader<'a> {
-    mode: Mode,
+    mode: DiffMode,
     text: &'a str,
     /// Where the next line starts, and its number from 0.
     next: usize,
@@ -190,11 +193,11 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(text: &'a str, mode: Mode) -> Self {
+    fn new(text: &'a str, mode: DiffMode) -> Self {
         Self { mode, text, next: 0, at: 0, files: Vec::new(), diagnostics: Vec::new() }
     }
 
-    fn read(mut self) -> Result<(Vec<File>, Vec<Diagnostic>), ParseError> {
+    fn read(mut self) -> Result<(Vec<File>, Vec<Diagnostic>), UnifiedParseError> {
         let mut fence: Option<&str> = None;
         while let Some(whole) = first_line(&self.text[self.next..]) {
             let line = whole.trim_end();
@@ -210,7 +213,10 @@ impl<'a> Reader<'a> {
                     self.diagnostics.push(Diagnostic { code: "fenced", message, line: Some(self.at + 1) });
                 }
             } else if !line.is_empty() && !self.header(line)? {
-                return Err(ParseError::UnexpectedLine { line: self.at + 1, text: line.chars().take(80).collect() });
+                return Err(UnifiedParseError::UnexpectedLine {
+                    line: self.at + 1,
+                    text: line.chars().take(80).collect(),
+                });
             }
             self.pass(whole);
         }
@@ -219,13 +225,13 @@ impl<'a> Reader<'a> {
             file.hunks.is_empty() && file.kind() == FileKind::Update && !says_more
         };
         if self.files.is_empty() || self.files.iter().all(is_empty) {
-            return Err(ParseError::NoDiff);
+            return Err(UnifiedParseError::NoDiff);
         }
         Ok((self.files, self.diagnostics))
     }
 
     /// Reads one line of a file's header, and returns whether it is one.
-    fn header(&mut self, line: &'a str) -> Result<bool, ParseError> {
+    fn header(&mut self, line: &'a str) -> Result<bool, UnifiedParseError> {
         let number = self.at + 1;
         if let Some(names) = line.strip_prefix("diff --git ") {
             self.files.push(File { line: number, git_name: git_name(names), ..File::default() });
@@ -244,10 +250,10 @@ impl<'a> Reader<'a> {
             return Ok(true);
         }
         if line.starts_with("Binary files ") || line.starts_with("GIT binary patch") {
-            return Err(ParseError::Binary { line: number });
+            return Err(UnifiedParseError::Binary { line: number });
         }
         if line.starts_with("copy from ") || line.starts_with("copy to ") {
-            return Err(ParseError::Copy { line: number });
+            return Err(UnifiedParseError::Copy { line: number });
         }
         if let Some(name) = line.strip_prefix("rename from ") {
             self.file().rename_from = Some(unquote(name));
@@ -277,24 +283,24 @@ impl<'a> Reader<'a> {
         &mut self.files[last]
     }
 
-    fn hunk(&mut self, whole: &str) -> Result<(), ParseError> {
+    fn hunk(&mut self, whole: &str) -> Result<(), UnifiedParseError> {
         let header_line = self.at + 1;
         let header = whole.trim_end();
         let ranges = ranges(header);
-        if ranges.is_none() && self.mode == Mode::Strict {
-            return Err(ParseError::BadHunk { line: header_line, text: header.to_owned() });
+        if ranges.is_none() && self.mode == DiffMode::Strict {
+            return Err(UnifiedParseError::BadHunk { line: header_line, text: header.to_owned() });
         }
         self.file();
         self.pass(whole);
         let (lines, n_old, n_new) = self.body(ranges);
         if lines.is_empty() {
-            return Err(ParseError::BadHunk { line: header_line, text: header.to_owned() });
+            return Err(UnifiedParseError::BadHunk { line: header_line, text: header.to_owned() });
         }
         if let Some(stated) = ranges {
             let sides = [("old", stated.n_old, n_old), ("new", stated.n_new, n_new)];
             for (side, stated, found) in sides.into_iter().filter(|(_, stated, found)| stated != found) {
-                if self.mode == Mode::Strict {
-                    return Err(ParseError::WrongCount { line: header_line, side, stated, found });
+                if self.mode == DiffMode::Strict {
+                    return Err(UnifiedParseError::WrongCount { line: header_line, side, stated, found });
                 }
                 let message = format!("the hunk states {stated} {side} lines but has {found}");
                 self.diagnostics.push(Diagnostic { code: "wrong_count", message, line: Some(header_line) });
@@ -324,7 +330,7 @@ impl<'a> Reader<'a> {
                 continue;
             }
             let within = stated.is_some_and(|stated| n_old < stated.n_old || n_new < stated.n_new);
-            if !within && (self.mode == Mode::Strict || self.starts_header()) {
+            if !within && (self.mode == DiffMode::Strict || self.starts_header()) {
                 break;
             }
             let kind = match marker {
@@ -372,10 +378,10 @@ fn first_line(text: &str) -> Option<&str> {
 }
 
 /// Reads the mode of a regular file as git writes it: `100644`, or `100755` for one that can be run.
-fn executable(mode: &str, line: usize) -> Result<Option<bool>, ParseError> {
+fn executable(mode: &str, line: usize) -> Result<Option<bool>, UnifiedParseError> {
     match mode.trim().strip_prefix("100").map(|bits| u32::from_str_radix(bits, 8)) {
         Some(Ok(bits)) => Ok(Some(bits & 0o100 != 0)),
-        _ => Err(ParseError::FileMode { line, mode: mode.trim().to_owned() }),
+        _ => Err(UnifiedParseError::FileMode { line, mode: mode.trim().to_owned() }),
     }
 }
 

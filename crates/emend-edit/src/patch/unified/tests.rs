@@ -4,12 +4,15 @@ use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
 use super::*;
-use crate::edit::Change;
+use crate::error_code::ErrorCode;
+use crate::locate::leniency::Leniency;
+use crate::patch::change::Change;
 use crate::test_support::{Script, cases, pieces, scripts};
+use crate::text::{split_bom, start_of_line};
 #[cfg(target_family = "wasm")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
-fn hunks(diff: &str, mode: Mode) -> Result<Vec<UnifiedHunk>, ParseError> {
+fn hunks(diff: &str, mode: DiffMode) -> Result<Vec<UnifiedHunk>, UnifiedParseError> {
     let (mut patch, _) = parse_for("f", diff, mode)?;
     match patch.edits.pop().map(|edit| edit.change) {
         Some(Change::Unified(edit)) => Ok(edit.hunks),
@@ -17,28 +20,28 @@ fn hunks(diff: &str, mode: Mode) -> Result<Vec<UnifiedHunk>, ParseError> {
     }
 }
 
-fn apply(before: &str, diff: &str, mode: Mode) -> Result<String, (&'static str, String)> {
+fn apply(before: &str, diff: &str, mode: DiffMode) -> Result<String, (ErrorCode, String)> {
     let hunks = hunks(diff, mode).map_err(|error| (error.code(), error.to_string()))?;
-    let apply = if mode == Mode::Strict { apply_strict } else { apply_located };
+    let apply = if mode == DiffMode::Strict { apply_strict } else { apply_located };
     apply(before, &hunks).map(|applied| applied.text).map_err(|error| (error.code(), error.to_string()))
 }
 
 #[track_caller]
 fn check(before: &str, diff: &str, expected: &str) {
-    assert_eq!(apply(before, diff, Mode::Strict), Ok(expected.to_owned()));
-    assert_eq!(apply(before, diff, Mode::Located), Ok(expected.to_owned()));
+    assert_eq!(apply(before, diff, DiffMode::Strict), Ok(expected.to_owned()));
+    assert_eq!(apply(before, diff, DiffMode::Located), Ok(expected.to_owned()));
 }
 
 #[track_caller]
 fn check_located(before: &str, diff: &str, expected: &str) {
-    assert!(apply(before, diff, Mode::Strict).is_err(), "the diff stands in place");
-    assert_eq!(apply(before, diff, Mode::Located), Ok(expected.to_owned()));
+    assert!(apply(before, diff, DiffMode::Strict).is_err(), "the diff stands in place");
+    assert_eq!(apply(before, diff, DiffMode::Located), Ok(expected.to_owned()));
 }
 
 #[track_caller]
-fn check_error(before: &str, diff: &str, mode: Mode, code: &str, expected: Expect) {
+fn check_error(before: &str, diff: &str, mode: DiffMode, code: &str, expected: Expect) {
     let (actual, message) = apply(before, diff, mode).unwrap_err();
-    assert_eq!(actual, code);
+    assert_eq!(actual.as_str(), code);
     expected.assert_eq(&message);
 }
 
@@ -82,7 +85,7 @@ fn the_end_of_the_file_is_what_the_diff_says() {
 
 #[test]
 fn strict_means_exactly_there() {
-    let strict = |before, diff, code, expected| check_error(before, diff, Mode::Strict, code, expected);
+    let strict = |before, diff, code, expected| check_error(before, diff, DiffMode::Strict, code, expected);
     strict(
         "x\na\n",
         "@@ -1 +1 @@\n-a\n+b\n",
@@ -160,7 +163,7 @@ fn located_hunks_are_found_by_their_lines() {
 
 #[test]
 fn located_hunks_are_never_guessed() {
-    let located = |before, diff, code, expected| check_error(before, diff, Mode::Located, code, expected);
+    let located = |before, diff, code, expected| check_error(before, diff, DiffMode::Located, code, expected);
     located(
         "x\ny\nx\n",
         "@@ -2 +2 @@\n-x\n+z\n",
@@ -205,18 +208,18 @@ fn located_hunks_are_never_guessed() {
 
 #[test]
 fn the_corrected_diff_stands_in_place() {
-    let located = hunks("@@ -7,9 +7 @@\n b\n-c\n+C\n", Mode::Located).unwrap();
+    let located = hunks("@@ -7,9 +7 @@\n b\n-c\n+C\n", DiffMode::Located).unwrap();
     let applied = apply_located("a\n b\nc\r\n", &located).unwrap();
     assert_eq!(applied.text, "a\n b\nC\r\n");
     assert_eq!(applied.corrected[0].old_start, Some(2));
-    assert_eq!(applied.hunks[0].matched, Pass::Indentation);
+    assert_eq!(applied.hunks[0].matched, Leniency::Whitespace);
     assert_eq!(render(&applied.corrected), "@@ -2,2 +2,2 @@\n  b\n-c\r\n+C\r\n");
     assert_eq!(apply_strict("a\n b\nc\r\n", &applied.corrected).unwrap().text, applied.text);
 }
 
 #[track_caller]
 fn check_files(diff: &str, expected: Expect) {
-    let shown = match parse(diff, Mode::Strict) {
+    let shown = match parse(diff, DiffMode::Strict) {
         Ok((patch, _)) => patch
             .edits
             .iter()
@@ -273,11 +276,12 @@ fn mode_lines_say_whether_a_file_can_be_run() {
     #[track_caller]
     fn check(headers: &str, expected: Result<Option<bool>, &str>) {
         let diff = format!("diff --git a/f b/f\n{headers}");
-        let executable = |(patch, _): (crate::edit::Patch, Vec<_>)| match &patch.edits[0].change {
+        let executable = |(patch, _): (crate::patch::Patch, Vec<_>)| match &patch.edits[0].change {
             Change::Unified(edit) => edit.executable,
             other => panic!("{other:?}"),
         };
-        let actual = parse(&diff, Mode::Strict).map(executable).map_err(|error| format!("{}: {error}", error.code()));
+        let actual =
+            parse(&diff, DiffMode::Strict).map(executable).map_err(|error| format!("{}: {error}", error.code()));
         assert_eq!(actual, expected.map_err(str::to_owned), "{headers}");
     }
     let hunk = "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n";
@@ -299,7 +303,7 @@ fn mode_lines_say_whether_a_file_can_be_run() {
         check(headers, Err(&format!("unsupported: line {line}: a file of mode {mode} {refused}")));
     }
     let (patch, _) =
-        parse_for("g", &format!("diff --git a/f b/f\nold mode 100644\nnew mode 100755\n{hunk}"), Mode::Located)
+        parse_for("g", &format!("diff --git a/f b/f\nold mode 100644\nnew mode 100755\n{hunk}"), DiffMode::Located)
             .unwrap();
     assert!(matches!(&patch.edits[0].change, Change::Unified(edit) if edit.executable == Some(true)));
 }
@@ -335,7 +339,7 @@ fn what_is_no_diff_is_refused() {
         expect!["unsupported: line 2: copying files is not supported; add the copy as a new file"],
     );
     let two = "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n--- a/g\n+++ b/g\n@@ -1 +1 @@\n-a\n+b\n";
-    assert!(matches!(parse_for("f", two, Mode::Located), Err(ParseError::SeveralFiles { n_files: 2, .. })));
+    assert!(matches!(parse_for("f", two, DiffMode::Located), Err(UnifiedParseError::SeveralFiles { n_files: 2, .. })));
 }
 
 /// Writes the script as a diff. `shift` and `miscount` falsify its numbers.
@@ -386,7 +390,7 @@ proptest! {
 
     #[test]
     fn a_diff_in_place_is_applied(script in sayable(&["\n", "\r\n"])) {
-        if let Ok(hunks) = hunks(&diff_of(&script, 0, 0), Mode::Strict) {
+        if let Ok(hunks) = hunks(&diff_of(&script, 0, 0), DiffMode::Strict) {
             let applied = apply_strict(&script.before(), &hunks);
             prop_assert_eq!(applied.map(|applied| applied.text), Ok(after(&script)));
         }
@@ -395,7 +399,7 @@ proptest! {
     // Shifted by more than the file is long, no hunk stands where it says, so all are searched for.
     #[test]
     fn a_located_diff_is_in_its_place(script in sayable(&["\n"]), miscount in 0..2_usize) {
-        if let Ok(hunks) = hunks(&diff_of(&script, 100, miscount), Mode::Located) {
+        if let Ok(hunks) = hunks(&diff_of(&script, 100, miscount), DiffMode::Located) {
             match apply_located(&script.before(), &hunks) {
                 Ok(applied) => {
                     let before = script.before();
@@ -406,7 +410,7 @@ proptest! {
                     let strict = apply_strict(body, &applied.corrected).map(|applied| [bom, &applied.text].concat());
                     prop_assert_eq!(strict, Ok(applied.text));
                 }
-                Err(error) => prop_assert!(matches!(error.code(), "ambiguous" | "invalid_argument"), "{}", error),
+                Err(error) => prop_assert!(matches!(error.code(), ErrorCode::Ambiguous | ErrorCode::InvalidArgument), "{}", error),
             }
         }
     }
@@ -421,16 +425,16 @@ proptest! {
         let diff = crate::diff::unified(&a, &b, n_context, crate::diff::Names { old: "a/f", new: "b/f" });
         prop_assert_eq!(diff.is_empty(), a == b);
         if a != b {
-            prop_assert_eq!(apply(&a, &diff, Mode::Strict), Ok(b.clone()), "{}", diff);
-            let strict = hunks(&diff, Mode::Strict).expect("it was read before");
+            prop_assert_eq!(apply(&a, &diff, DiffMode::Strict), Ok(b.clone()), "{}", diff);
+            let strict = hunks(&diff, DiffMode::Strict).expect("it was read before");
             let rendered = render(&strict);
-            prop_assert_eq!(apply(&a, &rendered, Mode::Strict), Ok(b.clone()), "{}", rendered);
+            prop_assert_eq!(apply(&a, &rendered, DiffMode::Strict), Ok(b.clone()), "{}", rendered);
         }
     }
 
     #[test]
     fn no_text_makes_it_panic(diff in diffs(), before in pieces(&["a", "b", "\n", "\r", "\u{feff}", " ", "é"])) {
-        for mode in [Mode::Strict, Mode::Located] {
+        for mode in [DiffMode::Strict, DiffMode::Located] {
             let _ = parse(&diff, mode);
             let _ = apply(&before, &diff, mode);
         }

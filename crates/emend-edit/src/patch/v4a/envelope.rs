@@ -2,19 +2,19 @@
 //!
 //! The patch inside is read by [`super::parser`]; nothing in it is changed here.
 
-use crate::edit::Diagnostic;
+use crate::patch::model::Diagnostic;
 
 /// What was opened before the patch and may be closed after it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Wrapping {
+pub(crate) struct Envelope {
     /// The backticks of an open code fence.
     fence: Option<String>,
     /// The last line of an open here-document.
     heredoc: Option<String>,
 }
 
-impl Wrapping {
-    /// Takes `line`, trimmed, as the opening of a wrapping if it is one.
+impl Envelope {
+    /// Takes `line`, trimmed, as the opening of a envelope if it is one.
     pub(crate) fn opens(&mut self, line: &str) -> Option<Diagnostic> {
         let note = |code, message: &str| Some(Diagnostic { code, message: message.to_owned(), line: None });
         if self.fence.is_none() && line.starts_with("```") {
@@ -32,7 +32,7 @@ impl Wrapping {
         None
     }
 
-    /// Takes `line` as the closing of a wrapping if it is one.
+    /// Takes `line` as the closing of a envelope if it is one.
     pub(crate) fn closes(&mut self, line: &str) -> bool {
         let line = line.trim();
         if self.heredoc.as_deref() == Some(line) {

@@ -10,19 +10,21 @@ use std::ops::Range;
 
 use memchr::memmem::Finder;
 
-use crate::edit::{AppliedHunk, Hunk, LineKind, Pass};
-use crate::fingerprint::fingerprint;
-use crate::order::sort_by_key;
+use crate::diff::LineKind;
+use crate::locate::leniency::Leniency;
+use crate::patch::model::AppliedHunk;
+use crate::patch::v4a::model::{V4aHunk, V4aResult};
+use crate::size::compact_sort::sort_by_key;
 use crate::text::BOM;
-use crate::v4a::Applied;
+use crate::text::line_hash::line_hash;
 
 /// Applies `hunks` to `before` if each has old lines and exactly one place where it stands verbatim, but for blanks that
 /// the file has at the end of no line.
-pub(super) fn apply(before: &str, hunks: &[Hunk]) -> Option<Applied> {
+pub(super) fn apply(before: &str, hunks: &[V4aHunk]) -> Option<V4aResult> {
     // Otherwise the first or last line would not be found by its bytes, and might be a second place.
     let is_plain_text =
         before.ends_with('\n') && !before.starts_with(BOM) && memchr::memchr(b'\r', before.as_bytes()).is_none();
-    let is_plain = |hunk: &Hunk| {
+    let is_plain = |hunk: &V4aHunk| {
         let blank_anchor = hunk.anchors.iter().any(|anchor| ends_in_blank(anchor));
         !hunk.end_of_file && !blank_anchor && hunk.lines.old().next().is_some()
     };
@@ -148,7 +150,7 @@ struct Line {
 }
 
 impl Written {
-    fn of(hunks: &[Hunk]) -> Self {
+    fn of(hunks: &[V4aHunk]) -> Self {
         let n_bytes = hunks.iter().map(|hunk| hunk.lines.n_bytes_max() + hunk.lines.len() + 64).sum();
         let n_lines = hunks.iter().map(|hunk| hunk.lines.len() + hunk.anchors.len()).sum();
         let n_hunks = hunks.len();
@@ -173,7 +175,7 @@ impl Written {
         let start = self.text.len();
         self.text.push_str(line);
         self.text.push('\n');
-        self.lines.push(Line { bytes: start..self.text.len(), number: fingerprint(line.as_bytes()) });
+        self.lines.push(Line { bytes: start..self.text.len(), number: line_hash(line.as_bytes()) });
     }
 
     /// The old lines of a hunk.
@@ -282,7 +284,7 @@ fn ranked(
     })
 }
 
-fn splice(before: &str, hunks: &[Hunk], loose: &[bool], places: &[Range<usize>]) -> Applied {
+fn splice(before: &str, hunks: &[V4aHunk], loose: &[bool], places: &[Range<usize>]) -> V4aResult {
     let n_added: usize = hunks.iter().map(|hunk| hunk.lines.n_bytes_max()).sum();
     let mut text = String::with_capacity(before.len() + n_added);
     let mut applied = Vec::with_capacity(hunks.len());
@@ -308,10 +310,10 @@ fn splice(before: &str, hunks: &[Hunk], loose: &[bool], places: &[Range<usize>])
             old_lines: n_old,
             new_start: new_line,
             new_lines: n_new,
-            matched: if is_loose { Pass::TrailingBlanks } else { Pass::Exact },
+            matched: if is_loose { Leniency::TrailingWhitespace } else { Leniency::Exact },
         });
         (next, old_line, new_line) = (place.end, old_line + n_old, new_line + n_new);
     }
     text.push_str(&before[next..]);
-    Applied { text, hunks: applied }
+    V4aResult { text, hunks: applied }
 }

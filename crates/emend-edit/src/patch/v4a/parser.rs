@@ -3,8 +3,12 @@
 //! Each line is looked at once and every operation read so far can be shown before the patch is complete; it may be
 //! applied only once [`Parser::finish`] has seen the end.
 
-use crate::edit::{Change, Diagnostic, FileEdit, Hunk, LineKind, Patch};
-use crate::v4a::wrapping::{self, Wrapping};
+use crate::diff::LineKind;
+use crate::error_code::ErrorCode;
+use crate::patch::change::{Change, FileEdit, Patch};
+use crate::patch::model::Diagnostic;
+use crate::patch::v4a::envelope::{self, Envelope};
+use crate::patch::v4a::model::V4aHunk;
 
 const BEGIN: &str = "*** Begin Patch";
 const END: &str = "*** End Patch";
@@ -13,7 +17,7 @@ const HEADERS: &str = "`*** Add File: path`, `*** Delete File: path`, `*** Updat
 
 /// A text that is no complete v4a patch. Lines are counted from 1, the line of `*** Begin Patch`.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
-pub enum ParseError {
+pub enum V4aParseError {
     /// The text does not start as a patch does.
     #[error("the first line of a patch must be `*** Begin Patch`, but it is {received:?}")]
     MissingBegin {
@@ -83,12 +87,30 @@ pub enum ParseError {
     },
 }
 
-impl ParseError {
+impl V4aParseError {
     /// Returns the code that callers branch on.
     #[must_use]
-    pub fn code(&self) -> &'static str {
-        "invalid_argument"
+    pub fn code(&self) -> ErrorCode {
+        ErrorCode::InvalidArgument
     }
+}
+
+/// Reads a whole patch.
+///
+/// # Errors
+/// Fails if the text is no v4a patch or is cut short; nothing of such a patch may be applied.
+///
+/// ```
+/// use emend_edit::patch::v4a;
+/// let text = "*** Begin Patch\n*** Update File: a.txt\n@@\n-old\n+new\n*** End Patch\n";
+/// let (patch, diagnostics) = v4a::parse(text).unwrap();
+/// assert_eq!(patch.paths(), ["a.txt"]);
+/// assert!(diagnostics.is_empty());
+/// ```
+pub fn parse(text: &str) -> Result<(Patch, Vec<Diagnostic>), V4aParseError> {
+    let mut parser = Parser::new();
+    parser.push(text)?;
+    parser.finish()
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,7 +132,7 @@ enum State {
 /// Reads a patch that arrives in pieces, in time linear in its length.
 ///
 /// ```
-/// use emend_edit::v4a::Parser;
+/// use emend_edit::patch::v4a::Parser;
 /// let mut parser = Parser::new();
 /// parser.push("*** Begin Patch\n*** Delete Fi").unwrap();
 /// assert_eq!(parser.edits().len(), 0);
@@ -124,8 +146,8 @@ pub struct Parser {
     state: State,
     patch: Patch,
     diagnostics: Vec<Diagnostic>,
-    error: Option<ParseError>,
-    wrapping: Wrapping,
+    error: Option<V4aParseError>,
+    envelope: Envelope,
     /// Whether anything has arrived, so that a byte-order mark is one no more.
     pushed: bool,
     /// Whether the first character that is no blank was seen, which tells JSON from a patch.
@@ -159,7 +181,7 @@ impl Parser {
             patch: Patch::default(),
             diagnostics: Vec::new(),
             error: None,
-            wrapping: Wrapping::default(),
+            envelope: Envelope::default(),
             pushed: false,
             started: false,
             json: None,
@@ -175,7 +197,7 @@ impl Parser {
     ///
     /// # Errors
     /// Fails as soon as the text can no longer become a patch, and from then on.
-    pub fn push(&mut self, text: &str) -> Result<(), ParseError> {
+    pub fn push(&mut self, text: &str) -> Result<(), V4aParseError> {
         if let Some(error) = &self.error {
             return Err(error.clone());
         }
@@ -219,7 +241,7 @@ impl Parser {
     ///
     /// # Errors
     /// Fails if the patch is not complete or an earlier piece failed.
-    pub fn finish(mut self) -> Result<(Patch, Vec<Diagnostic>), ParseError> {
+    pub fn finish(mut self) -> Result<(Patch, Vec<Diagnostic>), V4aParseError> {
         if let Some(error) = self.error {
             return Err(error);
         }
@@ -234,13 +256,13 @@ impl Parser {
             self.end()?;
         }
         match self.state {
-            State::Start => Err(ParseError::MissingBegin { received: String::new() }),
+            State::Start => Err(V4aParseError::MissingBegin { received: String::new() }),
             State::Ended => Ok((self.patch, self.diagnostics)),
-            _ => Err(ParseError::MissingEnd { line: self.line }),
+            _ => Err(V4aParseError::MissingEnd { line: self.line }),
         }
     }
 
-    fn read_line(&mut self, line: &str) -> Result<(), ParseError> {
+    fn read_line(&mut self, line: &str) -> Result<(), V4aParseError> {
         let line = line.strip_suffix('\r').unwrap_or(line);
         if self.state != State::Start {
             self.line += 1;
@@ -262,12 +284,12 @@ impl Parser {
                 None => self.between(line),
             },
             State::Update => self.update(line),
-            State::Ended if line.trim().is_empty() || self.wrapping.closes(line) => Ok(()),
-            State::Ended => Err(ParseError::TextAfterEnd { line: self.line, text: excerpt(line) }),
+            State::Ended if line.trim().is_empty() || self.envelope.closes(line) => Ok(()),
+            State::Ended => Err(V4aParseError::TextAfterEnd { line: self.line, text: excerpt(line) }),
         }
     }
 
-    fn start(&mut self, line: &str) -> Result<(), ParseError> {
+    fn start(&mut self, line: &str) -> Result<(), V4aParseError> {
         if line.is_empty() {
             return Ok(());
         }
@@ -280,35 +302,39 @@ impl Parser {
             }
             return Ok(());
         }
-        match self.wrapping.opens(line) {
+        match self.envelope.opens(line) {
             Some(diagnostic) => {
                 self.diagnostics.push(diagnostic);
                 Ok(())
             }
-            None => Err(ParseError::MissingBegin { received: excerpt(line) }),
+            None => Err(V4aParseError::MissingBegin { received: excerpt(line) }),
         }
     }
 
     /// Reads a line where only the header of a file, or the end, may stand.
-    fn between(&mut self, line: &str) -> Result<(), ParseError> {
+    fn between(&mut self, line: &str) -> Result<(), V4aParseError> {
         let text = line.trim();
         if let Some(id) = text.strip_prefix("*** Environment ID:")
             && self.state == State::Begun
             && self.line == 2
         {
             return match id.trim() {
-                "" => Err(ParseError::EmptyName { line: self.line, header: text.to_owned() }),
+                "" => Err(V4aParseError::EmptyName { line: self.line, header: text.to_owned() }),
                 id => {
                     self.note("environment_id", format!("environment `{id}` is ignored: there is only one here"));
                     Ok(())
                 }
             };
         }
-        if self.marker(text)? { Ok(()) } else { Err(ParseError::NotAHeader { line: self.line, text: excerpt(line) }) }
+        if self.marker(text)? {
+            Ok(())
+        } else {
+            Err(V4aParseError::NotAHeader { line: self.line, text: excerpt(line) })
+        }
     }
 
     /// Reads `text` if it is the header of a file or the end of the patch.
-    fn marker(&mut self, text: &str) -> Result<bool, ParseError> {
+    fn marker(&mut self, text: &str) -> Result<bool, V4aParseError> {
         if let Some(rest) = text.strip_prefix(END)
             && (rest.is_empty() || rest.trim() == "***")
         {
@@ -334,14 +360,14 @@ impl Parser {
         Ok(false)
     }
 
-    fn name(&self, name: &str, header: &str) -> Result<String, ParseError> {
+    fn name(&self, name: &str, header: &str) -> Result<String, V4aParseError> {
         match name.trim() {
-            "" => Err(ParseError::EmptyName { line: self.line, header: header.to_owned() }),
+            "" => Err(V4aParseError::EmptyName { line: self.line, header: header.to_owned() }),
             name => Ok(name.to_owned()),
         }
     }
 
-    fn end(&mut self) -> Result<(), ParseError> {
+    fn end(&mut self) -> Result<(), V4aParseError> {
         self.close_edit()?;
         self.pending_end = None;
         self.state = State::Ended;
@@ -349,18 +375,18 @@ impl Parser {
     }
 
     /// Checks that the edit read last is complete.
-    fn close_edit(&self) -> Result<(), ParseError> {
+    fn close_edit(&self) -> Result<(), V4aParseError> {
         let Some(FileEdit { path, change: Change::Update { move_to, hunks } }) = self.patch.edits.last() else {
             return Ok(());
         };
         match hunks.last() {
-            Some(hunk) if hunk.lines.is_empty() => Err(ParseError::EmptyHunk { line: self.line }),
-            None if move_to.is_none() => Err(ParseError::EmptyUpdate { line: self.header_line, path: path.clone() }),
+            Some(hunk) if hunk.lines.is_empty() => Err(V4aParseError::EmptyHunk { line: self.line }),
+            None if move_to.is_none() => Err(V4aParseError::EmptyUpdate { line: self.header_line, path: path.clone() }),
             _ => Ok(()),
         }
     }
 
-    fn update(&mut self, line: &str) -> Result<(), ParseError> {
+    fn update(&mut self, line: &str) -> Result<(), V4aParseError> {
         let (number, closed) = (self.line, self.hunk_closed);
         let (kind, content) = match line.bytes().next() {
             None => (LineKind::Context, ""),
@@ -375,7 +401,7 @@ impl Parser {
             Some(b'@') if line.starts_with("@@ ") || line.trim_end() == "@@" => {
                 return self.hunk_header(line.trim_end());
             }
-            Some(_) => return Err(ParseError::UnexpectedLine { line: number, text: excerpt(line) }),
+            Some(_) => return Err(V4aParseError::UnexpectedLine { line: number, text: excerpt(line) }),
         };
         let Some(hunks) = self.hunks() else { return Ok(()) };
         if closed || hunks.is_empty() {
@@ -384,9 +410,9 @@ impl Parser {
                 return Ok(());
             }
             if closed {
-                return Err(ParseError::UnexpectedLine { line: number, text: excerpt(line) });
+                return Err(V4aParseError::UnexpectedLine { line: number, text: excerpt(line) });
             }
-            hunks.push(Hunk { patch_line: number, ..Hunk::default() });
+            hunks.push(V4aHunk { patch_line: number, ..V4aHunk::default() });
         }
         if let Some(hunk) = hunks.last_mut() {
             hunk.lines.push(kind, content);
@@ -395,21 +421,21 @@ impl Parser {
     }
 
     /// Reads a line below an indented `*** End Patch`, which was the end only if nothing but space follows.
-    fn after_pending_end(&mut self, line: &str) -> Result<(), ParseError> {
+    fn after_pending_end(&mut self, line: &str) -> Result<(), V4aParseError> {
         if line.trim().is_empty() {
             return Ok(());
         }
-        if self.wrapping.closes(line) {
+        if self.envelope.closes(line) {
             return self.end();
         }
         let Some((end, at)) = self.pending_end.take() else { return Ok(()) };
         let Some(content) = end.strip_prefix(' ').filter(|_| !self.hunk_closed) else {
-            return Err(ParseError::UnexpectedLine { line: at, text: excerpt(&end) });
+            return Err(V4aParseError::UnexpectedLine { line: at, text: excerpt(&end) });
         };
         let n_blank = self.line - at - 1;
         if let Some(hunks) = self.hunks() {
             if hunks.is_empty() {
-                hunks.push(Hunk { patch_line: at, ..Hunk::default() });
+                hunks.push(V4aHunk { patch_line: at, ..V4aHunk::default() });
             }
             if let Some(hunk) = hunks.last_mut() {
                 hunk.lines.push(LineKind::Context, content);
@@ -419,7 +445,7 @@ impl Parser {
         self.update(line)
     }
 
-    fn update_marker(&mut self, text: &str) -> Result<(), ParseError> {
+    fn update_marker(&mut self, text: &str) -> Result<(), V4aParseError> {
         let line = self.line;
         if text == END_OF_FILE {
             return match self.hunks().and_then(|hunks| hunks.last_mut()) {
@@ -428,7 +454,7 @@ impl Parser {
                     self.hunk_closed = true;
                     Ok(())
                 }
-                _ => Err(ParseError::EmptyHunk { line }),
+                _ => Err(V4aParseError::EmptyHunk { line }),
             };
         }
         if let Some(path) = text.strip_prefix("*** Move to:") {
@@ -438,33 +464,33 @@ impl Parser {
                     *target = Some(path);
                     Ok(())
                 }
-                _ => Err(ParseError::MisplacedMove { line }),
+                _ => Err(V4aParseError::MisplacedMove { line }),
             };
         }
-        if self.marker(text)? { Ok(()) } else { Err(ParseError::UnexpectedLine { line, text: excerpt(text) }) }
+        if self.marker(text)? { Ok(()) } else { Err(V4aParseError::UnexpectedLine { line, text: excerpt(text) }) }
     }
 
-    fn hunk_header(&mut self, text: &str) -> Result<(), ParseError> {
+    fn hunk_header(&mut self, text: &str) -> Result<(), V4aParseError> {
         let line = self.line;
         let mut anchor = text.strip_prefix("@@ ").unwrap_or_default();
-        if wrapping::is_unified_header(text) {
+        if envelope::is_unified_header(text) {
             self.note("unified_header", format!("`{text}`: line numbers are ignored; write `@@` or `@@ line above`"));
             anchor = "";
         }
         let Some(hunks) = self.hunks() else { return Ok(()) };
         match hunks.last_mut().filter(|hunk| hunk.lines.is_empty()) {
-            Some(_) if anchor.is_empty() => return Err(ParseError::UnexpectedLine { line, text: text.to_owned() }),
+            Some(_) if anchor.is_empty() => return Err(V4aParseError::UnexpectedLine { line, text: text.to_owned() }),
             Some(hunk) => hunk.anchors.push(anchor.to_owned()),
             None => {
                 let anchors = Some(anchor.to_owned()).filter(|anchor| !anchor.is_empty()).into_iter().collect();
-                hunks.push(Hunk { anchors, patch_line: line, ..Hunk::default() });
+                hunks.push(V4aHunk { anchors, patch_line: line, ..V4aHunk::default() });
             }
         }
         self.hunk_closed = false;
         Ok(())
     }
 
-    fn hunks(&mut self) -> Option<&mut Vec<Hunk>> {
+    fn hunks(&mut self) -> Option<&mut Vec<V4aHunk>> {
         match self.patch.edits.last_mut().map(|edit| &mut edit.change) {
             Some(Change::Update { hunks, .. }) => Some(hunks),
             _ => None,
@@ -476,9 +502,9 @@ impl Parser {
     }
 }
 
-fn finish_json(json: &str) -> Result<(Patch, Vec<Diagnostic>), ParseError> {
-    let Some(text) = wrapping::patch_in_json(json) else {
-        return Err(ParseError::MissingBegin { received: excerpt(json.trim_start()) });
+fn finish_json(json: &str) -> Result<(Patch, Vec<Diagnostic>), V4aParseError> {
+    let Some(text) = envelope::patch_in_json(json) else {
+        return Err(V4aParseError::MissingBegin { received: excerpt(json.trim_start()) });
     };
     let mut parser = Parser::new();
     parser.push(&text)?;

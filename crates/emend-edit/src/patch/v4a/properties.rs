@@ -3,8 +3,11 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+use super::apply::apply_by_lines;
 use super::*;
-use crate::edit::Change;
+use crate::error_code::ErrorCode;
+use crate::locate::leniency::Leniency;
+use crate::patch::change::Change;
 use crate::test_support::{Script, cases, pieces, scripts};
 #[cfg(target_family = "wasm")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
@@ -24,7 +27,7 @@ fn patch_of(script: &Script) -> String {
     patch + "*** End Patch\n"
 }
 
-fn hunks_of(patch: &str) -> Option<Vec<Hunk>> {
+fn hunks_of(patch: &str) -> Option<Vec<V4aHunk>> {
     let (mut patch, _) = parse(patch).ok()?;
     match patch.edits.pop()?.change {
         Change::Update { hunks, .. } => Some(hunks),
@@ -67,7 +70,7 @@ proptest! {
         if let Some(hunks) = hunks_of(&patch) {
             match apply(&script.before(), &hunks) {
                 Ok(applied) => prop_assert_eq!(applied.text, after(&script), "{}", patch),
-                Err(error) => prop_assert_eq!(error.code(), "ambiguous", "{} {}", error, patch),
+                Err(error) => prop_assert_eq!(error.code(), ErrorCode::Ambiguous, "{} {}", error, patch),
             }
         }
     }
@@ -91,7 +94,7 @@ proptest! {
             before = before.split_inclusive('\n').map(|line| format!("{}\n", line.trim_end())).collect();
         }
         if let Some(hunks) = hunks_of(&patch)
-            && let Some(applied) = verbatim::apply(&before, &hunks)
+            && let Some(applied) = fast_path::apply(&before, &hunks)
         {
             prop_assert_eq!(Ok(applied), apply_by_lines(&before, &hunks));
         }
@@ -158,19 +161,19 @@ fn patches() -> impl Strategy<Value = String> {
 #[test]
 fn blanks_that_no_line_of_the_file_ends_in_need_no_search_by_lines() {
     #[track_caller]
-    fn check(before: &str, patch: &str, expected: Option<(&str, Pass)>) {
+    fn check(before: &str, patch: &str, expected: Option<(&str, Leniency)>) {
         let patch = format!("*** Begin Patch\n*** Update File: f\n{patch}*** End Patch\n");
-        let applied = verbatim::apply(before, &hunks_of(&patch).expect("a patch"));
+        let applied = fast_path::apply(before, &hunks_of(&patch).expect("a patch"));
         let found = applied.as_ref().map(|applied| (applied.text.as_str(), applied.hunks[0].matched));
         assert_eq!(found, expected, "{patch}");
     }
     let long = "x\n".repeat(5_000);
-    check("a\nb\n\n", "@@\n a \n-b\t\n+c \n", Some(("a\nc \n\n", Pass::TrailingBlanks)));
-    check("a\nb\n", "@@\n a\n-b\n", Some(("a\n", Pass::Exact)));
-    check("f\na\nb\n", "@@ f\n-b\u{a0}\n+c\n", Some(("f\na\nc\n", Pass::TrailingBlanks)));
+    check("a\nb\n\n", "@@\n a \n-b\t\n+c \n", Some(("a\nc \n\n", Leniency::TrailingWhitespace)));
+    check("a\nb\n", "@@\n a\n-b\n", Some(("a\n", Leniency::Exact)));
+    check("f\na\nb\n", "@@ f\n-b\u{a0}\n+c\n", Some(("f\na\nc\n", Leniency::TrailingWhitespace)));
     check("a\nb\nx \n", "@@\n-b \n+c\n", None);
     check("a\nb\n\u{a0}\n", "@@\n-b \n+c\n", None);
-    check(&format!("b\n{long}"), "@@\n-b \n", Some((&long, Pass::TrailingBlanks)));
+    check(&format!("b\n{long}"), "@@\n-b \n", Some((&long, Leniency::TrailingWhitespace)));
     check(&format!("b\n{long}x \n{long}"), "@@\n-b \n", None);
 }
 

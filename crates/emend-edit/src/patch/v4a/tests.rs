@@ -3,11 +3,12 @@
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::edit::Change;
+use crate::locate::leniency::Leniency;
+use crate::patch::change::Change;
 #[cfg(target_family = "wasm")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
-fn hunks(body: &str) -> Vec<Hunk> {
+fn hunks(body: &str) -> Vec<V4aHunk> {
     let text = format!("*** Begin Patch\n*** Update File: f\n{body}*** End Patch\n");
     let (mut patch, _) = parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     match patch.edits.remove(0).change {
@@ -24,7 +25,7 @@ fn check(before: &str, body: &str, expected: &str) {
 #[track_caller]
 fn check_error(before: &str, body: &str, code: &str, expected: Expect) {
     let error = apply(before, &hunks(body)).unwrap_err();
-    assert_eq!(error.code(), code);
+    assert_eq!(error.code().as_str(), code);
     expected.assert_eq(&error.to_string());
 }
 
@@ -167,7 +168,7 @@ fn loose_matches_leave_the_context_alone() {
     // A stricter match elsewhere wins over a looser one before it.
     check("x  \nx\n", "@@\n-x\n+y\n", "x  \ny\n");
     let applied = apply("a \nb\n", &hunks("@@\n a\n-b\n")).unwrap();
-    assert_eq!(applied.hunks[0].matched, Pass::TrailingBlanks);
+    assert_eq!(applied.hunks[0].matched, Leniency::TrailingWhitespace);
 }
 
 #[test]
@@ -271,7 +272,7 @@ fn all_operations() {
         expect![[r#"
             new.txt: Create { text: "a\n\n b \n" }
             old name.txt: Update { move_to: Some("x/y.txt"), hunks: [] }
-            u: Update { move_to: None, hunks: [Hunk { anchors: ["fn f()", "  inner"], lines: [" a", "-b", "+c", " "], end_of_file: true, patch_line: 9 }, Hunk { anchors: [], lines: ["-d"], end_of_file: false, patch_line: 17 }] }
+            u: Update { move_to: None, hunks: [V4aHunk { anchors: ["fn f()", "  inner"], lines: [" a", "-b", "+c", " "], end_of_file: true, patch_line: 9 }, V4aHunk { anchors: [], lines: ["-d"], end_of_file: false, patch_line: 17 }] }
         "#]],
     );
 }
@@ -283,14 +284,14 @@ fn an_indented_end_is_the_end_only_at_the_end() {
         body,
         &[],
         expect![[
-            "f: Update { move_to: None, hunks: [Hunk { anchors: [], lines: [\"-a\"], end_of_file: false, patch_line: 3 }] }\n"
+            "f: Update { move_to: None, hunks: [V4aHunk { anchors: [], lines: [\"-a\"], end_of_file: false, patch_line: 3 }] }\n"
         ]],
     );
     check_parse(
         &format!("{body}\n+b\n*** End Patch"),
         &[],
         expect![[
-            "f: Update { move_to: None, hunks: [Hunk { anchors: [], lines: [\"-a\", \" *** End Patch\", \" \", \"+b\"], end_of_file: false, patch_line: 3 }] }\n"
+            "f: Update { move_to: None, hunks: [V4aHunk { anchors: [], lines: [\"-a\", \" *** End Patch\", \" \", \"+b\"], end_of_file: false, patch_line: 3 }] }\n"
         ]],
     );
 }

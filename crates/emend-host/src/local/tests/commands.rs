@@ -9,7 +9,7 @@ use emend_agent::session::call_tool;
 use emend_agent::tool::{ToolError, ToolOutput};
 use emend_agent::tools::{SafePatch, core_tools};
 use emend_agent::workspace::{Mode, Workspace};
-use emend_edit::hash::ContentHash;
+use emend_edit::ContentHash;
 use emend_llm::Shared;
 use serde_json::{Value, json};
 

@@ -1,0 +1,3 @@
+//! Code that is written to make the WebAssembly modules smaller.
+
+pub mod compact_sort;

@@ -1,0 +1,11 @@
+//! Text as bytes, lines and hashes.
+
+mod decode;
+mod hash;
+pub(crate) mod line_hash;
+mod lines;
+
+pub use decode::{BOM, DecodeError, decode, split_bom};
+pub use hash::{ContentHash, ParseHashError};
+pub use lines::{LineIndex, first_eol, lines, split_eol, split_lines};
+pub(crate) use lines::{same_bytes, start_of_line, starts_with};
