@@ -18,6 +18,7 @@ mod mutants;
 mod names;
 mod native;
 mod node;
+mod prose;
 mod schedule;
 mod tidy;
 mod wasm;

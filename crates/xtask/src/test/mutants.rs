@@ -9,8 +9,9 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use super::context::{Context, LIMIT};
 use super::counts::Counts;
-use crate::process::{command, logged, run};
+use crate::process::{command, logged, run, stdout_of};
 use crate::progress::say;
+use crate::repo::Repo;
 
 /// One planted fault.
 struct Mutant {
@@ -39,6 +40,18 @@ pub(super) fn run_all(context: &Context<'_>) -> Result<Counts> {
         }
     }
     Ok(counts)
+}
+
+/// Returns a line for each patch that no longer fits the sources.
+pub(super) fn stale(repo: &Repo) -> Result<Vec<String>> {
+    let mut stale = Vec::new();
+    for mutant in read_all(&repo.path("tests/mutants"))? {
+        let mut git = command("git", repo.root());
+        if let Err(error) = stdout_of(git.args(["apply", "--check"]).arg(&mutant.patch)) {
+            stale.push(format!("{}: {error:#}", mutant.name));
+        }
+    }
+    Ok(stale)
 }
 
 fn read_all(folder: &Path) -> Result<Vec<Mutant>> {
