@@ -1,6 +1,7 @@
 // Zip archives and folders, in and out; and what is refused about them.
 
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { access, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -96,6 +97,43 @@ test("the same files and time make the same archive", async () => {
   const backwards = Object.fromEntries(Object.entries(FILES).reverse());
   assert.deepEqual(await toZip(FILES, { modified }), await toZip(backwards, { modified }));
   assert.ok((await toZip(FILES)).length < FILES["nested/long.txt"].length / 10);
+});
+
+test("Python reads an archive: contents, times, file modes", async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), "emend-zip-"));
+  t.after(() => rm(directory, { recursive: true }));
+  const archive = join(directory, "x.zip");
+  const files = { "a.txt": "one\r\n", "docs/grüße.md": "# Grüße\n", "empty": "", "folder/": "" };
+  await writeFile(archive, await toZip(files, { modified: new Date(2026, 10, 21, 12, 30, 58) }));
+  const script = `import json, sys, zipfile
+z = zipfile.ZipFile(sys.argv[1])
+assert z.testzip() is None
+print(json.dumps([[i.filename, z.read(i).decode(), i.date_time, i.external_attr >> 16, i.is_dir()] for i in z.infolist()]))`;
+  let output;
+  try {
+    output = execFileSync("python3", ["-c", script, archive], { encoding: "utf8" });
+  } catch (error) {
+    if (error.code !== "ENOENT") throw error;
+    return t.skip("no python3 to read it with");
+  }
+  const date = [2026, 11, 21, 12, 30, 58];
+  const expected = Object.entries(files).map(([name, text]) =>
+    name.endsWith("/") ? [name, text, date, 0o040755, true] : [name, text, date, 0o100644, false],
+  );
+  assert.deepEqual(JSON.parse(output), expected);
+});
+
+test("times that the format lacks become the nearest one that it has", async () => {
+  const year = (archive) => 1980 + (new DataView(archive.buffer).getUint16(12, true) >> 9);
+  assert.equal(year(await toZip({ a: "x" }, { modified: new Date(0) })), 1980);
+  assert.equal(year(await toZip({ a: "x" }, { modified: new Date(2024, 0, 1) })), 2024);
+  assert.equal(year(await toZip({ a: "x" }, { modified: new Date(2500, 0, 1) })), 2099);
+});
+
+test("a file that the writer could not keep is refused", async () => {
+  const files = Object.fromEntries([["__proto__", "x"]]);
+  await assert.rejects(toZip(files), (error) => isEmendError(error, "invalid_argument") && /`__proto__`/.test(error.message));
+  assert.deepEqual(await fromZip(await toZip({ "a/__proto__": "x" })), { "a/__proto__": utf8("x") });
 });
 
 test("an agent's files go through an archive", async (t) => {

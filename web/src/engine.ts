@@ -15,6 +15,7 @@ export type {
   ReviewFile,
   Usage,
 } from "emend";
+export { toZip } from "emend";
 export type Engine = Agent;
 
 /** The model a run uses. */

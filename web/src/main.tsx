@@ -1,7 +1,7 @@
 /** Starts the page: draws it, then opens the sample project. */
 import { render } from "preact";
 import { openSample } from "./actions/project.js";
-import "./actions/wire.js";
+import "./actions/connect-editor.js";
 import { loadTheme } from "./settings.js";
 import "./styles/base.css";
 import "./styles/layout.css";

@@ -11,7 +11,7 @@ import { type Dependents, describe, type Engine, type FileInfo, type Review, typ
 import type { Project } from "./folder.js";
 import { countLines, pendingFiles, pendingHunks } from "./hunk-text.js";
 import { loadSettings, loadTheme, type Settings, type Theme } from "./settings.js";
-import { type ChatState, EMPTY_CHAT } from "./state.js";
+import { type ChatState, EMPTY_CHAT } from "./chat-state.js";
 
 /** What the middle of the page shows. */
 export type View = "editor" | "review";
@@ -96,7 +96,7 @@ export const totals = computed(() => {
 });
 export const openHunks = computed(() => pendingHunks(review.value.files.find((file) => file.path === openPath.value)));
 
-/** The one editor; `actions/wire.ts` connects it. */
+/** The one editor; `actions/connect-editor.ts` connects it. */
 export const editor = new EditorController();
 
 let engine: Engine | null = null;
@@ -119,7 +119,7 @@ export function setEngine(next: Engine): void {
 let nextToast = 0;
 
 /** Says what happened, on the page and to screen readers. */
-export function say(text: string, options: { level?: "info" | "error"; undo?: boolean } = {}): void {
+export function notify(text: string, options: { level?: "info" | "error"; undo?: boolean } = {}): void {
   const level = options.level ?? "info";
   toast.value = { id: ++nextToast, text, level, undo: options.undo ?? false };
   (level === "error" ? spokenUrgent : spoken).value = text;
@@ -128,7 +128,7 @@ export function say(text: string, options: { level?: "info" | "error"; undo?: bo
 /** Says what went wrong, and what to do about it. */
 export function showError(error: unknown): void {
   const { title, steps } = advise(describe(error));
-  say([title, ...steps].join(" "), { level: "error" });
+  notify([title, ...steps].join(" "), { level: "error" });
 }
 
 /** Notes one of the user's own steps, so that the Undo button can name it. */

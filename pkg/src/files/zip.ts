@@ -1,8 +1,8 @@
 /**
- * Zip archives in and out. Containers are read and written here, by their central directory; `fflate`, which is loaded when
- * first needed, only inflates and deflates.
+ * Reads and writes zip archives. `fflate`, which is loaded when first needed, inflates, deflates and writes.
  *
- * Nothing that a header says is trusted: sizes are counted while inflating, checksums and paths are checked.
+ * Archives are parsed here, by their central directory, because `fflate` exposes neither symbolic links nor encryption. No
+ * header is trusted: sizes are counted while inflating, and checksums and paths are verified.
  */
 
 import { EmendError } from "../errors.js";
@@ -11,6 +11,7 @@ import { cleanPath, contentsOf, Gathered } from "./project-files.js";
 import type { BlobLike, FilesIn, ImportOptions, ZipOptions } from "./types.js";
 
 type Fflate = typeof import("fflate");
+type Zippable = import("fflate").Zippable;
 
 const LOCAL = 0x04034b50;
 const CENTRAL = 0x02014b50;
@@ -18,20 +19,21 @@ const END = 0x06054b50;
 const LOCAL_BYTES = 30;
 const CENTRAL_BYTES = 46;
 const END_BYTES = 22;
-const COMMENT_MAX = 0xffff;
-/** In place of a number that stands elsewhere, in the 64-bit form. */
+const [COMMENT_BYTES_MAX, NAME_BYTES_MAX] = [0xffff, 0xffff];
+/** Values of 16-bit and 32-bit fields that refer to the 64-bit form of the format. */
 const [ELSEWHERE_16, ELSEWHERE_32] = [0xffff, 0xffffffff];
 
 const ENCRYPTED = 1 << 0;
-const UTF8 = 1 << 11;
 const [STORED, DEFLATED] = [0, 8];
-/** Who made an entry, where that tells of Unix's file types; and those types. */
+/** Systems whose entries carry Unix file modes, and the file types of those modes. */
 const [UNIX, MAC] = [3, 19];
 const [TYPE, DIRECTORY, REGULAR, LINK] = [0o170000, 0o040000, 0o100000, 0o120000];
+/** MS-DOS attribute of a directory. */
+const DOS_DIRECTORY = 0x10;
 
-/** Input is inflated in pieces of this size: what inflates to more than it may is noticed within a thousand times as much. */
+/** Size of the pieces in which large input is inflated. Deflate expands at most about a thousandfold, so excess is noticed within 8 MiB. */
 const PIECE_BYTES = 8 * 1024;
-/** Input that is inflated in one piece, which takes a fraction of the time: most files are small. */
+/** Size up to which input is inflated in one piece, which takes a fraction of the time. Most files are small. */
 const AT_ONCE_BYTES = 64 * 1024;
 
 /**
@@ -55,47 +57,43 @@ export async function fromZip(archive: Uint8Array | ArrayBuffer | BlobLike, opti
   return gathered.files();
 }
 
-/** Writes files, as `files.export()` gives them, into a zip archive. */
+/**
+ * Returns a zip archive of files in the form that `files.export()` returns. The same files and time give the same bytes.
+ *
+ * @throws {EmendError} with code `invalid_argument` for a path or a level that an archive cannot have, `permission_denied`
+ *   for a path that leads out of the archive, and `limit_reached` past 65,534 files or 4 GiB.
+ */
 export async function toZip(files: FilesIn, options: ZipOptions = {}): Promise<Uint8Array> {
   const { level = 6, modified = new Date() } = options;
   if (!(Number.isInteger(level) && level >= 0 && level <= 9)) throw invalid("`level` must be a whole number from 0 to 9");
   const contents = contentsOf(files);
-  const { deflateSync } = await load();
-  const parts: Uint8Array[] = [];
-  const directory: Uint8Array[] = [];
-  let [offset, directoryBytes] = [0, 0];
+  if (contents.length >= ELSEWHERE_16) throw tooLarge();
+  const entries: Zippable = {};
   for (const [path, bytes] of contents) {
-    const deflated = deflateSync(bytes, { level: level as 6 });
-    const isSmaller = deflated.length < bytes.length;
-    const data = isSmaller ? deflated : bytes;
-    const name = new TextEncoder().encode(path);
-    if (name.length > COMMENT_MAX) throw invalid(`the path ${path.slice(0, 40)}… is too long for a zip archive`);
-    const about = describe({ name, data, bytes, method: isSmaller ? DEFLATED : STORED, modified });
-    const local = header(LOCAL, LOCAL_BYTES, [name], (view) => view.set(about, 4));
-    const central = header(CENTRAL, CENTRAL_BYTES, [name], (view, data) => {
-      data.setUint16(4, (UNIX << 8) | 20, true);
-      view.set(about, 6);
-      const mode = path.endsWith("/") ? DIRECTORY | 0o755 : REGULAR | 0o644;
-      data.setUint32(38, (mode << 16) | (path.endsWith("/") ? 0x10 : 0), true);
-      data.setUint32(42, offset, true);
-    });
-    parts.push(local, data);
-    directory.push(central);
-    offset += local.length + data.length;
-    directoryBytes += central.length;
+    if (new TextEncoder().encode(path).length > NAME_BYTES_MAX) throw invalid(`the path ${path.slice(0, 40)}… is too long for a zip archive`);
+    // `fflate` uses paths as keys of plain objects.
+    if (path === "__proto__") throw invalid("a file named `__proto__` cannot be put into a zip archive");
+    const mode = path.endsWith("/") ? DIRECTORY | 0o755 : REGULAR | 0o644;
+    const attrs = ((mode << 16) | (path.endsWith("/") ? DOS_DIRECTORY : 0)) >>> 0;
+    entries[path] = [bytes, { level: (bytes.length === 0 ? 0 : level) as 6, attrs }];
   }
-  if (contents.length >= ELSEWHERE_16 || offset + directoryBytes >= ELSEWHERE_32) {
-    throw new EmendError("limit_reached", "a zip archive takes less than 65,535 files and 4 GiB", {
-      suggestions: ["make several archives of parts of the files"],
-    });
-  }
-  const end = header(END, END_BYTES, [], (_, data) => {
-    data.setUint16(8, contents.length, true);
-    data.setUint16(10, contents.length, true);
-    data.setUint32(12, directoryBytes, true);
-    data.setUint32(16, offset, true);
+  const { zipSync } = await load();
+  const archive = zipSync(entries, { mtime: zipTime(modified), os: UNIX });
+  if (archive.length >= ELSEWHERE_32) throw tooLarge();
+  return archive;
+}
+
+/** Returns the nearest time that the format can express. Its years are 1980 to 2099 in `fflate`. */
+function zipTime(time: Date): Date {
+  const near = new Date(time);
+  near.setFullYear(Math.min(Math.max(time.getFullYear(), 1980), 2099));
+  return near;
+}
+
+function tooLarge(): EmendError {
+  return new EmendError("limit_reached", "a zip archive holds fewer than 65,535 files and less than 4 GiB", {
+    suggestions: ["make several archives, each of some of the files"],
   });
-  return joined([...parts, ...directory, end]);
 }
 
 async function bytesOf(archive: unknown): Promise<Uint8Array> {
@@ -162,7 +160,7 @@ function* entries(bytes: Uint8Array): Generator<Entry> {
 /** Finds the record at the end of an archive: the comment behind it reaches to the last byte. */
 function findEnd(data: DataView): number {
   const last = data.byteLength - END_BYTES;
-  for (let at = last; at >= 0 && at >= last - COMMENT_MAX; at -= 1) {
+  for (let at = last; at >= 0 && at >= last - COMMENT_BYTES_MAX; at -= 1) {
     if (data.getUint32(at, true) === END && at + END_BYTES + data.getUint16(at + 20, true) === data.byteLength) return at;
   }
   throw damaged("it is no zip archive, or its end is missing");
@@ -223,39 +221,6 @@ function inflate(fflate: Fflate, packed: Uint8Array, size: number, name: string)
     throw damaged(`${name} cannot be unpacked`, cause);
   }
   return chunks.length === 1 ? (chunks[0] as Uint8Array) : joined(chunks);
-}
-
-interface Described {
-  name: Uint8Array;
-  data: Uint8Array;
-  bytes: Uint8Array;
-  method: number;
-  modified: Date;
-}
-
-/** What both headers of an entry say: from the version that is needed to the length of its extra fields. */
-function describe({ name, data, bytes, method, modified }: Described): Uint8Array {
-  const out = new DataView(new ArrayBuffer(LOCAL_BYTES - 4));
-  out.setUint16(0, 20, true);
-  out.setUint16(2, UTF8, true);
-  out.setUint16(4, method, true);
-  // Two-second steps since 1980, in local time, is all that the format has.
-  const year = Math.min(Math.max(modified.getFullYear(), 1980), 2107);
-  out.setUint16(6, (modified.getHours() << 11) | (modified.getMinutes() << 5) | (modified.getSeconds() >> 1), true);
-  out.setUint16(8, ((year - 1980) << 9) | ((modified.getMonth() + 1) << 5) | modified.getDate(), true);
-  out.setUint32(10, crc32(bytes), true);
-  out.setUint32(14, data.length, true);
-  out.setUint32(18, bytes.length, true);
-  out.setUint16(22, name.length, true);
-  return new Uint8Array(out.buffer);
-}
-
-function header(signature: number, size: number, behind: Uint8Array[], fill: (bytes: Uint8Array, data: DataView) => void): Uint8Array {
-  const out = new Uint8Array(size);
-  const data = new DataView(out.buffer);
-  data.setUint32(0, signature, true);
-  fill(out, data);
-  return joined([out, ...behind]);
 }
 
 function joined(parts: readonly Uint8Array[]): Uint8Array {

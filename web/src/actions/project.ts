@@ -4,12 +4,12 @@
  * Only accepted text and the user's own lines are saved; a pending edit never reaches the disk.
  */
 import { batch } from "@preact/signals";
-import { describe, startEngine } from "../engine.js";
+import { EMPTY_CHAT } from "../chat-state.js";
+import { describe, startEngine, toZip } from "../engine.js";
 import { download, pickDirectory, type Project, projectOfInput, readBack, writeBack } from "../folder.js";
 import { plural } from "../hunk-text.js";
 import { sampleProject } from "../sample.js";
 import { modelOf } from "../settings.js";
-import { EMPTY_CHAT } from "../state.js";
 import {
   chat,
   closedFolders,
@@ -19,12 +19,12 @@ import {
   editor,
   engineOrNull,
   files,
+  notify,
   opening,
   openPath,
   project,
   recordStep,
   review,
-  say,
   setEngine,
   settings,
   showError,
@@ -34,7 +34,6 @@ import {
   unsaved,
 } from "../store.js";
 import { baseName, foldedAtFirst } from "../tree.js";
-import { zip } from "../zip.js";
 import { closeFile, openFile } from "./edit.js";
 import { markTouched, noteSaved, refresh, resetSaved, savedText } from "./refresh.js";
 import { stop } from "./run.js";
@@ -90,7 +89,7 @@ async function useProject(next: Project): Promise<void> {
   await refresh();
   const first = firstFile();
   if (first !== undefined) await openFile(first);
-  if (skipped.length > 0) say(`Opened ${name}. Left out: ${skipped.join(", ")}.`);
+  if (skipped.length > 0) notify(`Opened ${name}. Left out: ${skipped.join(", ")}.`);
 }
 
 /** The file to begin with: a read-me at the top, else the first text file. */
@@ -149,7 +148,7 @@ export async function save(only?: string): Promise<void> {
     await refresh();
     const paths = [...unsaved.value].filter((path) => only === undefined || path === only).sort();
     if (paths.length === 0) {
-      say(only === undefined || pendingIn(only) === 0 ? "Everything is saved." : pendingNote(pendingIn(only)));
+      notify(only === undefined || pendingIn(only) === 0 ? "Everything is saved." : pendingNote(pendingIn(only)));
       return;
     }
     const written = project.value.directory
@@ -160,7 +159,7 @@ export async function save(only?: string): Promise<void> {
     const what = written === 1 && paths[0] !== undefined ? baseName(paths[0]) : plural(written, "file");
     const how = project.value.directory ? `Saved ${what}.` : `Downloaded ${what}.`;
     const left = only === undefined ? totals.value.changes : pendingIn(only);
-    say(left === 0 ? how : `${how} ${pendingNote(left)}`);
+    notify(left === 0 ? how : `${how} ${pendingNote(left)}`);
   } catch (error) {
     showError(error);
   }
@@ -191,21 +190,19 @@ async function saveToDirectory(directory: FileSystemDirectoryHandle, paths: read
   return written;
 }
 
-/** One file comes as itself, several as an archive; a removed file cannot be downloaded, only said. */
+/** Downloads one file as it is, several as an archive. A removed file has no download; it only counts as saved. */
 async function saveAsDownload(paths: readonly string[]): Promise<number> {
-  const texts = new Map<string, string>();
-  for (const path of paths) {
-    const text = await currentEngine().files.readDisk(path);
-    if (text !== null) texts.set(path, text);
-    noteSaved(path, text);
-  }
+  const saved: [path: string, text: string | null][] = [];
+  for (const path of paths) saved.push([path, await currentEngine().files.readDisk(path)]);
+  const texts = saved.filter((entry): entry is [string, string] => entry[1] !== null);
   const [first] = texts;
-  if (texts.size === 1 && first) download(baseName(first[0]), new Blob([first[1]], { type: "text/plain" }));
-  if (texts.size > 1) {
-    const archive = zip(texts, new Date());
+  if (texts.length === 1 && first) download(baseName(first[0]), new Blob([first[1]], { type: "text/plain" }));
+  if (texts.length > 1) {
+    const archive = (await toZip(Object.fromEntries(texts))) as Uint8Array<ArrayBuffer>;
     download(`${project.value.name || "emend"}-changed.zip`, new Blob([archive], { type: "application/zip" }));
   }
-  return texts.size;
+  for (const [path, text] of saved) noteSaved(path, text);
+  return texts.length;
 }
 
 /** The unified diff of everything that waits for a decision, as a download. */

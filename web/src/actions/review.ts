@@ -11,7 +11,7 @@ import {
   openPath,
   recordStep,
   review,
-  say,
+  notify,
   showError,
   type Step,
   steps,
@@ -78,7 +78,7 @@ async function step(verb: string, direction: "undo" | "redo"): Promise<void> {
     // In the editor the user must see what changed; the review shows every file anyway.
     const elsewhere = last.path !== "" && last.path !== openPath.value && last.kind !== "new file";
     if (elsewhere && view.value === "editor") await openFile(last.path);
-    say(`${verb} ${stepName(last)}.`);
+    notify(`${verb} ${stepName(last)}.`);
   } catch (error) {
     showError(error);
   }
@@ -103,7 +103,7 @@ async function attempt(path: string, decision: Decision, action: () => Promise<b
     const settled = Math.max(1, before - totals.value.changes);
     const left = totals.value.changes;
     const verb = decision === "accept" ? "Accepted" : "Rejected";
-    say(`${verb} ${plural(settled, "change")}. ${left === 0 ? "None left." : `${left} left to review.`}`, { undo: true });
+    notify(`${verb} ${plural(settled, "change")}. ${left === 0 ? "None left." : `${left} left to review.`}`, { undo: true });
     return true;
   } catch (error) {
     showError(error);

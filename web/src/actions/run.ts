@@ -5,7 +5,7 @@ import { batch } from "@preact/signals";
 import { type AgentEvent, describe } from "../engine.js";
 import { plural } from "../hunk-text.js";
 import { modelOf, saveSettings, type Settings } from "../settings.js";
-import { addNotice, reduce, stopRun } from "../state.js";
+import { addNotice, reduce, stopRun } from "../chat-state.js";
 import {
   chat,
   currentEngine,

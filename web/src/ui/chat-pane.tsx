@@ -3,7 +3,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { send, stop } from "../actions/run.js";
 import { advise } from "../advice.js";
 import { plural } from "../hunk-text.js";
-import type { EndEntry, Entry, NoticeEntry } from "../state.js";
+import type { EndEntry, Entry, NoticeEntry } from "../chat-state.js";
 import { chat, dialog, draft, project, settings, totals, view } from "../store.js";
 import { memo } from "../memo.js";
 import { examples } from "./examples.js";

@@ -1,5 +1,5 @@
 /** One tool call: a compact line that opens to its arguments, its output and, if it failed, what to do. */
-import type { ToolEntry } from "../state.js";
+import type { ToolEntry } from "../chat-state.js";
 import { baseName, folderOf } from "../tree.js";
 import { Icon } from "./icons.js";
 

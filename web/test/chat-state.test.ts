@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AgentEvent } from "../src/engine.js";
-import { type ChatState, EMPTY_CHAT, reduce, stopRun } from "../src/state.js";
+import { type ChatState, EMPTY_CHAT, reduce, stopRun } from "../src/chat-state.js";
 
 type Plain = { [K in AgentEvent["kind"]]: readonly [K, Extract<AgentEvent, { kind: K }>["data"]] }[AgentEvent["kind"]];
 
