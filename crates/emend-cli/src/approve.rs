@@ -49,8 +49,8 @@ fn no_such_tool(name: &str) -> Option<String> {
     }
     let near = closest(name, names.iter().map(String::as_str), 1);
     let near =
-        near.first().map_or_else(|| "emend tools list names them".to_owned(), |near| format!("did you mean {near}?"));
-    Some(format!("there is no tool {name:?}; {near}"))
+        near.first().map_or_else(|| "`emend tools list` lists the tools".to_owned(), |near| format!("did you mean {near}?"));
+    Some(format!("unknown tool {name:?}; {near}"))
 }
 
 /// Returns who is asked: the person at the terminal, if there is one and the output is for people.
@@ -66,7 +66,7 @@ struct Nobody;
 
 impl Approver for Nobody {
     fn approve<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
-        let reason = format!("There is no terminal to ask on. The user can allow it with {}.", flag(request));
+        let reason = format!("The user cannot be asked without a terminal. To allow this call, run emend with {}.", flag(request));
         Box::pin(std::future::ready(Approval::Deny { reason: Some(reason) }))
     }
 }
@@ -97,7 +97,7 @@ impl Approver for Terminal {
     }
 }
 
-const PROMPT: &str = "Allow it? [y]es, [n]o, [a]lways, or say why not: ";
+const PROMPT: &str = "Allow? [y]es, [n]o, [a]lways, or type a reason to refuse: ";
 
 /// Prints `text` and returns the next line, `None` at the end of the input. A thread waits for it, so that the turn can
 /// be cancelled meanwhile; the program does not wait for the thread.
@@ -213,8 +213,8 @@ mod tests {
         }
         let refused = |allow: &str, ask: &str, deny: &str| super::policy(&settings(allow, ask, deny)).unwrap_err();
         assert_eq!(refused(":", "", "").code.as_str(), "invalid_argument");
-        assert_eq!(refused("", "", "shel:rm *").message, "default: there is no tool \"shel\"; did you mean shell?");
-        assert!(refused("", "make", "").message.ends_with("; emend tools list names them"));
+        assert_eq!(refused("", "", "shel:rm *").message, "default: unknown tool \"shel\"; did you mean shell?");
+        assert!(refused("", "make", "").message.ends_with("; `emend tools list` lists the tools"));
         // All that models know, by any of their names.
         super::policy(&settings("*:*.md", "spawn_agent\nBash\nrun_shell_command", "clarify_user\nweb_fetch")).unwrap();
     }

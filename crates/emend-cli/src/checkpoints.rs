@@ -22,7 +22,7 @@ pub(crate) fn list(root: &Path, json: bool) -> Result<ExitCode, Failure> {
     let mut stdout = std::io::stdout().lock();
     let runs = project.workspace.runs();
     if runs.is_empty() && !json {
-        writeln!(stdout, "The agent has changed nothing in this project.")?;
+        writeln!(stdout, "The agent has not changed any file in this project.")?;
     }
     for run in runs.into_iter().rev() {
         let note = notes.iter().find(|note| note.run == run.run);
@@ -61,7 +61,7 @@ pub(crate) async fn rollback(root: &Path, run: u64, check: bool) -> Result<ExitC
     }
     let undone = project.workspace.undo_runs(&runs).await?;
     if undone.restored.is_empty() {
-        return Err(Failure::new(Code::NotFound, format!("nothing of run {run} or later is left to take back")));
+        return Err(Failure::new(Code::NotFound, format!("run {run} and later runs have nothing left to undo")));
     }
     project.save()?;
     report(&undone)
@@ -71,7 +71,7 @@ pub(crate) async fn rollback(root: &Path, run: u64, check: bool) -> Result<ExitC
 fn since(project: &Project, run: u64) -> Result<Vec<u64>, Failure> {
     let runs: Vec<u64> = project.workspace.runs().into_iter().map(|known| known.run).collect();
     if !runs.contains(&run) {
-        let message = format!("there is no run {run} in which the agent changed files; emend checkpoints lists them");
+        let message = format!("there is no run {run} that changed files; `emend checkpoints` lists the runs");
         return Err(Failure::new(Code::NotFound, message));
     }
     Ok(runs.into_iter().filter(|known| *known >= run).collect())
@@ -89,7 +89,7 @@ pub(crate) async fn redo_last(project: &Project) -> Result<(), Failure> {
     project.save()?;
     let mut stdout = std::io::stdout().lock();
     for path in paths {
-        writeln!(stdout, "brought back {path}")?;
+        writeln!(stdout, "reapplied {path}")?;
     }
     Ok(())
 }
@@ -101,7 +101,7 @@ pub(crate) fn report(undone: &UndoneRun) -> Result<ExitCode, Failure> {
         writeln!(stdout, "restored {path}")?;
     }
     for path in &undone.kept {
-        writeln!(stdout, "kept what you edited since in {path}")?;
+        writeln!(stdout, "kept your later edits in {path}")?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -24,7 +24,7 @@ pub(crate) fn man(dir: Option<&Path>) -> Result<ExitCode, Failure> {
         Some(dir) => {
             let made = std::fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(Cli::command(), dir));
             made.map_err(|error| {
-                Failure::new(Code::IoError, format!("cannot write pages to {}: {error}", dir.display()))
+                Failure::new(Code::IoError, format!("cannot write the manual pages to {}: {error}", dir.display()))
             })?;
         }
         None => {

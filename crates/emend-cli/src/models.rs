@@ -14,7 +14,7 @@ pub(crate) fn list(args: &ModelsArgs) -> Result<ExitCode, Failure> {
     if let (Some(provider), true) = (&args.provider, models.is_empty()) {
         let mut known: Vec<&str> = list_models(None).map(|info| info.provider.as_str()).collect();
         known.dedup();
-        let message = format!("no model of {provider:?} is known; there are models of {}", known.join(", "));
+        let message = format!("no known models of provider {provider:?}; expected one of {}", known.join(", "));
         return Err(Failure::new(Code::InvalidArgument, message));
     }
     let mut stdout = std::io::stdout().lock();

@@ -103,7 +103,7 @@ impl<O: Write, E: Write> Printer<O, E> {
             }
             EventKind::CanvasLease { path, state: LeaseChange::Preempted, .. } => {
                 self.line_start()?;
-                writeln!(self.out, "  {path} was taken back")?;
+                writeln!(self.out, "  the user took back {path}")?;
             }
             EventKind::Warning { message, .. } => {
                 self.line_start()?;
@@ -111,7 +111,7 @@ impl<O: Write, E: Write> Printer<O, E> {
             }
             EventKind::TurnLimit { rounds, .. } => {
                 self.line_start()?;
-                writeln!(self.out, "  stopped: the limit was reached after {rounds} rounds of tools")?;
+                writeln!(self.out, "  stopped: the limit of {rounds} rounds is reached")?;
             }
             EventKind::ProcessingEnd { reason, .. } => {
                 self.line_start()?;

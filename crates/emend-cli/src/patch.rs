@@ -88,7 +88,7 @@ async fn carry_out(args: &PatchArgs) -> Result<Done, Refusal> {
     // Whoever only checks writes nothing, so neither is anything recovered nor locked.
     let state = if args.check { None } else { Some(open_state(&environment)?) };
     if args.check && environment.has_unfinished_commit() {
-        let message = "an interrupted patch waits to be completed; any emend command that writes here does so first";
+        let message = "an earlier patch was interrupted; the next emend command that writes here completes or reverts it";
         return Err(Failure::new(Code::Busy, message).into());
     }
     let texts = read_files(&environment, &mut input.patch).await?;
@@ -134,11 +134,11 @@ fn read_patch(file: Option<&Path>) -> Result<String, Refusal> {
             DecodeError::Binary { offset } => format!("a NUL byte at offset {offset}"),
             DecodeError::InvalidUtf8 { offset } => format!("an invalid byte at offset {offset}"),
         };
-        Failure::new(Code::InvalidArgument, format!("the patch is not UTF-8 text ({offset}); send it as UTF-8"))
+        Failure::new(Code::InvalidArgument, format!("the patch is not UTF-8 text ({offset}); convert it to UTF-8"))
     })?;
     let text = split_bom(text).1;
     if text.trim().is_empty() {
-        return Err(Failure::new(Code::InvalidArgument, "the patch is empty: there is nothing to do").into());
+        return Err(Failure::new(Code::InvalidArgument, "the patch is empty").into());
     }
     Ok(text.to_owned())
 }
@@ -155,7 +155,7 @@ async fn read_files(
         if (moves || edit.change == Change::Delete || deletes(&edit.change)) && environment.is_link(&edit.path)? {
             let verb = if moves { "move" } else { "delete" };
             let target = environment.resolve(&edit.path, Access::Write).await?;
-            let message = format!("{} is a link; {verb} the file it leads to, {target}, by its own name", edit.path);
+            let message = format!("{} is a symbolic link; {verb} its target, {target}, instead", edit.path);
             return Err(Failure::new(Code::Unsupported, message).into());
         }
         let target = match &mut edit.change {
@@ -196,7 +196,7 @@ fn mismatch(input: &Input, texts: &BTreeMap<String, Option<String>>) -> Option<R
     let text = texts.get(path)?;
     let actual = ContentHash::of(text.as_deref().unwrap_or_default().as_bytes());
     let mut failure = Failure::new(Code::Stale, input::STATE_MISMATCH);
-    failure.suggestions.push(format!("make the diff for {path} as it is now, with the hash {}", actual.hex()));
+    failure.suggestions.push(format!("make the diff against the current content of {path}, whose hash is {}", actual.hex()));
     let state = Some(FileState::new(path, 1, text.clone()));
     (actual != expected).then_some(Refusal { failure, status: EXIT_REFUSED, state })
 }
@@ -246,7 +246,7 @@ fn right_lines(patch: &Patch, texts: &BTreeMap<String, Option<String>>) -> Vec<S
 fn changes(planned: &[PlannedFile], texts: &BTreeMap<String, Option<String>>) -> Result<Vec<FileChange>, Refusal> {
     let change = |path: &str, after: Option<&String>, mode_of: Option<&String>, executable: Option<bool>| {
         let clean = |path: &str| {
-            let outside = || Failure::new(Code::Internal, format!("{path} is no path inside the root"));
+            let outside = || Failure::new(Code::Internal, format!("{path} is not a path inside the root"));
             FilePath::clean(path).ok_or_else(outside)
         };
         let before = texts.get(path).and_then(Option::as_ref).map(|text| ContentHash::of(text.as_bytes()));

@@ -72,7 +72,7 @@ pub(crate) const SESSIONS_DIRECTORY: &str = "sessions";
 pub(crate) fn open_state(environment: &LocalEnvironment) -> Result<StateDir, Failure> {
     let state = StateDir::open(environment.root()).map_err(|error| match error {
         StateError::Io { .. } => {
-            let message = format!("cannot keep what undo needs: {error}; XDG_STATE_HOME can name another directory");
+            let message = format!("cannot save the data for undo: {error}; set XDG_STATE_HOME to another directory");
             Failure::new(error.code(), message)
         }
         error => Failure::new(error.code(), error.to_string()),
@@ -82,13 +82,13 @@ pub(crate) fn open_state(environment: &LocalEnvironment) -> Result<StateDir, Fai
         .map_err(|error| Failure::new(error.code(), format!("an earlier patch was interrupted: {error}")))?;
     if let Some(recovered) = recovered {
         let mut stderr = std::io::stderr().lock();
-        let done = if recovered.completed { "completed" } else { "taken back" };
+        let done = if recovered.completed { "completed" } else { "reverted" };
         let n_files = recovered.files.len();
         let noun = if n_files == 1 { "file" } else { "files" };
         // What was done is done, whether or not anyone reads of it.
-        let _ = writeln!(stderr, "emend: an earlier patch of {n_files} {noun} was interrupted; it is {done} now");
+        let _ = writeln!(stderr, "emend: an earlier patch of {n_files} {noun} was interrupted and is now {done}");
         for path in recovered.left_alone {
-            let _ = writeln!(stderr, "emend: {path} was changed since and is left as it is");
+            let _ = writeln!(stderr, "emend: {path} has changed since and was left unchanged");
         }
     }
     Ok(state)

@@ -75,8 +75,8 @@ fn remote(name: &str, transport: &Shared<dyn Transport>) -> Result<Shared<dyn Pr
     client.provider(Some(name)).map(Shared::clone).map_err(|_| {
         let variable = KEYS.iter().find(|(known, _)| *known == name);
         let variable = variable.map_or("OPENAI_COMPATIBLE_BASE_URL", |(_, variable)| variable);
-        let what = if variable.ends_with("_KEY") { "key" } else { "address" };
-        let message = format!("there is no {what} for {name}; set {variable}, or use --model offline");
+        let what = if variable.ends_with("_KEY") { "API key" } else { "address" };
+        let message = format!("no {what} for {name}; set {variable}, or use --model offline");
         Failure::new(Code::Configuration, message)
     })
 }
@@ -99,7 +99,7 @@ fn variable(name: &str) -> Option<String> {
 }
 
 fn load(path: &Path) -> Result<Cassette, Failure> {
-    let wrong = |what: String| Failure::new(Code::Configuration, format!("cannot play {}: {what}", path.display()));
+    let wrong = |what: String| Failure::new(Code::Configuration, format!("cannot replay {}: {what}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
     Cassette::from_json(&text).map_err(|error| wrong(error.to_string()))
 }

@@ -14,8 +14,8 @@ use crate::paint::{Paint, Style};
 use crate::project::Project;
 use crate::text_diff::painted;
 
-const HELP: &str = "y accept · n reject · s skip, decide later · a accept this and all that follow · d reject this and all \
-                    that follow · q leave the rest for later";
+const HELP: &str = "y accept · n reject · s skip (decide later) · a accept this hunk and all that follow · d reject this \
+                    hunk and all that follow · q quit (decide on the rest later)";
 
 /// Asks one question and returns the answer, `None` if there will be none.
 pub(crate) type Ask<'a> = &'a mut dyn FnMut(&str) -> Result<Option<String>, Failure>;
@@ -83,8 +83,8 @@ pub(crate) async fn decide(project: &Project, ask: Ask<'_>) -> Result<(), Failur
 
 fn later(project: &Project, n_left: usize) -> Result<(), Failure> {
     project.save()?;
-    let noun = if n_left == 1 { "hunk waits" } else { "hunks wait" };
-    writeln!(std::io::stdout(), "{n_left} {noun} for you and nothing of it is on disk; go on with: emend review")?;
+    let noun = if n_left == 1 { "hunk" } else { "hunks" };
+    writeln!(std::io::stdout(), "{n_left} {noun} left to review, not yet written; to continue: emend review")?;
     Ok(())
 }
 

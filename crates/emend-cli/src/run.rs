@@ -81,7 +81,7 @@ fn task(args: &RunArgs) -> Result<String, Failure> {
         task.push_str(&text);
     }
     if task.trim().is_empty() {
-        let message = "the task is empty; say what to do, e.g. emend run \"rename a to b\"";
+        let message = "the task is empty; describe it, e.g. emend run \"rename a to b\"";
         return Err(Failure::new(Code::InvalidArgument, message));
     }
     Ok(task)

@@ -34,7 +34,7 @@ pub(crate) fn find(saved: Vec<Summary>, id: &str) -> Result<Summary, Failure> {
     let names: Vec<String> = saved.iter().map(|summary| summary.id.clone()).collect();
     saved.into_iter().find(|summary| summary.id == id).ok_or_else(|| {
         let suggestions = closest(id, names.iter().map(String::as_str), 3);
-        let message = format!("there is no saved session {id:?} in this project; emend sessions lists them");
+        let message = format!("there is no saved session {id:?} in this project; `emend sessions` lists the sessions");
         Failure { code: Code::NotFound, message, suggestions }
     })
 }
@@ -80,7 +80,7 @@ async fn show(root: &Path, id: &str, json: bool) -> Result<ExitCode, Failure> {
             Some(store) => summaries(store).await.unwrap_or_default(),
             None => Vec::new(),
         };
-        return Err(find(saved, id).err().unwrap_or_else(|| Failure::new(Code::NotFound, "it is gone")));
+        return Err(find(saved, id).err().unwrap_or_else(|| Failure::new(Code::NotFound, "the session was deleted meanwhile")));
     };
     let document = read_document(&text).map_err(|error| Failure::new(error.code(), error.to_string()))?;
     let mut stdout = std::io::stdout().lock();
@@ -92,7 +92,7 @@ async fn show(root: &Path, id: &str, json: bool) -> Result<ExitCode, Failure> {
     let header = &document.header;
     writeln!(stdout, "{}  {}  {}", header.id, minute(header.at_ms), model(&header.provider, &header.model))?;
     if let Some(origin) = &header.forked_from {
-        writeln!(stdout, "forked from {} after {} turns", origin.id, origin.n_turns)?;
+        writeln!(stdout, "forked from {} after {} entries", origin.id, origin.n_turns)?;
     }
     for (index, turn) in document.turns.iter().enumerate() {
         write!(stdout, "\n{}", shown(index + 1, turn))?;
@@ -157,7 +157,7 @@ fn table(saved: &[Summary]) -> String {
     let width = saved.iter().map(|summary| summary.id.len()).max().unwrap_or_default().max("session".len());
     let models: Vec<String> = saved.iter().map(|summary| model(&summary.provider, &summary.model)).collect();
     let model_width = models.iter().map(String::len).max().unwrap_or_default().max("model".len());
-    let mut text = format!("{:width$}  {:20}  turns  {:model_width$}  task\n", "session", "last used (UTC)", "model");
+    let mut text = format!("{:width$}  {:20}  entries  {:model_width$}  task\n", "session", "last used (UTC)", "model");
     for (summary, model) in saved.iter().zip(models) {
         let line = match &summary.problem {
             Some(problem) => format!("{:width$}  {problem}", summary.id),
@@ -165,7 +165,7 @@ fn table(saved: &[Summary]) -> String {
                 let title: String = summary.title.chars().take(TITLE_CHARS).collect();
                 let cut = if title.len() < summary.title.len() { "…" } else { "" };
                 let (id, at, n_turns) = (&summary.id, minute(summary.last_ms), summary.n_turns);
-                format!("{id:width$}  {at:20}  {n_turns:>5}  {model:model_width$}  {title}{cut}")
+                format!("{id:width$}  {at:20}  {n_turns:>7}  {model:model_width$}  {title}{cut}")
             }
         };
         text.push_str(line.trim_end());
@@ -204,8 +204,8 @@ mod tests {
         assert_eq!(
             table(&[summary("sess_1", "ä".repeat(61)), broken]),
             format!(
-                "session  last used (UTC)       turns  model        task\n\
-                 sess_1   2023-11-14 22:13         12  anthropic:m  {}…\n\
+                "session  last used (UTC)       entries  model        task\n\
+                 sess_1   2023-11-14 22:13           12  anthropic:m  {}…\n\
                  sess_2   no header\n",
                 "ä".repeat(60)
             )

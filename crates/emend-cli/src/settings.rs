@@ -167,23 +167,21 @@ impl Settings {
                 let near = closest(&name, NAMES, 1);
                 let near = near.first().map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
                 let hint = match name.to_lowercase().contains("key") {
-                    true => "; keys come from the environment, never from a file".to_owned(),
+                    true => "; API keys are read from environment variables only".to_owned(),
                     false => near,
                 };
-                return Err(wrong(format!("there is no setting {name:?}{hint}")));
+                return Err(wrong(format!("unknown setting {name:?}{hint}")));
             };
             if of_project && !OF_PROJECT.contains(&name) {
                 let may = OF_PROJECT.join(", ");
-                return Err(wrong(format!(
-                    "a project's file cannot set {name:?}, only {may}; it may come from anyone"
-                )));
+                return Err(wrong(format!("a project file cannot set {name:?}, only {may}; use your own config.toml")));
             }
             let texts = texts_of(&value).ok_or_else(|| wrong(wrong_type(name, &value)))?;
             if of_project
                 && matches!(name, "review" | "sandbox")
                 && matches!(texts.as_slice(), [text] if text == "false")
             {
-                return Err(wrong(format!("a project's file can switch {name} on, not off")));
+                return Err(wrong(format!("a project file can switch {name} on, not off")));
             }
             for text in texts {
                 self.take_text(name, &text, &source)?;
@@ -199,19 +197,19 @@ impl Settings {
         let truth = || match text.trim() {
             "true" | "1" => Ok(true),
             "false" | "0" => Ok(false),
-            _ => Err(wrong(format!("{text:?} is neither true nor false"))),
+            _ => Err(wrong(format!("expected true or false, not {text:?}"))),
         };
         match name {
             "model" => self.model = Set { value: Some(text.parse().map_err(wrong)?), source: source.clone() },
             "profile" => {
                 let value = ProfileName::from_str(text, true).map_err(|_| {
-                    wrong(format!("there is no profile {text:?}; there are auto, openai, anthropic, gemini, none"))
+                    wrong(format!("unknown profile {text:?}; expected one of auto, openai, anthropic, gemini, none"))
                 })?;
                 self.profile = Set { value, source: source.clone() };
             }
             "edits" => {
                 let value = EditsName::from_str(text, true)
-                    .map_err(|_| wrong(format!("there is no way {text:?} to edit; there are own, safe_patch")))?;
+                    .map_err(|_| wrong(format!("unknown editing tool {text:?}; expected one of own, safe_patch")))?;
                 self.edits = Set { value: Some(value), source: source.clone() };
             }
             "effort" => self.effort = Set { value: Some(effort(text).map_err(wrong)?), source: source.clone() },
@@ -280,8 +278,8 @@ pub(crate) fn user_file(variable: &impl Fn(&str) -> Option<String>) -> Option<Pa
 fn read(path: &Path) -> Result<Option<String>, Failure> {
     let wrong = |what: String| Failure::new(Code::Configuration, format!("{}: {what}", path.display()));
     match std::fs::metadata(path) {
-        Ok(found) if !found.is_file() => Err(wrong("this is no file".to_owned())),
-        Ok(found) if found.len() > FILE_BYTES_MAX => Err(wrong("this is too large for settings".to_owned())),
+        Ok(found) if !found.is_file() => Err(wrong("not a regular file".to_owned())),
+        Ok(found) if found.len() > FILE_BYTES_MAX => Err(wrong(format!("larger than {} KiB", FILE_BYTES_MAX >> 10))),
         Ok(_) => std::fs::read_to_string(path).map(Some).map_err(|error| wrong(error.to_string())),
         Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
             Ok(None)
@@ -304,10 +302,10 @@ fn texts_of(value: &Value) -> Option<Vec<String>> {
 fn wrong_type(name: &str, value: &Value) -> String {
     let expected = match name {
         "review" | "sandbox" | "subagents" | "web" => "true or false",
-        "model" | "profile" | "edits" | "effort" => "a text, e.g. \"…\"",
-        _ => "a text or a list of texts, e.g. [\"…\"]",
+        "model" | "profile" | "edits" | "effort" => "a string",
+        _ => "a string or a list of strings",
     };
-    format!("{name} is {expected}; this is of type {}", value.type_str())
+    format!("{name} must be {expected}, not of type {}", value.type_str())
 }
 
 #[cfg(test)]
@@ -360,34 +358,34 @@ mod tests {
     #[test]
     fn what_is_wrong_in_a_file_is_named() {
         for (text, of_project, expected) in [
-            ("modle = \"x\"", false, "there is no setting \"modle\"; did you mean \"model\"?"),
+            ("modle = \"x\"", false, "unknown setting \"modle\"; did you mean \"model\"?"),
             (
                 "api_key = \"x\"",
                 false,
-                "there is no setting \"api_key\"; keys come from the environment, never from a file",
+                "unknown setting \"api_key\"; API keys are read from environment variables only",
             ),
-            ("model = 3", false, "model is a text, e.g. \"…\"; this is of type integer"),
-            ("ask = [1]", true, "ask is a text or a list of texts, e.g. [\"…\"]; this is of type array"),
+            ("model = 3", false, "model must be a string, not of type integer"),
+            ("ask = [1]", true, "ask must be a string or a list of strings, not of type array"),
             (
                 "effort = \"silly\"",
                 true,
-                "effort: there is no effort \"silly\"; there are none, minimal, low, medium, high, xhigh, max; each model knows some of them",
+                "effort: unknown effort \"silly\"; expected one of none, minimal, low, medium, high, xhigh, max",
             ),
-            ("review = \"perhaps\"", true, "review: \"perhaps\" is neither true nor false"),
-            ("web = \"maybe\"", false, "web: \"maybe\" is neither true nor false"),
+            ("review = \"perhaps\"", true, "review: expected true or false, not \"perhaps\""),
+            ("web = \"maybe\"", false, "web: expected true or false, not \"maybe\""),
             (
                 "profile = \"x\"",
                 false,
-                "profile: there is no profile \"x\"; there are auto, openai, anthropic, gemini, none",
+                "profile: unknown profile \"x\"; expected one of auto, openai, anthropic, gemini, none",
             ),
-            ("edits = \"x\"", false, "edits: there is no way \"x\" to edit; there are own, safe_patch"),
-            ("review = false", true, "a project's file can switch review on, not off"),
+            ("edits = \"x\"", false, "edits: unknown editing tool \"x\"; expected one of own, safe_patch"),
+            ("review = false", true, "a project file can switch review on, not off"),
         ] {
             assert_eq!(taken(text, of_project).unwrap_err(), expected, "{text}");
         }
         for name in ["model", "allow", "web", "subagents", "sandbox_write"] {
             let refused = taken(&format!("{name} = \"offline\""), true).unwrap_err();
-            assert!(refused.starts_with(&format!("a project's file cannot set \"{name}\"")), "{refused}");
+            assert!(refused.starts_with(&format!("a project file cannot set \"{name}\"")), "{refused}");
         }
         let settings = taken("review = true\nask = [\"edit_file\"]\ndeny = [\"shell\"]\n", true).unwrap();
         assert_eq!((settings.review.value, settings.ask.len(), settings.deny.len()), (true, 1, 1));

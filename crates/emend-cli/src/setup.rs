@@ -97,7 +97,7 @@ impl Origin {
         };
         let saved = summaries(store).await.map_err(|error| Failure::new(error.code(), error.to_string()))?;
         let source = if id.is_empty() {
-            let message = "there is no saved session in this project to resume";
+            let message = "this project has no saved session to resume";
             saved.into_iter().next().ok_or_else(|| Failure::new(Code::NotFound, message))?
         } else {
             sessions::find(saved, id)?

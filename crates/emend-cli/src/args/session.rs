@@ -1,4 +1,4 @@
-//! What `emend` and `emend run` have in common: which conversation is had, with whom, and what it may do.
+//! Options that `emend`, `emend run` and `emend config` share: conversation, model and permissions.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -8,116 +8,158 @@ use clap::{Args, ValueEnum};
 use emend_agent::store::check_name;
 use emend_llm::offline;
 
-/// What is left out is taken from the environment and the configuration: see [`crate::settings`].
+/// Headings that group options in the help.
+const MODEL: &str = "Model options";
+const CONVERSATION: &str = "Conversation options";
+const PERMISSION: &str = "Permission options";
+pub(super) const OUTPUT: &str = "Output options";
+
+/// Options of a session. A missing option is read from the environment or a settings file: see [`crate::settings`].
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SessionArgs {
-    /// The project directory.
+    /// Project directory.
     #[arg(long, default_value = ".", value_name = "DIR")]
     pub(crate) root: PathBuf,
-    /// Who answers: `offline` (a stand-in without AI), `PROVIDER:MODEL` (anthropic, openai, gemini,
-    /// openai_compatible; keys come from the environment), or `cassette:FILE`. Default: the model of the session that
-    /// is resumed or forked, else `offline`; in a conversation the newest one that there is a key for, else `offline`.
-    #[arg(long, value_name = "MODEL")]
+    /// Model to use: `PROVIDER:MODEL`, `offline` or `cassette:FILE`.
+    ///
+    /// Providers: anthropic, openai, gemini and openai_compatible. Their API keys are read from environment variables.
+    /// `emend models` lists known models.
+    ///
+    /// `offline` is a demo model that needs no API key. It is not an AI; it understands a few instructions, e.g.
+    /// "rename a to b". `cassette:FILE` replays a file that `emend run --record` wrote.
+    ///
+    /// By default a resumed conversation continues with its model. A new conversation uses the newest model of the first
+    /// provider that has an API key, else offline. `emend run` uses offline.
+    #[arg(long, value_name = "MODEL", help_heading = MODEL)]
     pub(crate) model: Option<Model>,
-    /// The names of tools and parameters, and the instructions, that the model works best with.
-    #[arg(long, value_enum, value_name = "NAME")]
-    pub(crate) profile: Option<ProfileName>,
-    /// How the model edits. Default: as its family's own agent does, and Gemini's by safe_patch.
-    #[arg(long, value_enum, value_name = "HOW")]
-    pub(crate) edits: Option<EditsName>,
-    /// How much the model is to spend on reasoning; its own default when absent. Each model knows some of these.
-    #[arg(long, value_name = "EFFORT", value_parser = PossibleValuesParser::new(EFFORTS), ignore_case = true)]
+    /// Reasoning effort of the model. Each model supports only some levels.
+    #[arg(
+        long,
+        value_name = "LEVEL",
+        value_parser = PossibleValuesParser::new(EFFORTS),
+        ignore_case = true,
+        help_heading = MODEL
+    )]
     pub(crate) effort: Option<String>,
-    /// Let the model start subagents, which work on parts of the task at the same time.
-    #[arg(long)]
+    /// Prompt and tool names to use, by model family.
+    ///
+    /// A profile imitates the agent of the model's maker: its tool names, parameters and instructions.
+    #[arg(long, value_enum, value_name = "FAMILY", help_heading = MODEL)]
+    pub(crate) profile: Option<ProfileName>,
+    /// Editing tool to give the model. The default depends on the model family.
+    #[arg(long, value_enum, value_name = "TOOL", help_heading = MODEL)]
+    pub(crate) edits: Option<EditsName>,
+    /// Let the model start subagents that work on parts of the task in parallel.
+    #[arg(long, help_heading = MODEL)]
     pub(crate) subagents: bool,
-    /// Go on with a saved conversation: the one used last, or the one of this id. Write the task before a bare
-    /// `--resume`.
-    #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "", value_parser = session_id)]
+    /// Continue a saved conversation: the last one, or the one with this ID.
+    ///
+    /// With `emend run`, write the task before a --resume without ID. `emend sessions` lists saved conversations.
+    #[arg(
+        long,
+        value_name = "ID",
+        num_args = 0..=1,
+        default_missing_value = "",
+        value_parser = session_id,
+        help_heading = CONVERSATION
+    )]
     pub(crate) resume: Option<String>,
-    /// Begin a new conversation with what a saved one holds, which stays as it is.
-    #[arg(long, value_name = "ID", value_parser = session_id, conflicts_with = "resume")]
+    /// Start a new conversation with a copy of a saved one. The saved one does not change.
+    #[arg(
+        long,
+        value_name = "ID",
+        value_parser = session_id,
+        conflicts_with = "resume",
+        help_heading = CONVERSATION
+    )]
     pub(crate) fork: Option<String>,
-    /// With --fork: only the first N entries of the conversation.
-    #[arg(long, value_name = "N", requires = "fork")]
+    /// With --fork: copy only the first N history entries, as `emend sessions show ID` numbers them.
+    #[arg(long, value_name = "N", requires = "fork", help_heading = CONVERSATION)]
     pub(crate) turns: Option<usize>,
-    /// Keep edits back until you have accepted them one by one.
-    #[arg(long)]
+    /// Hold back changes until you accept them one by one.
+    ///
+    /// By default changes are written to the files at once. With --review you decide on each at the end of the task, or
+    /// with `emend review`.
+    #[arg(long, help_heading = PERMISSION)]
     pub(crate) review: bool,
-    /// Let calls run that would be asked about, e.g. `shell`, `shell:cargo *`. A pattern covers a whole command (`*` is
-    /// any text) or a path.
-    #[arg(long, value_name = "TOOL[:PATTERN]")]
+    /// Allow tool calls without asking, e.g. `shell` or `shell:cargo *`.
+    ///
+    /// By default edits are allowed, and commands (tool `shell`) and web pages are asked about. PATTERN must match the
+    /// whole command or file path; `*` matches any text. Can be given several times. `emend tools list` lists the tools.
+    #[arg(long, value_name = "TOOL[:PATTERN]", help_heading = PERMISSION)]
     pub(crate) allow: Vec<String>,
-    /// Ask before calls that would run, e.g. `edit_file`, `write_file:*.lock`.
-    #[arg(long, value_name = "TOOL[:PATTERN]")]
+    /// Ask before tool calls, e.g. `edit_file` or `write_file:*.lock`.
+    #[arg(long, value_name = "TOOL[:PATTERN]", help_heading = PERMISSION)]
     pub(crate) ask: Vec<String>,
-    /// Refuse calls, e.g. `shell`, `shell:git push *`, `edit_file:*.lock`. This wins over --allow, which wins over
-    /// --ask.
-    #[arg(long, value_name = "TOOL[:PATTERN]")]
+    /// Refuse tool calls, e.g. `shell:git push *` or `edit_file:*.lock`. Overrides --allow, which overrides --ask.
+    #[arg(long, value_name = "TOOL[:PATTERN]", help_heading = PERMISSION)]
     pub(crate) deny: Vec<String>,
-    /// Confine commands: they write only in the project, in the directory for temporary files and where
-    /// --sandbox-write says. What they read, what they send over the network and whom they let use a file is not
-    /// limited. Linux 6.2 or later.
-    #[arg(long)]
+    /// Restrict where commands can write: the project, the temporary directory, and --sandbox-write.
+    ///
+    /// Reading, network access and changes of file permissions are not restricted. Needs Linux 6.2 or later.
+    #[arg(long, help_heading = PERMISSION)]
     pub(crate) sandbox: bool,
-    /// With --sandbox: another place where commands may write, e.g. a package manager's cache.
-    #[arg(long, value_name = "PATH", requires = "sandbox")]
+    /// With --sandbox: also let commands write here, e.g. in a package manager's cache.
+    #[arg(long, value_name = "PATH", requires = "sandbox", help_heading = PERMISSION)]
     pub(crate) sandbox_write: Vec<PathBuf>,
-    /// Let the model fetch pages of the public web. Each is asked about, unless --allow says otherwise.
-    #[arg(long)]
+    /// Let the model fetch public web pages. Emend asks before each, unless --allow web_fetch is given.
+    #[arg(long, help_heading = PERMISSION)]
     pub(crate) web: bool,
-    /// Write every event to this file as a JSON line, beside what is printed.
-    #[arg(long, value_name = "FILE")]
+    /// Also write every event to FILE, as JSON, one object per line.
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) trace: Option<PathBuf>,
 }
 
-/// The efforts that models know; each knows some of them.
+/// Reasoning efforts. Each model supports some of them.
 pub(crate) const EFFORTS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 
-/// Reads an effort.
+/// Parses a reasoning effort.
 pub(crate) fn effort(text: &str) -> Result<String, String> {
     let effort = text.trim().to_lowercase();
     if EFFORTS.contains(&effort.as_str()) {
         return Ok(effort);
     }
-    Err(format!("there is no effort {effort:?}; there are {}; each model knows some of them", EFFORTS.join(", ")))
+    Err(format!("unknown effort {effort:?}; expected one of {}", EFFORTS.join(", ")))
 }
 
 /// How a model edits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum EditsName {
-    /// By patches or by replacing texts, as its family does.
+    /// The tool of the model family's own agent: patches or text replacement.
     Own,
-    /// By diffs over exactly the text they were made for.
+    /// Diffs with a hash of the text they were made for. Default for Gemini.
     #[value(name = "safe_patch")]
     SafePatch,
 }
 
-/// Which profile a run goes by.
+/// Which profile a session uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ProfileName {
-    /// That of the model's family; none for models of no known family.
+    /// Choose by the model's name.
     #[default]
     Auto,
+    /// Tool names and prompt for GPT models.
     Openai,
+    /// Tool names and prompt for Claude models.
     Anthropic,
+    /// Tool names and prompt for Gemini models.
     Gemini,
-    /// The tools by their own names.
+    /// Emend's own tool names and prompt.
     None,
 }
 
-/// Checks what could be a session's id; the empty text stands for the session used last.
+/// Checks the form of a session ID. The empty text stands for the session used last.
 pub(super) fn session_id(text: &str) -> Result<String, String> {
     if text.is_empty() || check_name(text).is_ok() {
         return Ok(text.to_owned());
     }
-    Err("a session's id is one word, as `emend sessions` prints it; write the task before a bare --resume".to_owned())
+    Err("expected the ID of a session, from `emend sessions`; write the task before a --resume without ID".to_owned())
 }
 
-/// Who answers.
+/// The model of a session, as `--model` names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Model {
-    /// The stand-in.
+    /// The offline model.
     Offline,
     /// A provider's model.
     Remote {
@@ -126,15 +168,15 @@ pub(crate) enum Model {
         /// The model's name at the provider.
         model: String,
     },
-    /// A recording.
+    /// A recording that is replayed.
     Cassette(PathBuf),
 }
 
-/// Providers that the environment can hold a key for.
+/// Names of the providers.
 const PROVIDERS: [&str; 4] = ["anthropic", "openai", "gemini", "openai_compatible"];
 
 impl Model {
-    /// Returns the model that a session began with, `None` if this program knows no such provider.
+    /// Returns the model of a saved session, `None` if its provider is unknown.
     pub(crate) fn of_session(provider: &str, model: &str) -> Option<Self> {
         if model == offline::MODEL { Some(Self::Offline) } else { format!("{provider}:{model}").parse().ok() }
     }
@@ -149,10 +191,10 @@ impl FromStr for Model {
             Some(("cassette", file)) if !file.is_empty() => Ok(Self::Cassette(PathBuf::from(file))),
             Some((provider, model)) if !model.is_empty() => {
                 let known = PROVIDERS.into_iter().find(|known| *known == provider);
-                let unknown = || format!("there is no provider {provider:?}; there are: {}", PROVIDERS.join(", "));
+                let unknown = || format!("unknown provider {provider:?}; expected one of {}", PROVIDERS.join(", "));
                 Ok(Self::Remote { provider: known.ok_or_else(unknown)?, model: model.to_owned() })
             }
-            _ => Err("expected offline, PROVIDER:MODEL such as anthropic:NAME, or cassette:FILE".to_owned()),
+            _ => Err("expected PROVIDER:MODEL, e.g. openai:gpt-5, or offline, or cassette:FILE".to_owned()),
         }
     }
 }

@@ -18,18 +18,18 @@ use crate::{checkpoints, provider, review, sessions, text_diff, undo};
 
 /// Every command: its name, what may follow it, what it does.
 pub(super) const NAMES: [(&str, &str, &str); 12] = [
-    ("/help", "", "what can be typed here"),
-    ("/model", "[MODEL]", "show who answers, or let another model go on"),
-    ("/effort", "[EFFORT]", "show or set how much the model spends on reasoning"),
-    ("/diff", "", "everything the agent changed in this conversation"),
-    ("/review", "", "decide on edits that wait, hunk by hunk"),
-    ("/undo", "", "take back what the last turn changed; your own lines stay"),
-    ("/redo", "", "bring back what /undo took back"),
-    ("/compact", "", "make room: drop what old tool calls printed"),
-    ("/resume", "[ID]", "go on with a saved conversation"),
-    ("/clear", "", "begin a new conversation; this one stays saved"),
-    ("/exit", "", "leave, as do /quit and Ctrl-D"),
-    ("/quit", "", "leave; emend --resume goes on later"),
+    ("/help", "", "show this help"),
+    ("/model", "[MODEL]", "show or change the model"),
+    ("/effort", "[LEVEL]", "show or change the model's reasoning effort"),
+    ("/diff", "", "show all changes of this conversation"),
+    ("/review", "", "accept or reject changes that wait for review"),
+    ("/undo", "", "undo the changes of the last run; your own edits are kept"),
+    ("/redo", "", "restore the changes that /undo undid"),
+    ("/compact", "", "free context: drop the output of old tool calls"),
+    ("/resume", "[ID]", "continue a saved conversation"),
+    ("/clear", "", "start a new conversation; this one stays saved"),
+    ("/exit", "", "quit; Ctrl-D does the same"),
+    ("/quit", "", "quit; emend --resume continues later"),
 ];
 
 /// How many columns the longest of them takes, with what may follow it and a gap.
@@ -70,8 +70,8 @@ pub(super) async fn run(chat: &mut Chat, line: &str) -> Result<Next, Failure> {
         unknown => {
             let near = closest(unknown, NAMES.map(|(name, ..)| name), 1);
             let near =
-                near.first().map_or_else(|| "/help lists them".to_owned(), |near| format!("did you mean {near}?"));
-            return Err(Failure::new(Code::NotFound, format!("there is no command {unknown}; {near}")));
+                near.first().map_or_else(|| "/help lists the commands".to_owned(), |near| format!("did you mean {near}?"));
+            return Err(Failure::new(Code::NotFound, format!("unknown command {unknown}; {near}")));
         }
     }
     Ok(Next::GoOn)
@@ -94,18 +94,18 @@ fn help(chat: &mut Chat) -> Result<(), Failure> {
     }
     lines.push(String::new());
     chat.screen.print(&lines)?;
-    chat.screen.say(0, "@path in a message brings a file along. A line that ends in \\ goes on in the next.", None)?;
-    let text = "While the agent works: what you enter steers it, Ctrl-C or Esc stops the turn, Ctrl-C twice leaves.";
+    chat.screen.say(0, "@PATH in a message attaches a file. End a line with \\ to continue it on the next line.", None)?;
+    let text = "While the agent works: enter a message to steer it, Ctrl-C or Esc to stop it, Ctrl-C twice to quit.";
     Ok(chat.screen.say(0, text, None)?)
 }
 
 fn model(chat: &mut Chat, name: &str) -> Result<(), Failure> {
     if name.is_empty() {
         let mut lines =
-            vec![format!("{} answers. /model NAME lets another go on:", chat.model), "  offline".to_owned()];
+            vec![format!("Model: {}. To change it: /model MODEL, e.g. one of", chat.model), "  offline".to_owned()];
         for (provider, key) in KEYS {
             if std::env::var_os(key).is_none() {
-                lines.push(format!("  {provider}:…  once {key} is set"));
+                lines.push(format!("  {provider}:…  (needs {key})"));
                 continue;
             }
             lines.extend(list_models(Some(provider)).map(|info| format!("  {provider}:{}", info.id)));
@@ -122,19 +122,19 @@ fn model(chat: &mut Chat, name: &str) -> Result<(), Failure> {
     session.configure(|config| *config = new);
     chat.setup.chosen = chosen;
     chat.model = model;
-    Ok(chat.screen.print(&[format!("{} answers from now on.", chat.model)])?)
+    Ok(chat.screen.print(&[format!("Model: {}, from the next message on.", chat.model)])?)
 }
 
 fn effort(chat: &mut Chat, effort: &str) -> Result<(), Failure> {
     if effort.is_empty() {
         let now = chat.setup.session.config().reasoning_effort.unwrap_or_else(|| "the model's own default".to_owned());
         let known = EFFORTS.join(", ");
-        let text = format!("Effort: {now}. /effort EFFORT sets it: {known}; each model knows some of them.");
+        let text = format!("Effort: {now}. To change it: /effort LEVEL, one of {known}. Each model supports some of them.");
         return Ok(chat.screen.say(0, &text, None)?);
     }
     let effort = args::effort(effort).map_err(|what| Failure::new(Code::InvalidArgument, what))?;
     chat.setup.session.configure(|config| config.reasoning_effort = Some(effort.clone()));
-    Ok(chat.screen.print(&[format!("Effort: {effort}, from the next answer on.")])?)
+    Ok(chat.screen.print(&[format!("Effort: {effort}, from the next message on.")])?)
 }
 
 async fn diff(chat: &mut Chat) -> Result<(), Failure> {
@@ -143,7 +143,7 @@ async fn diff(chat: &mut Chat) -> Result<(), Failure> {
         notes.into_iter().filter(|note| note.session == chat.setup.session.id()).map(|note| note.run).collect();
     let texts = chat.setup.project.workspace.texts_of_runs(&runs, None).await?;
     if texts.is_empty() {
-        return Ok(chat.screen.print(&["The agent has changed nothing in this conversation.".to_owned()])?);
+        return Ok(chat.screen.print(&["The agent has not changed any file in this conversation.".to_owned()])?);
     }
     for text in texts {
         let (path, before, after) = (text.path.as_str(), text.before.as_deref(), text.after.as_deref());
@@ -154,8 +154,8 @@ async fn diff(chat: &mut Chat) -> Result<(), Failure> {
 
 async fn decide(chat: &mut Chat) -> Result<(), Failure> {
     if chat.setup.project.workspace.mode() == Mode::Direct && chat.setup.project.workspace.review().files.is_empty() {
-        let message = "Edits reach your files at once here: /diff shows them, /undo takes them back. \
-                       emend --review keeps them back until you decide.";
+        let message = "Nothing waits for review: changes are written to the files at once. /diff shows them, /undo \
+                       undoes them. With emend --review you decide on each change first.";
         return Ok(chat.screen.say(0, message, None)?);
     }
     let prompt = &mut chat.prompt;
@@ -167,14 +167,14 @@ async fn undo_turn(chat: &mut Chat) -> Result<(), Failure> {
     checkpoints::report(&undone)?;
     let paths: Vec<&str> = undone.restored.iter().map(|path| path.as_str()).collect();
     // The model would go on from texts that are gone.
-    let note = format!("[I took back what you last changed in {}.]", paths.join(", "));
+    let note = format!("[I undid your last changes in {}.]", paths.join(", "));
     chat.setup.session.steer(&note).map_err(|error| Failure::new(error.code(), error.to_string()))
 }
 
 async fn compact(chat: &mut Chat) -> Result<(), Failure> {
     let made = chat.setup.session.compact().await;
     let made = made.map_err(|error| Failure::new(error.code(), error.to_string()))?;
-    let line = format!("About {} tokens before, {} now.", made.tokens_before, made.tokens_after);
+    let line = format!("Context: about {} tokens before, {} now.", made.tokens_before, made.tokens_after);
     Ok(chat.screen.print(&[line])?)
 }
 
@@ -196,10 +196,10 @@ async fn resume(chat: &mut Chat, id: &str) -> Result<(), Failure> {
             });
             let mut lines: Vec<String> = lines.map(|line| cut(&line, chat.screen.width())).collect();
             if let n_more @ 1.. = others.len().saturating_sub(n_shown) {
-                lines.push(format!("     {n_more} more; emend sessions lists them"));
+                lines.push(format!("     {n_more} more; `emend sessions` lists all"));
             }
             chat.screen.print(&lines)?;
-            let Some(answer) = chat.prompt.answer("Which one (a number; nothing to stay here)? ")? else {
+            let Some(answer) = chat.prompt.answer("Number of the conversation (Enter to cancel): ")? else {
                 return Ok(());
             };
             match answer.trim() {
@@ -215,14 +215,14 @@ async fn resume(chat: &mut Chat, id: &str) -> Result<(), Failure> {
     let summary = sessions::find(saved, &id)?;
     let n_turns = summary.n_turns;
     chat.reopen(&summary.id).await?;
-    Ok(chat.screen.print(&[format!("On with {id}: {n_turns} entries, {}", crate::approve::visible(&summary.title))])?)
+    Ok(chat.screen.print(&[format!("Continuing {id} ({n_turns} entries): {}", crate::approve::visible(&summary.title))])?)
 }
 
 fn clear(chat: &mut Chat) -> Result<(), Failure> {
     let options = chat.setup.options(&chat.setup.chosen)?;
     let old = chat.setup.session.id().to_owned();
     chat.setup.session = Session::new(options).with_store(Shared::clone(&chat.setup.store));
-    Ok(chat.screen.print(&[format!("A new conversation. The one before stays saved as {old}.")])?)
+    Ok(chat.screen.print(&[format!("New conversation. The previous one is saved as {old}.")])?)
 }
 
 /// Writes a failure as a line of the conversation.

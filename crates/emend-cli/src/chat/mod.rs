@@ -45,8 +45,7 @@ struct Chat {
 
 pub(crate) async fn chat(args: SessionArgs) -> Result<ExitCode, Failure> {
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
-        let message = "a conversation needs a terminal; for one task without one: emend run \"what to do\", or \
-                       emend run --stdin";
+        let message = "a conversation needs a terminal; without one, use emend run \"TASK\" or emend run --stdin";
         return Err(Failure::new(Code::InvalidArgument, message));
     }
     signals::begin_conversation();
@@ -71,7 +70,7 @@ pub(crate) async fn chat(args: SessionArgs) -> Result<ExitCode, Failure> {
     chat.setup.project.save()?;
     outcome?;
     if !chat.setup.session.history().is_empty() {
-        let line = format!("emend --resume {} goes on with this conversation.", chat.setup.session.id());
+        let line = format!("To continue this conversation: emend --resume {}", chat.setup.session.id());
         chat.screen.print(&[paint.text(Style::Dim, &line)])?;
     }
     Ok(ExitCode::SUCCESS)
@@ -107,16 +106,16 @@ impl Chat {
         if self.model == Model::Offline && self.setup.settings.model.value.is_none() {
             let keys: Vec<&str> = provider::KEYS.iter().map(|(_, variable)| *variable).collect();
             let text = format!(
-                "There is no key for a model, so the offline stand-in answers: it is no AI, but renames, replaces and \
-                 tidies Markdown (\"rename a to b\"). For a model set {}.",
+                "No API key is set, so the offline model answers. It is not an AI; it understands a few instructions \
+                 such as \"rename a to b\". To use an AI model, set {}.",
                 keys.join(" or ")
             );
             lines.extend(markdown::render(&text, paint, self.screen.width()));
         }
         if let Some(origin) = &self.setup.origin {
-            lines.push(format!("On with {origin}: {} entries.", self.setup.session.turns().len()));
+            lines.push(format!("Continuing {origin} ({} entries).", self.setup.session.turns().len()));
         }
-        lines.push(paint.text(Style::Dim, "/help says what can be typed here; Ctrl-D leaves."));
+        lines.push(paint.text(Style::Dim, "Type a task, or /help for the commands. Ctrl-D quits."));
         lines.push(String::new());
         Ok(self.screen.print(&lines)?)
     }
@@ -144,7 +143,7 @@ impl Chat {
                     }
                     was_interrupted = !had_text;
                     if !had_text {
-                        self.screen.print(&["Ctrl-C again, or Ctrl-D, leaves.".to_owned()])?;
+                        self.screen.print(&["Press Ctrl-C again, or Ctrl-D, to quit.".to_owned()])?;
                     }
                     continue;
                 }

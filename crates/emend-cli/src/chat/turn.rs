@@ -318,7 +318,7 @@ impl<'a, O: Write> View<'a, O> {
             Some(line) if is_diff => format!("    {}", text_diff::painted(paint, line, false)),
             _ => line,
         });
-        let lines = shortened(lines.collect(), DIFF_LINES_MAX, "answer d to see all");
+        let lines = shortened(lines.collect(), DIFF_LINES_MAX, "type d to see all");
         self.screen.print(&lines)?;
         if !self.screen.is_live() {
             self.screen.write(answer_prompt(&asked.0, self.screen.width()))?;
@@ -356,10 +356,10 @@ impl<'a, O: Write> View<'a, O> {
     fn steer(&mut self, line: &str, session: &Session) -> io::Result<()> {
         let note = if self.has_ended || is_command(line) {
             self.entered.push(line.to_owned());
-            "when this turn is over".to_owned()
+            "queued until the agent is done".to_owned()
         } else {
             let steered = session.steer(line);
-            steered.map_or_else(|error| error.to_string(), |()| "passed on to the model after this step".to_owned())
+            steered.map_or_else(|error| error.to_string(), |()| "sent to the model after this step".to_owned())
         };
         let note = self.screen.paint.text(Style::Dim, &format!("({note})"));
         self.screen.print(&[format!("{PROMPT}{}  {note}", visible(first_line(line)))])
@@ -370,8 +370,8 @@ impl<'a, O: Write> View<'a, O> {
         let seconds = self.began.elapsed().as_secs();
         let how = match self.reason {
             EndReason::Aborted => "interrupted · ",
-            EndReason::TurnLimit => "stopped at the limit of rounds · ",
-            EndReason::ContextLength => "the conversation does not fit the model; /compact makes room · ",
+            EndReason::TurnLimit => "limit of rounds reached · ",
+            EndReason::ContextLength => "conversation too long for the model, use /compact · ",
             EndReason::Natural | EndReason::AwaitingInput | EndReason::Error => "",
         };
         let line = format!("{how}{seconds} s · {n_in} tokens in, {n_out} out");
@@ -398,7 +398,7 @@ impl<'a, O: Write> View<'a, O> {
         };
         // By time, not by how often this is drawn.
         let frame = SPINNER[(self.began.elapsed().as_millis() / TICK.as_millis()) as usize % SPINNER.len()];
-        lines.push(self.screen.paint.text(Style::Dim, &format!("{frame} {seconds} s · {what} · Ctrl-C stops")));
+        lines.push(self.screen.paint.text(Style::Dim, &format!("{frame} {seconds} s · {what} · Ctrl-C to stop")));
         if !typed.is_empty() {
             lines.push(end_of(&format!("{PROMPT}{typed}"), width));
         }
@@ -409,10 +409,10 @@ impl<'a, O: Write> View<'a, O> {
 /// Returns what the line begins with in which a question is answered.
 fn answer_prompt(request: &ApprovalRequest, width: usize) -> &'static str {
     match (shows_diff(request), width < NARROW) {
-        (true, false) => "[y]es, [n]o, [a]lways, [d]iff, or say why not: ",
-        (false, false) => "[y]es, [n]o, [a]lways, or say why not: ",
-        (true, true) => "y/n/a/d or why not: ",
-        (false, true) => "y/n/a or why not: ",
+        (true, false) => "[y]es, [n]o, [a]lways, [d]iff, or a reason to refuse: ",
+        (false, false) => "[y]es, [n]o, [a]lways, or a reason to refuse: ",
+        (true, true) => "y/n/a/d or reason: ",
+        (false, true) => "y/n/a or reason: ",
     }
 }
 
@@ -463,7 +463,7 @@ fn aside(kind: &EventKind) -> Option<String> {
         EventKind::SubagentEnd { agent_id, status, output, .. } => {
             format!("[{agent_id}] {}: {}", status.name(), first_line(output))
         }
-        EventKind::TurnLimit { rounds, .. } => format!("the limit was reached after {rounds} rounds of tools"),
+        EventKind::TurnLimit { rounds, .. } => format!("the limit of {rounds} rounds is reached"),
         _ => return None,
     })
 }

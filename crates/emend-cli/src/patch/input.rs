@@ -63,7 +63,7 @@ struct Lines {
 pub(super) fn detect(text: &str) -> Result<PatchFormat, Failure> {
     let unclear = |what: &str| {
         let message =
-            format!("cannot tell the format of the patch: {what}; say --format v4a, unified, safe, replace or lines");
+            format!("cannot detect the format of the patch: {what}; use --format v4a, unified, safe, replace or lines");
         Failure::new(Code::InvalidArgument, message)
     };
     if let Ok(Value::Object(fields)) = serde_json::from_str::<Value>(text) {
@@ -76,7 +76,7 @@ pub(super) fn detect(text: &str) -> Result<PatchFormat, Failure> {
         let mut fitting = fitting.into_iter().filter(|(_, fits)| *fits).map(|(format, _)| format);
         return match (fitting.next(), fitting.next()) {
             (Some(format), None) => Ok(format),
-            (Some(_), Some(_)) => Err(unclear("it has the fields of several")),
+            (Some(_), Some(_)) => Err(unclear("it has the fields of several formats")),
             // The patch may be a string in it, which the v4a reader takes out.
             _ if text.contains("*** Begin Patch") => Ok(PatchFormat::V4a),
             _ => Err(unclear("it is JSON without `old_string`, `unified_diff` or `edits`")),
@@ -96,7 +96,7 @@ pub(super) fn detect(text: &str) -> Result<PatchFormat, Failure> {
     if text.contains("*** Begin Patch") {
         return Ok(PatchFormat::V4a);
     }
-    Err(unclear("it has neither `*** Begin Patch` nor `--- a/path` and `+++ b/path`, and is no JSON object"))
+    Err(unclear("it has neither `*** Begin Patch` nor `--- a/path` and `+++ b/path`, and is not a JSON object"))
 }
 
 /// Reads `text` as `format`.
@@ -136,7 +136,7 @@ fn fields<T: DeserializeOwned>(text: &str, format: &str) -> Result<T, Failure> {
             "safe" => r#"{"file_path": "a.txt", "unified_diff": "@@ …", "base_content_sha256": "…"}"#,
             _ => r#"{"file_path": "a.txt", "edits": [{"operation": "replace", "start_line": 1, "new_text": "new"}]}"#,
         };
-        let message = format!("this is no patch in the format `{format}`: {error}; write {example}");
+        let message = format!("not a valid patch in the format `{format}`: {error}; expected e.g. {example}");
         Failure::new(Code::InvalidArgument, message)
     })
 }

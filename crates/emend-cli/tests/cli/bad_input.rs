@@ -39,27 +39,27 @@ fn check_remote(url: &str, expected: Expected) {
 
 #[test]
 fn an_empty_task_is_refused() {
-    check(&["run", " "], &[], Expected { code: "invalid_argument", status: 2, advice: "say what to do" });
+    check(&["run", " "], &[], Expected { code: "invalid_argument", status: 2, advice: "describe it" });
 }
 
 #[test]
 fn an_unknown_model_is_refused() {
-    check(&["run", "x", "--model", "gpt"], &[], Expected { code: "--model", status: 2, advice: "anthropic:NAME" });
+    check(&["run", "x", "--model", "gpt"], &[], Expected { code: "--model", status: 2, advice: "openai:gpt-5" });
 }
 
 #[test]
 fn a_rule_or_a_value_that_means_nothing_is_refused() {
     let refused = |advice| Expected { code: "invalid_argument", status: 2, advice };
-    check(&["run", "x", "--deny", "shel:rm *"], &[], refused("--deny: there is no tool \"shel\"; did you mean shell?"));
-    check(&["config"], &[("EMEND_ASK", "edit")], refused("EMEND_ASK: there is no tool \"edit\""));
+    check(&["run", "x", "--deny", "shel:rm *"], &[], refused("--deny: unknown tool \"shel\"; did you mean shell?"));
+    check(&["config"], &[("EMEND_ASK", "edit")], refused("EMEND_ASK: unknown tool \"edit\""));
     let wrong = |code, advice| Expected { code, status: 2, advice };
     check(&["run", "x", "--effort", "silly"], &[], wrong("--effort", "medium"));
-    check(&["rollback", "last"], &[], wrong("<ID>", "as `emend checkpoints` prints it"));
+    check(&["rollback", "last"], &[], wrong("<ID>", "from `emend checkpoints`"));
 }
 
 #[test]
 fn state_that_cannot_be_kept_says_what_to_do() {
-    let advice = "XDG_STATE_HOME can name another directory";
+    let advice = "set XDG_STATE_HOME to another directory";
     check(&["undo"], &[("XDG_STATE_HOME", "/proc/none")], Expected { code: "io_error", status: 1, advice });
 }
 

@@ -29,10 +29,10 @@ fn a_task_is_shown_as_it_is_worked_on_and_can_be_looked_at_undone_and_done_again
         &terminal,
         &expect![[r#"
             emend · offline · ROOT
-            There is no key for a model, so the offline stand-in answers: it is no AI, but
-            renames, replaces and tidies Markdown ("rename a to b"). For a model set
+            No API key is set, so the offline model answers. It is not an AI; it
+            understands a few instructions such as "rename a to b". To use an AI model, set
             ANTHROPIC_API_KEY or OPENAI_API_KEY or GEMINI_API_KEY.
-            /help says what can be typed here; Ctrl-D leaves.
+            Type a task, or /help for the commands. Ctrl-D quits.
 
             › rename alpha to omega
             Offline stand-in model (no AI): looking for alpha as a whole name in every text
@@ -87,8 +87,8 @@ fn a_task_is_shown_as_it_is_worked_on_and_can_be_looked_at_undone_and_done_again
         restored src/lib.rs
 
         › /redo
-        brought back notes.md
-        brought back src/lib.rs
+        reapplied notes.md
+        reapplied src/lib.rs
 
         › /diff
         --- a/notes.md
@@ -106,10 +106,10 @@ fn a_task_is_shown_as_it_is_worked_on_and_can_be_looked_at_undone_and_done_again
         +pub fn omega() {}
 
         › /modle
-        error [not_found]: there is no command /modle; did you mean /model?
+        error [not_found]: unknown command /modle; did you mean /model?
 
         › /quit
-        emend --resume SESSION goes on with this conversation."#]]
+        To continue this conversation: emend --resume SESSION"#]]
     .assert_eq(rest);
 }
 
@@ -120,7 +120,7 @@ fn commands_are_asked_about_in_place() {
     terminal
         .wait_for_prompt(1)
         .enter("run touch refused")
-        .wait_for("say why not:")
+        .wait_for("reason to refuse:")
         .enter("not today")
         .wait_for_prompt(2);
     assert!(!project.path("refused").exists());
@@ -132,17 +132,17 @@ fn commands_are_asked_about_in_place() {
         &terminal,
         &expect![[r#"
             emend · offline · ROOT
-            There is no key for a model, so the offline stand-in answers: it is no AI, but
-            renames, replaces and tidies Markdown ("rename a to b"). For a model set
+            No API key is set, so the offline model answers. It is not an AI; it
+            understands a few instructions such as "rename a to b". To use an AI model, set
             ANTHROPIC_API_KEY or OPENAI_API_KEY or GEMINI_API_KEY.
-            /help says what can be typed here; Ctrl-D leaves.
+            Type a task, or /help for the commands. Ctrl-D quits.
 
             › run touch refused
             Offline stand-in model (no AI): running touch refused.
             → shell touch refused
             ? shell wants to run:
                 touch refused
-            [y]es, [n]o, [a]lways, or say why not: not today
+            [y]es, [n]o, [a]lways, or a reason to refuse: not today
               shell failed [permission_denied]: This call was not allowed and did not run.
               Reason: not today
             touch refused did not run to its end: Tool error (shell): [permission_denied]
@@ -154,7 +154,7 @@ fn commands_are_asked_about_in_place() {
             → shell touch x
             ? shell wants to run:
                 touch x
-            [y]es, [n]o, [a]lways, or say why not: a
+            [y]es, [n]o, [a]lways, or a reason to refuse: a
               [exit code N after N ms]
             --- /dev/null
             +++ b/x
@@ -176,8 +176,8 @@ fn commands_are_asked_about_in_place() {
 fn an_edit_that_is_asked_about_shows_its_diff() {
     let project = Project::new(&[("a.txt", b"alpha\n")]);
     let mut terminal = Terminal::start(&project, &["--ask", "edit_file"]);
-    terminal.wait_for_prompt(1).enter("rename alpha to omega").wait_for("say why not:").enter("d");
-    let asked = |n: usize| move |screen: &str| screen.matches("-alpha").count() == n && screen.ends_with("why not: ");
+    terminal.wait_for_prompt(1).enter("rename alpha to omega").wait_for("reason to refuse:").enter("d");
+    let asked = |n: usize| move |screen: &str| screen.matches("-alpha").count() == n && screen.ends_with("refuse: ");
     terminal.wait_until("the diff again", asked(2)).enter("no").wait_until("a second try", asked(3));
     assert_eq!(project.read("a.txt"), "alpha\n");
     terminal.enter("y").wait_for_prompt(2);
@@ -194,10 +194,10 @@ fn ctrl_c_stops_the_turn_and_twice_leaves() {
     assert_eq!(project.read("src/lib.rs"), "pub fn omega() {}\n", "the next turn works");
     // What was typed goes first, and the question after it was answered by nobody.
     terminal.press("text").wait_for("› text").press(CTRL_C).wait_for_prompt(4);
-    terminal.press(CTRL_C).wait_for("Ctrl-C again, or Ctrl-D, leaves.").wait_for_prompt(5).press(CTRL_C);
+    terminal.press(CTRL_C).wait_for("Press Ctrl-C again, or Ctrl-D, to quit.").wait_for_prompt(5).press(CTRL_C);
     assert_eq!(terminal.end(), 0);
     assert!(
-        terminal.shown().ends_with("emend --resume SESSION goes on with this conversation."),
+        terminal.shown().ends_with("To continue this conversation: emend --resume SESSION"),
         "{}",
         terminal.shown()
     );
@@ -215,7 +215,7 @@ fn a_question_or_an_answer_that_does_not_come_can_be_left_by_ctrl_c_and_by_esc()
     requested.recv().unwrap();
     terminal.press("\u{1b}").wait_for_prompt(3);
     assert_eq!(terminal.shown().matches("interrupted").count(), 2);
-    terminal.enter("/model offline").wait_for_prompt(4).enter("run touch x").wait_for("say why not:").press(CTRL_C);
+    terminal.enter("/model offline").wait_for_prompt(4).enter("run touch x").wait_for("reason to refuse:").press(CTRL_C);
     terminal.wait_for_prompt(5).press(CTRL_D);
     assert_eq!(terminal.end(), 0);
     assert!(!project.path("x").exists());
@@ -249,8 +249,8 @@ fn what_a_turn_did_can_be_undone_although_it_was_killed() {
 fn what_is_typed_while_it_works_steers_and_what_was_not_entered_stays_on_the_line() {
     let project = project();
     let mut terminal = Terminal::start(&project, &["--allow", "shell"]);
-    terminal.wait_for_prompt(1).enter("run while [ ! -e go ]; do sleep 0.01; done").wait_for("Ctrl-C stops");
-    terminal.enter("mind the gap").wait_for("(passed on").press("/he").wait_for("› /he");
+    terminal.wait_for_prompt(1).enter("run while [ ! -e go ]; do sleep 0.01; done").wait_for("Ctrl-C to stop");
+    terminal.enter("mind the gap").wait_for("(sent to the model").press("/he").wait_for("› /he");
     std::fs::write(project.path("go"), "").unwrap();
     terminal.wait_until("the line at the prompt", |screen| {
         screen.contains("tokens in") && screen.trim_end().lines().last().is_some_and(|line| line.trim_end() == "› /he")
@@ -274,16 +274,16 @@ fn conversations_are_resumed_by_flag_and_by_command() {
     let mut second = Terminal::start(&project, &["--resume"]);
     second.wait_for_prompt(1).press("\u{10}").wait_for("› rename alpha to omega").press(CTRL_C).wait_for_prompt(2);
     second.enter("/clear").wait_for_prompt(3).enter("rename omega to alpha").wait_for_prompt(4);
-    second.enter("/resume").wait_for("stay here)? ").enter("1").wait_for_prompt(5);
+    second.enter("/resume").wait_for("to cancel): ").enter("1").wait_for_prompt(5);
     let shown = second.shown();
     let (head, _) = shown.split_once("/clear").unwrap();
     expect![[r#"
         emend · offline · ROOT
-        There is no key for a model, so the offline stand-in answers: it is no AI, but
-        renames, replaces and tidies Markdown ("rename a to b"). For a model set
+        No API key is set, so the offline model answers. It is not an AI; it
+        understands a few instructions such as "rename a to b". To use an AI model, set
         ANTHROPIC_API_KEY or OPENAI_API_KEY or GEMINI_API_KEY.
-        On with SESSION: 10 entries.
-        /help says what can be typed here; Ctrl-D leaves.
+        Continuing SESSION (10 entries).
+        Type a task, or /help for the commands. Ctrl-D quits.
 
         › rename alpha to omega
         › "#]]
@@ -292,8 +292,8 @@ fn conversations_are_resumed_by_flag_and_by_command() {
     expect![[r#"
 
           1  YYYY-MM-DD hh:mm  SESSION  rename alpha to omega
-        Which one (a number; nothing to stay here)? 1
-        On with SESSION: 10 entries, rename alpha to omega
+        Number of the conversation (Enter to cancel): 1
+        Continuing SESSION (10 entries): rename alpha to omega
 
         ›"#]]
     .assert_eq(rest);
@@ -346,7 +346,7 @@ fn edits_that_wait_are_walked_through_hunk_by_hunk() {
         -alpha
         +omega
         Accept this hunk [y,n,s,a,d,q,?]? s
-        1 hunk waits for you and nothing of it is on disk; go on with: emend review
+        1 hunk left to review, not yet written; to continue: emend review
 
         ›"#]]
     .assert_eq(rest);
@@ -364,22 +364,22 @@ fn what_the_model_asks_is_answered_by_number() {
     check(
         &terminal,
         &expect![[r#"
-        emend · openai_compatible:m · ROOT
-        /help says what can be typed here; Ctrl-D leaves.
+            emend · openai_compatible:m · ROOT
+            Type a task, or /help for the commands. Ctrl-D quits.
 
-        › go
-        ? Which one?
-          1. left
-          2. right
-        N s · N tokens in, N out
+            › go
+            ? Which one?
+              1. left
+              2. right
+            N s · N tokens in, N out
 
-        › 2
-        ? Which one?
-          1. left
-          2. right
-        N s · N tokens in, N out
+            › 2
+            ? Which one?
+              1. left
+              2. right
+            N s · N tokens in, N out
 
-        ›"#]],
+            ›"#]],
     );
     terminal.press(CTRL_D);
     assert_eq!(terminal.end(), 0);
@@ -394,14 +394,14 @@ fn what_the_model_asks_is_answered_by_number() {
 fn a_task_on_a_terminal_is_shown_and_asked_about_like_a_turn() {
     let project = project();
     let mut terminal = Terminal::start(&project, &["run", "run touch x"]);
-    terminal.wait_for("say why not:").enter("not today");
+    terminal.wait_for("reason to refuse:").enter("not today");
     assert_eq!(terminal.end(), 0);
     assert!(terminal.shown().contains("Reason: not today") && !project.path("x").exists(), "{}", terminal.shown());
     let mut terminal = Terminal::start(&project, &["run", "rename alpha to omega"]);
     assert_eq!(terminal.end(), 0);
     assert!(terminal.shown().contains("+pub fn omega() {}"), "{}", terminal.shown());
     let mut terminal = Terminal::start(&project, &["run", "run sleep 600", "--allow", "shell"]);
-    terminal.wait_for("shell sleep 600 · Ctrl-C stops").press(CTRL_C);
+    terminal.wait_for("shell sleep 600 · Ctrl-C to stop").press(CTRL_C);
     assert_eq!(terminal.end(), 130);
     let (url, _requested) =
         answer("HTTP/1.1 404 Not Found\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}".to_owned());
@@ -423,33 +423,33 @@ fn who_answers_and_how_is_shown_and_changed() {
     let (_, rest) = shown.split_once("› /effort").unwrap();
     expect![[r#"
 
-        Effort: the model's own default. /effort EFFORT sets it: none, minimal, low,
-        medium, high, xhigh, max; each model knows some of them.
+        Effort: the model's own default. To change it: /effort LEVEL, one of none,
+        minimal, low, medium, high, xhigh, max. Each model supports some of them.
 
         › /effort high
-        Effort: high, from the next answer on.
+        Effort: high, from the next message on.
 
         › /effort silly
-        error [invalid_argument]: there is no effort "silly"; there are none, minimal,
-        low, medium, high, xhigh, max; each model knows some of them
+        error [invalid_argument]: unknown effort "silly"; expected one of none,
+        minimal, low, medium, high, xhigh, max
 
         › /model
-        offline answers. /model NAME lets another go on:
+        Model: offline. To change it: /model MODEL, e.g. one of
           offline
-          anthropic:…  once ANTHROPIC_API_KEY is set
-          openai:…  once OPENAI_API_KEY is set
-          gemini:…  once GEMINI_API_KEY is set
+          anthropic:…  (needs ANTHROPIC_API_KEY)
+          openai:…  (needs OPENAI_API_KEY)
+          gemini:…  (needs GEMINI_API_KEY)
 
         › /model openai:m
-        error [configuration]: there is no key for openai; set OPENAI_API_KEY, or use
+        error [configuration]: no API key for openai; set OPENAI_API_KEY, or use
         --model offline
 
         › /compact
-        About N tokens before, N now.
+        Context: about N tokens before, N now.
 
         › /review
-        Edits reach your files at once here: /diff shows them, /undo takes them back.
-        emend --review keeps them back until you decide.
+        Nothing waits for review: changes are written to the files at once. /diff shows
+        them, /undo undoes them. With emend --review you decide on each change first.
 
         ›"#]]
     .assert_eq(rest);

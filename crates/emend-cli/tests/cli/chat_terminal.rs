@@ -16,11 +16,11 @@ fn project() -> Project {
 fn a_turn_goes_on_where_it_was_after_the_program_was_stopped() {
     let project = project();
     let mut terminal = Terminal::start(&project, &["--allow", "shell"]);
-    terminal.wait_for_prompt(1).enter("run while [ ! -e go ]; do sleep 0.01; done").wait_for("Ctrl-C stops");
+    terminal.wait_for_prompt(1).enter("run while [ ! -e go ]; do sleep 0.01; done").wait_for("Ctrl-C to stop");
     assert!(terminal.marks_pastes());
     // As Ctrl-Z, and the shell that has the terminal meanwhile.
     terminal.signal("-STOP").use_line_by_line().signal("-CONT");
-    terminal.press("\u{1b}[200~mind\rthe gap\u{1b}[201~").wait_for("› mind⏎the gap").press("\r").wait_for("(passed on");
+    terminal.press("\u{1b}[200~mind\rthe gap\u{1b}[201~").wait_for("› mind⏎the gap").press("\r").wait_for("(sent to the model");
     std::fs::write(project.path("go"), "").unwrap();
     terminal.wait_for("tokens in").wait_until("a prompt", |screen| screen.trim_end().ends_with("\n›")).press(CTRL_D);
     assert_eq!(terminal.end(), 0);
@@ -41,7 +41,7 @@ fn a_request_to_end_ends_what_runs_and_gives_the_terminal_back() {
     assert_eq!(terminal.end(), 143);
     assert!(terminal.is_line_by_line());
     let mut terminal = Terminal::start(&project, &["--allow", "shell"]);
-    terminal.wait_for_prompt(1).enter("run echo $PPID > id; sleep 600").wait_for("sleep 600 · Ctrl-C stops");
+    terminal.wait_for_prompt(1).enter("run echo $PPID > id; sleep 600").wait_for("sleep 600 · Ctrl-C to stop");
     terminal.hang_up();
     // What the session says last was said to nobody, and kept.
     let shown = project.run(&["sessions", "show", &newest(&project)]);
@@ -115,9 +115,9 @@ fn twenty_columns_and_terminals_that_cannot_draw_are_served_too() {
     let dumb = project();
     let mut terminal = Terminal::open(&dumb, &[], (100, 80), &[("TERM", "dumb")]);
     terminal
-        .wait_for("leaves.")
+        .wait_for("quits.")
         .press("run touch x\n")
-        .wait_for("why not:")
+        .wait_for("reason to refuse:")
         .press("y\n")
         .wait_for("tokens in")
         .wait_for_prompt(2)
@@ -135,24 +135,24 @@ fn what_is_typed_and_what_is_said_fits_a_narrow_terminal() {
     let shown = terminal.shown();
     let (_, rest) = shown.split_once("/quit").unwrap();
     expect![[r#"
-         and Ctrl-D
-        /quit
-            leave; emend --resume goes on later
 
-        @path in a message brings a file along.
-        A line that ends in \ goes on in the
-        next.
-        While the agent works: what you enter
-        steers it, Ctrl-C or Esc stops the
-        turn, Ctrl-C twice leaves.
+            quit; emend --resume continues
+            later
+
+        @PATH in a message attaches a file. End
+        a line with \ to continue it on the
+        next line.
+        While the agent works: enter a message
+        to steer it, Ctrl-C or Esc to stop it,
+        Ctrl-C twice to quit.
 
         › /modle
-        error [not_found]: there is no command
+        error [not_found]: unknown command
         /modle; did you mean /model?
 
         ›"#]]
     .assert_eq(rest);
-    terminal.enter("run touch x").wait_for("y/n/a or why not:");
+    terminal.enter("run touch x").wait_for("y/n/a or reason:");
     terminal
         .press("not before the 日本語 documentation is written")
         .wait_for("…re the 日本語 documentation is written");
@@ -179,7 +179,7 @@ fn lists_and_completions_fit_the_terminal() {
     terminal.wait_for("›").press("/re\t\t").wait_until("what could be meant", |screen| {
         ["/redo", "/resume", "/review"].iter().all(|name| screen.contains(name))
     });
-    terminal.press("\u{15}/resume\r").wait_for("stay here)? ");
+    terminal.press("\u{15}/resume\r").wait_for("to cancel): ");
     expect![[r#"
         /review   /redo     /resume
         › /resume
@@ -189,8 +189,8 @@ fn lists_and_completions_fit_the_terminal() {
           4  YYYY-MM-DD hh:mm  SESSION  do 6 and more
           5  YYYY-MM-DD hh:mm  SESSION  do 5 and more
           6  YYYY-MM-DD hh:mm  SESSION  do 4 and more
-             3 more; emend sessions lists them
-        Which one (a number; nothing to stay here)?"#]]
+             3 more; `emend sessions` lists all
+        Number of the conversation (Enter to cancel):"#]]
     .assert_eq(&terminal.shown());
 }
 
@@ -198,5 +198,5 @@ fn lists_and_completions_fit_the_terminal() {
 fn what_is_typed_ahead_is_taken_line_by_line() {
     let project = project();
     let mut terminal = Terminal::start(&project, &[]);
-    terminal.wait_for_prompt(1).press("/effort\r/model\r").wait_for("Effort: ").wait_for("offline answers.");
+    terminal.wait_for_prompt(1).press("/effort\r/model\r").wait_for("Effort: ").wait_for("Model: offline.");
 }

@@ -58,10 +58,10 @@ fn every_run_is_a_checkpoint_that_one_goes_back_to_and_forth_from() {
     assert_eq!((project.read("a.txt"), project.read("b.txt")), ("omega\nmine\n".to_owned(), "beta\n".to_owned()));
     assert_eq!(listed(&project), all([true, true, false]));
     let outcome = project.run(&["rollback", "2"]);
-    assert_eq!((outcome.status, outcome.stderr.contains("nothing of run 2 or later is left")), (1, true));
+    assert_eq!((outcome.status, outcome.stderr.contains("run 2 and later runs have nothing left to undo")), (1, true));
     project.run(&["redo"]).assert_ok();
     assert_eq!((project.read("a.txt"), project.read("b.txt")), ("psi\nmine\n".to_owned(), "gamma\n".to_owned()));
-    assert_eq!(project.run(&["redo"]).status, 1, "there is nothing more to bring back");
+    assert_eq!(project.run(&["redo"]).status, 1, "there is nothing more to redo");
     let outcome = project.run(&["rollback", "9"]);
     assert!(outcome.stderr.contains("[not_found]: there is no run 9"), "{}", outcome.stderr);
     let text = project.run(&["checkpoints"]).assert_ok().stdout.clone();

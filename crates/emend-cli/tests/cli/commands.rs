@@ -222,8 +222,8 @@ impl OnTerminal {
 
     #[track_caller]
     fn answer(&mut self, line: &str) {
-        self.read_until("say why not: ");
-        assert!(self.shown.contains("say why not: "), "{}", self.shown);
+        self.read_until("reason to refuse: ");
+        assert!(self.shown.contains("reason to refuse: "), "{}", self.shown);
         self.shown.clear();
         self.terminal.write_all(line.as_bytes()).unwrap();
     }
@@ -240,7 +240,7 @@ impl OnTerminal {
 fn on_a_terminal_the_user_is_asked_also_if_the_output_is_piped() {
     let project = project();
     let mut emend = OnTerminal::start(&project, &["run", "run touch allowed"]);
-    emend.read_until("say why not: ");
+    emend.read_until("reason to refuse: ");
     assert!(emend.shown.contains("? shell wants to run:\r\n    touch allowed\r\n"), "{}", emend.shown);
     emend.answer("y\n");
     let (status, shown) = emend.end();
@@ -258,7 +258,7 @@ fn on_a_terminal_the_user_is_asked_also_if_the_output_is_piped() {
 fn an_interrupt_while_the_user_is_asked_ends_the_turn() {
     let project = project();
     let mut emend = OnTerminal::start(&project, &["run", "run touch x"]);
-    emend.read_until("say why not: ");
+    emend.read_until("reason to refuse: ");
     let id = emend.child.id().to_string();
     assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
     let (status, shown) = emend.end();

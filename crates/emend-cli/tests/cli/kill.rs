@@ -93,9 +93,9 @@ fn next_run(project: &Project, turn: usize, expects: &str) {
         &["run", "list the files"],
     ];
     let outcome = project.run(commands[turn % commands.len()]);
-    let notes = format!("emend: an earlier patch of 50 files was interrupted; it is {expects} now\n");
+    let notes = format!("emend: an earlier patch of 50 files was interrupted and is now {expects}\n");
     assert!(outcome.stderr.starts_with(&notes), "{:?}: {}", commands[turn % commands.len()], outcome.stderr);
-    assert!(!outcome.stderr.contains("left as it is"), "{}", outcome.stderr);
+    assert!(!outcome.stderr.contains("left unchanged"), "{}", outcome.stderr);
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn killed_before_the_first_file_changes_the_next_run_takes_all_back() {
         let step = begun + kill * (prepared - begun) / 19;
         let project = project();
         kill_before(&project, step + 1, &steps[step]);
-        next_run(&project, kill, "taken back");
+        next_run(&project, kill, "reverted");
         assert!(project.tree() == old, "killed before step {step}, {:?}", steps[step]);
         assert!(!project.has_journal());
     }

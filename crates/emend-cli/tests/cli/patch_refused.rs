@@ -188,9 +188,9 @@ fn links_and_files_that_must_not_be_replaced() {
     check_in(&project, &[], update("away/x").as_bytes(), "permission_denied", &["outside the project root"]);
     check_in(&project, &[], v4a("*** Add File: away/y\n+x\n").as_bytes(), "permission_denied", &["outside"]);
     let delete = v4a("*** Delete File: link\n");
-    check_in(&project, &[], delete.as_bytes(), "unsupported", &["link is a link", "src/main.rs"]);
+    check_in(&project, &[], delete.as_bytes(), "unsupported", &["link is a symbolic link", "src/main.rs"]);
     let rename = "diff --git a/link b/moved\nrename from link\nrename to moved\n";
-    check_in(&project, &[], rename.as_bytes(), "unsupported", &["link is a link", "move"]);
+    check_in(&project, &[], rename.as_bytes(), "unsupported", &["link is a symbolic link", "move"]);
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
     assert_eq!(fs::read_to_string(outside.path().join("x")).unwrap(), "alpha\n");
 }

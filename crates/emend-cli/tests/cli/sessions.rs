@@ -170,7 +170,7 @@ fn wrong_ids_are_refused_and_nothing_is_done() {
         assert_eq!(project.tree(), tree);
     }
     let project = project();
-    check(&project, &["run", "x", "--resume"], 1, "no saved session in this project");
+    check(&project, &["run", "x", "--resume"], 1, "this project has no saved session");
     check(&project, &["sessions", "show", "sess_1"], 1, "[not_found]: there is no saved session \"sess_1\"");
     let id = id_of(&project.run(&["run", "nothing much", "--json"]));
     let near = format!("{}0", &id[..id.len() - 1]);
@@ -180,10 +180,10 @@ fn wrong_ids_are_refused_and_nothing_is_done() {
         check(&project, args, 1, &format!("try: {id}"));
     }
     for wrong in ["../x", "a b", ".hidden"] {
-        check(&project, &["run", "x", "--resume", wrong], 2, "is one word");
-        check(&project, &["sessions", "show", wrong], 2, "is one word");
+        check(&project, &["run", "x", "--resume", wrong], 2, "expected the ID of a session");
+        check(&project, &["sessions", "show", wrong], 2, "expected the ID of a session");
     }
-    check(&project, &["run", "--resume", "rename alpha to omega"], 2, "write the task before a bare --resume");
+    check(&project, &["run", "--resume", "rename alpha to omega"], 2, "write the task before a --resume without ID");
     check(&project, &["run", "x", "--fork", &id, "--resume"], 2, "cannot be used with");
     check(&project, &["run", "x", "--turns", "2"], 2, "--fork");
     check(&project, &["sessions", "--root", "no/such/place"], 3, "--root");

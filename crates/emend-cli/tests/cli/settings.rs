@@ -60,7 +60,7 @@ fn what_a_project_says_is_kept_to_and_cannot_loosen_anything() {
         std::fs::write(project.path(".emend.toml"), text).unwrap();
         let outcome = run(&project, &["run", "run touch x"], &[]);
         assert_eq!(outcome.status, 3, "{text}: {}", outcome.stderr);
-        assert!(outcome.stderr.contains(".emend.toml: a project's file can"), "{text}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains(".emend.toml: a project file can"), "{text}: {}", outcome.stderr);
         assert!(!project.path("x").exists());
     }
 }
@@ -72,11 +72,11 @@ fn a_setting_that_does_not_exist_or_makes_no_sense_is_named() {
         let outcome = run(&project(own, ""), &["config"], variables);
         assert_eq!((outcome.status, outcome.stderr.contains(expected)), (3, true), "{}", outcome.stderr);
     }
-    check("modle = \"offline\"", &[], "there is no setting \"modle\"; did you mean \"model\"?");
-    check("openai_api_key = \"sk\"", &[], "keys come from the environment, never from a file");
-    check("model = \"nobody:m\"", &[], "model: there is no provider \"nobody\"");
+    check("modle = \"offline\"", &[], "unknown setting \"modle\"; did you mean \"model\"?");
+    check("openai_api_key = \"sk\"", &[], "API keys are read from environment variables only");
+    check("model = \"nobody:m\"", &[], "model: unknown provider \"nobody\"");
     check("model = ", &[], "config.toml: TOML parse error at line 1");
-    check("", &[("EMEND_REVIEW", "perhaps")], "EMEND_REVIEW: review: \"perhaps\" is neither true nor false");
+    check("", &[("EMEND_REVIEW", "perhaps")], "EMEND_REVIEW: review: expected true or false, not \"perhaps\"");
 }
 
 #[cfg(unix)]
@@ -86,5 +86,5 @@ fn settings_that_are_no_file_are_refused_and_not_waited_for() {
     let pipe = project.path(".emend.toml");
     assert!(std::process::Command::new("mkfifo").arg(pipe).status().unwrap().success());
     let outcome = run(&project, &["run", "rename alpha to omega"], &[]);
-    assert_eq!((outcome.status, outcome.stderr.contains("this is no file")), (3, true), "{}", outcome.stderr);
+    assert_eq!((outcome.status, outcome.stderr.contains("not a regular file")), (3, true), "{}", outcome.stderr);
 }

@@ -1,0 +1,149 @@
+//! Longer help texts: examples, environment variables, exit statuses.
+
+pub(super) const MAIN: &str = "\
+Examples:
+  emend                                    Open a conversation in the current directory
+  emend run \"rename parse to parse_all\"    Do one task and exit
+  emend --model anthropic:claude-sonnet-5  Open a conversation with a given model
+  emend --resume                           Continue the last conversation
+  emend undo                               Undo the changes of the last run";
+
+pub(super) const MAIN_LONG: &str = "\
+Examples:
+  emend                                    Open a conversation in the current directory
+  emend run \"rename parse to parse_all\"    Do one task and exit
+  emend --model anthropic:claude-sonnet-5  Open a conversation with a given model
+  emend --resume                           Continue the last conversation
+  emend undo                               Undo the changes of the last run
+
+Environment variables:
+  ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY (or GOOGLE_API_KEY)
+      API keys. Emend reads keys from the environment only, never from a file.
+  ANTHROPIC_BASE_URL, OPENAI_BASE_URL, GEMINI_BASE_URL
+      Send the provider's requests to another address, e.g. a proxy.
+  OPENAI_COMPATIBLE_BASE_URL, OPENAI_COMPATIBLE_API_KEY
+      Address (and key, if needed) of a server with the OpenAI Chat Completions API.
+  EMEND_MODEL, EMEND_PROFILE, EMEND_EDITS, EMEND_EFFORT, EMEND_REVIEW, EMEND_SANDBOX, EMEND_SUBAGENTS,
+  EMEND_WEB, EMEND_SANDBOX_WRITE, EMEND_ALLOW, EMEND_ASK, EMEND_DENY
+      Settings, as with the option of the same name. Lists have one entry per line.
+  NO_COLOR, CLICOLOR, CLICOLOR_FORCE
+      Switch colors off or on.
+
+Files:
+  ~/.config/emend/config.toml  Your settings, e.g. model = \"openai:gpt-5\"
+  .emend.toml                  Settings of the project. They can restrict the agent, not give it more rights.
+
+Exit status:
+  0    Success
+  1    The task failed or was refused, e.g. a file does not exist
+  2    Invalid command line
+  3    Invalid setup: API key missing or rejected, project directory or setting invalid
+  4    The provider or the network failed
+  130  Interrupted (Ctrl-C)";
+
+pub(super) const RUN: &str = "\
+Examples:
+  emend run \"rename parse to parse_all\"
+  emend run --model openai:gpt-5 --allow 'shell:cargo *' \"make the tests pass\"
+  emend run --review \"tidy README.md\"        Decide on each change before it is written
+  git diff | emend run --stdin \"review this diff\"
+  emend run --json \"list the TODO comments\"  Print events for another program";
+
+pub(super) const RUN_LONG: &str = "\
+Examples:
+  emend run \"rename parse to parse_all\"
+  emend run --model openai:gpt-5 --allow 'shell:cargo *' \"make the tests pass\"
+  emend run --review \"tidy README.md\"        Decide on each change before it is written
+  git diff | emend run --stdin \"review this diff\"
+  emend run --json \"list the TODO comments\"  Print events for another program
+
+Exit status:
+  0    Success
+  1    The task failed or was refused, e.g. a file does not exist
+  2    Invalid command line
+  3    Invalid setup: API key missing or rejected, project directory or setting invalid
+  4    The provider or the network failed
+  130  Interrupted (Ctrl-C)
+
+Environment variables for keys and settings: see emend --help";
+
+pub(super) const COMPLETIONS: &str = "\
+Examples:
+  emend completions bash > ~/.local/share/bash-completion/completions/emend
+  emend completions zsh > \"${fpath[1]}/_emend\"
+  emend completions fish > ~/.config/fish/completions/emend.fish";
+
+pub(super) const PATCH: &str = "\
+Examples:
+  git diff | emend patch --root ../other-checkout
+  emend patch --check change.patch    Show the result without writing
+
+Formats:
+  v4a      *** Begin Patch … *** Update File: PATH … *** End Patch
+  unified  Unified diff, with or without Git headers. Each hunk must match at its stated line.
+  safe     {\"file_path\", \"unified_diff\", \"base_content_sha256\"}
+           The hash must match the file. Wrong line numbers are corrected.
+           The JSON output contains the resulting file content.
+  replace  {\"file_path\", \"old_string\", \"new_string\", \"replace_all\"}
+  lines    {\"file_path\", \"edits\": [{\"operation\", \"start_line\", \"end_line\", \"new_text\",
+           \"expected_hash\"}], \"expected_hash\"}
+           Operations are replace, insert and delete. The hashes are optional.
+Without --format the format is detected: JSON by its fields, other text by the first line that only
+v4a or only unified uses.
+
+Either all files are written or none. If the command is killed halfway, the next emend command in
+the same directory completes or reverts the patch.
+
+Exit status:
+  0  Success (with --check: the patch applies)
+  1  The patch was rejected. No file was written, unless the message says otherwise.
+  2  Invalid command line";
+
+pub(super) const DIFF: &str = "\
+Example:
+  emend diff old.txt new.txt > change.patch
+
+Exit status (as with diff):
+  0  The files are equal
+  1  The files differ
+  2  A file cannot be read, or the command line is invalid";
+
+pub(super) const TRUNCATE: &str = "\
+Example:
+  cargo test 2>&1 | emend truncate --tool shell";
+
+pub(super) const REVIEW: &str = "\
+Changes wait for review if the agent ran with --review. For each hunk, answer:
+  y  accept: write the change to the file
+  n  reject: discard the change
+  s  skip: decide later
+  a  accept this hunk and all that follow
+  d  reject this hunk and all that follow
+  q  quit: decide on the rest later";
+
+pub(super) const ROLLBACK: &str = "\
+Examples:
+  emend checkpoints          List runs with their IDs
+  emend rollback 3 --check   Show which changes would be undone
+  emend rollback 3           Undo run 3 and all later runs
+  emend redo                 Restore them";
+
+pub(super) const TOOLS_CALL: &str = "\
+Example:
+  emend tools call read_file '{\"file_path\": \"README.md\"}'";
+
+pub(super) const MODELS: &str = "\
+Prices are US dollars per million tokens. To use a model: emend --model PROVIDER:MODEL";
+
+pub(super) const DECODE: &str = "\
+Example:
+  emend debug decode --api anthropic-messages response.sse
+
+The exit status is 0 even if the response is an error of the provider.";
+
+pub(super) const ENCODE: &str = "\
+Example:
+  echo '{\"model\": \"m\", \"messages\": [{\"role\": \"user\", \"content\": [{\"kind\": \"text\", \"text\": \"hi\"}]}]}' |
+    emend debug encode --api openai-chat
+
+No request is sent and no API key is needed.";

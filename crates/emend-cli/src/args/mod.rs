@@ -1,0 +1,332 @@
+//! The command line: commands, their arguments and options.
+
+mod help;
+mod session;
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use emend_llm::Api;
+
+use session::session_id;
+pub(crate) use session::{EFFORTS, EditsName, Model, ProfileName, SessionArgs, effort};
+
+/// A coding agent for the terminal.
+///
+/// Without a command, emend opens a conversation in the current directory. The agent reads and edits the files there,
+/// and asks before it runs a command. `emend undo` undoes its changes and keeps yours.
+#[derive(Debug, Parser)]
+#[command(name = "emend", version, after_help = help::MAIN, after_long_help = help::MAIN_LONG, args_conflicts_with_subcommands = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) session: SessionArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Do one task and exit.
+    ///
+    /// On a terminal, emend asks before the agent runs a command. Without a terminal such a command is refused, unless
+    /// --allow permits it.
+    #[command(after_help = help::RUN, after_long_help = help::RUN_LONG)]
+    Run(RunArgs),
+    /// List, show or delete saved conversations.
+    ///
+    /// Emend saves every conversation and every `emend run` as a session of the project, outside the project directory.
+    Sessions {
+        #[command(subcommand)]
+        command: Option<SessionsCommand>,
+        /// Project directory.
+        #[arg(long, default_value = ".", value_name = "DIR", global = true)]
+        root: PathBuf,
+        /// Print JSON instead of text.
+        #[arg(long, global = true)]
+        json: bool,
+    },
+    /// Accept or reject changes that wait for review.
+    #[command(after_help = help::REVIEW)]
+    Review(RootArgs),
+    /// Undo the changes of the last run.
+    ///
+    /// Your own edits to the same files are kept. Use `emend redo` to restore the changes.
+    Undo(RootArgs),
+    /// Restore the changes that the last `undo` or `rollback` undid.
+    Redo(RootArgs),
+    /// List the runs that `rollback` can undo, newest first.
+    ///
+    /// A run is one task, or one message of a conversation, with all changes that the agent made for it.
+    Checkpoints {
+        #[command(flatten)]
+        root: RootArgs,
+        /// Print JSON, one object per line, instead of text.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Undo a run and all later runs.
+    ///
+    /// Your own edits to the same files are kept. Use `emend redo` to restore the changes.
+    #[command(after_help = help::ROLLBACK)]
+    Rollback {
+        /// ID of the run, from `emend checkpoints`.
+        #[arg(value_name = "ID", value_parser = run_number)]
+        run: u64,
+        #[command(flatten)]
+        root: RootArgs,
+        /// Show the changes without making them.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Show every setting, its value, and the source of the value.
+    ///
+    /// Sources, strongest first: command-line options, EMEND_* environment variables, the project's .emend.toml, your
+    /// ~/.config/emend/config.toml. The allow, ask and deny rules of all sources add up.
+    Config {
+        #[command(flatten)]
+        session: SessionArgs,
+        /// Print JSON, one object per line, instead of text.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Apply a patch: all of it or nothing.
+    #[command(after_help = help::PATCH)]
+    Patch(PatchArgs),
+    /// Compare two files and print a unified diff.
+    #[command(after_help = help::DIFF)]
+    Diff(DiffArgs),
+    /// Truncate standard input like the output of a tool, as the model would see it.
+    #[command(after_help = help::TRUNCATE)]
+    Truncate {
+        /// Name of the tool whose limits apply, e.g. `shell`. Tools without their own limits have the default limits.
+        #[arg(long, value_name = "NAME")]
+        tool: String,
+    },
+    /// List the agent's tools, or call one.
+    Tools {
+        #[command(subcommand)]
+        command: ToolsCommand,
+    },
+    /// List known models with their limits and prices.
+    ///
+    /// Other models of the providers work too.
+    #[command(after_help = help::MODELS)]
+    Models(ModelsArgs),
+    /// Print a completion script for a shell.
+    #[command(after_help = help::COMPLETIONS)]
+    Completions {
+        /// Shell to print the script for.
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, or write the pages of all commands to a directory.
+    Man {
+        /// Write one page per command to this directory, e.g. ~/.local/share/man/man1. Created if missing.
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
+    /// Encode a request or decode a recorded response, offline.
+    Debug {
+        #[command(subcommand)]
+        command: DebugCommand,
+    },
+    /// Commands for the agent-loop checks (tier 2) of AttractorBench.
+    #[command(hide = true)]
+    Conformance {
+        #[command(subcommand)]
+        command: ConformanceCommand,
+    },
+}
+
+/// A check. All but `session-create` and `events` read a JSON object from standard input.
+#[derive(Clone, Copy, Debug, Subcommand)]
+pub(crate) enum ConformanceCommand {
+    /// Create a session: `{"session_id", "status", …}`.
+    SessionCreate,
+    /// Work on `{"prompt", "system_prompt"?, "model"?}`: `{"session_id", "status", "output", "turns", "error"}`.
+    ProcessInput,
+    /// Run `{"tool_name", "arguments"}`: `{"tool_call_id", "name", "ok", "result", "error"}`.
+    ToolDispatch,
+    /// Send `{"message"}` to a running session: `{"session_id", "status", "acknowledged", …}`.
+    Steering,
+    /// Run a short session and print its events, one per line.
+    Events,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// Task for the agent, e.g. "rename parse to parse_all".
+    #[arg(value_name = "TASK", required_unless_present = "stdin")]
+    pub(crate) task: Option<String>,
+    /// Read the task from standard input. If TASK is given too, it comes first.
+    #[arg(long)]
+    pub(crate) stdin: bool,
+    #[command(flatten)]
+    pub(crate) session: SessionArgs,
+    /// Record all requests and responses to FILE, to replay with `--model cassette:FILE`.
+    #[arg(long, value_name = "FILE", help_heading = session::OUTPUT)]
+    pub(crate) record: Option<PathBuf>,
+    /// Print events as JSON, one object per line, instead of text.
+    #[arg(long, help_heading = session::OUTPUT)]
+    pub(crate) json: bool,
+    /// Print tool calls and their results as JSON, one object per line, on standard error.
+    #[arg(long, help_heading = session::OUTPUT)]
+    pub(crate) debug: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionsCommand {
+    /// List the saved conversations, last used first.
+    List,
+    /// Show a conversation.
+    Show {
+        /// ID of the session, from `emend sessions list`.
+        #[arg(value_name = "ID", value_parser = session_id)]
+        id: String,
+    },
+    /// Delete a conversation. The files of the project do not change.
+    Delete {
+        /// ID of the session, from `emend sessions list`.
+        #[arg(value_name = "ID", value_parser = session_id)]
+        id: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RootArgs {
+    /// Project directory.
+    #[arg(long, default_value = ".", value_name = "DIR")]
+    pub(crate) root: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PatchArgs {
+    /// Patch to apply. Without it, or with `-`, standard input is read.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// Format of the patch. Detected by default.
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(crate) format: Option<PatchFormat>,
+    /// Directory that contains the files. Paths in the patch are relative to it.
+    #[arg(long, default_value = ".", value_name = "DIR")]
+    pub(crate) root: PathBuf,
+    /// Show what the patch would do, without writing.
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The formats a patch can be written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PatchFormat {
+    V4a,
+    Unified,
+    Safe,
+    Replace,
+    Lines,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// Old file.
+    #[arg(value_name = "OLD")]
+    pub(crate) a: PathBuf,
+    /// New file.
+    #[arg(value_name = "NEW")]
+    pub(crate) b: PathBuf,
+    /// Number of unchanged lines to show around each change.
+    #[arg(short = 'U', long, default_value_t = 3, value_name = "N")]
+    pub(crate) unified: usize,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ToolsCommand {
+    /// List the tools with their descriptions and parameters.
+    List {
+        /// Model family whose tool names to show.
+        #[arg(long, value_enum, default_value_t = ProfileName::None, value_name = "NAME")]
+        profile: ProfileName,
+    },
+    /// Call one tool and print its result as JSON. The exit status is 1 if the tool failed.
+    #[command(after_help = help::TOOLS_CALL)]
+    Call {
+        /// Name of the tool, e.g. `read_file`.
+        #[arg(value_name = "TOOL")]
+        name: String,
+        /// Arguments of the tool, as a JSON object.
+        #[arg(value_name = "JSON")]
+        arguments: String,
+        /// Project directory.
+        #[arg(long, default_value = ".", value_name = "DIR")]
+        root: PathBuf,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ModelsArgs {
+    /// List only the models of this provider: anthropic, openai or gemini.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) provider: Option<String>,
+    /// Print all details as JSON, one object per line.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DebugCommand {
+    /// Decode a provider's response and print its content as JSON.
+    #[command(after_help = help::DECODE)]
+    Decode(DecodeArgs),
+    /// Print the HTTP request that Emend would send, as JSON.
+    #[command(after_help = help::ENCODE)]
+    Encode(EncodeArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DecodeArgs {
+    /// API of the provider: anthropic-messages, openai-responses, openai-chat or gemini.
+    #[arg(long, value_name = "NAME", value_parser = api)]
+    pub(crate) api: Api,
+    /// HTTP status of the response.
+    #[arg(long, default_value_t = 200, value_name = "N", value_parser = clap::value_parser!(u16).range(100..600))]
+    pub(crate) status: u16,
+    /// Feed the decoder N bytes at a time. The result must be the same.
+    #[arg(long, value_name = "N")]
+    pub(crate) chunk: Option<NonZeroUsize>,
+    /// Body of the response: an event stream or one JSON document. With `-`, standard input is read.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EncodeArgs {
+    /// API of the provider: anthropic-messages, openai-responses, openai-chat or gemini.
+    #[arg(long, value_name = "NAME", value_parser = api)]
+    pub(crate) api: Api,
+    /// Request the response in one piece instead of a stream.
+    #[arg(long)]
+    pub(crate) whole: bool,
+    /// Request as JSON, in the format of the emend-llm library. Without it, standard input is read.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+}
+
+fn run_number(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "expected the number of a run, from `emend checkpoints`".to_owned())
+}
+
+fn api(name: &str) -> Result<Api, String> {
+    Api::from_name(name).ok_or_else(|| format!("expected one of {}", Api::ALL.map(Api::name).join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        <Cli as clap::CommandFactory>::command().debug_assert();
+    }
+}
