@@ -48,8 +48,9 @@ fn no_such_tool(name: &str) -> Option<String> {
         return None;
     }
     let near = closest(name, names.iter().map(String::as_str), 1);
-    let near =
-        near.first().map_or_else(|| "`emend tools list` lists the tools".to_owned(), |near| format!("did you mean {near}?"));
+    let near = near
+        .first()
+        .map_or_else(|| "`emend tools list` lists the tools".to_owned(), |near| format!("did you mean {near}?"));
     Some(format!("unknown tool {name:?}; {near}"))
 }
 
@@ -66,7 +67,10 @@ struct Nobody;
 
 impl Approver for Nobody {
     fn approve<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
-        let reason = format!("The user cannot be asked without a terminal. To allow this call, run emend with {}.", flag(request));
+        let reason = format!(
+            "The user cannot be asked without a terminal. To allow this call, run emend with {}.",
+            flag(request)
+        );
         Box::pin(std::future::ready(Approval::Deny { reason: Some(reason) }))
     }
 }

@@ -88,7 +88,8 @@ async fn carry_out(args: &PatchArgs) -> Result<Done, Refusal> {
     // Whoever only checks writes nothing, so neither is anything recovered nor locked.
     let state = if args.check { None } else { Some(open_state(&environment)?) };
     if args.check && environment.has_unfinished_commit() {
-        let message = "an earlier patch was interrupted; the next emend command that writes here completes or reverts it";
+        let message =
+            "an earlier patch was interrupted; the next emend command that writes here completes or reverts it";
         return Err(Failure::new(Code::Busy, message).into());
     }
     let texts = read_files(&environment, &mut input.patch).await?;
@@ -196,7 +197,9 @@ fn mismatch(input: &Input, texts: &BTreeMap<String, Option<String>>) -> Option<R
     let text = texts.get(path)?;
     let actual = ContentHash::of(text.as_deref().unwrap_or_default().as_bytes());
     let mut failure = Failure::new(Code::Stale, input::STATE_MISMATCH);
-    failure.suggestions.push(format!("make the diff against the current content of {path}, whose hash is {}", actual.hex()));
+    failure
+        .suggestions
+        .push(format!("make the diff against the current content of {path}, whose hash is {}", actual.hex()));
     let state = Some(FileState::new(path, 1, text.clone()));
     (actual != expected).then_some(Refusal { failure, status: EXIT_REFUSED, state })
 }

@@ -80,7 +80,9 @@ async fn show(root: &Path, id: &str, json: bool) -> Result<ExitCode, Failure> {
             Some(store) => summaries(store).await.unwrap_or_default(),
             None => Vec::new(),
         };
-        return Err(find(saved, id).err().unwrap_or_else(|| Failure::new(Code::NotFound, "the session was deleted meanwhile")));
+        return Err(find(saved, id)
+            .err()
+            .unwrap_or_else(|| Failure::new(Code::NotFound, "the session was deleted meanwhile")));
     };
     let document = read_document(&text).map_err(|error| Failure::new(error.code(), error.to_string()))?;
     let mut stdout = std::io::stdout().lock();

@@ -69,8 +69,9 @@ pub(super) async fn run(chat: &mut Chat, line: &str) -> Result<Next, Failure> {
         "/exit" | "/quit" => return Ok(Next::Leave),
         unknown => {
             let near = closest(unknown, NAMES.map(|(name, ..)| name), 1);
-            let near =
-                near.first().map_or_else(|| "/help lists the commands".to_owned(), |near| format!("did you mean {near}?"));
+            let near = near
+                .first()
+                .map_or_else(|| "/help lists the commands".to_owned(), |near| format!("did you mean {near}?"));
             return Err(Failure::new(Code::NotFound, format!("unknown command {unknown}; {near}")));
         }
     }
@@ -94,7 +95,11 @@ fn help(chat: &mut Chat) -> Result<(), Failure> {
     }
     lines.push(String::new());
     chat.screen.print(&lines)?;
-    chat.screen.say(0, "@PATH in a message attaches a file. End a line with \\ to continue it on the next line.", None)?;
+    chat.screen.say(
+        0,
+        "@PATH in a message attaches a file. End a line with \\ to continue it on the next line.",
+        None,
+    )?;
     let text = "While the agent works: enter a message to steer it, Ctrl-C or Esc to stop it, Ctrl-C twice to quit.";
     Ok(chat.screen.say(0, text, None)?)
 }
@@ -129,7 +134,8 @@ fn effort(chat: &mut Chat, effort: &str) -> Result<(), Failure> {
     if effort.is_empty() {
         let now = chat.setup.session.config().reasoning_effort.unwrap_or_else(|| "the model's own default".to_owned());
         let known = EFFORTS.join(", ");
-        let text = format!("Effort: {now}. To change it: /effort LEVEL, one of {known}. Each model supports some of them.");
+        let text =
+            format!("Effort: {now}. To change it: /effort LEVEL, one of {known}. Each model supports some of them.");
         return Ok(chat.screen.say(0, &text, None)?);
     }
     let effort = args::effort(effort).map_err(|what| Failure::new(Code::InvalidArgument, what))?;
@@ -215,7 +221,9 @@ async fn resume(chat: &mut Chat, id: &str) -> Result<(), Failure> {
     let summary = sessions::find(saved, &id)?;
     let n_turns = summary.n_turns;
     chat.reopen(&summary.id).await?;
-    Ok(chat.screen.print(&[format!("Continuing {id} ({n_turns} entries): {}", crate::approve::visible(&summary.title))])?)
+    Ok(chat
+        .screen
+        .print(&[format!("Continuing {id} ({n_turns} entries): {}", crate::approve::visible(&summary.title))])?)
 }
 
 fn clear(chat: &mut Chat) -> Result<(), Failure> {

@@ -215,7 +215,12 @@ fn a_question_or_an_answer_that_does_not_come_can_be_left_by_ctrl_c_and_by_esc()
     requested.recv().unwrap();
     terminal.press("\u{1b}").wait_for_prompt(3);
     assert_eq!(terminal.shown().matches("interrupted").count(), 2);
-    terminal.enter("/model offline").wait_for_prompt(4).enter("run touch x").wait_for("reason to refuse:").press(CTRL_C);
+    terminal
+        .enter("/model offline")
+        .wait_for_prompt(4)
+        .enter("run touch x")
+        .wait_for("reason to refuse:")
+        .press(CTRL_C);
     terminal.wait_for_prompt(5).press(CTRL_D);
     assert_eq!(terminal.end(), 0);
     assert!(!project.path("x").exists());

@@ -20,7 +20,11 @@ fn a_turn_goes_on_where_it_was_after_the_program_was_stopped() {
     assert!(terminal.marks_pastes());
     // As Ctrl-Z, and the shell that has the terminal meanwhile.
     terminal.signal("-STOP").use_line_by_line().signal("-CONT");
-    terminal.press("\u{1b}[200~mind\rthe gap\u{1b}[201~").wait_for("› mind⏎the gap").press("\r").wait_for("(sent to the model");
+    terminal
+        .press("\u{1b}[200~mind\rthe gap\u{1b}[201~")
+        .wait_for("› mind⏎the gap")
+        .press("\r")
+        .wait_for("(sent to the model");
     std::fs::write(project.path("go"), "").unwrap();
     terminal.wait_for("tokens in").wait_until("a prompt", |screen| screen.trim_end().ends_with("\n›")).press(CTRL_D);
     assert_eq!(terminal.end(), 0);
