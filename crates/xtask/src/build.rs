@@ -13,26 +13,26 @@ use crate::repo::Repo;
 use crate::settings::{Module, Settings};
 use crate::toolchain::{TARGET, WasmToolchain, rust_flags};
 
-/// Builds everything that a person can open or install.
+/// Builds the wasm modules, the npm package and the page.
 pub(crate) fn all(repo: &Repo) -> Result<()> {
     modules(repo)?;
     package(repo)?;
     page(repo)
 }
 
-/// Builds the npm package around its wasm modules, which are there already.
+/// Builds the npm package; its wasm modules must have been built.
 pub(crate) fn package(repo: &Repo) -> Result<()> {
     script(repo, "pkg")
 }
 
-/// Builds the page around the npm package, which is there already.
+/// Builds the page; the npm package must have been built.
 pub(crate) fn page(repo: &Repo) -> Result<()> {
     script(repo, "web")
 }
 
 /// Builds the command line and returns its path.
 ///
-/// The whole workspace is named, as by `cargo test --workspace`: another selection has other features and is built anew.
+/// Selects the whole workspace, like `cargo test --workspace`: another selection has other features and is built again.
 pub(crate) fn command_line(repo: &Repo) -> Result<PathBuf> {
     run(command("cargo", repo.root()).args(["build", "--quiet", "--workspace", "--bin", "emend"]))?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
@@ -54,8 +54,10 @@ pub(crate) struct Modules {
     pub(crate) shell: Built,
 }
 
-/// Builds every wasm module. Those with the same target features share a build directory and wait for each other; the
-/// others are built beside them, since for half of its time a build is a linker on one core.
+/// Builds every wasm module.
+///
+/// Modules with the same target features share a build directory and are built in turn. The two groups are built side
+/// by side, because linking, which takes half of the time, uses one core.
 pub(crate) fn modules(repo: &Repo) -> Result<Modules> {
     let Settings { core, edit, llm, offline, shell, .. } = Settings::read(repo)?;
     let with_vectors = || Ok((module(repo, &core)?, module(repo, &edit)?));
@@ -68,7 +70,7 @@ pub(crate) fn modules(repo: &Repo) -> Result<Modules> {
     Ok(Modules { core, edit, llm, offline, shell })
 }
 
-/// Builds the core, which has the agent.
+/// Builds the module with the agent.
 pub(crate) fn core(repo: &Repo) -> Result<Built> {
     module(repo, &Settings::read(repo)?.core)
 }
@@ -101,7 +103,7 @@ fn compile(repo: &Repo, module: &Module) -> Result<PathBuf> {
     Ok(repo.wasm_target(&module.target_features).join(file))
 }
 
-/// Keeps where this machine keeps its sources out of the panic messages of what is shipped.
+/// Returns compiler flags that keep local source paths out of the panic messages of shipped modules.
 fn without_paths(repo: &Repo) -> String {
     let cargo_home =
         std::env::var("CARGO_HOME").unwrap_or_else(|_| format!("{}/.cargo", std::env::var("HOME").unwrap_or_default()));
@@ -116,7 +118,7 @@ fn bind(repo: &Repo, module: &Module, compiled: &Path, out_dir: &Path) -> Result
 }
 
 fn optimise(repo: &Repo, module: &Module, wasm: &Path) -> Result<()> {
-    // npm's binaryen: a distribution's own is often too old for what today's compilers emit.
+    // From npm: the binaryen of a distribution is often too old for the output of current compilers.
     let program = repo.tools().join("npm/node_modules/binaryen/bin/wasm-opt");
     if !program.is_file() {
         bail!("wasm-opt is missing; `cargo xtask setup` installs it");
@@ -136,18 +138,18 @@ fn timed<T>(name: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
     Ok(done)
 }
 
-/// What Node says of a built file.
+/// Size and imports of a built file, as Node reports them.
 #[derive(Deserialize)]
 pub(crate) struct Inspection {
     pub(crate) bytes: u64,
-    /// Bytes after brotli, at its smallest.
+    /// Bytes after brotli with its highest quality.
     pub(crate) brotli: u64,
-    /// Where a wasm module's imports come from; empty for other files.
+    /// Names of the modules that a wasm module imports from; empty for other files.
     pub(crate) import_modules: Vec<String>,
 }
 
 impl Inspection {
-    /// Has Node measure the file, and compile it if it is a wasm module.
+    /// Measures the file in Node, and compiles it if it is a wasm module.
     pub(crate) fn of(repo: &Repo, file: &Path) -> Result<Self> {
         let script = repo.path("crates/xtask/js/inspect.mjs");
         let json = stdout_of(command("node", repo.root()).arg(script).arg(file))?;

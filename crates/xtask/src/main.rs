@@ -1,7 +1,6 @@
 //! `cargo xtask`: sets up, builds, demonstrates, tests and measures the project.
 //!
-//! Every command works from a bare clone; what a command needs and does not find, it installs or names.
-//! What the product does is left to the other crates: nothing here is shipped.
+//! Every command works from a bare clone: it installs missing tools or names them. Nothing in this crate is shipped.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a build tool talks on the terminal")]
 
 mod bench;
@@ -53,7 +52,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs one command. `Ok(false)` means that it ran to its end and something it looked at failed.
+/// Runs one command. `Ok(false)` means that it completed and a check failed.
 fn dispatch(arguments: &[String]) -> Result<bool> {
     let Some((command, rest)) = arguments.split_first() else {
         print!("{USAGE}");

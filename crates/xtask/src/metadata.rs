@@ -1,4 +1,4 @@
-//! What `cargo metadata` says of the workspace and its dependencies.
+//! The workspace and its dependencies, as `cargo metadata` reports them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use crate::process::{command, stdout_of};
 use crate::repo::Repo;
 use crate::toolchain::TARGET;
 
-/// The workspace, every package it uses, and which uses which.
+/// The packages of the workspace, their dependencies, and the edges between them.
 #[derive(Deserialize)]
 pub(crate) struct Metadata {
     pub(crate) packages: Vec<Package>,
@@ -17,7 +17,7 @@ pub(crate) struct Metadata {
     resolve: Resolve,
 }
 
-/// One package, of ours or of others.
+/// A package of the workspace or of a registry.
 #[derive(Deserialize)]
 pub(crate) struct Package {
     pub(crate) id: String,
@@ -34,7 +34,7 @@ pub(crate) struct Package {
 #[derive(Deserialize)]
 struct Dependency {
     name: String,
-    /// Absent for the workspace's own packages.
+    /// Absent for packages of the workspace.
     source: Option<String>,
 }
 
@@ -67,7 +67,7 @@ struct EdgeKind {
 }
 
 impl Metadata {
-    /// Reads it for every platform.
+    /// Reads the metadata for every platform.
     ///
     /// # Errors
     /// Cargo refuses a manifest, or Cargo.lock is not what the manifests ask for.
@@ -75,7 +75,7 @@ impl Metadata {
         Self::read_with(repo, &[])
     }
 
-    /// Reads it with the dependencies that a build for wasm32 has.
+    /// Reads the metadata with the dependencies of a wasm32 build only.
     pub(crate) fn read_for_wasm(repo: &Repo) -> Result<Self> {
         Self::read_with(repo, &["--filter-platform", TARGET])
     }
@@ -86,26 +86,26 @@ impl Metadata {
         serde_json::from_str(&json).context("cargo metadata")
     }
 
-    /// The workspace's own packages.
+    /// Returns the packages of the workspace.
     pub(crate) fn members(&self) -> impl Iterator<Item = &Package> {
         self.packages.iter().filter(|package| self.workspace_members.contains(&package.id))
     }
 
-    /// The workspace's own package of that name.
+    /// Returns the package of the workspace with that name.
     pub(crate) fn member(&self, name: &str) -> Result<&Package> {
         self.members().find(|package| package.name == name).with_context(|| format!("the workspace has no {name}"))
     }
 
-    /// The names of the packages that use one of that name, in any version.
+    /// Returns the names of the packages that depend on a package of that name, in any version.
     pub(crate) fn users_of(&self, name: &str) -> Vec<String> {
         let called = |id: &str| self.packages.iter().find(|package| package.id == id).map(|package| &package.name);
         let uses = |node: &&Node| node.deps.iter().any(|edge| called(&edge.pkg).is_some_and(|used| used == name));
         self.resolve.nodes.iter().filter(uses).filter_map(|node| called(&node.id).cloned()).collect()
     }
 
-    /// Every package that is linked into `package`: normal dependencies, through any number of others.
+    /// Returns every package that is linked into `package`: its normal dependencies and, transitively, theirs.
     ///
-    /// What only runs in the compiler, macros and build scripts, is left out.
+    /// Macros and build scripts, which only run in the compiler, are left out.
     pub(crate) fn linked_into(&self, package: &Package) -> Vec<&Package> {
         let nodes: BTreeMap<&str, &Node> = self.resolve.nodes.iter().map(|node| (node.id.as_str(), node)).collect();
         let packages: BTreeMap<&str, &Package> =
@@ -127,17 +127,17 @@ impl Metadata {
 }
 
 impl Package {
-    /// The packages of ours that it names itself, for any use.
+    /// Returns the direct dependencies inside the workspace, of any kind.
     pub(crate) fn own_dependencies(&self) -> impl Iterator<Item = &str> {
         self.dependencies.iter().filter(|found| found.source.is_none()).map(|found| found.name.as_str())
     }
 
-    /// It names `dependency` itself, for any use and any platform.
+    /// Tells whether `dependency` is a direct dependency, of any kind and for any platform.
     pub(crate) fn depends_on(&self, dependency: &str) -> bool {
         self.dependencies.iter().any(|found| found.name == dependency)
     }
 
-    /// The packages of others that it names itself.
+    /// Returns the direct dependencies from registries.
     pub(crate) fn foreign_dependencies(&self) -> impl Iterator<Item = &str> {
         self.dependencies.iter().filter(|found| found.source.is_some()).map(|found| found.name.as_str())
     }

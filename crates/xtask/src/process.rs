@@ -1,4 +1,4 @@
-//! Running other programs: with their output shown, taken, or written to a log, and within a time.
+//! Runs other programs with a time limit; their output is shown, returned or written to a log.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -12,13 +12,13 @@ use anyhow::{Context, Result, bail};
 
 use crate::progress::say;
 
-/// How often a running program is looked at.
+/// Interval between two checks of a running program.
 const POLL: Duration = Duration::from_millis(40);
 
-/// Starts the description of a program to run in `folder`.
+/// Returns a command that runs in `folder`.
 ///
-/// `cargo xtask` leaves variables of its own behind that would make other builds, and other compilers, see this
-/// crate as theirs; they are taken out.
+/// `cargo xtask` sets environment variables that describe this crate. They are removed, so that builds and compilers
+/// started from here do not take them for their own.
 pub(crate) fn command(program: impl AsRef<OsStr>, folder: &Path) -> Command {
     let mut command = Command::new(program);
     command.current_dir(folder).stdin(Stdio::null());
@@ -33,7 +33,10 @@ pub(crate) fn command(program: impl AsRef<OsStr>, folder: &Path) -> Command {
     command
 }
 
-/// Runs to the end with the output on the terminal; anything but success is an error.
+/// Runs a command to its end with the output on the terminal.
+///
+/// # Errors
+/// The program does not start or does not succeed.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let status = command.status().with_context(|| shown(command))?;
     if !status.success() {
@@ -42,7 +45,10 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Returns what the program printed on stdout; anything but success is an error that carries its stderr.
+/// Returns the standard output of a command.
+///
+/// # Errors
+/// The program does not start or does not succeed; the error holds its standard error.
 pub(crate) fn stdout_of(command: &mut Command) -> Result<String> {
     let output = command.output().with_context(|| shown(command))?;
     if !output.status.success() {
@@ -52,18 +58,18 @@ pub(crate) fn stdout_of(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// What a logged program left behind.
+/// The result of a logged program.
 pub(crate) struct Logged {
-    /// It ended by itself, with status 0.
+    /// The program ended by itself with status 0.
     pub(crate) success: bool,
-    /// Both its outputs, in the order in which they were written.
+    /// Standard output and standard error, in the order of the writes.
     pub(crate) text: String,
 }
 
-/// Runs with both outputs going to the file `log`, and shows each line that `show` picks as it comes.
+/// Runs a command with both outputs written to the file `log`; shows each line for which `show` returns true.
 ///
-/// Past `limit` the program is killed, which the log's last line says. Its own children may outlive it, which is why
-/// the output goes through a file: a pipe would stay open with them.
+/// After `limit` the program is killed and the last line of the log says so. The output goes through a file because
+/// children of the program may outlive it and would keep a pipe open.
 pub(crate) fn logged(
     command: &mut Command,
     log: &Path,
@@ -88,7 +94,7 @@ pub(crate) fn logged(
     Ok(Logged { success: status.is_some_and(|status| status.success()), text })
 }
 
-/// Runs silently; `false` when the program fails, is missing, or is not done within `limit`.
+/// Runs a command silently; returns false if the program fails, is missing, or exceeds `limit`.
 pub(crate) fn succeeds(command: &mut Command, limit: Duration) -> bool {
     let Ok(mut child) = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn() else {
         return false;
@@ -96,7 +102,7 @@ pub(crate) fn succeeds(command: &mut Command, limit: Duration) -> bool {
     matches!(wait(&mut child, limit, || Ok(())), Ok(Some(status)) if status.success())
 }
 
-/// Waits for `child`, calling `meanwhile` at each look; `None` when it had to be killed.
+/// Waits for `child` and calls `meanwhile` at each interval; returns `None` if the child had to be killed.
 fn wait(child: &mut Child, limit: Duration, mut meanwhile: impl FnMut() -> Result<()>) -> Result<Option<ExitStatus>> {
     let started = Instant::now();
     loop {
@@ -113,7 +119,7 @@ fn wait(child: &mut Child, limit: Duration, mut meanwhile: impl FnMut() -> Resul
     }
 }
 
-/// How far a log has been read and shown.
+/// The part of a log that has been read and shown.
 #[derive(Default)]
 struct Seen {
     bytes: Vec<u8>,
@@ -135,7 +141,7 @@ impl Seen {
     }
 }
 
-/// The command line as a person would type it.
+/// Formats the command line as a user would type it.
 fn shown(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")

@@ -1,6 +1,6 @@
 //! Progress lines of steps that run side by side: each line carries the name of its step.
 //!
-//! The name belongs to a thread. A thread that a step starts takes it over by [`spawn_labelled`].
+//! The label belongs to a thread; [`spawn_labelled`] passes it on to a new thread.
 
 use std::cell::RefCell;
 use std::fmt::Display;

@@ -1,6 +1,6 @@
-//! A web server for a folder of built files, reachable from this machine only.
+//! A web server for a folder of built files, on 127.0.0.1 only.
 //!
-//! It knows GET and HEAD and the kinds of file that a built page has; it is no server for anything else.
+//! It supports GET and HEAD and the media types of a built page.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -21,7 +21,7 @@ pub(crate) fn start(folder: &Path) -> Result<String> {
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let folder = folder.clone();
-            // A visitor that goes away in the middle of an answer is no concern of the others.
+            // A client that disconnects during a response must not disturb the others.
             thread::spawn(move || drop(answer(stream, &folder)));
         }
     });
@@ -33,7 +33,7 @@ fn answer(mut stream: TcpStream, folder: &Path) -> Result<()> {
     let reader = BufReader::new(std::io::Read::take(stream.try_clone()?, REQUEST_BYTES_MAX));
     let mut lines = reader.lines();
     let request = lines.next().context("no request")??;
-    // The headers are read to their end, or closing the connection would cut the answer off.
+    // Unread headers would make the kernel reset the connection and cut the response off.
     while lines.next().transpose()?.is_some_and(|line| !line.is_empty()) {}
     let mut words = request.split(' ');
     let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
@@ -60,7 +60,7 @@ fn reply(stream: &mut TcpStream, status: &str, kind: &str, body: &[u8], with_bod
     Ok(stream.flush()?)
 }
 
-/// The file that a request's target names, if it is one inside `folder`.
+/// Returns the file that a request names, if it lies inside `folder`.
 fn local_file(folder: &Path, target: &str) -> Option<PathBuf> {
     let path = target.split(['?', '#']).next()?.strip_prefix('/')?;
     let relative = Path::new(path);
@@ -71,12 +71,12 @@ fn local_file(folder: &Path, target: &str) -> Option<PathBuf> {
     if file.is_dir() {
         file.push("index.html");
     }
-    // Resolved once more, so that a link in the folder cannot lead out of it.
+    // Resolved again, so that a link in the folder cannot lead out of it.
     let file = file.canonicalize().ok()?;
     (file.starts_with(folder) && file.is_file()).then_some(file)
 }
 
-/// Browsers compile a wasm module while it arrives only if its media type is right, and run no script of a wrong one.
+/// Returns the media type. Browsers stream-compile wasm modules and run scripts only if it is right.
 fn media_type(file: &Path) -> &'static str {
     match file.extension().and_then(|extension| extension.to_str()) {
         Some("html") => "text/html; charset=utf-8",

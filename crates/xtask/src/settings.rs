@@ -23,10 +23,10 @@ pub(crate) struct Settings {
 pub(crate) struct Module {
     pub(crate) package: String,
     pub(crate) features: Vec<String>,
-    /// Instructions beyond those that every engine has, as `rustc` names them.
+    /// Instructions beyond the wasm baseline, by their `rustc` names.
     #[serde(default)]
     pub(crate) target_features: Vec<String>,
-    /// Room for its stack in bytes, if it needs more than the linker's own megabyte.
+    /// Stack size in bytes, if more than the linker's default of 1 MiB.
     pub(crate) stack_bytes: Option<u64>,
     pub(crate) profile: String,
     pub(crate) out_dir: String,
@@ -35,7 +35,7 @@ pub(crate) struct Module {
     pub(crate) wasm_opt: Vec<String>,
 }
 
-/// The budgets, one for each file that a page has to load.
+/// The size budgets, one for each file that a page loads.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Sizes {
@@ -51,7 +51,7 @@ pub(crate) struct Sizes {
     pub(crate) shell_glue: Budget,
 }
 
-/// How large a file may be, in bytes after brotli.
+/// Maximum size of a file in bytes after brotli.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Budget {
@@ -59,7 +59,7 @@ pub(crate) struct Budget {
     pub(crate) recorded: Option<u64>,
 }
 
-/// How far past its recorded size a file may grow before that has to be agreed to, in percent.
+/// Growth over the recorded size that is allowed without a new record, in percent.
 const GROWTH_PERCENT: u64 = 2;
 
 impl Settings {
@@ -70,7 +70,7 @@ impl Settings {
 }
 
 impl Budget {
-    /// Returns what is wrong with a size, if anything.
+    /// Returns the reason why a size is not accepted.
     pub(crate) fn objection(self, bytes: u64) -> Option<String> {
         if bytes > self.at_most {
             return Some(format!("{bytes} bytes are over the budget of {}", self.at_most));

@@ -1,7 +1,7 @@
-//! Finding a compiler that can build for wasm32, and calling cargo with it.
+//! Finds a compiler for wasm32 and calls cargo with it.
 //!
-//! Two are known: the one on PATH, once its target is added, and Debian's `rustc-web` packages, for which
-//! [`crate::setup`] builds the standard library. PATH order never decides between them: each is named in full.
+//! Two compilers are supported: the Rust on PATH with its wasm32 target, and Debian's `rustc-web` packages, for which
+//! [`crate::setup`] builds the standard library. Both are called by their full names, never by the order of PATH.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,32 +12,32 @@ use anyhow::{Context, Result};
 use crate::process::{self, command, succeeds, which};
 use crate::repo::Repo;
 
-/// The one wasm target of this project.
+/// The wasm target of this project.
 pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
 
-/// Where Debian's compiler looks for a target's standard library.
+/// Folder in which Debian's compiler looks for the standard library of a target.
 pub(crate) const DEBIAN_RUSTLIB: &str = "/usr/lib/rustlib";
 
-/// A compiler that can build for wasm32, with what goes with it.
+/// A compiler for wasm32 and the linker that it needs.
 #[derive(Clone, Debug)]
 pub(crate) enum WasmToolchain {
     /// The compiler on PATH; its target was added.
     OnPath,
     /// Debian's `rustc-web`, which has no linker of its own.
     Debian {
-        /// A wasm linker from somewhere else.
+        /// A wasm linker of another package.
         linker: PathBuf,
     },
 }
 
 impl WasmToolchain {
-    /// Finds a compiler that turns an empty library into a wasm module, by having it do so.
+    /// Finds a compiler by compiling an empty library to a wasm module.
     pub(crate) fn find(repo: &Repo) -> Option<Self> {
         let on_path = Some(Self::OnPath).filter(|found| found.builds_a_module(repo));
         on_path.or_else(|| Self::debian(repo).filter(|found| found.builds_a_module(repo)))
     }
 
-    /// As [`Self::find`], for commands that cannot go on without.
+    /// As [`Self::find`]; a missing compiler is an error.
     pub(crate) fn require(repo: &Repo) -> Result<Self> {
         Self::find(repo).context("no compiler here builds for wasm32: run `cargo xtask setup`")
     }
@@ -48,7 +48,7 @@ impl WasmToolchain {
         Path::new("/usr/bin/rustc").is_file().then_some(Self::Debian { linker })
     }
 
-    /// What to call it when talking to a person.
+    /// Describes the toolchain for progress lines.
     pub(crate) fn describe(&self) -> String {
         match self {
             Self::OnPath => format!("the Rust on PATH, with its {TARGET} target"),
@@ -63,10 +63,10 @@ impl WasmToolchain {
         }
     }
 
-    /// A cargo call for wasm32 with these target features, in their build directory, without its further arguments.
+    /// Returns a cargo call for wasm32 with these target features and their build directory; the caller adds arguments.
     pub(crate) fn cargo(&self, repo: &Repo, subcommand: &str, target_features: &[String]) -> Command {
         let mut cargo = match (self, subcommand) {
-            // Asked for clippy, Debian's cargo would take the first cargo-clippy on PATH, which is rustup's.
+            // `cargo clippy` of Debian would run the first cargo-clippy on PATH, which belongs to rustup.
             (Self::Debian { .. }, "clippy") => {
                 let mut clippy = command("/usr/bin/cargo-clippy", repo.root());
                 clippy.env("CARGO", "/usr/bin/cargo");
@@ -98,7 +98,7 @@ impl WasmToolchain {
         succeeds(&mut rustc, Duration::from_secs(60)) && self.has_test_crate(repo)
     }
 
-    /// Tests are built against the `test` crate, which a hand-made standard library may lack.
+    /// Tells whether the standard library has the `test` crate; a library built from source may lack it.
     fn has_test_crate(&self, repo: &Repo) -> bool {
         let mut rustc = command(self.rustc(), repo.root());
         let Ok(folder) = process::stdout_of(rustc.args(["--print", "target-libdir", "--target", TARGET])) else {
@@ -111,7 +111,7 @@ impl WasmToolchain {
     }
 }
 
-/// The flags that let the compiler use these instructions.
+/// Returns the compiler flags that allow these instructions.
 pub(crate) fn rust_flags(target_features: &[String]) -> String {
     target_features.iter().map(|feature| format!(" -Ctarget-feature=+{feature}")).collect()
 }

@@ -1,4 +1,4 @@
-//! The loop: what a turn costs natively, which `emend-bench` (`tests/bench`) measures, beside a loop for Node over the same
+//! The cost of a run of the loop: natively by `emend-bench` (`tests/bench`), beside a loop for Node over the same
 //! conversations.
 
 use anyhow::{Context as _, Result};
@@ -10,7 +10,7 @@ use super::row::Row;
 use crate::process::{command, stdout_of};
 use crate::repo::Repo;
 
-/// What a turn took in Node.
+/// The time of a run in Node.
 #[derive(Deserialize)]
 struct Taken {
     n_turns: usize,
@@ -25,7 +25,7 @@ pub(super) fn run(repo: &Repo) -> Result<Vec<Row>> {
     if !peers.join("node_modules/@mariozechner/pi-agent-core").is_dir() {
         return Ok(rows);
     }
-    // The script imports the peers by name, so it has to stand beside them.
+    // The script imports the peers by name, which works only beside their node_modules.
     std::fs::copy(repo.path("crates/xtask/js/agent_peers.mjs"), peers.join("agent_peers.mjs"))
         .context("agent_peers.mjs")?;
     let printed = stdout_of(command("node", &peers).arg("agent_peers.mjs").arg(&folder))?;

@@ -1,5 +1,5 @@
-//! The command: how long it takes from being started until the first byte of the request to the model is sent, beside
-//! Node doing nothing and Node sending a request.
+//! The time from the start of the command line to the first byte of its request to the model, beside Node doing nothing
+//! and Node sending a request.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -14,10 +14,10 @@ use super::row::Row;
 use crate::process::{command, run as run_program, stdout_of};
 use crate::repo::Repo;
 
-/// How often each is started. They take turns, so that what else the machine does falls on all.
+/// Number of starts of each program. They alternate, so that other load affects all alike.
 const N_STARTS: usize = 40;
 
-/// What the model answers.
+/// The response of the model.
 const ANSWER: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n\
     data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
 
@@ -32,7 +32,7 @@ pub(super) fn run(repo: &Repo) -> Result<Vec<Row>> {
     let mut ours = Vec::new();
     let mut sends = Vec::new();
     let mut nothings = Vec::new();
-    // The first round brings everything into the system's cache.
+    // The first round only fills the file cache.
     for round in 0..=N_STARTS {
         let mut emend = command(&program, &folder.join("project"));
         emend.args(["run", "say hello", "--model", "openai_compatible:m"]);
@@ -57,7 +57,7 @@ pub(super) fn run(repo: &Repo) -> Result<Vec<Row>> {
     ])
 }
 
-/// Makes a small project in a repository of its own, with no state.
+/// Creates a small project in its own repository, without saved state.
 fn prepare(folder: &Path) -> Result<()> {
     let project = folder.join("project");
     if folder.exists() {
@@ -71,14 +71,14 @@ fn prepare(folder: &Path) -> Result<()> {
     run_program(command("git", &project).args(["init", "--quiet"]))
 }
 
-/// Answers every request. Returns the address, and when the first byte of each came.
+/// Answers every request; returns the address and a channel with the arrival time of each first byte.
 fn listen() -> Result<(String, Receiver<Instant>)> {
     let listener = TcpListener::bind("127.0.0.1:0").context("a port to listen on")?;
     let address = format!("http://{}", listener.local_addr()?);
     let (sender, heard) = channel();
     std::thread::spawn(move || {
         for stream in listener.incoming() {
-            // One that hangs up is waited for in vain, which is told there.
+            // The receiver reports a request that never arrives.
             let Ok(came) = stream.and_then(|mut stream| answer(&mut stream)) else { continue };
             if sender.send(came).is_err() {
                 return;

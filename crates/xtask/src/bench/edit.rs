@@ -1,7 +1,7 @@
 //! The patch engines, the diff and the line log, over 1k, 10k and 100k lines.
 //!
-//! What is timed in one process is timed by `emend-bench` (`tests/bench`); the diff against git is timed here, each as a
-//! whole process, since that is how git can be had.
+//! `emend-bench` (`tests/bench`) times the engines in one process. The diff beside git is timed here, as two whole
+//! processes.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -26,7 +26,7 @@ pub(super) fn run(repo: &Repo) -> Result<Vec<Row>> {
         let mut ours = command(&program, &folder);
         ours.args(["diff", "old.txt", "new.txt"]);
         let mut peer = command("git", &folder);
-        // Git's default algorithm, and neither a pager nor anyone's own settings.
+        // git's default algorithm, without a pager and without user settings.
         peer.args(["--no-pager", "diff", "--no-index", "--no-ext-diff", "--no-color", "old.txt", "new.txt"])
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_CONFIG_GLOBAL", "/dev/null");
@@ -60,7 +60,7 @@ fn write_pair(folder: &Path, n_lines: usize) -> Result<()> {
     Ok(())
 }
 
-/// Returns how many lines a diff deletes and inserts.
+/// Returns the numbers of deleted and inserted lines of a diff.
 fn changed_lines(diff: &mut Command) -> Result<(usize, usize)> {
     let output = diff.stdout(Stdio::piped()).output().context("cannot run the diff")?;
     let text = String::from_utf8(output.stdout)?;

@@ -1,4 +1,4 @@
-//! Environments: files in memory, which `emend-bench` (`tests/bench`) measures, and searches of the disk.
+//! Environments: files in memory, measured by `emend-bench` (`tests/bench`), and searches of the disk.
 
 use anyhow::Result;
 

@@ -1,5 +1,5 @@
-//! The model client: natively beside Rust libraries, which `emend-bench` (`tests/bench`) measures, and beside libraries
-//! for Node, which read the same transcripts there.
+//! The model client: beside Rust libraries, measured by `emend-bench` (`tests/bench`), and beside libraries for Node that
+//! read the same transcripts.
 
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
@@ -10,17 +10,17 @@ use super::row::Row;
 use crate::process::{command, stdout_of};
 use crate::repo::Repo;
 
-/// What the script in Node took for a transcript.
+/// The times that the script in Node measured for a transcript.
 #[derive(Deserialize)]
 struct Taken {
     transcript: String,
     peer_name: Option<String>,
     peer: Option<f64>,
-    /// What ours took in its place.
+    /// Time of `emend/llm`.
     ours: Option<f64>,
 }
 
-/// The rows of `emend-bench` by what Node calls their transcripts.
+/// Transcripts of the script in Node, each with the start of the row of `emend-bench` that it belongs to.
 const ARGUMENTS: [(&str, &str); 2] = [("arguments-50", "50 KB of arguments"), ("arguments-100", "100 KB of arguments")];
 
 pub(super) fn run(repo: &Repo) -> Result<Vec<Row>> {
@@ -30,11 +30,11 @@ pub(super) fn run(repo: &Repo) -> Result<Vec<Row>> {
     if !peers.join("node_modules").is_dir() {
         return Ok(rows);
     }
-    // The script imports the peers by name, so it has to stand beside them.
+    // The script imports the peers by name, which works only beside their node_modules.
     std::fs::copy(repo.path("crates/xtask/js/llm_peers.mjs"), peers.join("llm_peers.mjs")).context("llm_peers.mjs")?;
     let mut node = command("node", &peers);
     node.arg("llm_peers.mjs").arg(&folder);
-    // `emend/llm` as `cargo xtask build` left it; where it is not built, only its peers are timed.
+    // `emend/llm`, if `cargo xtask build` has built it; otherwise only its peers are timed.
     let module = repo.path("pkg/dist/llm.js");
     if module.is_file() {
         node.arg(module);

@@ -1,6 +1,6 @@
-//! `cargo xtask bench`: measures Emend beside its peers, in one run on one machine.
+//! `cargo xtask bench`: measures Emend beside its peers in the same run.
 //!
-//! A bench prints rows of name, our figure, the peer's and their ratio; a peer that is not installed is left out.
+//! A row holds a name, our figure, the peer's, and their ratio. A peer that is not installed is left out.
 
 mod agent;
 mod cli;

@@ -1,7 +1,6 @@
-//! Searching a tree of 50,000 files on disk, process against process, beside `rg` and `fd`.
+//! Searches of a tree of 50,000 files on disk beside `rg` and `fd`, process against process.
 //!
-//! Both walk with all cores, heed `.gitignore`, and pass over hidden and binary files, as we do. A peer that is not
-//! installed is left out, and that is said.
+//! All use every core, obey `.gitignore`, and skip hidden and binary files. A missing peer is reported and left out.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,7 +15,7 @@ use crate::repo::Repo;
 
 const N_FILES: usize = 50_000;
 
-/// Name, words for us, words for `rg`.
+/// Name, arguments for `emend`, arguments for `rg`.
 const GREPS: [(&str, &[&str], &[&str]); 5] = [
     ("a rare literal", &["needle in the haystack"], &["needle in the haystack"]),
     ("a literal in every other file", &["let handle_77 "], &["let handle_77 "]),
@@ -25,7 +24,7 @@ const GREPS: [(&str, &[&str], &[&str]); 5] = [
     ("any case", &["-i", "HAYSTACK|ÜBER_99"], &["-i", "HAYSTACK|ÜBER_99"]),
 ];
 
-/// Name, words for us, words for `fd`. Asked for what was changed since 1970 it has to look at times, too.
+/// Name, arguments for `emend`, arguments for `fd`. A search for files changed since 1970 makes `fd` read times too.
 const GLOBS: [(&str, &[&str], &[&str]); 4] = [
     ("files by ending", &["**/*.rs"], &["--glob", "*.rs"]),
     ("few files by name", &["**/file_*991.ts"], &["--glob", "file_*991.ts"]),
@@ -43,13 +42,13 @@ pub(super) fn rows(repo: &Repo) -> Result<Vec<Row>> {
             let mut ours = command(&program, &tree);
             ours.arg("grep").args(words).arg(".");
             let mut theirs = command(&rg, &tree);
-            // Nobody's own settings; and no sorting, which would keep it to one core.
+            // Without user settings, and without sorting, which would restrict it to one core.
             theirs.args(["--no-config", "--no-ignore-global", "--no-ignore-parent", "--color=never", "--no-heading"]);
             theirs.args(["--line-number", "--no-messages"]).args(rg_words);
             rows.push(beside(&format!("grep, {name}"), &mut ours, &mut theirs, &version)?);
         }
     }
-    // Debian names it otherwise, since there is another program of that name.
+    // Debian's name for it, because another program has the name `fd`.
     if let Some((fd, version)) = peer(&tree, &["fd", "fdfind"])? {
         for (name, words, fd_words) in GLOBS {
             let mut ours = command(&program, &tree);
@@ -62,7 +61,7 @@ pub(super) fn rows(repo: &Repo) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Finds a peer by one of its names, with its version.
+/// Finds a peer by one of its names; returns its path and version.
 fn peer(folder: &Path, names: &[&str]) -> Result<Option<(PathBuf, String)>> {
     let Some(program) = names.iter().find_map(|name| which(name)) else {
         println!("{} is not installed and left out", names[0]);
@@ -72,7 +71,7 @@ fn peer(folder: &Path, names: &[&str]) -> Result<Option<(PathBuf, String)>> {
     Ok(Some((program, version.lines().next().unwrap_or_default().to_owned())))
 }
 
-/// Times both, once they have printed the same lines.
+/// Times both after checking that they print the same lines.
 fn beside(name: &str, ours: &mut Command, peer: &mut Command, version: &str) -> Result<Row> {
     let (found, expected) = (lines(ours)?, lines(peer)?);
     ensure!(!found.is_empty(), "{name}: nothing was found");

@@ -1,4 +1,4 @@
-//! How much a page has to load for the core, beside other Rust libraries that ship as wasm.
+//! The size of the core beside other Rust libraries that ship as wasm.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use super::row::Row;
 use crate::build::{self, Inspection};
 use crate::repo::Repo;
 
-/// Packages on npm that carry one Rust core each.
+/// npm packages with one Rust core each.
 const PEERS: [&str; 3] = ["@automerge/automerge", "loro-crdt", "@everruns/bashkit-wasm"];
 
 const NAME: &str = "core wasm, brotli";
@@ -35,7 +35,7 @@ fn kibibytes(bytes: u64) -> f64 {
     bytes as f64 / 1024.0
 }
 
-/// A package may carry the same module several times, once for each way of loading it.
+/// Returns the largest module: a package may hold the same module once for each way to load it.
 fn largest_module(folder: &Path) -> Option<PathBuf> {
     let mut open = vec![folder.to_path_buf()];
     let mut largest = None;

@@ -1,6 +1,6 @@
 //! The built package in Node beside packages from npm: diffs, patches, a stream of events, searches, and the time to start.
 //!
-//! The measuring is done by `tests/bench/wasm/bench.mjs`, which compares outputs before it times anything.
+//! `tests/bench/wasm/bench.mjs` measures; it compares the outputs before it times them.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -16,10 +16,10 @@ fn folder(repo: &Repo) -> PathBuf {
     repo.path("tests/bench/wasm")
 }
 
-/// Installs the packages to compare with.
+/// Installs the peers.
 pub(super) fn install_peers(repo: &Repo) -> Result<()> {
-    // Not `ci`: one peer has a package for each platform, and registries that mirror only some of them leave the lock
-    // file without the others, which `ci` refuses.
+    // `npm install`, not `ci`: a peer has one package per platform, registries may mirror only some of them, and `ci`
+    // refuses a lock file that lacks the others.
     let mut npm = command("npm", &folder(repo));
     run_program(npm.args(["install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]))
 }
@@ -31,7 +31,7 @@ pub(super) fn run(repo: &Repo) -> Result<Vec<Row>> {
     }
     build::modules(repo)?;
     build::package(repo)?;
-    // It says on stderr what is measured, which takes a minute or two.
+    // The script reports its progress on standard error; it takes one to two minutes.
     let printed = stdout_of(command("node", &folder(repo)).arg("bench.mjs").stderr(Stdio::inherit()))?;
     printed.lines().map(serde_json::from_str).collect::<Result<_, _>>().context("what bench.mjs printed")
 }

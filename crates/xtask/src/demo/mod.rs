@@ -1,4 +1,4 @@
-//! `cargo xtask demo`: the agent at work, first in the terminal and then on the page.
+//! `cargo xtask demo`: shows the agent first in the terminal, then on the page.
 //!
 //! The page is served until the user ends it, or driven in a headless browser that leaves screenshots.
 
@@ -13,7 +13,7 @@ use crate::serve;
 use crate::setup;
 use crate::setup::browser::Browser;
 
-/// Shows both; with `--headless`, a script stands in for the user of the page.
+/// Shows both. With `--headless`, a script operates the page and saves screenshots.
 pub(crate) fn run_demo(repo: &Repo, arguments: &[String]) -> Result<()> {
     let (mut headless, mut built) = (false, false);
     for argument in arguments {
@@ -42,7 +42,7 @@ pub(crate) fn run_demo(repo: &Repo, arguments: &[String]) -> Result<()> {
     }
 }
 
-/// Has the demonstration script work on this checkout's own crates.
+/// Runs the demonstration script on the `crates` folder of this checkout.
 fn drive(repo: &Repo, url: &str) -> Result<()> {
     let screenshots = repo.path("target/demo");
     std::fs::create_dir_all(&screenshots)?;

@@ -1,4 +1,4 @@
-//! The command at work: it renames a type throughout a copy of this checkout, which then still compiles.
+//! The command line renames a type throughout a copy of this checkout, which must still compile.
 
 use std::path::Path;
 
@@ -8,13 +8,13 @@ use crate::build;
 use crate::process::{command, run, stdout_of};
 use crate::repo::Repo;
 
-/// A type of this crate, used in most of its files; also the beginning of longer words, which must stay.
+/// A type of this crate. Longer words begin with it and must not change.
 const OLD_NAME: &str = "Repo";
 
-/// A name that is nowhere else, not even here in one piece, so that renaming it back has to give the old bytes.
+/// A name that occurs nowhere in the checkout, so that renaming back restores the old bytes. Split for that reason.
 const NEW_NAME: &str = concat!("Project", "Checkout");
 
-/// Runs the command on the copy, prints what it changed, and checks that it changed nothing else.
+/// Runs the command on the copy, prints its changes, and checks that nothing else changed.
 pub(super) fn show(repo: &Repo) -> Result<()> {
     let program = build::command_line(repo)?;
     let copy = repo.path("target/demo/checkout");
@@ -22,7 +22,7 @@ pub(super) fn show(repo: &Repo) -> Result<()> {
     let task = format!("rename {OLD_NAME} to {NEW_NAME}");
     println!("$ emend run --model offline \"{task}\" --root {}", copy.display());
     let mut emend = command(program, repo.root());
-    // What the command keeps for `emend undo` goes to the user's state directory, where a demonstration has no business.
+    // The undo state of a demonstration does not belong in the user's state directory.
     emend.env("XDG_STATE_HOME", repo.path("target/demo/state"));
     emend.args(["run", "--model", "offline", &task, "--root"]);
     run(emend.arg(&copy))?;
@@ -34,7 +34,7 @@ pub(super) fn show(repo: &Repo) -> Result<()> {
         .context("the copy no longer compiles")
 }
 
-/// Counts the files that differ from the checkout's; renamed back, each has to be the checkout's again.
+/// Counts the changed files. With the name changed back, each must equal the original.
 fn compare(repo: &Repo, copy: &Path) -> Result<usize> {
     let mut changed = 0;
     let listed = stdout_of(command("git", repo.root()).args(["grep", "-lwF", "--untracked", OLD_NAME]))?;

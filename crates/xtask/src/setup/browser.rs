@@ -10,7 +10,7 @@ use super::outcome::Done;
 use crate::process::which;
 use crate::repo::Repo;
 
-/// The browser programs found here.
+/// The browser programs of this machine.
 pub(crate) struct Browser {
     /// The browser itself, which the end-to-end tests start.
     pub(crate) chromium: Option<PathBuf>,
@@ -19,7 +19,7 @@ pub(crate) struct Browser {
 }
 
 impl Browser {
-    /// Looks on PATH; `CHROMIUM` and `CHROMEDRIVER` name others.
+    /// Finds both on PATH; the environment variables `CHROMIUM` and `CHROMEDRIVER` take precedence.
     pub(crate) fn find() -> Self {
         let from_variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|file| file.is_file());
         let names = ["chromium", "chromium-browser", "google-chrome"];
@@ -29,12 +29,12 @@ impl Browser {
         }
     }
 
-    /// Sets what `cargo test` for wasm32 needs to run its tests in this browser.
+    /// Sets the environment variables with which `cargo test` for wasm32 runs in this browser.
     pub(crate) fn set_up_tests(&self, repo: &Repo, cargo: &mut Command) {
         let runner = repo.tools().join("bin/wasm-bindgen-test-runner");
         cargo.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER", runner);
         cargo.env("WASM_BINDGEN_TEST_WEBDRIVER_JSON", repo.path("crates/xtask/browser/webdriver.json"));
-        // In a browser whatever the crate says, and with time enough for a property test on a busy machine.
+        // In a browser even if a crate is configured for Node, and with time for a property test on a busy machine.
         cargo.env("WASM_BINDGEN_USE_BROWSER", "1").env("WASM_BINDGEN_TEST_TIMEOUT", "600");
         if let Some(driver) = &self.driver {
             cargo.env("CHROMEDRIVER", driver);

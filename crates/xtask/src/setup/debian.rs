@@ -1,4 +1,4 @@
-//! Installing Debian's packages, where there is apt and the right to use it.
+//! Installs Debian packages, if apt exists and may be used.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use anyhow::{Result, bail};
 use crate::process::{command, run, succeeds, which};
 use crate::repo::Repo;
 
-/// Installs `packages`, after bringing the package lists up to date.
+/// Updates the package lists and installs `packages`.
 ///
 /// # Errors
-/// There is no apt, no right to use it, or apt fails; the message says what to install by hand.
+/// apt is missing, may not be used, or fails; the message names the packages to install by hand.
 pub(crate) fn install(repo: &Repo, packages: &[&str]) -> Result<()> {
     let by_hand = format!("install by hand: {}", packages.join(" "));
     if which("apt-get").is_none() {
@@ -26,7 +26,7 @@ pub(crate) fn install(repo: &Repo, packages: &[&str]) -> Result<()> {
     apt(repo, &as_root, &[&options[..], packages].concat())
 }
 
-/// Asks the system rather than reading a user id: root in a container may still lack the right.
+/// Tests the write permission instead of the user id: root in a container may lack it.
 fn apt_allowed(repo: &Repo, prefix: &[&str]) -> bool {
     let words = [prefix, &["test", "-w", "/var/lib/dpkg"]].concat();
     succeeds(command(words[0], repo.root()).args(&words[1..]), Duration::from_secs(10))
@@ -35,7 +35,7 @@ fn apt_allowed(repo: &Repo, prefix: &[&str]) -> bool {
 fn apt(repo: &Repo, prefix: &[&str], arguments: &[&str]) -> Result<()> {
     let words = [prefix, &["apt-get"], arguments].concat();
     let mut apt = command(words[0], repo.root());
-    // Without this, a package may stop to ask a question that nobody is there to answer.
+    // Otherwise a package may wait for the answer to a question.
     apt.env("DEBIAN_FRONTEND", "noninteractive").stdout(std::process::Stdio::null());
     run(apt.args(&words[1..]))
 }

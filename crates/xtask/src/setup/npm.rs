@@ -61,7 +61,7 @@ impl Package {
         Ok(Done::Installed("what the lock file names".to_owned()))
     }
 
-    /// Everything that decides what npm installs.
+    /// Returns the contents of the files that decide the installed versions.
     fn wanted(&self) -> Result<Vec<u8>> {
         let mut wanted = read(&self.folder.join("package.json"))?;
         let lock = self.folder.join("package-lock.json");

@@ -11,10 +11,10 @@ use crate::process::{command, run, succeeds, which};
 use crate::repo::Repo;
 use crate::toolchain::{DEBIAN_RUSTLIB, TARGET, WasmToolchain};
 
-/// Debian's compiler, its library source, and a clippy that can check wasm32.
+/// Debian's compiler, the source of its standard library, and its clippy.
 const PACKAGES: [&str; 4] = ["rustc-web", "cargo-web", "rust-web-src", "rust-web-clippy"];
 
-/// How long a download by rustup may take before Debian's way is tried.
+/// Time limit for rustup, after which Debian's packages are tried.
 const RUSTUP_LIMIT: Duration = Duration::from_secs(120);
 
 pub(super) fn set_up(repo: &Repo) -> Result<Done> {
@@ -32,7 +32,7 @@ pub(super) fn set_up(repo: &Repo) -> Result<Done> {
     })
 }
 
-/// The Rust on PATH brings a clippy or names what is missing itself; Debian's is a package of its own.
+/// The Rust on PATH reports a missing clippy itself; Debian's is a package of its own.
 fn has_clippy(toolchain: &WasmToolchain) -> bool {
     match toolchain {
         WasmToolchain::OnPath => true,
@@ -58,12 +58,12 @@ fn from_debian(repo: &Repo) -> Result<Done> {
 fn build(repo: &Repo) -> Result<()> {
     let folder = repo.tools().join("wasm-std");
     std::fs::create_dir_all(folder.join("src"))?;
-    // The empty [workspace] keeps cargo from taking this folder for a member of the project's.
+    // The empty [workspace] keeps cargo from taking this folder for a member of the project.
     let manifest = "[package]\nname = \"empty\"\nedition = \"2021\"\n\n[workspace]\n";
     std::fs::write(folder.join("Cargo.toml"), manifest)?;
     std::fs::write(folder.join("src/lib.rs"), "")?;
     let mut cargo = command("/usr/bin/cargo", &folder);
-    // Building the standard library is not a stable feature; the compiler refuses it unless told that it is one of its own.
+    // Building the standard library is an unstable feature, which this variable allows for a stable compiler.
     cargo.env("RUSTC_BOOTSTRAP", "1").env("RUSTC", "/usr/bin/rustc");
     cargo.env("RUSTFLAGS", "-Cembed-bitcode=yes -Zforce-unstable-if-unmarked");
     cargo.args(["build", "--quiet", "--release", "--target", TARGET, "--target-dir", "target"]);
@@ -73,7 +73,7 @@ fn build(repo: &Repo) -> Result<()> {
 
 fn copy_libraries(built: &Path) -> Result<()> {
     let library = Path::new(DEBIAN_RUSTLIB).join(TARGET).join("lib");
-    // An older compiler's libraries beside the new ones would be found twice.
+    // Libraries of an older compiler beside the new ones would be ambiguous.
     if library.exists() {
         std::fs::remove_dir_all(&library).with_context(|| library.display().to_string())?;
     }

@@ -1,6 +1,7 @@
-//! The pure crates' tests once more, compiled to wasm and run in headless Chromium.
+//! The tests of the pure crates, compiled to wasm and run in headless Chromium.
 //!
-//! Both hosts' lists of names are compared: a native test that needs no host and is not run in the browser is a failure.
+//! The test names of both hosts are compared: a native test outside `host_tests` that does not run in the browser is a
+//! failure.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +26,7 @@ const LOG: &str = "browser";
 pub(super) fn run(context: &Context<'_>) -> Result<Counts> {
     let repo = context.repo;
     let packages = package_arguments(repo)?;
-    // With the core's instructions: code that only they reach is tested here or nowhere.
+    // With the target features of the core: no other test runs the code behind them.
     let features = Settings::read(repo)?.core.target_features;
     let mut cargo = WasmToolchain::require(repo)?.cargo(repo, "test", &features);
     Browser::find().set_up_tests(repo, &mut cargo);
@@ -53,8 +54,9 @@ fn binaries(repo: &Repo) -> Result<BTreeSet<String>> {
     Ok(packages.map(|name| name.replace('-', "_")).chain(["it".to_owned()]).collect())
 }
 
-/// Names the pure crates, and any package that asks for the browser's test harness, to cargo. Whoever names others has
-/// all that they depend on built once more, since features add up.
+/// Returns cargo arguments that select the pure crates and every package with wasm-bindgen-test.
+///
+/// All browser steps use this selection: another one has other features and is built again.
 pub(super) fn package_arguments(repo: &Repo) -> Result<Vec<String>> {
     let metadata = Metadata::read(repo)?;
     let asking = metadata.members().filter(|package| package.depends_on("wasm-bindgen-test"));

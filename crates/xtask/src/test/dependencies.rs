@@ -1,6 +1,6 @@
-//! What the crates are built from: the pure crates link only what is listed here, and the policy of `deny.toml` holds.
+//! Dependencies: the pure crates link only listed packages, and the policy of `deny.toml` holds.
 //!
-//! `cargo deny check` reads the same file; this step needs no extra tool.
+//! `cargo deny check` reads the same file; this step needs no further tool.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::process::{command, stdout_of};
 use crate::progress::say;
 use crate::repo::{PURE_CRATES, Repo};
 
-/// Most packages that Cargo.lock may name. More is not forbidden, but a decision: raise it in the change that needs it.
+/// Maximum number of packages in Cargo.lock. A change that needs more raises the number, where a reviewer sees it.
 const LOCKED_PACKAGES_MAX: usize = 330;
 
 pub(super) fn run(context: &Context<'_>) -> Result<Counts> {
@@ -29,7 +29,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<Counts> {
         checks.push((format!("{name} links only what is listed"), differences(package, &wasm, &lists)));
     }
     let known = metadata.member("emend-shell")?.own_dependencies().map(|own| format!("emend-shell names {own}"));
-    // Two wasm modules share no memory: what it knew of, the browser would load twice.
+    // Two wasm modules share no memory: the browser would load a shared crate twice.
     checks.push(("emend-shell knows no other crate of ours".to_owned(), known.collect()));
     checks.push(("licences".to_owned(), forbidden_licences(&metadata, &policy)));
     checks.push(("bans".to_owned(), banned(&metadata, &policy)));
@@ -38,7 +38,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<Counts> {
     Ok(super::tidy::report(checks))
 }
 
-/// Compares in both directions, so that the list says what is linked and not merely what once was.
+/// Compares in both directions: a listed package that is not linked is a problem too.
 fn differences(package: &Package, metadata: &Metadata, lists: &Lists) -> Vec<String> {
     let name = &package.name;
     let linked: BTreeSet<&str> = metadata.linked_into(package).into_iter().map(|linked| linked.name.as_str()).collect();
@@ -47,14 +47,14 @@ fn differences(package: &Package, metadata: &Metadata, lists: &Lists) -> Vec<Str
     unlisted.into_iter().chain(unused.map(|listed| format!("{name} does not link {listed}, which is listed"))).collect()
 }
 
-/// `pure-links.toml`: for each pure crate, the packages that may be linked into it.
+/// `pure-links.toml`: the packages that may be linked into each pure crate.
 #[derive(Deserialize)]
 struct Lists(BTreeMap<String, List>);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct List {
-    /// Pure crates whose lists belong to this one too.
+    /// Pure crates whose lists are included.
     #[serde(default)]
     above: Vec<String>,
     links: Vec<String>,
@@ -66,7 +66,7 @@ impl Lists {
         toml::from_str(&text).context("pure-links.toml")
     }
 
-    /// What the list itself names, without the crates above.
+    /// Returns the packages of the list itself, without included lists.
     fn own(&self, name: &str) -> &[String] {
         self.0.get(name).map_or(&[], |list| &list.links)
     }
@@ -108,7 +108,7 @@ struct Bans {
 struct Ban {
     #[serde(rename = "crate")]
     name: String,
-    /// The packages that may use it all the same.
+    /// Packages that may use it nevertheless.
     #[serde(default)]
     wrappers: Vec<String>,
 }
@@ -143,7 +143,7 @@ fn banned(metadata: &Metadata, policy: &Policy) -> Vec<String> {
     policy.bans.deny.iter().flat_map(uses).collect()
 }
 
-/// Packages that one platform's build would have in two versions.
+/// Returns packages of which a build for one platform links two versions.
 fn duplicates(repo: &Repo, policy: &Policy) -> Result<Vec<String>> {
     let mut found = BTreeSet::new();
     for target in &policy.graph.targets {

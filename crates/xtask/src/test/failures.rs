@@ -1,12 +1,13 @@
-//! What of a failed program's output is worth repeating: the checks that failed, each with what it said.
+//! Excerpts of the output of a failed program: each failed check with its message.
 
-/// How many lines of one check are repeated.
+/// Maximum lines of one check.
 const LINES_MAX: usize = 30;
-/// How many checks of one program are repeated.
+/// Maximum checks of one program.
 const CHECKS_MAX: usize = 12;
 
-/// Picks the failed checks out of `text`, which Rust's test harness, Node's or a script of ours has printed. Without
-/// any, it is the end of the text that tells most.
+/// Returns the failed checks in `text`, the output of Rust's test harness, Node's, or an end-to-end script.
+///
+/// Without a failed check, returns the end of the text.
 pub(super) fn excerpt(text: &str) -> Vec<String> {
     let lines: Vec<&str> = text.lines().collect();
     let mut picked = Vec::new();
@@ -30,8 +31,9 @@ pub(super) fn excerpt(text: &str) -> Vec<String> {
     excerpt
 }
 
-/// What one test printed, without the frames of its backtrace. A test of the same name may have passed in another
-/// binary, so a block that holds a panic is preferred.
+/// Returns the output of one test without the frames of its backtrace.
+///
+/// Prefers a block with a panic: a test of the same name may have passed in another binary.
 fn libtest_block<'a>(lines: &[&'a str], name: &str) -> Vec<&'a str> {
     let head = format!("---- {name} stdout ----");
     let blocks = lines.iter().enumerate().filter(|(_, line)| line.trim() == head).map(|(at, _)| {

@@ -1,4 +1,4 @@
-//! Attacks every parser for a minute each (`emend-fuzz`, in `tests/fuzz`), from another seed every day.
+//! Runs every fuzz target (`emend-fuzz`, in `tests/fuzz`) for a minute, with a new seed every day.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -9,7 +9,7 @@ use super::counts::Counts;
 use crate::process::command;
 use crate::progress::say;
 
-/// How long each target is attacked.
+/// Seconds for each target.
 const SECONDS: &str = "60";
 
 pub(super) fn run(context: &Context<'_>) -> Result<Counts> {

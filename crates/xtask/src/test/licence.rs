@@ -1,13 +1,13 @@
-//! Reading a package's licence expression, as far as such expressions are found in manifests.
+//! Evaluates the licence expression of a package, in the forms that manifests use.
 
-/// Tells whether someone who accepts `allowed`, and nothing else, may use a package under `expression`.
+/// Tells whether the licences in `allowed` permit the use of a package under `expression`.
 ///
 /// `OR` and the older `/` give a choice, `AND` takes both sides, and `X WITH Y` is one licence of its own.
 pub(super) fn permits(expression: &str, allowed: &[String]) -> bool {
     let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
     let mut words = spaced.split_whitespace().peekable();
     let result = any_of(&mut words, allowed);
-    // Words that are left over mean that it was not understood, which is no permission.
+    // Words that are left over mean that the expression was not understood; that is not a permission.
     result && words.next().is_none()
 }
 

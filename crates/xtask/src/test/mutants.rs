@@ -1,7 +1,7 @@
 //! Planted faults: each patch in `tests/mutants` must be noticed by the test that it names.
 //!
-//! A patch begins with a line `Killed-by: PACKAGE TEST`, where TEST is part of a test's name. The work is done on a copy
-//! of the checkout, in which the named test first has to pass without the fault.
+//! A line `Killed-by: PACKAGE TEST` of the patch names the test, or a part of its name. The test runs in a copy of the
+//! checkout: first without the fault, when it must pass, then with it, when it must fail.
 
 use std::path::{Path, PathBuf};
 
@@ -75,7 +75,7 @@ fn killer(patch: &str) -> Option<(String, String)> {
     Some((package.to_owned(), test.trim().to_owned()))
 }
 
-/// Has the test pass without the fault and fail with it, and takes the fault out again.
+/// Checks that the test passes without the fault and fails with it; removes the fault again.
 fn plant(context: &Context<'_>, mutant: &Mutant, tree: &Path) -> Result<()> {
     let sound = run_test(context, mutant, tree, "sound")?;
     ensure!(sound.failed == 0 && sound.passed > 0, "without the fault, the test gives {sound}");
@@ -89,7 +89,9 @@ fn plant(context: &Context<'_>, mutant: &Mutant, tree: &Path) -> Result<()> {
     }
 }
 
-/// `git apply` refuses a patch that does not fit exactly; the copy must not be taken for a part of the repository around it.
+/// Applies the patch with `git apply`, which refuses a patch that does not fit exactly.
+///
+/// The ceiling directory keeps git from taking the copy for a part of the checkout around it.
 fn apply(mutant: &Mutant, tree: &Path, options: &[&str]) -> Result<()> {
     let mut git = command("git", tree);
     git.env("GIT_CEILING_DIRECTORIES", tree.parent().unwrap_or(tree));

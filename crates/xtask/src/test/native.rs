@@ -1,4 +1,4 @@
-//! The tests that run on this machine as they are: unit tests, the integration suite, and the command's own.
+//! The native tests: unit tests, the integration suite, and the tests of the command line.
 
 use anyhow::Result;
 
@@ -15,12 +15,12 @@ pub(super) fn run(context: &Context<'_>) -> Result<Counts> {
         Depth::Usual => cargo.arg("--workspace"),
         Depth::All | Depth::Named => cargo.arg("--workspace").env("EMEND_STORM", "1"),
     };
-    // Passing tests say what they skip, and only --show-output lets that through.
+    // A passing test prints its `skipped:` lines to captured output, which only --show-output shows.
     let output = context.program("native", cargo.args(["--", "--show-output"]), worth_showing)?;
     Ok(Counts::from_libtest(&output.text).of_program(output.success))
 }
 
-/// Picks the lines that tell a person how far a run is and what is wrong with it.
+/// Selects the lines that show the progress of a run and its failures.
 pub(super) fn worth_showing(line: &str) -> bool {
     let line = line.trim();
     ["Running ", "test result: ", "skipped: "].iter().any(|prefix| line.starts_with(prefix))

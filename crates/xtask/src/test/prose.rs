@@ -15,10 +15,10 @@ const OPENERS: [&str; 4] = ["What ", "Who ", "Whoever ", "Whatever "];
 /// Words after "is no" that do not negate a noun.
 const IDIOMS: [&str; 7] = ["longer", "more", "less", "other", "need", "way", "one's"];
 
-/// Endings of the files that are read.
+/// Extensions of the files that are checked.
 const ENDINGS: [&str; 7] = ["rs", "ts", "tsx", "mjs", "md", "toml", "css"];
 
-/// Returns a line for each sentence that a reader would stumble over.
+/// Returns a line for each sentence with one of the patterns.
 pub(super) fn problems(repo: &Repo) -> Result<Vec<String>> {
     let mut found = Vec::new();
     for file in repo.files()? {
@@ -36,7 +36,7 @@ pub(super) fn problems(repo: &Repo) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// Files that tests read as data: their words are not ours to choose.
+/// Files that tests read as data.
 fn is_data(file: &Path) -> bool {
     let path = file.to_string_lossy();
     path.starts_with("web/sample") || path.starts_with("tests/fuzz/cases")
@@ -67,7 +67,7 @@ fn paragraphs(text: &str) -> Vec<(usize, String)> {
         in_code ^= is_fence;
         let words = line.trim().trim_start_matches(['#', '-', '*', '|', '>', ' ']);
         let is_text = !in_code && !is_fence && !line.starts_with("    ") && !words.is_empty();
-        // An item or a row begins a block of its own; a full stop keeps it from running on into the next.
+        // A list item or a table row is a sentence of its own: the full stop separates it from the line before.
         let begins = line.trim_start().starts_with(['-', '*', '|', '#']);
         lines.push(is_text.then(|| if begins { format!(". {words}") } else { words.to_owned() }));
     }
@@ -127,7 +127,7 @@ fn push(sentences: &mut [String], character: char) {
 
 fn is_hard(sentence: &str) -> bool {
     let is_question = sentence.ends_with('?');
-    // "Where A is, B follows" is a clause; "Where A is." stands for a noun.
+    // With a comma, "Where" opens a clause; without, the sentence stands for a noun.
     let is_place = sentence.starts_with("Where ") && !sentence.contains(',');
     let opens = is_place || OPENERS.iter().any(|opener| sentence.starts_with(opener));
     (opens && !is_question) || negates_a_noun(sentence)

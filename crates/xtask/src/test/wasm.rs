@@ -1,4 +1,4 @@
-//! The built wasm modules: they compile in Node, import nothing but their glue, and keep within their budgets.
+//! The built wasm modules compile in Node, import only their glue, and stay within their size budgets.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<Counts> {
     Ok(core + edit + llm + offline + shell)
 }
 
-/// Checks one module and its glue; the names are those of their budgets.
+/// Checks one module and its glue, each given with the name of its budget.
 fn check(repo: &Repo, built: &Built, of_wasm: (&str, Budget), of_glue: (&str, Budget)) -> Result<Counts> {
     let wasm = Inspection::of(repo, &built.wasm)?;
     let glue = Inspection::of(repo, &built.glue)?;
@@ -43,13 +43,13 @@ fn check(repo: &Repo, built: &Built, of_wasm: (&str, Budget), of_glue: (&str, Bu
     }))
 }
 
-/// An import from anywhere else ("env", "wasi…") means that something reaches past the bindings for a host.
+/// Reports imports from other modules ("env", "wasi…"): code that calls a host without the bindings.
 fn foreign_imports(modules: &[String], glue: &str) -> Option<String> {
     let foreign: Vec<&String> = modules.iter().filter(|module| *module != glue).collect();
     (!foreign.is_empty()).then(|| format!("the module imports from {foreign:?}; only {glue} is allowed"))
 }
 
-/// Pages whose content security policy forbids making code from text must be able to load the glue.
+/// Reports code made from text, which a strict content security policy forbids.
 fn code_from_text(glue: &Path) -> Result<Option<String>> {
     let text = std::fs::read_to_string(glue).with_context(|| glue.display().to_string())?;
     let found = ["new Function(", "eval("].into_iter().find(|call| text.contains(call));
