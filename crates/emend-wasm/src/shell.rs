@@ -16,7 +16,7 @@ use serde_json::json;
 use wasm_bindgen::prelude::*;
 
 use crate::failure::Failure;
-use crate::task::Task;
+use crate::host::task::Task;
 
 #[wasm_bindgen]
 extern "C" {

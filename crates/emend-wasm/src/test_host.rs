@@ -8,7 +8,7 @@ use wasm_bindgen::prelude::*;
 
 use crate::host::{Host, connect, settle};
 #[cfg(all(feature = "agent", feature = "shell"))]
-use crate::{js_shell::JsShell, shell::ScriptHandle};
+use crate::{js::JsShell, shell::ScriptHandle};
 
 #[wasm_bindgen(inline_js = r#"
 export function makeHost(settle) {

@@ -3,11 +3,11 @@
 //! JavaScript has both texts already: what it lacks is where their lines begin and which of them belong together.
 //! Copying every line across would cost more than finding the difference.
 
-use emend_edit::diff::{HunkLine, LineKind, Names, TextHunk, WordSpans, hunks_of, unified, word_spans};
+use emend_edit::diff::{self, HunkLine, LineKind, Names, TextHunk, WordSpans, hunks_of, unified};
 use emend_edit::text::split_lines;
 use wasm_bindgen::prelude::*;
 
-use super::{count, input};
+use super::{count, input_slots};
 
 /// Returns the hunks between two texts.
 ///
@@ -15,7 +15,7 @@ use super::{count, input};
 /// context, 1 removed, 2 added) and where it starts and ends in its text, in UTF-16 code units; context lines point into
 /// the old text. With `with_words`, each line is followed by the number of its spans and their bounds within the line.
 ///
-/// The old text is in slot 0 of [`super::input`], the new one in slot 1. Of both, JavaScript says how many bytes and how
+/// The old text is in slot 0 of [`super::input_slots`], the new one in slot 1. Of both, JavaScript says how many bytes and how
 /// many code units they have: in a text with as many of either, places are the same in both.
 #[wasm_bindgen(js_name = diffHunks)]
 pub fn diff_hunks(
@@ -26,7 +26,7 @@ pub fn diff_hunks(
     context: u32,
     with_words: bool,
 ) -> Result<Vec<u32>, JsValue> {
-    let (old, new) = (input::take(0, old_bytes)?, input::take(1, new_bytes)?);
+    let (old, new) = (input_slots::take(0, old_bytes)?, input_slots::take(1, new_bytes)?);
     Ok(numbers_of((&old, old_units), (&new, new_units), context, with_words))
 }
 
@@ -115,7 +115,7 @@ fn spans_of(hunk: &TextHunk) -> Vec<Vec<u32>> {
         if n_removed == n_added {
             for index in at..at + n_removed {
                 let (old, new) = (&lines[index].text, &lines[index + n_removed].text);
-                let WordSpans { old: in_old, new: in_new } = word_spans(old, new);
+                let WordSpans { old: in_old, new: in_new } = diff::word_spans(old, new);
                 spans[index] = in_utf16(old, &in_old);
                 spans[index + n_removed] = in_utf16(new, &in_new);
             }
@@ -132,7 +132,7 @@ fn in_utf16(text: &str, ranges: &[std::ops::Range<usize>]) -> Vec<u32> {
 /// Returns where two forms of a line differ: how many spans the old one has, their bounds, then those of the new one.
 #[wasm_bindgen(js_name = wordSpans)]
 pub fn word_spans(old: &str, new: &str) -> Vec<u32> {
-    let spans = word_spans(old, new);
+    let spans = diff::word_spans(old, new);
     let mut out = vec![spans.old.len() as u32];
     out.extend(in_utf16(old, &spans.old));
     out.extend(in_utf16(new, &spans.new));
@@ -148,7 +148,7 @@ pub fn unified_diff(
     old_name: &str,
     new_name: &str,
 ) -> Result<String, JsValue> {
-    let (old, new) = (input::take(0, old_bytes)?, input::take(1, new_bytes)?);
+    let (old, new) = (input_slots::take(0, old_bytes)?, input_slots::take(1, new_bytes)?);
     Ok(unified(&old, &new, count(context), Names { old: old_name, new: new_name }))
 }
 

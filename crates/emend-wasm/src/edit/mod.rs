@@ -3,14 +3,15 @@
 //! Texts cross as strings. What there is much of, the lines of a diff, crosses as numbers that point into the texts the
 //! caller has; the rest as JSON text.
 
-pub mod compare;
 pub mod diff;
-pub mod held;
-pub mod input;
-pub mod log;
-pub mod parsed;
+pub mod input_slots;
+pub mod line_log;
+pub mod merge;
+pub mod parsed_patch;
 pub mod patch;
-pub mod texts;
+pub mod report;
+pub mod text_store;
+pub mod text_tools;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

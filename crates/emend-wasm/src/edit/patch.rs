@@ -6,16 +6,15 @@ use std::collections::BTreeMap;
 use emend_edit::patch::line_edits::{LineEdit, LineEdits};
 use emend_edit::patch::unified::{self, DiffMode};
 use emend_edit::patch::v4a;
-use emend_edit::patch::{
-    AppliedHunk, Change, Diagnostic, EditError, FileEdit, Leniency, Operation, Patch, PlannedFile, plan_patch,
-};
+use emend_edit::patch::{Change, Diagnostic, EditError, FileEdit, Operation, Patch, PlannedFile, plan_patch};
 use emend_edit::{ContentHash, ErrorCode};
 use js_sys::Array;
 use serde::{Deserialize, Serialize};
 use wasm_bindgen::prelude::*;
 
-use super::parsed::ParsedEdit;
-use super::{input, json, read};
+use super::parsed_patch::ParsedEdit;
+use super::report::hunk_numbers;
+use super::{input_slots, json, read};
 use crate::failure::Failure;
 
 /// A patch that was read, and not carried out yet.
@@ -44,7 +43,7 @@ pub(super) fn written(
     bytes: u32,
     path: Option<&str>,
 ) -> Result<(Patch, Vec<Diagnostic>), JsValue> {
-    let text = &input::take(slot, bytes)?;
+    let text = &input_slots::take(slot, bytes)?;
     if format == V4A {
         return v4a::parse(text).map_err(|error| refused(&error, error.code()));
     }
@@ -116,7 +115,7 @@ impl PatchHandle {
     /// are not brought.
     #[wasm_bindgen(js_name = bringText)]
     pub fn bring_text(&self, index: u32, bytes: u32) -> Result<(), JsValue> {
-        let text = input::take(0, bytes)?;
+        let text = input_slots::take(0, bytes)?;
         self.texts.borrow_mut().insert(index as usize, text);
         Ok(())
     }
@@ -125,7 +124,7 @@ impl PatchHandle {
     ///
     /// Returns a JSON text that says what happens to each file, numbers, then for each file its new text (or
     /// `undefined`). The numbers are for each file how many hunks it has, and for each of these six: see
-    /// [`numbers_of`].
+    /// [`hunk_numbers`].
     pub fn plan(&self) -> Result<Array, JsValue> {
         let paths = self.patch.paths();
         let mut texts = self.texts.take();
@@ -137,7 +136,7 @@ impl PatchHandle {
         let files: Vec<PlannedEntry<'_>> = planned.iter().map(PlannedEntry::from).collect();
         let numbers = planned
             .iter()
-            .flat_map(|file| std::iter::once(file.hunks.len() as u32).chain(file.hunks.iter().flat_map(numbers_of)));
+            .flat_map(|file| std::iter::once(file.hunks.len() as u32).chain(file.hunks.iter().flat_map(hunk_numbers)));
         let numbers = js_sys::Uint32Array::from(numbers.collect::<Vec<u32>>().as_slice());
         let out = Array::of2(&json(&Planned { files, diagnostics: &self.diagnostics })?.into(), &numbers);
         for file in planned {
@@ -166,17 +165,6 @@ struct PlannedEntry<'a> {
     diagnostics: &'a [Diagnostic],
 }
 
-/// Where a hunk went: its number, old start and lines, new start and lines, and how it was found, the strictest way 0.
-pub(super) fn numbers_of(hunk: &AppliedHunk) -> [u32; 6] {
-    let matched = match hunk.matched {
-        Leniency::Exact => 0,
-        Leniency::TrailingWhitespace => 1,
-        Leniency::Whitespace => 2,
-        Leniency::UnicodeConfusables => 3,
-    };
-    [hunk.number, hunk.old_start, hunk.old_lines, hunk.new_start, hunk.new_lines, matched].map(|number| number as u32)
-}
-
 impl<'a> From<&'a PlannedFile> for PlannedEntry<'a> {
     fn from(file: &'a PlannedFile) -> Self {
         let (operation, from) = match &file.operation {
@@ -196,7 +184,7 @@ impl<'a> From<&'a PlannedFile> for PlannedEntry<'a> {
     }
 }
 
-fn refused(error: &impl ToString, code: &'static str) -> JsValue {
+fn refused(error: &impl ToString, code: ErrorCode) -> JsValue {
     Failure::new(code.into(), error.to_string()).into_js()
 }
 

@@ -11,11 +11,11 @@ use wasm_bindgen::prelude::*;
 
 use super::options::ClientOptions;
 use super::{item_text, read, thrown};
-use crate::clock::BrowserClock;
 use crate::failure::Failure;
-use crate::fetch::{FetchTimeouts, FetchTransport};
-use crate::random::JsRandom;
-use crate::task::Feed;
+use crate::host::BrowserClock;
+use crate::host::JsRandom;
+use crate::host::task::Feed;
+use crate::host::{FetchTimeouts, FetchTransport};
 
 /// A client. Everything it does is a [`StreamHandle`].
 #[wasm_bindgen]

@@ -59,12 +59,12 @@ enum Item<'a> {
 
 /// Runs a tool on the JavaScript side: a function of the name, the arguments' JSON text and the call's id, which gives a
 /// promise of the result's JSON text, and rejects with a text for the model.
-struct JsTool {
+struct JsToolHandler {
     name: String,
     run: Function,
 }
 
-impl ToolHandler for JsTool {
+impl ToolHandler for JsToolHandler {
     fn call(&self, arguments: Value, context: ToolContext) -> BoxFuture<'static, Result<Value, String>> {
         let (name, id) = (JsValue::from_str(&self.name), JsValue::from_str(&context.tool_call_id));
         let begun = self.run.call3(&JsValue::UNDEFINED, &name, &arguments.to_string().into(), &id);
@@ -82,7 +82,7 @@ impl Options {
             let ToolOptions { name, description, parameters, active } = tool;
             let definition = ToolDefinition { name: name.clone(), description, parameters };
             let made = match active {
-                true => Tool::active(definition, JsTool { name, run: run.clone() }),
+                true => Tool::active(definition, JsToolHandler { name, run: run.clone() }),
                 false => Tool::passive(definition),
             };
             made.map_err(|error| Failure::invalid(error.to_string()))

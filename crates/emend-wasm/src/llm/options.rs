@@ -9,7 +9,7 @@ use serde::Deserialize;
 use wasm_bindgen::prelude::*;
 
 use crate::failure::{Failure, without_place};
-use crate::js_provider::JsProvider;
+use crate::js::JsProvider;
 
 /// What a client is made of.
 #[derive(Default, Deserialize)]

@@ -2,7 +2,7 @@
 
 use emend_llm::{BoxFuture, Clock};
 
-use crate::host::Timer;
+use super::bridge::Timer;
 
 /// Tells the host's time. A tab in the background may be woken late, never early.
 #[derive(Clone, Copy, Debug, Default)]

@@ -9,7 +9,7 @@ use emend_edit::line_log::{
 use serde::{Deserialize, Serialize};
 use wasm_bindgen::prelude::*;
 
-use super::{count, input, json, read};
+use super::{count, input_slots, json, read};
 use crate::failure::Failure;
 
 /// A line log. Ids and options come as JSON text, and so does everything but plain texts and numbers go out.
@@ -161,7 +161,7 @@ impl LogHandle {
 
     /// Records a new text, which is in slot 0.
     pub fn write(&self, bytes: u32, authored: &str) -> Result<String, JsValue> {
-        let text = &input::take(0, bytes)?;
+        let text = &input_slots::take(0, bytes)?;
         let authored: Authored = read("the options are", authored)?;
         let (origin, status) = (authored.origin, authored.status());
         json(&self.log.borrow_mut().write(origin, authored.into_meta(), text, status))

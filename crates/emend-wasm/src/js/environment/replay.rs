@@ -1,4 +1,4 @@
-//! Answers questions about a host's files by plain functions of what is [`Known`] of them: where they need what is not
+//! Answers questions about a host's files by plain functions of an [`AnswerCache`]: where they need what is not
 //! known yet, the host is asked, and they are called again. So nothing but this waits.
 
 use std::cell::RefCell;
@@ -10,18 +10,20 @@ use emend_agent::environment::{EnvError, FilePath};
 use emend_llm::BoxFuture;
 use wasm_bindgen::prelude::*;
 
-use super::{JsEnvironment, refused};
+use super::host_environment::{HostEnvironment, environment_error};
 use crate::host::Settled;
-use crate::js_tool::Open;
+use crate::js::call::OpenCall;
 
 /// What is known of a host's files while a question is answered.
-pub(super) struct Known<'a> {
-    pub(super) environment: &'a JsEnvironment,
+pub(super) struct AnswerCache<'a> {
+    pub(super) host: &'a HostEnvironment,
+    /// The root's names.
+    pub(super) roots: &'a [String],
     /// Whether what is not known counts as missing, so that nobody has to be asked.
     pub(super) by_text: bool,
     answers: Vec<(Request, Result<JsValue, JsValue>)>,
-    /// What was asked for and is not known.
-    unknown: RefCell<Vec<Request>>,
+    /// What was asked for and is not cache.
+    missing: RefCell<Vec<Request>>,
 }
 
 /// An operation of the host's.
@@ -32,9 +34,9 @@ struct Request {
     given: JsValue,
 }
 
-impl<'a> Known<'a> {
-    pub(super) fn new(environment: &'a JsEnvironment, by_text: bool) -> Self {
-        Self { environment, by_text, answers: Vec::new(), unknown: RefCell::default() }
+impl<'a> AnswerCache<'a> {
+    pub(super) fn new(host: &'a HostEnvironment, roots: &'a [String], by_text: bool) -> Self {
+        Self { host, roots, by_text, answers: Vec::new(), missing: RefCell::default() }
     }
 
     /// Returns what an operation has given. If that is not known yet, whatever is made of the error is void.
@@ -42,9 +44,9 @@ impl<'a> Known<'a> {
         let request = Request { operation, path: path.as_str().to_owned(), given: given.clone() };
         match self.answers.iter().find(|(known, _)| *known == request) {
             Some((_, Ok(given))) => Ok(given.clone()),
-            Some((_, Err(thrown))) => Err(refused(request.path, thrown)),
+            Some((_, Err(thrown))) => Err(environment_error(request.path, thrown)),
             None => {
-                self.unknown.borrow_mut().push(request);
+                self.missing.borrow_mut().push(request);
                 Err(EnvError::Unsupported { what: "" })
             }
         }
@@ -55,32 +57,34 @@ impl<'a> Known<'a> {
     }
 }
 
-/// Answers a question by `work`, which is called until it needs nothing that is unknown.
-pub(super) fn asking<'a, T: 'a>(
-    environment: &'a JsEnvironment,
+/// Answers a question by `work`, which is called until it needs nothing that is missing.
+pub(super) fn replay<'a, T: 'a>(
+    host: &'a HostEnvironment,
+    roots: &'a [String],
     work: Work<'a, T>,
 ) -> BoxFuture<'a, Result<T, EnvError>> {
-    Box::pin(Asking { asked: Asked { known: Known::new(environment, false), waiting: Vec::new() }, work })
+    let cache = AnswerCache::new(host, roots, false);
+    Box::pin(ReplayFuture { calls: PendingCalls { cache, waiting: Vec::new() }, work })
 }
 
-type Work<'a, T> = Box<dyn FnMut(&Known<'_>) -> Result<T, EnvError> + 'a>;
+pub(super) type Work<'a, T> = Box<dyn FnMut(&AnswerCache<'_>) -> Result<T, EnvError> + 'a>;
 
-struct Asking<'a, T> {
-    asked: Asked<'a>,
+struct ReplayFuture<'a, T> {
+    calls: PendingCalls<'a>,
     work: Work<'a, T>,
 }
 
-impl<T> Future for Asking<'_, T> {
+impl<T> Future for ReplayFuture<'_, T> {
     type Output = Result<T, EnvError>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { asked, work } = self.get_mut();
+        let Self { calls, work } = self.get_mut();
         loop {
-            if !asked.is_answered(context) {
+            if !calls.is_answered(context) {
                 return Poll::Pending;
             }
-            let answer = work(&asked.known);
-            if !asked.ask_on() {
+            let answer = work(&calls.cache);
+            if !calls.start_missing() {
                 return Poll::Ready(answer);
             }
         }
@@ -88,28 +92,28 @@ impl<T> Future for Asking<'_, T> {
 }
 
 /// What is known, and the calls under way. Dropping them ends them.
-struct Asked<'a> {
-    known: Known<'a>,
-    waiting: Vec<(Request, Open, Settled)>,
+struct PendingCalls<'a> {
+    cache: AnswerCache<'a>,
+    waiting: Vec<(Request, OpenCall, Settled)>,
 }
 
-impl Asked<'_> {
+impl PendingCalls<'_> {
     /// Takes in what was given, and returns whether that is all.
     fn is_answered(&mut self, context: &mut Context<'_>) -> bool {
         while let Some((_, _, settled)) = self.waiting.last_mut() {
             let Poll::Ready(given) = Pin::new(settled).poll(context) else { return false };
             if let Some((request, ..)) = self.waiting.pop() {
-                self.known.answers.push((request, given));
+                self.cache.answers.push((request, given));
             }
         }
         true
     }
 
     /// Asks for what is unknown, all at the same time, and returns whether anything is.
-    fn ask_on(&mut self) -> bool {
-        for request in self.known.unknown.take() {
+    fn start_missing(&mut self) -> bool {
+        for request in self.cache.missing.take() {
             let Request { operation, path, given } = &request;
-            let call = Open(self.known.environment.host.call(operation, path, given));
+            let call = OpenCall(self.cache.host.call(operation, path, given));
             let settled = call.given();
             self.waiting.push((request, call, settled));
         }

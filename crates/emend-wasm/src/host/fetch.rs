@@ -16,8 +16,8 @@ use js_sys::{Function, JsString, Reflect, Uint8Array};
 use wasm_bindgen::prelude::*;
 use web_sys::{AbortController, ReadableStreamDefaultReader, RequestCredentials, RequestInit, RequestRedirect};
 
-use crate::clock::BrowserClock;
-use crate::host::{Timer, promise};
+use super::bridge::{Timer, promise};
+use super::clock::BrowserClock;
 
 /// How long each phase of a request may take, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

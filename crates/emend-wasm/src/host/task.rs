@@ -15,8 +15,8 @@ use emend_llm::BoxStream;
 use futures::Stream;
 use wasm_bindgen::prelude::*;
 
+use super::bridge::wake;
 use crate::failure::Failure;
-use crate::host;
 
 static LAST_TASK: AtomicU32 = AtomicU32::new(0);
 
@@ -35,11 +35,11 @@ impl TaskWaker {
 
 impl Wake for TaskWaker {
     fn wake(self: Arc<Self>) {
-        host::wake(self.task);
+        wake(self.task);
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        host::wake(self.task);
+        wake(self.task);
     }
 }
 

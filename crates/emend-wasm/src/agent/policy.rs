@@ -1,14 +1,10 @@
 //! Asking the user through a function of the host's, and the rules that say when.
 
-use emend_agent::approval::{Action, Approval, ApprovalRequest, Approver, Policy, Rule};
-use emend_llm::BoxFuture;
-use js_sys::Function;
+use emend_agent::approval::{Action, Policy, Rule};
 use serde_json::Value;
-use wasm_bindgen::JsValue;
 
+use super::json_fields::{Fields, Problem};
 use crate::failure::Failure;
-use crate::fields::{Fields, Problem};
-use crate::host::promise;
 
 /// One rule, as JSON text brings it.
 pub(crate) struct RuleOptions {
@@ -45,36 +41,4 @@ pub(crate) fn policy(rules: Option<&[RuleOptions]>, asks: bool) -> Result<Policy
     };
     let rules = rules.map_err(|error| Failure::new(emend_agent::error_code::Code::Configuration, error.to_string()))?;
     Ok(Policy { rules, otherwise: if asks { Action::Ask } else { Action::Allow } })
-}
-
-/// An approver behind a function that takes a request's JSON text and returns a promise of the answer's.
-pub(crate) struct JsApprover {
-    ask: Function,
-}
-
-impl JsApprover {
-    pub(crate) fn new(ask: Function) -> Self {
-        Self { ask }
-    }
-}
-
-impl Approver for JsApprover {
-    fn approve<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
-        Box::pin(async move {
-            let json = serde_json::to_string(request).unwrap_or_default();
-            let answer = match self.ask.call1(&JsValue::UNDEFINED, &JsValue::from_str(&json)) {
-                Ok(answer) => promise(&answer).await,
-                Err(thrown) => Err(thrown),
-            };
-            let answer: Value =
-                answer.ok().and_then(|answer| serde_json::from_str(&answer.as_string()?).ok()).unwrap_or_default();
-            match answer["decision"].as_str() {
-                Some("allow") => Approval::Allow,
-                Some("always") => Approval::AllowAlways,
-                Some("deny") => Approval::Deny { reason: answer["reason"].as_str().map(str::to_owned) },
-                // The JavaScript layer answers for its caller, whatever that does.
-                _ => Approval::Deny { reason: Some("the answer could not be read".to_owned()) },
-            }
-        })
-    }
 }

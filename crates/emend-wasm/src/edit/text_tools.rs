@@ -4,7 +4,7 @@ use emend_edit::ContentHash;
 use emend_edit::truncate::{Limits, Mode, truncate_chars, truncate_lines, truncate_tool_output};
 use wasm_bindgen::prelude::*;
 
-use super::{count, input};
+use super::{count, input_slots};
 use crate::failure::Failure;
 
 /// Returns the content hash of bytes.
@@ -16,7 +16,7 @@ pub fn hash_bytes(bytes: &[u8]) -> String {
 /// Returns the content hash of the UTF-8 bytes of the text in slot 0.
 #[wasm_bindgen(js_name = hashText)]
 pub fn hash_text(bytes: u32) -> Result<String, JsValue> {
-    Ok(ContentHash::of(input::take(0, bytes)?.as_bytes()).to_string())
+    Ok(ContentHash::of(input_slots::take(0, bytes)?.as_bytes()).to_string())
 }
 
 /// Cuts what a tool printed by the tool's limits, or by those given; `undefined` if it fits.

@@ -1,5 +1,10 @@
 //! The handle behind JavaScript's `Agent`: its files, in memory or a host's, their workspace, and the session over it.
 
+mod files;
+mod json_fields;
+mod options;
+mod policy;
+
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -20,16 +25,15 @@ use js_sys::{Array, Function};
 use serde::Serialize;
 use wasm_bindgen::prelude::*;
 
-use crate::clock::BrowserClock;
+use self::options::AgentOptions;
 use crate::failure::Failure;
-use crate::fetch::{FetchTimeouts, FetchTransport};
-use crate::files;
-use crate::js_environment::{HostEnvironment, JsEnvironment};
-use crate::js_shell::JsShell;
-use crate::js_store::JsStore;
-use crate::js_tool::JsTool;
-use crate::options::AgentOptions;
-use crate::task::{Feed, Task};
+use crate::host::BrowserClock;
+use crate::host::task::{Feed, Task};
+use crate::host::{FetchTimeouts, FetchTransport};
+use crate::js::JsShell;
+use crate::js::JsStore;
+use crate::js::JsTool;
+use crate::js::environment::{HostEnvironment, JsEnvironment};
 
 /// One agent. What takes time returns a [`Task`]; everything else returns JSON text or throws a failure's.
 #[wasm_bindgen]

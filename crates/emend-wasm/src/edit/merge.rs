@@ -1,10 +1,10 @@
-//! Three texts, in the slots of [`super::input`]: merged, and laid side by side.
+//! Three texts, in the slots of [`super::input_slots`]: merged, and laid side by side.
 
 use emend_edit::diff::{self, RegionKind};
 use js_sys::Array;
 use wasm_bindgen::prelude::*;
 
-use super::input::take;
+use super::input_slots::take;
 
 /// Merges what two sides made of a base. Returns the text and the number of conflicts in it.
 #[wasm_bindgen]

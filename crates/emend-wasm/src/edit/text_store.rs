@@ -8,27 +8,27 @@ use emend_edit::text;
 use js_sys::Uint8Array;
 use wasm_bindgen::prelude::*;
 
-use super::patch::{PatchHandle, numbers_of, written};
-use super::{count, input, json};
+use super::patch::{PatchHandle, written};
+use super::report::reported;
+use super::{count, input_slots};
 use crate::failure::Failure;
 
 /// The texts that JavaScript holds, by number. A class of the glue's for each costs half a microsecond and garbage, which
 /// is a twentieth of what patching a thousand lines takes.
 #[derive(Default)]
-struct Texts {
+struct TextStore {
     texts: Vec<String>,
     /// The numbers that are no text's.
     free: Vec<u32>,
 }
 
 thread_local! {
-    static TEXTS: RefCell<Texts> = RefCell::default();
-    static REPORT: RefCell<Report> = RefCell::default();
+    static TEXTS: RefCell<TextStore> = RefCell::default();
 }
 
 /// Keeps a text, which never changes: a patch makes another one of it.
 fn keep(text: String) -> u32 {
-    TEXTS.with_borrow_mut(|Texts { texts, free }| {
+    TEXTS.with_borrow_mut(|TextStore { texts, free }| {
         if let Some(id) = free.pop() {
             texts[id as usize] = text;
             return id;
@@ -40,7 +40,7 @@ fn keep(text: String) -> u32 {
 
 /// Does something with the text of a number that [`keep`] gave and [`text_free`] has not taken.
 fn with<T>(id: u32, work: impl FnOnce(&str) -> T) -> T {
-    TEXTS.with_borrow(|Texts { texts, .. }| work(texts.get(id as usize).map_or("", String::as_str)))
+    TEXTS.with_borrow(|TextStore { texts, .. }| work(texts.get(id as usize).map_or("", String::as_str)))
 }
 
 /// Carries out a patch that was read with these diagnostics.
@@ -48,47 +48,6 @@ fn edited(before: &str, patch: &Patch, read: Vec<Diagnostic>) -> Result<EditedTe
     let mut edited = edit_text(before, patch).map_err(|error| Failure::of_edit(&error).into_js())?;
     edited.diagnostics.splice(0..0, read);
     Ok(edited)
-}
-
-/// What the last patch did, for JavaScript to read where it is: arrays made of it would cost more than the numbers.
-#[derive(Default)]
-struct Report {
-    /// How many hunks there are, how many stretches ([`WHOLE`] if the text came whole) and 1 if there are diagnostics;
-    /// then the hunks as [`numbers_of`] gives them, and for each stretch where it begins and ends in the old text and how
-    /// many UTF-16 code units come for it.
-    numbers: Vec<u32>,
-    diagnostics: Vec<Diagnostic>,
-}
-
-/// Instead of a number of stretches: there are none since the text came whole.
-const WHOLE: u32 = u32::MAX;
-
-/// Makes the report, and returns the text.
-fn reported(edited: EditedText, cuts: Option<&[[u32; 3]]>) -> String {
-    let EditedText { text, hunks, diagnostics } = edited;
-    REPORT.with_borrow_mut(|report| {
-        let numbers = &mut report.numbers;
-        numbers.clear();
-        let n_cuts = cuts.map_or(WHOLE, |cuts| cuts.len() as u32);
-        numbers.extend([hunks.len() as u32, n_cuts, u32::from(!diagnostics.is_empty())]);
-        hunks.iter().for_each(|hunk| numbers.extend(numbers_of(hunk)));
-        cuts.unwrap_or_default().iter().for_each(|cut| numbers.extend(cut));
-        report.diagnostics = diagnostics;
-    });
-    text
-}
-
-/// Returns where the numbers of the last report are in [`input::room_memory`].
-#[wasm_bindgen(js_name = reportAt)]
-#[must_use]
-pub fn report_at() -> u32 {
-    REPORT.with_borrow(|report| report.numbers.as_ptr() as u32)
-}
-
-/// Returns the diagnostics of the last report, once, as JSON text.
-#[wasm_bindgen(js_name = reportedDiagnostics)]
-pub fn reported_diagnostics() -> Result<String, JsValue> {
-    json(&REPORT.with_borrow_mut(|report| std::mem::take(&mut report.diagnostics)))
 }
 
 /// Texts of fewer bytes come back whole: to make a string of them takes less than to say what is new in them.
@@ -118,7 +77,7 @@ fn new_text(before: &str, units: u32, edited: EditedText) -> JsValue {
 /// Carries out a patch on the text in slot 0, of so many bytes and UTF-16 code units, and returns what [`new_text`] does.
 #[wasm_bindgen(js_name = editText)]
 pub fn edit_text_of(bytes: u32, units: u32, patch: &PatchHandle) -> Result<JsValue, JsValue> {
-    let before = input::take(0, bytes)?;
+    let before = input_slots::take(0, bytes)?;
     Ok(new_text(&before, units, edited(&before, &patch.patch, patch.diagnostics.clone())?))
 }
 
@@ -131,7 +90,7 @@ pub fn edit_text_written(
     patch_bytes: u32,
     path: Option<String>,
 ) -> Result<JsValue, JsValue> {
-    let before = input::take(0, bytes)?;
+    let before = input_slots::take(0, bytes)?;
     let (patch, diagnostics) = written(format, 1, patch_bytes, path.as_deref())?;
     Ok(new_text(&before, units, edited(&before, &patch, diagnostics)?))
 }
@@ -139,7 +98,7 @@ pub fn edit_text_written(
 /// Keeps the text in slot 0 and returns its number.
 #[wasm_bindgen(js_name = textOf)]
 pub fn text_of(bytes: u32) -> Result<u32, JsValue> {
-    input::take(0, bytes).map(keep)
+    input_slots::take(0, bytes).map(keep)
 }
 
 /// Keeps the bytes of a file as a text and returns its number.
@@ -152,7 +111,7 @@ pub fn text_from(bytes: &[u8]) -> Result<u32, JsValue> {
 /// Forgets a text.
 #[wasm_bindgen(js_name = textFree)]
 pub fn text_free(id: u32) {
-    TEXTS.with_borrow_mut(|Texts { texts, free }| {
+    TEXTS.with_borrow_mut(|TextStore { texts, free }| {
         texts[id as usize] = String::new();
         free.push(id);
     });

@@ -7,38 +7,8 @@ use js_sys::Function;
 use serde_json::{Map, Value, json};
 use wasm_bindgen::prelude::*;
 
+use super::call::{OpenCall, thrown_error};
 use crate::failure::Failure;
-use crate::host::{Settled, promise};
-
-#[wasm_bindgen]
-extern "C" {
-    /// A call under way on the JavaScript side. Neither method runs the tool's code before it returns.
-    pub type JsCall;
-
-    /// A promise of the result, the text of a tool's; it rejects with JSON text of `message` and `code`.
-    #[wasm_bindgen(method, getter)]
-    fn result(this: &JsCall) -> JsValue;
-
-    /// Says that nobody waits for it any more.
-    #[wasm_bindgen(method)]
-    fn cancel(this: &JsCall);
-}
-
-/// Tells the other side when the call is dropped, be it done or not.
-pub(crate) struct Open(pub(crate) JsCall);
-
-impl Open {
-    /// Resolves with what the call gives.
-    pub(crate) fn given(&self) -> Settled {
-        promise(&self.0.result())
-    }
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        self.0.cancel();
-    }
-}
 
 /// A tool behind a function of its name, the arguments' JSON text and the call's id, which returns a [`JsCall`].
 pub(crate) struct JsTool {
@@ -78,18 +48,11 @@ impl Tool for JsTool {
             let arguments = serde_json::to_string(arguments).unwrap_or_default();
             let (name, id) = (JsValue::from_str(&self.definition.name), JsValue::from_str(&context.call_id));
             let call = self.start.call3(&JsValue::UNDEFINED, &name, &JsValue::from_str(&arguments), &id);
-            let call = Open(call.map_err(|thrown| failure(&thrown))?.unchecked_into());
-            let given = call.given().await.map_err(|thrown| failure(&thrown))?;
+            let call = OpenCall(call.map_err(|thrown| thrown_error(&thrown))?.unchecked_into());
+            let given = call.given().await.map_err(|thrown| thrown_error(&thrown))?;
             let text = given.as_string().unwrap_or_default();
             let data = json!({ "content": text });
             Ok(ToolOutput::new(text, data))
         })
     }
-}
-
-/// What it threw, with the code that it gives if that is one of ours.
-pub(crate) fn failure(thrown: &JsValue) -> ToolError {
-    let thrown: Value = serde_json::from_str(&thrown.as_string().unwrap_or_default()).unwrap_or_default();
-    let code = thrown["code"].as_str().and_then(Code::from_name).unwrap_or(Code::IoError);
-    ToolError::new(code, thrown["message"].as_str().unwrap_or("it failed"))
 }

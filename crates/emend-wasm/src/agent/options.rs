@@ -15,13 +15,13 @@ use js_sys::Function;
 use serde_json::Value;
 use wasm_bindgen::{JsCast as _, JsValue};
 
-use crate::approve::{JsApprover, RuleOptions, policy};
-use crate::clock::BrowserClock;
+use super::json_fields::{Fields, Problem};
+use super::policy::{RuleOptions, policy};
 use crate::failure::{Failure, without_place};
-use crate::fetch::{FetchTimeouts, FetchTransport};
-use crate::fields::{Fields, Problem};
-use crate::js_provider::JsProvider;
-use crate::random::JsRandom;
+use crate::host::BrowserClock;
+use crate::host::JsRandom;
+use crate::host::{FetchTimeouts, FetchTransport};
+use crate::js::{JsApprover, JsProvider};
 
 /// What an agent is made of, but for its files.
 pub(crate) struct AgentOptions {

@@ -55,29 +55,29 @@ impl Provider for JsProvider {
 
     fn stream(&self, request: Request, cancel: CancelToken) -> BoxFuture<'_, Result<EventStream, LlmError>> {
         Box::pin(async move {
-            let reading = Reading::new(self, &request, cancel);
+            let reading = EventReader::new(self, &request, cancel);
             let json = serde_json::to_string(&request).map_err(|error| reading.error(error.to_string()))?;
             let answer = self.open.call1(&JsValue::UNDEFINED, &JsValue::from_str(&json));
             let answer = answer.map_err(|thrown| reading.thrown(&thrown))?;
-            let open = Open { answer: answer.unchecked_into(), reading };
-            Ok(Box::pin(stream::unfold(open, Open::next)) as EventStream)
+            let open = OpenStream { answer: answer.unchecked_into(), reading };
+            Ok(Box::pin(stream::unfold(open, OpenStream::next)) as EventStream)
         })
     }
 }
 
 /// An answer that is being read. Dropping it tells the provider.
-struct Open {
+struct OpenStream {
     answer: JsAnswer,
-    reading: Reading,
+    reading: EventReader,
 }
 
-impl Drop for Open {
+impl Drop for OpenStream {
     fn drop(&mut self) {
         self.answer.cancel();
     }
 }
 
-impl Open {
+impl OpenStream {
     async fn next(mut self) -> Option<(Result<StreamEvent, LlmError>, Self)> {
         loop {
             if let Some(event) = self.reading.ready.pop_front() {
@@ -115,10 +115,10 @@ impl Open {
 }
 
 /// What is wrong with an event.
-type Problem = String;
+type EventProblem = String;
 
 /// Returns a field that has to be text; absent ones are empty.
-fn text(event: &Value, name: &str) -> Result<String, Problem> {
+fn text(event: &Value, name: &str) -> Result<String, EventProblem> {
     match &event[name] {
         Value::Null => Ok(String::new()),
         Value::String(text) => Ok(text.clone()),
@@ -127,7 +127,7 @@ fn text(event: &Value, name: &str) -> Result<String, Problem> {
 }
 
 /// As [`text`], but it has to be there.
-fn needed(event: &Value, name: &str) -> Result<String, Problem> {
+fn needed(event: &Value, name: &str) -> Result<String, EventProblem> {
     if event[name].is_null() { Err(format!("`{name}` is missing")) } else { text(event, name) }
 }
 
@@ -143,7 +143,7 @@ fn usage_of(given: &Value) -> Usage {
     }
 }
 
-fn reason_of(given: &str) -> Result<Option<FinishKind>, Problem> {
+fn reason_of(given: &str) -> Result<Option<FinishKind>, EventProblem> {
     Ok(Some(match given {
         "" => return Ok(None),
         "stop" => FinishKind::Stop,
@@ -158,7 +158,7 @@ fn reason_of(given: &str) -> Result<Option<FinishKind>, Problem> {
 }
 
 /// What a model's answer has come to.
-struct Reading {
+struct EventReader {
     name: String,
     model: String,
     cancel: CancelToken,
@@ -179,7 +179,7 @@ enum Block {
     Reasoning,
 }
 
-impl Reading {
+impl EventReader {
     fn new(provider: &JsProvider, request: &Request, cancel: CancelToken) -> Self {
         Self {
             name: provider.name.clone(),
@@ -222,7 +222,7 @@ impl Reading {
     }
 
     /// Reads fields by hand: derived code for the same would weigh more than the rest of this file.
-    fn read_event(&mut self, event: &Value) -> Result<(), Problem> {
+    fn read_event(&mut self, event: &Value) -> Result<(), EventProblem> {
         match event["type"].as_str() {
             Some("stream_start") => self.begin(text(event, "id")?, text(event, "model")?),
             Some("text_start") => self.open_block(Block::Text),

@@ -1,0 +1,62 @@
+//! A search through a host's files.
+
+use emend_agent::environment::walk::Filter;
+use emend_agent::environment::{EnvError, FilePath, GrepQuery};
+use emend_agent::search::{FileMatches, SearchLimits};
+use js_sys::{Array, Uint8Array};
+use wasm_bindgen::JsValue;
+
+use super::entries::joined;
+use super::lookup::Entries;
+use super::replay::AnswerCache;
+
+/// How many files of a search are asked for at a time.
+const FILES_AT_ONCE: usize = 16;
+
+/// A search under way.
+pub(super) struct Search<'a> {
+    query: &'a GrepQuery,
+    asked: JsValue,
+    /// The files that are still to be searched, the last first; not known at the beginning.
+    ahead: Option<Vec<FilePath>>,
+    limits: SearchLimits,
+    found: Vec<FileMatches>,
+}
+
+impl<'a> Search<'a> {
+    pub(super) fn new(query: &'a GrepQuery) -> Self {
+        let case = if query.matcher.is_case_insensitive() { "i" } else { "" };
+        let asked = [query.matcher.pattern(), case, query.glob.as_deref().unwrap_or_default()].join("\0").into();
+        Self { query, asked, ahead: None, limits: SearchLimits::of(query), found: Vec::new() }
+    }
+
+    /// Goes on as far as what is known allows.
+    pub(super) fn step(&mut self, cache: &AnswerCache<'_>) -> Result<Vec<FileMatches>, EnvError> {
+        let path = &self.query.path;
+        let ahead = match &mut self.ahead {
+            Some(ahead) => ahead,
+            unfiltered => {
+                let filter = Filter::of_grep(self.query)?;
+                let files = cache.find(path, Entries::Shown, usize::MAX, Some(("grep", &self.asked)))?;
+                let wanted = files.into_iter().rev().map(|file| file.path).filter(|path| filter.accepts(path));
+                unfiltered.insert(wanted.collect())
+            }
+        };
+        while self.limits.max_matches > 0 && !ahead.is_empty() {
+            let from = ahead.len().saturating_sub(FILES_AT_ONCE);
+            let contents = Array::from(&cache.ask("contents", path, &joined(ahead[from..].iter()))?);
+            for (path, content) in ahead.drain(from..).rev().zip(contents.reverse().iter()) {
+                if content.is_undefined() || self.limits.max_matches == 0 {
+                    continue;
+                }
+                let lines = self.query.matcher.search(&Uint8Array::new(&content).to_vec(), self.limits);
+                let matches = FileMatches { path, lines };
+                self.limits.max_matches -= matches.match_count();
+                if !matches.lines.is_empty() {
+                    self.found.push(matches);
+                }
+            }
+        }
+        Ok(std::mem::take(&mut self.found))
+    }
+}
