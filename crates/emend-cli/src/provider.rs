@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use emend_agent::error_code::Code;
 use emend_host::{ReqwestTransport, Timeouts};
 use emend_llm::cassette::{Cassette, Player, PlayerOptions, Recorder, RecorderOptions, secrets_of_environment};
-use emend_llm::offline::{self, OfflineTransport};
 use emend_llm::{Api, Client, Config, HttpProvider, Provider, Shared, Transport, get_latest_model};
+use emend_offline::{self as offline, OfflineTransport};
 
 use crate::args::Model;
 use crate::failure::Failure;

@@ -14,7 +14,8 @@ use emend_agent::suggest::closest;
 use emend_agent::tool::result_text;
 use emend_agent::workspace::Mode;
 use emend_host::{FileStore, StateDir};
-use emend_llm::{ContentPart, Role, offline};
+use emend_llm::{ContentPart, Role};
+use emend_offline as offline;
 use serde_json::json;
 
 use crate::args::SessionsCommand;

@@ -7,7 +7,6 @@
 
 pub mod cassette;
 pub mod generate;
-pub mod offline;
 pub mod partial_json;
 pub mod runtime;
 

@@ -1,8 +1,8 @@
 //! What the stand-in model's module exports: an answer for each request, which the core sends here as others go to a
 //! network. When its pieces arrive is the JavaScript layer's business.
 
-use emend_llm::offline::answer;
 use emend_llm::{Headers, HttpRequest};
+use emend_offline::respond;
 use serde_json::json;
 use wasm_bindgen::prelude::*;
 
@@ -11,8 +11,8 @@ use wasm_bindgen::prelude::*;
 pub fn answer_offline(method: &str, url: &str, body: Vec<u8>) -> String {
     // It knows no other method.
     let method = if method == "POST" { "POST" } else { "GET" };
-    let answer = answer(&HttpRequest { method, url: url.to_owned(), headers: Headers::default(), body });
-    json!({ "status": answer.status, "type": answer.content_type, "chunks": answer.chunks }).to_string()
+    let response = respond(&HttpRequest { method, url: url.to_owned(), headers: Headers::default(), body });
+    json!({ "status": response.status, "type": response.content_type, "chunks": response.chunks }).to_string()
 }
 
 #[cfg(test)]

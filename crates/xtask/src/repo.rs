@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use crate::process::{command, stdout_of};
 
 /// The crates without I/O; their tests run natively and in a browser.
-pub(crate) const PURE_CRATES: [&str; 3] = ["emend-edit", "emend-llm", "emend-agent"];
+pub(crate) const PURE_CRATES: [&str; 4] = ["emend-edit", "emend-llm", "emend-offline", "emend-agent"];
 
 /// The checkout that the running xtask was built from.
 pub(crate) struct Repo {

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use emend_agent::store::check_name;
-use emend_llm::offline;
+use emend_offline as offline;
 
 /// Headings that group options in the help.
 const MODEL: &str = "Model options";

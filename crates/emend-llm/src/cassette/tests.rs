@@ -1,4 +1,4 @@
-//! Recording and playing, with the stand-in model and with scripted answers.
+//! Recording and playing with scripted responses.
 
 use std::sync::Mutex;
 
@@ -12,7 +12,6 @@ use wasm_bindgen_test::wasm_bindgen_test as test;
 use super::*;
 use crate::client::HttpProvider;
 use crate::model::{Message, Request, Response, StreamEvent, ToolDefinition, ToolResult};
-use crate::offline::{OfflineTransport, Options};
 use crate::provider::Provider;
 use crate::providers::anthropic::{Anthropic, Config};
 use crate::runtime::{BoxFuture, CancelToken, Shared};
@@ -119,8 +118,21 @@ fn run(provider: &HttpProvider, root: &str, date: &str, results: &[&str]) -> Vec
 const RESULTS: [&str; 4] =
     ["a.rs", "1 | Alpha in ROOT/a.rs, env-secret-value", "ROOT/a.rs: 1 replacement", "No matches."];
 
+/// The responses of a model that renames: it searches, reads, edits, searches again and reports.
+fn rename_script() -> Vec<Script> {
+    let calls = [
+        ("grep", r#"{"pattern": "Alpha"}"#),
+        ("read_file", r#"{"file_path": "a.rs"}"#),
+        ("edit_file", r#"{"file_path": "a.rs", "old_string": "Alpha", "new_string": "Beta"}"#),
+        ("grep", r#"{"pattern": "Alpha"}"#),
+    ];
+    let mut scripts: Vec<Script> = calls.map(|(tool, input)| Ok(called(tool, &["Looking."], &[input]))).to_vec();
+    scripts.push(Ok(said("Renamed Alpha to Beta: 1 place in 1 file.")));
+    scripts
+}
+
 fn recorded_turn() -> (Vec<String>, Cassette) {
-    let recorder = recorder(Shared::new(OfflineTransport::new(Options::default())));
+    let recorder = recorder(Scripted::new(rename_script()));
     let texts = run(&provider(recorder.clone()), ROOT, "2026-11-21", &RESULTS);
     (texts, recorder.cassette())
 }
@@ -176,7 +188,7 @@ fn a_request_that_differs_is_shown_with_its_difference() {
 
 #[test]
 fn a_cassette_that_ran_out_says_so() {
-    let recorder = recorder(Shared::new(OfflineTransport::new(Options::default())));
+    let recorder = recorder(Scripted::new(vec![Ok(said("hi"))]));
     let hello = request(ROOT, "x", &[Message::user("hello")]);
     ask(&provider(recorder.clone()), hello.clone()).unwrap();
     let player = provider(player(&recorder.cassette()));
@@ -188,22 +200,44 @@ fn a_cassette_that_ran_out_says_so() {
     );
 }
 
-/// An answer that streams `pieces` as one text and `json` as the pieces of one tool call's arguments.
+/// Returns a response that streams `pieces` as one text and `json` as the pieces of the arguments of one call of `grep`.
 fn streamed(pieces: &[&str], json: &[&str]) -> Vec<Result<String, TransportError>> {
+    called("grep", pieces, json)
+}
+
+/// As [`streamed`], with a call of `tool`.
+fn called(tool: &str, pieces: &[&str], json: &[&str]) -> Vec<Result<String, TransportError>> {
+    let mut blocks = vec![
+        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
+        json!({"type": "content_block_start", "index": 1, "content_block": {"type": "tool_use", "id": "t", "name": tool, "input": {}}}),
+    ];
+    for (text, json) in pieces.iter().zip(json) {
+        blocks.push(json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}}));
+        let delta = json!({"type": "input_json_delta", "partial_json": json});
+        blocks.push(json!({"type": "content_block_delta", "index": 1, "delta": delta}));
+    }
+    blocks.push(json!({"type": "content_block_stop", "index": 0}));
+    blocks.push(json!({"type": "content_block_stop", "index": 1}));
+    framed(blocks, "tool_use")
+}
+
+/// Returns a response that is one text.
+fn said(text: &str) -> Vec<Result<String, TransportError>> {
+    let blocks = vec![
+        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
+        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}}),
+        json!({"type": "content_block_stop", "index": 0}),
+    ];
+    framed(blocks, "end_turn")
+}
+
+fn framed(blocks: Vec<serde_json::Value>, stop_reason: &str) -> Vec<Result<String, TransportError>> {
     let mut events = vec![
         json!({"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "model": "x", "content": [],
             "usage": {"input_tokens": 1, "output_tokens": 1}}}),
-        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
-        json!({"type": "content_block_start", "index": 1, "content_block": {"type": "tool_use", "id": "t", "name": "grep", "input": {}}}),
     ];
-    for (text, json) in pieces.iter().zip(json) {
-        events.push(json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}}));
-        let delta = json!({"type": "input_json_delta", "partial_json": json});
-        events.push(json!({"type": "content_block_delta", "index": 1, "delta": delta}));
-    }
-    events.push(json!({"type": "content_block_stop", "index": 0}));
-    events.push(json!({"type": "content_block_stop", "index": 1}));
-    events.push(json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 3}}));
+    events.extend(blocks);
+    events.push(json!({"type": "message_delta", "delta": {"stop_reason": stop_reason}, "usage": {"output_tokens": 3}}));
     events.push(json!({"type": "message_stop"}));
     let text: String =
         events.iter().map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap())).collect();

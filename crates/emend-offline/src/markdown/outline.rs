@@ -1,58 +1,33 @@
-//! The structure of a Markdown text that the stand-in needs: headings, lists, and what is neither.
+//! The structure of a Markdown text: headings, list items, and the lines that are not Markdown.
 //!
-//! A reading by lines, not a parser: it knows ATX and setext headings, fences, front matter and comments. What is inside
-//! a line and how a text is changed belongs to the modules below.
-
-mod contents;
-mod inline;
-mod list;
-mod section;
-
-pub(super) use contents::contents;
-pub(super) use inline::plain;
-pub(super) use list::sort_list;
-pub(super) use section::{NewSection, add_section};
+//! It reads lines and is not a full parser: it knows ATX and setext headings, fences, front matter and comments.
 
 use std::ops::Range;
 
-/// A change of a text: these lines are replaced by those.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct LineEdit {
-    pub(super) range: Range<usize>,
-    pub(super) lines: Vec<String>,
-}
-
-/// What a change of a file comes to.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Change {
-    /// The edit; absent if the text already is as it should be.
-    pub(super) edit: Option<LineEdit>,
-    /// What to tell the user once it is done; `FILE` stands for the file's name.
-    pub(super) summary: String,
-}
+use super::inline::plain;
 
 /// A heading.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Heading {
+pub(crate) struct Heading {
     /// Its lines; a setext heading has two.
-    pub(super) lines: Range<usize>,
+    pub(crate) lines: Range<usize>,
     /// 1 to 6.
-    pub(super) level: usize,
+    pub(crate) level: usize,
     /// The text with its inline markup.
-    pub(super) text: String,
+    pub(crate) text: String,
 }
 
 /// What the lines of a text are.
 #[derive(Debug, Default)]
-pub(super) struct Outline {
-    pub(super) headings: Vec<Heading>,
+pub(crate) struct Outline {
+    pub(crate) headings: Vec<Heading>,
     /// Per line: whether it is code, a comment or front matter, and so not to be read as Markdown.
-    pub(super) opaque: Vec<bool>,
+    pub(crate) opaque: Vec<bool>,
 }
 
 impl Outline {
     /// Reads the structure of `lines`.
-    pub(super) fn of(lines: &[&str]) -> Self {
+    pub(crate) fn of(lines: &[&str]) -> Self {
         let mut outline = Self { headings: Vec::new(), opaque: opaque_lines(lines) };
         for (index, line) in lines.iter().enumerate() {
             if outline.opaque[index] {
@@ -75,7 +50,7 @@ impl Outline {
     /// Returns the heading that `name` means: its text, with or without markup and marks, in any case.
     ///
     /// The error names the headings there are.
-    pub(super) fn heading(&self, name: &str) -> Result<&Heading, String> {
+    pub(crate) fn heading(&self, name: &str) -> Result<&Heading, String> {
         let wanted = plain(name.trim().trim_start_matches('#')).trim().to_lowercase();
         if let Some(heading) = self.headings.iter().find(|heading| plain(&heading.text).to_lowercase() == wanted) {
             return Ok(heading);
@@ -168,25 +143,25 @@ fn is_one_line_paragraph(lines: &[&str], index: usize) -> bool {
 
 /// The beginning of a list item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Marker<'a> {
+pub(crate) struct Marker<'a> {
     /// Spaces before it.
-    indent: usize,
+    pub(crate) indent: usize,
     /// `-`, `*`, `+`, or a number with `.` or `)`.
-    mark: &'a str,
+    pub(crate) mark: &'a str,
 }
 
 impl Marker<'_> {
     /// What makes neighbouring items one list: the bullet, or what ends the number.
-    fn kind(&self) -> Option<char> {
+    pub(crate) fn kind(&self) -> Option<char> {
         self.mark.chars().next_back()
     }
 
-    fn is_ordered(&self) -> bool {
+    pub(crate) fn is_ordered(&self) -> bool {
         self.mark.len() > 1
     }
 }
 
-fn item_marker(line: &str) -> Option<Marker<'_>> {
+pub(crate) fn item_marker(line: &str) -> Option<Marker<'_>> {
     let trimmed = line.trim_start_matches(' ');
     let indent = line.len() - trimmed.len();
     let digits = trimmed.len() - trimmed.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -205,12 +180,7 @@ fn item_marker(line: &str) -> Option<Marker<'_>> {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
-
-    use proptest::prelude::*;
-
     use super::*;
-    use crate::testing::config;
     #[cfg(target_family = "wasm")]
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
@@ -252,81 +222,5 @@ mod tests {
         ] {
             assert_eq!(item_marker(line).map(|marker| (marker.indent, marker.mark)), expected, "{line}");
         }
-    }
-
-    /// Makes `change` and returns the text, or why there is none.
-    pub(super) fn made(text: &str, change: impl Fn(&[&str]) -> Result<Change, String>) -> String {
-        let lines: Vec<&str> = if text.is_empty() { Vec::new() } else { text.split('\n').collect() };
-        match change(&lines) {
-            Err(reason) => format!("error: {reason}"),
-            Ok(Change { edit: None, .. }) => "unchanged".to_owned(),
-            Ok(Change { edit: Some(edit), .. }) => {
-                let new: Vec<&str> = edit.lines.iter().map(String::as_str).collect();
-                [&lines[..edit.range.start], &new, &lines[edit.range.end..]].concat().join("\n")
-            }
-        }
-    }
-
-    /// Makes `change` to random texts of `lines`, twice: the second time it must change nothing. Then `check`s it.
-    fn check_twice(
-        lines: Vec<&'static str>,
-        change: impl Fn(&[&str]) -> Result<Change, String>,
-        check: impl Fn(&str, &str) -> Result<(), TestCaseError>,
-    ) {
-        let changed = Cell::new(0);
-        let lines = prop::collection::vec(prop::sample::select(lines), 0..14);
-        proptest!(config(2_000), |(lines in lines)| {
-            let text = format!("# H\n{}", lines.join("\n"));
-            let once = made(&text, &change);
-            if once != "unchanged" && !once.starts_with("error") {
-                prop_assert_eq!(made(&once, &change), "unchanged", "{}", once);
-                check(&text, &once)?;
-                changed.set(changed.get() + 1);
-            }
-        });
-        assert!(changed.get() >= config(2_000).cases / 20, "{changed:?} cases changed anything");
-    }
-
-    #[test]
-    fn a_table_of_contents_leaves_the_rest_alone() {
-        let lines = vec![
-            "# T",
-            "## A",
-            "## a",
-            "### `b`",
-            "H",
-            "---",
-            "- y",
-            "text",
-            "",
-            "```",
-            "<!-- toc -->",
-            "<!-- tocstop -->",
-            "<!--",
-            "-->",
-        ];
-        check_twice(lines, contents, |text, with_table| {
-            // Every line outside of the table is still there, in order.
-            let mut rest = with_table.lines();
-            let in_order = |line: &str| rest.any(|other| other == line);
-            let begin = text.find("<!-- toc -->").unwrap_or(text.len());
-            prop_assert!(text[..begin].lines().all(in_order), "{}", with_table);
-            Ok(())
-        });
-    }
-
-    #[test]
-    fn sorting_loses_no_line() {
-        let lines = vec!["- y", "- X", "  - z", "  text", "lazy", "", "- a", "```", "## B", "1. q"];
-        let sort = |lines: &[&str]| sort_list(lines, "h");
-        check_twice(lines, sort, |text, sorted| {
-            let all = |text: &str| {
-                let mut lines: Vec<String> = text.split('\n').map(str::to_owned).collect();
-                lines.sort();
-                lines
-            };
-            prop_assert_eq!(all(sorted), all(text));
-            Ok(())
-        });
     }
 }

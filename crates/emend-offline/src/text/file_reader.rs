@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::turn::{Call, Done};
+use crate::step::{CompletedCall, PlannedCall};
 
 /// The lines a read returns unless it is told otherwise (S2 §3.3).
 const LINES_PER_READ: usize = 2_000;
@@ -15,7 +15,7 @@ const STALLS_MAX: usize = 3;
 
 /// What is known of one file.
 #[derive(Debug)]
-pub(super) struct Reading {
+pub(crate) struct FileReader {
     lines: BTreeMap<usize, String>,
     /// The number of lines, once known.
     total: Option<usize>,
@@ -25,15 +25,15 @@ pub(super) struct Reading {
     failure: Option<String>,
 }
 
-impl Default for Reading {
+impl Default for FileReader {
     fn default() -> Self {
         Self { lines: BTreeMap::new(), total: None, page: LINES_PER_READ, stalls: 0, failure: None }
     }
 }
 
-impl Reading {
+impl FileReader {
     /// Takes the result of a `read_file` call.
-    pub(super) fn take(&mut self, done: &Done) {
+    pub(crate) fn take(&mut self, done: &CompletedCall) {
         let number = |name: &str| done.input[name].as_u64().and_then(|value| usize::try_from(value).ok());
         let offset = number("offset").unwrap_or(1).max(1);
         let limit = number("limit").unwrap_or(LINES_PER_READ);
@@ -74,25 +74,25 @@ impl Reading {
     }
 
     /// Returns why the file cannot be read, if so.
-    pub(super) fn failure(&self) -> Option<&str> {
+    pub(crate) fn failure(&self) -> Option<&str> {
         self.failure.as_deref()
     }
 
     /// Returns the text, lines joined by LF, once every line is known.
-    pub(super) fn text(&self) -> Option<String> {
+    pub(crate) fn text(&self) -> Option<String> {
         let total = self.total.filter(|_| self.is_complete())?;
         Some(self.lines.values().take(total).map(String::as_str).collect::<Vec<_>>().join("\n"))
     }
 
     /// Returns the reads that fetch what is missing, the first ones if there are many.
-    pub(super) fn missing(&self, path: &str) -> Vec<Call> {
+    pub(crate) fn missing(&self, path: &str) -> Vec<PlannedCall> {
         if self.lines.is_empty() && self.total.is_none() && self.page == LINES_PER_READ {
-            return vec![Call::new("read_file", [("file_path", json!(path))])];
+            return vec![PlannedCall::new("read_file", [("file_path", json!(path))])];
         }
         let mut calls = Vec::new();
         let mut ask = |offset: usize, limit: usize| {
             if calls.len() < READS_MAX {
-                calls.push(Call::new(
+                calls.push(PlannedCall::new(
                     "read_file",
                     [("file_path", json!(path)), ("offset", json!(offset)), ("limit", json!(limit))],
                 ));
@@ -116,7 +116,7 @@ impl Reading {
 
 /// Returns what a user needs of a tool's error text: its first line without the tool's name and the code, and what the
 /// tool suggests instead.
-pub(super) fn reason(text: &str) -> String {
+pub(crate) fn reason(text: &str) -> String {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let mut line = lines.next().unwrap_or("the tool gave no reason");
     for (start, end) in [("Tool error (", "): "), ("Error: ", ""), ("[", "] ")] {
@@ -142,7 +142,7 @@ struct Page {
 }
 
 /// Returns whether this line of an output says that something was left out.
-pub(super) fn is_cut_mark(line: &str) -> bool {
+pub(crate) fn is_cut_mark(line: &str) -> bool {
     line.starts_with("[WARNING: Tool output was truncated.")
         || line.starts_with("[...") && line.ends_with("lines omitted ...]")
 }
@@ -196,7 +196,7 @@ fn total_of(header: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::offline::wire::ToolResult;
+    use crate::step::ToolResult;
     #[cfg(target_family = "wasm")]
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
@@ -210,14 +210,14 @@ mod tests {
         );
     }
 
-    fn read(reading: &mut Reading, input: serde_json::Value, text: &str) {
+    fn read(reading: &mut FileReader, input: serde_json::Value, text: &str) {
         let result = ToolResult { text: text.to_owned(), is_error: false };
-        reading.take(&Done { name: "read_file".to_owned(), input, result });
+        reading.take(&CompletedCall { name: "read_file".to_owned(), input, result });
     }
 
     #[test]
     fn headers_and_footers_are_no_lines() {
-        let mut reading = Reading::default();
+        let mut reading = FileReader::default();
         read(
             &mut reading,
             json!({}),
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(reading.text(), None);
         assert_eq!(
             reading.missing("a"),
-            [Call::new("read_file", [("file_path", json!("a")), ("offset", json!(3)), ("limit", json!(1))])]
+            [PlannedCall::new("read_file", [("file_path", json!("a")), ("offset", json!(3)), ("limit", json!(1))])]
         );
         read(&mut reading, json!({"offset": 3, "limit": 1}), "3 |");
         assert_eq!(reading.text().as_deref(), Some("a\n9 | b\n"));
@@ -234,11 +234,14 @@ mod tests {
 
     #[test]
     fn lines_beside_a_cut_are_read_again() {
-        let mut reading = Reading::default();
+        let mut reading = FileReader::default();
         let mark = "[WARNING: Tool output was truncated. 99 characters were removed.]";
         read(&mut reading, json!({}), &format!("1 | a\n2 | b\n3 | c\n\n{mark}\n\n6 | x\n7 | f\n8 | g"));
         let ask = |offset: u64, limit: u64| {
-            Call::new("read_file", [("file_path", json!("a")), ("offset", json!(offset)), ("limit", json!(limit))])
+            PlannedCall::new(
+                "read_file",
+                [("file_path", json!("a")), ("offset", json!(offset)), ("limit", json!(limit))],
+            )
         };
         // Four lines were shown whole, so a little less than that is asked for at once.
         assert_eq!(reading.missing("a"), [ask(3, 3), ask(6, 1), ask(9, 3)]);

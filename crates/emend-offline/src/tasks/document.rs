@@ -2,31 +2,13 @@
 
 use serde_json::json;
 
-use super::edit::line_edit;
-use super::markdown::{self, Change, NewSection, add_section, contents, sort_list};
-use super::needle::Needle;
-use super::reading::{Reading, reason};
-use super::turn::{Call, Step, Turn};
-
-/// What to do to one file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Document {
-    /// The file; the open one if absent.
-    pub(super) file: Option<String>,
-    /// What to do.
-    pub(super) task: Task,
-}
-
-/// What can be done to a Markdown file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Task {
-    /// Add or refresh the table of contents.
-    Contents,
-    /// Sort the first list under this heading.
-    SortList(String),
-    /// Add a heading with a text.
-    AddSection(NewSection),
-}
+use crate::current_run::CurrentRun;
+use crate::instruction::{Document, Task};
+use crate::markdown::{self, Change, add_section, contents, sort_list};
+use crate::step::{PlannedCall, Step};
+use crate::text::file_reader::{FileReader, reason};
+use crate::text::needle::Needle;
+use crate::text::unique_edit::line_edit;
 
 /// How often an edit is tried.
 const ATTEMPTS_MAX: usize = 2;
@@ -64,17 +46,17 @@ impl Task {
 }
 
 /// Decides the next step.
-pub(super) fn next(turn: &Turn, document: &Document) -> Step {
-    let Some(file) = document.file.as_ref().or(turn.open_file.as_ref()) else {
+pub(crate) fn next(run: &CurrentRun, document: &Document) -> Step {
+    let Some(file) = document.file.as_ref().or(run.open_file.as_ref()) else {
         return Step::say("No file is open, so I need its name: say it at the end, like `… in README.md`.");
     };
-    if let Some(refusal) = turn.missing_tools(&["grep", "read_file", "edit_file"]) {
+    if let Some(refusal) = run.missing_tools(&["grep", "read_file", "edit_file"]) {
         return refusal;
     }
     let mut searched = false;
-    let mut reading = Reading::default();
+    let mut reading = FileReader::default();
     let mut failures = 0;
-    for done in &turn.done {
+    for done in &run.done {
         match (done.name.as_str(), done.result.is_error) {
             ("grep", false) => searched = true,
             ("grep", true) => return failed(file, &reason(&done.result.text)),
@@ -84,7 +66,7 @@ pub(super) fn next(turn: &Turn, document: &Document) -> Step {
                 if failures >= ATTEMPTS_MAX {
                     return failed(file, &reason(&done.result.text));
                 }
-                reading = Reading::default();
+                reading = FileReader::default();
             }
             ("edit_file" | "write_file", false) => return finished(document, file, &reading),
             _ => {}
@@ -97,7 +79,7 @@ pub(super) fn next(turn: &Turn, document: &Document) -> Step {
             ("case_insensitive", json!(true)),
             ("output_mode", json!("content")),
         ];
-        return Step::call(document.task.opening(file), vec![Call::new("grep", grep)]);
+        return Step::call(document.task.opening(file), vec![PlannedCall::new("grep", grep)]);
     }
     if let Some(reason) = reading.failure() {
         return failed(file, reason);
@@ -116,7 +98,7 @@ fn edit(document: &Document, file: &str, text: &str) -> Step {
         Ok(Change { edit: Some(edit), .. }) => {
             let call = if lines.is_empty() {
                 let content = edit.lines.join("\n") + "\n";
-                Call::new("write_file", [("file_path", json!(file)), ("content", json!(content))])
+                PlannedCall::new("write_file", [("file_path", json!(file)), ("content", json!(content))])
             } else {
                 line_edit(&lines, &edit).call(file)
             };
@@ -125,7 +107,7 @@ fn edit(document: &Document, file: &str, text: &str) -> Step {
     }
 }
 
-fn finished(document: &Document, file: &str, reading: &Reading) -> Step {
+fn finished(document: &Document, file: &str, reading: &FileReader) -> Step {
     // The text as it was read still stands here: the change it led to is the one that was made.
     let text = reading.text().unwrap_or_default();
     match document.task.change(&lines_of(&text)) {

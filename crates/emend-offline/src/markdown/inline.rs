@@ -9,7 +9,7 @@ enum Inline {
 }
 
 /// Returns what a reader sees of inline Markdown.
-pub(in crate::offline) fn plain(source: &str) -> String {
+pub(crate) fn plain(source: &str) -> String {
     let texts = inlines(source).into_iter().map(|inline| match inline {
         Inline::Text(text) | Inline::Code(text) => text,
     });
@@ -17,7 +17,7 @@ pub(in crate::offline) fn plain(source: &str) -> String {
 }
 
 /// Returns inline Markdown as the text of a link: code stays code, everything else is plain.
-pub(super) fn link_text(source: &str) -> String {
+pub(crate) fn link_text(source: &str) -> String {
     let mut label = String::new();
     for inline in inlines(source.trim()) {
         match inline {
@@ -110,13 +110,13 @@ fn link(source: &str) -> Option<(&str, usize)> {
 
 /// Makes the anchors GitHub gives headings: unique within one document.
 #[derive(Default)]
-pub(super) struct Anchors {
+pub(crate) struct Anchors {
     used: HashMap<String, usize>,
 }
 
 impl Anchors {
     /// Returns the anchor of the next heading.
-    pub(super) fn next(&mut self, heading: &str) -> String {
+    pub(crate) fn next(&mut self, heading: &str) -> String {
         let base: String = plain(heading)
             .to_lowercase()
             .chars()

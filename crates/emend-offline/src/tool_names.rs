@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::turn::Call;
+use crate::step::PlannedCall;
 
 /// A name and the others it goes by.
 type Spellings = (&'static str, &'static [&'static str]);
@@ -30,22 +30,22 @@ const PATCH_TOOL: &str = "apply_patch";
 const PATCH_PARAMS: [&str; 2] = ["input", "patch"];
 
 /// A tool on offer.
-pub(super) struct Tool {
+pub(crate) struct Tool {
     /// The stand-in's own name for it.
-    pub(super) name: String,
+    pub(crate) name: String,
     wire: String,
     schema: Value,
 }
 
 impl Tool {
     /// Returns the values that the schema allows for `parameter`, none if it does not list them.
-    pub(super) fn choices(&self, parameter: &str) -> Vec<&str> {
+    pub(crate) fn choices(&self, parameter: &str) -> Vec<&str> {
         let values = self.schema["properties"][parameter]["enum"].as_array();
         values.map(|values| values.iter().filter_map(Value::as_str).collect()).unwrap_or_default()
     }
 
     /// Returns the largest number that the schema allows for `parameter`.
-    pub(super) fn maximum(&self, parameter: &str) -> Option<u64> {
+    pub(crate) fn maximum(&self, parameter: &str) -> Option<u64> {
         self.schema["properties"][self.param(parameter)]["maximum"].as_u64()
     }
 
@@ -62,7 +62,7 @@ impl Tool {
 }
 
 /// Returns the tools that a request offers under these names, with these parameters.
-pub(super) fn tools(offered: Vec<(String, Value)>) -> Vec<Tool> {
+pub(crate) fn tools(offered: Vec<(String, Value)>) -> Vec<Tool> {
     let mut tools: Vec<Tool> =
         offered.into_iter().map(|(wire, schema)| Tool { name: canonical(&wire).to_owned(), wire, schema }).collect();
     if tools.iter().all(|tool| tool.name != "edit_file")
@@ -78,7 +78,7 @@ fn canonical(wire: &str) -> &str {
 }
 
 /// Returns the name and the arguments with which `call` is made of one of `tools`.
-pub(super) fn spelled(tools: &[Tool], call: &Call) -> (String, Value) {
+pub(crate) fn spelled(tools: &[Tool], call: &PlannedCall) -> (String, Value) {
     let Some(tool) = tools.iter().find(|tool| tool.name == call.name) else {
         return (call.name.to_owned(), call.input.clone());
     };
@@ -92,7 +92,7 @@ pub(super) fn spelled(tools: &[Tool], call: &Call) -> (String, Value) {
 }
 
 /// Returns the stand-in's own name and arguments of a call that was made earlier.
-pub(super) fn understood(wire: &str, input: &Value) -> (String, Value) {
+pub(crate) fn understood(wire: &str, input: &Value) -> (String, Value) {
     let patch = || PATCH_PARAMS.iter().find_map(|param| input[param].as_str());
     match (wire, patch()) {
         (PATCH_TOOL, Some(patch)) => ("edit_file".to_owned(), edit_of(patch)),
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(tools_offered: &[(&str, &[&str])], call: &Call, expected: &str) {
+    fn check(tools_offered: &[(&str, &[&str])], call: &PlannedCall, expected: &str) {
         let tools = tools(tools_offered.iter().map(|(name, params)| offered(name, params)).collect());
         let (name, input) = spelled(&tools, call);
         assert_eq!(format!("{name} {input}"), expected);
@@ -150,7 +150,8 @@ mod tests {
 
     #[test]
     fn calls_are_spelled_as_the_request_spells_its_tools() {
-        let grep = Call::new("grep", [("pattern", json!("a")), ("path", json!("src")), ("max_results", json!(9))]);
+        let grep =
+            PlannedCall::new("grep", [("pattern", json!("a")), ("path", json!("src")), ("max_results", json!(9))]);
         let own = r#"grep {"pattern":"a","path":"src","max_results":9}"#;
         check(&[("grep", &["pattern", "path", "max_results"])], &grep, own);
         check(
@@ -163,16 +164,16 @@ mod tests {
             &grep,
             r#"grep_search {"pattern":"a","dir_path":"src","total_max_matches":9}"#,
         );
-        let read = Call::new("read_file", [("file_path", json!("a")), ("limit", json!(3))]);
+        let read = PlannedCall::new("read_file", [("file_path", json!("a")), ("limit", json!(3))]);
         check(&[("Read", &["file_path", "limit"])], &read, r#"Read {"file_path":"a","limit":3}"#);
-        let edit = Call::new("edit_file", [("old_string", json!("a"))]);
+        let edit = PlannedCall::new("edit_file", [("old_string", json!("a"))]);
         check(&[("apply_patch", &["input"]), ("Edit", &["old_string"])], &edit, r#"Edit {"old_string":"a"}"#);
     }
 
     #[test]
     fn an_edit_is_a_patch_where_nothing_else_edits_and_is_read_back() {
         let input = json!({ "file_path": "a b.txt", "old_string": "one\n\n-two", "new_string": "+one\nthree" });
-        let edit = Call { name: "edit_file", input: input.clone() };
+        let edit = PlannedCall { name: "edit_file", input: input.clone() };
         let tools = tools(vec![offered("apply_patch", &["input"])]);
         let (name, spelled) = spelled(&tools, &edit);
         assert_eq!(

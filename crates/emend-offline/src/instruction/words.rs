@@ -2,25 +2,25 @@
 
 /// A word, or a quoted text without its quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Word<'a> {
+pub(crate) struct Word<'a> {
     /// The word. Punctuation that ends a sentence or a clause is cut off unless it is quoted.
-    pub(super) text: &'a str,
+    pub(crate) text: &'a str,
     /// Whether it was quoted; a quoted word is never a keyword.
-    pub(super) quoted: bool,
+    pub(crate) quoted: bool,
     /// Where it starts in the source, quote included.
-    pub(super) start: usize,
+    pub(crate) start: usize,
     /// Where it ends in the source, quote and punctuation included.
-    pub(super) end: usize,
+    pub(crate) end: usize,
 }
 
 impl Word<'_> {
     /// Returns whether this is the unquoted word `keyword`, in any case.
-    pub(super) fn is(&self, keyword: &str) -> bool {
+    pub(crate) fn is(&self, keyword: &str) -> bool {
         !self.quoted && self.text.eq_ignore_ascii_case(keyword)
     }
 
     /// Returns whether this is one of the unquoted words `keywords`, in any case.
-    pub(super) fn is_any(&self, keywords: &[&str]) -> bool {
+    pub(crate) fn is_any(&self, keywords: &[&str]) -> bool {
         keywords.iter().any(|keyword| self.is(keyword))
     }
 }
@@ -28,7 +28,7 @@ impl Word<'_> {
 const QUOTES: [(char, char); 6] = [('"', '"'), ('\'', '\''), ('`', '`'), ('“', '”'), ('‘', '’'), ('«', '»')];
 
 /// Returns the words of `source`. An opening quote without its closing one is part of a word.
-pub(super) fn words(source: &str) -> Vec<Word<'_>> {
+pub(crate) fn words(source: &str) -> Vec<Word<'_>> {
     let mut words = Vec::new();
     let mut at = 0;
     while let Some(offset) = source[at..].find(|c: char| !c.is_whitespace()) {
@@ -67,6 +67,32 @@ fn plain(source: &str, start: usize) -> Word<'_> {
 
 fn is_punctuation(c: char) -> bool {
     matches!(c, ',' | ';' | '!' | '?' | '.' | ':')
+}
+
+/// Returns `words` without the ones in `keywords` that it begins with.
+pub(crate) fn skip<'a, 's>(words: &'a [Word<'s>], keywords: &[&str]) -> &'a [Word<'s>] {
+    let count = words.iter().take_while(|word| word.is_any(keywords)).count();
+    &words[count..]
+}
+
+/// Returns `words` as they stand in the source; a single quoted one without its quotes.
+pub(crate) fn phrase(source: &str, words: &[Word]) -> String {
+    match words {
+        [] => String::new(),
+        [word] => word.text.to_owned(),
+        [first, .., last] => {
+            let end = if last.quoted { last.end } else { last.start + last.text.len() };
+            source[first.start..end].to_owned()
+        }
+    }
+}
+
+pub(crate) fn starts_with(words: &[Word], phrase: &[&str]) -> bool {
+    words.len() >= phrase.len() && words.iter().zip(phrase).all(|(word, keyword)| word.is(keyword))
+}
+
+pub(crate) fn ends_with(words: &[Word], phrase: &[&str]) -> bool {
+    words.len() >= phrase.len() && starts_with(&words[words.len() - phrase.len()..], phrase)
 }
 
 #[cfg(test)]

@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::{LABEL, MODEL, OfflineTransport, Options, provider};
-use crate::model::{ContentPart, FinishKind, Message, Request, Response, StreamEvent, ToolDefinition, ToolResult};
-use crate::provider::Provider;
-use crate::runtime::CancelToken;
-use crate::transport::{Headers, HttpRequest, HttpResponse, Transport};
+use emend_llm::{
+    CancelToken, ContentPart, FinishKind, Headers, HttpRequest, HttpResponse, Message, Provider, Request, Response,
+    StreamEvent, ToolDefinition, ToolResult, Transport,
+};
 
 /// Files and the tools that work on them. Grep knows the patterns the stand-in writes, not regular expressions.
 #[derive(Default)]
@@ -208,7 +208,7 @@ fn ask(messages: &[Message]) -> Response {
     response
 }
 
-/// Runs one user message to the end of the turn.
+/// Runs one user message to the end of the run.
 fn run(project: &mut Project, text: &str) -> Outcome {
     run_in(project, vec![Message::user(text)])
 }
@@ -428,12 +428,12 @@ fn a_session_without_the_tools_is_told_so() {
 #[derive(Default)]
 struct CountingClock(std::sync::atomic::AtomicU64);
 
-impl crate::runtime::Clock for CountingClock {
+impl emend_llm::Clock for CountingClock {
     fn now_ms(&self) -> u64 {
         0
     }
 
-    fn sleep(&self, ms: u64) -> crate::runtime::BoxFuture<'static, ()> {
+    fn sleep(&self, ms: u64) -> emend_llm::BoxFuture<'static, ()> {
         self.0.fetch_add(ms, std::sync::atomic::Ordering::SeqCst);
         Box::pin(async {})
     }
@@ -441,7 +441,7 @@ impl crate::runtime::Clock for CountingClock {
 
 #[test]
 fn pieces_are_paced_by_the_clock_and_cancelling_ends_them() {
-    let clock = crate::runtime::Shared::new(CountingClock::default());
+    let clock = emend_llm::Shared::new(CountingClock::default());
     let transport = OfflineTransport::new(Options { pace_ms: 15, clock: Some(clock.clone()) });
     let body = json!({"stream": true, "messages": [{"role": "user", "content": "hello"}]}).to_string().into_bytes();
     let url = "http://offline/v1/messages".to_owned();

@@ -2,12 +2,14 @@
 
 use std::ops::Range;
 
-use super::{Change, LineEdit, Outline, item_marker, plain};
+use super::change::{Change, LineEdit};
+use super::inline::plain;
+use super::outline::{Outline, item_marker};
 
 /// Returns the change that sorts the first list under the heading `name`, without regard to case.
 ///
 /// Blank lines stay between the places, and numbers stay in their places; equal items keep their order.
-pub(in crate::offline) fn sort_list(lines: &[&str], name: &str) -> Result<Change, String> {
+pub(crate) fn sort_list(lines: &[&str], name: &str) -> Result<Change, String> {
     let outline = Outline::of(lines);
     let heading = outline.heading(name)?;
     let next = outline.headings.iter().find(|other| other.lines.start >= heading.lines.end);
@@ -98,7 +100,7 @@ fn moved(item: &[&str], place: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::made;
+    use super::super::testing::made;
     use super::*;
     #[cfg(target_family = "wasm")]
     use wasm_bindgen_test::wasm_bindgen_test as test;

@@ -1,22 +1,24 @@
 //! Adds a heading with a text.
 
-use super::{Change, LineEdit, Outline, plain};
+use super::change::{Change, LineEdit};
+use super::inline::plain;
+use super::outline::Outline;
 
 /// A heading to add.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::offline) struct NewSection {
+pub(crate) struct NewSection {
     /// The heading's text.
-    pub(in crate::offline) title: String,
+    pub(crate) title: String,
     /// The text under it; may be empty.
-    pub(in crate::offline) text: String,
+    pub(crate) text: String,
     /// 1 to 6; without it 2, or the level of the heading it goes behind.
-    pub(in crate::offline) level: Option<usize>,
+    pub(crate) level: Option<usize>,
     /// The heading whose section it goes behind; without it the end of the file.
-    pub(in crate::offline) after: Option<String>,
+    pub(crate) after: Option<String>,
 }
 
 /// Returns the change that adds `section` where it belongs: before the next heading of its level or above.
-pub(in crate::offline) fn add_section(lines: &[&str], section: &NewSection) -> Result<Change, String> {
+pub(crate) fn add_section(lines: &[&str], section: &NewSection) -> Result<Change, String> {
     let outline = Outline::of(lines);
     let after = section.after.as_deref().map(|name| outline.heading(name)).transpose()?;
     let level = section.level.unwrap_or_else(|| after.map_or(2, |heading| heading.level.max(2)));
@@ -56,7 +58,7 @@ pub(in crate::offline) fn add_section(lines: &[&str], section: &NewSection) -> R
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::made;
+    use super::super::testing::made;
     use super::*;
     #[cfg(target_family = "wasm")]
     use wasm_bindgen_test::wasm_bindgen_test as test;

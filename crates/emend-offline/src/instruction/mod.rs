@@ -1,91 +1,17 @@
-//! The instructions the stand-in understands, and how it reads them.
-//!
-//! [`EXAMPLES`] is the one list of them: the help text is made from it, and the documentation page is tested against
-//! it. Carrying them out belongs to the other modules.
+//! Reads instructions: sentences to tasks.
 
 mod document;
+mod model;
+mod words;
 
-use super::document::Document;
-use super::needle::Needle;
-use super::search::Substitution;
-use super::words::{Word, words};
+pub(crate) use model::{Document, Instruction, Misunderstood, Substitution, Task};
+pub use model::{EXAMPLES, Example};
 
-/// One kind of instruction, shown by example.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Example {
-    /// What a user may write.
-    pub text: &'static str,
-    /// What happens then.
-    pub effect: &'static str,
-}
-
-/// Every kind of instruction the stand-in understands.
-pub const EXAMPLES: &[Example] = &[
-    Example {
-        text: "rename Alpha to Beta",
-        effect: "replaces the whole name in every text file that is not ignored; `in PATH` limits it",
-    },
-    Example {
-        text: "replace \"old text\" with \"new text\"",
-        effect: "replaces the exact text in every text file that is not ignored; `in PATH` limits it",
-    },
-    Example {
-        text: "add a table of contents to README.md",
-        effect: "lists the headings of level 2 and 3 with links between two markers; `refresh` brings it up to date",
-    },
-    Example {
-        text: "sort the list under \"Features\" in README.md",
-        effect: "sorts the first list under that heading by its items' texts; nested items move along",
-    },
-    Example {
-        text: "add a heading \"Usage\" with \"Run it.\" to README.md after \"Install\"",
-        effect: "adds the heading and its text behind that section, or at the end of the file; `##` sets the level",
-    },
-    Example {
-        text: "run cargo test",
-        effect: "runs the rest of the line as a command, where there is a shell and you allow it",
-    },
-];
-
-/// What the user wants.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Instruction {
-    /// Rename or replace.
-    Substitute(Substitution),
-    /// Change one Markdown file.
-    Document(Document),
-    /// Run a command.
-    Run(String),
-}
-
-/// Why a text is no instruction.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Misunderstood {
-    /// It is none of those in [`EXAMPLES`].
-    Unknown,
-    /// It is one, but cannot be carried out; the text says why.
-    Invalid(String),
-}
-
-impl Misunderstood {
-    /// Returns what to say to the user.
-    pub(super) fn answer(&self) -> String {
-        match self {
-            Self::Unknown => {
-                let mut answer =
-                    "I only carry out a few fixed instructions, and this is none of them. I understand:".to_owned();
-                for example in EXAMPLES {
-                    answer.push_str(&format!("\n- `{}`: {}", example.text, example.effect));
-                }
-                answer
-            }
-            Self::Invalid(reason) => reason.clone(),
-        }
-    }
-}
+use crate::text::needle::Needle;
+use words::{Word, ends_with, starts_with, words};
 
 /// Reads an instruction: the whole text, or the last line of it that is one.
-pub(super) fn parse(text: &str) -> Result<Instruction, Misunderstood> {
+pub(crate) fn parse(text: &str) -> Result<Instruction, Misunderstood> {
     let lines = text.lines().rev();
     let mut invalid = None;
     for candidate in std::iter::once(text).chain(lines) {
@@ -149,24 +75,6 @@ fn parse_sentence(text: &str) -> Result<Instruction, Misunderstood> {
     }
 }
 
-/// Returns `words` without the ones in `keywords` that it begins with.
-fn skip<'a, 's>(words: &'a [Word<'s>], keywords: &[&str]) -> &'a [Word<'s>] {
-    let count = words.iter().take_while(|word| word.is_any(keywords)).count();
-    &words[count..]
-}
-
-/// Returns `words` as they stand in the source; a single quoted one without its quotes.
-fn phrase(source: &str, words: &[Word]) -> String {
-    match words {
-        [] => String::new(),
-        [word] => word.text.to_owned(),
-        [first, .., last] => {
-            let end = if last.quoted { last.end } else { last.start + last.text.len() };
-            source[first.start..end].to_owned()
-        }
-    }
-}
-
 fn strip_padding<'a, 's>(mut words: &'a [Word<'s>]) -> &'a [Word<'s>] {
     while let Some(opening) = OPENINGS.iter().find(|opening| starts_with(words, opening)) {
         words = &words[opening.len()..];
@@ -175,14 +83,6 @@ fn strip_padding<'a, 's>(mut words: &'a [Word<'s>]) -> &'a [Word<'s>] {
         words = &words[..words.len() - closing.len()];
     }
     words
-}
-
-fn starts_with(words: &[Word], phrase: &[&str]) -> bool {
-    words.len() >= phrase.len() && words.iter().zip(phrase).all(|(word, keyword)| word.is(keyword))
-}
-
-fn ends_with(words: &[Word], phrase: &[&str]) -> bool {
-    words.len() >= phrase.len() && starts_with(&words[words.len() - phrase.len()..], phrase)
 }
 
 /// Words that may stand between `rename` and the name.
@@ -418,7 +318,7 @@ mod tests {
 
     #[test]
     fn the_documentation_lists_the_same_examples() {
-        let page = include_str!("../../../../../docs/offline-model.md");
+        let page = include_str!("../../../../docs/offline-model.md");
         let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| `")).collect();
         let expected: Vec<String> =
             EXAMPLES.iter().map(|example| format!("| `{}` | {} |", example.text, example.effect)).collect();

@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::edit::{Edit, next_substitution};
-use super::needle::Needle;
-use super::reading::{Reading, is_cut_mark, reason};
-use super::turn::{Call, Done, Step, Turn};
+use crate::current_run::CurrentRun;
+use crate::instruction::Substitution;
+use crate::step::{CompletedCall, PlannedCall, Step};
+use crate::text::file_reader::{FileReader, is_cut_mark, reason};
+use crate::text::unique_edit::{Edit, next_substitution};
 
 /// Files that are read, then edited, together.
 const FILES_PER_BATCH: usize = 12;
 /// The most edits in one answer.
 const EDITS_MAX: usize = 40;
-/// The most searches in one turn.
+/// The most searches in one run.
 const GREPS_MAX: usize = 100;
 /// How many results to ask for.
 const RESULTS_MAX: u64 = 10_000;
@@ -22,51 +23,33 @@ const NAMED_MAX: usize = 10;
 /// How often a file is read anew after an edit failed.
 const ATTEMPTS_MAX: usize = 2;
 
-/// Replace every occurrence of one text by another.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Substitution {
-    /// What to replace.
-    pub(super) needle: Needle,
-    /// What to put there.
-    pub(super) to: String,
-    /// Where; everywhere if absent.
-    pub(super) path: Option<String>,
-}
-
-impl Substitution {
-    /// Whether the new text holds the old one, so that a place that was changed looks like one that was not.
-    fn repeats(&self) -> bool {
-        self.needle.count(&self.to) > 0
-    }
-}
-
 /// Decides the next step.
-pub(super) fn next(turn: &Turn, task: &Substitution) -> Step {
-    if let Some(refusal) = turn.missing_tools(&["grep", "read_file", "edit_file"]) {
+pub(crate) fn next(run: &CurrentRun, task: &Substitution) -> Step {
+    if let Some(refusal) = run.missing_tools(&["grep", "read_file", "edit_file"]) {
         return refusal;
     }
-    let progress = Progress::of(turn, task);
-    let Some(last) = &progress.search else {
-        return Step::call(opening(task), vec![grep(turn, task)]);
+    let state = SearchState::of(run, task);
+    let Some(last) = &state.search else {
+        return Step::call(opening(task), vec![grep(run, task)]);
     };
     if let Err(reason) = last {
-        return Step::say(progress.report(task, Some(&format!("The search failed: {reason}."))));
+        return Step::say(state.report(task, Some(&format!("The search failed: {reason}."))));
     }
-    let batch: Vec<(&String, &FileState)> = progress.pending(task).take(FILES_PER_BATCH).collect();
+    let batch: Vec<(&String, &FileState)> = state.pending(task).take(FILES_PER_BATCH).collect();
     let unread: Vec<_> = batch.iter().filter(|(_, file)| file.text.is_none()).collect();
     if !unread.is_empty() {
-        let calls: Vec<Call> = unread.iter().flat_map(|(path, file)| file.reading.missing(path)).collect();
+        let calls: Vec<PlannedCall> = unread.iter().flat_map(|(path, file)| file.reading.missing(path)).collect();
         return Step::call(format!("Reading {}.", plural(unread.len(), "file")), calls);
     }
     if !batch.is_empty() {
-        let (calls, places, files) = edits(turn, task, &batch);
+        let (calls, places, files) = edits(run, task, &batch);
         return Step::call(format!("Changing {} in {}.", plural(places, "place"), plural(files, "file")), calls);
     }
-    if progress.edits_since_search > 0 && progress.searches < GREPS_MAX {
-        return Step::call("Checking that nothing is left.", vec![grep(turn, task)]);
+    if state.edits_since_search > 0 && state.searches < GREPS_MAX {
+        return Step::call("Checking that nothing is left.", vec![grep(run, task)]);
     }
-    let unseen = progress.cut.then_some("The search showed only a part of its results, so there may be more.");
-    Step::say(progress.report(task, unseen))
+    let unseen = state.cut.then_some("The search showed only a part of its results, so there may be more.");
+    Step::say(state.report(task, unseen))
 }
 
 fn opening(task: &Substitution) -> String {
@@ -75,12 +58,12 @@ fn opening(task: &Substitution) -> String {
     format!("looking for `{}`{whole} in {place}.", task.needle.text)
 }
 
-fn grep(turn: &Turn, task: &Substitution) -> Call {
-    let tool = turn.conversation.tools.iter().find(|tool| tool.name == "grep");
+fn grep(run: &CurrentRun, task: &Substitution) -> PlannedCall {
+    let tool = run.conversation.tools.iter().find(|tool| tool.name == "grep");
     let modes = tool.map(|tool| tool.choices("output_mode")).unwrap_or_default();
     let mode = modes.into_iter().find(|mode| mode.starts_with("files")).unwrap_or("files");
     let limit = tool.and_then(|tool| tool.maximum("max_results")).map_or(RESULTS_MAX, |limit| limit.min(RESULTS_MAX));
-    Call::new(
+    PlannedCall::new(
         "grep",
         [
             ("pattern", json!(task.needle.pattern())),
@@ -92,9 +75,9 @@ fn grep(turn: &Turn, task: &Substitution) -> Call {
 }
 
 /// Returns the calls that change what is next in `batch`, the number of places and of files they change.
-fn edits(turn: &Turn, task: &Substitution, batch: &[(&String, &FileState)]) -> (Vec<Call>, usize, usize) {
+fn edits(run: &CurrentRun, task: &Substitution, batch: &[(&String, &FileState)]) -> (Vec<PlannedCall>, usize, usize) {
     // Calls are written in the answer, so its limit holds for them; a quarter is left for the rest.
-    let budget = turn.conversation.max_tokens.map_or(u64::MAX, |tokens| tokens.saturating_mul(3));
+    let budget = run.conversation.max_tokens.map_or(u64::MAX, |tokens| tokens.saturating_mul(3));
     let (mut calls, mut places, mut files, mut chars) = (Vec::new(), 0, 0, 0);
     for (path, file) in batch {
         let Some(mut text) = file.text.clone() else { continue };
@@ -128,7 +111,7 @@ fn places_of(text: &str, cursor: usize, edit: &Edit, task: &Substitution) -> usi
 
 /// What the tools said so far.
 #[derive(Default)]
-struct Progress {
+struct SearchState {
     /// The last search: done or failed.
     search: Option<Result<(), String>>,
     searches: usize,
@@ -142,7 +125,7 @@ struct Progress {
 
 #[derive(Default)]
 struct FileState {
-    reading: Reading,
+    reading: FileReader,
     /// The text as it is after the edits so far; absent until it was read.
     text: Option<String>,
     /// Everything before this was dealt with.
@@ -154,28 +137,28 @@ struct FileState {
     failed: Option<String>,
 }
 
-impl Progress {
-    fn of(turn: &Turn, task: &Substitution) -> Self {
-        let mut progress = Self::default();
-        for done in &turn.done {
+impl SearchState {
+    fn of(run: &CurrentRun, task: &Substitution) -> Self {
+        let mut state = Self::default();
+        for done in &run.done {
             match done.name.as_str() {
-                "grep" => progress.take_search(done),
-                "read_file" => progress.file(done).take_read(done),
+                "grep" => state.take_search(done),
+                "read_file" => state.file(done).take_read(done),
                 "edit_file" => {
-                    progress.edits_since_search += usize::from(!done.result.is_error);
-                    progress.file(done).take_edit(done, task);
+                    state.edits_since_search += usize::from(!done.result.is_error);
+                    state.file(done).take_edit(done, task);
                 }
                 _ => {}
             }
         }
-        progress
+        state
     }
 
-    fn file(&mut self, done: &Done) -> &mut FileState {
+    fn file(&mut self, done: &CompletedCall) -> &mut FileState {
         self.files.entry(done.argument("file_path").to_owned()).or_default()
     }
 
-    fn take_search(&mut self, done: &Done) {
+    fn take_search(&mut self, done: &CompletedCall) {
         self.searches += 1;
         self.edits_since_search = 0;
         if done.result.is_error {
@@ -268,18 +251,18 @@ impl FileState {
         self.failed.is_none() && self.text.as_ref().is_none_or(|text| task.needle.find(text, self.cursor).is_some())
     }
 
-    fn take_read(&mut self, done: &Done) {
+    fn take_read(&mut self, done: &CompletedCall) {
         self.reading.take(done);
         self.text = self.reading.text();
         self.cursor = 0;
         self.failed = self.reading.failure().map(str::to_owned);
     }
 
-    fn take_edit(&mut self, done: &Done, task: &Substitution) {
+    fn take_edit(&mut self, done: &CompletedCall, task: &Substitution) {
         let (old, new) = (done.argument("old_string"), done.argument("new_string"));
         if done.result.is_error {
             self.failures += 1;
-            (self.reading, self.text) = (Reading::default(), None);
+            (self.reading, self.text) = (FileReader::default(), None);
             // Read anew, a place that was changed could not be told from one that was not.
             if self.failures >= ATTEMPTS_MAX || task.repeats() {
                 self.failed = Some(reason(&done.result.text));
@@ -324,6 +307,6 @@ fn listed_paths(text: &str) -> (Vec<&str>, bool) {
 }
 
 /// Returns `1 place`, `2 places` and so on.
-pub(super) fn plural(count: usize, noun: &str) -> String {
+pub(crate) fn plural(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }

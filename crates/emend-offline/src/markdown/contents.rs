@@ -1,14 +1,15 @@
 //! Adds or refreshes a table of contents between two comment markers.
 
+use super::change::{Change, LineEdit};
 use super::inline::{Anchors, link_text, plain};
-use super::{Change, LineEdit, Outline};
+use super::outline::Outline;
 
 const BEGIN: &str = "<!-- toc -->";
 const END: &str = "<!-- tocstop -->";
 
 /// Returns the change that brings the table of contents up to date: the headings of level 2 and 3 under the first
 /// heading of level 1, or all of them if there is none.
-pub(in crate::offline) fn contents(lines: &[&str]) -> Result<Change, String> {
+pub(crate) fn contents(lines: &[&str]) -> Result<Change, String> {
     let outline = Outline::of(lines);
     let markers = find_markers(lines, &outline)?;
     let (entries, first) = entries(&outline, markers.map(|(begin, _)| begin));
@@ -87,7 +88,7 @@ fn entries(outline: &Outline, begin: Option<usize>) -> (Vec<String>, Option<usiz
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::made;
+    use super::super::testing::made;
     use super::*;
     #[cfg(target_family = "wasm")]
     use wasm_bindgen_test::wasm_bindgen_test as test;

@@ -2,15 +2,19 @@
 
 use serde_json::json;
 
-use super::turn::{Call, Step, Turn};
+use crate::current_run::CurrentRun;
+use crate::step::{PlannedCall, Step};
 
 /// Decides the next step of `run COMMAND`.
-pub(super) fn next(turn: &Turn, command: &str) -> Step {
-    if let Some(refusal) = turn.missing_tools(&["shell"]) {
+pub(crate) fn next(run: &CurrentRun, command: &str) -> Step {
+    if let Some(refusal) = run.missing_tools(&["shell"]) {
         return refusal;
     }
-    let Some(done) = turn.done.last() else {
-        return Step::call(format!("running `{command}`."), vec![Call::new("shell", [("command", json!(command))])]);
+    let Some(done) = run.done.last() else {
+        return Step::call(
+            format!("running `{command}`."),
+            vec![PlannedCall::new("shell", [("command", json!(command))])],
+        );
     };
     let text = done.result.text.trim_end();
     if done.result.is_error {

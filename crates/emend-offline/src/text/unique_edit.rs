@@ -5,29 +5,29 @@
 
 use serde_json::json;
 
-use super::markdown::LineEdit;
 use super::needle::Needle;
-use super::turn::Call;
+use crate::markdown::LineEdit;
+use crate::step::PlannedCall;
 
 /// One replacement, and where its old text starts in the text it was made for.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Edit {
-    pub(super) start: usize,
-    pub(super) old: String,
-    pub(super) new: String,
+pub(crate) struct Edit {
+    pub(crate) start: usize,
+    pub(crate) old: String,
+    pub(crate) new: String,
 }
 
 impl Edit {
     /// Returns the call that makes this edit.
-    pub(super) fn call(&self, path: &str) -> Call {
-        Call::new(
+    pub(crate) fn call(&self, path: &str) -> PlannedCall {
+        PlannedCall::new(
             "edit_file",
             [("file_path", json!(path)), ("old_string", json!(self.old)), ("new_string", json!(self.new))],
         )
     }
 
     /// Makes the edit and returns where the text behind it begins.
-    pub(super) fn apply(&self, text: &mut String) -> usize {
+    pub(crate) fn apply(&self, text: &mut String) -> usize {
         text.replace_range(self.start..self.start + self.old.len(), &self.new);
         self.start + self.new.len()
     }
@@ -64,7 +64,7 @@ impl Window {
 }
 
 /// Returns the edit that replaces the first occurrence of `needle` at or behind `cursor`.
-pub(super) fn next_substitution(text: &str, cursor: usize, needle: &Needle, to: &str) -> Option<Edit> {
+pub(crate) fn next_substitution(text: &str, cursor: usize, needle: &Needle, to: &str) -> Option<Edit> {
     let first = needle.find(text, cursor)?;
     let changed = |window: Window| {
         let mut window = window;
@@ -86,7 +86,7 @@ pub(super) fn next_substitution(text: &str, cursor: usize, needle: &Needle, to: 
 }
 
 /// Returns the edit that makes `change` in a text of these lines. The text must not be empty.
-pub(super) fn line_edit(lines: &[&str], change: &LineEdit) -> Edit {
+pub(crate) fn line_edit(lines: &[&str], change: &LineEdit) -> Edit {
     let (mut range, mut new) = (change.range.clone(), change.lines.as_slice());
     while range.len() > 1 && new.len() > 1 && lines[range.start] == new[0] {
         (range.start, new) = (range.start + 1, &new[1..]);

@@ -4,11 +4,11 @@ use std::ops::Range;
 
 /// A text to find.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Needle {
+pub(crate) struct Needle {
     /// The text.
-    pub(super) text: String,
+    pub(crate) text: String,
     /// Whether it only counts where it is not part of a longer name.
-    pub(super) whole: bool,
+    pub(crate) whole: bool,
 }
 
 /// What stands around an occurrence of a name.
@@ -25,7 +25,7 @@ impl Needle {
     /// Returns a regular expression that finds every line an occurrence is on, and perhaps some more.
     ///
     /// Of a text with line ends only its longest line is searched for: grep works line by line.
-    pub(super) fn pattern(&self) -> String {
+    pub(crate) fn pattern(&self) -> String {
         let line = self.text.lines().max_by_key(|line| line.len()).unwrap_or_default();
         let escaped = escape(line);
         if !self.whole {
@@ -36,12 +36,12 @@ impl Needle {
     }
 
     /// Returns the first occurrence that starts at or behind `from`.
-    pub(super) fn find(&self, text: &str, from: usize) -> Option<Range<usize>> {
+    pub(crate) fn find(&self, text: &str, from: usize) -> Option<Range<usize>> {
         self.places(text, from).find(|(_, place)| *place == Place::Whole).map(|(range, _)| range)
     }
 
     /// Returns the number of occurrences in `text`.
-    pub(super) fn count(&self, text: &str) -> usize {
+    pub(crate) fn count(&self, text: &str) -> usize {
         let mut count = 0;
         let mut from = 0;
         while let Some(range) = self.find(text, from) {
@@ -52,7 +52,7 @@ impl Needle {
     }
 
     /// Returns how often the name is part of a hyphenated one, and the first of those.
-    pub(super) fn hyphenated<'t>(&self, text: &'t str) -> (usize, Option<&'t str>) {
+    pub(crate) fn hyphenated<'t>(&self, text: &'t str) -> (usize, Option<&'t str>) {
         let mut places = self.places(text, 0).filter(|(_, place)| *place == Place::InHyphenated);
         let Some((first, _)) = places.next() else { return (0, None) };
         let joined = |c: char| is_word(c) || c == '-';

@@ -1,14 +1,13 @@
 //! Reads instructions for one Markdown file: its table of contents, a list, a new heading.
 
-use super::{Instruction, Misunderstood, phrase, skip, starts_with};
-use crate::offline::document::{Document, Task};
-use crate::offline::markdown::NewSection;
-use crate::offline::words::Word;
+use super::model::{Document, Instruction, Misunderstood, Task};
+use super::words::{Word, phrase, skip, starts_with};
+use crate::markdown::NewSection;
 
 const ARTICLES: &[&str] = &["a", "an", "the", "new", "this"];
 
 /// Reads `table of contents to FILE`.
-pub(super) fn parse_contents(words: &[Word]) -> Result<Instruction, Misunderstood> {
+pub(crate) fn parse_contents(words: &[Word]) -> Result<Instruction, Misunderstood> {
     let words = skip(words, ARTICLES);
     let phrases: [&[&str]; 3] = [&["table", "of", "contents"], &["table-of-contents"], &["toc"]];
     let phrase = phrases.iter().find(|phrase| starts_with(words, phrase)).ok_or(Misunderstood::Unknown)?;
@@ -17,7 +16,7 @@ pub(super) fn parse_contents(words: &[Word]) -> Result<Instruction, Misunderstoo
 }
 
 /// Reads what stands behind `sort`: `the list under HEADING in FILE`.
-pub(super) fn parse_sort(source: &str, words: &[Word]) -> Result<Instruction, Misunderstood> {
+pub(crate) fn parse_sort(source: &str, words: &[Word]) -> Result<Instruction, Misunderstood> {
     let words = skip(words, ARTICLES);
     let words = skip(words, &["bullet", "bulleted", "numbered", "ordered", "unordered"]);
     let words = match words.split_last() {
@@ -35,7 +34,7 @@ pub(super) fn parse_sort(source: &str, words: &[Word]) -> Result<Instruction, Mi
 }
 
 /// Reads what stands behind `add`: `a heading TITLE with TEXT to FILE after HEADING`.
-pub(super) fn parse_section(source: &str, words: &[Word]) -> Result<Instruction, Misunderstood> {
+pub(crate) fn parse_section(source: &str, words: &[Word]) -> Result<Instruction, Misunderstood> {
     let words = skip(words, ARTICLES);
     let (mut level, words) = parse_level(words);
     let (noun, words) = words.split_first().ok_or(Misunderstood::Unknown)?;

@@ -1,0 +1,128 @@
+//! Requests in the Messages wire format, as the provider's side reads them.
+//!
+//! Only the fields that the model needs are read. Everything else in a request is accepted and ignored.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use crate::step::ToolResult;
+use crate::tool_names::{self, Tool};
+
+/// What a request says.
+pub(crate) struct Conversation {
+    /// All system texts.
+    pub(crate) system: String,
+    /// The messages in order.
+    pub(crate) messages: Vec<Message>,
+    /// The tools on offer.
+    pub(crate) tools: Vec<Tool>,
+    /// The largest answer, in tokens.
+    pub(crate) max_tokens: Option<u64>,
+    pub(crate) stream: bool,
+    pub(crate) input_tokens: u64,
+}
+
+/// One message.
+pub(crate) enum Message {
+    /// What the user wrote, if anything, and the results that came with it.
+    User {
+        /// The text blocks, joined by line ends.
+        text: String,
+        /// Results by call id.
+        results: HashMap<String, ToolResult>,
+    },
+    /// What the model answered: the calls it made.
+    Assistant(Vec<ToolCall>),
+}
+
+/// A call the model made earlier.
+pub(crate) struct ToolCall {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) input: Value,
+}
+
+impl Conversation {
+    /// Reads a request body. The error says what is wrong with it.
+    pub(crate) fn parse(body: &[u8]) -> Result<Self, String> {
+        let request: Value = serde_json::from_slice(body).map_err(|error| format!("the body is not JSON: {error}"))?;
+        let messages = request["messages"].as_array().ok_or("messages: an array is required")?;
+        if messages.is_empty() {
+            return Err("messages: at least one message is required".to_owned());
+        }
+        let tools = request["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
+        Ok(Self {
+            system: text_of(&request["system"]),
+            messages: messages
+                .iter()
+                .enumerate()
+                .map(|(index, message)| parse_message(index, message))
+                .collect::<Result<_, _>>()?,
+            tools: tool_names::tools(
+                tools
+                    .iter()
+                    .filter_map(|tool| Some((tool["name"].as_str()?.to_owned(), tool["input_schema"].clone())))
+                    .collect(),
+            ),
+            max_tokens: request["max_tokens"].as_u64(),
+            stream: request["stream"].as_bool().unwrap_or(false),
+            input_tokens: tokens(String::from_utf8_lossy(body).chars().count()),
+        })
+    }
+}
+
+fn parse_message(index: usize, message: &Value) -> Result<Message, String> {
+    let content = &message["content"];
+    let blocks = content.as_array().map(Vec::as_slice).unwrap_or_default();
+    let of_kind = |kind: &'static str| blocks.iter().filter(move |block| block["type"] == kind);
+    match message["role"].as_str() {
+        Some("user") => {
+            let results = of_kind("tool_result").map(|block| {
+                let result = ToolResult {
+                    text: unwrapped(text_of(&block["content"])),
+                    is_error: block["is_error"].as_bool().unwrap_or(false),
+                };
+                (block["tool_use_id"].as_str().unwrap_or_default().to_owned(), result)
+            });
+            Ok(Message::User { text: text_of(content), results: results.collect() })
+        }
+        Some("assistant") => {
+            let calls = of_kind("tool_use").map(|block| {
+                let (name, input) = tool_names::understood(block["name"].as_str().unwrap_or_default(), &block["input"]);
+                ToolCall { id: block["id"].as_str().unwrap_or_default().to_owned(), name, input }
+            });
+            Ok(Message::Assistant(calls.collect()))
+        }
+        // Some models take system messages in the middle; they carry no instruction here.
+        Some("system") => Ok(Message::User { text: String::new(), results: HashMap::new() }),
+        _ => Err(format!("messages.{index}.role: must be user or assistant")),
+    }
+}
+
+/// Returns the text of a content value: a string, or the text blocks of an array.
+fn text_of(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => {
+            let texts: Vec<&str> = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
+            texts.join("\n")
+        }
+        _ => String::new(),
+    }
+}
+
+/// Returns the text of a tool's result that came in an envelope (S0 spec 5), as some profiles send it.
+fn unwrapped(text: String) -> String {
+    let envelope = || serde_json::from_str::<Value>(&text).ok().filter(|value| value["ok"].is_boolean());
+    let inner = text.starts_with('{').then(envelope).flatten().and_then(|value| {
+        let texts = [&value["data"]["output"], &value["error"]["message"]];
+        texts.into_iter().find_map(Value::as_str).map(str::to_owned)
+    });
+    inner.unwrap_or(text)
+}
+
+/// Returns the tokens that so many characters count for.
+pub(crate) fn tokens(chars: usize) -> u64 {
+    chars.div_ceil(4) as u64
+}

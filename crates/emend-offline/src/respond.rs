@@ -1,0 +1,36 @@
+//! The response to one request, decided from the conversation in it alone.
+
+use emend_llm::HttpRequest;
+
+use crate::current_run::CurrentRun;
+use crate::request::Conversation;
+use crate::response::{self, WireResponse};
+use crate::step::Step;
+use crate::{LABEL, tasks};
+
+/// Returns the whole answer to `request`. Anything but `POST …/v1/messages` with a request of the Messages API is
+/// answered as that API refuses.
+#[must_use]
+pub fn respond(request: &HttpRequest) -> WireResponse {
+    let path = request.url.split(['?', '#']).next().unwrap_or_default();
+    if request.method != "POST" || !path.ends_with("/v1/messages") {
+        return response::error(404, "not_found_error", "the offline model answers POST /v1/messages only");
+    }
+    match Conversation::parse(&request.body) {
+        Ok(conversation) => response::encode(&conversation, &next_step(&conversation)),
+        Err(reason) => response::error(400, "invalid_request_error", &reason),
+    }
+}
+
+/// Decides what a model would do next, from the conversation alone.
+fn next_step(conversation: &Conversation) -> Step {
+    let run = CurrentRun::of(conversation);
+    let mut step = match &run.instruction {
+        Ok(instruction) => tasks::next_step(&run, instruction),
+        Err(misunderstood) => Step::say(misunderstood.answer()),
+    };
+    if run.rounds == 0 {
+        step.text = format!("{LABEL} {}", step.text);
+    }
+    step
+}
