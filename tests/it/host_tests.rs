@@ -1,9 +1,11 @@
-//! What needs a host: recorded cases in files, other programs as oracles. The browser runs the rest.
+//! Tests that need a host: recorded cases in files, other programs as oracles. The browser runs all other tests.
 
 #[path = "agent_conformance.rs"]
 pub(crate) mod agent_conformance;
 #[path = "checklist.rs"]
 pub(crate) mod checklist;
+#[path = "documents.rs"]
+pub(crate) mod documents;
 #[path = "edit_cases.rs"]
 pub(crate) mod edit_cases;
 #[path = "http_server.rs"]

@@ -1,6 +1,6 @@
 //! The integration suite: one binary, many modules.
 //!
-//! Each is marked as a test although nothing else is built here: what clippy allows in tests it looks up by that mark.
+//! Every module is marked `#[cfg(test)]` although only tests are built here: clippy recognizes test code by this mark.
 
 #[cfg(test)]
 #[cfg(not(target_family = "wasm"))]
