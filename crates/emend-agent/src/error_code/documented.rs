@@ -1,7 +1,6 @@
-//! The failures that the design documents name, and what each is here: its code, whether the model is told of an error,
-//! and what becomes of the session (S0 spec 5, S2 appendix B, S3 §5).
+//! The failures of tools and sessions: each with its code, how it is reported, and the state of the session afterwards.
 //!
-//! `docs/errors.md` is written from this table, and a test drives a session into every row of it.
+//! `docs/errors.md` is generated from this table, and a test drives a session into every row.
 
 use super::Code;
 use crate::session::SessionState;
@@ -26,9 +25,7 @@ pub enum Shown {
 /// One failure.
 #[derive(Clone, Copy, Debug)]
 pub struct Documented {
-    /// The document that names it.
-    pub source: &'static str,
-    /// Its name there.
+    /// Its usual name.
     pub name: &'static str,
     /// What happened.
     pub example: &'static str,
@@ -42,9 +39,9 @@ pub struct Documented {
     pub retried: bool,
 }
 
-const fn call(source: &'static str, name: &'static str, example: &'static str, code: Code) -> Documented {
+const fn call(name: &'static str, example: &'static str, code: Code) -> Documented {
     let (shown, state) = (Shown::ErrorResult, SessionState::Idle);
-    Documented { source, name, example, code: Some(code), shown, state, retried: false }
+    Documented { name, example, code: Some(code), shown, state, retried: false }
 }
 
 const fn session(
@@ -54,35 +51,35 @@ const fn session(
     shown: Shown,
     state: SessionState,
 ) -> Documented {
-    Documented { source: "S2 B", name, example, code: Some(code), shown, state, retried: false }
+    Documented { name, example, code: Some(code), shown, state, retried: false }
 }
 
 const fn retried(row: Documented) -> Documented {
     Documented { retried: true, ..row }
 }
 
-/// Every failure that the documents name, or that follows from them.
+/// Every failure that `docs/errors.md` lists.
 pub const DOCUMENTED: &[Documented] = &[
-    call("S2 B", "FileNotFound", "read_file of a path that does not exist", Code::NotFound),
-    call("S2 B", "EditConflict", "old_string is not in the file", Code::Conflict),
-    call("S2 B", "EditConflict, several places", "old_string is in the file twice", Code::Ambiguous),
+    call("FileNotFound", "read_file of a path that does not exist", Code::NotFound),
+    call("EditConflict", "old_string is not in the file", Code::Conflict),
+    call("EditConflict, several places", "old_string is in the file twice", Code::Ambiguous),
     Documented {
         code: None,
         shown: Shown::Result,
-        ..call("S2 B", "ShellExitError", "a command ends with status 2", Code::Conflict)
+        ..call("ShellExitError", "a command ends with status 2", Code::Conflict)
     },
-    call("S2 B", "ShellTimeout", "a command takes longer than timeout_ms", Code::Timeout),
-    call("S2 B", "PermissionDenied", "a path outside of the root", Code::PermissionDenied),
-    call("S2 B", "ValidationError", "a required argument is missing", Code::InvalidArgument),
-    call("S2 B", "UnknownTool", "a tool that there is not", Code::UnknownTool),
-    call("S0 5", "io_error", "the system cannot read the file", Code::IoError),
-    call("S3 5", "State Mismatch", "base_content_sha256 is not that of the file", Code::Stale),
-    call("S3 5", "Invalid Diff", "context or removed lines are not in the file", Code::Conflict),
-    call("S2 3.3", "file was never read", "write_file over a file that was never shown", Code::Stale),
-    call("S2 3.3", "file exists", "apply_patch adds a file that is there", Code::AlreadyExists),
-    call("S2 3.3", "binary file", "read_file of bytes that are no text", Code::Unsupported),
-    call("S4", "STALE_EPOCH", "the user took the open file back", Code::StaleEpoch),
-    call("S2 2.5", "cut call", "the output limit cut the call off", Code::LimitReached),
+    call("ShellTimeout", "a command takes longer than timeout_ms", Code::Timeout),
+    call("PermissionDenied", "a path outside of the root", Code::PermissionDenied),
+    call("ValidationError", "a required argument is missing", Code::InvalidArgument),
+    call("UnknownTool", "a tool that there is not", Code::UnknownTool),
+    call("io_error", "the system cannot read the file", Code::IoError),
+    call("State Mismatch", "base_content_sha256 is not that of the file", Code::Stale),
+    call("Invalid Diff", "context or removed lines are not in the file", Code::Conflict),
+    call("file was never read", "write_file over a file that was never shown", Code::Stale),
+    call("file exists", "apply_patch adds a file that is there", Code::AlreadyExists),
+    call("binary file", "read_file of bytes that are no text", Code::Unsupported),
+    call("STALE_EPOCH", "the user took the open file back", Code::StaleEpoch),
+    call("cut call", "the output limit cut the call off", Code::LimitReached),
     retried(session("ProviderError (429)", "too many requests", Code::Provider, Shown::Error, SessionState::Idle)),
     retried(session(
         "ProviderError (500-503)",
@@ -122,11 +119,12 @@ mod host_tests {
 
     #[test]
     fn the_page_of_errors_says_what_the_tables_say() {
-        let mut page = "# Errors\n\nWritten by a test from `crates/emend-agent/src/error_code/mod.rs` and `documented.rs`; do not edit it \
-                        by hand.\n\nA code never changes, a message may. A tool's failure is a result that the model reads: \
-                        it says what was wrong and what to try, and the loop goes on. Only failures of the session end a \
-                        turn, and only those that no later message can mend close the session.\n\n## What the design \
-                        documents name\n\n| document | failure | for example | code | shown as | session afterwards |\n|---|---|---|---|---|---|\n"
+        let mut page = "# Errors\n\nGenerated by a test from `crates/emend-agent/src/error_code/mod.rs` and `documented.rs`; do \
+                        not edit this page by hand.\n\nError codes never change; messages may. The failure of a tool is a \
+                        result that the model reads: it says what was wrong and what to try, and the loop continues. A \
+                        failure of the session ends the run. It closes the session only if no later message can \
+                        succeed.\n\n## Failures\n\n| failure | example | code | reported as | session afterwards \
+                        |\n|---|---|---|---|---|\n"
             .to_owned();
         for row in DOCUMENTED {
             let shown = match row.shown {
@@ -138,10 +136,10 @@ mod host_tests {
                 Shown::End => "`PROCESSING_END`",
             };
             let retried = if row.retried { " after retries" } else { "" };
-            let Documented { source, name, example, code, .. } = row;
+            let Documented { name, example, code, .. } = row;
             let code = code.map_or_else(|| "none".to_owned(), |code| format!("`{}`", code.as_str()));
             let state = state(row.state);
-            writeln!(page, "| {source} | {name} | {example} | {code} | {shown}{retried} | {state} |").unwrap();
+            writeln!(page, "| {name} | {example} | {code} | {shown}{retried} | {state} |").unwrap();
         }
         page.push_str(
             "\n## Codes\n\n| code | meaning | HTTP | exit | JavaScript | session |\n|---|---|---|---|---|---|\n",
@@ -149,14 +147,16 @@ mod host_tests {
         for code in Code::ALL {
             let row = code.row();
             let session = match row.session {
-                super::super::SessionEffect::Continues => "goes on",
-                super::super::SessionEffect::TurnEnds => "the turn ends",
-                super::super::SessionEffect::Closes => "closes, unless trying again may help",
+                super::super::SessionEffect::Continues => "continues",
+                super::super::SessionEffect::TurnEnds => "run ends",
+                super::super::SessionEffect::Closes => "closes, unless a retry may help",
             };
             let (meaning, http, exit, class) = (code.meaning(), row.http_status, row.exit_status, row.js_class);
             writeln!(page, "| `{}` | {meaning} | {http} | {exit} | `{class}` | {session} |", row.name).unwrap();
         }
-        page.push_str("\nIn a tool's result no code ends anything: the last column is for failures of the session.\n");
+        page.push_str(
+            "\nThe last column applies to failures of the session; a code in a tool's result ends nothing.\n",
+        );
         expect_file!["../../../../docs/errors.md"].assert_eq(&page);
     }
 }
