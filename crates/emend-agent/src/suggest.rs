@@ -1,12 +1,12 @@
-//! Finds the names that come closest to one that does not exist.
+//! Finds existing names that are similar to a name that does not exist.
 
 use emend_edit::size::compact_sort::sort_by;
 
-/// Returns at most `max` of `candidates` that come close to `name`, best first.
+/// Returns at most `max` of `candidates` that are similar to `name`, best first.
 ///
-/// Those that begin with it (or it with them) come first, then those that hold it (or it them), then those a few
-/// slips of the keyboard away. The case of ASCII letters does not matter (tables for others are 4 KiB that every page
-/// would load). Names that have nothing in common are never returned.
+/// Candidates that start with it (or it with them) come first, then those that contain it (or it them), then those
+/// within a few typing errors. The comparison ignores the case of ASCII letters; tables for other letters would add 4
+/// KiB to every page. Names without similarity are never returned.
 #[must_use]
 pub fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>, max: usize) -> Vec<String> {
     let name = name.to_ascii_lowercase();
@@ -21,7 +21,7 @@ pub fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>, ma
     ranked.into_iter().take(max).map(|(_, candidate)| candidate.to_owned()).collect()
 }
 
-/// How close a candidate comes; the smaller, the closer. Ties are broken by the number of differing characters.
+/// Rank of a candidate; smaller is more similar. The edit distance breaks ties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Closeness {
     Prefix(usize),
@@ -35,7 +35,7 @@ fn closeness(name: &str, candidate: &str) -> Option<Closeness> {
     }
     let (name_chars, candidate_chars) = (name.chars().count(), candidate.chars().count());
     let longer_by = name_chars.abs_diff(candidate_chars);
-    // A name much shorter than what was asked for is in it by chance.
+    // A much shorter name is a substring by chance.
     let may_be_part = candidate_chars * 2 >= name_chars;
     if candidate.starts_with(name) || (may_be_part && name.starts_with(candidate)) {
         return Some(Closeness::Prefix(longer_by));
@@ -43,7 +43,7 @@ fn closeness(name: &str, candidate: &str) -> Option<Closeness> {
     if candidate.contains(name) || (may_be_part && name.contains(candidate)) {
         return Some(Closeness::Substring(longer_by));
     }
-    // Two slips in five characters: `config.json` still finds `config.yaml`, `foo.rs` no longer finds `bar.rs`.
+    // Two errors in five characters: `config.json` finds `config.yaml`, but `foo.rs` does not find `bar.rs`.
     let slips_max = name_chars.max(candidate_chars) * 2 / 5;
     if longer_by > slips_max {
         return None;
@@ -52,11 +52,11 @@ fn closeness(name: &str, candidate: &str) -> Option<Closeness> {
     (slips <= slips_max).then_some(Closeness::Typo(slips))
 }
 
-/// Counts the inserted, deleted, replaced and swapped neighbouring characters between `a` and `b`.
+/// Returns the number of insertions, deletions, replacements and swaps of neighbours between `a` and `b`.
 fn edit_distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.chars().collect();
     let b: Vec<char> = b.chars().collect();
-    // Three rows of the usual table: swaps look two rows back.
+    // Three rows of the usual table, because swaps look two rows back.
     let mut two_back = vec![0; b.len() + 1];
     let mut previous: Vec<usize> = (0..=b.len()).collect();
     let mut current = vec![0; b.len() + 1];

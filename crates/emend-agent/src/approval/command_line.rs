@@ -1,7 +1,7 @@
-//! Reads a command line as far as rules need to: which simple commands it is made of, if that can be told.
+//! Splits a command line into simple commands for approval rules, if it can be understood.
 
-/// Returns the simple commands of a line. `None` if it holds what hides others or writes files by itself: a
-/// substitution, a subshell, a here-document, a redirection to anything but the other output or nowhere.
+/// Returns the simple commands of a line. Returns `None` if the line hides commands or writes files itself: by a
+/// substitution, a subshell, a here-document, or a redirection to a file.
 pub(super) fn split(line: &str) -> Option<Vec<&str>> {
     let bytes = line.as_bytes();
     let (mut parts, mut start, mut at) = (Vec::new(), 0, 0);
@@ -26,7 +26,7 @@ pub(super) fn split(line: &str) -> Option<Vec<&str>> {
     Some(parts.into_iter().map(str::trim).filter(|part| !part.is_empty()).collect())
 }
 
-/// Returns where a text in double quotes ends that begins at `at`, if nothing in it is run.
+/// Returns the end of the double-quoted text that starts at `at`, if the quotes contain no substitution.
 fn quoted_end(bytes: &[u8], mut at: usize) -> Option<usize> {
     loop {
         match bytes.get(at)? {
@@ -39,7 +39,7 @@ fn quoted_end(bytes: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
-/// Returns where a harmless redirection ends whose target begins at `at`.
+/// Returns the end of a harmless redirection whose target starts at `at`.
 fn redirection_end(line: &str, at: usize) -> Option<usize> {
     let rest = line.get(at..)?;
     let target = rest.trim_start_matches(' ');
@@ -49,13 +49,13 @@ fn redirection_end(line: &str, at: usize) -> Option<usize> {
     is_whole.then(|| line.len() - after.len())
 }
 
-/// Returns whether `pattern` covers the whole of `text`: `*` stands for any characters, `?` for one. A pattern that ends
-/// in ` *` covers the text without arguments, too.
+/// Returns whether `pattern` matches the whole of `text`: `*` matches any characters, `?` one character. A pattern that
+/// ends in ` *` also matches the text without arguments.
 pub(super) fn covers(pattern: &str, text: &str) -> bool {
     pattern.strip_suffix(" *").is_some_and(|bare| matches(bare, text)) || matches(pattern, text)
 }
 
-/// Returns whether `pattern` covers what stands somewhere in `text`, from the beginning of a word on.
+/// Returns whether `pattern` matches a part of `text` that starts at a word.
 pub(super) fn occurs(pattern: &str, text: &str) -> bool {
     let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     let starts = |at: &usize| *at == 0 || !is_inner(text.as_bytes()[at - 1]);
@@ -65,7 +65,7 @@ pub(super) fn occurs(pattern: &str, text: &str) -> bool {
     places.any(|at| matches(&open, &text[at..]) || bare.is_some_and(|bare| begins(bare, &text[at..])))
 }
 
-/// Returns whether `text` begins with what `pattern` covers, as a whole word.
+/// Returns whether `pattern` matches the start of `text` up to the end of a word.
 fn begins(pattern: &str, text: &str) -> bool {
     let ends = text.match_indices(|char: char| !char.is_alphanumeric() && !matches!(char, '-' | '_' | '.'));
     ends.map(|(at, _)| at).chain([text.len()]).any(|end| matches(pattern, &text[..end]))
@@ -84,7 +84,7 @@ fn matches(pattern: &str, text: &str) -> bool {
             }
             Some(b'?') => (at, in_text) = (at + 1, after_char(in_text)),
             Some(byte) if *byte == bytes[in_text] => (at, in_text) = (at + 1, in_text + 1),
-            // The last star takes one more.
+            // The last star matches one more character.
             _ => match star {
                 Some((star_at, from)) => {
                     let from = after_char(from);

@@ -1,8 +1,8 @@
-//! Approvals: which calls run, which are refused, and which the user is asked about (S2 §8).
+//! Approvals: which calls run, which are refused, and which need the consent of the user.
 //!
-//! A [`Policy`] decides between a call's validation and its execution. What it says is to be asked goes to the host's
-//! [`Approver`]. A call that may not run is an error result, `permission_denied`, that says why; the model goes on from
-//! there. This keeps a model from what the user does not want. It does not confine what an allowed command does.
+//! A [`Policy`] decides between validation and execution of a call. The host's [`Approver`] asks the user. A refused
+//! call is an error result with the code `permission_denied` and the reason, and the model continues from there.
+//! Approvals do not confine an allowed command.
 
 mod command_line;
 mod policy;
@@ -13,63 +13,62 @@ use serde_json::Value;
 
 pub use policy::{Action, Policy, Rule, RuleError, Verdict};
 
-/// What a call is about, for rules.
+/// The subject of a call, for rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Target {
-    /// The tool whose work the call really is, by its canonical name, where that is another: a patch that was sent to
-    /// the shell.
+    /// Canonical name of the tool that does the work, if it is not the called one: a patch that was sent to the shell.
     pub tool: Option<&'static str>,
-    /// The command it runs.
+    /// Command line that the call runs.
     pub command: Option<String>,
-    /// The paths it reads or writes: as the model wrote them, or resolved, where a [`Policy`] is asked.
+    /// Paths that the call reads or writes: as the model wrote them, or resolved when a [`Policy`] decides.
     pub paths: Vec<String>,
 }
 
-/// A call that waits for the user's word. As JSON it is what `APPROVAL_REQUESTED` carries.
+/// A call that waits for approval; as JSON, the data of `APPROVAL_REQUESTED`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ApprovalRequest {
-    /// The call.
+    /// Id of the call.
     pub call_id: String,
-    /// The tool, by the name the model knows.
+    /// Name of the tool as the model knows it.
     pub tool_name: String,
-    /// Its arguments.
+    /// Arguments of the call.
     pub arguments: Value,
-    /// What the tool shows of what it would do: a command and where it runs, a diff. Fields may be added; null if it
-    /// shows nothing beside its arguments.
+    /// The tool's preview: a command with its directory, or a diff. Fields may be added; null if the arguments say
+    /// everything.
     pub detail: Value,
 }
 
-/// The user's word on a call.
+/// The user's decision on a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Approval {
-    /// It may run.
+    /// The call may run.
     Allow,
-    /// It may run, and so may, for the rest of the session, the same command or any call of the same tool.
+    /// The call may run, and for the rest of the session so may the same command or any call of the same tool.
     AllowAlways,
-    /// It may not.
+    /// The call may not run.
     Deny {
-        /// What the model is told beside that, in the user's words.
+        /// Reason in the user's words, for the model.
         reason: Option<String>,
     },
 }
 
-/// What was decided on a call that the user was asked about.
+/// The outcome of an approval request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
-    /// It runs.
+    /// The call runs.
     Allowed,
-    /// It runs, and others like it will.
+    /// The call runs, and so will similar ones.
     AllowedAlways,
-    /// It does not.
+    /// The call does not run.
     Denied,
-    /// The turn was cancelled first.
+    /// The run was cancelled before a decision.
     Aborted,
 }
 
-/// Asks the user. Questions come one at a time; the turn waits, and can be cancelled meanwhile, which drops the answer.
+/// Asks the user. Requests come one at a time. The run waits and can be cancelled meanwhile, which drops the answer.
 pub trait Approver: MaybeSend + MaybeSync {
-    /// Returns the user's word on a call.
+    /// Returns the user's decision on a call.
     fn approve<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval>;
 }
 

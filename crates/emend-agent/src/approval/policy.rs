@@ -1,4 +1,4 @@
-//! Rules, and what they say of a call.
+//! Rules, and the decision of a policy on a call.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,16 +7,16 @@ use super::command_line::{covers, occurs, split};
 use crate::error_code::Code;
 use crate::search::glob::Glob;
 
-/// What becomes of a call. The later the stricter.
+/// Action of a rule, in increasing strictness.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
-    /// It runs.
+    /// The call runs.
     #[default]
     Allow,
     /// The user is asked.
     Ask,
-    /// It does not run.
+    /// The call does not run.
     Deny,
 }
 
@@ -31,23 +31,23 @@ pub struct Rule {
 #[derive(Clone, Debug)]
 struct Pattern {
     text: String,
-    /// `None` if it is no glob: then it can only be meant for commands.
+    /// `None` if the pattern is not a valid glob; it can then match commands only.
     glob: Option<Glob>,
 }
 
-/// Why a rule was refused.
+/// Why a rule is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RuleError {
-    /// It names no tool.
+    /// The rule does not name a tool.
     #[error("a rule is TOOL or TOOL:PATTERN, such as shell:git *; {text:?} names no tool")]
     NoTool {
-        /// The rule.
+        /// The rule as written.
         text: String,
     },
     /// The pattern is empty.
     #[error("{text:?} has an empty pattern; leave the colon out to mean every call")]
     NoPattern {
-        /// The rule.
+        /// The rule as written.
         text: String,
     },
 }
@@ -61,12 +61,12 @@ impl RuleError {
 }
 
 impl Rule {
-    /// Returns a rule for the calls of `tool` (its canonical name, the one the model knows, or `*`) on what `pattern`
-    /// matches: a path, as globs do, or a command, in which `*` is any text.
+    /// Returns a rule for calls of `tool` (canonical name, exposed name, or `*`) whose subject matches `pattern`: a
+    /// glob for paths, or a pattern for commands in which `*` matches any text.
     ///
     /// # Errors
     ///
-    /// [`RuleError`].
+    /// Returns a [`RuleError`] if the tool or the pattern is empty.
     pub fn new(action: Action, tool: &str, pattern: Option<&str>) -> Result<Self, RuleError> {
         let text = || pattern.map_or_else(|| tool.to_owned(), |pattern| format!("{tool}:{pattern}"));
         let (tool, pattern) = (tool.trim(), pattern.map(str::trim));
@@ -80,11 +80,11 @@ impl Rule {
         Ok(Self { action, tool: tool.to_owned(), pattern })
     }
 
-    /// Reads `TOOL` or `TOOL:PATTERN`.
+    /// Parses `TOOL` or `TOOL:PATTERN`.
     ///
     /// # Errors
     ///
-    /// [`RuleError`].
+    /// Returns a [`RuleError`] if the tool or the pattern is empty.
     pub fn parse(action: Action, text: &str) -> Result<Self, RuleError> {
         match text.split_once(':') {
             Some((tool, pattern)) => Self::new(action, tool, Some(pattern)),
@@ -92,7 +92,7 @@ impl Rule {
         }
     }
 
-    /// Returns the rule as it is written, without its action.
+    /// Returns the rule as written, without its action.
     #[must_use]
     pub fn text(&self) -> String {
         match &self.pattern {
@@ -114,45 +114,45 @@ impl Rule {
             Part::Nothing => false,
             Part::Path(path) => pattern.glob.as_ref().is_some_and(|glob| glob.is_match_or_name(path)),
             Part::Command(command) if self.action == Action::Allow => covers(&pattern.text, command),
-            // What hides commands is never allowed by what is seen of it.
+            // A rule never allows a command line that hides commands.
             Part::Opaque(_) if self.action == Action::Allow => false,
-            // Better asked or refused once too often.
+            // Rather ask or refuse once too often.
             Part::Command(command) | Part::Opaque(command) => occurs(&pattern.text, command),
         }
     }
 }
 
-/// A part of what a call is about, which is decided on by itself.
+/// A part of the subject of a call, which is decided by itself.
 #[derive(Clone, Copy)]
 enum Part<'a> {
     Nothing,
     Path(&'a str),
     Command(&'a str),
-    /// A command line that cannot be taken apart.
+    /// A command line that cannot be split.
     Opaque(&'a str),
 }
 
-/// What a policy says of a call.
+/// The decision of a policy on a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// What becomes of it.
+    /// The action.
     pub action: Action,
-    /// The rule that said so, as [`Rule::text`] writes it; `None` if none did.
+    /// The rule behind the decision, as [`Rule::text`] writes it; `None` for the default.
     pub rule: Option<String>,
 }
 
-/// Ordered rules. Of those that match, the first decides; a call about several files or commands is as strictly dealt
-/// with as the strictest of them.
+/// Ordered rules: the first that matches decides. A call with several files or commands gets the strictest of their
+/// decisions.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
-    /// The rules, first wins.
+    /// The rules, first match wins.
     pub rules: Vec<Rule>,
-    /// What becomes of calls that no rule matches.
+    /// Action for calls without a matching rule.
     pub otherwise: Action,
 }
 
 impl Policy {
-    /// Returns what becomes of a call of the tool with these names.
+    /// Returns the decision on a call of the tool with these names.
     #[must_use]
     pub fn decide(&self, names: &[&str], target: &Target) -> Verdict {
         let names: &[&str] = match &target.tool {

@@ -1,4 +1,4 @@
-//! What rules say of calls.
+//! Tests of the decisions of rules.
 
 use super::command_line::split;
 use super::*;

@@ -1,43 +1,42 @@
-//! The canvas lease: one holder, a time to live, and an epoch that fences late writes.
+//! The canvas lease: one holder, a time to live, and an epoch that rejects late writes.
 //!
-//! The lease decides who may touch the canvas; it never holds text. `now_ms` is always an argument, so that a
-//! throttled tab cannot lose a lease to a timer that did not fire (S4 §4, DESIGN §7). The user needs no lease: every
-//! keystroke preempts.
+//! The lease decides who may write the canvas and never holds text. `now_ms` is always an argument, so that a throttled
+//! browser tab cannot lose a lease because a timer did not fire. The user needs no lease: every keystroke preempts.
 
 use serde::Serialize;
 
 use crate::error_code::Code;
 
-/// How long a lease lives without a sign of activity.
+/// Time to live of a lease without activity, in milliseconds.
 pub const LEASE_TTL_MS: u64 = 15_000;
-/// How long one call in flight may keep a lease alive.
+/// Maximum time for which a call in flight keeps a lease alive, in milliseconds.
 pub const GUARD_MS_MAX: u64 = 120_000;
 
-/// What a holder shows with each use. Two check-outs never give equal tickets.
+/// Proof of a check-out, presented with each use of the lease. Two check-outs never return equal tickets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Ticket {
-    /// Names the lease.
+    /// Number of the lease.
     pub lease_id: u64,
-    /// The epoch in which it was given.
+    /// Epoch of the check-out.
     pub epoch: u64,
 }
 
-/// Why the lease refused.
+/// Why the lease refused a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LeaseError {
-    /// Someone else holds it.
+    /// Another holder has the lease.
     #[error("the canvas is checked out for {remaining_ms} ms more")]
     NotAvailable {
-        /// How long the present lease still runs if nothing renews it.
+        /// Milliseconds until the present lease expires without renewal.
         remaining_ms: u64,
     },
-    /// The ticket is not the holder's.
+    /// The ticket does not belong to the holder.
     #[error("this lease is not the one in force; check the canvas out first")]
     NotOwned,
-    /// The lease ran out before it was used.
+    /// The lease expired before this use.
     #[error("the lease expired; check the canvas out and read it again")]
     Expired,
-    /// The user took the canvas back since the ticket was given.
+    /// The user preempted the lease after the check-out.
     #[error("the user took the canvas back; do not edit it again before the user's next message")]
     StaleEpoch,
 }
@@ -59,7 +58,7 @@ impl LeaseError {
 struct Held {
     lease_id: u64,
     expires_at_ms: u64,
-    // When each call in flight began; at most two run at once (a model call and a tool).
+    // Start times of the calls in flight: at most a model call and a tool call.
     guard_began_at_ms: Option<u64>,
     n_guards: u32,
 }
@@ -80,19 +79,19 @@ impl Default for Lease {
 }
 
 impl Lease {
-    /// Returns a free lease whose holders keep it for `ttl_ms` after each sign of activity.
+    /// Returns a free lease that lives for `ttl_ms` after each activity of its holder.
     #[must_use]
     pub fn new(ttl_ms: u64) -> Self {
         Self { ttl_ms, epoch: 0, last_lease_id: 0, held: None }
     }
 
-    /// Returns the epoch. It only grows.
+    /// Returns the epoch, which only grows.
     #[must_use]
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// Returns whether someone holds the lease at `now_ms`, and until when if nothing renews it.
+    /// Returns whether the lease is held at `now_ms`, and its expiry time without renewal.
     #[must_use]
     pub fn held_until(&self, now_ms: u64) -> Option<u64> {
         let held = self.held.as_ref().filter(|held| is_live(held, now_ms))?;
@@ -103,7 +102,8 @@ impl Lease {
     ///
     /// # Errors
     ///
-    /// [`LeaseError::StaleEpoch`] if the user preempted since, [`LeaseError::NotAvailable`] while it is held.
+    /// Returns [`LeaseError::StaleEpoch`] if the user has preempted since, and [`LeaseError::NotAvailable`] while the
+    /// lease is held.
     pub fn check_out(&mut self, epoch: u64, now_ms: u64) -> Result<Ticket, LeaseError> {
         if epoch != self.epoch {
             return Err(LeaseError::StaleEpoch);
@@ -121,11 +121,11 @@ impl Lease {
         Ok(Ticket { lease_id: self.last_lease_id, epoch })
     }
 
-    /// Checks that `ticket` may be used at `now_ms`. Every write asks this in the same step in which it lands.
+    /// Checks that `ticket` is valid at `now_ms`. Every write checks it in the same step in which it is committed.
     ///
     /// # Errors
     ///
-    /// Every [`LeaseError`] but `NotAvailable`.
+    /// Returns any [`LeaseError`] except `NotAvailable`.
     pub fn verify(&self, ticket: Ticket, now_ms: u64) -> Result<(), LeaseError> {
         if ticket.epoch != self.epoch {
             return Err(LeaseError::StaleEpoch);
@@ -137,11 +137,11 @@ impl Lease {
         }
     }
 
-    /// Keeps the lease for another time to live and returns when it ends. An expired lease stays expired.
+    /// Renews the lease for another time to live; returns its expiry time. An expired lease stays expired.
     ///
     /// # Errors
     ///
-    /// As [`verify`](Self::verify).
+    /// Same as [`verify`](Self::verify).
     pub fn renew(&mut self, ticket: Ticket, now_ms: u64) -> Result<u64, LeaseError> {
         self.verify(ticket, now_ms)?;
         let ttl_ms = self.ttl_ms;
@@ -151,7 +151,7 @@ impl Lease {
         }))
     }
 
-    /// Gives the lease back. Returns whether `ticket` still held it; giving back twice does nothing.
+    /// Releases the lease. Returns whether `ticket` still held it; a second release has no effect.
     pub fn check_in(&mut self, ticket: Ticket) -> bool {
         let owned = ticket.epoch == self.epoch && self.held.is_some_and(|held| held.lease_id == ticket.lease_id);
         if owned {
@@ -160,11 +160,11 @@ impl Lease {
         owned
     }
 
-    /// Keeps the lease alive while a call (of the model or of a tool) is in flight, at most [`GUARD_MS_MAX`].
+    /// Keeps the lease alive while a call of the model or a tool is in flight, for at most [`GUARD_MS_MAX`].
     ///
     /// # Errors
     ///
-    /// As [`verify`](Self::verify).
+    /// Same as [`verify`](Self::verify).
     pub fn begin_guard(&mut self, ticket: Ticket, now_ms: u64) -> Result<(), LeaseError> {
         self.verify(ticket, now_ms)?;
         if let Some(held) = &mut self.held {
@@ -174,7 +174,7 @@ impl Lease {
         Ok(())
     }
 
-    /// Ends what [`begin_guard`](Self::begin_guard) began; the end counts as activity if the lease still lives.
+    /// Ends the guard of [`begin_guard`](Self::begin_guard). The end counts as activity if the lease is still alive.
     pub fn end_guard(&mut self, ticket: Ticket, now_ms: u64) {
         let alive = self.verify(ticket, now_ms).is_ok();
         let ttl_ms = self.ttl_ms;
@@ -188,7 +188,7 @@ impl Lease {
         }
     }
 
-    /// Takes the canvas back for the user, at once, and returns the new epoch. Tickets of older epochs are void.
+    /// Preempts the lease for the user and returns the new epoch. Tickets of older epochs become invalid.
     pub fn preempt(&mut self) -> u64 {
         self.held = None;
         self.epoch += 1;
@@ -208,7 +208,7 @@ mod tests {
     #[cfg(target_family = "wasm")]
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
-    /// Everything that can happen to a lease, for two callers.
+    /// All actions on a lease, for two callers.
     #[derive(Clone, Copy, Debug)]
     enum Action {
         CheckOut(usize),
@@ -228,7 +228,7 @@ mod tests {
         now_ms: u64,
         known_epoch: [u64; 2],
         ticket: [Option<Ticket>; 2],
-        // The model, kept apart from the lease: who holds by the rules, since when guarded, until when.
+        // The model, independent of the lease: the holder by the rules, the start of its guard, and its expiry.
         holder: Option<(usize, u64, Option<u64>, u32)>,
         epoch: u64,
     }
@@ -323,7 +323,7 @@ mod tests {
         }
     }
 
-    /// Runs every sequence of actions up to a depth, merging states that cannot be told apart.
+    /// Runs every sequence of actions up to a depth and merges equal states.
     #[test]
     fn every_short_history_obeys_the_rules() {
         let mut actions = vec![Action::Preempt, Action::Wait(LEASE_TTL_MS), Action::Wait(GUARD_MS_MAX - 1)];

@@ -1,6 +1,6 @@
-//! The canvas: the one workspace file that an editor shows, and the lease under which the agent may touch it.
+//! The canvas: the workspace file that an editor shows, and the lease under which the agent may write it.
 //!
-//! Its text lives in the workspace like any file's; this module only says which file it is and who may write now.
+//! The text of the canvas lives in the workspace like that of any file. This module holds the path and the lease.
 
 mod lease;
 
@@ -12,22 +12,22 @@ pub use lease::{GUARD_MS_MAX, LEASE_TTL_MS, Lease, LeaseError, Ticket};
 
 use crate::environment::FilePath;
 
-/// What an editor shows of the lease.
+/// State of the canvas for an editor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CanvasState {
-    /// The file, if one is open.
+    /// Path of the open file, if any.
     pub path: Option<FilePath>,
     /// Whether the agent holds the lease now.
     pub held: bool,
-    /// Grows by one whenever the user takes over.
+    /// Incremented whenever the user preempts.
     pub epoch: u64,
-    /// When the lease ends if nothing renews it, in milliseconds since 1970.
+    /// Expiry of the lease without renewal, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<u64>,
 }
 
-/// The file that is open in an editor. Shared by the session and the host.
+/// The file that is open in an editor, shared by session and host.
 #[derive(Debug, Default)]
 pub struct Canvas {
     inner: Mutex<Inner>,
@@ -40,13 +40,13 @@ struct Inner {
 }
 
 impl Canvas {
-    /// Returns a canvas with no file open.
+    /// Returns a canvas without an open file.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Shows `path`, or no file. Switching files preempts: a lease is on what the user looks at.
+    /// Opens `path`, or closes the file. A change of the file preempts the lease, which belongs to the file on screen.
     pub fn open(&self, path: Option<FilePath>) {
         let mut inner = self.lock();
         if inner.path != path {
@@ -55,13 +55,13 @@ impl Canvas {
         }
     }
 
-    /// Returns which file is open.
+    /// Returns the path of the open file.
     #[must_use]
     pub fn path(&self) -> Option<FilePath> {
         self.lock().path.clone()
     }
 
-    /// Returns what an editor shows.
+    /// Returns the state for an editor.
     #[must_use]
     pub fn state(&self, now_ms: u64) -> CanvasState {
         let inner = self.lock();
@@ -69,12 +69,12 @@ impl Canvas {
         CanvasState { path: inner.path.clone(), held: expires_at.is_some(), epoch: inner.lease.epoch(), expires_at }
     }
 
-    /// Takes the canvas back for the user, at once: a keystroke, Esc, a new message.
+    /// Preempts the lease for the user: on a keystroke, Esc or a new message.
     pub fn take_back(&self) -> u64 {
         self.lock().lease.preempt()
     }
 
-    /// Runs `step` on the lease, without interruption.
+    /// Runs `step` on the lease without interruption.
     pub fn with_lease<T>(&self, step: impl FnOnce(&mut Lease) -> T) -> T {
         step(&mut self.lock().lease)
     }

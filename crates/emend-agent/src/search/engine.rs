@@ -1,8 +1,7 @@
-//! Runs a parsed pattern over bytes: one interface over the engine of each host.
+//! Runs a parsed pattern over bytes: one interface over the search engine of each host.
 //!
-//! Natively it is `regex-automata`'s meta engine, as in the `regex` crate, with all that makes it fast. A browser loads
-//! only `lazy`, which weighs a fifth of that. Both find the leftmost match, preferring earlier alternatives; tests
-//! compare them.
+//! Natively the engine is the meta engine of `regex-automata`, as in the `regex` crate. A browser loads only `lazy`,
+//! which has a fifth of the size. Both find the leftmost match and prefer earlier alternatives; tests compare them.
 
 use std::ops::Range;
 
@@ -18,44 +17,45 @@ use lazy as host;
 #[cfg(not(target_family = "wasm"))]
 use meta as host;
 
-/// What a compiled pattern may take, in bytes; the `regex` crate has the same limit.
+/// Maximum memory of a compiled pattern in bytes, as in the `regex` crate.
 const PROGRAM_BYTES_MAX: usize = 10 * 1024 * 1024;
-/// What its tables may take while it runs, in bytes.
+/// Maximum memory of the tables of a running search in bytes.
 const CACHE_BYTES_MAX: usize = 2 * 1024 * 1024;
 
-/// A pattern, ready to run.
+/// A compiled pattern.
 #[derive(Clone, Debug)]
 pub(crate) struct Regex(host::Engine);
 
-/// A pattern that is too large.
+/// Why a pattern does not compile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CompileError {
-    /// Compiled, it would take too much memory.
+    /// The compiled pattern would take too much memory.
     #[error("Compiled regex exceeds size limit of {limit} bytes.")]
     TooLarge {
-        /// How much it may take.
+        /// The limit in bytes.
         limit: usize,
     },
-    /// Something else that the engine cannot do.
+    /// The engine does not support the pattern.
     #[error("{reason}")]
     Unsupported {
-        /// What the engine said.
+        /// The message of the engine.
         reason: String,
     },
 }
 
 impl Regex {
-    /// Compiles `hir`; matches are looked for in bytes, so they may begin and end within a character if it says so.
+    /// Compiles `hir`. Matches are found in bytes, so a match may begin or end inside a character if `hir` allows it.
     pub(crate) fn new(hir: &Hir) -> Result<Self, CompileError> {
         host::Engine::new(hir).map(Self)
     }
 
-    /// Returns whether `haystack` holds a match.
+    /// Returns whether `haystack` contains a match.
     pub(crate) fn is_match(&self, haystack: &[u8]) -> bool {
         self.0.is_match(haystack)
     }
 
-    /// Returns where the first match within `range` starts; what stands around that still counts for `\b` and its like.
+    /// Returns the start of the first match within `range`. Bytes around the range still count for `\b` and other
+    /// assertions.
     pub(crate) fn find_start(&self, haystack: &[u8], range: Range<usize>) -> Option<usize> {
         self.0.find(haystack, range).map(|span| span.start)
     }

@@ -1,8 +1,9 @@
-//! Matches paths against globs, by translating a glob into a regular expression.
+//! Matches paths against globs by translating a glob to a regular expression.
 //!
-//! `*` and `?` stand for characters other than `/`, `**` as a whole segment for any number of segments, `[a-z]`,
-//! `[!a-z]` and `[[:alpha:]]` for one character, `{a,b}` for either, `\` takes the next character as it is. The regex
-//! engine makes matching linear whatever the pattern, and `?` one character rather than one byte.
+//! `*` and `?` match characters other than `/`. `**` as a whole segment matches any number of segments. `[a-z]`,
+//! `[!a-z]` and `[[:alpha:]]` match one character. `{a,b}` matches either alternative. `\` takes the next character
+//! literally. The regex engine makes matching linear for every pattern, and makes `?` one character instead of one
+//! byte.
 
 use std::fmt::Write as _;
 use std::iter::Peekable;
@@ -20,27 +21,27 @@ pub struct Glob {
 /// Why a glob does not compile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GlobError {
-    /// There is no pattern.
+    /// The pattern is empty.
     #[error("the glob is empty")]
     Empty,
     /// A `[` or `{` has no partner.
     #[error("the glob has an unclosed {open}; write \\{open} for the character itself")]
     Unclosed {
-        /// The bracket.
+        /// The bracket without a partner.
         open: char,
     },
     /// The glob ends in a `\` that escapes nothing.
     #[error("the glob ends in \\, which escapes nothing; write \\\\ for the character itself")]
     TrailingBackslash,
-    /// A range runs backwards.
+    /// The end of a character range is before its start.
     #[error("the glob has the range {first}-{last}, which runs backwards")]
     Backwards {
-        /// Where the range starts.
+        /// The first character of the range.
         first: char,
-        /// Where it ends.
+        /// The last character of the range.
         last: char,
     },
-    /// The glob is larger or deeper than the regex engine takes.
+    /// The glob exceeds the size or nesting limit of the regex engine.
     #[error("the glob is too large")]
     TooLarge,
 }
@@ -54,29 +55,29 @@ impl GlobError {
 }
 
 impl Glob {
-    /// Compiles `glob`. A leading `./` means nothing; a leading `!` turns the result around.
+    /// Compiles `glob`. A leading `./` is ignored; a leading `!` inverts the result.
     ///
     /// # Errors
     ///
-    /// [`GlobError`] says what is malformed.
+    /// Returns a [`GlobError`] if the glob is malformed.
     pub fn new(glob: &str) -> Result<Self, GlobError> {
         let (is_negated, glob) = glob.strip_prefix('!').map_or((false, glob), |rest| (true, rest));
         let glob = glob.strip_prefix("./").unwrap_or(glob);
         Ok(Self { regex: compile(glob, Braces::Alternatives)?, is_negated })
     }
 
-    /// Compiles one pattern of a `.gitignore`: `{`, `}` and `!` have no meaning there.
+    /// Compiles a pattern of a `.gitignore`, in which `{`, `}` and `!` have no special meaning.
     pub(crate) fn of_gitignore(pattern: &str) -> Result<Self, GlobError> {
         Ok(Self { regex: compile(pattern, Braces::Literal)?, is_negated: false })
     }
 
-    /// Returns whether `path` matches, a `/`-separated relative path.
+    /// Returns whether `path`, a relative path with `/` separators, matches.
     #[must_use]
     pub fn is_match(&self, path: &str) -> bool {
         self.regex.is_match(path.as_bytes()) != self.is_negated
     }
 
-    /// Returns whether `path` or its last segment matches: what `*.rs` means as a filter on a whole tree.
+    /// Returns whether `path` or its last segment matches. This is the meaning of `*.rs` as a filter on a whole tree.
     #[must_use]
     pub fn is_match_or_name(&self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or(path);
@@ -103,7 +104,7 @@ fn compile(glob: &str, braces: Braces) -> Result<Regex, GlobError> {
 struct Translator<'a> {
     rest: Peekable<Chars<'a>>,
     regex: String,
-    /// For each `{` that is open, whether a segment starts where it stands.
+    /// For each open `{`: whether a segment starts at its position.
     open: Vec<bool>,
     braces: Braces,
 }
@@ -142,8 +143,8 @@ impl Translator<'_> {
         self.regex.push_str(&regex_syntax::escape(char.encode_utf8(&mut [0; 4])));
     }
 
-    /// Translates a run of two or more stars and, if they are a whole segment, the `/` after it. Returns whether a
-    /// segment starts behind what was translated.
+    /// Translates two or more stars and, if they form a whole segment, the `/` after them. Returns whether a segment
+    /// starts behind the translated part.
     fn stars(&mut self, starts_segment: bool) -> bool {
         while self.rest.next_if_eq(&'*').is_some() {}
         let next = self.rest.peek().copied();
@@ -160,7 +161,7 @@ impl Translator<'_> {
         }
     }
 
-    /// Translates a class; its `[` is already read. A class never matches `/`.
+    /// Translates a character class whose `[` has been read. A class never matches `/`.
     fn class(&mut self) -> Result<(), GlobError> {
         let unclosed = GlobError::Unclosed { open: '[' };
         let is_negated = self.rest.next_if(|char| matches!(char, '!' | '^')).is_some();
@@ -183,7 +184,8 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Translates `[:alpha:]` and its like, whose `[` is already read; anything else is taken character by character.
+    /// Translates a POSIX class such as `[:alpha:]` whose `[` has been read. Other text is taken character by
+    /// character.
     fn named_class(&mut self) -> String {
         const NAMES: [&str; 12] = [
             "alnum", "alpha", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space", "upper", "xdigit",
@@ -195,7 +197,7 @@ impl Translator<'_> {
         format!("[{class}")
     }
 
-    /// Translates one character of a class, or a range that starts with it.
+    /// Translates one character of a class, or the range that it starts.
     fn range(&mut self, first: char) -> Result<String, GlobError> {
         let mut ahead = self.rest.clone();
         let is_range = ahead.next() == Some('-') && ahead.next().is_some_and(|char| char != ']');

@@ -1,37 +1,38 @@
-//! A text that every match of a pattern holds. It is looked for first, sixty-four bytes at a time, and the engine sees only
-//! the lines that have it.
+//! A prefilter: finds a literal that every match of a pattern contains, 64 bytes at a time. The engine reads only lines
+//! with the literal.
 //!
-//! For the small engine, which reads one byte after the other; natively the engine does the like by itself.
+//! Only the small engine of browsers needs it, because that engine reads byte by byte. The native engine has prefilters
+//! of its own.
 
 use regex_syntax::hir::{Class, Hir, HirKind, Literal};
 
-/// One byte of a text, or either of two that differ in one bit, as the two cases of a letter do.
+/// A byte of the literal, or two bytes that differ in one bit, such as both cases of an ASCII letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Either {
-    /// Its bits, with the one that may differ set.
+    /// The bits of the byte, with the variable bit set.
     bits: u8,
-    /// The bit that may differ; 0 if there is none.
+    /// The variable bit, or 0.
     mask: u8,
 }
 
-/// A text that every match holds, in upper or lower case where the pattern does not say.
+/// A literal that every match contains; letters may match in either case.
 #[derive(Clone, Debug)]
 pub(super) struct Required {
     bytes: Vec<Either>,
-    /// The two places in it that are least common in what people search.
+    /// Positions of the two bytes of the literal that are rarest in typical text.
     rare: [usize; 2],
-    /// Whether the text is all that the pattern asks for.
+    /// Whether the literal is the whole pattern.
     pub(super) is_whole: bool,
 }
 
-/// What stands everywhere in sources and prose, the most common first.
+/// The most frequent bytes of source code and prose, most frequent first.
 const COMMON: &[u8] = b" etaonirslcdpu\nmf.,()_h\"g=bv:;-/y{}w'0x1*k<>T2[]ASIE";
 
-/// How many places are looked at together.
+/// Number of positions that are compared at once.
 const BLOCK: usize = 64;
 
 impl Required {
-    /// Returns the longest text that `hir` is seen to ask for; `None` if there is none.
+    /// Returns the longest literal that every match of `hir` contains; `None` if there is none.
     pub(super) fn of(hir: &Hir) -> Option<Self> {
         let mut found = Found { longest: Vec::new(), run: Vec::new(), n_runs: 0, is_whole: true };
         found.take(hir);
@@ -41,7 +42,7 @@ impl Required {
         Some(Self { bytes: found.longest, rare: [rarest, next], is_whole: found.is_whole && found.n_runs == 1 })
     }
 
-    /// Returns where it stands first at or behind `from`.
+    /// Returns the first position of the literal at or after `from`.
     pub(super) fn find(&self, haystack: &[u8], from: usize) -> Option<usize> {
         let [one, other] = self.rare;
         let rare = [self.bytes[one], self.bytes[other]];
@@ -66,8 +67,9 @@ impl Required {
             (ones, others, next) = (&ones[index + 1..], &others[index + 1..], next + (index + 1) * BLOCK);
         }
         next += ones.len().min(others.len()) * BLOCK;
-        // What is left of the end is less than a block: the last whole one is looked at, and in it what was not yet. What
-        // is too short for one is filled up with zeros, which stand for nothing: each candidate is compared whole.
+        // The remaining bytes do not fill a block. The last whole block is compared again, without the positions that
+        // were done. A text shorter than a block is padded with zeros, which do no harm: each candidate is compared in
+        // full.
         match haystack.len().checked_sub(BLOCK + one.max(other)).filter(|&last| last >= from) {
             Some(last) => {
                 let (ones, others) = (blocks(last, one)?, blocks(last, other)?);
@@ -100,7 +102,7 @@ impl Either {
     }
 }
 
-/// Returns the place of the least common byte but for `other`.
+/// Returns the position of the rarest byte other than `other`.
 fn rarest_but(bytes: &[Either], other: Option<Either>) -> Option<usize> {
     let (mut rarest, mut most) = (None, 0);
     for (place, &either) in bytes.iter().enumerate() {
@@ -112,9 +114,10 @@ fn rarest_but(bytes: &[Either], other: Option<Either>) -> Option<usize> {
     rarest
 }
 
-/// Returns the first pair of blocks with places at which the first block holds the one and the second the other: its
-/// index, and a bit for each place. `FOLDS` says that one of the two has a mask. What does not change is made before the
-/// loop, which is nearly all that a search does.
+/// Returns the first index at which both blocks have candidates: the first block holds the first rare byte and the
+/// second block the second one, at the same position. Each bit of the result is a position. `FOLDS` means that a byte
+/// has a variable bit. Constants of the loop are computed before it, because the loop takes nearly all of the search
+/// time.
 #[cfg(target_feature = "simd128")]
 fn next_candidates<const FOLDS: bool>(
     ones: &[[u8; BLOCK]],
@@ -123,7 +126,7 @@ fn next_candidates<const FOLDS: bool>(
 ) -> Option<(usize, u64)> {
     use std::arch::wasm32::{u8x16_bitmask, u8x16_eq, u8x16_splat, u64x2, v128, v128_and, v128_any_true, v128_or};
 
-    // Written out and always inlined: code made for size would pass vectors through memory.
+    // Always inlined, because code optimised for size would pass vectors through memory.
     #[expect(clippy::inline_always, reason = "the loop takes four times as long with a call in it")]
     #[inline(always)]
     fn places<const FOLDS: bool>(bytes: &[u8; 16], mask: v128, bits: v128) -> v128 {
@@ -151,8 +154,7 @@ fn next_candidates<const FOLDS: bool>(
     None
 }
 
-/// Returns the first pair of blocks with places at which the first block holds the one and the second the other: its
-/// index, and a bit for each place.
+/// Returns the first index at which both blocks have candidates, and a bit for each position.
 #[cfg(not(target_feature = "simd128"))]
 fn next_candidates<const FOLDS: bool>(
     ones: &[[u8; BLOCK]],
@@ -166,18 +168,18 @@ fn next_candidates<const FOLDS: bool>(
     ones.iter().zip(others).map(places).enumerate().find(|(_, places)| *places != 0)
 }
 
-/// What a walk over a pattern has found so far.
+/// State of the walk over a pattern.
 struct Found {
     longest: Vec<Either>,
-    /// The text that ends where the walk is.
+    /// The literal that ends at the current position of the walk.
     run: Vec<Either>,
     n_runs: usize,
-    /// Whether nothing but text was seen.
+    /// Whether the walk has met only literal bytes.
     is_whole: bool,
 }
 
 impl Found {
-    /// As deep as the parser's nest limit allows.
+    /// Recursion is as deep as the nest limit of the parser.
     fn take(&mut self, hir: &Hir) {
         match hir.kind() {
             HirKind::Literal(Literal(bytes)) => self.run.extend(bytes.iter().map(|&bits| Either { bits, mask: 0 })),
@@ -187,7 +189,7 @@ impl Found {
             },
             HirKind::Capture(capture) => self.take(&capture.sub),
             HirKind::Concat(parts) => parts.iter().for_each(|part| self.take(part)),
-            // What stands on both sides of it stands side by side.
+            // Literals on both sides of an empty match are adjacent.
             HirKind::Look(_) => self.is_whole = false,
             HirKind::Repetition(repetition) if repetition.min > 0 => {
                 self.interrupt();
@@ -213,7 +215,7 @@ impl Found {
     }
 }
 
-/// Returns what a class of two ASCII characters stands for, if they differ in one bit.
+/// Returns both bytes of a class of two ASCII characters that differ in one bit.
 fn either_of(class: &Class) -> Option<Either> {
     let Class::Unicode(class) = class else { return None };
     let [one, other] = class.ranges() else { return None };
@@ -235,7 +237,7 @@ mod tests {
     #[cfg(target_family = "wasm")]
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
-    /// Checks the text that a pattern asks for, in lower case, and whether it asks for nothing else.
+    /// Checks the literal of a pattern, in lower case, and whether it is the whole pattern.
     #[track_caller]
     fn check(pattern: &str, case_insensitive: bool, expected: Option<(&str, bool)>) {
         let found = Required::of(&within_lines(pattern, case_insensitive).unwrap());
@@ -269,7 +271,7 @@ mod tests {
     fn either_case_counts_where_it_is_one_ascii_letter() {
         check("Needle_7", true, Some(("needle_7", true)));
         check("[@`]x", false, Some(("`x", true)));
-        // The Kelvin sign is a k, and the long s an s.
+        // The Kelvin sign folds to k, and the long s to s.
         check("tick_tock", true, Some(("_toc", false)));
         check("straße", true, Some(("tra", false)));
     }
@@ -298,7 +300,7 @@ mod tests {
 
     #[test]
     fn it_is_found_in_either_case_where_a_plain_search_finds_it() {
-        // Few letters: most blocks hold none, so that no hit hides another.
+        // The alphabet is small, so that a hit does not hide another in the same block.
         let letters = || {
             prop::collection::vec(prop::sample::select(b"aAbB................................\x00".to_vec()), 0..300)
         };

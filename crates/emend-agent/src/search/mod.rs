@@ -1,10 +1,10 @@
-//! The one matcher behind grep on every host: same pattern, same lines, in memory and on disk.
+//! The matcher of grep on every host: the same pattern gives the same lines in memory and on disk.
 //!
-//! A pattern is matched against one line at a time; a line ends at LF, CRLF or CR, as in `emend_edit::text`. Walking
-//! a tree belongs to the environments; this file decides which lines of one file match.
+//! A pattern is matched against one line at a time. A line ends at LF, CRLF or CR, as in `emend_edit::text`.
+//! Environments walk the tree; this module decides which lines of a file match.
 //!
-//! Searching is linear in the file. The whole file is one haystack, so that literal prefilters run at full speed, and
-//! the pattern is rewritten beforehand so that no match can reach past the line it starts in.
+//! The search takes linear time in the size of the file. The whole file is one haystack, so that literal prefilters run
+//! at full speed. The pattern is rewritten first, so that no match can extend beyond the line in which it starts.
 
 pub(crate) mod engine;
 pub mod glob;
@@ -19,7 +19,7 @@ use engine::Regex;
 use lines::Line;
 use literal::Required;
 
-/// A file whose first bytes, this many, hold a NUL is binary.
+/// Number of bytes at the start of a file that are checked for NUL, which marks a binary file.
 pub const BINARY_PROBE_BYTES: usize = 8 * 1024;
 
 /// A compiled grep pattern.
@@ -28,18 +28,18 @@ pub struct Matcher {
     pattern: String,
     case_insensitive: bool,
     regex: Regex,
-    /// What is looked for before the engine is asked.
+    /// Literal to search for before the engine runs.
     required: Option<Required>,
 }
 
-/// How many lines of a file may hold the required text without a match: after so many the engine is faster alone.
+/// Number of lines of a file that may contain the literal without a match. After that, the engine alone is faster.
 const FALSE_LINES_MAX: usize = 16;
 
 /// A pattern that does not compile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the pattern is not a valid regular expression: {reason}")]
 pub struct PatternError {
-    /// What the regex compiler said.
+    /// The message of the regex compiler.
     pub reason: String,
 }
 
@@ -49,37 +49,38 @@ pub struct PatternError {
 pub struct LineMatch {
     /// 1-based line number.
     pub line: usize,
-    /// The line without its ending; invalid UTF-8 is replaced.
+    /// Text of the line without its line ending; invalid UTF-8 is replaced by U+FFFD.
     pub text: String,
-    /// Whether the line matches; `false` for a line of context.
+    /// Whether the line matches; false for a context line.
     pub is_match: bool,
 }
 
 /// The matching lines of one file, with context, in line order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FileMatches {
-    /// The file.
+    /// Path of the file.
     pub path: crate::environment::FilePath,
-    /// Its lines.
+    /// Matching lines and context lines.
     pub lines: Vec<LineMatch>,
 }
 
-/// How much of one file [`Matcher::search`] returns.
+/// Limits for the result of [`Matcher::search`] in one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SearchLimits {
-    /// Stop after so many matching lines.
+    /// Maximum number of matching lines.
     pub max_matches: usize,
     /// Lines of context before and after each match.
     pub context_lines: usize,
-    /// Bytes of a line's text; of a longer line the part around the match is shown, `…` where something was cut.
+    /// Maximum bytes of the text of a line. A longer line is reduced to the part around its match, with `…` at each
+    /// cut.
     pub max_line_bytes: usize,
 }
 
 impl SearchLimits {
-    /// What a line's text may take when nobody says otherwise.
+    /// Default of the maximum line length in bytes.
     pub const MAX_LINE_BYTES: usize = 1_000;
 
-    /// Returns what `query` asks of its first file; of later ones it asks for fewer matches.
+    /// Returns the limits of `query` for the first file; later files get what is left of the match limit.
     #[must_use]
     pub fn of(query: &crate::environment::GrepQuery) -> Self {
         Self {
@@ -99,12 +100,13 @@ pub fn is_binary(content: &[u8]) -> bool {
 impl Matcher {
     /// Compiles `pattern`, a regular expression in the syntax of the `regex` crate.
     ///
-    /// It is matched against one line at a time: `^`, `\A` match at a line's start, `$`, `\z` at its end, and nothing
-    /// matches a line ending.
+    /// The pattern is matched against one line at a time: `^` and `\A` match at the start of a line, `$` and `\z` at
+    /// its end. Nothing matches a line ending.
     ///
     /// # Errors
     ///
-    /// [`PatternError`] if it does not compile, or if it can match nothing within one line (`a\nb`).
+    /// Returns a [`PatternError`] if the pattern does not compile, or if it cannot match within one line (`a
+    /// b`).
     pub fn new(pattern: &str, case_insensitive: bool) -> Result<Self, PatternError> {
         let hir = pattern::within_lines(pattern, case_insensitive)?;
         let regex = Regex::new(&hir).map_err(|error| PatternError { reason: error.to_string() })?;
@@ -112,22 +114,22 @@ impl Matcher {
         Ok(Self { pattern: pattern.to_owned(), case_insensitive, regex, required })
     }
 
-    /// Returns the pattern as it was given.
+    /// Returns the pattern as the caller gave it.
     #[must_use]
     pub fn pattern(&self) -> &str {
         &self.pattern
     }
 
-    /// Returns whether it ignores case.
+    /// Returns whether the matcher ignores case.
     #[must_use]
     pub fn is_case_insensitive(&self) -> bool {
         self.case_insensitive
     }
 
-    /// Returns the lines of `content` that match, with context, in line order; nothing if `content` is binary.
+    /// Returns the matching lines of `content` with context, in line order. A binary file has no matches.
     #[must_use]
     pub fn search(&self, content: &[u8], limits: SearchLimits) -> Vec<LineMatch> {
-        // One more than asked for: context after the last match ends where the next match would begin.
+        // One match more than the limit: the context after the last match ends where the next match begins.
         let hits = self.hits(content, limits.max_matches.saturating_add(1));
         if hits.is_empty() {
             return Vec::new();
@@ -137,19 +139,19 @@ impl Matcher {
         found
     }
 
-    /// Returns the first `max` lines that match, none if `content` is binary.
+    /// Returns the first `max` matching lines; none if `content` is binary.
     fn hits(&self, content: &[u8], max: usize) -> Vec<Hit> {
         let mut hits: Vec<Hit> = Vec::new();
         let mut counter = lines::Counter::new(content);
         let (mut from, mut n_false) = (0, 0);
         while hits.len() < max && from < content.len() {
             let Some(start) = self.find(content, from, &mut n_false) else { break };
-            // Asked only here: most files hold no match and are never looked at twice.
+            // Checked only after a hit: most files have none and are read once.
             if hits.is_empty() && is_binary(content) {
                 break;
             }
             if lines::is_inside_crlf(content, start) {
-                // Only a pattern that may match nothing lands here; the line before had its chance.
+                // Only a pattern with empty matches gets here; the line before has been tried.
                 from = start + 1;
                 continue;
             }
@@ -160,8 +162,8 @@ impl Matcher {
         hits
     }
 
-    /// Returns where the first match at or behind `from`, the start of a line, starts. `n_false` counts the lines of
-    /// this file that held the required text for nothing.
+    /// Returns the start of the first match at or after `from`, which is the start of a line. `n_false` counts the
+    /// lines of this file that contain the literal without a match.
     fn find(&self, content: &[u8], mut from: usize, n_false: &mut usize) -> Option<usize> {
         let Some(required) = &self.required else { return self.regex.find_start(content, from..content.len()) };
         while *n_false < FALSE_LINES_MAX {
@@ -180,21 +182,22 @@ impl Matcher {
     }
 }
 
-/// A line that matches.
+/// A matching line.
 struct Hit {
     number: usize,
     line: Line,
-    /// Where in the file its first match starts.
+    /// Position of its first match in the file.
     first_match: usize,
 }
 
 impl FileMatches {
-    /// Cuts the result to its first `max_matches` matches, as if [`Matcher::search`] had been asked for no more.
+    /// Truncates the result to its first `max_matches` matches. The result equals that of [`Matcher::search`] with this
+    /// limit.
     pub fn truncate(&mut self, max_matches: usize, context_lines: usize) {
         truncate(&mut self.lines, max_matches, context_lines);
     }
 
-    /// Returns how many lines match.
+    /// Returns the number of matching lines.
     #[must_use]
     pub fn match_count(&self) -> usize {
         self.lines.iter().filter(|line| line.is_match).count()
@@ -220,7 +223,7 @@ fn truncate(lines: &mut Vec<LineMatch>, max_matches: usize, context_lines: usize
 fn with_context(content: &[u8], hits: &[Hit], limits: SearchLimits) -> Vec<LineMatch> {
     let mut found: Vec<LineMatch> = Vec::new();
     for (index, hit) in hits.iter().enumerate() {
-        // No line is listed twice: context before starts after what is listed already.
+        // The context before a match starts after the last listed line, so that no line is listed twice.
         let listed = found.last().map_or(0, |line| line.line);
         let before = limits.context_lines.min(hit.number - 1 - listed);
         for (distance, line) in lines::before(content, hit.line.start, before).into_iter().enumerate() {
@@ -244,12 +247,12 @@ fn context_line(content: &[u8], number: usize, line: Line, limits: SearchLimits)
     LineMatch { line: number, text: excerpt(line.text(content), 0, limits.max_line_bytes), is_match: false }
 }
 
-/// Returns at most `max` bytes of `line`, among them, if there is room, those at `at`; never splits a character.
+/// Returns at most `max` bytes of `line`, with those at `at` if they fit. Never splits a character.
 fn excerpt(line: &[u8], at: usize, max: usize) -> String {
     if line.len() <= max {
         return String::from_utf8_lossy(line).into_owned();
     }
-    // A quarter of the room shows what stands before the match.
+    // A quarter of the limit is for text before the match.
     let start = at.saturating_sub(max / 4).min(line.len() - max);
     let start = (start..line.len()).take(CHAR_BYTES_MAX).find(|&index| is_boundary(line, index)).unwrap_or(start);
     let end = start.saturating_add(max).min(line.len());
@@ -258,7 +261,7 @@ fn excerpt(line: &[u8], at: usize, max: usize) -> String {
     format!("{before}{}{after}", String::from_utf8_lossy(&line[start..end]))
 }
 
-/// How far apart two characters of valid UTF-8 can start.
+/// Maximum bytes of a UTF-8 character.
 const CHAR_BYTES_MAX: usize = 4;
 
 fn is_boundary(line: &[u8], index: usize) -> bool {

@@ -1,7 +1,7 @@
-//! Rewrites a pattern so that each of its matches stays within one line.
+//! Rewrites a pattern so that each match stays within one line.
 //!
-//! Line endings are taken out of every class, `\A` and `\z` become the line's edges, and what can then match nothing
-//! is dropped. Matching a whole file with the result finds exactly the lines that would match one by one.
+//! Line endings are removed from every class, `\A` and `\z` become the edges of a line, and parts that cannot match any
+//! more are dropped. The result, matched against a whole file, finds exactly the lines that match one by one.
 
 use regex_syntax::hir::{
     Capture, Class, ClassBytes, ClassBytesRange, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Literal, Look,
@@ -19,7 +19,7 @@ pub(super) fn within_lines(pattern: &str, case_insensitive: bool) -> Result<Hir,
     })
 }
 
-/// Returns `None` if the expression cannot match within one line. As deep as the parser's nest limit allows.
+/// Returns `None` if the expression cannot match within one line. Recursion is as deep as the nest limit of the parser.
 fn rewrite(hir: Hir) -> Option<Hir> {
     Some(match hir.into_kind() {
         HirKind::Empty => Hir::empty(),

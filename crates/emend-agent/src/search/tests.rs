@@ -1,4 +1,4 @@
-//! Tests of the matcher: a table of cases, and an oracle that asks each line by itself.
+//! Tests of the matcher: a table of cases, and an oracle that matches each line by itself.
 
 use proptest::prelude::*;
 
@@ -114,13 +114,13 @@ fn long_lines_are_cut_around_the_match() {
 
 #[test]
 fn a_pattern_that_would_reach_far_stays_linear() {
-    // Each line starts a match that, were it allowed to, would run to the end of the file.
+    // Each line starts a match that would extend to the end of the file if the pattern were not rewritten.
     let content = "foo\n".repeat(200_000);
     let matcher = Matcher::new("foo([^x]*x)?", false).unwrap();
     assert_eq!(matcher.search(content.as_bytes(), LIMITS).len(), 200_000);
 }
 
-/// The oracle: splits with the editor's own rule and asks each line by itself.
+/// The oracle splits with the rule of `emend_edit` and matches each line by itself.
 fn one_by_one(pattern: &str, case_insensitive: bool, content: &str) -> Vec<usize> {
     let regex = regex::RegexBuilder::new(pattern).case_insensitive(case_insensitive).build().unwrap();
     emend_edit::text::split_lines(content)

@@ -1,8 +1,9 @@
-//! Writes out what Unicode says about a pattern: `\w`, `\d`, `\s` and `(?i)` become plain classes before it is translated.
+//! Expands the Unicode parts of a pattern: `\w`, `\d`, `\s` and `(?i)` become plain classes before translation.
 //!
-//! The parser would do that with tables of its own, which weigh 20 KiB in a browser and so are left out. Those in `tables`
-//! say the same in an eighth of that. They are made from the parser's, and tests hold each pattern to what it is with those.
-//! Of `\p{…}` only decimal digits are here, since `\d` needs them; the parser refuses all others.
+//! The tables of `regex-syntax` for this take 20 KiB in a browser and are left out. The tables in `tables` hold the
+//! same data in an eighth of the size. A test generates them from those of `regex-syntax`, and tests compare both for
+//! each kind of pattern. Of `\p{…}` only decimal digits are supported, because `\d` needs them; the parser rejects all
+//! others.
 
 mod tables;
 
@@ -13,14 +14,14 @@ use regex_syntax::ast::{
 use regex_syntax::hir::translate::TranslatorBuilder;
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange, Hir};
 
-/// Returns `pattern` parsed, with all flags resolved; `^` and `$` match at lines, which end at LF or CRLF.
+/// Returns `pattern` parsed with all flags resolved. `^` and `$` match at the edges of lines, which end at LF or CRLF.
 pub(super) fn parse(pattern: &str, case_insensitive: bool) -> Result<Hir, regex_syntax::Error> {
     let mut ast = ast::parse::Parser::new().parse(pattern)?;
     Flags { case_insensitive, unicode: true }.write_out(&mut ast);
     Ok(TranslatorBuilder::new().utf8(false).multi_line(true).crlf(true).build().translate(pattern, &ast)?)
 }
 
-/// The flags that hold where the pattern is being read, of those that matter here.
+/// The flags that affect the current position of the pattern.
 #[derive(Clone, Copy)]
 struct Flags {
     case_insensitive: bool,
@@ -28,7 +29,7 @@ struct Flags {
 }
 
 impl Flags {
-    /// Replaces what stands for more than itself. As deep as the parser's nest limit allows.
+    /// Expands classes and literals. Recursion is as deep as the nest limit of the parser.
     fn write_out(&mut self, ast: &mut Ast) {
         let mut item = match ast {
             Ast::Empty(_) | Ast::Dot(_) | Ast::Assertion(_) => return,
@@ -44,7 +45,7 @@ impl Flags {
                 *self = outside;
                 return;
             }
-            // Flags set in one branch hold in those after it.
+            // Flags set in a branch also apply to later branches.
             Ast::Alternation(alternation) => return alternation.asts.iter_mut().for_each(|ast| self.write_out(ast)),
             Ast::Concat(concat) => return concat.asts.iter_mut().for_each(|ast| self.write_out(ast)),
             Ast::Literal(literal) => ClassSetItem::Literal((**literal).clone()),
@@ -57,7 +58,7 @@ impl Flags {
         }
     }
 
-    /// Sets what `flags` sets, and takes `i` out of it: the translation is never to ignore case by itself.
+    /// Applies `flags`. Removes `i`, so that the translation never folds case itself.
     fn take(&mut self, flags: &mut ast::Flags) {
         self.case_insensitive = flags.flag_state(Flag::CaseInsensitive).unwrap_or(self.case_insensitive);
         self.unicode = flags.flag_state(Flag::Unicode).unwrap_or(self.unicode);
@@ -74,8 +75,8 @@ impl Flags {
         }
     }
 
-    /// Adds its other cases to each single part of a class. What is made of such parts then has its other cases too, and so
-    /// has its complement: characters that differ in case only are all in it or none.
+    /// Adds the other cases to each part of a class. Unions of such parts then contain their other cases, and so do
+    /// complements: characters that differ only in case are all in the class or all outside it.
     fn write_out_item(self, item: &mut ClassSetItem) {
         let span = *item.span();
         let (negated, mut items) = match item {
@@ -106,7 +107,7 @@ impl Flags {
                     | ClassAsciiKind::Graph
                     | ClassAsciiKind::Print
                     | ClassAsciiKind::Word => ('a', 'z'),
-                    // No letters, or those of `xdigit`, which are in both cases.
+                    // Classes without letters, or `xdigit`, which contains both cases.
                     _ => return,
                 };
                 let items = self.other_cases(span, first, last);
@@ -123,14 +124,14 @@ impl Flags {
         *item = bracketed(span, negated, items);
     }
 
-    /// Returns what differs only in case from a character of the range and is not in it.
+    /// Returns the characters that differ only in case from the range and lie outside it.
     fn other_cases(self, span: Span, first: char, last: char) -> Vec<ClassSetItem> {
         if !self.case_insensitive {
             return Vec::new();
         }
         let own = ClassUnicode::new([ClassUnicodeRange::new(first, last)]);
         let mut all = own.clone();
-        // The first leads to the smallest of each kind, from where the second leads to all.
+        // The first pass leads to the smallest character of each case group, the second from there to all others.
         for _ in 0..2 {
             let found = linked(all.ranges(), self.unicode);
             all.union(&ClassUnicode::new(found));
@@ -140,7 +141,8 @@ impl Flags {
     }
 }
 
-/// Returns the other end of each link of `tables::CASES` that has one end in `ranges`; without Unicode only ASCII's.
+/// Returns the opposite end of each link of `tables::CASES` with one end in `ranges`. Without Unicode, only ASCII links
+/// count.
 fn linked(ranges: &[ClassUnicodeRange], unicode: bool) -> Vec<ClassUnicodeRange> {
     let mut found = Vec::new();
     let last = ranges.last().map_or(0, |range| u32::from(range.end()));
@@ -148,7 +150,7 @@ fn linked(ranges: &[ClassUnicodeRange], unicode: bool) -> Vec<ClassUnicodeRange>
     let mut at = 0;
     while let (Some(gap), Some(shape), Some(distance)) = (numbers.next(), numbers.next(), numbers.next()) {
         at += gap;
-        // Links stand in the order of their lower ends: for most letters that people write these are the first few.
+        // Links are sorted by their lower ends. For most letters in practice the first few suffice.
         if at > last {
             break;
         }
@@ -188,7 +190,7 @@ fn ranges(table: &'static [u8]) -> Vec<ClassUnicodeRange> {
     ranges
 }
 
-/// The numbers of a table, seven bits in a byte, the lowest first; the eighth says that more follow.
+/// Decodes the numbers of a table: seven bits per byte, lowest first; the eighth bit means that another byte follows.
 struct Numbers(&'static [u8]);
 
 impl Numbers {
@@ -206,8 +208,7 @@ impl Numbers {
     }
 }
 
-/// Returns whether a property is that of decimal digits, the one whose table `\d` needs anyway. Names are compared as
-/// UAX44-LM3 says.
+/// Returns whether a property is the decimal digits, the property behind `\d`. Names are compared by rule UAX44-LM3.
 fn is_digit(kind: &ClassUnicodeKind) -> bool {
     let is = |given: &str, names: &[&str]| {
         let has_prefix = given.get(..2).is_some_and(|prefix| prefix.eq_ignore_ascii_case("is"));
@@ -224,8 +225,8 @@ fn is_digit(kind: &ClassUnicodeKind) -> bool {
     }
 }
 
-/// Returns `ranges` as parts of a class. They are nested, since the translation takes a time that grows with the square of
-/// how many stand in one.
+/// Returns `ranges` as nested parts of a class. They are nested because translation takes quadratic time in the parts
+/// of one level.
 fn spelled_out(span: Span, ranges: &[ClassUnicodeRange]) -> Vec<ClassSetItem> {
     let literal = |c| Literal { span, kind: LiteralKind::Verbatim, c };
     let item = |range: &ClassUnicodeRange| {

@@ -1,7 +1,7 @@
-//! Web addresses: parsed strictly, followed from hop to hop, and told apart by whether everyone can reach them.
+//! Web addresses: strict parsing, redirects, and the difference between public and private hosts.
 //!
-//! The parser takes only what all parsers read alike. What it refuses, such as `http://2130706433/`, is mostly written
-//! to slip past a check like this one.
+//! The parser accepts only addresses that all parsers read alike. An address such as `http://2130706433/` is rejected,
+//! because it usually tries to circumvent a check like this.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -12,34 +12,34 @@ use crate::error_code::Code;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
     is_secure: bool,
-    /// Lower case, without a dot at the end; an IPv6 address in brackets.
+    /// Lower case, without a trailing dot; an IPv6 address in brackets.
     host: String,
     port: Option<u16>,
-    /// Begins with `/`; may have a query.
+    /// Starts with `/`; may contain a query.
     path: String,
 }
 
 /// Why an address is not fetched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// It is not http or https.
+    /// The scheme is neither http nor https.
     #[error("{url} is not fetched: only http and https addresses are")]
     Scheme {
-        /// The address as it was given.
+        /// The address as the caller gave it.
         url: String,
     },
-    /// It cannot be read, or could be read in two ways.
+    /// The address is malformed or ambiguous.
     #[error("{url} is no web address: {reason}")]
     Malformed {
-        /// The address as it was given.
+        /// The address as the caller gave it.
         url: String,
-        /// What is wrong.
+        /// The reason.
         reason: &'static str,
     },
-    /// It names something in a private network.
+    /// The host belongs to a private network.
     #[error("{host} is not fetched: it is not on the public internet")]
     Private {
-        /// The host.
+        /// Host name or IP address.
         host: String,
     },
 }
@@ -56,7 +56,7 @@ impl AddressError {
 }
 
 impl Address {
-    /// Reads an absolute address. A fragment is dropped: it is never sent.
+    /// Parses an absolute address. A fragment is dropped, because it is never sent.
     ///
     /// # Errors
     ///
@@ -68,7 +68,7 @@ impl Address {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (false, rest),
             _ => return Err(AddressError::Scheme { url: url.to_owned() }),
         };
-        // Some parsers drop line breaks and take a backslash for a slash.
+        // Some parsers remove line breaks and read a backslash as a slash.
         if rest.contains(|char: char| char.is_ascii_control() || char == '\\' || char == ' ') {
             return malformed("it has a space, a backslash or a control character");
         }
@@ -94,7 +94,7 @@ impl Address {
         Ok(Self { is_secure: scheme, host, port, path })
     }
 
-    /// Returns where an answer of this address leads that says `location`.
+    /// Resolves the `Location` header of a redirect response of this address.
     ///
     /// # Errors
     ///
@@ -128,8 +128,8 @@ impl Address {
         Self::parse(&format!("{origin}{target}"))
     }
 
-    /// Refuses an address that names something in a private network: a name that means one, or a number that is not
-    /// public. What other names stand for only a resolver knows.
+    /// Rejects the address of a private network: a reserved name, or an IP address that is not public. The addresses of
+    /// other names are known only to a resolver.
     ///
     /// # Errors
     ///
@@ -147,7 +147,7 @@ impl Address {
         if is_private { Err(AddressError::Private { host: self.host.clone() }) } else { Ok(()) }
     }
 
-    /// Returns the host, as in the address.
+    /// Returns the host as in the address.
     #[must_use]
     pub fn host(&self) -> &str {
         &self.host
@@ -171,7 +171,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// Says what is wrong with the host of an address, if anything is.
+/// Returns the reason why a host is rejected.
 fn wrong_with_host(host: &str) -> Option<&'static str> {
     if let Some(inner) = host.strip_prefix('[') {
         let address = inner.strip_suffix(']').and_then(|inner| inner.parse::<Ipv6Addr>().ok());
@@ -183,7 +183,7 @@ fn wrong_with_host(host: &str) -> Option<&'static str> {
     if !host.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_')) {
         return Some("its host has characters that need encoding; write names of other scripts as xn--…");
     }
-    // A host whose last part is a number is an address, which may be written in a dozen ways.
+    // A host whose last part is numeric is an IP address, which has a dozen spellings.
     let last = host.rsplit('.').next().unwrap_or_default();
     let is_number = last.bytes().all(|byte| byte.is_ascii_digit())
         || last.strip_prefix("0x").is_some_and(|hex| hex.bytes().all(|byte| byte.is_ascii_hexdigit()));
@@ -207,7 +207,7 @@ fn without_dots(path: &str) -> String {
     format!("/{}{slash}", segments.join("/"))
 }
 
-/// Returns whether everyone on the internet means the same host by this address.
+/// Returns whether the IP address is globally reachable.
 #[must_use]
 pub fn is_public(address: IpAddr) -> bool {
     match address {
@@ -240,12 +240,12 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         is_public_v4(Ipv4Addr::new(a, b, c, d))
     };
     match segments {
-        // IPv4 in other clothes: mapped, translated, tunnelled.
+        // IPv4 addresses in IPv6 form: mapped, translated, tunnelled.
         [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => {
             v4(high, low)
         }
         [0x2001, 0xdb8 | 0, ..] => false,
-        // Global unicast is all that is handed out.
+        // Only global unicast addresses are assigned.
         [first, ..] => (0x2000..0x4000).contains(&first),
     }
 }

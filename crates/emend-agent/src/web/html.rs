@@ -1,11 +1,10 @@
-//! What a page says, as text: headings, lists, links and code in the manner of Markdown, without what is not for
-//! readers.
+//! Converts HTML to text: headings, lists, links and code in Markdown, without scripts, styles and navigation data.
 //!
-//! One pass, linear in the page whatever is broken in it; no tree is built. How a page looks is not considered.
+//! The conversion takes one pass and linear time, also for malformed pages, and builds no tree. Layout is ignored.
 
 use memchr::memchr;
 
-/// Returns the text of a page.
+/// Returns the text of an HTML page.
 ///
 /// ```
 /// assert_eq!(emend_agent::web::to_text("<h1>Hi</h1><p>a <b>b</b> &amp; <a href=/c>c</a>"), "# Hi\n\na b & [c](/c)");
@@ -22,7 +21,7 @@ pub fn to_text(html: &str) -> String {
     writer.finish()
 }
 
-/// Deals with what begins with `<`, and returns what comes after it.
+/// Handles markup that starts with `<`; returns the text behind it.
 fn markup<'a>(html: &'a str, writer: &mut Writer) -> &'a str {
     let after =
         |end: &str, from: usize| html.get(from..).and_then(|rest| rest.split_once(end)).map_or("", |(_, after)| after);
@@ -55,12 +54,12 @@ fn markup<'a>(html: &'a str, writer: &mut Writer) -> &'a str {
     }
 }
 
-/// Whether the content of such elements is for machines.
+/// Returns whether the content of such elements is not meant for readers.
 fn is_unread(name: &str) -> bool {
     matches!(name, "script" | "style" | "template" | "svg" | "math" | "iframe" | "object" | "canvas")
 }
 
-/// Returns what comes after the end of an element.
+/// Returns the text behind the end tag of an element.
 fn skip_element<'a>(html: &'a str, name: &str) -> &'a str {
     let mut rest = html;
     while let Some((_, after)) = rest.split_once("</") {
@@ -73,14 +72,14 @@ fn skip_element<'a>(html: &'a str, name: &str) -> &'a str {
     ""
 }
 
-/// A tag, without its `<` or `</`.
+/// A tag without its `<` or `</`.
 struct Tag<'a> {
-    /// In lower case.
+    /// Name in lower case.
     name: String,
-    /// The attributes that matter, as they are written.
+    /// The relevant attributes, as written.
     link: Option<&'a str>,
     alt: Option<&'a str>,
-    /// What comes after it.
+    /// The text behind the tag.
     rest: &'a str,
 }
 
@@ -100,7 +99,7 @@ impl<'a> Tag<'a> {
                 }
                 Some(_) => {}
             }
-            // A name may begin with anything, even `=`.
+            // An attribute name may start with any character, even `=`.
             let first = rest.chars().next().map_or(0, char::len_utf8);
             let ends_name = |char: char| char.is_ascii_whitespace() || matches!(char, '=' | '>' | '/');
             let end = rest[first..].find(ends_name).map_or(rest.len(), |at| first + at);
@@ -118,7 +117,7 @@ impl<'a> Tag<'a> {
     }
 }
 
-/// Splits a value off what begins with it.
+/// Splits an attribute value off the start of the text.
 fn attribute_value(html: &str) -> (&str, &str) {
     let quoted = html.strip_prefix('"').map(|rest| (rest, '"')).or(html.strip_prefix('\'').map(|rest| (rest, '\'')));
     match quoted {
@@ -127,7 +126,7 @@ fn attribute_value(html: &str) -> (&str, &str) {
     }
 }
 
-/// What separates the text to come from the text that is there; the larger wins.
+/// Separator between existing and following text; the larger one wins.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Gap {
     #[default]
@@ -141,11 +140,11 @@ enum Gap {
 struct Writer {
     out: String,
     gap: Gap,
-    /// What goes before the next text of its line: the mark of a heading or an item.
+    /// Marker of a heading or list item, written before the next text of the line.
     mark: &'static str,
-    /// How deep in `pre`, where spaces and line ends count.
+    /// Nesting depth of `pre`, in which spaces and line breaks are kept.
     pre: usize,
-    /// Where the text of the open link begins in `out`, and where it leads.
+    /// Start of the text of the open link in `out`, and the target.
     link: Option<(usize, String)>,
 }
 
@@ -179,7 +178,7 @@ impl Writer {
         }
     }
 
-    /// Writes the gap and the mark, since text comes.
+    /// Writes the pending separator and marker before text.
     fn flush(&mut self) {
         if !self.out.is_empty() {
             self.out.push_str(match self.gap {
@@ -254,7 +253,7 @@ impl Writer {
             "code" | "kbd" | "samp" if self.pre == 0 && !self.out.is_empty() => self.out.push('`'),
             name => {
                 self.part(gap_around(name));
-                // An item or heading without text leaves no mark.
+                // An item or heading without text leaves no marker.
                 if !matches!(gap_around(name), Gap::None) {
                     self.mark = "";
                 }
@@ -262,10 +261,10 @@ impl Writer {
         }
     }
 
-    /// Ends the open link. One without text is of no use to a reader.
+    /// Ends the open link. A link without text is dropped.
     fn end_link(&mut self) {
         let Some((start, target)) = self.link.take() else { return };
-        // What went before may have been cut since, with the spaces at the end of a `pre`.
+        // The text before may have been trimmed since, with the spaces at the end of a `pre`.
         if self.out.get(start..).is_none_or(|text| text.trim().is_empty()) {
             return;
         }
@@ -285,7 +284,7 @@ impl Writer {
     }
 }
 
-/// Returns what stands before and after an element.
+/// Returns the text before and after an element.
 fn gap_around(name: &str) -> Gap {
     match name {
         "p" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "ul" | "ol" | "dl" | "table" | "blockquote" | "section"
@@ -310,10 +309,10 @@ fn decoded(text: &str) -> String {
     out + rest
 }
 
-/// The longest name of [`ENTITIES`], and the longest number worth reading.
+/// Length of the longest name in [`ENTITIES`], and of the longest useful number.
 const ENTITY_BYTES_MAX: usize = 10;
 
-/// Names that pages use; the others are left as they are written.
+/// Named entities in common use; others stay as written.
 const ENTITIES: [(&str, char); 31] = [
     ("amp", '&'),
     ("lt", '<'),
@@ -348,7 +347,7 @@ const ENTITIES: [(&str, char); 31] = [
     ("para", '¶'),
 ];
 
-/// Reads what begins with `&`: the character it stands for, and what comes after it.
+/// Reads an entity that starts with `&`; returns its character and the text behind it.
 fn entity(html: &str) -> (char, &str) {
     let end = html.bytes().take(ENTITY_BYTES_MAX).position(|byte| byte == b';');
     let found = end.and_then(|end| {
@@ -359,7 +358,7 @@ fn entity(html: &str) -> (char, &str) {
                     Some(hex) => u32::from_str_radix(hex, 16),
                     None => number.parse(),
                 };
-                // A number may name a control character; text has none.
+                // A number may denote a control character, which text must not contain.
                 char::from_u32(code.ok()?).filter(|char| !char.is_control() || *char == '\n')
             }
             None => ENTITIES.iter().find(|(known, _)| *known == name).map(|(_, char)| *char),
@@ -471,7 +470,7 @@ mod tests {
         runner
             .run(&pages, |page| {
                 let text = to_text(&page);
-                // The largest growth is that of `<pre>` into its fences.
+                // `<pre>` grows the most, by its fences.
                 prop_assert!(text.len() <= 4 * page.len() + 16, "{page:?} became {text:?}");
                 Ok(())
             })

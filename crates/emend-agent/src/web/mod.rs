@@ -1,7 +1,7 @@
-//! What the agent needs of the web: which addresses it may fetch, and what a page says.
+//! Web pages for the agent: the addresses that it may fetch, and HTML as text.
 //!
-//! Nothing here sends anything; that is a [`Transport`](emend_llm::Transport)'s, and
-//! [`WebFetch`](crate::tools::WebFetch) puts both together.
+//! This module sends no requests; a [`Transport`](emend_llm::Transport) does. [`WebFetch`](crate::tools::WebFetch)
+//! combines both.
 
 mod address;
 mod html;

@@ -1,7 +1,7 @@
-//! The small engine: a lazy DFA, and a simulation of the NFA for what the DFA cannot do.
+//! The small engine: a lazy DFA, and an NFA simulation for the cases in which the DFA gives up.
 //!
-//! The DFA gives up when a pattern needs more states than its cache should hold, and at a character beyond ASCII when
-//! the pattern asks for `\b` by Unicode's rules. The simulation is slower, linear as well, and never gives up.
+//! The DFA gives up if a pattern needs more states than its cache holds, and at a non-ASCII character if the pattern
+//! uses `\b` with Unicode rules. The simulation is slower, takes linear time too, and never gives up.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -16,14 +16,14 @@ use super::{CACHE_BYTES_MAX, CompileError, PROGRAM_BYTES_MAX};
 
 #[derive(Clone, Debug)]
 pub(super) struct Engine {
-    /// `None` if even its smallest cache would be too large.
+    /// `None` if even the smallest cache would be too large.
     lazy: Option<Lazy>,
     simulation: PikeVM,
-    /// Made when first needed. A browser has one thread, and no search begins inside another.
+    /// Created on first use. A browser has one thread, and a search never starts inside another.
     caches: RefCell<Caches>,
 }
 
-/// One DFA finds where a match ends, the other, from there backwards, where it starts.
+/// The first DFA finds the end of a match; the second one runs backwards from there and finds its start.
 #[derive(Clone, Debug)]
 struct Lazy {
     forward: dfa::DFA,
@@ -63,7 +63,7 @@ impl Engine {
         }
     }
 
-    /// Returns whether the DFA leaves `haystack` to the simulation.
+    /// Returns whether the DFA gives up on `haystack`.
     #[cfg(test)]
     pub(super) fn gives_up(&self, haystack: &[u8]) -> bool {
         let caches = &mut *self.caches.borrow_mut();
@@ -86,12 +86,12 @@ impl Lazy {
         let config = dfa::Config::new()
             .unicode_word_boundary(true)
             .cache_capacity(CACHE_BYTES_MAX)
-            // Where the cache is emptied again and again, the simulation is faster.
+            // The simulation is faster if the cache is cleared again and again.
             .minimum_cache_clear_count(Some(3))
             .minimum_bytes_per_state(Some(10));
         let build = |config: dfa::Config, nfa| dfa::Builder::new().configure(config).build_from_nfa(nfa).ok();
         let forward = build(config.clone().match_kind(MatchKind::LeftmostFirst), nfa.clone())?;
-        // The longest way back is the leftmost start.
+        // The longest backward match is the leftmost start.
         let reverse = build(config.match_kind(MatchKind::All), reverse)?;
         Some(Self { forward, reverse })
     }
@@ -106,13 +106,13 @@ impl Lazy {
         let cache = caches.reverse.get_or_insert_with(|| self.reverse.create_cache());
         let back = input.clone().range(input.start()..end).anchored(Anchored::Yes).earliest(false);
         let start = self.reverse.try_search_rev(cache, &back)?;
-        // There is a start: the forward search came from it.
+        // A start exists, because the forward search began there.
         Ok(start.map(|start| Span { start: start.offset(), end }))
     }
 }
 
 fn compile(hir: &Hir, reverse: bool) -> Result<NFA, CompileError> {
-    // A reverse program may hold no captures, and of the other only the whole match is asked for.
+    // A reverse program may not hold captures; of the forward program only the whole match is needed.
     let captures = if reverse { WhichCaptures::None } else { WhichCaptures::Implicit };
     let config = thompson::Config::new()
         .utf8(false)

@@ -1,4 +1,4 @@
-//! The native engine: several engines and literal searches, of which the fastest that fits is taken.
+//! The native engine: the meta engine of `regex-automata`, which selects the fastest suitable strategy.
 
 use std::ops::Range;
 

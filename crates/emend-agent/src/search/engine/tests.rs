@@ -1,4 +1,4 @@
-//! Tests of the engines: each finds what the `regex` crate finds.
+//! Tests of the engines: each finds the matches of the `regex` crate.
 
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ fn parse(pattern: &str) -> Hir {
     regex_syntax::ParserBuilder::new().utf8(false).build().parse(pattern).unwrap()
 }
 
-/// Compares both engines of this host with the oracle, from each place in `haystack`.
+/// Compares both engines of this host with the oracle, from each position in `haystack`.
 #[track_caller]
 fn check(pattern: &str, haystack: &[u8]) {
     let oracle = regex::bytes::Regex::new(pattern).unwrap();
@@ -57,7 +57,7 @@ fn what_the_lazy_dfa_gives_up_on_is_simulated() {
 
 #[test]
 fn a_pattern_with_more_states_than_the_cache_holds_is_simulated() {
-    // A state for each set of places where an `a` stood among the last 18 letters.
+    // A state for each set of positions of an `a` among the last 18 letters.
     let pattern = "a[ab]{18}c";
     let mut bits = 0x2545_f491_u32;
     let mut letter = || {

@@ -1,4 +1,4 @@
-//! Tests of what is written out: the parser with its full tables is the oracle.
+//! Tests of the expansion: `regex-syntax` with its full tables is the oracle.
 
 use proptest::prelude::*;
 
@@ -17,7 +17,7 @@ fn oracle(pattern: &str, case_insensitive: bool) -> Result<Hir, regex_syntax::Er
         .parse(pattern)
 }
 
-/// Compares the expressions, or the messages where there are none.
+/// Compares the expressions, or the error messages.
 #[track_caller]
 fn check(pattern: &str) {
     for case_insensitive in [false, true] {
@@ -138,7 +138,7 @@ mod host_tests {
         table.push(number as u8);
     }
 
-    /// Makes the table of a class from the parser's own.
+    /// Generates the table of a class from that of `regex-syntax`.
     fn table_of(class: &str) -> Vec<u8> {
         let hir = oracle(class, false).unwrap();
         let HirKind::Class(Class::Unicode(class)) = hir.kind() else { panic!("{class} is no class") };
@@ -152,14 +152,15 @@ mod host_tests {
         table
     }
 
-    /// Returns all that differs from `char` in nothing but case, itself too, by the parser's own table.
+    /// Returns all characters that differ from `char` only in case, itself included, by the table of `regex-syntax`.
     fn kin(char: char) -> ClassUnicode {
         let mut kin = ClassUnicode::new([ClassUnicodeRange::new(char, char)]);
         kin.try_case_fold_simple().unwrap();
         kin
     }
 
-    /// Returns a link from the smallest character of each kind to each of the others: the smallest, and how far it is.
+    /// Returns a link from the smallest character of each case group to each other one: the smallest character and the
+    /// distance.
     fn links() -> BTreeSet<(u32, u32)> {
         let smallest = |char| u32::from(kin(char).ranges()[0].start());
         ('\0'..=char::MAX)
@@ -168,8 +169,8 @@ mod host_tests {
             .collect()
     }
 
-    /// Makes the table of links: each entry says how far from the last it starts, how many links of one length follow
-    /// each other with the lowest bit for a step of two, and the length.
+    /// Generates the table of links. Each entry holds the distance from the last start, the number of links of the same
+    /// length that follow each other (its lowest bit means a step of two), and the length.
     fn table_of_links() -> Vec<u8> {
         let all = links();
         let (mut table, mut left, mut at) = (Vec::new(), all.clone(), 0);
@@ -209,7 +210,7 @@ mod host_tests {
         for (name, doc, table) in tables {
             let _ = write!(file, "\n/// {doc}\npub(super) const {name}: &[u8] = &");
             let numbers: Vec<String> = table.iter().map(u8::to_string).collect();
-            // Broken as rustfmt does it.
+            // Wrapped like rustfmt does.
             if numbers.len() < 30 {
                 let _ = writeln!(file, "[{}];", numbers.join(", "));
                 continue;
