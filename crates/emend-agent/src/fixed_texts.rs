@@ -62,7 +62,7 @@ mod tests {
             ),
             (lines, "1\n[... 2 lines omitted ...]\n4"),
             (
-                crate::environment::command::timeout_text(10_000),
+                crate::environment::command::timeout_text(10_000, "timeout_ms"),
                 "[ERROR: Command timed out after 10000ms. Partial output is shown above.\nYou can retry with a longer timeout by setting the timeout_ms parameter.]",
             ),
         ];

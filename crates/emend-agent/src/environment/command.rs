@@ -79,12 +79,15 @@ impl<F: Fn(OutputStream, &str) + MaybeSend + MaybeSync> OutputSink for F {
     }
 }
 
-/// Returns what the model is told below the output of a command whose time was up (S2 §5.4, word for word).
+/// Returns the text that the model reads below the output of a command that timed out. `parameter` is the exposed name of
+/// the parameter that sets a longer timeout.
+///
+/// Models and programs may have learned this text, so it does not change.
 #[must_use]
-pub fn timeout_text(timeout_ms: u64) -> String {
+pub fn timeout_text(timeout_ms: u64, parameter: &str) -> String {
     format!(
         "[ERROR: Command timed out after {timeout_ms}ms. Partial output is shown above.\nYou can retry with a longer \
-         timeout by setting the timeout_ms parameter.]"
+         timeout by setting the {parameter} parameter.]"
     )
 }
 
@@ -221,7 +224,7 @@ mod tests {
     #[test]
     fn the_time_that_was_up_is_named_as_specified() {
         assert_eq!(
-            timeout_text(10_000),
+            timeout_text(10_000, "timeout_ms"),
             "[ERROR: Command timed out after 10000ms. Partial output is shown above.\nYou can retry with a longer \
              timeout by setting the timeout_ms parameter.]"
         );

@@ -203,6 +203,12 @@ pub enum EnvError {
         /// What is wrong.
         reason: String,
     },
+    /// The path leads to a directory, and the operation needs a file.
+    #[error("{path:?}: this is a directory; name a file in it")]
+    IsDirectory {
+        /// The path relative to the root.
+        path: String,
+    },
     /// The path leads out of the root.
     #[error("{path} is outside the project root")]
     OutsideRoot {
@@ -276,7 +282,7 @@ impl EnvError {
     pub fn code(&self) -> Code {
         match self {
             Self::NotFound { .. } => Code::NotFound,
-            Self::InvalidPath { .. } => Code::InvalidArgument,
+            Self::InvalidPath { .. } | Self::IsDirectory { .. } => Code::InvalidArgument,
             Self::OutsideRoot { .. } | Self::PermissionDenied { .. } => Code::PermissionDenied,
             Self::Changed { .. } => Code::Stale,
             Self::Io { .. } => Code::IoError,

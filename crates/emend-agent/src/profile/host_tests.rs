@@ -1,17 +1,19 @@
 //! The page that says what each family calls the tools, kept in step with the table.
 
-use super::tool_names::{self, Naming, Offer, Output};
+use super::tool_names::{self, Offer, OutputLayout, ProfileTool};
 use crate::tool::ResultForm;
 
 /// Writes what one family calls a tool, its parameters and their values, where that is not the canonical name.
-fn cell(names: &[Naming], canonical: &str) -> String {
-    let Some(naming) = names.iter().find(|naming| naming.canonical == canonical) else { return "—".to_owned() };
-    if naming.offer == Offer::Instead {
-        return format!("— (`{}` stands in)", naming.wire);
+fn cell(rows: &[ProfileTool], canonical: &str) -> String {
+    let Some(row) = rows.iter().find(|row| row.names.canonical == canonical) else { return "—".to_owned() };
+    let exposed = row.names.exposed;
+    if row.offer == Offer::Instead {
+        return format!("— (`{exposed}` stands in)");
     }
-    let renamed = naming.params.iter().chain(naming.values).map(|(own, wire)| format!("<br>{own} → `{wire}`"));
-    let output = if naming.output == Output::EndFirst { "<br>how it ended comes first" } else { "" };
-    format!("`{}`{}{output}", naming.wire, renamed.collect::<String>())
+    let renamed = row.names.params.iter().chain(row.names.values);
+    let renamed = renamed.map(|(own, exposed)| format!("<br>{own} → `{exposed}`"));
+    let output = if row.output == OutputLayout::ExitCodeFirst { "<br>how it ended comes first" } else { "" };
+    format!("`{exposed}`{}{output}", renamed.collect::<String>())
 }
 
 #[test]
@@ -28,12 +30,12 @@ Results are text for OpenAI and Anthropic, and for Gemini `{\"ok\": true, \"data
 |---|---|---|---|
 ";
     let ids = ["openai", "anthropic", "gemini"];
-    assert_eq!(ids.map(tool_names::results), [ResultForm::Text, ResultForm::Text, ResultForm::Envelope]);
+    assert_eq!(ids.map(tool_names::result_form), [ResultForm::Text, ResultForm::Text, ResultForm::Envelope]);
     let families = ids.map(tool_names::of);
-    let mut tools: Vec<&str> = families.iter().flat_map(|names| names.iter().map(|naming| naming.canonical)).collect();
+    let mut tools: Vec<&str> = families.iter().flat_map(|rows| rows.iter().map(|row| row.names.canonical)).collect();
     tools.sort_unstable();
     tools.dedup();
-    let row = |tool: &&str| format!("| {tool} | {} |\n", families.map(|names| cell(names, tool)).join(" | "));
+    let row = |tool: &&str| format!("| {tool} | {} |\n", families.map(|rows| cell(rows, tool)).join(" | "));
     let page = HEADER.to_owned() + &tools.iter().map(row).collect::<String>();
     expect_test::expect_file!["../../../../docs/tools.md"].assert_eq(&page);
 }

@@ -1,8 +1,9 @@
 //! Profiles: what a family of models works best with (S2 §3). A model is given the tools, names and instructions that
 //! resemble those of its maker's own agent, over the same implementations.
 //!
-//! The names are in `tool_names.rs`, one table for all profiles; the instructions are text files beside this one, in our own
-//! words. How a provider is talked to is its adapter's.
+//! The names are in `tool_names.rs`, one table for each profile. The instructions are text files beside this one, in our
+//! own words; they name tools and parameters by the placeholders of [`ToolNames::expand`](crate::tool::ToolNames::expand).
+//! Talking to a provider is the job of its adapter.
 
 mod renamed;
 mod tool_names;
@@ -11,16 +12,13 @@ use emend_llm::{Clock, Provider, Random, Shared, get_model_info};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-pub use renamed::Named;
-pub use tool_names::{Naming, Offer, Output, Param};
+pub use renamed::Renamed;
+pub use tool_names::{Offer, OutputLayout, ProfileTool};
 
 use crate::error_code::Code;
 use crate::session::{SessionConfig, SessionOptions};
 use crate::tool::{ResultForm, Tool, ToolRegistry};
-use crate::tools::{
-    ApplyPatch, ClarifyUser, EditFile, Glob, Grep, ListDir, ReadFile, ReadManyFiles, SafePatch, Shell, WriteFile,
-    subagent_tool,
-};
+use crate::tools::{SafePatch, built_in};
 use crate::workspace::Workspace;
 
 /// What a family of models works best with. Everything can be changed before a session is made of it; a tool that is
@@ -33,8 +31,8 @@ pub struct Profile {
     pub model: String,
     /// What the model may call.
     pub tools: ToolRegistry,
-    /// The base instructions.
-    pub base_prompt: String,
+    /// The host's own base instructions; those of the family when absent.
+    pub base_prompt: Option<String>,
     /// The documents in which projects instruct this family's agents.
     pub project_documents: Vec<String>,
     /// How the model is shown what its calls gave.
@@ -51,6 +49,7 @@ pub struct Profile {
     pub supports_parallel_tool_calls: bool,
     /// The most tokens of input and output together.
     pub context_window_size: u64,
+    edits: Edits,
 }
 
 /// How a model edits. By name: `own`, `safe_patch`.
@@ -99,9 +98,6 @@ impl EditsError {
     }
 }
 
-/// The tools that [`Edits::SafePatch`] stands in for.
-const EDIT_TOOLS: [&str; 2] = ["edit_file", "apply_patch"];
-
 /// The window of a model that is not in the catalogue.
 const CONTEXT_WINDOW_UNKNOWN: u64 = 128_000;
 
@@ -109,21 +105,20 @@ impl Profile {
     /// Returns the profile of OpenAI's models: `apply_patch` is how they edit.
     #[must_use]
     pub fn openai(model: &str) -> Self {
-        Self::new("openai", model, tool_names::OPENAI, include_str!("openai.md"), ".codex/instructions.md")
+        Self::new("openai", model, ".codex/instructions.md")
     }
 
     /// Returns the profile of Anthropic's models: they edit by exact replacement, and commands may take two minutes.
     #[must_use]
     pub fn anthropic(model: &str) -> Self {
-        let profile = Self::new("anthropic", model, tool_names::ANTHROPIC, include_str!("anthropic.md"), "CLAUDE.md");
+        let profile = Self::new("anthropic", model, "CLAUDE.md");
         Self { default_command_timeout_ms: Some(120_000), ..profile }
     }
 
     /// Returns the profile of Google's models: they edit by `safe_patch`, a diff over exactly the text it was made for.
     #[must_use]
     pub fn gemini(model: &str) -> Self {
-        Self::new("gemini", model, tool_names::GEMINI, include_str!("gemini.md"), "GEMINI.md")
-            .with_edits(Edits::SafePatch)
+        Self::new("gemini", model, "GEMINI.md").with_edits(Edits::SafePatch)
     }
 
     /// Returns the profile for a model by the provider that serves it: by its name, or by what the catalogue says of
@@ -139,78 +134,87 @@ impl Profile {
         })
     }
 
-    fn new(id: &'static str, model: &str, names: &'static [Naming], base_prompt: &str, document: &str) -> Self {
+    fn new(id: &'static str, model: &str, document: &str) -> Self {
         let info = get_model_info(model);
         let profile = Self {
             id,
             model: model.to_owned(),
-            tools: ToolRegistry::new(),
-            base_prompt: base_prompt.replace("{edits}", tool_names::edits_help(id)),
+            tools: ToolRegistry::with_names(tool_names::names(id, Edits::Own)),
+            base_prompt: None,
             project_documents: vec!["AGENTS.md".to_owned(), document.to_owned()],
-            result_form: tool_names::results(id),
+            result_form: tool_names::result_form(id),
             provider_options: Map::new(),
             default_command_timeout_ms: None,
             supports_reasoning: info.is_none_or(|info| info.supports_reasoning),
             supports_streaming: true,
             supports_parallel_tool_calls: true,
             context_window_size: info.map_or(CONTEXT_WINDOW_UNKNOWN, |info| info.context_window),
+            edits: Edits::Own,
         };
-        profile.with_offered(names, Offer::Always)
+        profile.with_offered(|row| row.offer == Offer::Always)
     }
 
-    fn with_offered(mut self, names: &'static [Naming], offer: Offer) -> Self {
-        for naming in names.iter().filter(|naming| naming.offer == offer) {
-            if let Some(tool) = canonical(naming.canonical) {
-                self.tools.register(Shared::new(Named::new(tool, naming, names)));
+    fn with_offered(mut self, is_offered: impl Fn(&ProfileTool) -> bool) -> Self {
+        for row in tool_names::of(self.id).iter().filter(|row| is_offered(row)) {
+            if let Some(tool) = built_in(row.names.canonical) {
+                self.tools.register(Shared::new(Renamed::new(tool, *row)));
             }
         }
         self
     }
 
-    /// Chooses how the model edits. Tools of the profile's own are put back as they were; register others afterwards.
+    /// Returns the base instructions: the host's own, or those of the family for the way in which the model edits.
+    #[must_use]
+    pub fn instructions(&self) -> String {
+        if let Some(own) = &self.base_prompt {
+            return own.clone();
+        }
+        let (template, own_edits) = match self.id {
+            "anthropic" => (include_str!("anthropic.md"), include_str!("anthropic-edits.md")),
+            "gemini" => (include_str!("gemini.md"), include_str!("gemini-edits.md")),
+            _ => (include_str!("openai.md"), include_str!("openai-edits.md")),
+        };
+        let edits = match self.edits {
+            Edits::Own => own_edits,
+            Edits::SafePatch => include_str!("safe_patch.md"),
+        };
+        let (before, after) = template.split_once("{edits}").unwrap_or((template, ""));
+        self.tools.tool_names().expand(&[before, edits.trim_end(), after].concat())
+    }
+
+    /// Chooses how the model edits. The profile's own tools for edits replace tools of the same names.
     #[must_use]
     pub fn with_edits(mut self, edits: Edits) -> Self {
-        let names = tool_names::of(self.id);
-        let own = names.iter().filter(|naming| EDIT_TOOLS.contains(&naming.canonical) && naming.offer == Offer::Always);
-        let (own_help, verified_help) = (tool_names::edits_help(self.id), include_str!("safe_patch.md").trim_end());
+        self.edits = edits;
+        self.tools.set_names(tool_names::names(self.id, edits));
         match edits {
             Edits::Own => {
                 self.tools.remove("safe_patch");
-                self.base_prompt = self.base_prompt.replace(verified_help, own_help);
+                self.with_offered(|row| row.offer == Offer::Always && row.is_edit())
             }
             Edits::SafePatch => {
-                own.for_each(|naming| self.tools.remove(naming.wire));
-                self.base_prompt = self.base_prompt.replace(own_help, verified_help);
+                let own = tool_names::of(self.id).iter().filter(|row| row.offer == Offer::Always && row.is_edit());
+                own.for_each(|row| self.tools.remove(row.names.exposed));
+                self.tools.register(Shared::new(SafePatch));
+                self
             }
         }
-        let stands_in = (edits == Edits::SafePatch).then_some("safe_patch");
-        for naming in names.iter().filter(|naming| naming.offer == Offer::Always) {
-            let is_edit = EDIT_TOOLS.contains(&naming.canonical);
-            if let Some(tool) = canonical(naming.canonical).filter(|_| !(is_edit && stands_in.is_some())) {
-                self.tools.register(Shared::new(Named::new(tool, naming, names).with_edits_by(stands_in)));
-            }
-        }
-        if stands_in.is_some() {
-            self.tools.register(Shared::new(Named::new(Shared::new(SafePatch), &tool_names::SAFE_PATCH, names)));
-        }
-        self
     }
 
     /// Lets the model ask the user.
     #[must_use]
     pub fn with_questions(self) -> Self {
-        let names = tool_names::of(self.id);
-        self.with_offered(names, Offer::OnRequest)
+        self.with_offered(|row| row.offer == Offer::OnRequest)
     }
 
     /// Adds a tool that the host made, such as [`WebFetch`](crate::tools::WebFetch), under the name and parameters by
     /// which this family knows it; one that the family does not know keeps its own.
     #[must_use]
     pub fn with_tool(mut self, tool: Shared<dyn Tool>) -> Self {
-        let (names, name) = (tool_names::of(self.id), tool.definition().name);
-        let known = names.iter().find(|naming| naming.canonical == name && naming.offer != Offer::Instead);
-        self.tools.register(match known {
-            Some(naming) => Shared::new(Named::new(tool, naming, names)),
+        let name = tool.definition().name;
+        let mut rows = tool_names::of(self.id).iter();
+        self.tools.register(match rows.find(|row| row.names.canonical == name && row.offer != Offer::Instead) {
+            Some(row) => Shared::new(Renamed::new(tool, *row)),
             None => tool,
         });
         self
@@ -219,8 +223,7 @@ impl Profile {
     /// Lets the model start subagents.
     #[must_use]
     pub fn with_subagents(self) -> Self {
-        let names = tool_names::of(self.id);
-        self.with_offered(names, Offer::Subagents)
+        self.with_offered(|row| row.offer == Offer::Subagents)
     }
 
     /// Lets the model search the web by its provider's own means.
@@ -276,7 +279,7 @@ impl Profile {
         config: SessionConfig,
     ) -> SessionOptions {
         let mut config = config;
-        config.base_prompt.get_or_insert(self.base_prompt);
+        config.base_prompt.get_or_insert_with(|| self.instructions());
         if config.project_documents == SessionConfig::default().project_documents {
             config.project_documents = self.project_documents;
         }
@@ -303,27 +306,11 @@ impl Profile {
     }
 }
 
-/// Returns the tool of that canonical name.
-fn canonical(name: &str) -> Option<Shared<dyn Tool>> {
-    Some(match name {
-        "read_file" => Shared::new(ReadFile),
-        "read_many_files" => Shared::new(ReadManyFiles),
-        "write_file" => Shared::new(WriteFile),
-        "edit_file" => Shared::new(EditFile),
-        "apply_patch" => Shared::new(ApplyPatch),
-        "grep" => Shared::new(Grep),
-        "safe_patch" => Shared::new(SafePatch),
-        "glob" => Shared::new(Glob),
-        "list_dir" => Shared::new(ListDir),
-        "shell" => Shared::new(Shell),
-        "clarify_user" => Shared::new(ClarifyUser),
-        name => Shared::new(subagent_tool(name)?),
-    })
-}
-
 #[cfg(test)]
 #[cfg(not(target_family = "wasm"))]
 mod host_tests;
+#[cfg(test)]
+mod quoting_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

@@ -12,6 +12,8 @@ use crate::event::{Event, EventKind};
 use crate::session::Session;
 use crate::session::tests::{Answer, Setup, World};
 use crate::test_support::covers;
+use crate::tool::ExposedNames;
+use crate::tools::Glob;
 
 const ALL: [fn(&str) -> Profile; 3] = [Profile::openai, Profile::anthropic, Profile::gemini];
 
@@ -86,9 +88,9 @@ fn no_text_of_a_profile_names_a_tool_that_it_does_not_have() {
     let both =
         |profile: fn(&str) -> Profile| [Edits::Own, Edits::SafePatch].map(|edits| profile("m").with_edits(edits));
     for profile in ALL.into_iter().flat_map(both).map(Profile::with_questions) {
-        assert!(!profile.base_prompt.contains("{edits}"), "{}", profile.id);
+        assert!(!profile.instructions().contains("{edits}"), "{}", profile.id);
         let names: Vec<String> = profile.tools.names().map(str::to_owned).collect();
-        let mut texts = vec![profile.base_prompt.clone()];
+        let mut texts = vec![profile.instructions()];
         texts.extend(
             profile
                 .tools
@@ -103,7 +105,8 @@ fn no_text_of_a_profile_names_a_tool_that_it_does_not_have() {
                 n_checked += u32::from(is_tool);
             }
         }
-        let mentioned = names.iter().filter(|name| profile.base_prompt.contains(name.as_str()));
+        let instructions = profile.instructions();
+        let mentioned = names.iter().filter(|name| instructions.contains(name.as_str()));
         assert!(mentioned.count() >= 5, "{}: the instructions name the tools", profile.id);
     }
     assert!(n_checked >= 5, "{n_checked}");
@@ -160,11 +163,15 @@ fn one_way_to_edit_can_be_chosen_and_left_again() {
     for profile in ALL {
         let own = profile("m").with_edits(Edits::Own);
         let verified = own.clone().with_edits(Edits::SafePatch);
-        assert!(verified.base_prompt.contains("`safe_patch`") && !own.base_prompt.contains("safe_patch"), "{}", own.id);
+        assert!(
+            verified.instructions().contains("`safe_patch`") && !own.instructions().contains("safe_patch"),
+            "{}",
+            own.id
+        );
         let edits = ["Edit", "replace", "apply_patch"];
         assert!(!names(&verified).iter().any(|name| edits.contains(&name.as_str())), "{:?}", names(&verified));
         let again = verified.with_edits(Edits::Own);
-        assert_eq!((names(&again), &again.base_prompt), (names(&own), &own.base_prompt));
+        assert_eq!((names(&again), again.instructions()), (names(&own), own.instructions()));
     }
 }
 
@@ -331,15 +338,12 @@ fn a_tool_that_is_registered_later_wins() {
     covers("profile.custom_tool profile.name_collision");
     let mut profile = Profile::anthropic("m");
     let n_tools = profile.tools.names().count();
-    let naming: &'static Naming = &Naming {
-        canonical: "glob",
-        wire: "Read",
+    let row = ProfileTool {
+        names: ExposedNames { canonical: "glob", exposed: "Read", params: &[], values: &[] },
         offer: Offer::Always,
-        params: &[],
-        values: &[],
-        output: Output::Own,
+        output: OutputLayout::Own,
     };
-    profile.tools.register(Shared::new(Named::new(Shared::new(Glob), naming, &[])));
+    profile.tools.register(Shared::new(Renamed::new(Shared::new(Glob), row)));
     assert_eq!(profile.tools.names().count(), n_tools);
     let (_, results) = run(profile, FILES, vec![("Read", json!({"pattern": "*.md"}))]);
     assert_eq!(results, "b.md");

@@ -1,87 +1,80 @@
-//! One table, tool by profile: the name a tool has on the wire, the names of its parameters, and the form of its output.
+//! One table for each family of models: the names under which its profile exposes tools and parameters, when a tool is
+//! offered, and how its output is laid out.
 //!
-//! A tool or parameter that is not listed keeps its canonical name (S2 §3.3).
+//! A tool that a table does not list is not offered by that profile. A parameter that is not listed keeps its canonical
+//! name.
 
-use crate::tool::ResultForm;
+use super::Edits;
+use crate::tool::{ExposedNames, Rename, ResultForm, ToolNames};
 
-/// A parameter's canonical name and its name on the wire.
-pub type Param = (&'static str, &'static str);
-
-/// Whether a profile has a tool.
+/// When a profile offers a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offer {
     /// From the start.
     Always,
-    /// If the host lets the model ask the user.
+    /// If the host asks for it: questions to the user, pages of the web.
     OnRequest,
-    /// If the host lets it start subagents.
+    /// If the host lets the model start subagents.
     Subagents,
-    /// Not at all: where texts name it, they name the tool that stands in for it.
+    /// Never. The exposed name is that of the tool which the model has instead.
     Instead,
 }
 
-/// What the output of one tool looks like in one profile, beside the form that all results have there.
+/// The layout of a tool's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Output {
+pub enum OutputLayout {
     /// As the tool writes it.
     Own,
-    /// Of a command: how long it took and how it ended come first, as in Codex.
-    EndFirst,
+    /// Of a command: its duration and exit code come before its output, as in Codex.
+    ExitCodeFirst,
 }
 
-/// What one tool is called in one profile.
-pub struct Naming {
-    /// The tool's canonical name.
-    pub canonical: &'static str,
-    /// Its name on the wire.
-    pub wire: &'static str,
-    /// Whether the profile has it.
+/// One tool in one profile.
+#[derive(Clone, Copy, Debug)]
+pub struct ProfileTool {
+    /// The exposed names of the tool, its parameters and their values.
+    pub names: ExposedNames,
+    /// When the profile offers the tool.
     pub offer: Offer,
-    /// Parameters that are called differently.
-    pub params: &'static [Param],
-    /// Values of parameters that are called differently.
-    pub values: &'static [Param],
-    /// What its output looks like.
-    pub output: Output,
+    /// The layout of the tool's output.
+    pub output: OutputLayout,
 }
 
-const fn naming(canonical: &'static str, wire: &'static str, params: &'static [Param]) -> Naming {
-    Naming { canonical, wire, offer: Offer::Always, params, values: &[], output: Output::Own }
+const fn row(offer: Offer, canonical: &'static str, exposed: &'static str, params: &'static [Rename]) -> ProfileTool {
+    let names = ExposedNames { canonical, exposed, params, values: &[] };
+    ProfileTool { names, offer, output: OutputLayout::Own }
 }
 
-/// The tool that asks the user.
-const fn question(wire: &'static str) -> Naming {
-    Naming { canonical: "clarify_user", wire, offer: Offer::OnRequest, params: &[], values: &[], output: Output::Own }
+const fn always(canonical: &'static str, exposed: &'static str, params: &'static [Rename]) -> ProfileTool {
+    row(Offer::Always, canonical, exposed, params)
 }
 
-/// The tool that fetches pages, which a host brings along.
-const fn fetches(wire: &'static str) -> Naming {
-    Naming { canonical: "web_fetch", wire, offer: Offer::OnRequest, params: &[], values: &[], output: Output::Own }
+const fn on_request(canonical: &'static str, exposed: &'static str) -> ProfileTool {
+    row(Offer::OnRequest, canonical, exposed, &[])
 }
 
-/// A tool for subagents.
-const fn subagents(canonical: &'static str, wire: &'static str, params: &'static [Param]) -> Naming {
-    Naming { canonical, wire, offer: Offer::Subagents, params, values: &[], output: Output::Own }
+const fn subagents(canonical: &'static str, exposed: &'static str, params: &'static [Rename]) -> ProfileTool {
+    row(Offer::Subagents, canonical, exposed, params)
 }
 
-const fn instead(canonical: &'static str, wire: &'static str) -> Naming {
-    Naming { canonical, wire, offer: Offer::Instead, params: &[], values: &[], output: Output::Own }
+const fn instead(canonical: &'static str, exposed: &'static str) -> ProfileTool {
+    row(Offer::Instead, canonical, exposed, &[])
 }
 
-/// Codex: edits are patches; writing whole files is for new ones.
-pub(super) const OPENAI: &[Naming] = &[
-    naming("read_file", "read_file", &[]),
-    naming("apply_patch", "apply_patch", &[("patch", "input")]),
-    naming("write_file", "write_file", &[]),
-    naming("grep", "grep_files", &[("glob_filter", "include"), ("max_results", "limit")]),
-    naming("glob", "glob", &[]),
-    naming("list_dir", "list_dir", &[("path", "dir_path")]),
-    Naming {
-        output: Output::EndFirst,
-        ..naming("shell", "exec_command", &[("command", "cmd"), ("working_dir", "workdir")])
+/// The names of OpenAI's Codex: edits are patches, and writing whole files is for new ones.
+const OPENAI: &[ProfileTool] = &[
+    always("read_file", "read_file", &[]),
+    always("apply_patch", "apply_patch", &[("patch", "input")]),
+    always("write_file", "write_file", &[]),
+    always("grep", "grep_files", &[("glob_filter", "include"), ("max_results", "limit")]),
+    always("glob", "glob", &[]),
+    always("list_dir", "list_dir", &[("path", "dir_path")]),
+    ProfileTool {
+        output: OutputLayout::ExitCodeFirst,
+        ..always("shell", "exec_command", &[("command", "cmd"), ("working_dir", "workdir")])
     },
-    question("request_user_input"),
-    fetches("web_fetch"),
+    on_request("clarify_user", "request_user_input"),
+    on_request("web_fetch", "web_fetch"),
     subagents("spawn_agent", "spawn_agent", &[("task", "message")]),
     subagents("send_input", "send_input", &[("agent_id", "id")]),
     subagents("wait", "wait_agent", &[("agent_id", "id")]),
@@ -89,31 +82,33 @@ pub(super) const OPENAI: &[Naming] = &[
     instead("edit_file", "apply_patch"),
 ];
 
-/// Claude Code.
-pub(super) const ANTHROPIC: &[Naming] = &[
-    naming("read_file", "Read", &[]),
-    naming("write_file", "Write", &[]),
-    naming("edit_file", "Edit", &[]),
-    Naming {
-        canonical: "grep",
-        wire: "Grep",
+/// The names of Anthropic's Claude Code.
+const ANTHROPIC: &[ProfileTool] = &[
+    always("read_file", "Read", &[]),
+    always("write_file", "Write", &[]),
+    always("edit_file", "Edit", &[]),
+    ProfileTool {
+        names: ExposedNames {
+            canonical: "grep",
+            exposed: "Grep",
+            params: &[
+                ("glob_filter", "glob"),
+                ("case_insensitive", "-i"),
+                ("context", "-C"),
+                ("before", "-B"),
+                ("after", "-A"),
+                ("max_results", "head_limit"),
+            ],
+            values: &[("files", "files_with_matches")],
+        },
         offer: Offer::Always,
-        params: &[
-            ("glob_filter", "glob"),
-            ("case_insensitive", "-i"),
-            ("context", "-C"),
-            ("before", "-B"),
-            ("after", "-A"),
-            ("max_results", "head_limit"),
-        ],
-        values: &[("files", "files_with_matches")],
-        output: Output::Own,
+        output: OutputLayout::Own,
     },
-    naming("glob", "Glob", &[]),
-    naming("list_dir", "LS", &[]),
-    naming("shell", "Bash", &[("timeout_ms", "timeout")]),
-    question("AskUserQuestion"),
-    fetches("WebFetch"),
+    always("glob", "Glob", &[]),
+    always("list_dir", "LS", &[]),
+    always("shell", "Bash", &[("timeout_ms", "timeout")]),
+    on_request("clarify_user", "AskUserQuestion"),
+    on_request("web_fetch", "WebFetch"),
     subagents("spawn_agent", "Task", &[("task", "prompt")]),
     subagents("send_input", "SendMessage", &[("agent_id", "to")]),
     subagents("wait", "TaskOutput", &[("agent_id", "task_id"), ("timeout_ms", "timeout")]),
@@ -121,22 +116,22 @@ pub(super) const ANTHROPIC: &[Naming] = &[
     instead("apply_patch", "Edit"),
 ];
 
-/// Gemini CLI.
-pub(super) const GEMINI: &[Naming] = &[
-    naming("read_file", "read_file", &[]),
-    naming("read_many_files", "read_many_files", &[]),
-    naming("write_file", "write_file", &[]),
-    naming("edit_file", "replace", &[("replace_all", "allow_multiple")]),
-    naming(
+/// The names of Google's Gemini CLI.
+const GEMINI: &[ProfileTool] = &[
+    always("read_file", "read_file", &[]),
+    always("read_many_files", "read_many_files", &[]),
+    always("write_file", "write_file", &[]),
+    always("edit_file", "replace", &[("replace_all", "allow_multiple")]),
+    always(
         "grep",
         "grep_search",
         &[("path", "dir_path"), ("glob_filter", "include_pattern"), ("max_results", "total_max_matches")],
     ),
-    naming("glob", "glob", &[("path", "dir_path")]),
-    naming("list_dir", "list_directory", &[("path", "dir_path")]),
-    naming("shell", "run_shell_command", &[("working_dir", "dir_path")]),
-    question("ask_user"),
-    fetches("web_fetch"),
+    always("glob", "glob", &[("path", "dir_path")]),
+    always("list_dir", "list_directory", &[("path", "dir_path")]),
+    always("shell", "run_shell_command", &[("working_dir", "dir_path")]),
+    on_request("clarify_user", "ask_user"),
+    on_request("web_fetch", "web_fetch"),
     subagents("spawn_agent", "spawn_agent", &[]),
     subagents("send_input", "send_input", &[]),
     subagents("wait", "wait", &[]),
@@ -144,32 +139,39 @@ pub(super) const GEMINI: &[Naming] = &[
     instead("apply_patch", "replace"),
 ];
 
-/// The edits of S3, in every profile that has them.
-pub(super) const SAFE_PATCH: Naming = naming("safe_patch", "safe_patch", &[]);
+/// The tools that `safe_patch` replaces.
+const EDIT_TOOLS: [&str; 2] = ["edit_file", "apply_patch"];
 
-/// Returns what a profile's instructions say of its own way to edit: the part that another way replaces.
-pub(super) fn edits_help(profile: &str) -> &'static str {
-    match profile {
-        "anthropic" => include_str!("anthropic-edits.md").trim_end(),
-        "gemini" => include_str!("gemini-edits.md").trim_end(),
-        _ => include_str!("openai-edits.md").trim_end(),
+impl ProfileTool {
+    /// Returns whether the tool is the family's own way to edit, which `safe_patch` replaces.
+    pub(super) fn is_edit(&self) -> bool {
+        EDIT_TOOLS.contains(&self.names.canonical)
     }
 }
 
-/// Returns the form that a profile's results have.
-pub(super) fn results(profile: &str) -> ResultForm {
-    match profile {
-        // Its results are objects in any case.
-        "gemini" => ResultForm::Envelope,
-        _ => ResultForm::Text,
-    }
-}
-
-/// Returns a profile's names.
-pub(super) fn of(profile: &str) -> &'static [Naming] {
+/// Returns the tools of the profile with this id.
+pub(super) fn of(profile: &str) -> &'static [ProfileTool] {
     match profile {
         "anthropic" => ANTHROPIC,
         "gemini" => GEMINI,
         _ => OPENAI,
+    }
+}
+
+/// Returns the exposed names of the profile with this id, for a model that edits in this way.
+pub(super) fn names(profile: &str, edits: Edits) -> ToolNames {
+    let exposed = |row: &ProfileTool| match edits {
+        Edits::SafePatch if row.is_edit() => ExposedNames { exposed: "safe_patch", params: &[], ..row.names },
+        _ => row.names,
+    };
+    ToolNames::new(of(profile).iter().map(exposed).collect())
+}
+
+/// Returns the form that a profile's results have.
+pub(super) fn result_form(profile: &str) -> ResultForm {
+    match profile {
+        // Gemini's API takes objects as results.
+        "gemini" => ResultForm::Envelope,
+        _ => ResultForm::Text,
     }
 }

@@ -13,7 +13,8 @@ pub use documents::{DOCUMENT_BYTES_MAX, ProjectDocument, discover};
 use crate::environment::ExecutionEnvironment;
 use crate::environment::repository::{GitSnapshot, from_files};
 
-/// Returns the base instructions for models without a profile.
+/// Returns the base instructions for models without a profile. They hold the placeholders of
+/// [`ToolNames::expand`](crate::tool::ToolNames::expand).
 #[must_use]
 pub fn base_prompt() -> &'static str {
     include_str!("base.md")

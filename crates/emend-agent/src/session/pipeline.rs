@@ -154,6 +154,7 @@ async fn attempt(
         config: Shared::clone(&settings.config),
         progress: progress(core, &call.id),
         clock: Shared::clone(&core.clock),
+        names: Shared::clone(settings.tools.tool_names()),
         agents: Some(Agents { subagents: Shared::clone(&core.subagents), settings: settings.clone() }),
     };
     context.may_write = approvals::approve(core, call, tool, &arguments, &context).await? == Approved::ToRun;
@@ -171,7 +172,7 @@ async fn attempt(
     if context.ticket.is_some() {
         keeper.lock().await.after();
     }
-    outcome
+    outcome.map_err(|error| error.naming(&context.names))
 }
 
 /// Returns how a call reports what it prints while it runs.
@@ -206,9 +207,10 @@ pub async fn call_tool(
         config: Shared::new(SessionConfig::default()),
         progress: Progress::default(),
         clock: workspace.clock(),
+        names: Shared::clone(tools.tool_names()),
         agents: None,
     };
-    tool.call(&arguments, &context).await
+    tool.call(&arguments, &context).await.map_err(|error| error.naming(&context.names))
 }
 
 /// A tool and arguments it accepts.

@@ -4,6 +4,7 @@
 //! do is in [`crate::tools`].
 
 mod arguments;
+mod names;
 mod preview;
 mod progress;
 mod result_format;
@@ -13,6 +14,7 @@ use emend_llm::{BoxFuture, CancelToken, Clock, MaybeSend, MaybeSync, MediaData, 
 use serde_json::{Map, Value, json};
 
 pub use arguments::{example, meant, read_arguments, tidy};
+pub use names::{ExposedNames, Rename, ToolNames};
 pub use preview::Preview;
 pub use progress::Progress;
 pub(crate) use result_format::replace_result_text;
@@ -49,6 +51,8 @@ pub struct ToolContext {
     pub progress: Progress,
     /// The time.
     pub clock: Shared<dyn Clock>,
+    /// The names by which the model knows the tools.
+    pub names: Shared<ToolNames>,
     /// The session's subagents; none outside of a conversation.
     pub agents: Option<Agents>,
 }
@@ -90,18 +94,29 @@ pub struct ToolError {
     pub suggestions: Vec<String>,
     /// Details for callers and, as JSON, for the model.
     pub data: Option<Value>,
+    /// The canonical name of a tool that does what this call could not. The session adds its exposed name to the message.
+    pub better_tool: Option<&'static str>,
 }
 
 impl ToolError {
     /// Returns an error without suggestions.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), suggestions: Vec::new(), data: None }
+        Self { code, message: message.into(), suggestions: Vec::new(), data: None, better_tool: None }
     }
 
     /// Adds what to try instead.
     #[must_use]
     pub fn with_suggestions(mut self, suggestions: Vec<String>) -> Self {
         self.suggestions = suggestions;
+        self
+    }
+
+    /// Names the [better tool](Self::better_tool) in the message, by the name that the model knows.
+    #[must_use]
+    pub(crate) fn naming(mut self, names: &ToolNames) -> Self {
+        if let Some(tool) = self.better_tool.take() {
+            self.message.push_str(&format!(", or use {}", names.tool(tool)));
+        }
         self
     }
 
@@ -140,7 +155,9 @@ impl From<EnvError> for ToolError {
             EnvError::OutsideRoot { decision, .. } => Some(json!({ "sandbox": decision })),
             _ => None,
         };
-        Self { code: error.code(), message: error.to_string(), suggestions: error.suggestions(), data }
+        let better_tool = matches!(error, EnvError::IsDirectory { .. }).then_some("list_dir");
+        let (message, suggestions) = (error.to_string(), error.suggestions());
+        Self { code: error.code(), message, suggestions, data, better_tool }
     }
 }
 
@@ -218,6 +235,7 @@ pub trait Tool: MaybeSend + MaybeSync {
 #[derive(Clone, Default)]
 pub struct ToolRegistry {
     tools: Vec<(ToolDefinition, Shared<dyn Tool>)>,
+    names: Shared<ToolNames>,
 }
 
 impl ToolRegistry {
@@ -227,9 +245,29 @@ impl ToolRegistry {
         Self::default()
     }
 
+    /// Returns a registry with no tools, whose model knows them by these names.
+    #[must_use]
+    pub fn with_names(names: ToolNames) -> Self {
+        Self { tools: Vec::new(), names: Shared::new(names) }
+    }
+
+    /// Changes the names that the tools' texts mention. The tools stay registered as they are.
+    pub fn set_names(&mut self, names: ToolNames) {
+        for (definition, tool) in &mut self.tools {
+            *definition = names.expand_definition(tool.definition());
+        }
+        self.names = Shared::new(names);
+    }
+
+    /// Returns the names by which the model knows the tools.
+    #[must_use]
+    pub fn tool_names(&self) -> &Shared<ToolNames> {
+        &self.names
+    }
+
     /// Adds `tool`, in place of one of the same name. Returns the schema keywords that will not be checked.
     pub fn register(&mut self, tool: Shared<dyn Tool>) -> Vec<String> {
-        let definition = tool.definition();
+        let definition = self.names.expand_definition(tool.definition());
         let unsupported = unsupported_keywords(&definition.parameters);
         match self.tools.iter_mut().find(|(known, _)| known.name == definition.name) {
             Some(slot) => *slot = (definition, tool),
@@ -252,7 +290,8 @@ impl ToolRegistry {
     /// Returns a registry of those tools that `keep` says.
     #[must_use]
     pub fn filtered(&self, keep: impl Fn(&dyn Tool) -> bool) -> Self {
-        Self { tools: self.tools.iter().filter(|(_, tool)| keep(&**tool)).cloned().collect() }
+        let tools = self.tools.iter().filter(|(_, tool)| keep(&**tool)).cloned().collect();
+        Self { tools, names: Shared::clone(&self.names) }
     }
 
     /// Returns what the model is told of all tools.

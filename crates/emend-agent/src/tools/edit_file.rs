@@ -16,9 +16,9 @@ impl Tool for EditFile {
         ToolDefinition {
             name: "edit_file".to_owned(),
             description:
-                "Replaces old_string by new_string in a file. old_string must be copied exactly from the file, \
-                          without line numbers, and occur once, unless replace_all is set. Line endings are kept \
-                          whatever endings the strings use. An empty old_string creates a file."
+                "Replaces {param:edit_file.old_string} by {param:edit_file.new_string} in a file. {param:edit_file.old_string} must be copied exactly from the file, \
+                          without line numbers, and occur once, unless {param:edit_file.replace_all} is set. Line endings are kept \
+                          whatever endings the strings use. An empty {param:edit_file.old_string} creates a file."
                     .to_owned(),
             parameters: schema(
                 r#"{

@@ -25,7 +25,7 @@ impl Tool for EditLines {
             name: "edit_lines".to_owned(),
             description:
                 "Replaces, inserts or deletes whole lines of a file by number. All numbers are those of the file \
-                          as read_file showed it; put all edits of a file into one call. Refused if the file has \
+                          as {tool:read_file} showed it; put all edits of a file into one call. Refused if the file has \
                           changed since, or if the lines were never read."
                     .to_owned(),
             parameters: schema(
@@ -46,7 +46,7 @@ impl Tool for EditLines {
                                     "type": "integer", "minimum": 1,
                                     "description": "The first line, from 1; for insert the line before which the text goes, one past the last to append."
                                 },
-                                "end_line": {"type": "integer", "minimum": 1, "description": "The last line, included. Default start_line."},
+                                "end_line": {"type": "integer", "minimum": 1, "description": "The last line, included. Default {param:edit_lines.start_line}."},
                                 "new_text": {"type": "string", "description": "The new lines. Empty for delete."},
                                 "expected_hash": {"type": "string", "description": "The sha256 of the file or of the lines, if you know it."},
                                 "rationale": {"type": "string", "description": "Why, for the user."}

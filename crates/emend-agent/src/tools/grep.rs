@@ -20,8 +20,8 @@ impl Tool for Grep {
         ToolDefinition {
             name: "grep".to_owned(),
             description: "Searches file contents with a regular expression. Skips binary files, hidden files and what \
-                          `.gitignore` excludes. Output modes: `content` gives `path:line:text` (`path-line-text` for \
-                          lines of context), `files` one path per line, `count` gives `path:count`. Results are in the \
+                          `.gitignore` excludes. Output modes: `{value:grep.content}` gives `path:line:text` (`path-line-text` for \
+                          lines of context), `{value:grep.files}` one path per line, `{value:grep.count}` gives `path:count`. Results are in the \
                           order of paths and lines."
                 .to_owned(),
             parameters: schema(
@@ -33,11 +33,11 @@ impl Tool for Grep {
                     "path": {"type": "string", "description": "File or directory to search. Default `.`."},
                     "glob_filter": {"type": "string", "description": "Only files that match, e.g. `*.rs` or `src/**/*.ts`."},
                     "case_insensitive": {"type": "boolean", "description": "Default false."},
-                    "output_mode": {"enum": ["content", "files", "count"], "description": "Default `content`."},
+                    "output_mode": {"enum": ["content", "files", "count"], "description": "Default `{value:grep.content}`."},
                     "context": {"type": "integer", "minimum": 0, "maximum": 20, "description": "Lines before and after each match. Default 0."},
                     "before": {"type": "integer", "minimum": 0, "maximum": 20, "description": "Lines before each match, if not as many as after."},
                     "after": {"type": "integer", "minimum": 0, "maximum": 20, "description": "Lines after each match, if not as many as before."},
-                    "max_results": {"type": "integer", "minimum": 1, "maximum": 1000, "description": "Matching lines (content) or files. Default 100."},
+                    "max_results": {"type": "integer", "minimum": 1, "maximum": 1000, "description": "Matching lines ({value:grep.content}) or files. Default 100."},
                     "offset": {"type": "integer", "minimum": 0, "description": "Results to pass over first. Default 0."}
                 }
             }"#,

@@ -31,14 +31,13 @@ pub use read_file::ReadFile;
 pub use read_many_files::ReadManyFiles;
 pub use safe_patch::SafePatch;
 pub use shell::Shell;
-pub(crate) use shell::end_first;
-pub(crate) use subagents::subagent_tool;
+pub(crate) use shell::exit_code_first;
 pub use subagents::{SubagentTool, register_subagent_tools};
 pub use web_fetch::{WebFetch, WebFetchOptions};
 pub use write_file::{ListDir, WriteFile};
 
 use crate::error_code::Code;
-use crate::tool::{ToolError, ToolRegistry};
+use crate::tool::{Tool, ToolError, ToolRegistry};
 
 /// Returns a registry with every built-in tool. A session whose environment has no shell leaves that one out.
 #[must_use]
@@ -54,6 +53,25 @@ pub fn core_tools() -> ToolRegistry {
     registry.register(Shared::new(ListDir));
     registry.register(Shared::new(Shell));
     registry
+}
+
+/// Returns the built-in tool with this canonical name, unless it needs something from the host.
+pub(crate) fn built_in(canonical: &str) -> Option<Shared<dyn Tool>> {
+    Some(match canonical {
+        "read_file" => Shared::new(ReadFile),
+        "read_many_files" => Shared::new(ReadManyFiles),
+        "write_file" => Shared::new(WriteFile),
+        "edit_file" => Shared::new(EditFile),
+        "edit_lines" => Shared::new(EditLines),
+        "apply_patch" => Shared::new(ApplyPatch),
+        "safe_patch" => Shared::new(SafePatch),
+        "grep" => Shared::new(Grep),
+        "glob" => Shared::new(Glob),
+        "list_dir" => Shared::new(ListDir),
+        "shell" => Shared::new(Shell),
+        "clarify_user" => Shared::new(ClarifyUser),
+        name => Shared::new(subagents::subagent_tool(name)?),
+    })
 }
 
 fn text_argument<'a>(arguments: &'a Map<String, Value>, name: &str) -> &'a str {

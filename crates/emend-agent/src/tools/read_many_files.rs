@@ -29,10 +29,11 @@ impl Tool for ReadManyFiles {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
             name: "read_many_files".to_owned(),
-            description: "Reads several text files in one call, each as `read_file` shows it. Globs and directories \
+            description:
+                "Reads several text files in one call, each as `{tool:read_file}` shows it. Globs and directories \
                           leave out `.git`, hidden files and what `.gitignore` excludes. A file that cannot be read \
                           is reported in its place; files that do not fit are named at the end."
-                .to_owned(),
+                    .to_owned(),
             parameters: schema(
                 r#"{
                 "type": "object",

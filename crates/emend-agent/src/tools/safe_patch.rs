@@ -26,8 +26,8 @@ impl Tool for SafePatch {
             name: "safe_patch".to_owned(),
             description: "Changes a file by a unified diff; several changes go into one call. The way to change files.\n\
                           1. Work from the newest text of the file that you were shown: the one with the highest version \
-                          number. If you were shown none, call read_file first.\n\
-                          2. base_content_sha256 is the sha256 shown with that version. It works as a lock: if the file \
+                          number. If you were shown none, call {tool:read_file} first.\n\
+                          2. {param:safe_patch.base_content_sha256} is the sha256 shown with that version. It works as a lock: if the file \
                           is another by now, nothing is written and you are shown the file as it is.\n\
                           3. Copy context and removed lines exactly, without line numbers, and give about 10 unchanged \
                           lines around each change. The numbers after `@@` may be off: places are found by their lines.\n\

@@ -89,7 +89,8 @@ impl Tool for Shell {
             let command = Command { command: text.to_owned(), timeout_ms, ..Command::default() };
             let show = |_: OutputStream, text: &str| context.progress.show(text);
             let outcome = context.workspace.run_command(context, working_dir(arguments), command, &show).await?;
-            finish(&outcome, timeout_ms, context.workspace.mode())
+            let parameter = context.names.param(Self::NAME, "timeout_ms");
+            finish(&outcome, timeout_ms, parameter, context.workspace.mode())
         })
     }
 }
@@ -130,14 +131,20 @@ fn patch_of(command: &str) -> Option<&str> {
 async fn apply(patch: &str, context: &ToolContext) -> Result<ToolOutput, ToolError> {
     let (parsed, diagnostics) = v4a::parse(patch).map_err(|error| {
         // A here-document with commands around it, for one.
-        let message = format!("This is a patch, but not a whole one: {error}. Send it to apply_patch, by itself.");
+        let tool = context.names.tool("apply_patch");
+        let message = format!("This is a patch, but not a whole one: {error}. Send it to {tool}, by itself.");
         ToolError::new(Code::InvalidArgument, message)
     })?;
     apply_patch::apply(context, parsed, diagnostics).await
 }
 
 /// Writes what the model sees.
-fn finish(outcome: &CommandOutcome, timeout_ms: u64, mode: Mode) -> Result<ToolOutput, ToolError> {
+fn finish(
+    outcome: &CommandOutcome,
+    timeout_ms: u64,
+    timeout_parameter: &str,
+    mode: Mode,
+) -> Result<ToolOutput, ToolError> {
     let result = &outcome.result;
     let mut text = String::new();
     for printed in [&result.stdout, &result.stderr] {
@@ -171,7 +178,7 @@ fn finish(outcome: &CommandOutcome, timeout_ms: u64, mode: Mode) -> Result<ToolO
     });
     let failed = |code, message: String| Err(ToolError { data: Some(data.clone()), ..ToolError::new(code, message) });
     if result.timed_out {
-        return failed(Code::Timeout, text + &timeout_text(timeout_ms));
+        return failed(Code::Timeout, text + &timeout_text(timeout_ms, timeout_parameter));
     }
     text.push_str(&end_line(i64::from(result.exit_code), result.duration_ms));
     if result.cancelled {
@@ -184,8 +191,8 @@ fn end_line(exit_code: i64, duration_ms: u64) -> String {
     format!("[exit code {exit_code} after {duration_ms} ms]")
 }
 
-/// Writes how a command ended before what it printed, in Codex's words.
-pub(crate) fn end_first(output: ToolOutput) -> ToolOutput {
+/// Writes the duration and the exit code of a command before its output, in Codex's words.
+pub(crate) fn exit_code_first(output: ToolOutput) -> ToolOutput {
     let number = |name: &str| output.data[name].as_i64();
     let (Some(exit_code), Some(duration_ms)) = (number("exit_code"), output.data["duration_ms"].as_u64()) else {
         // A patch that was sent as a command.
@@ -239,7 +246,7 @@ mod tests {
 
     #[track_caller]
     fn check(outcome: &CommandOutcome, expected: &str) {
-        let text = match finish(outcome, 10_000, Mode::Direct) {
+        let text = match finish(outcome, 10_000, "timeout_ms", Mode::Direct) {
             Ok(output) => output.text,
             Err(error) => format!("{}: {}", error.code.as_str(), error.message),
         };
@@ -265,7 +272,7 @@ mod tests {
                      c.bin]\n";
         check(&outcome, &format!("out\nerr\n{notes}[exit code 3 after 7 ms]"));
         outcome.result.timed_out = true;
-        check(&outcome, &format!("timeout: out\nerr\n{notes}{}", timeout_text(10_000)));
+        check(&outcome, &format!("timeout: out\nerr\n{notes}{}", timeout_text(10_000, "timeout_ms")));
         let many: Vec<FilePath> = (0..25).map(|number| path(&format!("{number}"))).collect();
         let mut text = String::new();
         note(&mut text, "changed", &many);

@@ -112,7 +112,7 @@ impl Tool for SubagentTool {
             };
             let id = text_argument(arguments, "agent_id");
             match self.0 {
-                Action::Spawn => spawn(agents, arguments).await,
+                Action::Spawn => spawn(context, agents, arguments).await,
                 Action::Send => {
                     let was_at_work = agents.send(id, text_argument(arguments, "message"))?;
                     let text = if was_at_work {
@@ -129,7 +129,11 @@ impl Tool for SubagentTool {
     }
 }
 
-async fn spawn(agents: &Agents, arguments: &Map<String, Value>) -> Result<ToolOutput, ToolError> {
+async fn spawn(
+    context: &ToolContext,
+    agents: &Agents,
+    arguments: &Map<String, Value>,
+) -> Result<ToolOutput, ToolError> {
     let optional = |name| arguments.get(name).and_then(Value::as_str);
     let task = Task {
         task: text_argument(arguments, "task"),
@@ -138,7 +142,7 @@ async fn spawn(agents: &Agents, arguments: &Map<String, Value>) -> Result<ToolOu
         max_turns: number_argument(arguments, "max_turns").unwrap_or(0) as u64,
     };
     let id = agents.spawn(task).await?;
-    let text = format!("{id} works on it (status: running). Its result comes by wait.");
+    let text = format!("{id} works on it (status: running). Its result comes by {}.", context.names.tool("wait"));
     Ok(ToolOutput::new(text, json!({ "agent_id": id, "status": AgentStatus::Running })))
 }
 

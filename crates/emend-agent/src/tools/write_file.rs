@@ -18,7 +18,7 @@ impl Tool for WriteFile {
         ToolDefinition {
             name: "write_file".to_owned(),
             description: "Writes a whole file; creates it and its directories if need be. An existing file must have \
-                          been read in full first, and not have changed since. Prefer edit_file for changes."
+                          been read in full first, and not have changed since. Prefer {tool:edit_file} for changes."
                 .to_owned(),
             parameters: schema(
                 r#"{
@@ -140,7 +140,8 @@ impl Tool for ListDir {
             if n_hidden > 0 {
                 let where_ = if levels < depth { format!(" deeper than level {levels}") } else { String::new() };
                 let hidden = if n_hidden == 1 { "1 entry".to_owned() } else { format!("{n_hidden} entries") };
-                lines.push(format!("[{hidden}{where_} not shown; list a subdirectory or use glob]"));
+                let glob = context.names.tool("glob");
+                lines.push(format!("[{hidden}{where_} not shown; list a subdirectory or use {glob}]"));
             }
             Ok(ToolOutput::new(lines.join("\n"), json!({ "entries": shown })))
         })

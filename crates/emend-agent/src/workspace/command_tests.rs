@@ -50,6 +50,7 @@ impl World {
             config: Shared::default(),
             progress: Progress::default(),
             clock: Shared::new(TickingClock::default()),
+            names: Shared::default(),
             agents: None,
         }
     }
@@ -253,7 +254,7 @@ fn failures_are_results_and_lateness_is_an_error() {
     let late = world.call(json!({ "command": "echo part; late", "timeout_ms": 700_000 })).unwrap_err();
     assert_eq!(late.code, Code::Timeout);
     // The most that the session allows.
-    assert_eq!(late.message, format!("part\n{}", crate::environment::command::timeout_text(600_000)));
+    assert_eq!(late.message, format!("part\n{}", crate::environment::command::timeout_text(600_000, "timeout_ms")));
     assert_eq!(late.data.unwrap()["timed_out"], true);
 }
 

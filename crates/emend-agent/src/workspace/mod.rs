@@ -246,11 +246,7 @@ impl Workspace {
         match self.environment.metadata(path).await? {
             None => return Ok(None),
             Some(metadata) if metadata.kind == crate::environment::EntryKind::Directory => {
-                return Err(EnvError::InvalidPath {
-                    path: path.to_string(),
-                    reason: "this is a directory; name a file in it, or use list_dir".to_owned(),
-                }
-                .into());
+                return Err(EnvError::IsDirectory { path: path.to_string() }.into());
             }
             Some(_) => {}
         }

@@ -30,8 +30,9 @@ pub(in crate::session) async fn set_scene(core: &Core) {
 pub(in crate::session) fn system_prompt(core: &Core, settings: &Settings) -> String {
     let scene = core.scene().clone();
     let open_file = core.workspace.canvas().path();
+    let base = settings.config.base_prompt.clone();
     Layers {
-        base: settings.config.base_prompt.as_deref().unwrap_or(base_prompt()),
+        base: &base.unwrap_or_else(|| settings.tools.tool_names().expand(base_prompt())),
         facts: &scene.facts.unwrap_or_default(),
         model: &settings.model,
         open_file: open_file.as_ref().map(FilePath::as_str),

@@ -37,6 +37,7 @@ fn world() -> World {
         config: Shared::default(),
         progress: Progress::default(),
         clock,
+        names: Shared::default(),
         agents: None,
     };
     World { files, context }
