@@ -219,7 +219,7 @@ fn quoting_calls() -> Vec<(&'static str, Value, String)> {
     ];
     let verified =
         |diff: &str, hash: &str| json!({ "file_path": FILE, "unified_diff": diff, "base_content_sha256": hash });
-    let hash = emend_edit::hash::ContentHash::of((whole.clone() + "\n").as_bytes()).hex();
+    let hash = emend_edit::ContentHash::of((whole.clone() + "\n").as_bytes()).hex();
     calls.push(("safe_patch", verified("@@\n-x\n+y\n", "00"), name("clarify_user")));
     for line in &lines {
         let near = line.replace("parameter", "parametre");
