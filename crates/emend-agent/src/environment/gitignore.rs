@@ -1,8 +1,8 @@
-//! What `.gitignore` files leave out of a walk, by git's own rules.
+//! Applies `.gitignore` rules to a walk, as git does.
 //!
-//! A [`Gitignore`] is one file; [`IgnoreRules`] are those of a directory and all above it, the nearest first. Reading
-//! the files and descending belongs to the environments. As in git, what lies below an ignored directory cannot be
-//! brought back: a walk never gets there. Nothing but `.gitignore` is honoured: no global file, no `.ignore`.
+//! A [`Gitignore`] is one file. [`IgnoreRules`] are the files of a directory and of all directories above it, nearest
+//! first. Environments read the files and walk the tree. As in git, a rule cannot bring back a path below an ignored
+//! directory, because a walk never gets there. Only `.gitignore` counts: no global file, no `.ignore`.
 
 use emend_llm::Shared;
 
@@ -12,7 +12,7 @@ use crate::search::glob::Glob;
 /// One parsed `.gitignore`.
 #[derive(Clone, Debug, Default)]
 pub struct Gitignore {
-    // In file order: the last rule that matches decides.
+    // In file order: the last matching rule decides.
     rules: Vec<Rule>,
 }
 
@@ -23,23 +23,23 @@ struct Rule {
     pattern: Pattern,
 }
 
-/// The usual shapes are compared directly; only the others need a glob.
+/// The frequent forms are compared directly; only the others need a glob.
 #[derive(Clone, Debug)]
 enum Pattern {
     /// A name at any depth.
     Name(String),
-    /// The end of a name at any depth, from `*.log`.
+    /// The end of a name at any depth, as in `*.log`.
     NameEnd(String),
-    /// A name at any depth.
+    /// A glob for a name at any depth.
     NameGlob(Glob),
-    /// A path from the file's own directory.
+    /// A path relative to the directory of the file.
     Path(String),
-    /// A path from the file's own directory.
+    /// A glob for a path relative to the directory of the file.
     PathGlob(Glob),
 }
 
 impl Gitignore {
-    /// Parses the content of a `.gitignore`. Lines that make no sense match nothing, as in git.
+    /// Parses the content of a `.gitignore`. A malformed line matches nothing, as in git.
     #[must_use]
     pub fn parse(content: &[u8]) -> Self {
         let content = String::from_utf8_lossy(content);
@@ -48,13 +48,13 @@ impl Gitignore {
         Self { rules: lines.filter_map(Rule::parse).collect() }
     }
 
-    /// Returns whether the rules say anything at all.
+    /// Returns whether there is a rule.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// Returns whether `path`, relative to the file's directory, is ignored; `None` if no rule matches it.
+    /// Returns whether `path`, relative to the directory of the file, is ignored; `None` if no rule matches.
     #[must_use]
     pub fn verdict(&self, path: &str, is_directory: bool) -> Option<bool> {
         let name = path.rsplit('/').next().unwrap_or(path);
@@ -83,7 +83,7 @@ impl Rule {
     }
 }
 
-/// Drops the spaces at a line's end, except one that a backslash escapes.
+/// Removes trailing spaces of a line, except one that a backslash escapes.
 fn trim_unescaped_spaces(line: &str) -> &str {
     let trimmed = line.trim_end_matches(' ');
     let backslashes = trimmed.len() - trimmed.trim_end_matches('\\').len();
@@ -113,7 +113,7 @@ impl Pattern {
     }
 }
 
-/// The rules in force inside a directory. Cheap to clone.
+/// The rules that apply inside a directory. A clone is cheap.
 #[derive(Clone, Debug, Default)]
 pub struct IgnoreRules {
     nearest: Option<Shared<Layer>>,
@@ -127,7 +127,7 @@ struct Layer {
 }
 
 impl IgnoreRules {
-    /// Returns the rules inside `directory`, which holds a `.gitignore` of the given content or none.
+    /// Returns the rules inside `directory`, given the content of its `.gitignore`, if it has one.
     #[must_use]
     pub fn enter(&self, directory: &FilePath, content: Option<&[u8]>) -> Self {
         let rules = content.map(Gitignore::parse).unwrap_or_default();
@@ -137,14 +137,13 @@ impl IgnoreRules {
         Self { nearest: Some(Shared::new(Layer { directory: directory.clone(), rules, above: self.clone() })) }
     }
 
-    /// Returns whether a walk passes over `path`, an entry of the directory these rules are for: it is hidden or
-    /// ignored.
+    /// Returns whether a walk skips `path`, an entry of this directory, because it is hidden or ignored.
     #[must_use]
     pub fn skips(&self, path: &FilePath, is_directory: bool) -> bool {
         path.name().starts_with('.') || self.ignores(path, is_directory)
     }
 
-    /// Returns whether a rule excludes `path`, an entry of the directory these rules are for.
+    /// Returns whether a rule ignores `path`, an entry of this directory.
     #[must_use]
     pub fn ignores(&self, path: &FilePath, is_directory: bool) -> bool {
         let mut next = self;

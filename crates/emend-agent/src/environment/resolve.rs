@@ -1,56 +1,57 @@
-//! Turns a path as a model or a user wrote it into a path inside the root: the rules of the sandbox, in one place.
+//! Resolves a path from a model or a user to a path inside the root: the sandbox rules of all environments.
 //!
-//! The path is joined to the root and cleaned by text, so `..` may pass through the root's own name but not end
-//! outside. Then links are followed segment by segment, by ourselves, so that absolute links inside the root work and
-//! nothing outside is ever looked at. Environments bring the [`Tree`]; how files are opened safely afterwards is theirs.
+//! The path is joined to the root and normalised as text, so `..` may pass through the root's own name but not end
+//! outside. Then each segment is checked for links, which are followed here and not by the system: absolute links
+//! inside the root work, and nothing outside the root is read. Environments implement [`Tree`] and open the resolved
+//! path safely.
 
 use crate::environment::{Access, EnvError, FilePath, SandboxDecision};
 use crate::suggest::closest;
 
-/// How many links one path may pass through, as on Linux.
+/// Maximum number of links on one path, as on Linux.
 const LINKS_MAX: usize = 40;
 
-/// How many names a refusal suggests.
+/// Maximum number of names that an error suggests.
 const SUGGESTIONS_MAX: usize = 3;
 
-/// What stands at a path, links not followed.
+/// The kind of the entry at a path; links are not followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Node {
-    /// Nothing.
+    /// No entry.
     Missing,
     /// A regular file.
     File,
     /// A directory.
     Directory,
-    /// A symbolic link and what it says.
+    /// A symbolic link with its target.
     Link(String),
-    /// A device, a socket, a FIFO.
+    /// A device, a socket or a FIFO.
     Special,
 }
 
-/// A tree of files as [`resolve`] sees it.
+/// A tree of files, as [`resolve`] needs it.
 pub trait Tree {
-    /// Returns the absolute, `/`-separated names of the root: the one users know first, the real one last.
+    /// Returns the absolute names of the root with `/` separators: first the name that users know, last the real one.
     fn roots(&self) -> &[String];
 
-    /// Returns what stands at `path`. All directories above it were found to be directories.
+    /// Returns the kind of the entry at `path`. All its parents are known to be directories.
     ///
     /// # Errors
     ///
-    /// Any [`EnvError`] if looking fails; it ends the resolution.
+    /// Any [`EnvError`] of the lookup, which ends the resolution.
     fn look(&self, path: &FilePath) -> Result<Node, EnvError>;
 
-    /// Returns the names in `directory`, for suggestions; none if they cannot be read.
+    /// Returns the names in `directory` for suggestions; none if the directory cannot be read.
     fn names(&self, directory: &FilePath) -> Vec<String>;
 }
 
-/// Returns where `given` leads inside `tree`.
+/// Returns the path inside `tree` that `given` leads to.
 ///
-/// With [`Access::Write`] the path, and directories above it, need not exist.
+/// With [`Access::Write`], the path and its parents need not exist.
 ///
 /// # Errors
 ///
-/// As [`ExecutionEnvironment::resolve`](crate::environment::ExecutionEnvironment::resolve) says.
+/// See [`ExecutionEnvironment::resolve`](crate::environment::ExecutionEnvironment::resolve).
 pub fn resolve(tree: &dyn Tree, given: &str, access: Access) -> Result<FilePath, EnvError> {
     if given.trim().is_empty() {
         return Err(invalid(given, "the path is empty; name a path under the project root"));
@@ -62,33 +63,33 @@ pub fn resolve(tree: &dyn Tree, given: &str, access: Access) -> Result<FilePath,
     Walk { tree, given, access, links: 0, reached: Vec::new(), ahead: Vec::new() }.run(&start)
 }
 
-/// Returns a refusal of `path` with a reason.
+/// Returns an error for `path` with a reason.
 pub(crate) fn invalid(path: &str, reason: impl Into<String>) -> EnvError {
     EnvError::InvalidPath { path: path.to_owned(), reason: reason.into() }
 }
 
-/// Returns a refusal of `path` because `name` is not among `names`, with the closest of them.
+/// Returns an error for `path` because `name` is not among `names`, with similar names as suggestions.
 pub(crate) fn not_found(path: &str, name: &str, names: &[String]) -> EnvError {
     let suggestions = closest(name, names.iter().map(String::as_str), SUGGESTIONS_MAX);
     EnvError::NotFound { path: path.to_owned(), suggestions }
 }
 
-/// Cleans `path` by text alone and strips the root.
+/// Normalises `path` as text and removes the root.
 fn inside(tree: &dyn Tree, path: &str, given: &str) -> Result<FilePath, EnvError> {
     let root = tree.roots().first().map_or("/", String::as_str);
-    // The text of an absolute path cannot climb above `/`, so cleaning it never fails.
+    // An absolute path cannot lead above `/`, so its normalisation always succeeds.
     let absolute = if is_absolute(path) { path.to_owned() } else { format!("{root}/{path}") };
     let cleaned = clean_absolute(&absolute);
     let below = |root: &String| strip_root(&cleaned, root);
     tree.roots().iter().find_map(below).ok_or_else(|| outside(tree, &cleaned, given))
 }
 
-/// Returns whether `path` starts at the top: `/…`, or `C:/…` where roots have drives.
+/// Returns whether `path` is absolute: `/…`, or `C:/…` if roots have drives.
 fn is_absolute(path: &str) -> bool {
     path.starts_with('/') || (cfg!(windows) && path.get(1..3) == Some(":/"))
 }
 
-/// Resolves `.` and `..` by text; `..` at the top stays there.
+/// Resolves `.` and `..` as text; `..` at the top has no effect.
 fn clean_absolute(path: &str) -> FilePath {
     let mut cleaned = FilePath::root();
     for segment in path.split('/') {
@@ -118,7 +119,7 @@ fn outside(tree: &dyn Tree, cleaned: &FilePath, given: &str) -> EnvError {
     EnvError::OutsideRoot { path: given.to_owned(), decision }
 }
 
-/// Returns the way from `from` to `to`, both from the top: `../../etc/passwd`.
+/// Returns the relative path from `from` to `to`, both relative to the top: `../../etc/passwd`.
 fn relative(from: &FilePath, to: &FilePath) -> String {
     let segments = |path: &FilePath| -> Vec<String> { path.as_str().split('/').map(str::to_owned).collect() };
     let (from, to) = (segments(from), segments(to));
@@ -127,15 +128,15 @@ fn relative(from: &FilePath, to: &FilePath) -> String {
     up.chain(to[shared..].iter().map(String::as_str)).collect::<Vec<_>>().join("/")
 }
 
-/// Follows a path segment by segment.
+/// The state while a path is followed segment by segment.
 struct Walk<'a> {
     tree: &'a dyn Tree,
     given: &'a str,
     access: Access,
     links: usize,
-    /// Directories that were found to be directories.
+    /// Paths that are known to be directories.
     reached: Vec<String>,
-    /// What is still to be followed, the next segment last.
+    /// Segments that are still to be followed, the next one last.
     ahead: Vec<String>,
 }
 
@@ -195,9 +196,9 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Goes on above the root, where a link's `..` led: it may come back by the root's own name.
+    /// Continues above the root after a `..` of a link target: the path may return through the root's own name.
     fn climb_out(&mut self) -> Result<(), EnvError> {
-        // The real root, not a link to it: that is where `..` leads the system.
+        // The real root, because the system resolves `..` there and not in a link to the root.
         let root = self.tree.roots().last().map_or("", String::as_str);
         let start = inside(self.tree, &self.then_ahead(&format!("{root}/..")), self.given)?;
         self.ahead.clear();
@@ -205,7 +206,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Returns `path` followed by all that is still ahead.
+    /// Returns `path` with the remaining segments.
     fn then_ahead(&self, path: &str) -> String {
         self.ahead.iter().rev().fold(path.to_owned(), |path, segment| format!("{path}/{segment}"))
     }

@@ -1,4 +1,4 @@
-//! What the walks of all environments have in common: where rules come from, and which files are wanted.
+//! Shared parts of the walks of all environments: the directories with rules, and the filter of files.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,8 @@ use crate::environment::resolve::invalid;
 use crate::environment::{EnvError, FilePath, GrepQuery};
 use crate::search::glob::Glob;
 
-/// Returns the directories above `path`, the root first. Their `.gitignore` files hold for a walk that starts at
-/// `path`, though `path` itself is walked whatever they say.
+/// Returns the parents of `path`, the root first. Their `.gitignore` files apply to a walk that starts at `path`, but
+/// never exclude `path` itself.
 #[must_use]
 pub fn above(path: &FilePath) -> Vec<FilePath> {
     let mut directories: Vec<FilePath> = std::iter::successors(path.parent(), FilePath::parent).collect();
@@ -17,12 +17,12 @@ pub fn above(path: &FilePath) -> Vec<FilePath> {
     directories
 }
 
-/// Says which of the files that a walk passes are wanted.
+/// Selects files of a walk.
 #[derive(Clone, Debug)]
 pub struct Filter {
     base: FilePath,
     glob: Option<Glob>,
-    /// Whether it is enough that the file's name matches.
+    /// Whether a match of the file name suffices.
     by_name: bool,
     exclude: BTreeSet<FilePath>,
 }
@@ -51,7 +51,7 @@ impl Filter {
         })
     }
 
-    /// Returns whether `path`, a file at or below the base, is wanted.
+    /// Returns whether `path`, a file at or below the base, is selected.
     #[must_use]
     pub fn accepts(&self, path: &FilePath) -> bool {
         if self.exclude.contains(path) {

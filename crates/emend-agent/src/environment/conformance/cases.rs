@@ -1,4 +1,4 @@
-//! Reading, writing, listing and searching.
+//! Cases for reading, writing, listing and searching.
 
 use emend_edit::ContentHash;
 
@@ -77,7 +77,7 @@ pub(super) async fn writes_and_creates_parents(environment: &dyn ExecutionEnviro
     let big = vec![b'x'; 3 << 20];
     write(environment, "big.txt", &big).await?;
     expect("content of a large file", read(environment, "big.txt").await? == big, true)?;
-    // Nothing is left beside what was written.
+    // No temporary file is left behind.
     let found = succeed("list", environment.list(&FilePath::root().join("new"), 9).await)?;
     expect("what stands below new", names(&found), own(&["new/deep", "new/deep/er", "new/deep/er/file.txt"]))
 }
@@ -194,7 +194,7 @@ pub(super) async fn lists_sorted_to_a_depth(environment: &dyn ExecutionEnvironme
     ];
     expect("list src 2", list(environment, "src", 2).await?, own(&two))?;
     expect("list through a link", list(environment, "links/absolute", 2).await?, own(&two))?;
-    // Links are what they lead to and are not descended into; those that lead nowhere or out are left out.
+    // Links count as their targets and are not descended into; broken links and links to the outside are left out.
     let links =
         ["links/absolute/", "links/chain 58", "links/directory/", "links/hidden 7", "links/inner 58", "links/up/"];
     expect("list links 3", list(environment, "links", 3).await?, own(&links))
@@ -247,7 +247,7 @@ pub(super) async fn globs_from_anywhere(environment: &dyn ExecutionEnvironment) 
         ("src", "*.rs", &["src/lib.rs", "src/main.rs", "src/old.rs"][..]),
         ("links/directory", "*.rs", &["src/lib.rs", "src/main.rs", "src/old.rs"]),
         ("src/deep", "**", &["src/deep/er/generated.rs"]),
-        // What is named is walked whatever the rules say of it.
+        // A named start is walked even if it is ignored.
         ("build", "*", &["build/out.rs"]),
         (".github", "*", &[".github/ci.yml"]),
         ("src/debug.log", "*", &["src/debug.log"]),

@@ -1,4 +1,4 @@
-//! Running commands, where there is a shell; where there is none, saying so.
+//! Cases for commands, with a shell and without.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -8,7 +8,7 @@ use super::{Outcome, Violation, expect, read, resolve, succeed, write};
 use crate::environment::command::{Command, ExecResult, OutputStream};
 use crate::environment::{Access, EnvError, ExecutionEnvironment};
 
-/// Long enough for any machine: no case waits for it.
+/// Timeout of commands that end by themselves; no case waits for it.
 const LONG_MS: u64 = 600_000;
 
 fn command(text: &str) -> Command {
@@ -20,7 +20,7 @@ async fn run(environment: &dyn ExecutionEnvironment, command: &Command) -> Resul
     succeed(format!("run {}", command.command), result)
 }
 
-/// Checks that an environment without a shell says so.
+/// Checks that an environment without a shell reports its absence.
 async fn has_none(environment: &dyn ExecutionEnvironment) -> Outcome {
     let refused = environment.exec_command(&command("echo"), &|_, _: &str| {}, &CancelToken::new()).await;
     let code = refused.map_err(|error: EnvError| error.code().as_str());
@@ -48,7 +48,7 @@ pub(super) async fn runs_commands(environment: &dyn ExecutionEnvironment) -> Out
     let shown = std::mem::take(&mut *shown.lock().unwrap_or_else(PoisonError::into_inner));
     expect("what was shown meanwhile", shown, ("out\n".to_owned(), "err\n".to_owned()))?;
 
-    // It sees the files, and its changes are seen.
+    // The command reads the files, and its changes are visible afterwards.
     write(environment, "new.txt", b"from a tool").await?;
     let result = run(environment, &command("cat new.txt; printf 'from a command' > made.txt; rm new.txt")).await?;
     expect("a file that was written", result.stdout.as_str(), "from a tool")?;
@@ -62,7 +62,7 @@ pub(super) async fn runs_commands(environment: &dyn ExecutionEnvironment) -> Out
     let mut told = command("echo \"$GREETING\"");
     told.env_vars.insert("GREETING".to_owned(), "hello there".to_owned());
     expect("a variable", run(environment, &told).await?.stdout.as_str(), "hello there\n")?;
-    // Nobody can be asked: reading ends at once.
+    // Standard input is closed: a read ends at once.
     expect("standard input", run(environment, &command("cat")).await?.stdout.as_str(), "")?;
     expect("a command that is not there", run(environment, &command("no-such-command-here")).await?.exit_code, 127)
 }

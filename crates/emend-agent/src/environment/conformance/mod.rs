@@ -1,8 +1,8 @@
-//! What every environment must do, as a suite of cases that any implementation can be put through.
+//! The conformance suite: cases that every `ExecutionEnvironment` must pass.
 //!
-//! A host makes the tree that [`fixture`] describes, once per case, and runs each of [`CASES`] on it. The environments
-//! of this project pass; one written elsewhere should too. How a tree is made, and what is special to one
-//! environment (FIFOs, races, crashes), is left to its own tests.
+//! A host creates the tree of [`fixture`] once per case and runs each of [`CASES`] on it. All environments of this
+//! project pass; an environment written elsewhere should too. Special properties of an environment (FIFOs, races,
+//! crashes) have tests of their own.
 
 mod cases;
 mod commands;
@@ -16,33 +16,33 @@ pub use script::{CALLS, transcript};
 use crate::environment::{Access, DirEntry, EntryKind, EnvError, ExecutionEnvironment, FilePath, GrepQuery};
 use crate::search::{FileMatches, Matcher};
 
-/// One property and the code that checks it.
+/// A property and the code that checks it.
 pub struct Case {
-    /// What holds, as an identifier.
+    /// Name of the property, as an identifier.
     pub name: &'static str,
     check: for<'a> fn(&'a dyn ExecutionEnvironment) -> BoxFuture<'a, Outcome>,
 }
 
-/// A property that does not hold.
+/// A violated property.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}: found {found}, expected {expected}")]
 pub struct Violation {
-    /// What was done.
+    /// The operation.
     pub what: String,
-    /// What came of it.
+    /// The actual result.
     pub found: String,
-    /// What should have.
+    /// The expected result.
     pub expected: String,
 }
 
 type Outcome = Result<(), Violation>;
 
 impl Case {
-    /// Checks the property on `environment`, which must hold the tree of [`fixture`], untouched.
+    /// Checks the property on `environment`, which must hold the unchanged tree of [`fixture`].
     ///
     /// # Errors
     ///
-    /// The first [`Violation`] found.
+    /// Returns the first [`Violation`].
     pub async fn run(&self, environment: &dyn ExecutionEnvironment) -> Outcome {
         (self.check)(environment).await
     }
@@ -54,7 +54,7 @@ macro_rules! list {
     };
 }
 
-/// The suite.
+/// All cases.
 pub const CASES: &[Case] = list![
     cases::names_itself,
     cases::reads_bytes_as_they_are,
@@ -82,11 +82,11 @@ pub const CASES: &[Case] = list![
     commands::stops_commands,
 ];
 
-/// Returns the tree that the suite runs on, in the form that
-/// [`MemFs::from_fixture`](crate::environment::memory::MemFs::from_fixture) and [`parse_fixture`](crate::environment::memory::parse_fixture)
-/// take. `root` is the environment's working directory.
+/// Returns the tree of the suite as text for [`MemFs::from_fixture`](crate::environment::memory::MemFs::from_fixture)
+/// and [`parse_fixture`](crate::environment::memory::parse_fixture). `root` is the working directory of the
+/// environment.
 ///
-/// Beside the root there may be a directory or file of any name but `not-there`.
+/// Entries beside the root may have any name but `not-there`.
 #[must_use]
 pub fn fixture(root: &str) -> String {
     include_str!("fixture.txt").replace("{root}", root).replace("{cr}", "\r").replace("{nul}", "\0")
@@ -138,14 +138,14 @@ async fn glob(environment: &dyn ExecutionEnvironment, path: &str, glob: &str) ->
     Ok(found)
 }
 
-/// Lists `path` with a `/` behind directories and the size behind files.
+/// Lists `path`, with `/` after directories and the size after files.
 async fn list(environment: &dyn ExecutionEnvironment, path: &str, depth: usize) -> Result<Vec<String>, Violation> {
     let path = resolve(environment, path, Access::List).await?;
     let found = succeed(format!("list {path}"), environment.list(&path, depth).await)?;
     Ok(rendered(&found))
 }
 
-/// Writes entries with a `/` behind directories and the size behind files.
+/// Formats entries with `/` after directories and the size after files.
 fn rendered(entries: &[DirEntry]) -> Vec<String> {
     let rendered = entries.iter().map(|entry| match entry.metadata.kind {
         EntryKind::File => format!("{} {}", entry.path, entry.metadata.size),
@@ -154,7 +154,7 @@ fn rendered(entries: &[DirEntry]) -> Vec<String> {
     rendered.collect()
 }
 
-/// Owns a list of expected lines.
+/// Copies a list of expected lines.
 fn own(lines: &[&str]) -> Vec<String> {
     lines.iter().map(|line| (*line).to_owned()).collect()
 }
@@ -163,7 +163,7 @@ fn names(entries: &[DirEntry]) -> Vec<String> {
     entries.iter().map(|entry| entry.path.as_str().to_owned()).collect()
 }
 
-/// A grep of the whole tree for a literal, with everything else off.
+/// Returns a query for a literal in the whole tree, with all other options off.
 fn query(pattern: &str) -> Result<GrepQuery, Violation> {
     let matcher = Matcher::new(pattern, false).map_err(|error| Violation {
         what: format!("compile {pattern}"),
@@ -180,7 +180,7 @@ fn query(pattern: &str) -> Result<GrepQuery, Violation> {
     })
 }
 
-/// Runs `query` and renders its lines as `path:3:text` and, for context, `path-4-text`.
+/// Runs `query` and formats matching lines as `path:3:text` and context lines as `path-4-text`.
 async fn grep(environment: &dyn ExecutionEnvironment, query: &GrepQuery) -> Result<Vec<String>, Violation> {
     let what = format!("grep {} in {}", query.matcher.pattern(), query.path);
     let found: Vec<FileMatches> = succeed(what, environment.grep(query).await)?;
@@ -227,7 +227,7 @@ mod tests {
         let logging = Logging::new(shared(), Shared::new(Standstill(0)), Shared::new(|_: &LogEvent<'_>| {}));
         let expected = block_on(transcript(&files(), true));
         assert_eq!(expected.lines().count(), CALLS);
-        // It is worth comparing: calls of every kind succeed and are refused.
+        // The script is worth comparing only if each kind of call both succeeds and fails.
         let answers = |kind: &str, refused: bool| {
             let of_kind = expected.lines().filter(|line| line.split(' ').nth(1) == Some(kind));
             let codes = ["not_found", "invalid_argument", "permission_denied"];
@@ -247,7 +247,7 @@ mod tests {
     fn a_wrong_environment_is_found_out() {
         let empty = MemFs::new();
         let failed = CASES.iter().filter(|case| block_on(case.run(&empty)).is_err()).count();
-        // What an empty tree gets right: its name, having no shell, and refusing what leaves it or makes no sense.
+        // Cases that an empty tree passes: its name, the missing shell, and rejected paths.
         assert!(failed >= CASES.len() - 7, "only {failed} of {} cases noticed that nothing is there", CASES.len());
     }
 }

@@ -1,9 +1,9 @@
-//! Which paths are inside: attempts to leave, and as a control the paths that must work.
+//! Cases for the sandbox: attempts to leave the root, and paths that must work as a control.
 
 use super::{Outcome, Violation, expect, expect_code, own, query, resolve};
 use crate::environment::{Access, EnvError, ExecutionEnvironment, FilePath};
 
-/// Paths that stay inside, and where they lead.
+/// Paths that stay inside, with their targets.
 const INSIDE: [(&str, &str); 18] = [
     ("README.md", "README.md"),
     ("./src//lib.rs", "src/lib.rs"),
@@ -25,7 +25,7 @@ const INSIDE: [(&str, &str); 18] = [
     (".git/config", ".git/config"),
 ];
 
-/// Paths that leave, each in its own way.
+/// Paths that lead outside, each in another way.
 const OUTSIDE: [&str; 35] = [
     "..",
     "../",
@@ -64,7 +64,7 @@ const OUTSIDE: [&str; 35] = [
     "links/out_new",
 ];
 
-/// Fills in the root, its name, and what follows a root of `/`.
+/// Inserts the root, its name, and the text after a root of `/`.
 fn fill(environment: &dyn ExecutionEnvironment, path: &str) -> String {
     let root = environment.working_directory();
     let name = root.rsplit('/').next().unwrap_or_default();
@@ -137,7 +137,7 @@ pub(super) async fn suggests_names(environment: &dyn ExecutionEnvironment) -> Ou
     Ok(())
 }
 
-/// Paths that were not resolved may be refused or answered, but never from outside, and never by writing there.
+/// A path that was not resolved may fail or succeed, but must neither read nor write outside.
 pub(super) async fn follows_no_link_unresolved(environment: &dyn ExecutionEnvironment) -> Outcome {
     let links =
         ["links/up_up", "links/root", "links/etc", "links/passwd", "links/proc", "links/out_chain", "links/late"];

@@ -1,5 +1,4 @@
-//! Two hundred calls in a row, and what came of each as text: environments that hold the same tree answer the same,
-//! byte by byte.
+//! A script of 200 calls and their results as text: environments with the same tree give the same bytes.
 
 use std::fmt::Write as _;
 
@@ -7,7 +6,7 @@ use super::{rendered, rendered_lines};
 use crate::environment::{Access, EnvError, ExecutionEnvironment, FilePath, GrepQuery};
 use crate::search::Matcher;
 
-/// How many calls the script has.
+/// Number of calls of the script.
 pub const CALLS: usize = 200;
 
 const PATHS: &[&str] = &[
@@ -37,13 +36,13 @@ const TEXTS: &[&str] =
 const GLOBS: &[&str] = &["**", "*.rs", "**/*.{rs,md}", "src/**", "[a-d]*/**", "**/new*", "["];
 const PATTERNS: &[&str] = &["needle", "^\\w+", "ä|ü", "n..dle$", "fn (main|other)"];
 
-/// Runs the script, which calls nothing that writes if `writes` is off, and returns what came of it: a line for each call
-/// and its answer, with `{root}` for the environment's own.
+/// Runs the script, without writing calls if `writes` is false; returns a line for each call and its result, with
+/// `{root}` in place of the root.
 pub async fn transcript(environment: &dyn ExecutionEnvironment, writes: bool) -> String {
     let root = environment.working_directory();
     let mut transcript = String::new();
     for number in 0..CALLS {
-        // Steps that share no divisor with the lengths of the lists, so that combinations do not repeat.
+        // Strides without a common divisor with the lengths of the lists, so that combinations do not repeat.
         let path = PATHS[number * 7 % PATHS.len()].replace("{root}", &root);
         let (text, glob) = (TEXTS[number * 3 % TEXTS.len()], GLOBS[number / 3 % GLOBS.len()]);
         let pattern = PATTERNS[number / 2 % PATTERNS.len()];
@@ -59,7 +58,7 @@ pub async fn transcript(environment: &dyn ExecutionEnvironment, writes: bool) ->
             _ => ("grep", grep(environment, ".", pattern, number).await),
         };
         let answer = answer.unwrap_or_else(|error| format!("{}: {error}", error.code().as_str()));
-        // Nothing can fail to be written into a text.
+        // Writing to a string cannot fail.
         let _ = writeln!(transcript, "{number} {name} {path}: {answer:?}");
     }
     transcript.replace(&root, "{root}")

@@ -1,7 +1,7 @@
-//! An environment that keeps who works in it inside one directory: how a subagent is confined (S2 §7.2).
+//! An environment confined to one directory, for subagents.
 //!
-//! Paths that it gives out are still those of the whole root, so that files are the same for everyone. A relative path is
-//! taken from the directory; one that was given out, and so begins with the directory's own name, is understood, too.
+//! Returned paths are relative to the whole root, so that files have the same paths for all agents. A relative path of
+//! a caller is relative to the directory; a returned path, which starts with the directory's own name, works too.
 
 use std::future::ready;
 
@@ -11,14 +11,14 @@ use crate::environment::repository::GitSnapshot;
 use crate::environment::{Access, DirEntry, EnvError, ExecutionEnvironment, FileChange, FilePath, GrepQuery, Metadata};
 use crate::search::FileMatches;
 
-/// Lets only what is in one directory be read and changed.
+/// Allows reads and changes inside one directory only.
 pub struct SubRoot {
     inner: Shared<dyn ExecutionEnvironment>,
     directory: FilePath,
 }
 
 impl SubRoot {
-    /// Confines `inner` to `directory`, which has to be resolved.
+    /// Confines `inner` to `directory`, which must be resolved.
     #[must_use]
     pub fn new(inner: Shared<dyn ExecutionEnvironment>, directory: FilePath) -> Self {
         Self { inner, directory }
@@ -50,7 +50,7 @@ impl SubRoot {
         let given_out = FilePath::clean(path).filter(|path| path.is_under(&self.directory));
         if given_out.is_some() {
             let shadow = format!("{}/{}", self.directory, self.directory);
-            // Only a directory of the same name inside this one could be meant instead.
+            // The only other meaning would be a directory of the same name inside this one.
             if self.inner.resolve(&shadow, Access::Read).await.is_err() {
                 return self.checked(self.inner.resolve(path, access).await?);
             }

@@ -1,4 +1,4 @@
-//! An environment that reports every operation on files to a log.
+//! An environment that logs every file operation.
 
 use emend_llm::{BoxFuture, CancelToken, Clock, MaybeSend, MaybeSync, Shared};
 
@@ -7,33 +7,32 @@ use crate::environment::repository::GitSnapshot;
 use crate::environment::{Access, DirEntry, EnvError, ExecutionEnvironment, FileChange, FilePath, GrepQuery, Metadata};
 use crate::search::FileMatches;
 
-/// What [`Logging`] tells of one call.
+/// An event of [`Logging`] about one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogEvent<'a> {
-    /// A call begins.
+    /// A call starts.
     Started {
-        /// The method's name.
+        /// Name of the method.
         operation: &'static str,
-        /// The path it was given, or the first of several; the root is empty. The command, if one is run.
+        /// The path of the call, or the first of several; empty for the root. For a command, the command line.
         path: &'a str,
     },
-    /// A call is over.
+    /// A call has ended.
     Finished {
-        /// The method's name.
+        /// Name of the method.
         operation: &'static str,
-        /// The path it was given; the root is empty. The command, if one is run.
+        /// The path of the call; empty for the root. For a command, the command line.
         path: &'a str,
-        /// How many bytes were read or written, how many entries or files were found or the exit status of a command, or
-        /// why it failed.
+        /// Bytes read or written, number of entries or files found, or exit status of a command; or the error.
         outcome: Result<usize, &'a EnvError>,
-        /// How long it took, in milliseconds.
+        /// Duration in milliseconds.
         duration_ms: u64,
     },
 }
 
-/// Takes what [`Logging`] tells. Any function of a [`LogEvent`] does.
+/// Receives the events of [`Logging`]. Any function of a [`LogEvent`] implements it.
 pub trait Log: MaybeSend + MaybeSync {
-    /// Takes one event, in the order in which they happen. Must not panic and should not take long.
+    /// Receives one event; events arrive in order. Must not panic and should return quickly.
     fn log(&self, event: &LogEvent<'_>);
 }
 
@@ -43,7 +42,7 @@ impl<F: Fn(&LogEvent<'_>) + MaybeSend + MaybeSync> Log for F {
     }
 }
 
-/// Tells of every call that touches files. It gives no snapshot, so that reading what was is told, too.
+/// Logs every call that touches files. Offers no snapshot, so that reads before a command are logged too.
 pub struct Logging {
     inner: Shared<dyn ExecutionEnvironment>,
     clock: Shared<dyn Clock>,
@@ -51,13 +50,13 @@ pub struct Logging {
 }
 
 impl Logging {
-    /// Wraps `inner`; what happens goes to `log`, with durations by `clock`.
+    /// Wraps `inner`; events go to `log`, with durations measured by `clock`.
     #[must_use]
     pub fn new(inner: Shared<dyn ExecutionEnvironment>, clock: Shared<dyn Clock>, log: Shared<dyn Log>) -> Self {
         Self { inner, clock, log }
     }
 
-    /// Tells of `call`, whose answer counts as `count` says.
+    /// Logs `call`; `count` derives the number for its result.
     fn tell<'a, T: MaybeSend + 'a>(
         &'a self,
         operation: &'static str,
@@ -204,7 +203,7 @@ mod tests {
         Shared::new(MemFs::from_fixture(&fixture("/workspace")))
     }
 
-    /// A clock that moves on by 5 ms whenever it is looked at.
+    /// A clock that advances by 5 ms on each query.
     #[derive(Default)]
     struct Ticking(AtomicU64);
 

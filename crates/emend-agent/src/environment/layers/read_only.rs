@@ -9,13 +9,13 @@ use crate::environment::repository::GitSnapshot;
 use crate::environment::{Access, DirEntry, EnvError, ExecutionEnvironment, FileChange, FilePath, GrepQuery, Metadata};
 use crate::search::FileMatches;
 
-/// Lets everything be read and nothing be changed.
+/// Allows every read and rejects every change.
 pub struct ReadOnly {
     inner: Shared<dyn ExecutionEnvironment>,
 }
 
 impl ReadOnly {
-    /// What every refusal says.
+    /// The message of every rejection.
     pub const REASON: &str = "Write operations are disabled in read-only mode";
 
     /// Wraps `inner`.
@@ -83,7 +83,7 @@ impl ExecutionEnvironment for ReadOnly {
         false
     }
 
-    /// Refuses: what a command changes cannot be told beforehand.
+    /// Rejects every command, because its changes cannot be known in advance.
     fn exec_command<'a>(
         &'a self,
         command: &'a Command,

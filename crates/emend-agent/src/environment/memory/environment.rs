@@ -1,4 +1,4 @@
-//! Files in memory as tools see them.
+//! `ExecutionEnvironment` for files in memory.
 
 use std::future::ready;
 

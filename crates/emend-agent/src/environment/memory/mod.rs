@@ -1,8 +1,8 @@
-//! A file system in memory: the browser's environment, and the one tests run in.
+//! A file system in memory: the environment of browsers and of most tests.
 //!
-//! A fork costs nothing: both sides share the tree and copy only the directories on the way to what they change.
-//! Nothing here waits but a command; every other future is ready at once. A [`Shell`] that the host brings runs commands
-//! on the files as they stand, links not followed (`raw`).
+//! A fork is O(1): both sides share the tree and copy only the directories above a changed entry. Only a command waits;
+//! every other future is ready at once. A [`Shell`] of the host runs commands on the files through `raw`, which does
+//! not follow links.
 
 mod environment;
 mod raw;
@@ -22,7 +22,7 @@ use crate::search::{FileMatches, SearchLimits};
 pub use raw::RawEntry;
 use tree::{Directory, Entry, File};
 
-/// The name of the root where nobody chose one.
+/// The root of a file system without a chosen root.
 const ROOT: &str = "/workspace";
 
 /// A tree of files in memory, with links.
@@ -46,25 +46,25 @@ pub struct MemFs {
 #[derive(Clone, Default)]
 struct State {
     top: Shared<Directory>,
-    /// Counts changes; stands in for the time where there is no clock.
+    /// Counts changes; used as the time if there is no clock.
     ticks: u64,
     n_files: u64,
     n_bytes: u64,
 }
 
-/// What a file system in memory may hold. `None` is no limit.
+/// Limits of a file system in memory. `None` means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quota {
-    /// Bytes of all files together.
+    /// Maximum bytes of all files together.
     pub bytes: Option<u64>,
-    /// Files, links included.
+    /// Maximum number of files, links included.
     pub files: Option<u64>,
 }
 
-/// Runs commands over files in memory.
+/// Runs commands on files in memory.
 pub trait Shell: MaybeSend + MaybeSync {
-    /// Runs `command` on `files` until it ends, its time is up or `cancel` is cancelled, as
-    /// [`exec_command`](crate::environment::ExecutionEnvironment::exec_command) says. `files` is another handle on the files.
+    /// Runs `command` on `files` until it ends, its timeout expires or `cancel` is cancelled, as specified by
+    /// [`exec_command`](crate::environment::ExecutionEnvironment::exec_command). `files` is a handle on the same files.
     fn run<'a>(
         &'a self,
         files: MemFs,
@@ -80,53 +80,52 @@ impl Default for MemFs {
     }
 }
 
-/// How many files are fetched together.
+/// Number of files that are prefetched together.
 const AHEAD: usize = 16;
 
 impl MemFs {
-    /// Returns an empty file system, rooted at `/workspace`, whose times count its changes.
+    /// Returns an empty file system with the root `/workspace`; its times count its changes.
     #[must_use]
     pub fn new() -> Self {
         let roots = vec![ROOT.to_owned()];
         Self { state: Shared::default(), roots, clock: None, quota: Quota::default(), shell: None }
     }
 
-    /// Takes `root`, an absolute path, as the name of the root.
+    /// Sets `root`, an absolute path, as the name of the root.
     #[must_use]
     pub fn with_root(mut self, root: &str) -> Self {
         self.roots = vec![root.to_owned()];
         self
     }
 
-    /// Takes the times of changes from `clock`.
+    /// Takes the modification times from `clock`.
     #[must_use]
     pub fn with_clock(mut self, clock: Shared<dyn Clock>) -> Self {
         self.clock = Some(clock);
         self
     }
 
-    /// Refuses what would take more than `quota` from now on.
+    /// Rejects later changes that would exceed `quota`.
     #[must_use]
     pub fn with_quota(mut self, quota: Quota) -> Self {
         self.quota = quota;
         self
     }
 
-    /// Has `shell` run commands.
+    /// Sets the shell that runs commands.
     #[must_use]
     pub fn with_shell(mut self, shell: Shared<dyn Shell>) -> Self {
         self.shell = Some(shell);
         self
     }
 
-    /// Builds a file system from text: `//- path` starts a file, what follows up to the next such line is its
-    /// content. `//- path -> target` is a link. Text before the first file, and paths that cannot be made, are left
-    /// out.
+    /// Builds a file system from text: `//- path` starts a file, and the lines up to the next such line are its
+    /// content. `//- path -> target` is a link. Text before the first file and invalid paths are skipped.
     #[must_use]
     pub fn from_fixture(fixture: &str) -> Self {
         let files = Self::new();
         for (path, content) in parse_fixture(fixture) {
-            // Left out if it cannot be made, as promised.
+            // Invalid paths are skipped, as documented.
             let _ = match content {
                 FixtureContent::File(text) => files.insert(path, text),
                 FixtureContent::Link(target) => files.insert_link(path, target),
@@ -135,15 +134,15 @@ impl MemFs {
         files
     }
 
-    /// Returns a file system with the same content, root, clock, quota and shell; changes to one do not show in the
-    /// other. O(1).
+    /// Returns a file system with the same content, root, clock, quota and shell. Later changes of one do not affect
+    /// the other. O(1).
     #[must_use]
     pub fn fork(&self) -> Self {
         let state = self.state().clone();
         Self { state: Shared::new(Mutex::new(state)), ..self.handle() }
     }
 
-    /// Returns another handle on the same files.
+    /// Returns a second handle on the same files.
     #[must_use]
     pub fn handle(&self) -> Self {
         Self {
@@ -155,21 +154,21 @@ impl MemFs {
         }
     }
 
-    /// Takes over what `other` holds, in place of all that is here; later changes to one do not show in the other. O(1).
+    /// Replaces all content by that of `other`. Later changes of one do not affect the other. O(1).
     ///
     /// # Errors
     ///
-    /// `QuotaExceeded` if it would be too much here; nothing has changed then.
+    /// `QuotaExceeded` if the content exceeds the quota; nothing changes then.
     pub fn adopt(&self, other: &Self) -> Result<(), EnvError> {
         let theirs = other.state().clone();
         let mut state = self.state();
         self.refuse_growth(&state, (theirs.n_files, theirs.n_bytes), ".")?;
-        // No version that was here comes back for other content.
+        // Continues the higher counter, so that no version number denotes two contents.
         *state = State { ticks: state.ticks.max(theirs.ticks), ..theirs };
         Ok(())
     }
 
-    /// Puts a file at `path`, in place of what is there; creates its parents.
+    /// Puts a file at `path` and replaces an existing one; creates parents.
     ///
     /// # Errors
     ///
@@ -180,11 +179,11 @@ impl MemFs {
         self.put_file(&path, content.into())
     }
 
-    /// Puts a link at `path` that says `target`, which need not exist; creates parents.
+    /// Puts a link to `target`, which need not exist, at `path`; creates parents.
     ///
     /// # Errors
     ///
-    /// `InvalidPath` if something else is there, else as [`Self::insert`].
+    /// `InvalidPath` if another entry exists, otherwise as [`Self::insert`].
     pub fn insert_link(&self, path: &str, target: &str) -> Result<(), EnvError> {
         let path = resolve::resolve(self, path, Access::Write)?;
         if self.find(&path).is_some() {
@@ -193,7 +192,7 @@ impl MemFs {
         self.put(&path, |_| Entry::Link(target.into()))
     }
 
-    /// Makes an empty directory at `path`, and its parents; does nothing if there is one.
+    /// Creates an empty directory at `path`, and its parents; an existing directory stays as it is.
     ///
     /// # Errors
     ///
@@ -207,21 +206,21 @@ impl MemFs {
         }
     }
 
-    /// Takes away what stands at `path`, which is cleaned by text alone: a file, a link itself, or a directory with
-    /// all it holds. Returns whether there was anything.
+    /// Removes the entry at `path`, which is normalised as text: a file, a link itself, or a directory with its
+    /// content. Returns whether there was an entry.
     pub fn delete(&self, path: &str) -> bool {
         let Some(path) = FilePath::clean(path) else { return false };
         self.take(&path).is_some()
     }
 
-    /// Returns the content of the file that `path` leads to, `None` if it leads to none.
+    /// Returns the content of the file that `path` leads to; `None` if there is none.
     #[must_use]
     pub fn get(&self, path: &str) -> Option<Vec<u8>> {
         let path = resolve::resolve(self, path, Access::Read).ok()?;
         Some(self.find(&path)?.as_file()?.content.clone())
     }
 
-    /// Returns the paths of all files, hidden and ignored ones included, sorted. Links are left out.
+    /// Returns the paths of all files, also hidden and ignored ones, sorted. Links are left out.
     #[must_use]
     pub fn paths(&self) -> Vec<FilePath> {
         let mut found = Vec::new();
@@ -230,8 +229,8 @@ impl MemFs {
         found
     }
 
-    /// Shows `visit` every file with its content, and every directory that holds nothing, which has none. Links are left
-    /// out; the order is the same for the same files.
+    /// Calls `visit` with every file and its content, and with every empty directory and no content. Links are left
+    /// out. The order depends only on the files.
     pub fn visit(&self, visit: &mut dyn FnMut(FilePath, Option<&[u8]>)) {
         let mut ahead = vec![(FilePath::root(), self.top())];
         while let Some((path, directory)) = ahead.pop() {
@@ -250,11 +249,11 @@ impl MemFs {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // A panic while the lock was held leaves the tree as it was: entries are replaced whole.
+        // A panic while the lock was held leaves the tree consistent, because entries are replaced whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the tree as it is now; later changes do not show in it.
+    /// Returns the current tree, which later changes do not affect.
     fn top(&self) -> Shared<Directory> {
         Shared::clone(&self.state().top)
     }
@@ -290,7 +289,8 @@ impl MemFs {
         Ok(())
     }
 
-    /// Refuses to hold so many files and bytes. What shrinks is let through: it may be the way out.
+    /// Checks a new number of files and bytes against the quota. A smaller tree is always accepted, because it may be
+    /// the way below the limit.
     fn refuse_growth(&self, state: &State, (n_files, n_bytes): (u64, u64), path: &str) -> Result<(), EnvError> {
         let refused =
             |what: &'static str, limit: u64| Err(EnvError::QuotaExceeded { path: path.to_owned(), what, limit });
@@ -301,7 +301,7 @@ impl MemFs {
         }
     }
 
-    /// Takes away and returns what stands at `path`.
+    /// Removes and returns the entry at `path`.
     fn take(&self, path: &FilePath) -> Option<Entry> {
         let mut state = self.state();
         let now = self.now(&mut state);
@@ -351,7 +351,8 @@ impl MemFs {
         Ok(in_order(found))
     }
 
-    /// Returns what `entry` is; for a link, what it leads to, `None` if that is nothing or outside.
+    /// Returns the kind of `entry`; for a link, the kind of its target, or `None` if that is missing or outside the
+    /// root.
     fn describe(&self, path: &FilePath, entry: &Entry) -> Option<Metadata> {
         match entry {
             Entry::File(_) | Entry::Directory(_) => entry.metadata(),
@@ -362,8 +363,8 @@ impl MemFs {
         }
     }
 
-    /// Shows `visit` the files that a walk from `path` passes, in the order of their paths, as long as it says to go on;
-    /// hidden ones only if `hidden`.
+    /// Calls `visit` with the files of a walk from `path`, in path order, until it returns false; with hidden ones only
+    /// if `hidden`.
     fn walk(
         &self,
         path: &FilePath,
@@ -379,7 +380,7 @@ impl MemFs {
             Some(Entry::Directory(directory)) => directory,
             _ => return Err(self.missing(path)),
         };
-        // Where the walk starts is walked even if it is ignored, but the rules above it hold for what it finds.
+        // The start of a walk is never ignored, but the rules above it apply to its content.
         let above = walk::above(path).iter().fold(IgnoreRules::default(), |rules, directory| {
             let gitignore = Directory::find(&top, &directory.join(".gitignore"));
             rules.enter(directory, gitignore.as_ref().and_then(Entry::as_file).map(|file| &file.content[..]))
@@ -389,7 +390,7 @@ impl MemFs {
             above.enter(path, gitignore.map(|file| &file.content[..]))
         };
         let mut here = path.clone();
-        // The directories on the way down: each with its rules, what is still ahead in it, and its path's length.
+        // The open directories of the walk: each with its rules, its remaining entries, and the length of its path.
         let mut levels = vec![(enter(&start, path, &above), start.in_path_order(), here.as_str().len())];
         while let Some((rules, entries, len)) = levels.last_mut() {
             here.truncate(*len);
@@ -477,8 +478,8 @@ impl MemFs {
     }
 }
 
-/// Reads a byte of each of the next files. Each stands elsewhere in memory, and a processor that asks for several at once
-/// waits about as long as for one: a search of ten thousand files takes a sixth less.
+/// Reads a byte of each of the next files. They lie in different places of memory, and a processor waits for several
+/// loads at once about as long as for one: a search of 10,000 files takes a sixth less time.
 fn fetch(entries: &[(&str, &Entry)]) {
     let mut read = 0;
     for (name, entry) in entries.iter().take(AHEAD) {
@@ -489,16 +490,16 @@ fn fetch(entries: &[(&str, &Entry)]) {
     std::hint::black_box(read);
 }
 
-/// What a fixture puts at a path.
+/// An entry of a fixture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FixtureContent<'a> {
-    /// A file of this text.
+    /// A file with this text.
     File(String),
-    /// A link that says this.
+    /// A link with this target.
     Link(&'a str),
 }
 
-/// Returns the paths of a fixture as [`MemFs::from_fixture`] describes it, for those who make it elsewhere.
+/// Parses a fixture as described at [`MemFs::from_fixture`], for callers that create the files elsewhere.
 #[must_use]
 pub fn parse_fixture(fixture: &str) -> Vec<(&str, FixtureContent<'_>)> {
     let mut sections: Vec<(&str, FixtureContent<'_>)> = Vec::new();

@@ -1,6 +1,6 @@
-//! The files as a shell sees them: every entry, `.git` among them, and links themselves instead of what they lead to.
+//! File operations for a shell: on every entry, `.git` included, and on links themselves instead of their targets.
 //!
-//! Paths are clean and taken as they are. Whoever follows links does it from outside.
+//! Paths must be normalised. Callers follow links themselves.
 
 use emend_llm::Shared;
 
@@ -9,14 +9,14 @@ use super::tree::{Directory, Entry};
 use crate::environment::resolve::{Node, Tree as _, invalid};
 use crate::environment::{EnvError, FilePath};
 
-/// What stands at a path.
+/// The entry at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawEntry {
-    /// What it is; a link with what it says.
+    /// Its kind; a link with its target.
     pub node: Node,
-    /// Bytes; of a link, of what it says; 0 for a directory.
+    /// Bytes of a file, or of the target of a link; 0 for a directory.
     pub size: u64,
-    /// Milliseconds since 1970, or what stands in for them; 0 for a link.
+    /// Modification time in milliseconds since 1970, or a change count; 0 for a link.
     pub modified_ms: u64,
 }
 
@@ -35,27 +35,27 @@ impl RawEntry {
 }
 
 impl MemFs {
-    /// Returns what stands at `path`, `None` if nothing.
+    /// Returns the entry at `path`, if any.
     #[must_use]
     pub fn raw_entry(&self, path: &FilePath) -> Option<RawEntry> {
         self.find(path).as_ref().map(RawEntry::of)
     }
 
-    /// Returns the names in a directory and what they stand for, by name.
+    /// Returns the entries of a directory, sorted by name.
     ///
     /// # Errors
     ///
-    /// `NotFound`, or `InvalidPath` if it is no directory.
+    /// `NotFound`, or `InvalidPath` if the entry is not a directory.
     pub fn raw_entries(&self, path: &FilePath) -> Result<Vec<(String, RawEntry)>, EnvError> {
         let directory = self.directory(path)?;
         Ok(directory.entries().map(|(name, entry)| (name.to_owned(), RawEntry::of(entry))).collect())
     }
 
-    /// Makes a link that says `target`, or a directory if that is `None`. What is above has to be there.
+    /// Creates a link to `target`, or a directory if `target` is `None`. The parent must exist.
     ///
     /// # Errors
     ///
-    /// `InvalidPath` if something is there already.
+    /// `InvalidPath` if an entry exists.
     pub fn raw_make(&self, path: &FilePath, target: Option<&str>) -> Result<(), EnvError> {
         if self.find(path).is_some() {
             return Err(invalid(path.as_str(), "it exists already"));
@@ -66,18 +66,18 @@ impl MemFs {
         })
     }
 
-    /// Takes away a file, a link or a directory; one that holds anything only if `recursive`.
+    /// Removes a file, a link or a directory; a non-empty directory only if `recursive`.
     ///
     /// # Errors
     ///
-    /// `NotFound`; `InvalidPath` for a directory that is not empty, and for the root.
+    /// `NotFound`; `InvalidPath` for a non-empty directory and for the root.
     pub fn raw_remove(&self, path: &FilePath, recursive: bool) -> Result<(), EnvError> {
         match self.find(path) {
             None => Err(self.missing(path)),
             Some(Entry::Directory(directory)) if !recursive && directory.entries().next().is_some() => {
                 Err(invalid(path.as_str(), "the directory is not empty"))
             }
-            // The root stays; only what is in it goes.
+            // The root itself stays; only its content is removed.
             Some(Entry::Directory(_)) if path.is_root() => {
                 self.names(path).iter().for_each(|name| drop(self.take(&path.join(name))));
                 Ok(())
@@ -89,13 +89,13 @@ impl MemFs {
         }
     }
 
-    /// Moves what stands at `from`, a directory with all it holds, to `to`, in place of a file, a link or an empty
-    /// directory there.
+    /// Moves the entry at `from`, a directory with its content, to `to`; replaces a file, a link or an empty directory
+    /// there.
     ///
     /// # Errors
     ///
-    /// `NotFound`; `InvalidPath` if `to` holds a directory that is not empty, or one where the other is none, or lies
-    /// below `from`. Nothing changed then.
+    /// `NotFound`; `InvalidPath` if `to` is a non-empty directory, if only one of both is a directory, or if `to` lies
+    /// below `from`. Nothing changes then.
     pub fn raw_rename(&self, from: &FilePath, to: &FilePath) -> Result<(), EnvError> {
         let Some(entry) = self.find(from) else { return Err(self.missing(from)) };
         if from == to {
@@ -119,7 +119,7 @@ impl MemFs {
         }
         self.take(to);
         self.take(from);
-        // One of the same size just went.
+        // An entry of the same size has just been removed.
         self.put(to, |_| entry)
     }
 }

@@ -1,5 +1,4 @@
-//! Tests of what is special about a file system in memory. What it shares with all environments is tested by the
-//! conformance suite.
+//! Tests of the properties of the file system in memory only. The conformance suite tests those of all environments.
 
 use futures::executor::block_on;
 
@@ -62,7 +61,7 @@ fn files_are_taken_over_whole_or_refused() {
     assert_eq!(paths(&files), ["a/b", "a/c"]);
     assert_eq!(paths(&other), ["a/b", "a/c", "a/d"]);
     assert_eq!(other.get("a/b").as_deref(), Some(&b"1\n"[..]));
-    // Its own handle holds nothing up.
+    // The handle that the shell gets does not block other handles.
     other.adopt(&other.handle()).unwrap();
     assert_eq!(paths(&other), ["a/b", "a/c", "a/d"]);
 
@@ -71,7 +70,7 @@ fn files_are_taken_over_whole_or_refused() {
     let refused = small.adopt(&other).unwrap_err();
     assert_eq!(refused.to_string(), ".: this would be more than the 4 bytes that may be held here");
     assert_eq!(paths(&small), ["kept"]);
-    // What was taken over counts.
+    // Adopted content counts against the quota.
     let roomy = MemFs::new().with_quota(Quota { bytes: Some(6), files: None });
     roomy.adopt(&other).unwrap();
     assert!(roomy.insert("more", "12").is_err() && roomy.insert("more", "1").is_ok());
@@ -135,7 +134,7 @@ fn nothing_is_put_below_a_file_or_over_a_directory() {
     assert_eq!(code(files.insert("../x", "x")), "permission_denied");
     assert_eq!(code(files.insert_link("a/b", "x")), "invalid_argument");
     assert_eq!(code(files.insert_directory("a/b")), "invalid_argument");
-    // Paths that were never resolved are refused too.
+    // Unresolved paths are rejected too.
     let below = FilePath::clean("a/b/c").unwrap();
     assert_eq!(code(block_on(files.write(&below, b"x"))), "invalid_argument");
     assert_eq!(paths(&files), ["a/b"]);
@@ -174,7 +173,7 @@ fn path(path: &str) -> FilePath {
 
 #[test]
 fn a_fork_takes_as_many_steps_whatever_there_is() {
-    // Time tells nothing on a busy machine: what a fork would have to copy is shared, however much there is.
+    // Checked by sharing, not by time, which says nothing on a busy machine.
     for n_files in [1, 10_000] {
         let files = MemFs::new();
         for number in 0..n_files {
@@ -202,7 +201,7 @@ fn a_quota_holds_and_names_itself() {
     assert_eq!(refused.code().as_str(), "limit_reached");
     assert_eq!(refused.to_string(), "c: this would be more than the 10 bytes that may be held here");
     assert_eq!(files.get("c"), None);
-    // In place of what is there, shorter, and after something went.
+    // Replaced by shorter content, and after a removal.
     files.insert("a", "54321").unwrap();
     files.insert("a", "1").unwrap();
     files.insert_link("link", "a").unwrap();
@@ -211,12 +210,12 @@ fn a_quota_holds_and_names_itself() {
     assert!(files.delete("d"));
     files.insert("e", "123456789").unwrap();
     assert!(files.insert("f", "").is_err());
-    // A fork has the same, and counts for itself.
+    // A fork starts with the same usage and counts separately.
     let fork = files.fork();
     assert!(fork.insert("g", "").is_err() && fork.delete("e"));
     fork.insert("g", "123456789").unwrap();
     assert!(files.insert("g", "").is_err());
-    // Moving what is there needs no room.
+    // A move needs no space.
     files.raw_rename(&path("e"), &path("h")).unwrap();
     assert_eq!(files.get("h").as_deref(), Some(&b"123456789"[..]));
 }

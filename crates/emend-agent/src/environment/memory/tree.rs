@@ -1,4 +1,4 @@
-//! The persistent tree under [`MemFs`](super::MemFs): directories shared between forks, copied where they change.
+//! The persistent tree of [`MemFs`](super::MemFs): forks share directories, and a change copies the path above it.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ use emend_llm::Shared;
 use crate::environment::resolve::invalid;
 use crate::environment::{EntryKind, EnvError, FilePath, Metadata};
 
-/// What a name in a directory stands for. Cheap to clone.
+/// An entry of a directory. A clone is cheap.
 #[derive(Clone, Debug)]
 pub(super) enum Entry {
     File(Shared<File>),
     Directory(Shared<Directory>),
-    /// A link and what it says.
+    /// A link with its target.
     Link(Shared<str>),
 }
 
@@ -21,7 +21,7 @@ pub(super) enum Entry {
 pub(super) struct File {
     pub(super) content: Vec<u8>,
     pub(super) modified_ms: u64,
-    /// The number of the change that made it: no other file that ever stood here had it.
+    /// Number of the change that created the file. No other content at this path ever had it.
     pub(super) version: u64,
 }
 
@@ -36,7 +36,7 @@ impl Entry {
         if let Self::File(file) = self { Some(file) } else { None }
     }
 
-    /// Returns how many files and links, and how many bytes, it is.
+    /// Returns the number of files and links, and their bytes.
     pub(super) fn size(&self) -> (u64, u64) {
         match self {
             Self::File(file) => (1, file.content.len() as u64),
@@ -47,7 +47,7 @@ impl Entry {
         }
     }
 
-    /// Returns what is known of a file or a directory, `None` of a link.
+    /// Returns the metadata of a file or a directory; `None` for a link.
     pub(super) fn metadata(&self) -> Option<Metadata> {
         match self {
             Self::File(file) => Some(file.metadata()),
@@ -74,8 +74,8 @@ impl Directory {
         self.entries.iter().map(|(name, entry)| (&**name, entry))
     }
 
-    /// Returns the entries in the order of all paths below them: a directory's come behind its name and a `/`, which a
-    /// longer name's `-` or `.` precedes.
+    /// Returns the entries in the order of the paths below them: a directory sorts as its name with a `/`, which comes
+    /// after `-` and `.` of a longer name.
     pub(super) fn in_path_order(&self) -> std::vec::IntoIter<(&str, &Entry)> {
         let mut entries: Vec<(&str, &Entry)> = self.entries().collect();
         let is_directory = |entry: &Entry| matches!(entry, Entry::Directory(_));
@@ -95,7 +95,7 @@ impl Directory {
         self.entries.get(name)
     }
 
-    /// Returns what stands at `path` below `top`, links not followed.
+    /// Returns the entry at `path` below `top`; links are not followed.
     pub(super) fn find(top: &Shared<Self>, path: &FilePath) -> Option<Entry> {
         let Some(parent) = path.parent() else { return Some(Entry::Directory(Shared::clone(top))) };
         let mut directory = top;
@@ -106,7 +106,7 @@ impl Directory {
         directory.get(path.name()).cloned()
     }
 
-    /// Puts `entry` at `path`, in place of a file or link there; creates the directories above it.
+    /// Puts `entry` at `path`, replaces a file or link there, and creates the parents.
     pub(super) fn put(top: &mut Shared<Self>, path: &FilePath, entry: Entry, now: u64) -> Result<(), EnvError> {
         let Some(parent) = path.parent() else { return Err(invalid(path.as_str(), "it is the root")) };
         if matches!(Self::find(top, path), Some(Entry::Directory(_))) {
@@ -119,7 +119,7 @@ impl Directory {
         Ok(())
     }
 
-    /// Takes away and returns what stands at `path`.
+    /// Removes and returns the entry at `path`.
     pub(super) fn remove(top: &mut Shared<Self>, path: &FilePath, now: u64) -> Option<Entry> {
         let parent = path.parent()?;
         Self::find(top, path)?;
@@ -128,8 +128,8 @@ impl Directory {
         directory.entries.remove(path.name())
     }
 
-    /// Returns the directory at `path` to change it, copying what other forks share, creating what is missing; `None`
-    /// if something else stands on the way.
+    /// Returns the directory at `path` for a change: copies shared directories and creates missing ones. Returns `None`
+    /// if another kind of entry is on the path.
     fn make_mut<'a>(top: &'a mut Shared<Self>, path: &FilePath, now: u64) -> Option<&'a mut Self> {
         let mut directory = Shared::make_mut(top);
         for segment in path.as_str().split('/').filter(|segment| !segment.is_empty()) {
