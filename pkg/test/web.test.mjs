@@ -3,10 +3,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { Agent } from "emend";
+import { Agent, init } from "emend";
 import { serve } from "./support.mjs";
 
-const { isPublic, publicFetch } = await import(new URL("platform/node.js", import.meta.resolve("emend")));
+const { publicFetch } = await import(new URL("platform/node.js", import.meta.resolve("emend")));
+const { isPublicAddress } = await import(new URL("core.js", import.meta.resolve("emend")));
+await init();
 
 /** A resolver that knows one name at a time and counts. */
 function resolver(...addresses) {
@@ -18,12 +20,12 @@ function resolver(...addresses) {
   return { asked, find };
 }
 
-test("addresses are public or not as in the core", () => {
+test("the core tells public addresses from others", () => {
   const open = ["8.8.8.8", "100.63.0.1", "172.32.0.1", "192.0.1.1", "198.20.0.1", "2606:4700::1111", "64:ff9b::808:808", "::ffff:8.8.8.8", "2002:808:808::"];
   const closed = ["0.0.0.0", "10.1.2.3", "100.64.0.1", "127.0.0.1", "169.254.169.254", "172.16.0.1", "192.168.1.1", "192.0.2.1", "198.19.0.1", "224.0.0.1", "255.255.255.255"]
     .concat(["::", "::1", "fe80::1", "fe80::1%eth0", "fc00::1", "2001:db8::1", "2001::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "nonsense"]);
-  assert.deepEqual(open.filter((address) => !isPublic(address)), []);
-  assert.deepEqual(closed.filter((address) => isPublic(address)), []);
+  assert.deepEqual(open.filter((address) => !isPublicAddress(address)), []);
+  assert.deepEqual(closed.filter((address) => isPublicAddress(address)), []);
 });
 
 test("a name that stands for a private address is refused, and nobody is connected to", async (t) => {
@@ -31,17 +33,17 @@ test("a name that stands for a private address is refused, and nobody is connect
   const { port } = new URL(url);
   for (const address of ["127.0.0.1", "::1", "10.0.0.1", "::ffff:127.0.0.1"]) {
     const { asked, find } = resolver(address);
-    await assert.rejects(publicFetch(`http://docs.example:${port}/`, {}, find), /docs\.example is not on the public internet/, address);
+    await assert.rejects(publicFetch(`http://docs.example:${port}/`, {}, isPublicAddress, find), /docs\.example is not on the public internet/, address);
     assert.deepEqual(asked, ["docs.example"]);
   }
   // This machine's own resolver, and hosts that are never looked up.
   for (const host of ["localhost", "127.0.0.1", "[::1]", "[::ffff:7f00:1]", "2130706433"]) {
-    await assert.rejects(publicFetch(`http://${host}:${port}/`, {}), /not on the public internet/, host);
+    await assert.rejects(publicFetch(`http://${host}:${port}/`, {}, isPublicAddress), /not on the public internet/, host);
   }
   assert.deepEqual(requests, []);
   // The control: it is the check that keeps it away.
   const { asked, find } = resolver("127.0.0.1");
-  const response = await publicFetch(`http://docs.example:${port}/`, {}, find, () => true);
+  const response = await publicFetch(`http://docs.example:${port}/`, {}, () => true, find);
   assert.equal(await response.text(), "inside");
   assert.deepEqual(asked, ["docs.example"], "what was checked is what is used");
   assert.equal(requests[0].headers.host, `docs.example:${port}`);
@@ -50,7 +52,7 @@ test("a name that stands for a private address is refused, and nobody is connect
 test("of several addresses only public ones are left", async (t) => {
   const { url, requests } = await serve(t, (_, response) => response.end("inside"));
   const { find } = resolver("10.0.0.1", "127.0.0.1");
-  const response = await publicFetch(`http://docs.example:${new URL(url).port}/`, {}, find, (address) => address === "127.0.0.1");
+  const response = await publicFetch(`http://docs.example:${new URL(url).port}/`, {}, (address) => address === "127.0.0.1", find);
   assert.equal(await response.text(), "inside");
   assert.equal(requests.length, 1);
 });
@@ -63,7 +65,7 @@ test("redirects are shown, packed bodies unpacked, errors and cancelling passed 
     if (request.url === "/cut") return response.writeHead(200, { "content-length": "9" }).end("cut", () => response.destroy());
     return undefined;
   });
-  const get = (path, options = {}) => publicFetch(url + path, options, undefined, () => true);
+  const get = (path, options = {}) => publicFetch(url + path, options, () => true);
   const moved = await get("/moved");
   assert.deepEqual([moved.status, moved.headers.get("location")], [302, "http://10.0.0.1/"]);
   assert.equal((await get("/none")).status, 204);

@@ -72,7 +72,9 @@ export class Agent {
     ownTools.set(tools);
     const wasm = await coreModule.loaded();
     const runCommand = shellOf(wasm, shell);
-    const fetch = deferredFetch(send, given ?? publicFetch);
+    const isPublic = (address: string): boolean => !wasm.isDead && wasm.call(() => glue.isPublicAddress(address));
+    const fetchPage = given ?? ((url: string, init: RequestInit) => publicFetch(url, init, isPublic));
+    const fetch = deferredFetch(send, fetchPage);
     const create = () => new glue.AgentHandle(json, fetch, selected.open, ownTools.start, callStore, ask, runCommand, host);
     const bridge = new AgentBridge(wasm, create, host);
     try {

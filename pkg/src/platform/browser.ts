@@ -1,9 +1,11 @@
-/** How a browser reads a module and pages of the web: CORS decides what of those a page may see. */
+/** The platform functions for browsers. CORS decides which web pages can be read. */
 
+/** Reads a wasm module from the network. */
 export function load(url: URL | string): Promise<Response> {
   return fetch(url);
 }
 
-export function publicFetch(url: string, options: RequestInit): Promise<Response> {
+/** Fetches a web page. */
+export function publicFetch(url: string, options: RequestInit, _isPublic: (address: string) => boolean): Promise<Response> {
   return fetch(url, options);
 }

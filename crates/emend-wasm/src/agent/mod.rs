@@ -4,6 +4,7 @@ mod files;
 mod json_fields;
 mod options;
 mod policy;
+mod web_address;
 
 use std::cell::RefCell;
 use std::rc::Rc;
