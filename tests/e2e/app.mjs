@@ -17,6 +17,8 @@ export class App {
     this.bars = page.locator(".editor-view .hunk-bar");
     this.cards = page.locator(".hunk-card");
     this.lease = page.locator(".lease-note:not([hidden])");
+    // The conversation keeps it when the note above is gone.
+    this.leaseRecord = page.locator(".entry.lease");
     this.toast = page.locator(".toast");
     this.transcript = page.getByRole("log", { name: "Conversation" });
   }
@@ -33,8 +35,8 @@ export class App {
   }
 
   /** Waits until the assistant has finished with the latest message. */
-  async finished() {
-    await this.page.getByRole("button", { name: "Send" }).waitFor();
+  async finished(timeout) {
+    await this.page.getByRole("button", { name: "Send" }).waitFor({ timeout });
     await this.transcript.locator(".entry.user ~ .entry.end").last().waitFor();
   }
 

@@ -46,10 +46,11 @@ async function show(page) {
   await unfoldTo(app, paths[0]);
   await app.openFile(paths[0]);
   await app.ask(`rename ${name} to ${newName}`);
-  await app.lease.waitFor({ timeout: 60_000 });
+  await app.transcript.locator(".entry.call").first().waitFor({ timeout: 60_000 });
   await shot("running");
-  await page.getByRole("button", { name: "Send" }).waitFor({ timeout: 120_000 });
-  await page.waitForTimeout(200);
+  await app.finished(120_000);
+  // The lease itself may be over before anything can look at it.
+  assert.equal(await app.leaseRecord.getAttribute("data-state"), "released", "the lease on the open file");
 
   await app.showReview();
   const before = await app.cards.count();
@@ -66,7 +67,7 @@ async function show(page) {
   await page.getByRole("button", { name: /^Save 1 changed file/ }).click();
   const saved = await (await downloading).path();
   await page.locator(".hunk-card .hunk-label").first().click();
-  await page.waitForTimeout(400);
+  await page.locator(".editor-view").waitFor();
   await shot("after");
 
   const labels = ["--label", `a/${accepted}`, "--label", `b/${accepted}`];
@@ -88,7 +89,7 @@ async function unfoldTo(app, path) {
   }
 }
 
-/** Prints every tool call, text and change of the lease as the page shows it. */
+/** Prints every tool call, text and lease as the page shows it. */
 async function printEvents(page) {
   await page.exposeFunction("printLine", (line) => console.log(line));
   await page.evaluate(() => {
@@ -107,9 +108,8 @@ async function printEvents(page) {
           const status = entry.matches(".ok") ? "ok" : "failed";
           print(index, `→ ${text(entry, ".tool-name")} ${text(entry, ".tool-target")}  ${status} ${text(entry, ".tool-time")}`);
         }
-        if (entry.matches(".notice, .end")) print(index, entry.textContent.trim());
+        if (entry.matches(".lease, .notice, .end")) print(index, entry.textContent.trim());
       });
-      print("lease", document.querySelector(".canvas.leased") ? "the assistant holds the open file" : "the open file is free");
       print("changes", `to review: ${text(document, ".review-button span:last-of-type") || "nothing"}`);
     };
     new MutationObserver(look).observe(document.body, { subtree: true, childList: true, attributes: true, characterData: true });

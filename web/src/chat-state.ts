@@ -6,7 +6,7 @@
 import type { AgentEvent, Failure, Usage } from "./engine.js";
 
 /** One item of the transcript; `id` never changes while the item grows. */
-export type Entry = UserEntry | TextEntry | ToolEntry | NoticeEntry | EndEntry;
+export type Entry = UserEntry | TextEntry | ToolEntry | LeaseEntry | NoticeEntry | EndEntry;
 
 export interface UserEntry {
   readonly kind: "user";
@@ -34,6 +34,16 @@ export interface ToolEntry {
   /** Milliseconds; null while it runs. */
   readonly duration: number | null;
 }
+
+/** The agent's lease on the file in the editor: one entry for each run and file, which shows the latest state. */
+export interface LeaseEntry {
+  readonly kind: "lease";
+  readonly id: string;
+  readonly path: string;
+  readonly state: LeaseState;
+}
+
+export type LeaseState = Extract<AgentEvent, { kind: "CANVAS_LEASE" }>["data"]["state"];
 
 /** A warning or an error, with what to do about it. */
 export interface NoticeEntry {
@@ -104,6 +114,8 @@ export function reduce(state: ChatState, event: AgentEvent): ChatState {
     }
     case "TOOL_CALL_END":
       return { ...state, entries: endTool(state.entries, event.data), activity: "Thinking…" };
+    case "CANVAS_LEASE":
+      return recordLease(state, id, event.data.path, event.data.state);
     case "WARNING":
       return notice(state, id, "warning", { code: event.data.code, message: event.data.message, suggestions: [] });
     case "TURN_LIMIT":
@@ -164,6 +176,21 @@ function settle(entries: readonly Entry[]): readonly Entry[] {
   if (last?.kind !== "assistant" && last?.kind !== "reasoning") return entries;
   if (!last.streaming) return entries;
   return last.text === "" ? entries.slice(0, -1) : entries.with(-1, { ...last, streaming: false });
+}
+
+function recordLease(state: ChatState, id: string, path: string, leaseState: LeaseState): ChatState {
+  const { entries } = state;
+  const begun = entries.findLastIndex((entry) => entry.kind === "user");
+  const index = entries.findLastIndex((entry) => entry.kind === "lease" && entry.path === path);
+  const known = entries[index];
+  if (index > begun && known?.kind === "lease") {
+    return { ...state, entries: entries.with(index, { ...known, state: leaseState }) };
+  }
+  const entry: LeaseEntry = { kind: "lease", id, path, state: leaseState };
+  const last = entries.at(-1);
+  // A text that still streams stays last, so that its next delta continues it.
+  const streams = (last?.kind === "assistant" || last?.kind === "reasoning") && last.streaming;
+  return { ...state, entries: entries.toSpliced(streams ? -1 : entries.length, 0, entry) };
 }
 
 type ToolEnd = Extract<AgentEvent, { kind: "TOOL_CALL_END" }>["data"];

@@ -80,6 +80,22 @@ test("entries of two sessions are told apart", () => {
   assert.equal(new Set(second.entries.map((entry) => entry.id)).size, 2);
 });
 
+test("a run's lease on a file is one entry, which shows the latest state", () => {
+  const lease = (state: "held" | "released" | "preempted"): Plain => ["CANVAS_LEASE", { path: "a.md", state, epoch: 2 }];
+  const shown = (state: ChatState) => state.entries.map((entry) => (entry.kind === "lease" ? entry.state : entry.kind));
+  assert.deepEqual(shown(play(ASK, CALL, lease("held"))), ["user", "tool", "held"]);
+  assert.deepEqual(shown(play(ASK, CALL, lease("held"), lease("released"))), ["user", "tool", "released"]);
+  const twice = play(ASK, lease("held"), lease("released"), END, ASK, lease("held"), lease("preempted"));
+  assert.deepEqual(shown(twice), ["user", "released", "end", "user", "preempted"]);
+});
+
+test("a lease that is reported while text streams does not split the text", () => {
+  const start: Plain = ["ASSISTANT_TEXT_START", {}];
+  const state = play(ASK, start, ["ASSISTANT_TEXT_DELTA", { delta: "a" }], ["CANVAS_LEASE", { path: "a.md", state: "held", epoch: 2 }]);
+  const next = reduce(state, event("ASSISTANT_TEXT_DELTA", { delta: "b" }));
+  assert.deepEqual(next.entries.map((entry) => (entry.kind === "assistant" ? entry.text : entry.kind)), ["user", "lease", "ab"]);
+});
+
 test("events of other kinds change nothing", () => {
   const state = play(ASK);
   assert.equal(reduce(state, event("FILE_CHANGED", { path: "a", revision: 1, pending_hunks: 1 })), state);

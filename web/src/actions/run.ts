@@ -36,9 +36,15 @@ export async function send(text: string): Promise<void> {
   const isCurrent = (): boolean => engineOrNull() === engine;
   const controller = new AbortController();
   abort = controller;
+  let isShown = false;
   try {
     await editor.flush();
     for await (const event of engine.run(text, { signal: controller.signal })) {
+      if (isCurrent() && event.kind === "PROCESSING_END") {
+        // The end appears last, when the page shows everything that the run changed.
+        await refresh().catch(showError);
+        isShown = true;
+      }
       if (isCurrent()) receive(event);
     }
   } catch (error) {
@@ -49,7 +55,7 @@ export async function send(text: string): Promise<void> {
   if (abort === controller) abort = null;
   if (!isCurrent()) return;
   chat.value = stopRun(chat.value);
-  await refresh().catch(showError);
+  if (!isShown) await refresh().catch(showError);
   announceEnd();
 }
 

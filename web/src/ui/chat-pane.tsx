@@ -3,9 +3,10 @@ import { useEffect, useRef } from "preact/hooks";
 import { send, stop } from "../actions/run.js";
 import { advise } from "../advice.js";
 import { plural } from "../hunk-text.js";
-import type { EndEntry, Entry, NoticeEntry } from "../chat-state.js";
+import type { EndEntry, Entry, LeaseEntry, NoticeEntry } from "../chat-state.js";
 import { chat, dialog, draft, project, settings, totals, view } from "../store.js";
 import { memo } from "../memo.js";
+import { baseName } from "../tree.js";
 import { examples } from "./examples.js";
 import { Icon } from "./icons.js";
 import { Markdown } from "./markdown.js";
@@ -133,6 +134,8 @@ const EntryView = memo(function EntryView({ entry }: { entry: Entry }) {
       );
     case "tool":
       return <ToolRow entry={entry} />;
+    case "lease":
+      return <Lease entry={entry} />;
     case "notice":
       return <Notice entry={entry} />;
     case "end":
@@ -171,6 +174,18 @@ function Notice({ entry }: { entry: NoticeEntry }) {
           Model settings
         </button>
       )}
+    </div>
+  );
+}
+
+function Lease({ entry: { path, state } }: { entry: LeaseEntry }) {
+  const name = <span title={path}>{baseName(path)}</span>;
+  return (
+    <div class="entry lease" data-state={state}>
+      {state === "held" && <>The assistant holds {name}.</>}
+      {state === "released" && <>The assistant held {name} and released it.</>}
+      {state === "preempted" && <>You took {name} back from the assistant.</>}
+      {state === "expired" && <>The assistant’s hold on {name} expired.</>}
     </div>
   );
 }
