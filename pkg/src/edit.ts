@@ -6,6 +6,9 @@
  */
 
 import * as diffs from "./edit/diff.js";
+import { type LineLog, loadLog, openLog } from "./edit/line-log.js";
+import * as patches from "./edit/patch.js";
+import { editText, openText, type Text, type TextEdit } from "./edit/text.js";
 import type {
   DiffHunk,
   DiffOptions,
@@ -19,13 +22,14 @@ import type {
   UnifiedOptions,
   WordDiff,
 } from "./edit/types.js";
-import { type LineLog, loadLog, openLog } from "./edit/line-log.js";
-import { editText, openText, type Text, type TextEdit } from "./edit/text.js";
-import * as patches from "./edit/patch.js";
 import { invalid, optionalCount, requireText } from "./validate.js";
 import { editModule, glue, putText } from "./wasm/edit.js";
 import type { InitOptions } from "./wasm/types.js";
 
+export type { ChangeRef, LineLog } from "./edit/line-log.js";
+export type * from "./edit/log-types.js";
+export { type PatchStream, patchProblem } from "./edit/patch.js";
+export type { Text, TextEdit } from "./edit/text.js";
 export type * from "./edit/types.js";
 export {
   ClosedError,
@@ -37,10 +41,6 @@ export {
   NotInitializedError,
   PanicError,
 } from "./errors.js";
-export type { ChangeRef, LineLog } from "./edit/line-log.js";
-export type * from "./edit/log-types.js";
-export { patchProblem, type PatchStream } from "./edit/patch.js";
-export type { Text, TextEdit } from "./edit/text.js";
 export type { InitOptions, WasmSource } from "./wasm/types.js";
 
 /**
@@ -130,12 +130,18 @@ const edit: Edit = Object.freeze({
   truncateOutput(tool, output, limits = {}) {
     const [name, text] = [requireText("the tool", tool), requireText("the output", output)];
     const [chars, lines] = [optionalCount("`chars`", limits.chars), optionalCount("`lines`", limits.lines)];
-    return truncated(text, editModule.live().call(() => glue.truncateOf(name, text, chars, lines)));
+    return truncated(
+      text,
+      editModule.live().call(() => glue.truncateOf(name, text, chars, lines)),
+    );
   },
   truncate(text, { keep = "head_tail", ...limits }) {
     const [whole, part] = [requireText("the text", text), requireText("`keep`", keep)];
     const [chars, lines] = [optionalCount("`chars`", limits.chars), optionalCount("`lines`", limits.lines)];
-    return truncated(whole, editModule.live().call(() => glue.truncateTo(whole, part, chars, lines)));
+    return truncated(
+      whole,
+      editModule.live().call(() => glue.truncateTo(whole, part, chars, lines)),
+    );
   },
   diff: diffs.diff,
   diffWords: diffs.diffWords,

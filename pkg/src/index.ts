@@ -36,7 +36,14 @@ export type {
   ListEntry,
 } from "./host/environment-types.js";
 export type * from "./host/types.js";
-export type { CustomProvider, Message, ProviderEvent, Request as ModelRequest, Tool, ToolContext } from "./llm/types.js";
+export type {
+  CustomProvider,
+  Message,
+  ProviderEvent,
+  Request as ModelRequest,
+  Tool,
+  ToolContext,
+} from "./llm/types.js";
 export { indexedDbStore, memoryStore } from "./sessions/stores.js";
 export type * from "./sessions/types.js";
 export { init } from "./wasm/init.js";

@@ -8,8 +8,6 @@ import { type Formats, formats } from "./llm/formats.js";
 import { llmModule } from "./wasm/llm.js";
 import type { InitOptions } from "./wasm/types.js";
 
-export type { AnswerStream } from "./llm/answer-stream.js";
-export { Client } from "./llm/client.js";
 export {
   AbortError,
   BusyError,
@@ -23,6 +21,8 @@ export {
   PanicError,
   ProviderError,
 } from "./errors.js";
+export type { AnswerStream } from "./llm/answer-stream.js";
+export { Client } from "./llm/client.js";
 export { type Decoder, type Formats, llmProblem } from "./llm/formats.js";
 export type * from "./llm/types.js";
 export type { InitOptions, WasmSource } from "./wasm/types.js";

@@ -6,9 +6,9 @@ import { join } from "node:path";
 
 import { EmendError } from "./errors.js";
 import { cleanPath, contentsOf, Gathered, onFolder } from "./files/project-files.js";
+import type { FilesIn, ImportOptions } from "./files/types.js";
 import { continued } from "./sessions/stores.js";
 import type { SessionStore } from "./sessions/types.js";
-import type { FilesIn, ImportOptions } from "./files/types.js";
 
 const EXTENSION = ".jsonl";
 
@@ -110,7 +110,10 @@ async function makeDirectory(place: string): Promise<void> {
     if (error.code !== "EEXIST") throw error;
   });
   if ((await lstat(place)).isDirectory()) return;
-  throw new EmendError("permission_denied", `${place} is a link or a file where a directory is needed; nothing is written through it`);
+  throw new EmendError(
+    "permission_denied",
+    `${place} is a link or a file where a directory is needed; nothing is written through it`,
+  );
 }
 
 async function writeFile(place: string, bytes: Uint8Array): Promise<void> {

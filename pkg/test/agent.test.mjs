@@ -17,7 +17,10 @@ test("a rename is searched, read, edited, and waits for review", async (t) => {
   const run = agent.run("rename Price to Cost");
   const events = await collect(run);
 
-  assert.deepEqual(events.map((event) => event.cursor), events.map((_, index) => index + 1));
+  assert.deepEqual(
+    events.map((event) => event.cursor),
+    events.map((_, index) => index + 1),
+  );
   assert.equal(events[0].kind, "SESSION_START");
   assert.equal(events[0].data.offline, true);
   assert.equal(events[0].data.provider, "offline");
@@ -37,7 +40,13 @@ test("a rename is searched, read, edited, and waits for review", async (t) => {
   assert.equal(result.error, undefined);
 
   const review = agent.review();
-  assert.deepEqual(review.files.map((file) => [file.path, file.operation]), [["src/cart.js", "update"], ["src/price.js", "update"]]);
+  assert.deepEqual(
+    review.files.map((file) => [file.path, file.operation]),
+    [
+      ["src/cart.js", "update"],
+      ["src/price.js", "update"],
+    ],
+  );
   assert.ok(review.files.every((file) => file.hunks.every((hunk) => hunk.status === "pending" && !hunk.keptByUser)));
 });
 
@@ -47,7 +56,10 @@ test("one hunk is accepted, another rejected, and the disk says so", async (t) =
   const [cart, price] = agent.review().files;
   for (const [path, text] of Object.entries(SHOP)) assert.equal(await agent.files.readDisk(path), text);
 
-  assert.deepEqual((await agent.accept(price.hunks.map((hunk) => hunk.id))).files.map((file) => file.path), ["src/cart.js"]);
+  assert.deepEqual(
+    (await agent.accept(price.hunks.map((hunk) => hunk.id))).files.map((file) => file.path),
+    ["src/cart.js"],
+  );
   assert.deepEqual((await agent.reject(cart.hunks.map((hunk) => hunk.id))).files, []);
 
   const renamed = SHOP["src/price.js"].replace("function Price(", "function Cost(");
@@ -76,7 +88,10 @@ test("the listing and the diff show what is pending", async (t) => {
   assert.ok(diff.includes("-export function Price(item) {\n+export function Cost(item) {\n"));
 
   await agent.acceptAll("src/cart.js");
-  assert.deepEqual(agent.review().files.map((file) => file.path), ["src/price.js"]);
+  assert.deepEqual(
+    agent.review().files.map((file) => file.path),
+    ["src/price.js"],
+  );
   await agent.rejectAll();
   assert.equal(await agent.files.diff(), "");
 });
@@ -90,7 +105,10 @@ test("what the user writes always lands and survives every decision", async (t) 
   assert.equal(state.text, mine);
   assert.ok(state.revision > 0);
   await agent.rejectAll();
-  assert.equal((await agent.files.read("src/price.js")).text, SHOP["src/price.js"].replace("item.cents", "item.cents * 2"));
+  assert.equal(
+    (await agent.files.read("src/price.js")).text,
+    SHOP["src/price.js"].replace("item.cents", "item.cents * 2"),
+  );
   assert.equal(await agent.files.readDisk("src/price.js"), (await agent.files.read("src/price.js")).text);
 
   await agent.files.remove("notes.md");
@@ -114,7 +132,10 @@ test("a hunk that the user built on is rejected only on purpose", async (t) => {
   await agent.reject([id], { dependents: "only" });
   assert.match((await agent.files.read("a.md")).text, /TWO and more/);
   await assert.rejects(agent.reject([id], { dependents: "all" }), (error) => isEmendError(error, "invalid_argument"));
-  await assert.rejects(agent.reject(["f9:h9"]), (error) => isEmendError(error, "not_found") && error.data.id === "f9:h9");
+  await assert.rejects(
+    agent.reject(["f9:h9"]),
+    (error) => isEmendError(error, "not_found") && error.data.id === "f9:h9",
+  );
 });
 
 test("direct mode saves at once", async (t) => {
@@ -201,7 +222,10 @@ test("leaving the loop cancels the run before the next tool", async (t) => {
 test("one run at a time, and one reader of its events", async (t) => {
   const agent = await create(t);
   const run = agent.run("rename Price to Cost");
-  assert.throws(() => agent.run("rename Price to Worth"), (error) => error instanceof BusyError && error.code === "busy");
+  assert.throws(
+    () => agent.run("rename Price to Worth"),
+    (error) => error instanceof BusyError && error.code === "busy",
+  );
   assert.throws(() => agent.setModel({ provider: "offline" }), BusyError);
   const events = collect(run);
   assert.throws(() => run[Symbol.asyncIterator](), BusyError);
@@ -232,7 +256,9 @@ test("wrong options and arguments are named", async (t) => {
   const cyclic = {};
   cyclic.model = cyclic;
   await assert.rejects(Agent.create(cyclic), refused(/plain data/));
-  await assert.rejects(Agent.create({ files: { "../a.txt": "x" } }), (error) => isEmendError(error, "permission_denied"));
+  await assert.rejects(Agent.create({ files: { "../a.txt": "x" } }), (error) =>
+    isEmendError(error, "permission_denied"),
+  );
 
   const agent = await create(t);
   const invalid = (error) => error instanceof EmendError && error.code === "invalid_argument";
@@ -265,7 +291,8 @@ test("pages are fetched where the options allow it, and nothing private is", asy
   const fetch = async (url, options) => {
     asked.push([url, options.method, options.redirect, options.credentials]);
     if (url === "https://docs.example/old") return new Response(null, { status: 301, headers: { Location: "/new" } });
-    if (url === "https://docs.example/in") return new Response(null, { status: 302, headers: { Location: "http://10.0.0.1/" } });
+    if (url === "https://docs.example/in")
+      return new Response(null, { status: 302, headers: { Location: "http://10.0.0.1/" } });
     return new Response("<h1>Docs</h1><p>Use <b>it</b>.", { headers: { "content-type": "text/html" } });
   };
   const urls = ["https://docs.example/old", "https://docs.example/in", "http://localhost/"];
@@ -286,7 +313,11 @@ test("pages are fetched where the options allow it, and nothing private is", asy
   assert.equal(results[0], "[https://docs.example/new | text/html]\n# Docs\n\nUse it.");
   assert.match(results[1], /\[permission_denied\] 10\.0\.0\.1 is not fetched/);
   assert.match(results[2], /\[permission_denied\] localhost is not fetched/);
-  assert.deepEqual(asked.map(([url]) => url).sort(), ["https://docs.example/in", "https://docs.example/new", "https://docs.example/old"]);
+  assert.deepEqual(asked.map(([url]) => url).sort(), [
+    "https://docs.example/in",
+    "https://docs.example/new",
+    "https://docs.example/old",
+  ]);
   assert.ok(asked.every(([, ...rest]) => rest.join() === "GET,manual,omit"));
 
   const without = await create(t, { model, fetch });

@@ -22,7 +22,10 @@ test("edits are asked about, reading is not, and the answer decides", async (t) 
   const agent = await create(t, { approve: async (request) => (asked.push(request), answers.shift()) });
   const events = await collect(agent.run(TASK));
   assert.equal(await price(agent), SHOP["src/price.js"].replace("cents", "euros"));
-  assert.deepEqual(asked.map((request) => request.tool_name), ["edit_file"]);
+  assert.deepEqual(
+    asked.map((request) => request.tool_name),
+    ["edit_file"],
+  );
   assert.equal(asked[0].arguments.file_path, "src/price.js");
   assert.deepEqual(of(events, "APPROVAL_REQUESTED"), asked);
   assert.deepEqual(of(events, "APPROVAL_RESOLVED"), [{ call_id: asked[0].call_id, decision: "allowed" }]);

@@ -17,7 +17,7 @@ const FILES = {
   "nested/deep/b.bin": new Uint8Array([0, 1, 255]),
   "nested/long.txt": utf8("a line that repeats\n".repeat(5_000)),
   "ümlaut/日本語.md": utf8("# Ü\n"),
-  "zero": new Uint8Array(),
+  zero: new Uint8Array(),
 };
 const sorted = (record) => Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1));
 
@@ -28,7 +28,16 @@ const sorted = (record) => Object.entries(record).sort(([a], [b]) => (a < b ? -1
 function forge(entries) {
   const [locals, centrals] = [[], []];
   let offset = 0;
-  for (const { path, bytes = utf8("x"), packed = bytes, method = 0, flags = 0x800, size = bytes.length, crc = crc32(bytes), mode } of entries) {
+  for (const {
+    path,
+    bytes = utf8("x"),
+    packed = bytes,
+    method = 0,
+    flags = 0x800,
+    size = bytes.length,
+    crc = crc32(bytes),
+    mode,
+  } of entries) {
     const name = typeof path === "string" ? utf8(path) : path;
     const about = Buffer.alloc(26);
     about.writeUInt16LE(20, 0);
@@ -103,7 +112,7 @@ test("Python reads an archive: contents, times, file modes", async (t) => {
   const directory = await mkdtemp(join(tmpdir(), "emend-zip-"));
   t.after(() => rm(directory, { recursive: true }));
   const archive = join(directory, "x.zip");
-  const files = { "a.txt": "one\r\n", "docs/grüße.md": "# Grüße\n", "empty": "", "folder/": "" };
+  const files = { "a.txt": "one\r\n", "docs/grüße.md": "# Grüße\n", empty: "", "folder/": "" };
   await writeFile(archive, await toZip(files, { modified: new Date(2026, 10, 21, 12, 30, 58) }));
   const script = `import json, sys, zipfile
 z = zipfile.ZipFile(sys.argv[1])
@@ -132,7 +141,10 @@ test("times that the format lacks become the nearest one that it has", async () 
 
 test("a file that the writer could not keep is refused", async () => {
   const files = Object.fromEntries([["__proto__", "x"]]);
-  await assert.rejects(toZip(files), (error) => isEmendError(error, "invalid_argument") && /`__proto__`/.test(error.message));
+  await assert.rejects(
+    toZip(files),
+    (error) => isEmendError(error, "invalid_argument") && /`__proto__`/.test(error.message),
+  );
   assert.deepEqual(await fromZip(await toZip({ "a/__proto__": "x" })), { "a/__proto__": utf8("x") });
 });
 
@@ -166,10 +178,23 @@ test("paths that could lead out are refused, in archives and on the way out", as
 });
 
 test("a path that is there twice, or is a file and a directory, is refused", async () => {
-  for (const paths of [["a", "a"], ["a", "./a"], ["a", "a/b"], ["a/b", "a"], ["a/", "a"], ["a", "a/"]]) {
-    await refuses(() => fromZip(forge(paths.map((path) => ({ path, bytes: new Uint8Array() })))), "already_exists", /twice/);
+  for (const paths of [
+    ["a", "a"],
+    ["a", "./a"],
+    ["a", "a/b"],
+    ["a/b", "a"],
+    ["a/", "a"],
+    ["a", "a/"],
+  ]) {
+    await refuses(
+      () => fromZip(forge(paths.map((path) => ({ path, bytes: new Uint8Array() })))),
+      "already_exists",
+      /twice/,
+    );
   }
-  const twice = await fromZip(forge(["a/", "a/", "a/b", "a/", "c/", "c/"].map((path) => ({ path, bytes: new Uint8Array() }))));
+  const twice = await fromZip(
+    forge(["a/", "a/", "a/b", "a/", "c/", "c/"].map((path) => ({ path, bytes: new Uint8Array() }))),
+  );
   assert.deepEqual(Object.keys(twice), ["a/b", "c/"]);
 });
 
@@ -182,9 +207,13 @@ test("links, devices, encrypted entries and unknown methods are refused, or left
     [{ size: 0xffffffff }, /64-bit/],
     [{ path: new Uint8Array([0x66, 0xff]), flags: 0 }, /not in UTF-8/],
   ]) {
-    const archive = forge([{ path: "good", mode: 0o100644 }, { path: "bad", ...entry }]);
+    const archive = forge([
+      { path: "good", mode: 0o100644 },
+      { path: "bad", ...entry },
+    ]);
     await refuses(() => fromZip(archive), "unsupported", why);
-    if (entry.path === undefined) assert.deepEqual(Object.keys(await fromZip(archive, { filter: (path) => path !== "bad" })), ["good"]);
+    if (entry.path === undefined)
+      assert.deepEqual(Object.keys(await fromZip(archive, { filter: (path) => path !== "bad" })), ["good"]);
   }
 });
 
@@ -193,39 +222,70 @@ test("limits hold for what comes out, whatever the headers say", async () => {
   const packed = deflateSync(zeros, { level: 9 });
   assert.ok(packed.length < 12_000);
   const bomb = { path: "bomb", bytes: new Uint8Array(), packed, method: 8 };
-  await refuses(() => fromZip(forge([{ ...bomb, size: zeros.length }]), { maxBytes: 1_000_000 }), "limit_reached", /maxBytes/);
-  await refuses(() => fromZip(forge([{ ...bomb, size: 1_000 }]), { maxBytes: 1_000_000 }), "invalid_argument", /larger than it says/);
+  await refuses(
+    () => fromZip(forge([{ ...bomb, size: zeros.length }]), { maxBytes: 1_000_000 }),
+    "limit_reached",
+    /maxBytes/,
+  );
+  await refuses(
+    () => fromZip(forge([{ ...bomb, size: 1_000 }]), { maxBytes: 1_000_000 }),
+    "invalid_argument",
+    /larger than it says/,
+  );
   // As large in more input than is inflated at once.
   let state = 7;
-  const noise = Uint8Array.from({ length: 300_000 }, () => (state = (Math.imul(state, 1664525) + 1013904223) >>> 0) >>> 24);
+  const noise = Uint8Array.from(
+    { length: 300_000 },
+    () => (state = (Math.imul(state, 1664525) + 1013904223) >>> 0) >>> 24,
+  );
   const long = { path: "long", bytes: noise, packed: deflateSync(noise, { level: 1 }), method: 8 };
   assert.ok(long.packed.length > 100_000);
   assert.deepEqual((await fromZip(forge([long])))["long"], noise);
   await refuses(() => fromZip(forge([{ ...long, size: 200_000 }])), "invalid_argument", /larger than it says/);
-  await refuses(() => fromZip(forge([{ ...long, packed: long.packed.subarray(0, 90_000) }])), "invalid_argument", /unpacked|checksum/);
+  await refuses(
+    () => fromZip(forge([{ ...long, packed: long.packed.subarray(0, 90_000) }])),
+    "invalid_argument",
+    /unpacked|checksum/,
+  );
   // Several that each fit, and together do not.
   const parts = Array.from({ length: 5 }, (_, index) => ({ path: `part_${index}`, bytes: new Uint8Array(300) }));
   await refuses(() => fromZip(forge(parts), { maxBytes: 1_000 }), "limit_reached", /part_3/);
   assert.equal(Object.keys(await fromZip(forge(parts), { maxBytes: 1_500 })).length, 5);
   await refuses(() => fromZip(forge(parts), { maxFiles: 4 }), "limit_reached", /maxFiles/);
   assert.equal(Object.keys(await fromZip(forge(parts), { maxFiles: 5 })).length, 5);
-  await assert.rejects(() => fromZip(forge(parts), { maxFiles: -1 }), (error) => isEmendError(error, "invalid_argument"));
+  await assert.rejects(
+    () => fromZip(forge(parts), { maxFiles: -1 }),
+    (error) => isEmendError(error, "invalid_argument"),
+  );
 });
 
 test("an archive that is cut off or changed anywhere is refused, and never half taken over", async () => {
-  const archive = await toZip({ "a.txt": "some text ".repeat(20), "b/c.txt": "more" }, { modified: new Date(2026, 0, 1) });
+  const archive = await toZip(
+    { "a.txt": "some text ".repeat(20), "b/c.txt": "more" },
+    { modified: new Date(2026, 0, 1) },
+  );
   for (let length = 0; length < archive.length; length += 1) {
     await refuses(() => fromZip(archive.subarray(0, length)), "invalid_argument", /cannot be read/);
   }
   await refuses(() => fromZip(forge([{ path: "a", crc: 1 }])), "invalid_argument", /checksum/);
-  await refuses(() => fromZip(forge([{ path: "a", method: 8, packed: utf8("not deflated"), size: 5 }])), "invalid_argument", /unpacked/);
-  await assert.rejects(() => fromZip("text"), (error) => isEmendError(error, "invalid_argument"));
+  await refuses(
+    () => fromZip(forge([{ path: "a", method: 8, packed: utf8("not deflated"), size: 5 }])),
+    "invalid_argument",
+    /unpacked/,
+  );
+  await assert.rejects(
+    () => fromZip("text"),
+    (error) => isEmendError(error, "invalid_argument"),
+  );
   // Any byte turned around gives the same files, other names, or an error of ours.
   for (let at = 0; at < archive.length; at += 1) {
     const changed = archive.slice();
     changed[at] ^= 0xff;
     await fromZip(changed).then(
-      (files) => Object.values(files).forEach((bytes) => assert.match(new TextDecoder().decode(bytes), /^(some text )+$|^more$|^$/)),
+      (files) =>
+        Object.values(files).forEach((bytes) =>
+          assert.match(new TextDecoder().decode(bytes), /^(some text )+$|^more$|^$/),
+        ),
       (error) => assert.ok(isEmendError(error), String(error)),
     );
   }
@@ -262,7 +322,10 @@ function memoryFile(name) {
     getFile: async () => new File([bytes], name),
     createWritable: async () => {
       const parts = [];
-      return { write: async (part) => void parts.push(part.slice()), close: async () => void (bytes = Buffer.concat(parts)) };
+      return {
+        write: async (part) => void parts.push(part.slice()),
+        close: async () => void (bytes = Buffer.concat(parts)),
+      };
     },
   };
 }
@@ -276,18 +339,28 @@ test("a folder that a page was handed goes in and out", async () => {
 
   const asked = [];
   const filter = (path) => asked.push(path) > 0 && path !== "nested/";
-  assert.deepEqual(Object.keys(await fromDirectory(folder, { filter })).sort(), ["a.txt", "empty/", "zero", "ümlaut/日本語.md"].sort());
+  assert.deepEqual(
+    Object.keys(await fromDirectory(folder, { filter })).sort(),
+    ["a.txt", "empty/", "zero", "ümlaut/日本語.md"].sort(),
+  );
   assert.ok(!asked.some((path) => path.startsWith("nested/d")));
   await refuses(() => fromDirectory(folder, { maxBytes: 100 }), "limit_reached", /maxBytes/);
   await refuses(() => fromDirectory(folder, { maxFiles: 3 }), "limit_reached", /maxFiles/);
   await refuses(() => toDirectory(folder, { "../x": "x" }), "permission_denied", /leads out/);
-  await assert.rejects(() => toDirectory(folder, { "a.txt/below": "x" }), (error) => isEmendError(error, "not_found"));
-  await assert.rejects(() => fromDirectory({}), (error) => isEmendError(error, "invalid_argument"));
+  await assert.rejects(
+    () => toDirectory(folder, { "a.txt/below": "x" }),
+    (error) => isEmendError(error, "not_found"),
+  );
+  await assert.rejects(
+    () => fromDirectory({}),
+    (error) => isEmendError(error, "invalid_argument"),
+  );
 });
 
 test("a picked folder's list of files is taken below its name", async () => {
   const picked = ["shop/a.js", "shop/node_modules/x/index.js", "shop/src/b.js"].map((path) =>
-    Object.defineProperty(new File([path], path.split("/").at(-1)), "webkitRelativePath", { value: path }));
+    Object.defineProperty(new File([path], path.split("/").at(-1)), "webkitRelativePath", { value: path }),
+  );
   const files = await fromDirectory(picked, { filter: (path) => path !== "node_modules/" });
   assert.deepEqual(files, { "a.js": utf8("shop/a.js"), "src/b.js": utf8("shop/src/b.js") });
 });
@@ -307,10 +380,16 @@ test("a folder on disk goes in and out", async (t) => {
   assert.equal(await readFile(join(path, "a.txt"), "utf8"), "shorter");
 
   const filter = (below) => !["nested/", "zero"].includes(below);
-  assert.deepEqual(Object.keys(await node.fromDirectory(path, { filter })).sort(), ["a.txt", "empty/", "ümlaut/日本語.md"].sort());
+  assert.deepEqual(
+    Object.keys(await node.fromDirectory(path, { filter })).sort(),
+    ["a.txt", "empty/", "ümlaut/日本語.md"].sort(),
+  );
   await refuses(() => node.fromDirectory(path, { maxBytes: 1_000 }), "limit_reached", /maxBytes/);
   await refuses(() => node.fromDirectory(path, { maxFiles: 2 }), "limit_reached", /maxFiles/);
-  await assert.rejects(() => node.fromDirectory(join(path, "missing")), (error) => isEmendError(error, "not_found"));
+  await assert.rejects(
+    () => node.fromDirectory(join(path, "missing")),
+    (error) => isEmendError(error, "not_found"),
+  );
 });
 
 test("links on disk are neither followed nor written through", async (t) => {
@@ -324,7 +403,11 @@ test("links on disk are neither followed nor written through", async (t) => {
   await writeFile(join(path, "real/a"), "a");
   assert.deepEqual(await node.fromDirectory(path), { "real/a": utf8("a") });
   for (const below of ["linked/x", "linked/", "file", "dangling", "real/a/b"]) {
-    await assert.rejects(() => node.toDirectory(path, { [below]: below.endsWith("/") ? "" : "new" }), (error) => isEmendError(error, "permission_denied"), below);
+    await assert.rejects(
+      () => node.toDirectory(path, { [below]: below.endsWith("/") ? "" : "new" }),
+      (error) => isEmendError(error, "permission_denied"),
+      below,
+    );
   }
   assert.equal(await readFile(join(outside, "secret"), "utf8"), "secret");
   for (const name of ["x", "made"]) await assert.rejects(access(join(outside, name)));

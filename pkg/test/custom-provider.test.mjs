@@ -25,10 +25,21 @@ test("text is enough: the rest of an answer follows", async () => {
   const stream = ours.stream(hello);
   for await (const event of stream) types.push(event.type);
   assert.deepEqual(types, [
-    "stream_start", "reasoning_start", "reasoning_delta", "reasoning_end", "text_start", "text_delta", "text_delta", "text_end", "finish",
+    "stream_start",
+    "reasoning_start",
+    "reasoning_delta",
+    "reasoning_end",
+    "text_start",
+    "text_delta",
+    "text_delta",
+    "text_end",
+    "finish",
   ]);
   const { message, model, provider, finish_reason: finish, usage } = await stream.result;
-  assert.deepEqual(message.content, [{ kind: "thinking", text: "hm" }, { kind: "text", text: "Hello" }]);
+  assert.deepEqual(message.content, [
+    { kind: "thinking", text: "hm" },
+    { kind: "text", text: "Hello" },
+  ]);
   assert.deepEqual([model, provider, finish.reason, usage.output_tokens], ["m", "mine", "stop", 2]);
   assert.deepEqual(asked[0].messages, hello.messages);
   ours.close();
@@ -51,26 +62,90 @@ test("tool calls run", async () => {
 test("what goes wrong becomes the right error, after everything that came", async () => {
   const text = { type: "text_delta", delta: "so far" };
   const cases = [
-    ["throws at once", () => { throw new Error("no model"); }, [], "provider", /mine failed: no model/],
-    ["throws no error", () => { throw 7; }, [], "provider", /mine failed: 7/],
+    [
+      "throws at once",
+      () => {
+        throw new Error("no model");
+      },
+      [],
+      "provider",
+      /mine failed: no model/,
+    ],
+    [
+      "throws no error",
+      () => {
+        throw 7;
+      },
+      [],
+      "provider",
+      /mine failed: 7/,
+    ],
     ["returns nothing", () => undefined, [], "provider", /must return an async iterable/],
-    ["throws later", async function* () { yield text; throw new Error("lost it"); }, ["so far"], "provider", /lost it/],
-    ["yields garbage", async function* () { yield text; yield { type: "telepathy" }; }, ["so far"], "stream", /no event: there is no type `telepathy`/],
-    ["yields nothing at all", async function* () { yield undefined; }, [], "stream", /no event/],
-    ["yields a cycle", async function* () { yield text; const a = {}; a.a = a; yield a; }, ["so far"], "provider", /circular/i],
-    ["stops short", async function* () { yield text; }, ["so far"], "stream", /ended without a `finish` event/],
+    [
+      "throws later",
+      async function* () {
+        yield text;
+        throw new Error("lost it");
+      },
+      ["so far"],
+      "provider",
+      /lost it/,
+    ],
+    [
+      "yields garbage",
+      async function* () {
+        yield text;
+        yield { type: "telepathy" };
+      },
+      ["so far"],
+      "stream",
+      /no event: there is no type `telepathy`/,
+    ],
+    [
+      "yields nothing at all",
+      async function* () {
+        yield undefined;
+      },
+      [],
+      "stream",
+      /no event/,
+    ],
+    [
+      "yields a cycle",
+      async function* () {
+        yield text;
+        const a = {};
+        a.a = a;
+        yield a;
+      },
+      ["so far"],
+      "provider",
+      /circular/i,
+    ],
+    [
+      "stops short",
+      async function* () {
+        yield text;
+      },
+      ["so far"],
+      "stream",
+      /ended without a `finish` event/,
+    ],
   ];
   for (const [name, stream, expected, code, pattern] of cases) {
     const ours = await clientOf(stream);
     const seen = [];
-    await assert.rejects(async () => {
-      for await (const event of ours.stream(hello)) if (event.type === "text_delta") seen.push(event.delta);
-    }, (error) => {
-      assert.ok(isEmendError(error, code), `${name}: ${error.code} ${error}`);
-      assert.match(error.message, pattern, name);
-      assert.equal(llmProblem(error).provider, "mine");
-      return true;
-    });
+    await assert.rejects(
+      async () => {
+        for await (const event of ours.stream(hello)) if (event.type === "text_delta") seen.push(event.delta);
+      },
+      (error) => {
+        assert.ok(isEmendError(error, code), `${name}: ${error.code} ${error}`);
+        assert.match(error.message, pattern, name);
+        assert.equal(llmProblem(error).provider, "mine");
+        return true;
+      },
+    );
     assert.deepEqual(seen, expected, name);
     ours.close();
   }
@@ -97,7 +172,8 @@ test("one that never ends is given up, and is told", async () => {
       let n = 0;
       return {
         [Symbol.asyncIterator]: () => ({
-          next: () => ((n += 1) === 1 ? Promise.resolve({ value: { type: "text_delta", delta: "a" } }) : new Promise(() => {})),
+          next: () =>
+            (n += 1) === 1 ? Promise.resolve({ value: { type: "text_delta", delta: "a" } }) : new Promise(() => {}),
           return: async () => ((state.returned = true), { done: true }),
         }),
       };
@@ -111,7 +187,10 @@ test("one that never ends is given up, and is told", async () => {
 
   const silent = endless();
   const impatient = await clientOf(silent.stream, { idleTimeoutMs: 20 });
-  await assert.rejects(impatient.complete(hello), (error) => isEmendError(error, "timeout") && /said nothing for 20 ms/.test(error.message));
+  await assert.rejects(
+    impatient.complete(hello),
+    (error) => isEmendError(error, "timeout") && /said nothing for 20 ms/.test(error.message),
+  );
   await new Promise(setImmediate);
   await told(silent.state, "silent");
 
@@ -119,18 +198,23 @@ test("one that never ends is given up, and is told", async () => {
   const ours = await clientOf(given.stream);
   const abort = new AbortController();
   const seen = [];
-  await assert.rejects(async () => {
-    for await (const event of ours.stream(hello, { signal: abort.signal })) {
-      if (event.type === "text_delta") seen.push(event.delta), setImmediate(() => abort.abort());
-    }
-  }, (error) => isEmendError(error, "aborted"));
+  await assert.rejects(
+    async () => {
+      for await (const event of ours.stream(hello, { signal: abort.signal })) {
+        if (event.type === "text_delta") seen.push(event.delta), setImmediate(() => abort.abort());
+      }
+    },
+    (error) => isEmendError(error, "aborted"),
+  );
   assert.deepEqual(seen, ["a"]);
   await new Promise(setImmediate);
   await told(given.state, "aborted");
 
   const limited = endless();
   const generator = await clientOf(limited.stream);
-  await assert.rejects(generator.generate({ model: "m", prompt: "x", timeout: { totalMs: 20 } }), (error) => isEmendError(error, "timeout"));
+  await assert.rejects(generator.generate({ model: "m", prompt: "x", timeout: { totalMs: 20 } }), (error) =>
+    isEmendError(error, "timeout"),
+  );
   await new Promise(setImmediate);
   await told(limited.state, "limited");
 });
@@ -143,7 +227,11 @@ test("the agent works with one as its model", async () => {
       if (results === 0) {
         yield { type: "tool_call", name: "read_file", arguments: { file_path: "notes.md" } };
       } else if (results === 1) {
-        yield { type: "tool_call", name: "edit_file", arguments: { file_path: "notes.md", old_string: "cents", new_string: "öre" } };
+        yield {
+          type: "tool_call",
+          name: "edit_file",
+          arguments: { file_path: "notes.md", old_string: "cents", new_string: "öre" },
+        };
       } else {
         yield { type: "text_delta", delta: "Done." };
       }
@@ -157,13 +245,28 @@ test("the agent works with one as its model", async () => {
   assert.match((await agent.files.read("notes.md")).text, /Prices are in öre\./);
   assert.equal(agent.review().files[0].hunks.length, 1);
 
-  agent.setModel({ provider: { name: "broken", stream: () => { throw new Error("out of memory"); } } });
+  agent.setModel({
+    provider: {
+      name: "broken",
+      stream: () => {
+        throw new Error("out of memory");
+      },
+    },
+  });
   const { reason, error } = await agent.run("again").result;
   assert.equal(reason, "error");
   assert.ok(error.name === "ProviderError" && /broken failed: out of memory/.test(error.message), String(error));
 
   let signal;
-  agent.setModel({ provider: { name: "slow", stream: (_, options) => { signal = options.signal; return { [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}) }) }; } } });
+  agent.setModel({
+    provider: {
+      name: "slow",
+      stream: (_, options) => {
+        signal = options.signal;
+        return { [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}) }) };
+      },
+    },
+  });
   const run = agent.run("wait");
   const ended = run.result;
   while (signal === undefined) await new Promise(setImmediate);

@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import * as entry from "emend/edit";
 import { EmendError as EmendErrorOfCore } from "emend";
+import * as entry from "emend/edit";
 
 const { EmendError, isEmendError, load, PanicError, patchProblem } = entry;
 const glue = await import(new URL("edit-core.js", import.meta.resolve("emend/edit")));
@@ -54,20 +54,35 @@ test("a diff has hunks whose lines are those of the texts", () => {
     lines: [{ kind: "added", text: "a\n", newNumber: 1 }],
   });
   const apart = edit.diff("a\nb\nc\nd\ne\n", "A\nb\nc\nd\nE\n", { context: 0 });
-  assert.deepEqual(apart.map((hunk) => [hunk.oldStart, hunk.oldLines]), [[1, 1], [5, 1]]);
+  assert.deepEqual(
+    apart.map((hunk) => [hunk.oldStart, hunk.oldLines]),
+    [
+      [1, 1],
+      [5, 1],
+    ],
+  );
   assert.equal(edit.diff("a\nb\nc\nd\ne\n", "A\nb\nc\nd\nE\n", { context: Infinity })[0].oldLines, 5);
 });
 
 test("a lone surrogate shifts nothing", () => {
   const [hunk] = edit.diff("\ud800x\nold\n", "\ud800x\nnew\n");
-  assert.deepEqual(hunk.lines.map((line) => line.text), ["\ud800x\n", "old\n", "new\n"]);
+  assert.deepEqual(
+    hunk.lines.map((line) => line.text),
+    ["\ud800x\n", "old\n", "new\n"],
+  );
 });
 
 test("words, unified text, merge and comparison", () => {
   assert.deepEqual(edit.diffWords("let 🦀 = 1", "let 🦀 = 2"), { old: [[9, 10]], new: [[9, 10]] });
-  assert.equal(edit.unifiedDiff("a\n", "b\n", { oldName: "a/x", newName: null }), "--- a/x\n+++ /dev/null\n@@ -1 +1 @@\n-a\n+b\n");
+  assert.equal(
+    edit.unifiedDiff("a\n", "b\n", { oldName: "a/x", newName: null }),
+    "--- a/x\n+++ /dev/null\n@@ -1 +1 @@\n-a\n+b\n",
+  );
   assert.deepEqual(edit.merge3("a\nb\nc\n", "A\nb\nc\n", "a\nb\nC\n"), { text: "A\nb\nC\n", conflicts: 0 });
-  assert.deepEqual(edit.merge3("a\n", "b\n", "c\n"), { text: "<<<<<<< ours\nb\n=======\nc\n>>>>>>> theirs\n", conflicts: 1 });
+  assert.deepEqual(edit.merge3("a\n", "b\n", "c\n"), {
+    text: "<<<<<<< ours\nb\n=======\nc\n>>>>>>> theirs\n",
+    conflicts: 1,
+  });
   assert.deepEqual(edit.compare3("a\nb\n", "a\n", "a\nB\n"), [
     { kind: "unchanged", base: { start: 1, lines: 1 }, ours: { start: 1, lines: 1 }, theirs: { start: 1, lines: 1 } },
     { kind: "conflict", base: { start: 2, lines: 1 }, ours: { start: 2, lines: 0 }, theirs: { start: 2, lines: 1 } },
@@ -77,9 +92,18 @@ test("words, unified text, merge and comparison", () => {
 test("outputs are cut by a tool's limits or by one's own", () => {
   assert.deepEqual(edit.truncateOutput("shell", "short"), { text: "short", truncated: false });
   assert.match(edit.truncateOutput("shell", "x\n".repeat(300)).text, /\n\[\.\.\. 45 lines omitted \.\.\.\]\n/);
-  assert.match(edit.truncateOutput("shell", "x\n".repeat(30), { lines: 10 }).text, /\[\.\.\. 21 lines omitted \.\.\.\]/);
-  assert.deepEqual(edit.truncate("a\nb\nc", { lines: 2 }), { text: "a\n[... 1 lines omitted ...]\nc", truncated: true });
-  assert.match(edit.truncate("🦀".repeat(9), { chars: 2, keep: "tail" }).text, /First 7 characters were removed.*\n\n🦀🦀$/);
+  assert.match(
+    edit.truncateOutput("shell", "x\n".repeat(30), { lines: 10 }).text,
+    /\[\.\.\. 21 lines omitted \.\.\.\]/,
+  );
+  assert.deepEqual(edit.truncate("a\nb\nc", { lines: 2 }), {
+    text: "a\n[... 1 lines omitted ...]\nc",
+    truncated: true,
+  });
+  assert.match(
+    edit.truncate("🦀".repeat(9), { chars: 2, keep: "tail" }).text,
+    /First 7 characters were removed.*\n\n🦀🦀$/,
+  );
 });
 
 /** Each format making the same change. */
@@ -106,16 +130,28 @@ test("all five formats edit one text, as a string and held by the module", () =>
     made.text.close();
     held.close();
   }
-  assert.deepEqual(edit.editText("one\ntwo\n", FORMATS.located).diagnostics.map((found) => found.code), ["wrong_line"]);
-  const twice = { format: "v4a", text: V4A.replace("*** End Patch\n", "*** Update File: a.txt\n@@\n-one\n+1\n*** End Patch\n") };
+  assert.deepEqual(
+    edit.editText("one\ntwo\n", FORMATS.located).diagnostics.map((found) => found.code),
+    ["wrong_line"],
+  );
+  const twice = {
+    format: "v4a",
+    text: V4A.replace("*** End Patch\n", "*** Update File: a.txt\n@@\n-one\n+1\n*** End Patch\n"),
+  };
   assert.equal(edit.editText("one\ntwo\n", twice).text, "1\n2\n", "two edits of one file come one after the other");
 });
 
 test("a large text is put together from what stays and what is new", () => {
   const line = (index) => `line ${index}, of which there are many\n`;
   const before = Array.from({ length: 4_000 }, (_, index) => line(index)).join("");
-  const after = before.replace(line(0), "").replace(line(1_999), "🦀 and é\n").replace(line(3_999), `${line(3_999)}last`);
-  for (const [from, to] of [[before, after], [after, before]]) {
+  const after = before
+    .replace(line(0), "")
+    .replace(line(1_999), "🦀 and é\n")
+    .replace(line(3_999), `${line(3_999)}last`);
+  for (const [from, to] of [
+    [before, after],
+    [after, before],
+  ]) {
     for (const patch of [
       { format: "unified", text: edit.unifiedDiff(from, to) },
       { format: "replace", path: "f", oldText: from.slice(0, 200), newText: "é", replaceAll: true },
@@ -140,7 +176,10 @@ test("what a held text is asked for, it says", () => {
     assert.deepEqual(held.toBytes(), new TextEncoder().encode(content));
     assert.equal(held.hash, edit.hash(content));
     assert.deepEqual([held.lineCount, held.byteLength], [3, 21]);
-    assert.deepEqual([held.lines(1, 1), held.lines(2, 9), held.lines(9, 9), held.lines(3, 2)], ["\ufeffone\r\n", "🦀 é\rthree", "", ""]);
+    assert.deepEqual(
+      [held.lines(1, 1), held.lines(2, 9), held.lines(9, 9), held.lines(3, 2)],
+      ["\ufeffone\r\n", "🦀 é\rthree", "", ""],
+    );
     held.close();
     held.close();
     for (const use of [() => held.toString(), () => held.lineCount, () => held.apply(FORMATS.v4a)]) {
@@ -158,13 +197,21 @@ test("one text is only edited", () => {
   const two = V4A.replace("*** End Patch", "*** Update File: b.txt\n@@\n-x\n+y\n*** End Patch");
   const remove = "--- a/a.txt\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-one\n-two\n";
   const held = edit.openText("one\ntwo\n");
-  for (const patch of [add, move, two].map((text) => ({ format: "v4a", text })).concat({ format: "unified", text: remove })) {
+  for (const patch of [add, move, two]
+    .map((text) => ({ format: "v4a", text }))
+    .concat({ format: "unified", text: remove })) {
     for (const apply of [() => edit.editText("one\ntwo\n", patch), () => held.apply(patch)]) {
-      assert.throws(apply, (error) => patchProblem(error)?.kind === "not_an_edit" && isEmendError(error, "invalid_argument"));
+      assert.throws(
+        apply,
+        (error) => patchProblem(error)?.kind === "not_an_edit" && isEmendError(error, "invalid_argument"),
+      );
     }
   }
   const absent = { format: "v4a", text: V4A.replace("-two", "-2") };
-  assert.throws(() => held.apply(absent), (error) => patchProblem(error)?.error.reason.kind === "not_found");
+  assert.throws(
+    () => held.apply(absent),
+    (error) => patchProblem(error)?.error.reason.kind === "not_found",
+  );
   assert.equal(held.toString(), "one\ntwo\n");
 });
 
@@ -208,7 +255,10 @@ test("all five formats say what becomes of the files", () => {
     assert.deepEqual(edit.apply(patch, files), { "a.txt": "one\n2\n", "b.txt": "untouched" }, name);
     assert.deepEqual(edit.parse(patch).paths, ["a.txt"], name);
   }
-  assert.deepEqual(edit.plan(FORMATS.located, files).changes[0].diagnostics.map((found) => found.code), ["wrong_line"]);
+  assert.deepEqual(
+    edit.plan(FORMATS.located, files).changes[0].diagnostics.map((found) => found.code),
+    ["wrong_line"],
+  );
 });
 
 test("files come from a record, a map or a function, which is asked for what is needed only", () => {
@@ -219,7 +269,13 @@ test("files come from a record, a map or a function, which is asked for what is 
   }
   assert.deepEqual(asked, ["a.txt"]);
   const thrown = new Error("the caller's own");
-  assert.throws(() => edit.plan(FORMATS.v4a, () => { throw thrown; }), (error) => error === thrown);
+  assert.throws(
+    () =>
+      edit.plan(FORMATS.v4a, () => {
+        throw thrown;
+      }),
+    (error) => error === thrown,
+  );
   assert.equal(edit.plan(FORMATS.v4a, source).changes.length, 1, "a caller's exception stops nothing");
 });
 
@@ -230,7 +286,9 @@ test("files are created, moved and deleted, all or none", () => {
   };
   const files = { "a.txt": "one\ntwo\n", "old.txt": "bye\n" };
   assert.deepEqual(edit.apply(patch, files), { "new.txt": "hi\n", "b.txt": "one\n2\n" });
-  const summary = edit.plan(patch, files).changes.map(({ operation, path, from, before, after }) => [operation, path, from, before, after]);
+  const summary = edit
+    .plan(patch, files)
+    .changes.map(({ operation, path, from, before, after }) => [operation, path, from, before, after]);
   assert.deepEqual(summary, [
     ["create", "new.txt", undefined, null, "hi\n"],
     ["delete", "old.txt", undefined, "bye\n", null],
@@ -252,23 +310,43 @@ test("what a git diff says of a file's mode is told", () => {
 
 test("a refusal says where and what to do", () => {
   const files = { "a.txt": "one\ntwo and more\n" };
-  assert.throws(() => edit.plan(FORMATS.v4a, files), (error) => {
-    refused("conflict", /a\.txt: hunk 1 of 1 \(patch line 3\) does not match/)(error);
-    assert.equal(error.name, "ConflictError");
-    const problem = patchProblem(error);
-    assert.equal(problem.kind, "hunk");
-    assert.equal(problem.error.patchLine, 3);
-    assert.equal(problem.error.reason.kind, "not_found");
-    assert.deepEqual(problem.error.reason.nearest[0].difference, { askedLine: 2, asked: "two", line: 2, found: "two and more" });
-    assert.match(error.suggestions[0], /^lines 1-2:\n/);
-    return true;
-  });
-  assert.throws(() => edit.plan(FORMATS.replace, { "a.txt": "two two" }), (error) => {
-    assert.deepEqual(patchProblem(error).error, { kind: "ambiguous", lines: [1, 1], blocks: [null, null], nPlaces: 2, strategy: "exact" });
-    return error.code === "ambiguous";
-  });
+  assert.throws(
+    () => edit.plan(FORMATS.v4a, files),
+    (error) => {
+      refused("conflict", /a\.txt: hunk 1 of 1 \(patch line 3\) does not match/)(error);
+      assert.equal(error.name, "ConflictError");
+      const problem = patchProblem(error);
+      assert.equal(problem.kind, "hunk");
+      assert.equal(problem.error.patchLine, 3);
+      assert.equal(problem.error.reason.kind, "not_found");
+      assert.deepEqual(problem.error.reason.nearest[0].difference, {
+        askedLine: 2,
+        asked: "two",
+        line: 2,
+        found: "two and more",
+      });
+      assert.match(error.suggestions[0], /^lines 1-2:\n/);
+      return true;
+    },
+  );
+  assert.throws(
+    () => edit.plan(FORMATS.replace, { "a.txt": "two two" }),
+    (error) => {
+      assert.deepEqual(patchProblem(error).error, {
+        kind: "ambiguous",
+        lines: [1, 1],
+        blocks: [null, null],
+        nPlaces: 2,
+        strategy: "exact",
+      });
+      return error.code === "ambiguous";
+    },
+  );
   const stale = { ...FORMATS.lines, expectedHash: edit.hash("another") };
-  assert.throws(() => edit.plan(stale, files), (error) => patchProblem(error).error.kind === "stale" && error.code === "stale");
+  assert.throws(
+    () => edit.plan(stale, files),
+    (error) => patchProblem(error).error.kind === "stale" && error.code === "stale",
+  );
   assert.equal(patchProblem(new Error("no")), undefined);
 });
 
@@ -286,7 +364,10 @@ test("a patch is read while it arrives", () => {
 
   const several = edit.parseStream();
   several.push("*** Begin Patch\n*** Delete File: a\n*** Add File: b\n+1\n");
-  assert.deepEqual(several.edits, [{ operation: "delete", path: "a" }, { operation: "create", path: "b", text: "1\n" }]);
+  assert.deepEqual(several.edits, [
+    { operation: "delete", path: "a" },
+    { operation: "create", path: "b", text: "1\n" },
+  ]);
   several.push("+2\n");
   assert.deepEqual(several.edits[1], { operation: "create", path: "b", text: "1\n2\n" });
   assert.throws(() => several.finish(), refused("invalid_argument", /\*\*\* End Patch/));
@@ -328,7 +409,10 @@ test("wrong arguments are refused and break nothing", () => {
   for (const call of bad) assert.throws(call, (error) => isEmendError(error, "invalid_argument"), String(call));
   const cycle = {};
   cycle.self = cycle;
-  assert.throws(() => edit.parse({ format: "lines", path: "a", edits: [cycle] }), (error) => error instanceof EmendError);
+  assert.throws(
+    () => edit.parse({ format: "lines", path: "a", edits: [cycle] }),
+    (error) => error instanceof EmendError,
+  );
   assert.deepEqual(edit.diff("a", "a"), []);
 });
 
@@ -337,7 +421,10 @@ test("a panic is thrown, ends what was open, and the next call starts afresh", a
   const stream = edit.parseStream();
   const original = glue.LogHandle.prototype.text;
   glue.LogHandle.prototype.text = () => glue.panicNow("boom in a log");
-  assert.throws(() => log.visibleText, (error) => error instanceof PanicError && /boom in a log/.test(error.message));
+  assert.throws(
+    () => log.visibleText,
+    (error) => error instanceof PanicError && /boom in a log/.test(error.message),
+  );
   glue.LogHandle.prototype.text = original;
   assert.throws(() => log.visibleText, PanicError);
   assert.throws(() => stream.push("x"), PanicError);

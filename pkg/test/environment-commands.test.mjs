@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { create, failure, mapped } from "./environments.mjs";
-import { results, scripted, SHOP } from "./support.mjs";
+import { results, SHOP, scripted } from "./support.mjs";
 
 /** Runs one command as the model asks for it, and gives what it is told, the events and the agent. */
 async function command(t, environment, given, cancelOn) {
@@ -29,12 +29,19 @@ test("commands run in the host's shell, and what they change can be undone", asy
     environment.files.set("built.txt", "built\n");
     return { exitCode: 3, stdout: "done\n" };
   };
-  const { told, events, agent } = await command(t, environment, { command: "make", working_dir: "src", timeout_ms: 5000 });
+  const { told, events, agent } = await command(t, environment, {
+    command: "make",
+    working_dir: "src",
+    timeout_ms: 5000,
+  });
   assert.deepEqual(asked, [["make", { workingDirectory: "src", env: {}, timeoutMs: 5000 }]]);
   assert.match(told, /building\n.*done\n/s);
   assert.match(told, /careful/);
   assert.match(told, /3/);
-  const shown = events.filter((event) => event.kind === "TOOL_CALL_OUTPUT_DELTA").map((event) => event.data.delta).join("");
+  const shown = events
+    .filter((event) => event.kind === "TOOL_CALL_OUTPUT_DELTA")
+    .map((event) => event.data.delta)
+    .join("");
   assert.match(shown, /building\n/);
   assert.equal((await agent.files.read("notes.md")).text, "# Made\n");
   assert.equal(environment.text("built.txt"), "built\n");
@@ -45,10 +52,12 @@ test("a command whose time is up is told by its signal, and not waited for forev
     const reasons = [];
     const exec = (_, { signal, onOutput }) => {
       onOutput("begun\n");
-      return new Promise((_, reject) => signal.addEventListener("abort", () => {
-        reasons.push(signal.reason.name);
-        if (obeys) reject(signal.reason);
-      }));
+      return new Promise((_, reject) =>
+        signal.addEventListener("abort", () => {
+          reasons.push(signal.reason.name);
+          if (obeys) reject(signal.reason);
+        }),
+      );
     };
     const { told } = await command(t, mapped(SHOP, { exec }), { command: "sleep 600", timeout_ms: 50 });
     assert.match(told, /begun\n.*timed out after 50ms/s);
@@ -60,12 +69,19 @@ test("a command is cancelled with its run", async (t) => {
   let reason;
   const exec = (_, { signal, onOutput }) => {
     onOutput("begun\n");
-    return new Promise((resolve) => signal.addEventListener("abort", () => {
-      reason = signal.reason.name;
-      resolve({ exitCode: 130 });
-    }));
+    return new Promise((resolve) =>
+      signal.addEventListener("abort", () => {
+        reason = signal.reason.name;
+        resolve({ exitCode: 130 });
+      }),
+    );
   };
-  const { result } = await command(t, mapped(SHOP, { exec }), { command: "sleep 600", timeout_ms: 600_000 }, "TOOL_CALL_OUTPUT_DELTA");
+  const { result } = await command(
+    t,
+    mapped(SHOP, { exec }),
+    { command: "sleep 600", timeout_ms: 600_000 },
+    "TOOL_CALL_OUTPUT_DELTA",
+  );
   assert.equal(result.reason, "aborted");
   assert.equal(reason, "AbortError");
 });
@@ -75,7 +91,9 @@ test("a shell that fails or gives no status is an error", async (t) => {
     const { told } = await command(t, mapped(SHOP, { exec }), { command: "x" });
     assert.match(told, expected);
   };
-  await fails(() => { throw failure("EACCES", "no shell for you"); }, /^error: .*no shell for you/);
+  await fails(() => {
+    throw failure("EACCES", "no shell for you");
+  }, /^error: .*no shell for you/);
   await fails(() => ({}), /^error: .*`exec` must return a whole number as `exitCode`/);
   await fails(() => undefined, /^error: .*`exec` must return a whole number as `exitCode`/);
   await fails(() => ({ exitCode: 1.5 }), /^error: .*`exec` must return a whole number as `exitCode`/);

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { Agent, ClosedError, ConfigError, isEmendError } from "emend";
 import { create, failure, mapped } from "./environments.mjs";
-import { collect, hunkIds, results, scripted, SHOP } from "./support.mjs";
+import { collect, hunkIds, results, SHOP, scripted } from "./support.mjs";
 
 const bytes = (text) => new TextEncoder().encode(text);
 const never = new Promise(() => {});
@@ -20,18 +20,24 @@ async function until(holds) {
 
 /** The environment, by promises that take a turn of the event loop; entries come one by one. */
 function promised(environment) {
-  const later = (method) => async (...given) => {
-    await new Promise((resolve) => setTimeout(resolve));
-    return environment[method](...given);
-  };
+  const later =
+    (method) =>
+    async (...given) => {
+      await new Promise((resolve) => setTimeout(resolve));
+      return environment[method](...given);
+    };
   async function* list(path) {
-    for (const name of environment.list(path)) yield { name, ...(await environment.stat(path === "" ? name : `${path}/${name}`)) };
+    for (const name of environment.list(path))
+      yield { name, ...(await environment.stat(path === "" ? name : `${path}/${name}`)) };
   }
   const [read, write, remove, stat] = ["read", "write", "remove", "stat"].map(later);
   return { ...environment, read, write, remove, stat, list };
 }
 
-for (const [how, wrap] of [["values", (environment) => environment], ["promises", promised]]) {
+for (const [how, wrap] of [
+  ["values", (environment) => environment],
+  ["promises", promised],
+]) {
   test(`an agent works on a host's files, which answers by ${how}`, async (t) => {
     const environment = mapped(SHOP);
     const agent = await create(t, wrap(environment));
@@ -47,8 +53,14 @@ for (const [how, wrap] of [["values", (environment) => environment], ["promises"
     assert.ok(environment.files.get("src/price.js") instanceof Uint8Array);
     assert.equal(environment.text("notes.md"), SHOP["notes.md"]);
     await agent.undo();
-    assert.deepEqual(agent.review().files.map((file) => file.path), ["src/cart.js", "src/price.js"]);
-    assert.deepEqual((await agent.files.list()).map((file) => file.path), ["notes.md", "src/cart.js", "src/price.js"]);
+    assert.deepEqual(
+      agent.review().files.map((file) => file.path),
+      ["src/cart.js", "src/price.js"],
+    );
+    assert.deepEqual(
+      (await agent.files.list()).map((file) => file.path),
+      ["notes.md", "src/cart.js", "src/price.js"],
+    );
     await agent.files.write("new/deep.txt", "mine\n");
     assert.equal(environment.text("new/deep.txt"), "mine\n");
     await agent.files.remove("new/deep.txt");
@@ -82,7 +94,13 @@ const CALLS = [
   ["write_file", { file_path: "src", content: "x" }],
   ["write_file", { file_path: "src/cart.js", content: "x" }],
   ["edit_file", { file_path: "src/price.js", old_string: "cents", new_string: "euros" }],
-  ["apply_patch", { patch: "*** Begin Patch\n*** Update File: notes.md\n@@\n-# Shop\n+# The shop\n*** Delete File: src/cart.js\n*** End Patch" }],
+  [
+    "apply_patch",
+    {
+      patch:
+        "*** Begin Patch\n*** Update File: notes.md\n@@\n-# Shop\n+# The shop\n*** Delete File: src/cart.js\n*** End Patch",
+    },
+  ],
   ["read_file", { file_path: "src/cart.js" }],
   ["grep", { pattern: "euros|# " }],
   ["list_dir", { path: ".", depth: 2 }],
@@ -118,7 +136,11 @@ test("every tool gives over a host's files what it gives over files in memory", 
 
 test("what is missing or wrong in an environment is named when the agent is made", async () => {
   const refused = async (options, reason) => {
-    await assert.rejects(Agent.create(options), (error) => error instanceof ConfigError && reason.test(error.message), String(reason));
+    await assert.rejects(
+      Agent.create(options),
+      (error) => error instanceof ConfigError && reason.test(error.message),
+      String(reason),
+    );
   };
   await refused({ environment: {} }, /^the environment lacks `read`, `write`, `remove`, `stat`, `list`$/);
   await refused({ environment: null }, /lacks `read`/);
@@ -140,11 +162,21 @@ test("an environment may be of a class, and its methods find what is its own", a
   class Host {
     #files = mapped(SHOP);
     workingDirectory = "/home/me/shop";
-    read(path) { return this.#files.read(path); }
-    write(path, content) { this.#files.write(path, content); }
-    remove(path) { this.#files.remove(path); }
-    stat(path) { return this.#files.stat(path); }
-    list(path) { return this.#files.list(path); }
+    read(path) {
+      return this.#files.read(path);
+    }
+    write(path, content) {
+      this.#files.write(path, content);
+    }
+    remove(path) {
+      this.#files.remove(path);
+    }
+    stat(path) {
+      return this.#files.stat(path);
+    }
+    list(path) {
+      return this.#files.list(path);
+    }
   }
   const agent = await create(t, new Host());
   assert.equal((await agent.files.read("/home/me/shop/src/../notes.md")).path, "notes.md");
@@ -152,7 +184,11 @@ test("an environment may be of a class, and its methods find what is its own", a
 
 test("a model is told where it is", async (t) => {
   const { model, requests } = scripted(["ok"]);
-  const agent = await create(t, mapped(SHOP, { workingDirectory: "/srv/shop", platform: "win32", osVersion: "Shop 7" }), { model });
+  const agent = await create(
+    t,
+    mapped(SHOP, { workingDirectory: "/srv/shop", platform: "win32", osVersion: "Shop 7" }),
+    { model },
+  );
   await agent.run("hello").result;
   const system = JSON.stringify(requests[0].messages[0]);
   for (const told of ["/srv/shop", "windows", "Shop 7"]) assert.ok(system.includes(told), told);
@@ -167,7 +203,14 @@ test("what a method throws is told by its code or its name", async (t) => {
   const agent = await create(t, environment);
   const check = async (method, error, code, message) => {
     thrown = error;
-    const [good, work] = [environment[method], { read: () => agent.files.read("a.txt"), write: () => agent.files.write("a.txt", "b"), list: () => agent.files.list() }];
+    const [good, work] = [
+      environment[method],
+      {
+        read: () => agent.files.read("a.txt"),
+        write: () => agent.files.write("a.txt", "b"),
+        list: () => agent.files.list(),
+      },
+    ];
     environment[method] = fails;
     await assert.rejects(work[method](), (found) => {
       assert.deepEqual([found.code, found.message], [code, message], `${method}: ${error}`);
@@ -221,7 +264,10 @@ test("what a method gives that is of the wrong shape is refused with what was ex
     environment[method] = () => given;
     const work = method === "read" ? agent.files.read("a.txt") : agent.files.list();
     await assert.rejects(work, (error) => {
-      assert.ok(error.code === "io_error" && error.message.includes(`\`${method}\` must give ${expected}`), error.message);
+      assert.ok(
+        error.code === "io_error" && error.message.includes(`\`${method}\` must give ${expected}`),
+        error.message,
+      );
       return true;
     });
     environment[method] = good;
@@ -256,12 +302,15 @@ test("the host is asked for clean paths, and links lead nowhere outside", async 
   const links = { out: "../../etc", inside: "src", again: "/workspace/inside/price.js", round: "round" };
   const plain = mapped(SHOP);
   const environment = Object.fromEntries(
-    ["read", "write", "remove", "stat", "list"].map((method) => [method, (path, ...given) => {
-      asked.add(path);
-      if (method === "stat" && path in links) return { kind: "link", target: links[path] };
-      const found = plain[method](path, ...given);
-      return method === "list" && path === "" ? [...found, ...Object.keys(links)] : found;
-    }]),
+    ["read", "write", "remove", "stat", "list"].map((method) => [
+      method,
+      (path, ...given) => {
+        asked.add(path);
+        if (method === "stat" && path in links) return { kind: "link", target: links[path] };
+        const found = plain[method](path, ...given);
+        return method === "list" && path === "" ? [...found, ...Object.keys(links)] : found;
+      },
+    ]),
   );
   const agent = await create(t, environment);
   assert.equal((await agent.files.read("./again")).path, "src/price.js");
@@ -272,7 +321,10 @@ test("the host is asked for clean paths, and links lead nowhere outside", async 
   }
   await assert.rejects(agent.files.read("round"), (error) => isEmendError(error, "invalid_argument"));
   for (const path of asked) assert.ok(!/^\/|\\|(^|\/)\.{1,2}(\/|$)|\/\/|^out\/|passwd/.test(path), path);
-  assert.deepEqual((await agent.files.list()).map((file) => file.path), ["again", "notes.md", "src/cart.js", "src/price.js"]);
+  assert.deepEqual(
+    (await agent.files.list()).map((file) => file.path),
+    ["again", "notes.md", "src/cart.js", "src/price.js"],
+  );
 });
 
 test("a file that the host changed meanwhile is neither lost nor written over unseen", async (t) => {
@@ -310,7 +362,10 @@ test("whenever the host changes a file while it is edited, its change is not los
         if (reads === changedAt) environment.files.set(path, text.replace("five", "FIVE"));
         return read(path);
       };
-      const { model } = scripted([[["edit_file", { file_path: "a.txt", old_string: "one", new_string: "ONE" }]], "Done."]);
+      const { model } = scripted([
+        [["edit_file", { file_path: "a.txt", old_string: "one", new_string: "ONE" }]],
+        "Done.",
+      ]);
       const agent = await create(t, environment, { model, mode });
       await agent.run("go").result;
       // What cannot be saved because of it is saved the second time.
@@ -318,7 +373,8 @@ test("whenever the host changes a file while it is edited, its change is not los
         await agent.acceptAll().catch((error) => assert.ok(isEmendError(error, "stale") && !last, String(error)));
       }
       nReads = Math.max(nReads, reads);
-      if (reads >= changedAt) assert.match(environment.text("a.txt"), /FIVE/, `${mode}: changed at read ${changedAt} of ${reads}`);
+      if (reads >= changedAt)
+        assert.match(environment.text("a.txt"), /FIVE/, `${mode}: changed at read ${changedAt} of ${reads}`);
     }
     // It was changed at each of them.
     assert.ok(nReads >= 4 && nReads < 12, `${nReads}`);
@@ -341,7 +397,8 @@ test("a write that fails in the middle of several files loses nothing", async (t
     const events = await collect(agent.run("rename Price to Cost"));
     const before = mode === "staged" ? await agent.files.diff() : undefined;
     if (mode === "staged") await assert.rejects(agent.acceptAll(), (error) => isEmendError(error, "limit_reached"));
-    else assert.ok(events.some((event) => event.kind === "TOOL_CALL_END" && event.data.error?.code === "limit_reached"));
+    else
+      assert.ok(events.some((event) => event.kind === "TOOL_CALL_END" && event.data.error?.code === "limit_reached"));
     if (mode === "direct") continue;
     for (const [path, text] of Object.entries(SHOP)) assert.equal(environment.text(path), text, path);
     assert.equal(await agent.files.diff(), before);
@@ -352,7 +409,8 @@ test("a write that fails in the middle of several files loses nothing", async (t
 });
 
 test("in one patch saved at once a failed write takes the others back", async (t) => {
-  const patch = "*** Begin Patch\n*** Update File: notes.md\n@@\n-# Shop\n+# Store\n*** Add File: new.md\n+new\n*** Update File: src/price.js\n@@\n-  return item.cents;\n+  return item.euros;\n*** End Patch";
+  const patch =
+    "*** Begin Patch\n*** Update File: notes.md\n@@\n-# Shop\n+# Store\n*** Add File: new.md\n+new\n*** Update File: src/price.js\n@@\n-  return item.cents;\n+  return item.euros;\n*** End Patch";
   const environment = mapped(SHOP);
   const { write, files } = environment;
   let broken = true;
@@ -475,15 +533,20 @@ test("an environment gets ready before the first task, and again if it failed", 
 
 test("a host that finds files by itself is asked, and what it finds is looked at again", async (t) => {
   const asked = [];
-  const finds = (name) => (pattern, { signal, ...options }) => {
-    asked.push([name, pattern, options]);
-    assert.equal(signal.aborted, false);
-    return name === "glob" ? ["src/price.js", "notes.md", "src/gone.js"] : [{ path: "src/price.js" }, "notes.md"];
-  };
+  const finds =
+    (name) =>
+    (pattern, { signal, ...options }) => {
+      asked.push([name, pattern, options]);
+      assert.equal(signal.aborted, false);
+      return name === "glob" ? ["src/price.js", "notes.md", "src/gone.js"] : [{ path: "src/price.js" }, "notes.md"];
+    };
   const environment = mapped(SHOP, { glob: finds("glob"), grep: finds("grep") });
   environment.list = () => assert.fail("nothing has to be walked");
   const { model, requests } = scripted([
-    [["glob", { pattern: "**/*.js", path: "src" }], ["grep", { pattern: "CENTS", case_insensitive: true, glob_filter: "*.js" }]],
+    [
+      ["glob", { pattern: "**/*.js", path: "src" }],
+      ["grep", { pattern: "CENTS", case_insensitive: true, glob_filter: "*.js" }],
+    ],
     "Done.",
   ]);
   const agent = await create(t, environment, { model });
@@ -494,8 +557,11 @@ test("a host that finds files by itself is asked, and what it finds is looked at
   assert.match(grepped, /src\/price\.js.*item\.cents/s);
   assert.doesNotMatch(grepped, /notes/);
   // They ran at the same time.
-  assert.deepEqual(asked.sort(([a], [b]) => (a < b ? -1 : 1)), [
-    ["glob", "**/*.js", { path: "src" }],
-    ["grep", "CENTS", { path: "", ignoreCase: true, glob: "*.js" }],
-  ]);
+  assert.deepEqual(
+    asked.sort(([a], [b]) => (a < b ? -1 : 1)),
+    [
+      ["glob", "**/*.js", { path: "src" }],
+      ["grep", "CENTS", { path: "", ignoreCase: true, glob: "*.js" }],
+    ],
+  );
 });

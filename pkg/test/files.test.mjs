@@ -18,7 +18,8 @@ function calling(...calls) {
     name: "calling",
     async *stream({ messages }) {
       const last = messages.at(-1);
-      if (last.role === "tool") told.push(...last.content.map(({ content, is_error: failed }) => ({ content, failed: failed === true })));
+      if (last.role === "tool")
+        told.push(...last.content.map(({ content, is_error: failed }) => ({ content, failed: failed === true })));
       else for (const [name, args] of calls) yield { type: "tool_call", name, arguments: args };
       yield { type: "finish" };
     },
@@ -41,7 +42,14 @@ test("grep finds lines, by path and by number, with context around them", async 
     { path: "src/price.js", lines: [{ line: 1, text: "export function Price(item) {", isMatch: true }] },
   ]);
   const around = await agent.files.grep("cents;$", { contextLines: 1 });
-  assert.deepEqual(around[0].lines.map(({ line, isMatch }) => [line, isMatch]), [[1, false], [2, true], [3, false]]);
+  assert.deepEqual(
+    around[0].lines.map(({ line, isMatch }) => [line, isMatch]),
+    [
+      [1, false],
+      [2, true],
+      [3, false],
+    ],
+  );
 });
 
 test("every option of grep narrows or widens it", async (t) => {
@@ -65,15 +73,30 @@ test("every option of grep narrows or widens it", async (t) => {
 });
 
 test("what is searched for is found wherever it stands, and nothing that is only like it", async (t) => {
-  const text = (before) => "ed".repeat(50).slice(0, before) + (before % 2 === 0 ? "needle" : "neeDle") + "eld".repeat(before % 7);
-  const files = Object.fromEntries(Array.from({ length: 80 }, (_, before) => [`${before}`, `nee_le NEED\n${text(before)}`]));
+  const text = (before) =>
+    "ed".repeat(50).slice(0, before) + (before % 2 === 0 ? "needle" : "neeDle") + "eld".repeat(before % 7);
+  const files = Object.fromEntries(
+    Array.from({ length: 80 }, (_, before) => [`${before}`, `nee_le NEED\n${text(before)}`]),
+  );
   const agent = await create(t, { files });
   const found = (options) => agent.files.grep("needle", options);
-  const expected = (isFound) => Object.keys(files).filter((name) => isFound(files[name])).sort()
-    .map((path) => ({ path, lines: [{ line: 2, text: text(Number(path)), isMatch: true }] }));
-  assert.deepEqual(await found({}), expected((content) => content.includes("needle")));
-  assert.deepEqual(await found({ ignoreCase: true }), expected(() => true));
-  assert.deepEqual(await agent.files.grep("ne+d[kl]e[^ ]*$", { ignoreCase: true }), expected(() => true));
+  const expected = (isFound) =>
+    Object.keys(files)
+      .filter((name) => isFound(files[name]))
+      .sort()
+      .map((path) => ({ path, lines: [{ line: 2, text: text(Number(path)), isMatch: true }] }));
+  assert.deepEqual(
+    await found({}),
+    expected((content) => content.includes("needle")),
+  );
+  assert.deepEqual(
+    await found({ ignoreCase: true }),
+    expected(() => true),
+  );
+  assert.deepEqual(
+    await agent.files.grep("ne+d[kl]e[^ ]*$", { ignoreCase: true }),
+    expected(() => true),
+  );
 });
 
 test("searches see pending edits, and what the user wrote", async (t) => {
@@ -89,12 +112,23 @@ test("searches see pending edits, and what the user wrote", async (t) => {
 });
 
 test("glob gives paths; hidden and ignored files are in neither search", async (t) => {
-  const files = { ".gitignore": "out/\n", "a.ts": "x", "b/c.tsx": "x", "b/d.js": "x", "out/e.ts": "x", ".env": "x", "bin.ts": new Uint8Array([120, 0]) };
+  const files = {
+    ".gitignore": "out/\n",
+    "a.ts": "x",
+    "b/c.tsx": "x",
+    "b/d.js": "x",
+    "out/e.ts": "x",
+    ".env": "x",
+    "bin.ts": new Uint8Array([120, 0]),
+  };
   const agent = await create(t, { files });
   assert.deepEqual(await agent.files.glob("**/*.{ts,tsx}"), ["a.ts", "b/c.tsx", "bin.ts"]);
   assert.deepEqual(await agent.files.glob("*", { path: "b" }), ["b/c.tsx", "b/d.js"]);
   assert.deepEqual(await agent.files.glob("nothing"), []);
-  assert.deepEqual((await agent.files.grep("x")).map(({ path }) => path), ["a.ts", "b/c.tsx", "b/d.js"]);
+  assert.deepEqual(
+    (await agent.files.grep("x")).map(({ path }) => path),
+    ["a.ts", "b/c.tsx", "b/d.js"],
+  );
 });
 
 test("what cannot be searched is refused, with what to do", async (t) => {
@@ -114,11 +148,20 @@ test("what cannot be searched is refused, with what to do", async (t) => {
 });
 
 test("the files come out with their bytes, as they are saved or as they are seen, and go in again", async (t) => {
-  const files = { ...SHOP, "logo.bin": new Uint8Array([0, 255, 128]), "empty/": "", ".hidden/x": "y", "ümlaut.txt": "ü" };
+  const files = {
+    ...SHOP,
+    "logo.bin": new Uint8Array([0, 255, 128]),
+    "empty/": "",
+    ".hidden/x": "y",
+    "ümlaut.txt": "ü",
+  };
   const agent = await create(t, { files });
   await agent.run("rename Price to Cost").result;
   const saved = await agent.files.export();
-  const expected = Object.entries(files).map(([path, content]) => [path, typeof content === "string" ? utf8(content) : content]);
+  const expected = Object.entries(files).map(([path, content]) => [
+    path,
+    typeof content === "string" ? utf8(content) : content,
+  ]);
   const sorted = (record) => Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1));
   assert.deepEqual(sorted(saved), sorted(Object.fromEntries(expected)));
 
@@ -157,23 +200,39 @@ test("another agent's files are taken as they are saved, and neither sees what t
 test("files that cannot be taken over are refused", async (t) => {
   const [agent, closed] = [await create(t), await create(t)];
   closed.close();
-  await assert.rejects(() => Agent.create({ files: closed.files }), (error) => isEmendError(error, "closed"));
-  await assert.rejects(() => Agent.create({ files: agent.files, quota: { bytes: 3 } }), (error) => isEmendError(error, "limit_reached"));
+  await assert.rejects(
+    () => Agent.create({ files: closed.files }),
+    (error) => isEmendError(error, "closed"),
+  );
+  await assert.rejects(
+    () => Agent.create({ files: agent.files, quota: { bytes: 3 } }),
+    (error) => isEmendError(error, "limit_reached"),
+  );
   const foreign = { readDisk() {} };
-  await assert.rejects(() => Agent.create({ files: foreign }), (error) => error instanceof ConfigError && /export/.test(error.message));
+  await assert.rejects(
+    () => Agent.create({ files: foreign }),
+    (error) => error instanceof ConfigError && /export/.test(error.message),
+  );
   const unused = () => assert.fail("not asked for");
   const environment = { read: unused, write: unused, remove: unused, list: unused, stat: unused };
   const hosted = await create(t, { files: undefined, environment });
-  await assert.rejects(() => Agent.create({ files: hosted.files }), (error) => isEmendError(error, "unsupported"));
+  await assert.rejects(
+    () => Agent.create({ files: hosted.files }),
+    (error) => isEmendError(error, "unsupported"),
+  );
 });
 
 test("a quota is refused to whoever passes it: at first, to the user, to the model", async (t) => {
-  const limited = (error) => isEmendError(error, "limit_reached") && /more than the 10 bytes|more than the 2 files/.test(error.message);
+  const limited = (error) =>
+    isEmendError(error, "limit_reached") && /more than the 10 bytes|more than the 2 files/.test(error.message);
   await assert.rejects(() => Agent.create({ files: { a: "12345678901" }, quota: { bytes: 10 } }), limited);
   await assert.rejects(() => Agent.create({ files: { a: "", b: "", c: "" }, quota: { files: 2 } }), limited);
 
   const files = { a: "12345", b: "1" };
-  const { model, told } = calling(["write_file", { file_path: "c", content: "1" }], ["write_file", { file_path: "b", content: "12345" }]);
+  const { model, told } = calling(
+    ["write_file", { file_path: "c", content: "1" }],
+    ["write_file", { file_path: "b", content: "12345" }],
+  );
   const agent = await create(t, { files, model, mode: "direct", profile: "none", quota: { bytes: 10, files: 2 } });
   await assert.rejects(() => agent.files.write("c", "1"), limited);
   await assert.rejects(() => agent.files.write("a", "1234567890"), limited);
@@ -193,7 +252,10 @@ test("pending edits take no room; accepting what passes the quota is refused, an
   await agent.run("go").result;
   const ids = hunkIds(agent.review());
   assert.equal(ids.length, 1);
-  await assert.rejects(() => agent.accept(ids), (error) => isEmendError(error, "limit_reached"));
+  await assert.rejects(
+    () => agent.accept(ids),
+    (error) => isEmendError(error, "limit_reached"),
+  );
   assert.equal(await agent.files.readDisk("c"), null);
   assert.deepEqual(hunkIds(agent.review()), ids);
   await agent.files.remove("a");

@@ -68,11 +68,14 @@ test("what stands on a change is asked about", () => {
   const [users] = log.write("a\nb\nmine\nc\n", { origin: "user" });
   assert.deepEqual(log.dependents([agents]), [users]);
   assert.deepEqual(log.keptOnDisk(), [agents]);
-  assert.throws(() => log.reject([agents]), (error) => {
-    assert.ok(isEmendError(error, "conflict") && error.name === "ConflictError");
-    assert.deepEqual(error.data, { kind: "has_dependents", dependents: [users], fromUser: 1 });
-    return true;
-  });
+  assert.throws(
+    () => log.reject([agents]),
+    (error) => {
+      assert.ok(isEmendError(error, "conflict") && error.name === "ConflictError");
+      assert.deepEqual(error.data, { kind: "has_dependents", dependents: [users], fromUser: 1 });
+      return true;
+    },
+  );
   assert.equal(log.visibleText, "a\nb\nmine\nc\n");
   log.reject([agents], { dependents: "only" });
   assert.equal(log.visibleText, "a\nmine\n");
@@ -92,7 +95,10 @@ test("undo, redo, checkpoints and rollback", () => {
   assert.equal(log.visibleText, "gone");
   assert.equal(log.release(mark), true);
   assert.equal(log.release(mark), false);
-  assert.throws(() => log.rollbackTo(mark), (error) => isEmendError(error, "not_found"));
+  assert.throws(
+    () => log.rollbackTo(mark),
+    (error) => isEmendError(error, "not_found"),
+  );
   assert.equal(log.undo({ by: "external" }), null);
   assert.equal(edit.openLog("x").redo(), null);
   const actions = log.entries().map((entry) => entry.action);
@@ -140,7 +146,10 @@ test("a log is saved, loaded and compacted", () => {
   assert.deepEqual(log.changes(), []);
   const damaged = JSON.parse(loaded.save());
   damaged.changes[0].deps = [7];
-  assert.throws(() => edit.loadLog(JSON.stringify(damaged)), (error) => isEmendError(error, "invalid_argument") && /damaged/.test(error.message));
+  assert.throws(
+    () => edit.loadLog(JSON.stringify(damaged)),
+    (error) => isEmendError(error, "invalid_argument") && /damaged/.test(error.message),
+  );
 });
 
 test("wrong arguments are refused and change nothing", () => {
@@ -170,7 +179,12 @@ test("wrong arguments are refused and change nothing", () => {
     () => log.split(1, -1),
   ];
   for (const call of bad) assert.throws(call, (error) => isEmendError(error, "invalid_argument"), String(call));
-  for (const call of [() => log.accept([99]), () => log.reject(["h99"]), () => log.changesOf("x"), () => log.split(99, 1)]) {
+  for (const call of [
+    () => log.accept([99]),
+    () => log.reject(["h99"]),
+    () => log.changesOf("x"),
+    () => log.split(99, 1),
+  ]) {
     assert.throws(call, (error) => isEmendError(error, "not_found"), String(call));
   }
   assert.equal(log.save(), before);
@@ -180,6 +194,12 @@ test("a closed log says so", () => {
   const { log } = reviewed();
   log.close();
   log.close();
-  assert.throws(() => log.visibleText, (error) => isEmendError(error, "closed"));
-  assert.throws(() => log.write("x", { origin: "user" }), (error) => isEmendError(error, "closed"));
+  assert.throws(
+    () => log.visibleText,
+    (error) => isEmendError(error, "closed"),
+  );
+  assert.throws(
+    () => log.write("x", { origin: "user" }),
+    (error) => isEmendError(error, "closed"),
+  );
 });

@@ -12,12 +12,16 @@ const hello = { model: "m", messages: [{ role: "user", content: [{ kind: "text",
 /** Starts a server in Anthropic's format, and a client of it. */
 async function client(t, answer, options = {}) {
   const server = await serve(t, answer);
-  const made = await Client.create({ providers: [{ api: "anthropic-messages", apiKey: KEY, baseUrl: server.url }], ...options });
+  const made = await Client.create({
+    providers: [{ api: "anthropic-messages", apiKey: KEY, baseUrl: server.url }],
+    ...options,
+  });
   t.after(() => made.close());
   return { server, client: made };
 }
 
-const says = (text) => (_, response) => response.writeHead(200, { "content-type": "text/event-stream" }).end(sse(answerEvents(text)));
+const says = (text) => (_, response) =>
+  response.writeHead(200, { "content-type": "text/event-stream" }).end(sse(answerEvents(text)));
 
 test("an answer comes whole or event by event", async (t) => {
   const { server, client: ours } = await client(t, says("Hello there."));
@@ -34,7 +38,10 @@ test("an answer comes whole or event by event", async (t) => {
   for await (const event of stream) types.push(event.type);
   assert.deepEqual(types, ["stream_start", "text_start", "text_delta", "text_end", "finish"]);
   assert.deepEqual((await stream.result).message, answer.message);
-  assert.throws(() => stream[Symbol.asyncIterator](), (error) => isEmendError(error, "busy"));
+  assert.throws(
+    () => stream[Symbol.asyncIterator](),
+    (error) => isEmendError(error, "busy"),
+  );
 });
 
 test("every format and every kind of set-up reaches its server", async (t) => {
@@ -50,15 +57,16 @@ test("every format and every kind of set-up reaches its server", async (t) => {
   for (const { name } of providers) {
     await assert.rejects(ours.complete({ ...hello, provider: name }), (error) => llmProblem(error).provider === name);
   }
-  assert.deepEqual(server.requests.map((request) => request.url.split("?")[0]), [
-    "/v1/messages",
-    "/v1/responses",
-    "/v1/chat/completions",
-    "/v1beta/models/m:streamGenerateContent",
-  ]);
+  assert.deepEqual(
+    server.requests.map((request) => request.url.split("?")[0]),
+    ["/v1/messages", "/v1/responses", "/v1/chat/completions", "/v1beta/models/m:streamGenerateContent"],
+  );
   assert.ok(server.requests.every((request) => request.headers["x-team"] === "blue"));
   ours.close();
-  const byEnv = await Client.create({ env: { ANTHROPIC_API_KEY: KEY, GEMINI_API_KEY: KEY, OTHER: undefined }, defaultProvider: "gemini" });
+  const byEnv = await Client.create({
+    env: { ANTHROPIC_API_KEY: KEY, GEMINI_API_KEY: KEY, OTHER: undefined },
+    defaultProvider: "gemini",
+  });
   assert.deepEqual(byEnv.providers, ["anthropic", "gemini"]);
   byEnv.close();
 });
@@ -72,7 +80,9 @@ test("failures are classes with facts, and no key is in them", async (t) => {
   ];
   for (const [status, code, kind, retryable] of cases) {
     const body = JSON.stringify({ type: "error", error: { type: "x", message: `no ${KEY}` } });
-    const { client: ours } = await client(t, (_, response) => response.writeHead(status, { "retry-after": "7" }).end(body));
+    const { client: ours } = await client(t, (_, response) =>
+      response.writeHead(status, { "retry-after": "7" }).end(body),
+    );
     await assert.rejects(ours.complete(hello), (error) => {
       assert.ok(isEmendError(error, code) && error.name === "ProviderError", String(error));
       const problem = llmProblem(error);
@@ -82,17 +92,26 @@ test("failures are classes with facts, and no key is in them", async (t) => {
       return true;
     });
   }
-  const dead = await Client.create({ providers: [{ api: "openai-chat", baseUrl: "http://127.0.0.1:9" }], fetch: () => Promise.reject(new Error("refused")) });
-  await assert.rejects(dead.complete(hello), (error) => isEmendError(error, "network") && /refused/.test(error.message));
+  const dead = await Client.create({
+    providers: [{ api: "openai-chat", baseUrl: "http://127.0.0.1:9" }],
+    fetch: () => Promise.reject(new Error("refused")),
+  });
+  await assert.rejects(
+    dead.complete(hello),
+    (error) => isEmendError(error, "network") && /refused/.test(error.message),
+  );
 });
 
 test("an answer that breaks off keeps what came", async (t) => {
   const events = answerEvents("so far");
   const { client: ours } = await client(t, (_, response) => response.writeHead(200).end(sse(events.slice(0, 3))));
   const seen = [];
-  await assert.rejects(async () => {
-    for await (const event of ours.stream(hello)) if (event.type === "text_delta") seen.push(event.delta);
-  }, (error) => isEmendError(error, "stream"));
+  await assert.rejects(
+    async () => {
+      for await (const event of ours.stream(hello)) if (event.type === "text_delta") seen.push(event.delta);
+    },
+    (error) => isEmendError(error, "stream"),
+  );
   assert.deepEqual(seen, ["so far"]);
 });
 
@@ -107,19 +126,27 @@ test("a signal, leaving the loop and closing end the request", async (t) => {
   });
   const abort = new AbortController();
   const texts = [];
-  await assert.rejects(async () => {
-    for await (const event of ours.stream(hello, { signal: abort.signal })) {
-      if (event.type !== "text_delta") continue;
-      texts.push(event.delta);
-      abort.abort(new Error("enough"));
-    }
-  }, (error) => isEmendError(error, "aborted") && error.name === "AbortError" && error.cause.message === "enough");
+  await assert.rejects(
+    async () => {
+      for await (const event of ours.stream(hello, { signal: abort.signal })) {
+        if (event.type !== "text_delta") continue;
+        texts.push(event.delta);
+        abort.abort(new Error("enough"));
+      }
+    },
+    (error) => isEmendError(error, "aborted") && error.name === "AbortError" && error.cause.message === "enough",
+  );
   assert.deepEqual(texts, ["partly"]);
   for await (const event of ours.stream(hello)) if (event.type === "text_delta") break;
   const closing = ours.stream(hello);
   const reading = closing[Symbol.asyncIterator]();
   await reading.next();
-  const pending = assert.rejects(async () => { for (;;) await reading.next(); }, (error) => isEmendError(error, "closed"));
+  const pending = assert.rejects(
+    async () => {
+      for (;;) await reading.next();
+    },
+    (error) => isEmendError(error, "closed"),
+  );
   ours.close();
   await pending;
   await left;
@@ -149,7 +176,14 @@ const weather = {
 test("tools run, and the model is told what they gave or threw", async (t) => {
   for (const [execute, args, content, isError] of [
     [({ city }) => ({ city, degrees: 7 }), '{"city":"Oslo"}', { city: "Oslo", degrees: 7 }, false],
-    [async () => { throw new Error("no station"); }, '{"city":"Oslo"}', "no station", true],
+    [
+      async () => {
+        throw new Error("no station");
+      },
+      '{"city":"Oslo"}',
+      "no station",
+      true,
+    ],
     [() => undefined, '{"city":"Oslo"}', null, false],
     [() => assert.fail("ran"), '{"town":"Oslo"}', /Invalid arguments for weather/, true],
   ]) {
@@ -159,8 +193,14 @@ test("tools run, and the model is told what they gave or threw", async (t) => {
       response.writeHead(200).end(sse(round === 1 ? callEvents("weather", args) : answerEvents("Cold.")));
     });
     const kinds = [];
-    const stream = ours.generateStream({ model: "m", prompt: "How is it?", system: "Be brief.", tools: [{ ...weather, execute }] });
-    for await (const event of stream) if (event.type === "step_finish" || event.type === "tool_call_end") kinds.push(event.type);
+    const stream = ours.generateStream({
+      model: "m",
+      prompt: "How is it?",
+      system: "Be brief.",
+      tools: [{ ...weather, execute }],
+    });
+    for await (const event of stream)
+      if (event.type === "step_finish" || event.type === "tool_call_end") kinds.push(event.type);
     const result = await stream.result;
     assert.deepEqual(kinds, ["tool_call_end", "step_finish", "step_finish"]);
     assert.equal(result.text, "Cold.");
@@ -175,9 +215,14 @@ test("tools run, and the model is told what they gave or threw", async (t) => {
 });
 
 test("a tool without `execute` hands its calls over", async (t) => {
-  const { client: ours } = await client(t, (_, response) => response.writeHead(200).end(sse(callEvents("weather", '{"city":"Oslo"}'))));
+  const { client: ours } = await client(t, (_, response) =>
+    response.writeHead(200).end(sse(callEvents("weather", '{"city":"Oslo"}'))),
+  );
   const result = await ours.generate({ model: "m", prompt: "How is it?", tools: [weather] });
-  assert.deepEqual(result.toolCalls.map(({ name, arguments: args }) => [name, args]), [["weather", { city: "Oslo" }]]);
+  assert.deepEqual(
+    result.toolCalls.map(({ name, arguments: args }) => [name, args]),
+    [["weather", { city: "Oslo" }]],
+  );
 });
 
 test("failed calls are repeated where that may help", async (t) => {
@@ -191,7 +236,10 @@ test("failed calls are repeated where that may help", async (t) => {
   assert.equal((await ours.generate({ model: "m", prompt: "hi", retry })).text, "There.");
   assert.equal(n, 3);
   n = 0;
-  await assert.rejects(ours.generate({ model: "m", prompt: "hi", retry: false }), (error) => error.retryable && llmProblem(error).kind === "server");
+  await assert.rejects(
+    ours.generate({ model: "m", prompt: "hi", retry: false }),
+    (error) => error.retryable && llmProblem(error).kind === "server",
+  );
   assert.equal(n, 1);
 });
 
@@ -200,7 +248,9 @@ test("an object grows and is checked", async (t) => {
   const pieces = ['{"n"', ": 4", "2}"];
   const [start, open, , close, end, stop] = answerEvents("");
   const delta = (text) => ({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text } });
-  const { client: ours } = await client(t, (_, response) => response.writeHead(200).end(sse([start, open, ...pieces.map(delta), close, end, stop])));
+  const { client: ours } = await client(t, (_, response) =>
+    response.writeHead(200).end(sse([start, open, ...pieces.map(delta), close, end, stop])),
+  );
   const seen = [];
   const stream = ours.streamObject({ model: "m", prompt: "a number" }, schema);
   for await (const value of stream) seen.push(value);
@@ -208,7 +258,10 @@ test("an object grows and is checked", async (t) => {
   assert.deepEqual(await stream.result, { n: 42 });
   assert.deepEqual(await ours.generateObject({ model: "m", prompt: "a number" }, schema), { n: 42 });
   const wrong = { ...schema, required: ["m"] };
-  await assert.rejects(ours.generateObject({ model: "m", prompt: "x" }, wrong), (error) => llmProblem(error).kind === "no_object_generated");
+  await assert.rejects(
+    ours.generateObject({ model: "m", prompt: "x" }, wrong),
+    (error) => llmProblem(error).kind === "no_object_generated",
+  );
 });
 
 test("formats encode and decode without a network", () => {
@@ -225,13 +278,19 @@ test("formats encode and decode without a network", () => {
   assert.equal(last.error, undefined);
   assert.equal(events.find((event) => event.type === "text_delta").delta, "🦀 é");
   assert.equal(events.at(-1).type, "finish");
-  assert.throws(() => decoder.push("x"), (error) => isEmendError(error, "closed"));
+  assert.throws(
+    () => decoder.push("x"),
+    (error) => isEmendError(error, "closed"),
+  );
 
   const cut = formats.decoder("anthropic-messages");
   cut.push(sse(answerEvents("cut").slice(0, 3)));
   assert.equal(cut.finish().error.code, "stream");
   const refused = formats.decodeError("gemini", { status: 503, body: "{}", headers: [["retry-after", "2"]] });
-  assert.deepEqual([refused.code, llmProblem(refused).kind, llmProblem(refused).retryAfterMs], ["provider", "server", 2000]);
+  assert.deepEqual(
+    [refused.code, llmProblem(refused).kind, llmProblem(refused).retryAfterMs],
+    ["provider", "server", 2000],
+  );
 });
 
 test("the catalogue knows models, and says so when it does not", () => {
@@ -275,7 +334,13 @@ test("wrong arguments are refused before anything is sent", async (t) => {
     async () => formats.models(7),
   ];
   for (const call of bad) {
-    await assert.rejects(call, (error) => ["configuration", "invalid_argument", "provider", "not_initialized"].includes(error.code) || assert.fail(`${call}: ${error.code} ${error}`), String(call));
+    await assert.rejects(
+      call,
+      (error) =>
+        ["configuration", "invalid_argument", "provider", "not_initialized"].includes(error.code) ||
+        assert.fail(`${call}: ${error.code} ${error}`),
+      String(call),
+    );
   }
   assert.equal(server.requests.length, 0);
 });

@@ -1,8 +1,7 @@
 // Loading: importing does nothing, init is forgiving, and what is not the core is named.
 
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
-import fs from "node:fs/promises";
+import fs, { readFile } from "node:fs/promises";
 import { syncBuiltinESMExports } from "node:module";
 import test from "node:test";
 import { Worker } from "node:worker_threads";
@@ -30,7 +29,10 @@ test("importing reads, fetches and compiles nothing", () => {
 });
 
 test("an agent cannot be made past `create`", () => {
-  assert.throws(() => new Agent(), (error) => error instanceof NotInitializedError && error.code === "not_initialized");
+  assert.throws(
+    () => new Agent(),
+    (error) => error instanceof NotInitializedError && error.code === "not_initialized",
+  );
 });
 
 const refused = (pattern) => (error) => {
@@ -45,7 +47,10 @@ test("what is not the core is named, and loading can be tried again", async () =
   await assert.rejects(init({ wasm: page }), refused(/an HTML page: the server answers unknown paths with HTML/));
   await assert.rejects(init({ wasm: new Response("", { status: 404 }) }), refused(/status 404/));
   await assert.rejects(init({ wasm: new Uint8Array([1, 2, 3, 4]) }), refused(/not a wasm module/));
-  await assert.rejects(init({ wasm: new URL("missing.wasm", corePath) }), refused(/could not be loaded.*missing\.wasm/));
+  await assert.rejects(
+    init({ wasm: new URL("missing.wasm", corePath) }),
+    refused(/could not be loaded.*missing\.wasm/),
+  );
   const cut = (await readFile(corePath)).subarray(0, 1000);
   await assert.rejects(init({ wasm: cut }), refused(/not the core that belongs to this package/));
 });

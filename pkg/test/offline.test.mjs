@@ -21,7 +21,8 @@ const ask = async (model) => {
   const agent = await Agent.create({ files: { "a.txt": "Price\n" }, ...(model && { model }) });
   const run = agent.run("rename Price to Cost");
   const warnings = [];
-  for await (const event of run) if (event.kind === "WARNING" || event.kind === "ERROR") warnings.push(event.data.message);
+  for await (const event of run)
+    if (event.kind === "WARNING" || event.kind === "ERROR") warnings.push(event.data.message);
   const { reason } = await run.result;
   const { text } = await agent.files.read("a.txt");
   agent.close();

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Agent, isEmendError, PanicError } from "emend";
-import { collect, glue, serve, SHOP } from "./support.mjs";
+import { collect, glue, SHOP, serve } from "./support.mjs";
 
 const uncaught = [];
 process.on("uncaughtException", (error) => uncaught.push(error));
@@ -80,12 +80,15 @@ test("a panic while others wait rejects them all; late timers and answers do no 
 test("a panic in the middle of a run ends it, the events before it are kept", async () => {
   const agent = await Agent.create({ files: SHOP });
   const kinds = [];
-  await assert.rejects(async () => {
-    for await (const event of agent.run("rename Price to Cost")) {
-      kinds.push(event.kind);
-      if (event.kind === "TOOL_CALL_START") panicIn(glue.RunHandle.prototype, "poll", "boom in a run");
-    }
-  }, panicked(/boom in a run/));
+  await assert.rejects(
+    async () => {
+      for await (const event of agent.run("rename Price to Cost")) {
+        kinds.push(event.kind);
+        if (event.kind === "TOOL_CALL_START") panicIn(glue.RunHandle.prototype, "poll", "boom in a run");
+      }
+    },
+    panicked(/boom in a run/),
+  );
   assert.equal(kinds.at(-1), "TOOL_CALL_START");
   agent.close();
 });

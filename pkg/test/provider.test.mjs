@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import test from "node:test";
 import { Agent, ConfigError, isEmendError, ProviderError } from "emend";
-import { answerEvents, collect, serve, sse, SHOP } from "./support.mjs";
+import { answerEvents, collect, SHOP, serve, sse } from "./support.mjs";
 
 const KEY = "sk-test-not-a-key";
 

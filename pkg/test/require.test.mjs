@@ -8,6 +8,9 @@ test("require gives the same module", async () => {
   const required = createRequire(import.meta.url)("emend");
   assert.equal(required.Agent, (await import("emend")).Agent);
   const agent = await required.Agent.create({ files: { "a.txt": "hello\n" } });
-  assert.deepEqual((await agent.files.list()).map((file) => file.path), ["a.txt"]);
+  assert.deepEqual(
+    (await agent.files.list()).map((file) => file.path),
+    ["a.txt"],
+  );
   agent.close();
 });

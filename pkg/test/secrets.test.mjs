@@ -25,12 +25,18 @@ function all(value) {
       return String(error);
     }
   })();
-  return [inspect(value, { depth: 12, showHidden: true, getters: true, maxStringLength: null }), String(value), value?.stack, json].join("\n");
+  return [
+    inspect(value, { depth: 12, showHidden: true, getters: true, maxStringLength: null }),
+    String(value),
+    value?.stack,
+    json,
+  ].join("\n");
 }
 
 function assertClean(where, text) {
   assert.ok(text.includes(CONTROL), `${where} lacks the control: ${text}`);
-  for (const [name, secret] of Object.entries(SECRETS)) assert.ok(!text.includes(secret.slice(0, 8)), `${where} holds the ${name}: ${text}`);
+  for (const [name, secret] of Object.entries(SECRETS))
+    assert.ok(!text.includes(secret.slice(0, 8)), `${where} holds the ${name}: ${text}`);
 }
 
 /** Listens to all of the console while a test runs. */
@@ -43,7 +49,11 @@ function listen(t) {
 }
 
 const stream = (text) => new Response(text, { headers: { "content-type": "text/event-stream", "x-echo": ECHO } });
-const refusal = (status) => new Response(JSON.stringify({ error: { type: KEY, message: ECHO, [KEY]: 1 } }), { status, headers: { "x-echo": ECHO } });
+const refusal = (status) =>
+  new Response(JSON.stringify({ error: { type: KEY, message: ECHO, [KEY]: 1 } }), {
+    status,
+    headers: { "x-echo": ECHO },
+  });
 const rejected = (url) => {
   throw new TypeError(`fetch failed for ${url}`, { cause: new Error(`${ECHO} at ${url}`) });
 };
@@ -51,16 +61,23 @@ const rejected = (url) => {
 /** What the network does, and whether the run fails of it. */
 const NETWORKS = {
   "an answer": [() => stream(sse(answerEvents(`Said ${CONTROL}.`))), false],
-  "400": [() => refusal(400), true],
-  "401": [() => refusal(401), true],
+  400: [() => refusal(400), true],
+  401: [() => refusal(401), true],
   "403 in plain text": [() => new Response(ECHO, { status: 403 }), true],
-  "an error in the stream": [() => stream(sse([{ type: "error", error: { type: "invalid_request_error", message: ECHO } }])), true],
+  "an error in the stream": [
+    () => stream(sse([{ type: "error", error: { type: "invalid_request_error", message: ECHO } }])),
+    true,
+  ],
   // The answer has begun, so nothing is tried again, which would take its time.
   "a stream that breaks off": [
-    () => stream(new ReadableStream({
-      start: (controller) => controller.enqueue(new TextEncoder().encode(sse(answerEvents(`Said ${CONTROL}.`).slice(0, 3)))),
-      pull: (controller) => controller.error(new Error(ECHO)),
-    })),
+    () =>
+      stream(
+        new ReadableStream({
+          start: (controller) =>
+            controller.enqueue(new TextEncoder().encode(sse(answerEvents(`Said ${CONTROL}.`).slice(0, 3)))),
+          pull: (controller) => controller.error(new Error(ECHO)),
+        }),
+      ),
     true,
   ],
 };
@@ -70,7 +87,12 @@ for (const [name, [network, fails]] of Object.entries(NETWORKS)) {
     const logged = listen(t);
     const store = memoryStore();
     const sent = [];
-    const model = { provider: "anthropic", model: "claude-test", apiKey: KEY, baseUrl: `https://api.test/v1?sig=${QUERY}` };
+    const model = {
+      provider: "anthropic",
+      model: "claude-test",
+      apiKey: KEY,
+      baseUrl: `https://api.test/v1?sig=${QUERY}`,
+    };
     const fetch = async (url, options) => {
       sent.push(url, new Headers(options.headers).get("x-api-key"));
       return network(url);
@@ -91,7 +113,14 @@ for (const [name, [network, fails]] of Object.entries(NETWORKS)) {
     assertClean("the saved session", await store.load(agent.sessionId));
     assertClean("the list of sessions", all(await Agent.sessions(store)));
     assertClean("the console", [CONTROL, ...logged].join("\n"));
-    assertClean("the agent", CONTROL + all(agent) + all(run) + all(agent.turns()) + all(await Agent.resume(agent.sessionId, options).then((again) => again.close())));
+    assertClean(
+      "the agent",
+      CONTROL +
+        all(agent) +
+        all(run) +
+        all(agent.turns()) +
+        all(await Agent.resume(agent.sessionId, options).then((again) => again.close())),
+    );
   });
 }
 
@@ -107,7 +136,12 @@ test("an address that cannot be asked is told without what it holds", async (t) 
 });
 
 test("a fetch that names the address as it fails is quoted without what it holds", async (t) => {
-  const model = { provider: "anthropic", model: "claude-test", apiKey: KEY, baseUrl: `https://api.test/v1?sig=${QUERY}` };
+  const model = {
+    provider: "anthropic",
+    model: "claude-test",
+    apiKey: KEY,
+    baseUrl: `https://api.test/v1?sig=${QUERY}`,
+  };
   const agent = await Agent.create({ files: SHOP, model, fetch: rejected });
   t.after(() => agent.close());
   const run = agent.run("look");

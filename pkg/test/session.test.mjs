@@ -8,7 +8,7 @@ import { join } from "node:path";
 import test from "node:test";
 import { Agent, ConfigError, isEmendError, memoryStore } from "emend";
 import { fileStore } from "emend/node";
-import { collect, results, scripted, SHOP, texts } from "./support.mjs";
+import { collect, results, SHOP, scripted, texts } from "./support.mjs";
 
 async function create(t, options) {
   const agent = await Agent.create({ files: SHOP, ...options });
@@ -29,9 +29,15 @@ test("the stand-in does the same work under every profile", async (t) => {
     const events = await collect(agent.run("rename Price to Cost"));
     const called = events.filter((event) => event.kind === "TOOL_CALL_START").map((event) => event.data.tool_name);
     assert.deepEqual([...new Set(called)], tools, profile);
-    assert.ok(events.every((event) => event.kind !== "TOOL_CALL_END" || event.data.ok), profile);
+    assert.ok(
+      events.every((event) => event.kind !== "TOOL_CALL_END" || event.data.ok),
+      profile,
+    );
     await agent.acceptAll();
-    assert.equal(await agent.files.readDisk("src/price.js"), SHOP["src/price.js"].replace("function Price(", "function Cost("));
+    assert.equal(
+      await agent.files.readDisk("src/price.js"),
+      SHOP["src/price.js"].replace("function Price(", "function Cost("),
+    );
   }
 });
 
@@ -45,7 +51,10 @@ test("a model is given its family's tools, by its own name or its provider's", a
   const own = "read_file read_many_files write_file edit_file apply_patch grep glob list_dir";
   assert.equal(await offered("acme", "m"), own);
   assert.equal(await offered("acme", "claude-sonnet-4-5"), "Read Write Edit Grep Glob LS");
-  assert.equal(await offered("gemini", "any"), "read_file read_many_files write_file grep_search glob list_directory safe_patch");
+  assert.equal(
+    await offered("gemini", "any"),
+    "read_file read_many_files write_file grep_search glob list_directory safe_patch",
+  );
 });
 
 test("a model edits as its family does, or as it is told to", async (t) => {
@@ -54,7 +63,10 @@ test("a model edits as its family does, or as it is told to", async (t) => {
     const { model, requests } = scripted([], "acme");
     const agent = await create(t, { model, ...options });
     await agent.run("hello").result;
-    return requests[0].tools.map((tool) => tool.name).filter((name) => own.includes(name)).join(" ");
+    return requests[0].tools
+      .map((tool) => tool.name)
+      .filter((name) => own.includes(name))
+      .join(" ");
   };
   assert.equal(await offered({ profile: "anthropic" }), "Edit");
   assert.equal(await offered({ profile: "anthropic", edits: "safe_patch" }), "safe_patch");
@@ -86,12 +98,33 @@ test("tools of one's own run, replace others, and fail as results", async (t) =>
       },
     },
     { name: "grep", description: "Mine.", parameters: { type: "object" }, execute: () => "mine" },
-    { name: "broken", description: "Fails.", parameters: { type: "object" }, execute: () => { throw new Error("no luck"); } },
-    { name: "gone", description: "Fails.", parameters: { type: "object" }, execute: async () => { throw Object.assign(new Error("no such city"), { code: "not_found" }); } },
+    {
+      name: "broken",
+      description: "Fails.",
+      parameters: { type: "object" },
+      execute: () => {
+        throw new Error("no luck");
+      },
+    },
+    {
+      name: "gone",
+      description: "Fails.",
+      parameters: { type: "object" },
+      execute: async () => {
+        throw Object.assign(new Error("no such city"), { code: "not_found" });
+      },
+    },
     { name: "void", description: "Says nothing.", parameters: { type: "object" }, execute: () => undefined },
   ];
   const { model, requests } = scripted([
-    [["weather", { city: "Oslo" }], ["weather", { town: "Oslo" }], ["grep", {}], ["broken", {}], ["gone", {}], ["void", {}]],
+    [
+      ["weather", { city: "Oslo" }],
+      ["weather", { town: "Oslo" }],
+      ["grep", {}],
+      ["broken", {}],
+      ["gone", {}],
+      ["void", {}],
+    ],
   ]);
   const agent = await create(t, { model, tools, profile: "openai" });
   const events = await collect(agent.run("how warm is it?"));
@@ -113,14 +146,28 @@ test("tools of one's own run, replace others, and fail as results", async (t) =>
     [{}, /must be an array/],
   ];
   for (const [tools, pattern] of wrongTools) {
-    await assert.rejects(Agent.create({ tools }), (error) => error instanceof ConfigError && pattern.test(error.message), String(pattern));
+    await assert.rejects(
+      Agent.create({ tools }),
+      (error) => error instanceof ConfigError && pattern.test(error.message),
+      String(pattern),
+    );
   }
 });
 
 test("a tool of one's own hears of the end of its run", async (t) => {
   let began;
-  const beginning = new Promise((resolve) => { began = resolve; });
-  const tool = { name: "slow", description: "Waits.", parameters: { type: "object" }, execute: (_, { signal }) => { began(signal); return new Promise(() => {}); } };
+  const beginning = new Promise((resolve) => {
+    began = resolve;
+  });
+  const tool = {
+    name: "slow",
+    description: "Waits.",
+    parameters: { type: "object" },
+    execute: (_, { signal }) => {
+      began(signal);
+      return new Promise(() => {});
+    },
+  };
   const agent = await create(t, { model: scripted([[["slow", {}]]]).model, tools: [tool] });
   const run = agent.run("wait");
   const result = run.result;
@@ -134,7 +181,10 @@ test("a tool of one's own hears of the end of its run", async (t) => {
 test("words in between reach the model, and what comes after is done in the same run", async (t) => {
   const agents = [];
   const { model, requests } = scripted([
-    () => { agents[0].run.steer("in French, please"); return [["list_dir", {}]]; },
+    () => {
+      agents[0].run.steer("in French, please");
+      return [["list_dir", {}]];
+    },
     "Voilà.",
     "And that.",
   ]);
@@ -148,15 +198,32 @@ test("words in between reach the model, and what comes after is done in the same
   assert.equal(kinds.filter((kind) => kind === "PROCESSING_END").length, 1);
   assert.ok(kinds.includes("STEERING_INJECTED"));
   assert.equal((await run.result).text, "And that.");
-  assert.throws(() => run.steer("too late"), (error) => isEmendError(error, "conflict"));
-  assert.throws(() => agent.followUp(" "), (error) => isEmendError(error, "invalid_argument"));
-  assert.throws(() => agent.followUp(7), (error) => isEmendError(error, "invalid_argument"));
+  assert.throws(
+    () => run.steer("too late"),
+    (error) => isEmendError(error, "conflict"),
+  );
+  assert.throws(
+    () => agent.followUp(" "),
+    (error) => isEmendError(error, "invalid_argument"),
+  );
+  assert.throws(
+    () => agent.followUp(7),
+    (error) => isEmendError(error, "invalid_argument"),
+  );
 });
 
 test("settings change between two calls to the model, also while it works", async (t) => {
   const second = scripted(["From the second."], "second");
   const agents = [];
-  const first = scripted([() => { agents[0].configure({ model: second.model, effort: "low", instructions: "Be short." }); return [["list_dir", {}]]; }], "first");
+  const first = scripted(
+    [
+      () => {
+        agents[0].configure({ model: second.model, effort: "low", instructions: "Be short." });
+        return [["list_dir", {}]];
+      },
+    ],
+    "first",
+  );
   const agent = await create(t, { model: first.model, effort: "high" });
   agents.push(agent);
   const { sessionId } = agent;
@@ -170,10 +237,19 @@ test("settings change between two calls to the model, also while it works", asyn
   agent.configure({ effort: null, maxTurns: 2 });
   const limited = await agent.run("again").result;
   assert.equal(limited.reason, "turn_limit");
-  for (const changes of [{ mode: "direct" }, { files: {} }, { modle: {} }, { model: { provider: "acme" } }, { maxTurns: -1 }]) {
+  for (const changes of [
+    { mode: "direct" },
+    { files: {} },
+    { modle: {} },
+    { model: { provider: "acme" } },
+    { maxTurns: -1 },
+  ]) {
     assert.throws(() => agent.configure(changes), ConfigError, JSON.stringify(changes));
   }
-  agent.configure({ maxTurns: 0, tools: [{ name: "own", description: "", parameters: { type: "object" }, execute() {} }] });
+  agent.configure({
+    maxTurns: 0,
+    tools: [{ name: "own", description: "", parameters: { type: "object" }, execute() {} }],
+  });
   assert.equal((await agent.run("again").result).reason, "natural");
   assert.ok(second.requests.at(-1).tools.some((tool) => tool.name === "own"));
   assert.equal("reasoning_effort" in second.requests.at(-1), false);
@@ -191,9 +267,25 @@ test("the model may ask if it is allowed to", async (t) => {
 test("subagents work in the same run, over the same files", async (t) => {
   const requests = [];
   const scripts = {
-    "split it": [[["spawn_agent", { task: "the notes", working_dir: "." }], ["spawn_agent", { task: "the price" }]], [["wait", { agent_id: "agent_1" }], ["wait", { agent_id: "agent_2" }]], "Both are done."],
-    "the notes": [[["edit_file", { file_path: "notes.md", old_string: "cents", new_string: "pence" }]], "Notes changed."],
-    "the price": [[["edit_file", { file_path: "src/price.js", old_string: "cents", new_string: "pence" }]], "Price changed."],
+    "split it": [
+      [
+        ["spawn_agent", { task: "the notes", working_dir: "." }],
+        ["spawn_agent", { task: "the price" }],
+      ],
+      [
+        ["wait", { agent_id: "agent_1" }],
+        ["wait", { agent_id: "agent_2" }],
+      ],
+      "Both are done.",
+    ],
+    "the notes": [
+      [["edit_file", { file_path: "notes.md", old_string: "cents", new_string: "pence" }]],
+      "Notes changed.",
+    ],
+    "the price": [
+      [["edit_file", { file_path: "src/price.js", old_string: "cents", new_string: "pence" }]],
+      "Price changed.",
+    ],
   };
   const provider = {
     name: "cast",
@@ -213,9 +305,19 @@ test("subagents work in the same run, over the same files", async (t) => {
     ["completed", "Price changed.", 2],
   ]);
   assert.ok(events.some((event) => event.kind === "SUBAGENT_EVENT" && event.data.event.kind === "TOOL_CALL_END"));
-  assert.deepEqual(agent.review().files.map((file) => file.path), ["notes.md", "src/price.js"]);
-  assert.deepEqual(results(requests.at(-1)).map((text) => text.split("\n")[1]), ["Notes changed.", "Price changed."]);
-  assert.ok(!requests.find((request) => texts(request, "user")[0] === "the notes").tools.some((tool) => tool.name === "spawn_agent"));
+  assert.deepEqual(
+    agent.review().files.map((file) => file.path),
+    ["notes.md", "src/price.js"],
+  );
+  assert.deepEqual(
+    results(requests.at(-1)).map((text) => text.split("\n")[1]),
+    ["Notes changed.", "Price changed."],
+  );
+  assert.ok(
+    !requests
+      .find((request) => texts(request, "user")[0] === "the notes")
+      .tools.some((tool) => tool.name === "spawn_agent"),
+  );
 });
 
 test("others follow the events at their own pace, from any cursor", async (t) => {
@@ -238,7 +340,10 @@ test("others follow the events at their own pace, from any cursor", async (t) =>
   assert.equal((await next).value.cursor, last + 1);
   await rest.return();
   for (const after of [-1, 1.5, "1", Number.NaN]) {
-    assert.throws(() => agent.events({ after }), (error) => isEmendError(error, "invalid_argument"));
+    assert.throws(
+      () => agent.events({ after }),
+      (error) => isEmendError(error, "invalid_argument"),
+    );
   }
   const open = agent.events({ after: last });
   for (let n = 0; n < 3; n += 1) await open.next();
@@ -251,12 +356,15 @@ test("events that are gone are not passed over in silence", async (t) => {
   const { model } = scripted([...Array(30).keys()].map(() => [["big", {}]]));
   const agent = await create(t, { model, tools });
   await agent.run("fill up").result;
-  assert.throws(() => agent.events({ after: 1 }), (error) => {
-    assert.ok(isEmendError(error, "resync_required"), String(error));
-    assert.ok(error.data.last > error.data.floor && error.data.floor >= 1);
-    agent.events({ after: error.data.last }).return();
-    return true;
-  });
+  assert.throws(
+    () => agent.events({ after: 1 }),
+    (error) => {
+      assert.ok(isEmendError(error, "resync_required"), String(error));
+      assert.ok(error.data.last > error.data.floor && error.data.floor >= 1);
+      agent.events({ after: error.data.last }).return();
+      return true;
+    },
+  );
 });
 
 test("room is made in a long conversation", async (t) => {
@@ -271,18 +379,26 @@ test("room is made in a long conversation", async (t) => {
 /** A store whose methods answer later, as a server's would. */
 function slowStore() {
   const inner = memoryStore();
-  const later = async (value) => { await new Promise((resolve) => setTimeout(resolve, 1)); return value(); };
-  return Object.fromEntries(["append", "load", "names", "remove"].map((name) => [name, (...args) => later(() => inner[name](...args))]));
+  const later = async (value) => {
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    return value();
+  };
+  return Object.fromEntries(
+    ["append", "load", "names", "remove"].map((name) => [name, (...args) => later(() => inner[name](...args))]),
+  );
 }
 
 for (const [name, make] of [
   ["memory", async () => memoryStore()],
   ["a slow store", async () => slowStore()],
-  ["files", async (t) => {
-    const folder = await mkdtemp(join(tmpdir(), "emend-store-"));
-    t.after(() => rm(folder, { recursive: true }));
-    return fileStore(join(folder, "new/sessions"));
-  }],
+  [
+    "files",
+    async (t) => {
+      const folder = await mkdtemp(join(tmpdir(), "emend-store-"));
+      t.after(() => rm(folder, { recursive: true }));
+      return fileStore(join(folder, "new/sessions"));
+    },
+  ],
 ]) {
   test(`a conversation goes on where it ended: ${name}`, async (t) => {
     const store = await make(t);
@@ -306,7 +422,10 @@ for (const [name, make] of [
     const saved = await Agent.sessions(store);
     assert.deepEqual(new Set(saved.map((one) => one.id)), new Set([sessionId, fork.sessionId]));
     const original = saved.find((one) => one.id === sessionId);
-    assert.deepEqual([original.title, original.model, original.n_turns], ["rename Price to Cost", "offline", turns.length + 2]);
+    assert.deepEqual(
+      [original.title, original.model, original.n_turns],
+      ["rename Price to Cost", "offline", turns.length + 2],
+    );
     assert.deepEqual(saved.find((one) => one.id === fork.sessionId).forked_from, { id: sessionId, n_turns: 1 });
     assert.equal(await Agent.removeSession(store, sessionId), true);
     assert.equal(await Agent.removeSession(store, sessionId), false);
@@ -332,7 +451,12 @@ test("a store of files keeps others out and stands a line that broke off", async
 });
 
 test("a store that fails is a warning, and a wrong one is refused", async (t) => {
-  const store = { ...memoryStore(), append: () => { throw new Error("disk full"); } };
+  const store = {
+    ...memoryStore(),
+    append: () => {
+      throw new Error("disk full");
+    },
+  };
   const agent = await create(t, { store });
   const events = await collect(agent.run("what can you do?"));
   const warnings = events.filter((event) => event.kind === "WARNING").map((event) => event.data);
@@ -342,18 +466,35 @@ test("a store that fails is a warning, and a wrong one is refused", async (t) =>
   assert.equal(events.at(-1).data.reason, "natural");
 
   for (const wrong of [{}, 7, null, { append() {}, load() {}, names() {} }]) {
-    await assert.rejects(Agent.create({ store: wrong }), (error) => error instanceof ConfigError && /the store needs a/.test(error.message));
+    await assert.rejects(
+      Agent.create({ store: wrong }),
+      (error) => error instanceof ConfigError && /the store needs a/.test(error.message),
+    );
   }
   await assert.rejects(Agent.resume("sess_1", {}), (error) => isEmendError(error, "configuration"));
-  await assert.rejects(Agent.resume("../x", { store: memoryStore() }), (error) => isEmendError(error, "invalid_argument"));
-  await assert.rejects(Agent.resume("sess_1", { store: { ...memoryStore(), load: () => 7 } }), (error) => isEmendError(error, "io_error") && /must return a string/.test(error.message));
-  await assert.rejects(Agent.sessions({ ...memoryStore(), names: () => 7 }), (error) => isEmendError(error, "io_error") && /must return an iterable/.test(error.message));
+  await assert.rejects(Agent.resume("../x", { store: memoryStore() }), (error) =>
+    isEmendError(error, "invalid_argument"),
+  );
+  await assert.rejects(
+    Agent.resume("sess_1", { store: { ...memoryStore(), load: () => 7 } }),
+    (error) => isEmendError(error, "io_error") && /must return a string/.test(error.message),
+  );
+  await assert.rejects(
+    Agent.sessions({ ...memoryStore(), names: () => 7 }),
+    (error) => isEmendError(error, "io_error") && /must return an iterable/.test(error.message),
+  );
   const other = memoryStore();
   other.append("sess_9", '{"type":"session","version":9}\n');
   other.append("sess_8", "hello\n");
   other.append("sess_8.output", "an output\n");
-  const problems = (await Agent.sessions(other)).map(({ id, problem }) => [id, /version 9|not a saved session/.exec(problem)?.[0]]);
-  assert.deepEqual(problems, [["sess_8", "not a saved session"], ["sess_9", "version 9"]]);
+  const problems = (await Agent.sessions(other)).map(({ id, problem }) => [
+    id,
+    /version 9|not a saved session/.exec(problem)?.[0],
+  ]);
+  assert.deepEqual(problems, [
+    ["sess_8", "not a saved session"],
+    ["sess_9", "version 9"],
+  ]);
   assert.equal(await Agent.removeSession(other, "sess_8"), true);
   assert.deepEqual([...other.names()], ["sess_9"]);
   await assert.rejects(Agent.resume("sess_9", { store: other }), (error) => isEmendError(error, "unsupported"));

@@ -30,7 +30,12 @@ async function create(t, commands, options = {}) {
       if (last.role === "tool") told.push(last.content[0].content);
       const command = commands[told.length];
       if (command === undefined) yield { type: "text_delta", delta: "Done." };
-      else yield { type: "tool_call", name: "shell", arguments: typeof command === "string" ? { command, timeout_ms: LONG_MS } : command };
+      else
+        yield {
+          type: "tool_call",
+          name: "shell",
+          arguments: typeof command === "string" ? { command, timeout_ms: LONG_MS } : command,
+        };
       yield { type: "finish" };
     },
   };
@@ -63,17 +68,21 @@ test("the module is loaded by the first command and not before", async (t) => {
 
 test("commands do what they do in bash", async (t) => {
   const files = { "a.txt": "one\ntwo\nthree\n", "src/b.js": "let x = 1;\n" };
-  const told = await run(t, [
-    "grep -n t a.txt | sort -r",
-    "sed -i 's/two/2/' a.txt && awk '{ print NR \": \" $1 }' a.txt",
-    "for i in 1 2 3; do echo line $i; done > loop.txt; cat loop.txt; ls",
-    "echo to the other >&2; false",
-    "no-such-command",
-    "cat missing.txt",
-    { command: "cat b.js; pwd", working_dir: "src", timeout_ms: LONG_MS },
-    "mv src lib; find . -name '*.js'; printf 'schön 文' > ü.txt; wc -c < ü.txt; rm loop.txt",
-    "if then",
-  ], { files });
+  const told = await run(
+    t,
+    [
+      "grep -n t a.txt | sort -r",
+      "sed -i 's/two/2/' a.txt && awk '{ print NR \": \" $1 }' a.txt",
+      "for i in 1 2 3; do echo line $i; done > loop.txt; cat loop.txt; ls",
+      "echo to the other >&2; false",
+      "no-such-command",
+      "cat missing.txt",
+      { command: "cat b.js; pwd", working_dir: "src", timeout_ms: LONG_MS },
+      "mv src lib; find . -name '*.js'; printf 'schön 文' > ü.txt; wc -c < ü.txt; rm loop.txt",
+      "if then",
+    ],
+    { files },
+  );
   assert.deepEqual(told.slice(0, 4), [
     "3:three\n2:two\n[exit code 0]",
     "1: one\n2: 2\n3: three\n[changed: a.txt]\n[exit code 0]",
@@ -83,18 +92,29 @@ test("commands do what they do in bash", async (t) => {
   assert.match(told[4], /no-such-command.*not found[^]*\[exit code 127\]$/);
   assert.match(told[5], /missing\.txt[^]*\[exit code 1\]$/);
   assert.equal(told[6], "let x = 1;\n/workspace/src\n[exit code 0]");
-  assert.match(told[7], /^\.\/lib\/b\.js\n\s*10\n\[changed: lib\/b\.js, loop\.txt, src\/b\.js, ü\.txt\]\n\[exit code 0\]$/);
+  assert.match(
+    told[7],
+    /^\.\/lib\/b\.js\n\s*10\n\[changed: lib\/b\.js, loop\.txt, src\/b\.js, ü\.txt\]\n\[exit code 0\]$/,
+  );
   assert.match(told[8], /\[exit code 2\]$/);
 });
 
 test("under review what a command changed is hunks, and nothing is saved", async (t) => {
   const files = { "a.txt": "one\ntwo\n", "b.txt": "bee\n" };
-  const { agent, told } = await create(t, ["sed -i s/two/2/ a.txt; rm b.txt; echo new > c.txt", "cat a.txt c.txt; ls"], { files, mode: "staged" });
+  const { agent, told } = await create(
+    t,
+    ["sed -i s/two/2/ a.txt; rm b.txt; echo new > c.txt", "cat a.txt c.txt; ls"],
+    { files, mode: "staged" },
+  );
   await agent.run("go").result;
   assert.match(told[1], /^one\n2\nnew\na\.txt\nc\.txt\n/, "it sees what is pending");
   assert.deepEqual(
     agent.review().files.map((file) => [file.path, file.operation, file.hunks.length]),
-    [["a.txt", "update", 1], ["b.txt", "delete", 1], ["c.txt", "create", 1]],
+    [
+      ["a.txt", "update", 1],
+      ["b.txt", "delete", 1],
+      ["c.txt", "create", 1],
+    ],
   );
   assert.deepEqual([await agent.files.readDisk("a.txt"), await agent.files.readDisk("c.txt")], ["one\ntwo\n", null]);
   await agent.acceptAll();
@@ -102,7 +122,11 @@ test("under review what a command changed is hunks, and nothing is saved", async
 });
 
 test("what never waits ends as a time-out, and so does what waits too long", async (t) => {
-  const told = await run(t, ["echo begun; while :; do :; done", { command: "echo begun; sleep 600", timeout_ms: 50 }, "echo still here"]);
+  const told = await run(t, [
+    "echo begun; while :; do :; done",
+    { command: "echo begun; sleep 600", timeout_ms: 50 },
+    "echo still here",
+  ]);
   assert.match(told[0], /begun\n[^]*stopped: maximum[^]*Command timed out after 600000ms/);
   assert.match(told[1], /begun\n[^]*Command timed out after 50ms/);
   assert.match(told[2], /still here/);
@@ -124,12 +148,17 @@ test("cancelling ends a command that waits, and what it printed is shown meanwhi
 test("closing the agent ends a command too, and leaves nothing that keeps Node waiting", async (t) => {
   const { agent } = await create(t, ["echo begun; sleep 600"]);
   const running = agent.run("go");
-  await assert.rejects(collect((async function* () {
-    for await (const event of running) {
-      if (event.kind === "TOOL_CALL_OUTPUT_DELTA") agent.close();
-      yield event;
-    }
-  })()), (error) => isEmendError(error, "closed"));
+  await assert.rejects(
+    collect(
+      (async function* () {
+        for await (const event of running) {
+          if (event.kind === "TOOL_CALL_OUTPUT_DELTA") agent.close();
+          yield event;
+        }
+      })(),
+    ),
+    (error) => isEmendError(error, "closed"),
+  );
 });
 
 test("much output is bounded", async (t) => {
@@ -142,7 +171,10 @@ test("much output is bounded", async (t) => {
 });
 
 test("a wrong option is named", async (t) => {
-  await assert.rejects(Agent.create({ shell: "bash" }), (error) => error instanceof ConfigError && /`shell`/.test(error.message));
+  await assert.rejects(
+    Agent.create({ shell: "bash" }),
+    (error) => error instanceof ConfigError && /`shell`/.test(error.message),
+  );
   const { agent } = await create(t, []);
   assert.throws(() => agent.configure({ shell: false }), ConfigError);
 });

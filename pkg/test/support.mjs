@@ -43,9 +43,12 @@ export function scripted(steps, name = "scripted") {
 
 /** The texts of a request's messages by `role`. */
 export const texts = (request, role) =>
-  request.messages.filter((message) => message.role === role).map((message) => message.content.map((part) => part.text).join(""));
+  request.messages
+    .filter((message) => message.role === role)
+    .map((message) => message.content.map((part) => part.text).join(""));
 /** What the last calls gave, as the model is told. */
-export const results = (request) => request.messages.at(-1).content.map(({ content, is_error: failed }) => (failed ? `error: ${content}` : content));
+export const results = (request) =>
+  request.messages.at(-1).content.map(({ content, is_error: failed }) => (failed ? `error: ${content}` : content));
 
 /** Starts a server on this machine that answers with `answer(request, response)`; stops when the test ends. */
 export async function serve(test, answer) {
@@ -54,7 +57,12 @@ export async function serve(test, answer) {
     const chunks = [];
     request.on("data", (chunk) => chunks.push(chunk));
     request.on("end", () => {
-      requests.push({ method: request.method, url: request.url, headers: request.headers, body: Buffer.concat(chunks).toString() });
+      requests.push({
+        method: request.method,
+        url: request.url,
+        headers: request.headers,
+        body: Buffer.concat(chunks).toString(),
+      });
       answer(request, response);
     });
   });
@@ -75,7 +83,10 @@ export function sse(events) {
 export function answerEvents(text) {
   const usage = { input_tokens: 10, output_tokens: 1 };
   return [
-    { type: "message_start", message: { id: "msg_1", type: "message", role: "assistant", model: "m", content: [], usage } },
+    {
+      type: "message_start",
+      message: { id: "msg_1", type: "message", role: "assistant", model: "m", content: [], usage },
+    },
     { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
     { type: "content_block_delta", index: 0, delta: { type: "text_delta", text } },
     { type: "content_block_stop", index: 0 },

@@ -69,7 +69,10 @@ const special: ExecutionEnvironment = { ...environment, stat: () => ({ kind: "fi
 // @ts-expect-error it is fixed when the agent is made
 const moved: AgentChanges = { environment };
 const asking: AgentOptions = {
-  policy: [{ action: "allow", tool: "edit_file", pattern: "docs/**" }, { action: "ask", tool: "*" }],
+  policy: [
+    { action: "allow", tool: "edit_file", pattern: "docs/**" },
+    { action: "ask", tool: "*" },
+  ],
   approve: async ({ tool_name, arguments: given, detail }) => {
     holds<Equal<typeof given, unknown>>();
     return detail?.["command"] === "ls" ? "allow" : { decision: "deny", reason: `no ${tool_name}` };
@@ -104,7 +107,8 @@ for await (const event of run) {
   }
 }
 const result: RunResult = await run.result;
-if (result.error instanceof ProviderError && isEmendError(result.error, "authentication")) result.error.retryable satisfies boolean;
+if (result.error instanceof ProviderError && isEmendError(result.error, "authentication"))
+  result.error.retryable satisfies boolean;
 
 const review: Review = agent.review();
 const hunks: Hunk[] = review.files.flatMap((file) => file.hunks);
@@ -118,14 +122,25 @@ canvas.held satisfies boolean;
 // @ts-expect-error agents are made by `create`
 new Agent();
 
-const found: FileMatches[] = await agent.files.grep("a+", { path: "src", glob: "*.ts", ignoreCase: true, contextLines: 2, maxResults: 9 });
+const found: FileMatches[] = await agent.files.grep("a+", {
+  path: "src",
+  glob: "*.ts",
+  ignoreCase: true,
+  contextLines: 2,
+  maxResults: 9,
+});
 found[0]?.lines[0]?.isMatch satisfies boolean | undefined;
 (await agent.files.glob("**/*.ts", { path: "src" })) satisfies string[];
 await Agent.create({ files: agent.files, quota: { files: 10 } });
 const exported = await agent.files.export({ pending: true });
 holds<Equal<typeof exported, Record<string, Uint8Array>>>();
-const archive: Uint8Array = await toZip({ ...exported, "a/": "", "b.txt": "text" }, { level: 9, modified: new Date(0) });
-await Agent.create({ files: await fromZip(archive, { maxBytes: 1, maxFiles: 1, filter: (path) => path.endsWith("/") }) });
+const archive: Uint8Array = await toZip(
+  { ...exported, "a/": "", "b.txt": "text" },
+  { level: 9, modified: new Date(0) },
+);
+await Agent.create({
+  files: await fromZip(archive, { maxBytes: 1, maxFiles: 1, filter: (path) => path.endsWith("/") }),
+});
 // @ts-expect-error the core's engine compiles it
 await agent.files.grep(/a/);
 const picked = { kind: "directory", name: "shop" } as const;
@@ -133,12 +148,23 @@ await toDirectory(picked, await fromDirectory(picked));
 
 run.steer("in French");
 agent.followUp("then tidy up");
-const changes: AgentChanges = { model: { provider: "offline" }, effort: null, profile: "gemini", edits: "own", maxTurns: 3 };
+const changes: AgentChanges = {
+  model: { provider: "offline" },
+  effort: null,
+  profile: "gemini",
+  edits: "own",
+  maxTurns: 3,
+};
 agent.configure(changes);
 // @ts-expect-error fixed when the agent is made
 agent.configure({ mode: "direct" });
 const tool: Tool<{ city: string }> = { name: "weather", description: "", parameters: {}, execute: ({ city }) => city };
-const store: SessionStore = { append() {}, load: async () => null, names: () => new Set<string>(), remove: () => false };
+const store: SessionStore = {
+  append() {},
+  load: async () => null,
+  names: () => new Set<string>(),
+  remove: () => false,
+};
 const saved: SessionSummary[] = await Agent.sessions(store);
 const resumed = await Agent.resume(saved[0]!.id, { store: memoryStore(), tools: [tool] });
 await Agent.fork(resumed.sessionId, { store: indexedDbStore("mine"), turns: 2 });

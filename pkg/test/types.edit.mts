@@ -6,11 +6,11 @@ import {
   type FileChange,
   isEmendError,
   type LineLog,
-  load,
   type LogHunk,
+  load,
   type PatchInput,
-  patchProblem,
   type Planned,
+  patchProblem,
   type Text,
   type TextEdit,
 } from "emend/edit";
@@ -75,7 +75,8 @@ try {
 
 const stream = edit.parseStream();
 stream.push("*** Begin Patch\n");
-for (const parsed of stream.edits) if (parsed.operation === "update") parsed.hunks[0]?.anchors satisfies string[] | undefined;
+for (const parsed of stream.edits)
+  if (parsed.operation === "update") parsed.hunks[0]?.anchors satisfies string[] | undefined;
 
 const log: LineLog = edit.openLog(null);
 log.write("text", { origin: "agent", status: "pending" });

@@ -27,7 +27,12 @@ const own: CustomProvider = {
 };
 holds<Equal<CustomProvider, ProviderOfAgent>>();
 // @ts-expect-error no such event
-const wrong: CustomProvider = { name: "x", async *stream() { yield { type: "telepathy" }; } };
+const wrong: CustomProvider = {
+  name: "x",
+  async *stream() {
+    yield { type: "telepathy" };
+  },
+};
 await Agent.create({ model: { provider: own, model: "tiny" } });
 
 const client = await Client.create({
@@ -60,13 +65,17 @@ const result: GenerateResult = await client.generate({ model: "m", prompt: "hi",
 result.steps[0]?.toolResults[0]?.is_error satisfies boolean | undefined;
 // @ts-expect-error a generation takes its tools with `execute`, not a request's messages alone
 await client.generate({ prompt: "hi" });
-const n: { n: number } = await client.generateObject<{ n: number }>({ model: "m", prompt: "a number" }, { type: "object" });
+const n: { n: number } = await client.generateObject<{ n: number }>(
+  { model: "m", prompt: "a number" },
+  { type: "object" },
+);
 n.n satisfies number;
 
 try {
   await client.complete(request);
 } catch (error) {
-  if (isEmendError(error, "provider") && llmProblem(error)?.kind === "rate_limit") llmProblem(error)?.retryAfterMs satisfies number | null | undefined;
+  if (isEmendError(error, "provider") && llmProblem(error)?.kind === "rate_limit")
+    llmProblem(error)?.retryAfterMs satisfies number | null | undefined;
 }
 
 const formats = await load();

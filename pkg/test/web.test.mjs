@@ -15,17 +15,59 @@ function resolver(...addresses) {
   const asked = [];
   const find = (name, options, done) => {
     asked.push(name);
-    done(null, addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 })));
+    done(
+      null,
+      addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 })),
+    );
   };
   return { asked, find };
 }
 
 test("the core tells public addresses from others", () => {
-  const open = ["8.8.8.8", "100.63.0.1", "172.32.0.1", "192.0.1.1", "198.20.0.1", "2606:4700::1111", "64:ff9b::808:808", "::ffff:8.8.8.8", "2002:808:808::"];
-  const closed = ["0.0.0.0", "10.1.2.3", "100.64.0.1", "127.0.0.1", "169.254.169.254", "172.16.0.1", "192.168.1.1", "192.0.2.1", "198.19.0.1", "224.0.0.1", "255.255.255.255"]
-    .concat(["::", "::1", "fe80::1", "fe80::1%eth0", "fc00::1", "2001:db8::1", "2001::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "nonsense"]);
-  assert.deepEqual(open.filter((address) => !isPublicAddress(address)), []);
-  assert.deepEqual(closed.filter((address) => isPublicAddress(address)), []);
+  const open = [
+    "8.8.8.8",
+    "100.63.0.1",
+    "172.32.0.1",
+    "192.0.1.1",
+    "198.20.0.1",
+    "2606:4700::1111",
+    "64:ff9b::808:808",
+    "::ffff:8.8.8.8",
+    "2002:808:808::",
+  ];
+  const closed = [
+    "0.0.0.0",
+    "10.1.2.3",
+    "100.64.0.1",
+    "127.0.0.1",
+    "169.254.169.254",
+    "172.16.0.1",
+    "192.168.1.1",
+    "192.0.2.1",
+    "198.19.0.1",
+    "224.0.0.1",
+    "255.255.255.255",
+  ].concat([
+    "::",
+    "::1",
+    "fe80::1",
+    "fe80::1%eth0",
+    "fc00::1",
+    "2001:db8::1",
+    "2001::1",
+    "::ffff:127.0.0.1",
+    "64:ff9b::7f00:1",
+    "2002:7f00:1::",
+    "nonsense",
+  ]);
+  assert.deepEqual(
+    open.filter((address) => !isPublicAddress(address)),
+    [],
+  );
+  assert.deepEqual(
+    closed.filter((address) => isPublicAddress(address)),
+    [],
+  );
 });
 
 test("a name that stands for a private address is refused, and nobody is connected to", async (t) => {
@@ -33,12 +75,20 @@ test("a name that stands for a private address is refused, and nobody is connect
   const { port } = new URL(url);
   for (const address of ["127.0.0.1", "::1", "10.0.0.1", "::ffff:127.0.0.1"]) {
     const { asked, find } = resolver(address);
-    await assert.rejects(publicFetch(`http://docs.example:${port}/`, {}, isPublicAddress, find), /docs\.example is not on the public internet/, address);
+    await assert.rejects(
+      publicFetch(`http://docs.example:${port}/`, {}, isPublicAddress, find),
+      /docs\.example is not on the public internet/,
+      address,
+    );
     assert.deepEqual(asked, ["docs.example"]);
   }
   // This machine's own resolver, and hosts that are never looked up.
   for (const host of ["localhost", "127.0.0.1", "[::1]", "[::ffff:7f00:1]", "2130706433"]) {
-    await assert.rejects(publicFetch(`http://${host}:${port}/`, {}, isPublicAddress), /not on the public internet/, host);
+    await assert.rejects(
+      publicFetch(`http://${host}:${port}/`, {}, isPublicAddress),
+      /not on the public internet/,
+      host,
+    );
   }
   assert.deepEqual(requests, []);
   // The control: it is the check that keeps it away.
@@ -52,7 +102,12 @@ test("a name that stands for a private address is refused, and nobody is connect
 test("of several addresses only public ones are left", async (t) => {
   const { url, requests } = await serve(t, (_, response) => response.end("inside"));
   const { find } = resolver("10.0.0.1", "127.0.0.1");
-  const response = await publicFetch(`http://docs.example:${new URL(url).port}/`, {}, (address) => address === "127.0.0.1", find);
+  const response = await publicFetch(
+    `http://docs.example:${new URL(url).port}/`,
+    {},
+    (address) => address === "127.0.0.1",
+    find,
+  );
   assert.equal(await response.text(), "inside");
   assert.equal(requests.length, 1);
 });
@@ -61,8 +116,12 @@ test("redirects are shown, packed bodies unpacked, errors and cancelling passed 
   const { url } = await serve(t, (request, response) => {
     if (request.url === "/moved") return response.writeHead(302, { location: "http://10.0.0.1/" }).end();
     if (request.url === "/none") return response.writeHead(204).end();
-    if (request.url === "/packed") return response.writeHead(200, { "content-encoding": "gzip", "content-type": "text/plain" }).end(gzipSync("unpacked"));
-    if (request.url === "/cut") return response.writeHead(200, { "content-length": "9" }).end("cut", () => response.destroy());
+    if (request.url === "/packed")
+      return response
+        .writeHead(200, { "content-encoding": "gzip", "content-type": "text/plain" })
+        .end(gzipSync("unpacked"));
+    if (request.url === "/cut")
+      return response.writeHead(200, { "content-length": "9" }).end("cut", () => response.destroy());
     return undefined;
   });
   const get = (path, options = {}) => publicFetch(url + path, options, () => true);

@@ -1,6 +1,7 @@
 // What both the tests and the demo need: a server for the built page, and Chromium.
-import { createServer } from "node:http";
+
 import { readFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import { extname, join, normalize, sep } from "node:path";
 import { chromium } from "playwright-core";
 

@@ -58,9 +58,15 @@ async function show(page) {
   await shot("review");
   const [accepted, rejected] = await app.cards.evaluateAll((cards) => cards.map((card) => card.dataset.path));
   console.log(`${before} hunks to review; accepting the first, in ${accepted}, rejecting the next, in ${rejected}`);
-  await app.cards.nth(0).getByRole("button", { name: /^Accept/ }).click();
+  await app.cards
+    .nth(0)
+    .getByRole("button", { name: /^Accept/ })
+    .click();
   await page.waitForFunction((n) => document.querySelectorAll(".hunk-card").length === n, before - 1);
-  await app.cards.nth(0).getByRole("button", { name: /^Reject/ }).click();
+  await app.cards
+    .nth(0)
+    .getByRole("button", { name: /^Reject/ })
+    .click();
   await page.waitForFunction((n) => document.querySelectorAll(".hunk-card").length === n, before - 2);
 
   const downloading = page.waitForEvent("download");
@@ -75,7 +81,10 @@ async function show(page) {
   console.log(`\nwhat is saved:\n\n${difference.stdout}`);
   const changed = difference.stdout.split("\n").filter((line) => /^[-+](?![-+]{2} )/.test(line));
   assert.ok(changed.length >= 2, "nothing was saved");
-  assert.ok(changed.filter((line) => line.startsWith("+")).every((line) => line.includes(newName)), "something else was saved");
+  assert.ok(
+    changed.filter((line) => line.startsWith("+")).every((line) => line.includes(newName)),
+    "something else was saved",
+  );
   console.log(`${before - 2} hunks still wait for a decision and are not saved`);
 }
 
@@ -106,13 +115,21 @@ async function printEvents(page) {
         if (entry.matches(".assistant:not(.streaming)")) print(index, `assistant: ${text(entry, ".markdown")}`);
         if (entry.matches(".call:not(.running)")) {
           const status = entry.matches(".ok") ? "ok" : "failed";
-          print(index, `→ ${text(entry, ".tool-name")} ${text(entry, ".tool-target")}  ${status} ${text(entry, ".tool-time")}`);
+          print(
+            index,
+            `→ ${text(entry, ".tool-name")} ${text(entry, ".tool-target")}  ${status} ${text(entry, ".tool-time")}`,
+          );
         }
         if (entry.matches(".lease, .notice, .end")) print(index, entry.textContent.trim());
       });
       print("changes", `to review: ${text(document, ".review-button span:last-of-type") || "nothing"}`);
     };
-    new MutationObserver(look).observe(document.body, { subtree: true, childList: true, attributes: true, characterData: true });
+    new MutationObserver(look).observe(document.body, {
+      subtree: true,
+      childList: true,
+      attributes: true,
+      characterData: true,
+    });
     look();
   });
 }
@@ -133,7 +150,10 @@ async function identifier(root, asked) {
   const chosen =
     asked === undefined
       ? found
-          .filter(({ name: word, count: n, paths: places }) => n >= 3 && n <= 20 && places.length >= 2 && TYPE_NAME.test(word))
+          .filter(
+            ({ name: word, count: n, paths: places }) =>
+              n >= 3 && n <= 20 && places.length >= 2 && TYPE_NAME.test(word),
+          )
           .sort((a, b) => b.paths.length - a.paths.length || b.count - a.count || (a.name < b.name ? -1 : 1))
           .find((each) => each.paths.length <= 5)
       : found.find((each) => each.name === asked);

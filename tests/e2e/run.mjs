@@ -8,7 +8,8 @@ import { launch, serve } from "./browser.mjs";
 
 const TEST_MS = 60_000;
 
-const served = process.argv[2] === undefined ? await serve(fileURLToPath(new URL("../../web/dist", import.meta.url))) : null;
+const served =
+  process.argv[2] === undefined ? await serve(fileURLToPath(new URL("../../web/dist", import.meta.url))) : null;
 const url = process.argv[2] ?? served.url;
 const browser = await launch();
 const totals = { passed: 0, failed: 0, skipped: 0 };

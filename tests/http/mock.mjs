@@ -94,7 +94,11 @@ function smokeScript(mock) {
     [call("call_p", "spawn_agent", { task: "Add test_hello.py." }), call("call_q", "wait", { agent_id: "agent_1" })],
     "It added a test.",
   );
-  turn("Add test_hello.py.", [call("call_t", "write_file", { file_path: "test_hello.py", content: "import hello\n" })], "Added.");
+  turn(
+    "Add test_hello.py.",
+    [call("call_t", "write_file", { file_path: "test_hello.py", content: "import hello\n" })],
+    "Added.",
+  );
   turn("Read big.txt", [call("call_b", "read_file", { file_path: "big.txt" })], "It is full of x.");
 }
 
@@ -103,8 +107,10 @@ function smokeScript(mock) {
  * of each round. A round is known by how often the model has spoken since.
  */
 function sessionScripts(mock, sessions) {
-  const has = (request, prompt) => request.messages.some(({ role, content }) => role === "user" && JSON.stringify(content).includes(prompt));
-  const rounds = ({ messages }) => messages.filter(({ role }, index) => role === "assistant" && messages[index - 1]?.role !== "assistant").length;
+  const has = (request, prompt) =>
+    request.messages.some(({ role, content }) => role === "user" && JSON.stringify(content).includes(prompt));
+  const rounds = ({ messages }) =>
+    messages.filter(({ role }, index) => role === "assistant" && messages[index - 1]?.role !== "assistant").length;
   for (const { prompt, answers } of sessions) {
     const quoted = JSON.stringify(prompt).slice(1, -1);
     answers.forEach((answer, round) =>

@@ -57,7 +57,10 @@ export function projectOfInput(list: FileList): Promise<Project> {
     const full = file.webkitRelativePath;
     if (full !== "") name = full.slice(0, full.indexOf("/"));
     const path = full === "" ? file.name : full.slice(full.indexOf("/") + 1);
-    const skipped = path.split("/").slice(0, -1).find((part) => SKIPPED_FOLDERS.has(part));
+    const skipped = path
+      .split("/")
+      .slice(0, -1)
+      .find((part) => SKIPPED_FOLDERS.has(part));
     if (skipped !== undefined) skippedFolders.add(skipped);
     else if (found.length <= FILES_MAX) found.push({ path, file: () => Promise.resolve(file) });
   }
@@ -136,7 +139,11 @@ export async function readBack(directory: FileSystemDirectoryHandle, path: strin
 }
 
 /** Writes a file in the user's folder, or removes it when `text` is null. */
-export async function writeBack(directory: FileSystemDirectoryHandle, path: string, text: string | null): Promise<void> {
+export async function writeBack(
+  directory: FileSystemDirectoryHandle,
+  path: string,
+  text: string | null,
+): Promise<void> {
   const { parent, name } = await parentOf(directory, path, text !== null);
   if (text === null) {
     await parent.removeEntry(name);

@@ -6,12 +6,12 @@
  */
 import { computed, signal } from "@preact/signals";
 import { advise } from "./advice.js";
+import { type ChatState, EMPTY_CHAT } from "./chat-state.js";
 import { type CursorPlace, type Decision, EditorController } from "./editor/controller.js";
 import { type Dependents, describe, type Engine, type FileInfo, type Review, type ReviewFile } from "./engine.js";
 import type { Project } from "./folder.js";
 import { countLines, pendingFiles, pendingHunks } from "./hunk-text.js";
 import { loadSettings, loadTheme, type Settings, type Theme } from "./settings.js";
-import { type ChatState, EMPTY_CHAT } from "./chat-state.js";
 
 /** What the middle of the page shows. */
 export type View = "editor" | "review";
@@ -78,7 +78,10 @@ export const spoken = signal("");
 export const spokenUrgent = signal("");
 /** Whether the agent holds the lease on the open file. */
 export const leaseHeld = signal(false);
-export const steps = signal<{ readonly done: readonly Step[]; readonly undone: readonly Step[] }>({ done: [], undone: [] });
+export const steps = signal<{ readonly done: readonly Step[]; readonly undone: readonly Step[] }>({
+  done: [],
+  undone: [],
+});
 /** Whether the files are shown over the editor on a narrow page. */
 export const filesShown = signal(false);
 

@@ -31,7 +31,11 @@ interface Folder {
 }
 
 /** The rows to show, top to bottom. */
-export function treeRows(files: readonly FileInfo[], unsaved: ReadonlySet<string>, closed: ReadonlySet<string>): TreeRow[] {
+export function treeRows(
+  files: readonly FileInfo[],
+  unsaved: ReadonlySet<string>,
+  closed: ReadonlySet<string>,
+): TreeRow[] {
   const root: Folder = { folders: new Map(), files: [] };
   for (const file of files) {
     const names = file.path.split("/");
@@ -67,7 +71,18 @@ function addRows(
     }
     const { pending, mark } = summary(inner, unsaved);
     const open = !closed.has(path);
-    rows.push({ kind: "folder", path, name, level, open, pending, mark, status: "clean", position: index + 1, siblings });
+    rows.push({
+      kind: "folder",
+      path,
+      name,
+      level,
+      open,
+      pending,
+      mark,
+      status: "clean",
+      position: index + 1,
+      siblings,
+    });
     if (open) addRows(rows, inner, `${path}/`, level + 1, unsaved, closed);
   });
   files.forEach((file, index) => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { AgentEvent } from "../src/engine.js";
 import { type ChatState, EMPTY_CHAT, reduce, stopRun } from "../src/chat-state.js";
+import type { AgentEvent } from "../src/engine.js";
 
 type Plain = { [K in AgentEvent["kind"]]: readonly [K, Extract<AgentEvent, { kind: K }>["data"]] }[AgentEvent["kind"]];
 
@@ -28,7 +28,10 @@ test("streamed text grows in one entry and ends with the whole text", () => {
 
 test("an answer without text leaves no empty bubble", () => {
   const state = play(ASK, ["ASSISTANT_TEXT_START", {}], CALL);
-  assert.deepEqual(state.entries.map((entry) => entry.kind), ["user", "tool"]);
+  assert.deepEqual(
+    state.entries.map((entry) => entry.kind),
+    ["user", "tool"],
+  );
 });
 
 test("a tool call ends with its output, or with its failure and what to do", () => {
@@ -47,11 +50,10 @@ test("the end of a run settles everything that was still going on", () => {
   assert.deepEqual([running.running, running.activity], [true, "Running grep…"]);
   const ended = reduce(running, event("PROCESSING_END", { reason: "aborted", usage: USAGE }));
   assert.deepEqual([ended.running, ended.activity], [false, ""]);
-  assert.deepEqual(ended.entries.map((entry) => (entry.kind === "tool" ? entry.status : entry.kind)), [
-    "user",
-    "cancelled",
-    "end",
-  ]);
+  assert.deepEqual(
+    ended.entries.map((entry) => (entry.kind === "tool" ? entry.status : entry.kind)),
+    ["user", "cancelled", "end"],
+  );
   const cut = stopRun(running);
   assert.deepEqual([cut.running, cut.entries.length], [false, 2]);
 });
@@ -81,7 +83,10 @@ test("entries of two sessions are told apart", () => {
 });
 
 test("a run's lease on a file is one entry, which shows the latest state", () => {
-  const lease = (state: "held" | "released" | "preempted"): Plain => ["CANVAS_LEASE", { path: "a.md", state, epoch: 2 }];
+  const lease = (state: "held" | "released" | "preempted"): Plain => [
+    "CANVAS_LEASE",
+    { path: "a.md", state, epoch: 2 },
+  ];
   const shown = (state: ChatState) => state.entries.map((entry) => (entry.kind === "lease" ? entry.state : entry.kind));
   assert.deepEqual(shown(play(ASK, CALL, lease("held"))), ["user", "tool", "held"]);
   assert.deepEqual(shown(play(ASK, CALL, lease("held"), lease("released"))), ["user", "tool", "released"]);
@@ -91,9 +96,17 @@ test("a run's lease on a file is one entry, which shows the latest state", () =>
 
 test("a lease that is reported while text streams does not split the text", () => {
   const start: Plain = ["ASSISTANT_TEXT_START", {}];
-  const state = play(ASK, start, ["ASSISTANT_TEXT_DELTA", { delta: "a" }], ["CANVAS_LEASE", { path: "a.md", state: "held", epoch: 2 }]);
+  const state = play(
+    ASK,
+    start,
+    ["ASSISTANT_TEXT_DELTA", { delta: "a" }],
+    ["CANVAS_LEASE", { path: "a.md", state: "held", epoch: 2 }],
+  );
   const next = reduce(state, event("ASSISTANT_TEXT_DELTA", { delta: "b" }));
-  assert.deepEqual(next.entries.map((entry) => (entry.kind === "assistant" ? entry.text : entry.kind)), ["user", "lease", "ab"]);
+  assert.deepEqual(
+    next.entries.map((entry) => (entry.kind === "assistant" ? entry.text : entry.kind)),
+    ["user", "lease", "ab"],
+  );
 });
 
 test("events of other kinds change nothing", () => {

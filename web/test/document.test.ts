@@ -82,7 +82,10 @@ test("random edits of both sides converge: the text shown is the text sent, and 
   const below = (n: number): number => Math.floor(random() * n);
   let merged = 0;
   for (let round = 0; round < 400; round++) {
-    const lines = Array.from({ length: 1 + below(6) }, () => "ab ".repeat(below(3)) + "c" + (below(4) === 0 ? "\r\n" : "\n"));
+    const lines = Array.from(
+      { length: 1 + below(6) },
+      () => "ab ".repeat(below(3)) + "c" + (below(4) === 0 ? "\r\n" : "\n"),
+    );
     const typist = new Typist(lines.join(""));
     let engine = lines.join("");
     for (let step = 0; step < 8; step++) {

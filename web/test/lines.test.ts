@@ -35,7 +35,14 @@ test("an edit keeps the line ends of the lines it leaves alone", () => {
 test("several edits at once each keep what is around them", () => {
   const { text, breaks } = splitBreaks("a\r\nb\nc\r\nd");
   const before = Text.of(text.split("\n"));
-  const changes = ChangeSet.of([{ from: 0, insert: "0\n" }, { from: 4, to: 5, insert: "C" }, { from: 7, insert: "\n!" }], 7);
+  const changes = ChangeSet.of(
+    [
+      { from: 0, insert: "0\n" },
+      { from: 4, to: 5, insert: "C" },
+      { from: 7, insert: "\n!" },
+    ],
+    7,
+  );
   const after = changes.apply(before);
   assert.equal(joinBreaks(after.toString(), breaksThrough(breaks, changes, before, after)), "0\r\na\r\nb\nC\r\nd\r\n!");
 });

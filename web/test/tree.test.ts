@@ -48,6 +48,11 @@ test("rows know their place among their siblings", () => {
   const rows = treeRows([file("a/x"), file("y"), file("z")], new Set(), new Set());
   assert.deepEqual(
     rows.map((row) => [row.name, row.level, row.position, row.siblings]),
-    [["a", 1, 1, 3], ["x", 2, 1, 1], ["y", 1, 2, 3], ["z", 1, 3, 3]],
+    [
+      ["a", 1, 1, 3],
+      ["x", 2, 1, 1],
+      ["y", 1, 2, 3],
+      ["z", 1, 3, 3],
+    ],
   );
 });

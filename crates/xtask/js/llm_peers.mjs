@@ -1,93 +1,98 @@
 // Times what pi-ai and eventsource-parser make of the transcripts that `emend-bench llm` has left in a folder, and
 // prints one JSON object a line: which transcript, which peer, its milliseconds. What a peer reads must be what the
 // transcript says. It is copied to where the peers are installed, and run there.
-import { stream } from "@mariozechner/pi-ai"
-import { createParser } from "eventsource-parser"
-import { readFileSync } from "node:fs"
-import { join } from "node:path"
-import { pathToFileURL } from "node:url"
-import { isDeepStrictEqual } from "node:util"
 
-const folder = process.argv[2]
-const CHUNK_BYTES = 16 * 1024
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { isDeepStrictEqual } from "node:util";
+import { stream } from "@mariozechner/pi-ai";
+import { createParser } from "eventsource-parser";
 
-const version = (name) => JSON.parse(readFileSync(join("node_modules", name, "package.json"), "utf8")).version
+const folder = process.argv[2];
+const CHUNK_BYTES = 16 * 1024;
 
-const expected = (name) => JSON.parse(readFileSync(join(folder, `${name}.json`), "utf8"))
+const version = (name) => JSON.parse(readFileSync(join("node_modules", name, "package.json"), "utf8")).version;
+
+const expected = (name) => JSON.parse(readFileSync(join(folder, `${name}.json`), "utf8"));
 const chunks = (name) => {
-  const bytes = readFileSync(join(folder, `${name}.sse`))
+  const bytes = readFileSync(join(folder, `${name}.sse`));
   return Array.from({ length: Math.ceil(bytes.length / CHUNK_BYTES) }, (_, index) =>
     bytes.subarray(index * CHUNK_BYTES, (index + 1) * CHUNK_BYTES),
-  )
-}
+  );
+};
 
 /** The shortest of a few runs, in milliseconds; slow ones are not repeated. */
 async function time(run, check) {
-  let best = Infinity
+  let best = Infinity;
   for (let round = 0; round === 0 || (round < 5 && best < 3000); round++) {
-    const begun = performance.now()
-    const result = await run()
-    best = Math.min(best, performance.now() - begun)
-    if (!check(result)) throw new Error("the peer reads something else than the transcript says")
+    const begun = performance.now();
+    const result = await run();
+    best = Math.min(best, performance.now() - begun);
+    if (!check(result)) throw new Error("the peer reads something else than the transcript says");
   }
-  return best
+  return best;
 }
 
-const print = (row) => console.log(JSON.stringify(row))
+const print = (row) => console.log(JSON.stringify(row));
 
 /** Text and arguments of a transcript, by eventsource-parser and JSON.parse. */
 async function parser() {
-  const pieces = chunks("transcript")
+  const pieces = chunks("transcript");
   const run = () => {
-    const decoder = new TextDecoder()
-    let text = ""
-    let json = ""
+    const decoder = new TextDecoder();
+    let text = "";
+    let json = "";
     const reader = createParser({
       onEvent({ data }) {
-        const { delta } = JSON.parse(data)
-        text += delta?.text ?? ""
-        json += delta?.partial_json ?? ""
+        const { delta } = JSON.parse(data);
+        text += delta?.text ?? "";
+        json += delta?.partial_json ?? "";
       },
-    })
-    for (const piece of pieces) reader.feed(decoder.decode(piece, { stream: true }))
-    return { text, arguments: JSON.parse(json) }
-  }
-  const wanted = expected("transcript")
-  const peer = await time(run, (result) => isDeepStrictEqual(result, wanted))
-  print({ transcript: "transcript", peer_name: `eventsource-parser ${version("eventsource-parser")} + JSON.parse`, peer })
+    });
+    for (const piece of pieces) reader.feed(decoder.decode(piece, { stream: true }));
+    return { text, arguments: JSON.parse(json) };
+  };
+  const wanted = expected("transcript");
+  const peer = await time(run, (result) => isDeepStrictEqual(result, wanted));
+  print({
+    transcript: "transcript",
+    peer_name: `eventsource-parser ${version("eventsource-parser")} + JSON.parse`,
+    peer,
+  });
 }
 
 /** The same transcript by `emend/llm`, if its file is named: every event of the client's, gathered alike. */
 async function ours() {
-  if (process.argv[3] === undefined) return
-  const { load } = await import(pathToFileURL(process.argv[3]).href)
-  const formats = await load()
-  const pieces = chunks("transcript")
+  if (process.argv[3] === undefined) return;
+  const { load } = await import(pathToFileURL(process.argv[3]).href);
+  const formats = await load();
+  const pieces = chunks("transcript");
   const run = () => {
-    const decoder = formats.decoder("anthropic-messages")
-    let text = ""
-    let json = ""
+    const decoder = formats.decoder("anthropic-messages");
+    let text = "";
+    let json = "";
     const gather = ({ events, error }) => {
-      if (error) throw error
+      if (error) throw error;
       for (const event of events) {
-        if (event.type === "text_delta") text += event.delta
-        else if (event.type === "tool_call_delta") json += event.delta
+        if (event.type === "text_delta") text += event.delta;
+        else if (event.type === "tool_call_delta") json += event.delta;
       }
-    }
-    for (const piece of pieces) gather(decoder.push(piece))
-    gather(decoder.finish())
-    return { text, arguments: JSON.parse(json) }
-  }
-  const wanted = expected("transcript")
-  const taken = await time(run, (result) => isDeepStrictEqual(result, wanted))
-  print({ transcript: "transcript", ours: taken })
+    };
+    for (const piece of pieces) gather(decoder.push(piece));
+    gather(decoder.finish());
+    return { text, arguments: JSON.parse(json) };
+  };
+  const wanted = expected("transcript");
+  const taken = await time(run, (result) => isDeepStrictEqual(result, wanted));
+  print({ transcript: "transcript", ours: taken });
 }
 
 /** The arguments of a call, by pi-ai: its Anthropic provider over a fetch that reads no network. */
 async function piAi(name) {
-  const pieces = chunks(name)
-  const headers = { "content-type": "text/event-stream" }
-  globalThis.fetch = async () => new Response(ReadableStream.from(pieces), { headers })
+  const pieces = chunks(name);
+  const headers = { "content-type": "text/event-stream" };
+  globalThis.fetch = async () => new Response(ReadableStream.from(pieces), { headers });
   const model = {
     id: "claude-opus-4-6",
     name: "bench",
@@ -99,19 +104,19 @@ async function piAi(name) {
     cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
     contextWindow: 200000,
     maxTokens: 1000,
-  }
-  const context = { messages: [{ role: "user", content: "go", timestamp: 0 }] }
+  };
+  const context = { messages: [{ role: "user", content: "go", timestamp: 0 }] };
   const run = async () => {
-    const events = stream(model, context, { apiKey: "k" })
-    for await (const event of events) if (event.type === "error") throw new Error(JSON.stringify(event.error))
-    return (await events.result()).content[0].arguments
-  }
-  const wanted = expected(name)
-  const peer = await time(run, (result) => isDeepStrictEqual(result, wanted))
-  print({ transcript: name, peer_name: `@mariozechner/pi-ai ${version("@mariozechner/pi-ai")} in Node`, peer })
+    const events = stream(model, context, { apiKey: "k" });
+    for await (const event of events) if (event.type === "error") throw new Error(JSON.stringify(event.error));
+    return (await events.result()).content[0].arguments;
+  };
+  const wanted = expected(name);
+  const peer = await time(run, (result) => isDeepStrictEqual(result, wanted));
+  print({ transcript: name, peer_name: `@mariozechner/pi-ai ${version("@mariozechner/pi-ai")} in Node`, peer });
 }
 
-await parser()
-await ours()
+await parser();
+await ours();
 // Twice the length takes pi-ai four times as long: a third would take minutes.
-for (const name of ["arguments-50", "arguments-100"]) await piAi(name)
+for (const name of ["arguments-50", "arguments-100"]) await piAi(name);

@@ -16,9 +16,26 @@ import { AgentBridge } from "./bridge.js";
 import { Canvas } from "./canvas.js";
 import type { EventFeed } from "./event-feed.js";
 import { Files } from "./files.js";
-import type { AgentChanges, AgentOptions, EventsOptions, ForkOptions, ModelOptions, RejectOptions, RunOptions } from "./options.js";
+import type {
+  AgentChanges,
+  AgentOptions,
+  EventsOptions,
+  ForkOptions,
+  ModelOptions,
+  RejectOptions,
+  RunOptions,
+} from "./options.js";
 import type { Run } from "./run.js";
-import { contentsOf, deferredFetch, hostFilesOf, type Opener, quotaSettings, selectModel, type Settings, settingsJson } from "./settings.js";
+import {
+  contentsOf,
+  deferredFetch,
+  hostFilesOf,
+  type Opener,
+  quotaSettings,
+  type Settings,
+  selectModel,
+  settingsJson,
+} from "./settings.js";
 import type { Compaction, Review } from "./types.js";
 
 /** Proves that the constructor is called by {@link Agent.create}. */
@@ -38,7 +55,13 @@ export class Agent {
   #open: Opener | undefined;
   #run: Run | undefined;
 
-  private constructor(create: symbol, bridge: AgentBridge, tools: CustomTools, settings: Settings, open: Opener | undefined) {
+  private constructor(
+    create: symbol,
+    bridge: AgentBridge,
+    tools: CustomTools,
+    settings: Settings,
+    open: Opener | undefined,
+  ) {
     if (create !== CREATE) {
       throw new NotInitializedError("not_initialized", "create an agent with `await Agent.create(options)`");
     }
@@ -75,7 +98,8 @@ export class Agent {
     const isPublic = (address: string): boolean => !wasm.isDead && wasm.call(() => glue.isPublicAddress(address));
     const fetchPage = given ?? ((url: string, init: RequestInit) => publicFetch(url, init, isPublic));
     const fetch = deferredFetch(send, fetchPage);
-    const create = () => new glue.AgentHandle(json, fetch, selected.open, ownTools.start, callStore, ask, runCommand, host);
+    const create = () =>
+      new glue.AgentHandle(json, fetch, selected.open, ownTools.start, callStore, ask, runCommand, host);
     const bridge = new AgentBridge(wasm, create, host);
     try {
       if (source !== undefined) {
@@ -174,7 +198,8 @@ export class Agent {
    */
   events(options: EventsOptions = {}): EventFeed {
     const { after = 0 } = options;
-    if (!(Number.isSafeInteger(after) && after >= 0)) throw new EmendError("invalid_argument", "`after` must be a cursor");
+    if (!(Number.isSafeInteger(after) && after >= 0))
+      throw new EmendError("invalid_argument", "`after` must be a cursor");
     return this.#bridge.subscribe(after);
   }
 
@@ -196,7 +221,9 @@ export class Agent {
    */
   configure(changes: AgentChanges): void {
     const { model, tools, ...rest } = changes;
-    const fixed = ["files", "environment", "quota", "mode", "store", "fetch", "approve", "shell"].find((name) => name in rest);
+    const fixed = ["files", "environment", "quota", "mode", "store", "fetch", "approve", "shell"].find(
+      (name) => name in rest,
+    );
     if (fixed !== undefined) throw new ConfigError("configuration", `\`${fixed}\` is fixed when the agent is created`);
     const selected = model === undefined ? { settings: this.#settings["model"], open: this.#open } : selectModel(model);
     const described = tools === undefined ? this.#settings["tools"] : CustomTools.describe(tools);

@@ -2,7 +2,7 @@
 
 import type { RunHandle } from "../core.js";
 import type { EmendError } from "../errors.js";
-import type { WasmInstance, Driver } from "../wasm/instance.js";
+import type { Driver, WasmInstance } from "../wasm/instance.js";
 import type { AgentEvent } from "./types.js";
 
 /**
@@ -13,7 +13,10 @@ export class EventFeed implements AsyncIterableIterator<AgentEvent, undefined> {
   readonly #wasm: WasmInstance;
   readonly #handle: RunHandle;
   readonly #drivers: Set<Driver>;
-  readonly #readers: { resolve(result: IteratorResult<AgentEvent, undefined>): void; reject(error: EmendError): void }[] = [];
+  readonly #readers: {
+    resolve(result: IteratorResult<AgentEvent, undefined>): void;
+    reject(error: EmendError): void;
+  }[] = [];
   #ended = false;
   #failure: EmendError | undefined;
 
@@ -23,7 +26,10 @@ export class EventFeed implements AsyncIterableIterator<AgentEvent, undefined> {
     this.#drivers = drivers;
     this.#handle = wasm.call(open);
     drivers.add(this.#driver);
-    wasm.drive(wasm.call(() => this.#handle.id), this.#driver);
+    wasm.drive(
+      wasm.call(() => this.#handle.id),
+      this.#driver,
+    );
   }
 
   readonly #driver: Driver = {

@@ -1,8 +1,8 @@
 /** Public types of the options that an agent takes. */
 
+import type { FilesIn } from "../files/types.js";
 import type { ExecutionEnvironment } from "../host/environment-types.js";
 import type { Approve, ShellOptions } from "../host/types.js";
-import type { FilesIn } from "../files/types.js";
 import type { CustomProvider, Tool } from "../llm/types.js";
 import type { SessionStore } from "../sessions/types.js";
 import type { InitOptions } from "../wasm/types.js";

@@ -1,9 +1,9 @@
 /** One run of the agent: a stream of events, and a result. */
 
-import { AbortError, BusyError, ConflictError, type EmendError, makeError } from "../errors.js";
 import type { RunHandle } from "../core.js";
+import { AbortError, BusyError, ConflictError, type EmendError, makeError } from "../errors.js";
 import { glue } from "../wasm/core.js";
-import type { WasmInstance, Driver } from "../wasm/instance.js";
+import type { Driver, WasmInstance } from "../wasm/instance.js";
 import type { AgentEvent, EventKind, RunResult } from "./types.js";
 
 /** Number of unread events from which on a delta is coalesced with the delta before it. No other event is coalesced or dropped. */
@@ -74,7 +74,10 @@ export class Run implements AsyncIterable<AgentEvent> {
     this.#handle = wasm.call(start);
     signal?.addEventListener("abort", this.#onAbort);
     drivers.add(this.#driver);
-    wasm.drive(wasm.call(() => this.#handle!.id), this.#driver);
+    wasm.drive(
+      wasm.call(() => this.#handle!.id),
+      this.#driver,
+    );
   }
 
   /**
@@ -119,7 +122,8 @@ export class Run implements AsyncIterable<AgentEvent> {
    * @throws {BusyError} if the events are already being read.
    */
   [Symbol.asyncIterator](): AsyncIterator<AgentEvent, undefined> {
-    if (this.#iterated) throw new BusyError("busy", "the events of a run can be read only once; use `agent.events()` for more readers");
+    if (this.#iterated)
+      throw new BusyError("busy", "the events of a run can be read only once; use `agent.events()` for more readers");
     this.#iterated = true;
     return {
       next: () =>

@@ -54,7 +54,10 @@ export function hostFilesOf(environment: ExecutionEnvironment, { files, quota, s
 /** Returns the bytes of the given files, by path. */
 export function contentsOf(files: FilesIn): [path: string, bytes: Uint8Array][] {
   if (typeof Object(files).readDisk === "function") {
-    throw new ConfigError("configuration", "`files` belong to another copy of this package; give `await files.export()`");
+    throw new ConfigError(
+      "configuration",
+      "`files` belong to another copy of this package; give `await files.export()`",
+    );
   }
   return Object.entries(files).map(([path, content]) => [path, toBytes(path, content)]);
 }
@@ -68,8 +71,14 @@ function toBytes(path: string, content: unknown): Uint8Array {
 /** Returns the settings for a quota. */
 export function quotaSettings(quota: Quota | undefined): Settings {
   const { bytes, files, ...others } = Object(quota) as Quota;
-  const isLimit = (value: unknown): boolean => value === undefined || (Number.isSafeInteger(value) && (value as number) >= 0);
-  if (!isLimit(bytes) || !isLimit(files) || Object.keys(others).length > 0 || (quota !== undefined && typeof quota !== "object")) {
+  const isLimit = (value: unknown): boolean =>
+    value === undefined || (Number.isSafeInteger(value) && (value as number) >= 0);
+  if (
+    !isLimit(bytes) ||
+    !isLimit(files) ||
+    Object.keys(others).length > 0 ||
+    (quota !== undefined && typeof quota !== "object")
+  ) {
     throw new ConfigError("configuration", "`quota` takes only `bytes` and `files`, both whole numbers");
   }
   return { quotaBytes: bytes, quotaFiles: files };
@@ -80,7 +89,9 @@ export function settingsJson(settings: Settings): string {
   try {
     return JSON.stringify(settings) ?? "null";
   } catch (cause) {
-    throw new ConfigError("configuration", "the options must be plain data, except for documented functions", { cause });
+    throw new ConfigError("configuration", "the options must be plain data, except for documented functions", {
+      cause,
+    });
   }
 }
 
@@ -91,5 +102,6 @@ type Fetch = NonNullable<AgentOptions["fetch"]>;
  * call the agent. Model requests carry a key and therefore allow no redirect; all other requests are web pages.
  */
 export function deferredFetch(send: Fetch, fetchPage: Fetch): (url: string, options: RequestInit) => Promise<Response> {
-  return (url, options) => Promise.resolve().then(() => (options.redirect === "error" ? send : fetchPage)(url, options));
+  return (url, options) =>
+    Promise.resolve().then(() => (options.redirect === "error" ? send : fetchPage)(url, options));
 }

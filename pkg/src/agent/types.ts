@@ -39,7 +39,11 @@ export interface EventData {
   TOOL_CALL_START: { call_id: string; tool_name: string; arguments: unknown };
   /** A call waits for the user's decision. `APPROVAL_RESOLVED` follows. */
   APPROVAL_REQUESTED: ApprovalRequest;
-  APPROVAL_RESOLVED: { call_id: string; decision: "allowed" | "allowed_always" | "denied" | "aborted"; reason?: string };
+  APPROVAL_RESOLVED: {
+    call_id: string;
+    decision: "allowed" | "allowed_always" | "denied" | "aborted";
+    reason?: string;
+  };
   /** A running tool printed text. */
   TOOL_CALL_OUTPUT_DELTA: { call_id: string; delta: string };
   /** `output` is complete, or only its beginning if `output_cut` is set. The model sees it truncated. */

@@ -1,8 +1,8 @@
 /** Diffs: the module says which lines, the lines themselves are cut from the texts that are here already. */
 
-import type { DiffHunk, DiffLine, DiffOptions, LineRange, Region, Span, UnifiedOptions, WordDiff } from "./types.js";
 import { optionalCount, requireText } from "../validate.js";
 import { editModule, glue, putText } from "../wasm/edit.js";
+import type { DiffHunk, DiffLine, DiffOptions, LineRange, Region, Span, UnifiedOptions, WordDiff } from "./types.js";
 
 const CONTEXT = 3;
 
@@ -10,10 +10,17 @@ export function diff(before: string, after: string, options: DiffOptions = {}): 
   const [from, to] = [requireText("`before`", before), requireText("`after`", after)];
   const context = optionalCount("`context`", options.context) ?? CONTEXT;
   const words = options.words === true;
-  const numbers = editModule.live().call(() => glue.diffHunks(putText(0, from), from.length, putText(1, to), to.length, context, words));
+  const numbers = editModule
+    .live()
+    .call(() => glue.diffHunks(putText(0, from), from.length, putText(1, to), to.length, context, words));
   const hunks: DiffHunk[] = [];
   for (let at = 0; at < numbers.length; ) {
-    const [oldStart, oldLines, newStart, newLines] = [numbers[at]!, numbers[at + 1]!, numbers[at + 2]!, numbers[at + 3]!];
+    const [oldStart, oldLines, newStart, newLines] = [
+      numbers[at]!,
+      numbers[at + 1]!,
+      numbers[at + 2]!,
+      numbers[at + 3]!,
+    ];
     const lines: DiffLine[] = new Array(numbers[at + 4]!);
     at += 5;
     let oldNumber = oldStart + (oldLines === 0 ? 1 : 0);

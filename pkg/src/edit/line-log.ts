@@ -3,7 +3,10 @@
 /** The line log: one file under review, every change to it, and what was decided about each. */
 
 import { camelKeys } from "../case.js";
+import type { LogHandle } from "../edit-core.js";
 import { ClosedError } from "../errors.js";
+import { invalid, optionsJson, requireCount, requireId, requireRecord, requireText } from "../validate.js";
+import { editModule, glue, putText } from "../wasm/edit.js";
 import type { WasmInstance } from "../wasm/instance.js";
 import type {
   Applied,
@@ -15,9 +18,6 @@ import type {
   RejectInfo,
   WriteInfo,
 } from "./log-types.js";
-import { invalid, optionsJson, requireCount, requireId, requireRecord, requireText } from "../validate.js";
-import type { LogHandle } from "../edit-core.js";
-import { editModule, glue, putText } from "../wasm/edit.js";
 
 /** A change's number or a hunk's name. */
 export type ChangeRef = number | string;
@@ -146,7 +146,12 @@ export class LineLog {
 
   /** The hunks of a review, in text order. */
   hunks(query: HunkQuery = {}): LogHunk[] {
-    const { statuses = ["pending"], origin = "agent", context = 3, ...rest } = requireRecord("the query", query) as HunkQuery;
+    const {
+      statuses = ["pending"],
+      origin = "agent",
+      context = 3,
+      ...rest
+    } = requireRecord("the query", query) as HunkQuery;
     const json = optionsJson("the query", { ...rest, statuses, origin, context: requireCount("`context`", context) });
     return this.#json((handle) => handle.hunks(json));
   }

@@ -1,7 +1,11 @@
 /** Patches: read, shown, and carried out on texts in memory. */
 
 import { camelKeys } from "../case.js";
+import type { PatchHandle, PatchReader } from "../edit-core.js";
 import { EmendError } from "../errors.js";
+import { invalid, optionsJson, requireRecord, requireText } from "../validate.js";
+import { editModule, glue, putText } from "../wasm/edit.js";
+import type { WasmInstance } from "../wasm/instance.js";
 import type {
   AppliedHunk,
   FileChange,
@@ -12,10 +16,6 @@ import type {
   PatchProblem,
   Planned,
 } from "./types.js";
-import type { WasmInstance } from "../wasm/instance.js";
-import { invalid, optionsJson, requireRecord, requireText } from "../validate.js";
-import type { PatchHandle, PatchReader } from "../edit-core.js";
-import { editModule, glue, putText } from "../wasm/edit.js";
 
 export function parse(patch: PatchInput): ParsedPatch {
   return withPatch(patch, (wasm, handle) => describe(wasm, handle));
@@ -32,7 +32,13 @@ export function apply(patch: PatchInput, files: Readonly<Record<string, string>>
     if (change.operation === "rename") delete out[change.from];
     if (change.after === null) delete out[change.path];
     // A path may have any name, `__proto__` too.
-    else Object.defineProperty(out, change.path, { value: change.after, configurable: true, enumerable: true, writable: true });
+    else
+      Object.defineProperty(out, change.path, {
+        value: change.after,
+        configurable: true,
+        enumerable: true,
+        writable: true,
+      });
   }
   return out;
 }
@@ -100,7 +106,9 @@ function opener(patch: PatchInput): () => PatchHandle {
       return () => glue.PatchHandle.lines(path, edits);
     }
     default:
-      throw invalid(`there is no format ${JSON.stringify(input["format"])}; there are v4a, unified, located, replace and lines`);
+      throw invalid(
+        `there is no format ${JSON.stringify(input["format"])}; there are v4a, unified, located, replace and lines`,
+      );
   }
 }
 
@@ -163,7 +171,9 @@ function planned(wasm: WasmInstance, handle: PatchHandle, read: Read): Planned {
     }
     return handle.plan() as [string, Uint32Array, ...(string | undefined)[]];
   });
-  const { files, diagnostics } = camelKeys<{ files: PlannedEntry[]; diagnostics: Planned["diagnostics"] }>(JSON.parse(json));
+  const { files, diagnostics } = camelKeys<{ files: PlannedEntry[]; diagnostics: Planned["diagnostics"] }>(
+    JSON.parse(json),
+  );
   let at = 0;
   const changes = files.map(({ overwrites, ...file }, index) => {
     const begin = at + 1;
@@ -171,7 +181,13 @@ function planned(wasm: WasmInstance, handle: PatchHandle, read: Read): Planned {
     const hunks = appliedHunks(numbers, begin, at);
     const was = (path: string): string | null => texts.get(path) ?? null;
     const before = file.operation === "create" ? null : was(file.from ?? file.path);
-    return { ...file, hunks, before, after: after[index] ?? null, overwritten: overwrites ? was(file.path) : null } as FileChange;
+    return {
+      ...file,
+      hunks,
+      before,
+      after: after[index] ?? null,
+      overwritten: overwrites ? was(file.path) : null,
+    } as FileChange;
   });
   return { changes, diagnostics };
 }

@@ -3,12 +3,12 @@
 /** Patches on single texts, and texts that stay in the module, so that only the patches cross. */
 
 import { camelKeys } from "../case.js";
-import { editModule, glue, memory, putText } from "../wasm/edit.js";
-import type { AppliedHunk, Diagnostic, PatchInput } from "./types.js";
 import { ClosedError } from "../errors.js";
+import { invalid, requireCount, requireText } from "../validate.js";
+import { editModule, glue, memory, putText } from "../wasm/edit.js";
 import type { WasmInstance } from "../wasm/instance.js";
 import { appliedHunks, HUNK_NUMBERS, withPatch, written } from "./patch.js";
-import { invalid, requireCount, requireText } from "../validate.js";
+import type { AppliedHunk, Diagnostic, PatchInput } from "./types.js";
 
 /** What a patch makes of one text. */
 export interface TextEdit<T> {
@@ -27,7 +27,12 @@ export function editText(text: string, patch: PatchInput): TextEdit<string> {
   const units = before.length;
   return asText === undefined
     ? withPatch(patch, (_, handle) => wasm.call(() => made(before, glue.editText(putText(0, before), units, handle))))
-    : wasm.call(() => made(before, glue.editTextWritten(putText(0, before), units, asText.format, putText(1, asText.text), asText.path)));
+    : wasm.call(() =>
+        made(
+          before,
+          glue.editTextWritten(putText(0, before), units, asText.format, putText(1, asText.text), asText.path),
+        ),
+      );
 }
 
 /** Reads what a patch made of `before`: `text` is all of it, or what is new in it. */
@@ -169,5 +174,8 @@ export function openText(content: string | Uint8Array): Text {
     throw invalid("the content must be a string or a Uint8Array");
   }
   const wasm = editModule.live();
-  return new Text(wasm, wasm.call(() => (typeof content === "string" ? glue.textOf(putText(0, content)) : glue.textFrom(content))));
+  return new Text(
+    wasm,
+    wasm.call(() => (typeof content === "string" ? glue.textOf(putText(0, content)) : glue.textFrom(content))),
+  );
 }

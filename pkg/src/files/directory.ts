@@ -30,7 +30,10 @@ interface Directory {
  *
  * @throws {EmendError} with code `limit_reached` past `maxBytes` or `maxFiles`, before what is too much is read.
  */
-export async function fromDirectory(source: DirectoryHandle | Iterable<PickedFile>, options: ImportOptions = {}): Promise<Record<string, Uint8Array>> {
+export async function fromDirectory(
+  source: DirectoryHandle | Iterable<PickedFile>,
+  options: ImportOptions = {},
+): Promise<Record<string, Uint8Array>> {
   const gathered = new Gathered(options);
   const { kind, [Symbol.iterator]: list } = Object(source) as { kind?: unknown; [Symbol.iterator]?: unknown };
   if (list !== undefined) await onFolder(() => takePicked(source as Iterable<PickedFile>, gathered));
@@ -77,7 +80,10 @@ async function takePicked(files: Iterable<PickedFile>, gathered: Gathered): Prom
   for (const file of files) {
     // The first segment is the name of the folder that was picked.
     const path = file.webkitRelativePath.replace(/^[^/]*\//, "") || file.name;
-    const above = path.split("/").slice(0, -1).map((_, index, names) => `${names.slice(0, index + 1).join("/")}/`);
+    const above = path
+      .split("/")
+      .slice(0, -1)
+      .map((_, index, names) => `${names.slice(0, index + 1).join("/")}/`);
     const stops = above.find((directory) => refused.has(directory) || !gathered.wants(directory));
     if (stops !== undefined) refused.add(stops);
     else if (gathered.wants(path)) await takeFile(file, path, gathered);

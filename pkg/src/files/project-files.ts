@@ -57,9 +57,13 @@ export class Gathered {
   /** Refuses what is larger than the room that is left. */
   reserve(path: string, bytes: number): void {
     if (bytes <= this.room) return;
-    throw new EmendError("limit_reached", `with ${path} there are more than the ${this.#maxBytes} bytes of \`maxBytes\``, {
-      suggestions: ["leave files out with `filter`", "allow more with `maxBytes`"],
-    });
+    throw new EmendError(
+      "limit_reached",
+      `with ${path} there are more than the ${this.#maxBytes} bytes of \`maxBytes\``,
+      {
+        suggestions: ["leave files out with `filter`", "allow more with `maxBytes`"],
+      },
+    );
   }
 
   /** Takes a file, or a directory if `path` ends in `/`; both are clean. */
@@ -92,9 +96,13 @@ export class Gathered {
   }
 
   #clash(path: string): EmendError {
-    return new EmendError("already_exists", `${JSON.stringify(path)} is there twice, or once as a file and once as a directory`, {
-      suggestions: ["leave one out with `filter`, or make it again without"],
-    });
+    return new EmendError(
+      "already_exists",
+      `${JSON.stringify(path)} is there twice, or once as a file and once as a directory`,
+      {
+        suggestions: ["leave one out with `filter`, or make it again without"],
+      },
+    );
   }
 }
 
@@ -110,9 +118,11 @@ export function contentsOf(files: FilesIn): [path: string, bytes: Uint8Array][] 
   const gathered = new Gathered({ maxBytes: Infinity, maxFiles: Infinity });
   for (const [path, content] of Object.entries(requireRecord("the files", files))) {
     const bytes = typeof content === "string" ? encoder.encode(content) : content;
-    if (!(bytes instanceof Uint8Array)) throw invalid(`files[${JSON.stringify(path)}] must be a string or a Uint8Array`);
+    if (!(bytes instanceof Uint8Array))
+      throw invalid(`files[${JSON.stringify(path)}] must be a string or a Uint8Array`);
     const clean = cleanPath(path);
-    if (clean === "" || (clean.endsWith("/") && bytes.length > 0)) throw invalid(`${JSON.stringify(path)} is no file's path`);
+    if (clean === "" || (clean.endsWith("/") && bytes.length > 0))
+      throw invalid(`${JSON.stringify(path)} is no file's path`);
     gathered.add(clean, bytes);
   }
   return Object.entries(gathered.files()).sort(([a], [b]) => (a < b ? -1 : 1));
@@ -136,6 +146,10 @@ export async function onFolder<T>(work: () => Promise<T>): Promise<T> {
   } catch (cause) {
     if (cause instanceof EmendError) throw cause;
     const { code, name, message } = Object(cause) as { code?: unknown; name?: unknown; message?: unknown };
-    throw new EmendError(CODES[String(code)] ?? CODES[String(name)] ?? "io_error", `the folder: ${String(message ?? cause)}`, { cause });
+    throw new EmendError(
+      CODES[String(code)] ?? CODES[String(name)] ?? "io_error",
+      `the folder: ${String(message ?? cause)}`,
+      { cause },
+    );
   }
 }

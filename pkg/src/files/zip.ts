@@ -44,7 +44,10 @@ const AT_ONCE_BYTES = 64 * 1024;
  *   `already_exists` for one that is there twice, `unsupported` for encrypted entries and links, and `invalid_argument` for what
  *   is damaged or no archive.
  */
-export async function fromZip(archive: Uint8Array | ArrayBuffer | BlobLike, options: ImportOptions = {}): Promise<Record<string, Uint8Array>> {
+export async function fromZip(
+  archive: Uint8Array | ArrayBuffer | BlobLike,
+  options: ImportOptions = {},
+): Promise<Record<string, Uint8Array>> {
   const gathered = new Gathered(options);
   const bytes = await bytesOf(archive);
   const fflate = await load();
@@ -65,12 +68,14 @@ export async function fromZip(archive: Uint8Array | ArrayBuffer | BlobLike, opti
  */
 export async function toZip(files: FilesIn, options: ZipOptions = {}): Promise<Uint8Array> {
   const { level = 6, modified = new Date() } = options;
-  if (!(Number.isInteger(level) && level >= 0 && level <= 9)) throw invalid("`level` must be a whole number from 0 to 9");
+  if (!(Number.isInteger(level) && level >= 0 && level <= 9))
+    throw invalid("`level` must be a whole number from 0 to 9");
   const contents = contentsOf(files);
   if (contents.length >= ELSEWHERE_16) throw tooLarge();
   const entries: Zippable = {};
   for (const [path, bytes] of contents) {
-    if (new TextEncoder().encode(path).length > NAME_BYTES_MAX) throw invalid(`the path ${path.slice(0, 40)}… is too long for a zip archive`);
+    if (new TextEncoder().encode(path).length > NAME_BYTES_MAX)
+      throw invalid(`the path ${path.slice(0, 40)}… is too long for a zip archive`);
     // `fflate` uses paths as keys of plain objects.
     if (path === "__proto__") throw invalid("a file named `__proto__` cannot be put into a zip archive");
     const mode = path.endsWith("/") ? DIRECTORY | 0o755 : REGULAR | 0o644;
@@ -134,8 +139,13 @@ interface Entry {
 function* entries(bytes: Uint8Array): Generator<Entry> {
   const data = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const end = findEnd(data);
-  const [count, size, start] = [data.getUint16(end + 10, true), data.getUint32(end + 12, true), data.getUint32(end + 16, true)];
-  if (count === ELSEWHERE_16 || size === ELSEWHERE_32 || start === ELSEWHERE_32) throw unsupported("it is in the 64-bit form");
+  const [count, size, start] = [
+    data.getUint16(end + 10, true),
+    data.getUint32(end + 12, true),
+    data.getUint32(end + 16, true),
+  ];
+  if (count === ELSEWHERE_16 || size === ELSEWHERE_32 || start === ELSEWHERE_32)
+    throw unsupported("it is in the 64-bit form");
   if (start + size > end) throw damaged("its directory is cut off");
   for (let index = 0, at = start; index < count; index += 1) {
     if (at + CENTRAL_BYTES > end || data.getUint32(at, true) !== CENTRAL) throw damaged("its directory is cut off");
@@ -161,7 +171,8 @@ function* entries(bytes: Uint8Array): Generator<Entry> {
 function findEnd(data: DataView): number {
   const last = data.byteLength - END_BYTES;
   for (let at = last; at >= 0 && at >= last - COMMENT_BYTES_MAX; at -= 1) {
-    if (data.getUint32(at, true) === END && at + END_BYTES + data.getUint16(at + 20, true) === data.byteLength) return at;
+    if (data.getUint32(at, true) === END && at + END_BYTES + data.getUint16(at + 20, true) === data.byteLength)
+      return at;
   }
   throw damaged("it is no zip archive, or its end is missing");
 }
@@ -184,7 +195,8 @@ function content(fflate: Fflate, bytes: Uint8Array, entry: Entry, gathered: Gath
   if (method !== STORED && method !== DEFLATED) throw unsupported(`${name} is packed by method ${method}`);
   if ([packedSize, size, offset].includes(ELSEWHERE_32)) throw unsupported(`${name} is in the 64-bit form`);
   const data = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  if (offset + LOCAL_BYTES > bytes.length || data.getUint32(offset, true) !== LOCAL) throw damaged(`${name} is not where it should be`);
+  if (offset + LOCAL_BYTES > bytes.length || data.getUint32(offset, true) !== LOCAL)
+    throw damaged(`${name} is not where it should be`);
   const start = offset + LOCAL_BYTES + data.getUint16(offset + 26, true) + data.getUint16(offset + 28, true);
   if (start + packedSize > bytes.length) throw damaged(`${name} is cut off`);
   gathered.reserve(path, size);
@@ -248,7 +260,11 @@ function crc32(bytes: Uint8Array): number {
 
 function damaged(why: string, cause?: unknown): EmendError {
   const details = { suggestions: ["get or make the archive again"] };
-  return new EmendError("invalid_argument", `the archive cannot be read: ${why}`, cause === undefined ? details : { ...details, cause });
+  return new EmendError(
+    "invalid_argument",
+    `the archive cannot be read: ${why}`,
+    cause === undefined ? details : { ...details, cause },
+  );
 }
 
 function unsupported(why: string): EmendError {

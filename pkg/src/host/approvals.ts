@@ -20,7 +20,10 @@ export function approvalCallback(approve: unknown): ((request: string) => Promis
 
 /** Encodes an answer as JSON. Every value that is not an answer denies the call. */
 function answerJson(answer: ApprovalAnswer): string {
-  const { decision, reason } = typeof answer === "string" ? { decision: answer, reason: undefined } : (Object(answer) as Exclude<ApprovalAnswer, string>);
+  const { decision, reason } =
+    typeof answer === "string"
+      ? { decision: answer, reason: undefined }
+      : (Object(answer) as Exclude<ApprovalAnswer, string>);
   if (decision === "allow" || decision === "always") return JSON.stringify({ decision });
   if (decision !== "deny") return deny(`asking gave no valid answer: ${JSON.stringify(answer)}`);
   return JSON.stringify({ decision, reason: typeof reason === "string" && reason !== "" ? reason : undefined });

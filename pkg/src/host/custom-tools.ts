@@ -59,5 +59,8 @@ export class CustomTools {
 /** Encodes an exception as JSON for the core. */
 function exceptionJson(thrown: unknown): string {
   const { message, code } = Object(thrown) as { message?: unknown; code?: unknown };
-  return JSON.stringify({ message: typeof message === "string" ? message : String(thrown), code: typeof code === "string" ? code : undefined });
+  return JSON.stringify({
+    message: typeof message === "string" ? message : String(thrown),
+    code: typeof code === "string" ? code : undefined,
+  });
 }

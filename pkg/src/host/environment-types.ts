@@ -94,10 +94,7 @@ export interface ExecutionEnvironment {
   /** Returns what stands at a path; nothing at all if nothing does. */
   stat(path: string, options: CallOptions): Later<FileStat | null | undefined>;
   /** Returns the entries of a directory, by name or with what is known of them, in any order. */
-  list(
-    path: string,
-    options: CallOptions,
-  ): Later<Iterable<string | ListEntry> | AsyncIterable<string | ListEntry>>;
+  list(path: string, options: CallOptions): Later<Iterable<string | ListEntry> | AsyncIterable<string | ListEntry>>;
   /**
    * Finds files faster than by walking. It may find too many, since they are matched again; it has to leave out what is
    * hidden or ignored.

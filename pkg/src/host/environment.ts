@@ -1,8 +1,8 @@
 /** An environment of the host's, as the core calls it: what it gives is checked, what it throws is mapped. */
 
-import type { ExecutionEnvironment, FileStat, FoundFile, ListEntry } from "./environment-types.js";
-import { codeOf, describe } from "./environment-errors.js";
 import { ConfigError, EmendError } from "../errors.js";
+import { codeOf, describe } from "./environment-errors.js";
+import type { ExecutionEnvironment, FileStat, FoundFile, ListEntry } from "./environment-types.js";
 import { HostCommand } from "./host-command.js";
 
 /** A call under way. `cancel` runs nothing of the host's before it returns. */
@@ -174,12 +174,20 @@ export class HostFiles {
   }
 
   /** Gives the name and the fields of each entry, four texts in all. One that is gone since is left out. */
-  async #described(method: "list" | "glob", base: string, items: readonly Item[], signal: AbortSignal): Promise<string[]> {
+  async #described(
+    method: "list" | "glob",
+    base: string,
+    items: readonly Item[],
+    signal: AbortSignal,
+  ): Promise<string[]> {
     const described = await each(items, async (item) => {
       const name = nameOf(method, item);
-      const known = typeof item === "object" && item.kind !== undefined && (item.kind !== "file" || item.size !== undefined);
+      const known =
+        typeof item === "object" && item.kind !== undefined && (item.kind !== "file" || item.size !== undefined);
       // What a link says is only asked when it is followed.
-      const fields = known ? fieldsOf(method, { target: "", ...(item as FileStat) }) : await passedOver(this.#stat(base + name, signal));
+      const fields = known
+        ? fieldsOf(method, { target: "", ...(item as FileStat) })
+        : await passedOver(this.#stat(base + name, signal));
       return fields === undefined ? [] : [name, ...fields];
     });
     return described.flat();
@@ -189,7 +197,9 @@ export class HostFiles {
 type Item = string | ListEntry | FoundFile;
 
 async function gather(method: string, given: unknown): Promise<Item[]> {
-  const { [Symbol.iterator]: some, [Symbol.asyncIterator]: later } = Object(given) as Partial<Iterable<Item> & AsyncIterable<Item>>;
+  const { [Symbol.iterator]: some, [Symbol.asyncIterator]: later } = Object(given) as Partial<
+    Iterable<Item> & AsyncIterable<Item>
+  >;
   if (typeof given === "string" || (typeof some !== "function" && typeof later !== "function")) {
     throw unfit(method, "an array, or anything else to iterate over", given);
   }
@@ -202,7 +212,8 @@ async function gather(method: string, given: unknown): Promise<Item[]> {
 function nameOf(method: "list" | "glob" | "grep", item: Item): string {
   const key = method === "list" ? "name" : "path";
   const name: unknown = typeof item === "string" ? item : (Object(item) as Record<string, unknown>)[key];
-  if (typeof name !== "string" || name === "" || name.includes("\0")) throw unfit(method, `texts, or objects with a \`${key}\``, item);
+  if (typeof name !== "string" || name === "" || name.includes("\0"))
+    throw unfit(method, `texts, or objects with a \`${key}\``, item);
   if (method === "list" && (name.includes("/") || name === "." || name === "..")) {
     throw unfit(method, "names of entries, without their directory", item);
   }
@@ -217,8 +228,13 @@ function fieldsOf(method: string, given: FileStat): Fields {
     throw unfit(method, "the `size` of a file, in bytes", given);
   }
   if (!(Math.abs(modifiedMs) <= Number.MAX_SAFE_INTEGER)) throw unfit(method, "`modifiedMs` as a number", given);
-  if (kind === "link" && (typeof target !== "string" || target.includes("\0"))) throw unfit(method, "the `target` of a link", given);
-  return [kind === "link" ? `l${target}` : letter, String(Math.trunc(size)), String(Math.max(0, Math.trunc(modifiedMs)))];
+  if (kind === "link" && (typeof target !== "string" || target.includes("\0")))
+    throw unfit(method, "the `target` of a link", given);
+  return [
+    kind === "link" ? `l${target}` : letter,
+    String(Math.trunc(size)),
+    String(Math.max(0, Math.trunc(modifiedMs))),
+  ];
 }
 
 /** Does without what is gone, forbidden, or something else than it was. */

@@ -49,10 +49,16 @@ export class HostCommand implements Command {
       env: envVars,
       timeoutMs,
       signal: this.#abort.signal,
-      onOutput: (printed, stream = "stdout") => this.#feed.print(stream === "stderr" ? "stderr" : "stdout", String(printed)),
+      onOutput: (printed, stream = "stdout") =>
+        this.#feed.print(stream === "stderr" ? "stderr" : "stdout", String(printed)),
     });
     const { exitCode, stdout = "", stderr = "" } = Object(result) as ExecResult;
-    if (!Number.isInteger(exitCode) || exitCode !== (exitCode | 0) || typeof stdout !== "string" || typeof stderr !== "string") {
+    if (
+      !Number.isInteger(exitCode) ||
+      exitCode !== (exitCode | 0) ||
+      typeof stdout !== "string" ||
+      typeof stderr !== "string"
+    ) {
       throw new TypeError("`exec` must return a whole number as `exitCode`, and strings as `stdout` and `stderr`");
     }
     this.#feed.print("stdout", stdout);
@@ -64,7 +70,8 @@ export class HostCommand implements Command {
     if (this.#stopped !== undefined || this.#feed.hasEnded) return;
     this.#stopped = why;
     this.#timers.push(setTimeout(() => this.#end(TERMINATED), GRACE_MS));
-    const [message, name] = why === "timedOut" ? ["the command timed out", "TimeoutError"] : ["the command was cancelled", "AbortError"];
+    const [message, name] =
+      why === "timedOut" ? ["the command timed out", "TimeoutError"] : ["the command was cancelled", "AbortError"];
     this.#abort.abort(new DOMException(message, name));
   }
 

@@ -5,10 +5,10 @@
  * operations is a call into the core.
  */
 
-import { type Command, type CommandEnd, CommandFeed, type OutputStream, commandSettings } from "./command-feed.js";
 import type { FilesHandle } from "../core.js";
 import { ConfigError } from "../errors.js";
-import type { WasmInstance, Driver } from "../wasm/instance.js";
+import type { Driver, WasmInstance } from "../wasm/instance.js";
+import { type Command, type CommandEnd, CommandFeed, commandSettings, type OutputStream } from "./command-feed.js";
 import type { ShellOptions } from "./types.js";
 
 /** Returns the function that starts commands over the files of `core`, or `undefined` if the option is off. */
@@ -51,7 +51,12 @@ class Script implements Command {
     queueMicrotask(() => this.#stop?.());
   }
 
-  async #run(core: WasmInstance, settings: string, files: FilesHandle, source: ShellOptions["wasm"]): Promise<CommandEnd> {
+  async #run(
+    core: WasmInstance,
+    settings: string,
+    files: FilesHandle,
+    source: ShellOptions["wasm"],
+  ): Promise<CommandEnd> {
     const { glue, shellModule } = await import("../wasm/shell.js");
     await shellModule.load(source === undefined ? {} : { wasm: source });
     const shell = shellModule.live();
@@ -68,7 +73,10 @@ class Script implements Command {
       this.#feed.print(stream, decoders[stream].decode(bytes, { stream: true }));
     };
     try {
-      const end = await shell.run<CommandEnd>(() => script.run(given, fileOperations(core, files), output), this.#drivers);
+      const end = await shell.run<CommandEnd>(
+        () => script.run(given, fileOperations(core, files), output),
+        this.#drivers,
+      );
       for (const stream of ["stdout", "stderr"] as const) this.#feed.print(stream, decoders[stream].decode());
       return end;
     } finally {

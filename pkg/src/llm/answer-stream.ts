@@ -1,7 +1,7 @@
 /** A stream of events from the module: read one by one, or awaited as a whole. */
 
 import { AbortError, BusyError, type EmendError } from "../errors.js";
-import { type WasmInstance, type Driver, type Failure, asError } from "../wasm/instance.js";
+import { asError, type Driver, type Failure, type WasmInstance } from "../wasm/instance.js";
 
 /** What a stream is read from. */
 export interface StreamSource {
@@ -40,7 +40,13 @@ export class AnswerStream<E, R> implements AsyncIterable<E> {
   #iterated = false;
 
   /** @internal */
-  constructor(wasm: WasmInstance, start: () => StreamSource, reading: Reading<E, R>, drivers: Set<Driver>, signal: AbortSignal | undefined) {
+  constructor(
+    wasm: WasmInstance,
+    start: () => StreamSource,
+    reading: Reading<E, R>,
+    drivers: Set<Driver>,
+    signal: AbortSignal | undefined,
+  ) {
     this.#wasm = wasm;
     this.#start = start;
     this.#reading = reading;

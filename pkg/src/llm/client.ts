@@ -2,10 +2,13 @@
 
 /** The client: requests to models of any provider, and generation with tools. */
 
+import { ClosedError, ConfigError, type EmendError, NotInitializedError } from "../errors.js";
+import type { ClientHandle } from "../llm-core.js";
+import { invalid, requireRecord } from "../validate.js";
+import type { Driver, WasmInstance } from "../wasm/instance.js";
+import { glue, llmModule } from "../wasm/llm.js";
 import { AnswerStream, type Reading } from "./answer-stream.js";
 import { isCustom, openerOf, providerSettings } from "./custom-provider.js";
-import { ClosedError, ConfigError, type EmendError, NotInitializedError } from "../errors.js";
-import type { WasmInstance, Driver } from "../wasm/instance.js";
 import type {
   CallOptions,
   ClientOptions,
@@ -22,9 +25,6 @@ import type {
   ToolCall,
   ToolResult,
 } from "./types.js";
-import { invalid, requireRecord } from "../validate.js";
-import type { ClientHandle } from "../llm-core.js";
-import { glue, llmModule } from "../wasm/llm.js";
 
 /** Shows that {@link Client.create} is at work. */
 const CREATE = Symbol("create");
@@ -50,16 +50,27 @@ export class Client {
    * @throws {ConfigError} if the options are wrong: no provider, no key, an unknown format.
    */
   static async create(options: ClientOptions): Promise<Client> {
-    const { providers = [], env, fetch: send = globalThis.fetch, ...rest } = requireRecord("the options", options) as ClientOptions;
+    const {
+      providers = [],
+      env,
+      fetch: send = globalThis.fetch,
+      ...rest
+    } = requireRecord("the options", options) as ClientOptions;
     if (typeof send !== "function") throw new ConfigError("configuration", "`fetch` must be a function");
     if (!Array.isArray(providers)) throw new ConfigError("configuration", "`providers` must be an array");
     const openers = providers.filter(isCustom).map(openerOf);
     let custom = 0;
-    const settings = providers.map((given) => (isCustom(given) ? { custom: custom++, ...providerSettings(given) } : given));
-    const variables = env === undefined ? undefined : Object.fromEntries(Object.entries(env).filter(([, value]) => typeof value === "string"));
+    const settings = providers.map((given) =>
+      isCustom(given) ? { custom: custom++, ...providerSettings(given) } : given,
+    );
+    const variables =
+      env === undefined
+        ? undefined
+        : Object.fromEntries(Object.entries(env).filter(([, value]) => typeof value === "string"));
     const json = plain({ ...rest, providers: settings, env: variables });
     await llmModule.load();
-    const deferred = (url: string, init: RequestInit): Promise<globalThis.Response> => Promise.resolve().then(() => send(url, init));
+    const deferred = (url: string, init: RequestInit): Promise<globalThis.Response> =>
+      Promise.resolve().then(() => send(url, init));
     return new Client(CREATE, llmModule.live(), () => new glue.ClientHandle(json, deferred, openers));
   }
 
@@ -155,7 +166,11 @@ export class Client {
     if (!this.#wasm.isDead) this.#wasm.call(() => this.#handle.free());
   }
 
-  #open<E, R>(start: (handle: ClientHandle) => ReturnType<ClientHandle["stream"]>, reading: Reading<E, R>, signal: AbortSignal | undefined): AnswerStream<E, R> {
+  #open<E, R>(
+    start: (handle: ClientHandle) => ReturnType<ClientHandle["stream"]>,
+    reading: Reading<E, R>,
+    signal: AbortSignal | undefined,
+  ): AnswerStream<E, R> {
     this.#refuseIfClosed();
     return new AnswerStream(this.#wasm, () => start(this.#handle), reading, this.#drivers, signal);
   }
@@ -187,13 +202,20 @@ function generation(options: GenerateOptions): { json: string; run: RunTool; abo
   if (!Array.isArray(tools)) throw invalid("`tools` must be an array");
   const runnable = new Map(tools.map((tool: Tool) => [tool.name, tool]));
   const policy: RetryPolicy | undefined = retry === false ? { maxRetries: 0 } : retry;
-  const described = tools.map(({ name, description, parameters, execute }: Tool) => ({ name, description, parameters, active: execute !== undefined }));
+  const described = tools.map(({ name, description, parameters, execute }: Tool) => ({
+    name,
+    description,
+    parameters,
+    active: execute !== undefined,
+  }));
   const json = plain({ request, prompt, messages, system, tools: described, maxToolRounds, retry: policy, timeout });
   const abort = new AbortController();
   const run: RunTool = async (name, args, toolCallId) => {
     await undefined;
     try {
-      const result: unknown = await runnable.get(name)?.execute?.(JSON.parse(args) as never, { signal: abort.signal, toolCallId });
+      const result: unknown = await runnable
+        .get(name)
+        ?.execute?.(JSON.parse(args) as never, { signal: abort.signal, toolCallId });
       return JSON.stringify(result) ?? "null";
     } catch (thrown) {
       throw String((thrown as { message?: unknown } | null)?.message ?? thrown);
@@ -220,6 +242,8 @@ function plain(value: unknown): string {
   try {
     return JSON.stringify(value) ?? "null";
   } catch (cause) {
-    throw new ConfigError("configuration", "the options hold something that is not plain data", { cause }) satisfies EmendError;
+    throw new ConfigError("configuration", "the options hold something that is not plain data", {
+      cause,
+    }) satisfies EmendError;
   }
 }

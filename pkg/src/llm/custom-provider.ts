@@ -18,7 +18,8 @@ export function isCustom(provider: unknown): provider is CustomProvider {
 export function providerSettings(provider: CustomProvider): { name: string; idleTimeoutMs?: number } {
   const { name, stream, idleTimeoutMs } = provider;
   if (typeof name !== "string" || name === "") throw new ConfigError("configuration", "the provider needs a `name`");
-  if (typeof stream !== "function") throw new ConfigError("configuration", `the provider ${name} needs a \`stream\` function`);
+  if (typeof stream !== "function")
+    throw new ConfigError("configuration", `the provider ${name} needs a \`stream\` function`);
   return idleTimeoutMs === undefined ? { name } : { name, idleTimeoutMs };
 }
 
@@ -54,14 +55,22 @@ export function openerOf(provider: CustomProvider): (request: string) => OpenRes
   };
 }
 
-async function open(provider: CustomProvider, request: string, signal: AbortSignal): Promise<AsyncIterator<ProviderEvent>> {
+async function open(
+  provider: CustomProvider,
+  request: string,
+  signal: AbortSignal,
+): Promise<AsyncIterator<ProviderEvent>> {
   const events = await provider.stream(JSON.parse(request) as Request, { signal });
-  if (typeof events?.[Symbol.asyncIterator] !== "function") throw new TypeError("`stream` must return an async iterable");
+  if (typeof events?.[Symbol.asyncIterator] !== "function")
+    throw new TypeError("`stream` must return an async iterable");
   return events[Symbol.asyncIterator]();
 }
 
 /** Encodes an exception as JSON for the module. */
 function exceptionJson(thrown: unknown): string {
   const { message, retryable } = Object(thrown) as { message?: unknown; retryable?: unknown };
-  return JSON.stringify({ message: typeof message === "string" ? message : String(thrown), retryable: retryable === true });
+  return JSON.stringify({
+    message: typeof message === "string" ? message : String(thrown),
+    retryable: retryable === true,
+  });
 }

@@ -1,11 +1,11 @@
 /** The wire formats without any I/O, and the catalogue of models. */
 
-import { type EmendError, EmendError as Base } from "../errors.js";
-import { asError, type WasmInstance, type Failure } from "../wasm/instance.js";
-import type { EncodedRequest, HttpProvider, LlmProblem, ModelInfo, Request, StreamEvent } from "./types.js";
-import { invalid, requireRecord, requireText } from "../validate.js";
+import { EmendError as Base, type EmendError } from "../errors.js";
 import type { DecoderHandle } from "../llm-core.js";
+import { invalid, requireRecord, requireText } from "../validate.js";
+import { asError, type Failure, type WasmInstance } from "../wasm/instance.js";
 import { glue, llmModule } from "../wasm/llm.js";
+import type { EncodedRequest, HttpProvider, LlmProblem, ModelInfo, Request, StreamEvent } from "./types.js";
 
 type HeaderList = Iterable<readonly [string, string]>;
 
@@ -20,7 +20,10 @@ export interface Formats {
   /** Begins to decode an answer in a provider's format. */
   decoder(api: HttpProvider["api"], options?: { headers?: HeaderList }): Decoder;
   /** Reads the body of an answer whose status is not 2xx: the error a client would throw. */
-  decodeError(api: HttpProvider["api"], answer: { status: number; headers?: HeaderList; body: string | Uint8Array }): EmendError;
+  decodeError(
+    api: HttpProvider["api"],
+    answer: { status: number; headers?: HeaderList; body: string | Uint8Array },
+  ): EmendError;
   /** The known models, newest and best first, of one provider or of all. */
   models(provider?: string): ModelInfo[];
   /** What is known of a model, by its id or a short name; `null` if nothing is. */

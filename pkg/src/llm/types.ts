@@ -167,7 +167,11 @@ export type ProviderEvent =
   /** `arguments`: the value, or its JSON text. */
   | { type: "tool_call"; id?: string; name: string; arguments: unknown }
   /** Must come last. `reason` is worked out if it is not given. */
-  | { type: "finish"; reason?: FinishKind; usage?: Partial<TokenUsage> & Pick<TokenUsage, "input_tokens" | "output_tokens"> };
+  | {
+      type: "finish";
+      reason?: FinishKind;
+      usage?: Partial<TokenUsage> & Pick<TokenUsage, "input_tokens" | "output_tokens">;
+    };
 
 /**
  * A provider written in JavaScript: WebLLM, a model of the browser's own, or anything else.
@@ -176,7 +180,10 @@ export type ProviderEvent =
  */
 export interface CustomProvider {
   name: string;
-  stream(request: Request, options: { signal: AbortSignal }): AsyncIterable<ProviderEvent> | Promise<AsyncIterable<ProviderEvent>>;
+  stream(
+    request: Request,
+    options: { signal: AbortSignal },
+  ): AsyncIterable<ProviderEvent> | Promise<AsyncIterable<ProviderEvent>>;
   /** How long it may yield nothing. Default 5 minutes. */
   idleTimeoutMs?: number;
 }

@@ -5,7 +5,7 @@
  * browser has CORS for that purpose.
  */
 
-import { lookup as resolve, type LookupAddress } from "node:dns";
+import { type LookupAddress, lookup as resolve } from "node:dns";
 import { readFile } from "node:fs/promises";
 import { request as http } from "node:http";
 import { request as https } from "node:https";

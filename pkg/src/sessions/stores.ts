@@ -37,7 +37,8 @@ async function call(store: SessionStore, operation: string, name: string, lines:
     }
     case "names": {
       const names: unknown = await store.names();
-      if (typeof (Object(names) as Iterable<string>)[Symbol.iterator] !== "function") throw new TypeError("`names` must return an iterable of strings");
+      if (typeof (Object(names) as Iterable<string>)[Symbol.iterator] !== "function")
+        throw new TypeError("`names` must return an iterable of strings");
       return [...(names as Iterable<string>)].sort().join("\n");
     }
     default:
@@ -80,17 +81,34 @@ async function ask(call: StoreCall, operation: string, name: string): Promise<st
 
 /** Summarizes a document as the core would read it. Damaged lines are skipped. */
 function summaryOf(id: string, text: string): SessionSummary {
-  const unreadable = (problem: string): SessionSummary => ({ id, began_ms: 0, last_ms: 0, provider: "", model: "", title: "", n_turns: 0, problem });
-  const [header, ...records] = text.split("\n").filter((line) => line.trim() !== "").map(parsed);
-  if (header?.["type"] !== "session") return unreadable("this document is not a saved session: it does not begin with a header");
-  if (header["version"] !== VERSION) return unreadable(`this session was saved in version ${header["version"]} of the format`);
+  const unreadable = (problem: string): SessionSummary => ({
+    id,
+    began_ms: 0,
+    last_ms: 0,
+    provider: "",
+    model: "",
+    title: "",
+    n_turns: 0,
+    problem,
+  });
+  const [header, ...records] = text
+    .split("\n")
+    .filter((line) => line.trim() !== "")
+    .map(parsed);
+  if (header?.["type"] !== "session")
+    return unreadable("this document is not a saved session: it does not begin with a header");
+  if (header["version"] !== VERSION)
+    return unreadable(`this session was saved in version ${header["version"]} of the format`);
   let turns: Turn[] = [];
   for (const record of records) {
     if (record?.["type"] === "turn") turns.splice(record["index"] as number, Infinity, record as unknown as Turn);
     else if (record?.["type"] === "history") turns = record["turns"] as Turn[];
   }
   const { at_ms: began_ms, provider, model, forked_from } = header as unknown as Header;
-  const first = turns.find((turn) => turn.kind === "user")?.message.content.map((part) => (part.kind === "text" ? part.text : "")).join("");
+  const first = turns
+    .find((turn) => turn.kind === "user")
+    ?.message.content.map((part) => (part.kind === "text" ? part.text : ""))
+    .join("");
   return {
     id,
     began_ms,
@@ -166,7 +184,10 @@ export function indexedDbStore(database = "emend"): SessionStore {
     return opening;
   };
   /** Runs one transaction. Resolves when its writes are durable. */
-  const transact = async <T>(mode: IDBTransactionMode, work: (table: IDBObjectStore, give: (value: T) => void) => void): Promise<T> => {
+  const transact = async <T>(
+    mode: IDBTransactionMode,
+    work: (table: IDBObjectStore, give: (value: T) => void) => void,
+  ): Promise<T> => {
     const transaction = (await open()).transaction(TABLE, mode);
     return new Promise<T>((resolve, reject) => {
       let given: T;

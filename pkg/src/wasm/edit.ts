@@ -23,7 +23,10 @@ export function putText(slot: number, text: string): number {
   do {
     const start = glue.roomFor(slot, room);
     const { buffer } = memory();
-    const done = encoder.encodeInto(read === 0 ? text : text.slice(read), new Uint8Array(buffer, start + written, room - written));
+    const done = encoder.encodeInto(
+      read === 0 ? text : text.slice(read),
+      new Uint8Array(buffer, start + written, room - written),
+    );
     read += done.read;
     written += done.written;
     room = written + 3 * (text.length - read);

@@ -144,10 +144,13 @@ export class WasmInstance {
   #startTimer(ms: number, ticket: number): void {
     // `setTimeout` fires at once if the delay overflows 31 bits.
     const delay = Math.min(ms, 2 ** 31 - 1);
-    this.#timers.set(ticket, setTimeout(() => {
-      this.#timers.delete(ticket);
-      this.#settle(ticket, true, undefined);
-    }, delay));
+    this.#timers.set(
+      ticket,
+      setTimeout(() => {
+        this.#timers.delete(ticket);
+        this.#settle(ticket, true, undefined);
+      }, delay),
+    );
   }
 
   #stopTimer(ticket: number): void {

@@ -5,11 +5,12 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { structuredPatch, applyPatch } from "diff";
+import { applyPatch, structuredPatch } from "diff";
 import { createParser } from "eventsource-parser";
 import { texts } from "./texts.mjs";
 
-const version = (name) => JSON.parse(readFileSync(new URL(`node_modules/${name}/package.json`, import.meta.url), "utf8")).version;
+const version = (name) =>
+  JSON.parse(readFileSync(new URL(`node_modules/${name}/package.json`, import.meta.url), "utf8")).version;
 
 /** The best times of two functions that take turns, in milliseconds. A turn may be several calls, where one is short. */
 function best(ours, peer, rounds, calls = 1) {
@@ -39,7 +40,11 @@ async function editing() {
   const { load } = await import("../../../pkg/dist/edit.js");
   const edit = await load();
   const peer = `diff ${version("diff")}`;
-  for (const [lines, rounds] of [[1_000, 200], [10_000, 60], [100_000, 6]]) {
+  for (const [lines, rounds] of [
+    [1_000, 200],
+    [10_000, 60],
+    [100_000, 6],
+  ]) {
     const { before, after } = texts(lines);
     const ours = () => edit.diff(before, after);
     const theirs = () => structuredPatch("a", "b", before, after, "", "", { context: 3 });
@@ -111,13 +116,25 @@ const TURNS = 10;
 /** 10 MB of an answer in Anthropic's format, in pieces as a network brings them. */
 function transcript() {
   const event = (value) => `event: ${value.type}\ndata: ${JSON.stringify(value)}\n\n`;
-  const delta = (index) => ({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text: `word ${index} "and" more, ` } });
-  const message = { id: "m", type: "message", role: "assistant", model: "m", content: [], usage: { input_tokens: 1, output_tokens: 1 } };
+  const delta = (index) => ({
+    type: "content_block_delta",
+    index: 0,
+    delta: { type: "text_delta", text: `word ${index} "and" more, ` },
+  });
+  const message = {
+    id: "m",
+    type: "message",
+    role: "assistant",
+    model: "m",
+    content: [],
+    usage: { input_tokens: 1, output_tokens: 1 },
+  };
   const parts = [
     event({ type: "message_start", message }),
     event({ type: "content_block_start", index: 0, content_block: { type: "text", text: "" } }),
   ];
-  for (let bytes = 0, index = 0; bytes < 10_000_000; index += 1) bytes += parts[parts.push(event(delta(index))) - 1].length;
+  for (let bytes = 0, index = 0; bytes < 10_000_000; index += 1)
+    bytes += parts[parts.push(event(delta(index))) - 1].length;
   parts.push(
     event({ type: "content_block_stop", index: 0 }),
     event({ type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 5 } }),
@@ -125,7 +142,9 @@ function transcript() {
   );
   const whole = new TextEncoder().encode(parts.join(""));
   const size = 16 * 1024;
-  return Array.from({ length: Math.ceil(whole.length / size) }, (_, index) => whole.subarray(index * size, (index + 1) * size));
+  return Array.from({ length: Math.ceil(whole.length / size) }, (_, index) =>
+    whole.subarray(index * size, (index + 1) * size),
+  );
 }
 
 async function streaming() {
@@ -171,7 +190,10 @@ function start(what) {
   const cwd = new URL(".", import.meta.url);
   let least = Infinity;
   for (let round = 0; round < 7; round += 1) {
-    least = Math.min(least, Number(execFileSync(process.execPath, ["--input-type=module", "-e", script], { cwd, encoding: "utf8" })));
+    least = Math.min(
+      least,
+      Number(execFileSync(process.execPath, ["--input-type=module", "-e", script], { cwd, encoding: "utf8" })),
+    );
   }
   return least;
 }
@@ -185,5 +207,10 @@ function starting() {
   }
 }
 
-const sections = { editing, streaming, starting, searching: async () => (await import("./files.mjs")).searching(print, version) };
+const sections = {
+  editing,
+  streaming,
+  starting,
+  searching: async () => (await import("./files.mjs")).searching(print, version),
+};
 for (const name of process.argv.length > 2 ? process.argv.slice(2) : Object.keys(sections)) await sections[name]();

@@ -15,8 +15,11 @@ const PATTERNS = [
 /** Files as a project has them: in a hundred directories, each of some forty lines of its own. */
 function project() {
   const line = (file, index) => `    let value_${index} = compute(${file}, ${index}, "text of line ${index}");\n`;
-  const text = (file) => `//! File ${file}.\n\nfn needle_${file}() {\n${Array.from({ length: 40 }, (_, index) => line(file, index)).join("")}}\n`;
-  return Object.fromEntries(Array.from({ length: N_FILES }, (_, file) => [`src/part_${file % 100}/file_${file}.rs`, text(file)]));
+  const text = (file) =>
+    `//! File ${file}.\n\nfn needle_${file}() {\n${Array.from({ length: 40 }, (_, index) => line(file, index)).join("")}}\n`;
+  return Object.fromEntries(
+    Array.from({ length: N_FILES }, (_, file) => [`src/part_${file % 100}/file_${file}.rs`, text(file)]),
+  );
 }
 
 /** What `files.grep` gives, by a loop over strings that are there already. */
@@ -27,7 +30,11 @@ function loop(list, pattern) {
     const lines = [];
     let [number, start] = [1, 0];
     for (let match = regex.exec(text); match !== null; match = regex.exec(text)) {
-      for (let next = text.indexOf("\n", start) + 1; next !== 0 && next <= match.index; next = text.indexOf("\n", start) + 1) {
+      for (
+        let next = text.indexOf("\n", start) + 1;
+        next !== 0 && next <= match.index;
+        next = text.indexOf("\n", start) + 1
+      ) {
         number += 1;
         start = next;
       }
@@ -68,7 +75,11 @@ export async function searching(print, version) {
 
   const agent = await Agent.create({ files });
   const fork = async () => (await Agent.create({ files: agent.files })).close();
-  print(`a second agent over ${N_FILES} files, wasm in Node`, "one that takes them in again", await best([fork, take], 5));
+  print(
+    `a second agent over ${N_FILES} files, wasm in Node`,
+    "one that takes them in again",
+    await best([fork, take], 5),
+  );
   const bash = new Bash({ files, cwd: "/" });
   const list = Object.entries(files).sort(([a], [b]) => (a < b ? -1 : 1));
   for (const [name, pattern, inShell] of PATTERNS) {

@@ -15,7 +15,10 @@ export function random(seed) {
  */
 export function texts(lines, at = 50, seed = 7) {
   const draw = random(seed);
-  const before = Array.from({ length: lines }, (_, index) => `  const value${index} = compute(${draw(1e9)}, "${index}");\n`);
+  const before = Array.from(
+    { length: lines },
+    (_, index) => `  const value${index} = compute(${draw(1e9)}, "${index}");\n`,
+  );
   const after = [];
   before.forEach((line, index) => {
     // Away from one another, so that every shortest diff is this one and outputs can be compared as they are.

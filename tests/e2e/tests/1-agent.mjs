@@ -29,7 +29,10 @@ export const tests = {
     await app.askAndWait(RENAME);
     const seen = await page.evaluate(() => [...window.seen]);
     assert.ok(seen.length >= 3, `the text appeared in ${seen.length} steps`);
-    assert.ok(seen.some((text, index) => index > 0 && text.startsWith(seen[index - 1])), "no text grew");
+    assert.ok(
+      seen.some((text, index) => index > 0 && text.startsWith(seen[index - 1])),
+      "no text grew",
+    );
 
     const calls = await app.toolCalls();
     assert.equal(calls[0], "grep");
@@ -40,7 +43,11 @@ export const tests = {
     await first.getByRole("heading", { name: "Output" }).waitFor();
 
     await app.hunks(1);
-    for (const [path, count] of [["README.md", "1"], ["docs/handbook.md", "1"], ["src/loans.ts", "2"]]) {
+    for (const [path, count] of [
+      ["README.md", "1"],
+      ["docs/handbook.md", "1"],
+      ["src/loans.ts", "2"],
+    ]) {
       assert.equal(await app.row(path).locator(".pending-count").textContent(), count, path);
     }
     assert.match(await app.text(), /`seasonDays`/);
@@ -58,7 +65,9 @@ export const tests = {
     await app.lease.waitFor();
     await app.lease.getByText("Assistant is editing… press Esc or type to take over").waitFor();
     assert.ok(await page.locator(".canvas.leased").isVisible());
-    await page.locator("[aria-live=polite]", { hasText: "The assistant is editing README.md" }).waitFor({ state: "attached" });
+    await page
+      .locator("[aria-live=polite]", { hasText: "The assistant is editing README.md" })
+      .waitFor({ state: "attached" });
     await page.keyboard.type("Q");
     await app.lease.waitFor({ state: "detached", timeout: 2_000 });
     await app.finished();
@@ -122,7 +131,10 @@ export const tests = {
     await app.ask(RENAME);
     await page.locator(".tree-row[data-path='README.md'] .pending-count").waitFor();
     await page.getByRole("button", { name: "Stop" }).click();
-    await app.transcript.getByText(/^Stopped/).nth(1).waitFor();
+    await app.transcript
+      .getByText(/^Stopped/)
+      .nth(1)
+      .waitFor();
     await app.finished();
     await app.hunks(1);
 
@@ -164,7 +176,10 @@ export const tests = {
       await alert.getByText("The provider refused the API key.").waitFor();
       await alert.getByText("Details").click();
       await alert.getByText("invalid x-api-key").waitFor();
-      assert.deepEqual(provider.requests.map((request) => request.key), ["wrong"]);
+      assert.deepEqual(
+        provider.requests.map((request) => request.key),
+        ["wrong"],
+      );
       await alert.getByRole("button", { name: "Model settings" }).click();
       await page.getByRole("dialog", { name: "Model" }).waitFor();
       const stored = await page.evaluate(() => JSON.stringify(localStorage));

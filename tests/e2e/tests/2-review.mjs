@@ -61,7 +61,10 @@ export const tests = {
     await page.getByText("Nothing to review.").waitFor();
   },
 
-  async "the keyboard alone reaches the buttons, stays in place after each, and goes on to the next file"({ page, url }) {
+  async "the keyboard alone reaches the buttons, stays in place after each, and goes on to the next file"({
+    page,
+    url,
+  }) {
     const { app, saved } = await renamed(page, url);
     const focused = (name) => page.waitForFunction((label) => document.activeElement?.ariaLabel === label, name);
     await app.editor.focus();

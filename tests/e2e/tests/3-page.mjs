@@ -103,7 +103,9 @@ export const tests = {
     await app.editor.click();
     await page.keyboard.type("x");
     await page.getByRole("button", { name: /^Save 1 changed file/ }).waitFor();
-    await page.getByLabel("Files to open").setInputFiles({ name: "z.txt", mimeType: "text/plain", buffer: Buffer.from("z") });
+    await page
+      .getByLabel("Files to open")
+      .setInputFiles({ name: "z.txt", mimeType: "text/plain", buffer: Buffer.from("z") });
     const question = page.getByRole("dialog", { name: "Open another project?" });
     await question.getByText("1 unsaved file").waitFor();
     await page.keyboard.press("Escape");
@@ -116,7 +118,9 @@ export const tests = {
     await app.chooseModel({ pace: "slow" });
     await app.ask("rename loanDays to seasonDays");
     await app.transcript.locator(".entry.call").first().waitFor();
-    await page.getByLabel("Files to open").setInputFiles({ name: "z.txt", mimeType: "text/plain", buffer: Buffer.from("z") });
+    await page
+      .getByLabel("Files to open")
+      .setInputFiles({ name: "z.txt", mimeType: "text/plain", buffer: Buffer.from("z") });
     await app.row("z.txt").waitFor();
     await page.waitForTimeout(1_000);
     await page.getByText("What shall I change?").waitFor();
@@ -141,7 +145,9 @@ export const tests = {
     assert.deepEqual(await nameless(), []);
     await app.showReview();
     assert.deepEqual(await nameless(), []);
-    const names = await app.cards.locator("button").evaluateAll((all) => all.map((node) => node.getAttribute("aria-label")));
+    const names = await app.cards
+      .locator("button")
+      .evaluateAll((all) => all.map((node) => node.getAttribute("aria-label")));
     const decisions = names.filter((name) => name !== null);
     assert.equal(decisions.length, 8);
     assert.equal(new Set(decisions).size, 8, "two buttons have one name");

@@ -8,7 +8,12 @@ import { startProvider } from "../provider.mjs";
 const PACKAGE = fileURLToPath(new URL("../../../pkg", import.meta.url));
 
 // What a bundler does by the package's `imports` and `exports`.
-const IMPORTS = { "#platform": "/dist/platform/browser.js", emend: "/dist/index.js", "emend/edit": "/dist/edit.js", "emend/llm": "/dist/llm.js" };
+const IMPORTS = {
+  "#platform": "/dist/platform/browser.js",
+  emend: "/dist/index.js",
+  "emend/edit": "/dist/edit.js",
+  "emend/llm": "/dist/llm.js",
+};
 
 /** Does something in an empty page that can import the package, and returns what it gave and which modules were loaded. */
 async function inPage(page, work, argument) {
@@ -47,7 +52,10 @@ export const tests = {
     const { found, modules } = await inPage(page, async () => {
       const { load, patchProblem } = await import("emend/edit");
       const edit = await load();
-      const patch = { format: "v4a", text: "*** Begin Patch\n*** Update File: a.txt\n@@\n one\n-zwei 🦀\n+two\n*** End Patch\n" };
+      const patch = {
+        format: "v4a",
+        text: "*** Begin Patch\n*** Update File: a.txt\n@@\n one\n-zwei 🦀\n+two\n*** End Patch\n",
+      };
       const after = edit.apply(patch, { "a.txt": "one\nzwei 🦀\n" })["a.txt"];
       const [hunk] = edit.diff("one\nzwei 🦀\n", after, { words: true });
       const log = edit.openLog("one\nzwei 🦀\n");
@@ -59,11 +67,20 @@ export const tests = {
       } catch (error) {
         refusal = [error.name, error.code, patchProblem(error).error.reason.kind];
       }
-      return { after, lines: hunk.lines.map((line) => [line.kind, line.text, line.spans ?? null]), rejected: log.visibleText, refusal };
+      return {
+        after,
+        lines: hunk.lines.map((line) => [line.kind, line.text, line.spans ?? null]),
+        rejected: log.visibleText,
+        refusal,
+      };
     });
     assert.deepEqual(found, {
       after: "one\ntwo\n",
-      lines: [["context", "one\n", null], ["removed", "zwei 🦀\n", [[0, 7]]], ["added", "two\n", [[0, 3]]]],
+      lines: [
+        ["context", "one\n", null],
+        ["removed", "zwei 🦀\n", [[0, 7]]],
+        ["added", "two\n", [[0, 3]]],
+      ],
       rejected: "one\nzwei 🦀\n",
       refusal: ["ConflictError", "conflict", "not_found"],
     });
@@ -71,39 +88,47 @@ export const tests = {
   },
 
   async "emend/llm streams from a server in a page, runs a tool and gives up when told"({ page }) {
-    const provider = await startProvider("key-1", ["Hello from afar.", { name: "add", input: { a: 1, b: 2 } }, "It is 3."]);
+    const provider = await startProvider("key-1", [
+      "Hello from afar.",
+      { name: "add", input: { a: 1, b: 2 } },
+      "It is 3.",
+    ]);
     const silent = await startSilent();
     try {
-      const { found, modules } = await inPage(page, async ([url, silentUrl]) => {
-        const { Client } = await import("emend/llm");
-        const client = await Client.create({
-          providers: [
-            { api: "anthropic-messages", apiKey: "key-1", baseUrl: url },
-            { api: "openai-chat", name: "silent", baseUrl: silentUrl },
-          ],
-        });
-        const ask = { model: "m", messages: [{ role: "user", content: [{ kind: "text", text: "hi" }] }] };
-        const deltas = [];
-        for await (const event of client.stream(ask)) if (event.type === "text_delta") deltas.push(event.delta);
-        const parameters = { type: "object", properties: { a: { type: "number" }, b: { type: "number" } } };
-        const tools = [{ name: "add", description: "Adds", parameters, execute: ({ a, b }) => a + b }];
-        const { text, steps } = await client.generate({ model: "m", prompt: "1 + 2?", tools });
+      const { found, modules } = await inPage(
+        page,
+        async ([url, silentUrl]) => {
+          const { Client } = await import("emend/llm");
+          const client = await Client.create({
+            providers: [
+              { api: "anthropic-messages", apiKey: "key-1", baseUrl: url },
+              { api: "openai-chat", name: "silent", baseUrl: silentUrl },
+            ],
+          });
+          const ask = { model: "m", messages: [{ role: "user", content: [{ kind: "text", text: "hi" }] }] };
+          const deltas = [];
+          for await (const event of client.stream(ask)) if (event.type === "text_delta") deltas.push(event.delta);
+          const parameters = { type: "object", properties: { a: { type: "number" }, b: { type: "number" } } };
+          const tools = [{ name: "add", description: "Adds", parameters, execute: ({ a, b }) => a + b }];
+          const { text, steps } = await client.generate({ model: "m", prompt: "1 + 2?", tools });
 
-        const abort = new AbortController();
-        const partly = [];
-        let refusal;
-        try {
-          for await (const event of client.stream({ ...ask, provider: "silent" }, { signal: abort.signal })) {
-            if (event.type !== "text_delta") continue;
-            partly.push(event.delta);
-            abort.abort();
+          const abort = new AbortController();
+          const partly = [];
+          let refusal;
+          try {
+            for await (const event of client.stream({ ...ask, provider: "silent" }, { signal: abort.signal })) {
+              if (event.type !== "text_delta") continue;
+              partly.push(event.delta);
+              abort.abort();
+            }
+          } catch (error) {
+            refusal = [error.name, error.code];
           }
-        } catch (error) {
-          refusal = [error.name, error.code];
-        }
-        client.close();
-        return { deltas, text, results: steps[0].toolResults.map((result) => result.content), partly, refusal };
-      }, [provider.url, silent.url]);
+          client.close();
+          return { deltas, text, results: steps[0].toolResults.map((result) => result.content), partly, refusal };
+        },
+        [provider.url, silent.url],
+      );
       assert.deepEqual(found, {
         deltas: ["Hello ", "from ", "afar."],
         text: "It is 3.",
@@ -144,7 +169,8 @@ export const tests = {
   async "commands run over the agent's files in a page, in a module that the first one loads"({ page }) {
     const { found, modules } = await inPage(page, async () => {
       const { Agent } = await import("emend");
-      const loaded = () => performance.getEntriesByType("resource").filter((entry) => entry.name.endsWith("shell-core_bg.wasm")).length;
+      const loaded = () =>
+        performance.getEntriesByType("resource").filter((entry) => entry.name.endsWith("shell-core_bg.wasm")).length;
       const commands = [
         "echo hi > a.txt && cat a.txt | wc -c",
         "for i in 1 2 3; do echo line $i; done | grep -v 2 | sed 's/line/row/' | awk '{ print $2, $1 }'",
@@ -160,7 +186,12 @@ export const tests = {
           if (last.role === "tool") told.push(last.content[0].content.replace(/ after \d+ ms/, ""));
           const command = commands[told.length];
           if (command === undefined) yield { type: "text_delta", delta: "Done." };
-          else yield { type: "tool_call", name: "shell", arguments: { command, timeout_ms: command === "sleep 600" ? 50 : 600_000 } };
+          else
+            yield {
+              type: "tool_call",
+              name: "shell",
+              arguments: { command, timeout_ms: command === "sleep 600" ? 50 : 600_000 },
+            };
           yield { type: "finish" };
         },
       };

@@ -36,7 +36,12 @@ async function run([how, id, task]) {
 /** In a page: the saved sessions, the one used last first. */
 async function sessions() {
   const { Agent, indexedDbStore } = await import("emend");
-  return (await Agent.sessions(indexedDbStore())).map(({ id, title, n_turns, forked_from }) => ({ id, title, n_turns, from: forked_from?.id ?? null }));
+  return (await Agent.sessions(indexedDbStore())).map(({ id, title, n_turns, forked_from }) => ({
+    id,
+    title,
+    n_turns,
+    from: forked_from?.id ?? null,
+  }));
 }
 
 export const tests = {
@@ -62,21 +67,32 @@ export const tests = {
         const { Agent, indexedDbStore } = await import("emend");
         const store = indexedDbStore();
         const twice = [await Agent.removeSession(store, id), await Agent.removeSession(store, id)];
-        const code = await Agent.resume(id, { store }).then(() => null, (error) => error.code);
+        const code = await Agent.resume(id, { store }).then(
+          () => null,
+          (error) => error.code,
+        );
         return { twice, code, raw: await store.load(id) };
       }, first.id);
       assert.deepEqual(removed, { twice: [true, false], code: "not_found", raw: null });
-      assert.deepEqual((await page.evaluate(sessions)).map(({ id }) => id), [fork.id]);
+      assert.deepEqual(
+        (await page.evaluate(sessions)).map(({ id }) => id),
+        [fork.id],
+      );
     });
   },
 
   async "two tabs save their own sessions at the same time and see each other's"({ page }) {
     await withPages(page, async (page, open) => {
       const other = await open(await page.context().newPage());
-      const [here, there] = await Promise.all([page, other].map((tab) => tab.evaluate(run, ["create", null, "rename Price to Cost"])));
+      const [here, there] = await Promise.all(
+        [page, other].map((tab) => tab.evaluate(run, ["create", null, "rename Price to Cost"])),
+      );
       for (const tab of [page, other]) {
         const saved = await tab.evaluate(sessions);
-        assert.deepEqual(saved.map(({ id, n_turns }) => [id, n_turns]).sort(), [here, there].map(({ id, turns }) => [id, turns.length]).sort());
+        assert.deepEqual(
+          saved.map(({ id, n_turns }) => [id, n_turns]).sort(),
+          [here, there].map(({ id, turns }) => [id, turns.length]).sort(),
+        );
       }
       // What one tab began, the other goes on with while the first is still open.
       const again = await other.evaluate(run, ["resume", here.id, "rename Cost to Fee"]);
@@ -89,7 +105,11 @@ export const tests = {
     await withPages(page, async (page) => {
       const found = await page.evaluate(async () => {
         const { Agent, indexedDbStore } = await import("emend");
-        const told = (promise) => promise.then(() => null, (error) => [error.code, error.message]);
+        const told = (promise) =>
+          promise.then(
+            () => null,
+            (error) => [error.code, error.message],
+          );
         /** Runs with a database that cannot be used; returns the errors of reading and the warnings of a run. */
         const attempt = async (store) => {
           const agent = await Agent.create({ files: { "a.md": "Price\n" }, store });
@@ -110,18 +130,34 @@ export const tests = {
         const newer = await open("newer", 7);
         // Of that name, but someone else's.
         const foreign = await open("foreign", 1, (database) => database.createObjectStore("something"));
-        const result = { newer: await attempt(indexedDbStore("newer")), foreign: await attempt(indexedDbStore("foreign")) };
+        const result = {
+          newer: await attempt(indexedDbStore("newer")),
+          foreign: await attempt(indexedDbStore("foreign")),
+        };
         newer.close();
         foreign.close();
         // As in a private window or a sandboxed frame.
-        Object.defineProperty(globalThis, "indexedDB", { value: { open: () => { throw new DOMException("access is denied", "SecurityError"); } } });
+        Object.defineProperty(globalThis, "indexedDB", {
+          value: {
+            open: () => {
+              throw new DOMException("access is denied", "SecurityError");
+            },
+          },
+        });
         return { ...result, denied: await attempt(indexedDbStore()) };
       });
-      for (const [name, words] of [["newer", /version/], ["foreign", /lines|object store/], ["denied", /access is denied/]]) {
+      for (const [name, words] of [
+        ["newer", /version/],
+        ["foreign", /lines|object store/],
+        ["denied", /access is denied/],
+      ]) {
         const { listed, warnings, ended } = found[name];
         assert.equal(listed?.[0], "io_error", name);
         assert.match(listed[1], words, name);
-        assert.ok(warnings.some((message) => words.test(message)), `${name}: ${warnings}`);
+        assert.ok(
+          warnings.some((message) => words.test(message)),
+          `${name}: ${warnings}`,
+        );
         assert.equal(ended, "natural", name);
       }
     });
@@ -143,7 +179,10 @@ export const tests = {
       assert.equal(upgraded, 2);
       const code = await page.evaluate(async (id) => {
         const { Agent, indexedDbStore } = await import("emend");
-        return Agent.resume(id, { store: indexedDbStore() }).then(() => null, (error) => error.code);
+        return Agent.resume(id, { store: indexedDbStore() }).then(
+          () => null,
+          (error) => error.code,
+        );
       }, first.id);
       assert.equal(code, "io_error");
     });

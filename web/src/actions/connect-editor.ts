@@ -1,5 +1,16 @@
 /** Connects the editor's keys and buttons to the actions. Imported once, for what it does. */
-import { chat, currentEngine, cursor, editor, leaseHeld, openPath, recordStep, showError, toast, waiting } from "../store.js";
+import {
+  chat,
+  currentEngine,
+  cursor,
+  editor,
+  leaseHeld,
+  openPath,
+  recordStep,
+  showError,
+  toast,
+  waiting,
+} from "../store.js";
 import { goToNextFile, takeBack, takeOver } from "./edit.js";
 import { markTouched, refresh } from "./refresh.js";
 import { acceptAll, decide, redo, undo } from "./review.js";

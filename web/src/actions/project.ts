@@ -6,7 +6,7 @@
 import { batch } from "@preact/signals";
 import { EMPTY_CHAT } from "../chat-state.js";
 import { describe, startEngine, toZip } from "../engine.js";
-import { download, pickDirectory, type Project, projectOfInput, readBack, writeBack } from "../folder.js";
+import { download, type Project, pickDirectory, projectOfInput, readBack, writeBack } from "../folder.js";
 import { plural } from "../hunk-text.js";
 import { sampleProject } from "../sample.js";
 import { modelOf } from "../settings.js";

@@ -7,7 +7,17 @@
 import { batch } from "@preact/signals";
 import { describe, type FileInfo, type Hunk, type Review } from "../engine.js";
 import { pendingHunks } from "../hunk-text.js";
-import { currentEngine, editor, engineOrNull, files, leaseHeld, openPath, review, unreadable, unsaved } from "../store.js";
+import {
+  currentEngine,
+  editor,
+  engineOrNull,
+  files,
+  leaseHeld,
+  openPath,
+  review,
+  unreadable,
+  unsaved,
+} from "../store.js";
 
 /** What the user's disk holds, by path, where it is text; a missing path is no file. */
 const saved = new Map<string, string>();
@@ -91,14 +101,22 @@ async function read(path: string): Promise<{ text: string } | { problem: string 
     const state = await currentEngine().files.read(path);
     if (state) return { text: state.text };
     const deleted = hunksOf(path).length > 0;
-    return { problem: deleted ? "The assistant deleted this file. Accept or reject that above." : "This file no longer exists." };
+    return {
+      problem: deleted
+        ? "The assistant deleted this file. Accept or reject that above."
+        : "This file no longer exists.",
+    };
   } catch (error) {
     return { problem: describe(error).message };
   }
 }
 
 function hunksOf(path: string): readonly Hunk[] {
-  return pendingHunks(currentEngine().review().files.find((file) => file.path === path));
+  return pendingHunks(
+    currentEngine()
+      .review()
+      .files.find((file) => file.path === path),
+  );
 }
 
 /** The files as they were, with the hunks they have now. */

@@ -8,12 +8,12 @@ import {
   currentEngine,
   dialog,
   editor,
+  notify,
   openPath,
   recordStep,
   review,
-  notify,
-  showError,
   type Step,
+  showError,
   steps,
   totals,
   view,
@@ -103,7 +103,9 @@ async function attempt(path: string, decision: Decision, action: () => Promise<b
     const settled = Math.max(1, before - totals.value.changes);
     const left = totals.value.changes;
     const verb = decision === "accept" ? "Accepted" : "Rejected";
-    notify(`${verb} ${plural(settled, "change")}. ${left === 0 ? "None left." : `${left} left to review.`}`, { undo: true });
+    notify(`${verb} ${plural(settled, "change")}. ${left === 0 ? "None left." : `${left} left to review.`}`, {
+      undo: true,
+    });
     return true;
   } catch (error) {
     showError(error);

@@ -2,10 +2,10 @@
  * Talking to the agent: sending a message, following its events, stopping it, choosing its model.
  */
 import { batch } from "@preact/signals";
+import { addNotice, reduce, stopRun } from "../chat-state.js";
 import { type AgentEvent, describe } from "../engine.js";
 import { plural } from "../hunk-text.js";
-import { modelOf, saveSettings, type Settings } from "../settings.js";
-import { addNotice, reduce, stopRun } from "../chat-state.js";
+import { modelOf, type Settings, saveSettings } from "../settings.js";
 import {
   chat,
   currentEngine,

@@ -6,7 +6,14 @@
  * top of it. Holds no view and no timer; `view.tsx` owns those.
  */
 import { diff } from "@codemirror/merge";
-import { Annotation, ChangeSet, type ChangeSpec, type EditorState, Text, type TransactionSpec } from "@codemirror/state";
+import {
+  Annotation,
+  ChangeSet,
+  type ChangeSpec,
+  type EditorState,
+  Text,
+  type TransactionSpec,
+} from "@codemirror/state";
 import { breaksThrough, joinBreaks, splitBreaks } from "../lines.js";
 
 /** Marks a transaction that brings the engine's text into the editor, so that it is not sent back. */

@@ -49,7 +49,10 @@ const syntax = HighlightStyle.define([
   { tag: [t.string, t.special(t.string), t.regexp], color: "var(--syn-string)" },
   { tag: [t.number, t.bool, t.null, t.atom], color: "var(--syn-number)" },
   { tag: [t.comment, t.lineComment, t.blockComment], color: "var(--syn-comment)", fontStyle: "italic" },
-  { tag: [t.function(t.variableName), t.function(t.definition(t.variableName)), t.macroName], color: "var(--syn-function)" },
+  {
+    tag: [t.function(t.variableName), t.function(t.definition(t.variableName)), t.macroName],
+    color: "var(--syn-function)",
+  },
   { tag: [t.typeName, t.className, t.namespace, t.tagName], color: "var(--syn-type)" },
   { tag: [t.propertyName, t.attributeName, t.labelName], color: "var(--syn-property)" },
   { tag: [t.heading, t.heading1, t.heading2, t.heading3], color: "var(--syn-heading)", fontWeight: "650" },

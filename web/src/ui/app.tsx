@@ -55,9 +55,12 @@ function ToastView() {
   const shown = toast.value;
   useEffect(() => {
     if (!shown) return undefined;
-    const timer = setTimeout(() => {
-      if (toast.value === shown) toast.value = null;
-    }, shown.level === "error" ? 2 * TOAST_MS : TOAST_MS);
+    const timer = setTimeout(
+      () => {
+        if (toast.value === shown) toast.value = null;
+      },
+      shown.level === "error" ? 2 * TOAST_MS : TOAST_MS,
+    );
     return () => clearTimeout(timer);
   }, [shown]);
   if (!shown) return null;

@@ -2,10 +2,10 @@
 import { useEffect, useRef } from "preact/hooks";
 import { send, stop } from "../actions/run.js";
 import { advise } from "../advice.js";
-import { plural } from "../hunk-text.js";
 import type { EndEntry, Entry, LeaseEntry, NoticeEntry } from "../chat-state.js";
-import { chat, dialog, draft, project, settings, totals, view } from "../store.js";
+import { plural } from "../hunk-text.js";
 import { memo } from "../memo.js";
+import { chat, dialog, draft, project, settings, totals, view } from "../store.js";
 import { baseName } from "../tree.js";
 import { examples } from "./examples.js";
 import { Icon } from "./icons.js";

@@ -1,10 +1,11 @@
 /** The questions over the page, one at a time: the browser's own modal dialog keeps the focus and answers Esc. */
-import type { ComponentChildren } from "preact";
+
 import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { createFile, newFileProblem } from "../actions/project.js";
 import { plural } from "../hunk-text.js";
-import { dialog, type Dialog } from "../store.js";
+import { type Dialog, dialog } from "../store.js";
 import { ModelDialog } from "./model-dialog.js";
 
 export function Dialogs() {
@@ -50,7 +51,11 @@ export function closeDialog(): void {
   dialog.value = null;
 }
 
-function ConfirmDialog({ dialog: { title, message, confirm, answer } }: { dialog: Extract<Dialog, { kind: "confirm" }> }) {
+function ConfirmDialog({
+  dialog: { title, message, confirm, answer },
+}: {
+  dialog: Extract<Dialog, { kind: "confirm" }>;
+}) {
   const close = (confirmed: boolean): void => {
     closeDialog();
     answer(confirmed);

@@ -11,8 +11,8 @@ import {
   editor,
   leaseHeld,
   openHunks,
-  openPath,
   opening,
+  openPath,
   totals,
   unreadable,
   unsaved,
@@ -106,8 +106,18 @@ function HunkBar() {
   return (
     <div class="file-bar" role="toolbar" aria-label="Changes in this file">
       <span class={none ? "faint" : ""}>{label}</span>
-      <ToolButton icon="previous" label="Previous change (Alt+K)" disabled={none && !elsewhere} onClick={() => editor.step(-1)} />
-      <ToolButton icon="next" label="Next change (Alt+J)" disabled={none && !elsewhere} onClick={() => editor.step(1)} />
+      <ToolButton
+        icon="previous"
+        label="Previous change (Alt+K)"
+        disabled={none && !elsewhere}
+        onClick={() => editor.step(-1)}
+      />
+      <ToolButton
+        icon="next"
+        label="Next change (Alt+J)"
+        disabled={none && !elsewhere}
+        onClick={() => editor.step(1)}
+      />
       <span class="spacer" />
       <button class="button small" type="button" disabled={none} onClick={() => void rejectAll(path ?? undefined)}>
         Reject file

@@ -9,10 +9,10 @@ export function examples(sample: boolean, offline: boolean): readonly string[] {
   return sample
     ? [
         "rename loanDays to seasonDays",
-        "replace \"packets\" with \"bags\"",
+        'replace "packets" with "bags"',
         "add a table of contents to README.md",
-        "sort the list under \"Suppliers\" in docs/handbook.md",
-        "add a heading \"Watering\" with \"Every second day.\" to docs/handbook.md after \"Lending\"",
+        'sort the list under "Suppliers" in docs/handbook.md',
+        'add a heading "Watering" with "Every second day." to docs/handbook.md after "Lending"',
       ]
-    : ["rename OLD to NEW", "replace \"OLD\" with \"NEW\"", "add a table of contents to README.md"];
+    : ["rename OLD to NEW", 'replace "OLD" with "NEW"', "add a table of contents to README.md"];
 }

@@ -64,7 +64,8 @@ function Tree() {
   const focused = useSignal<string | null>(null);
   const list = useRef<HTMLUListElement>(null);
   const rows = treeRows(files.value, unsaved.value, closedFolders.value);
-  const current = rows.find((row) => row.path === focused.value) ?? rows.find((row) => row.path === openPath.value) ?? rows[0];
+  const current =
+    rows.find((row) => row.path === focused.value) ?? rows.find((row) => row.path === openPath.value) ?? rows[0];
 
   const shownPath = openPath.value;
   useEffect(() => {
@@ -153,7 +154,9 @@ function Row({ row, reachable, onActivate }: { row: TreeRow; reachable: boolean;
       onClick={onActivate}
       {...(row.kind === "folder" ? { "aria-expanded": row.open } : { "aria-selected": selected })}
     >
-      <span class={row.open ? "twist open" : "twist"}>{row.kind === "folder" && <Icon name="chevron" size={12} />}</span>
+      <span class={row.open ? "twist open" : "twist"}>
+        {row.kind === "folder" && <Icon name="chevron" size={12} />}
+      </span>
       <span class="tree-name">{row.name}</span>
       {row.pending > 0 && <span class="pending-count">{row.pending}</span>}
       <span class={`dot ${row.mark}`} />

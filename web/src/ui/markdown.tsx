@@ -39,7 +39,12 @@ function blocks(text: string): ComponentChildren[] {
         </p>,
       );
     } else if (LIST_ITEM.test(line)) {
-      out.push(list(takeWhile((each) => LIST_ITEM.test(each) || /^\s+\S/.test(each)), at));
+      out.push(
+        list(
+          takeWhile((each) => LIST_ITEM.test(each) || /^\s+\S/.test(each)),
+          at,
+        ),
+      );
     } else {
       const paragraph = takeWhile((each) => each.trim() !== "" && !LIST_ITEM.test(each) && !/^\s*(```|~~~)/.test(each));
       out.push(<p key={at}>{inline(paragraph.join(" "))}</p>);

@@ -135,8 +135,8 @@ function AnthropicFields({ chosen, set }: { chosen: Settings; set: Set }) {
         <span>Remember the key in this browser</span>
       </label>
       <p class="field-note">
-        The key goes from this page to the provider and nowhere else. It is kept in memory until you close the page, or in
-        this browser's storage if you tick “remember”.
+        The key goes from this page to the provider and nowhere else. It is kept in memory until you close the page, or
+        in this browser's storage if you tick “remember”.
       </p>
       <label class="field">
         <span>Model</span>

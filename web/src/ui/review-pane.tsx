@@ -140,7 +140,8 @@ function HunkCard(props: { hunk: Hunk; path: string; number: number; total: numb
           {capital(linesPhrase(hunk))}
         </button>
         <span class="hunk-size">
-          <span class="plus">+{countLines(hunk, "added")}</span> <span class="minus">−{countLines(hunk, "removed")}</span>
+          <span class="plus">+{countLines(hunk, "added")}</span>{" "}
+          <span class="minus">−{countLines(hunk, "removed")}</span>
         </span>
         {hunk.keptByUser && <span class="hunk-kept">kept because you edited it</span>}
         <span class="spacer" />

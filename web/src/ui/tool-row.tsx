@@ -39,11 +39,7 @@ export function ToolRow({ entry }: { entry: ToolEntry }) {
             <p>
               <code>{failure.code}</code> {failure.message}
             </p>
-            {failure.suggestions.length > 0 && (
-              <p>
-                Try: {failure.suggestions.join(", ")}
-              </p>
-            )}
+            {failure.suggestions.length > 0 && <p>Try: {failure.suggestions.join(", ")}</p>}
           </div>
         )}
         <h3>Arguments</h3>

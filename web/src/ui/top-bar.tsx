@@ -59,10 +59,11 @@ function OpenButtons() {
   const onInput = (event: Event): void => {
     const input = event.currentTarget as HTMLInputElement;
     const list = input.files;
-    if (list) void openInput(list).finally(() => {
-      // The same folder may be chosen again.
-      input.value = "";
-    });
+    if (list)
+      void openInput(list).finally(() => {
+        // The same folder may be chosen again.
+        input.value = "";
+      });
   };
   return (
     <div class="button-group" role="group" aria-label="Open">
@@ -127,8 +128,18 @@ function StepButtons() {
   const next = undone.at(-1);
   return (
     <>
-      <ToolButton icon="undo" label={last ? `Undo ${stepName(last)}` : "Undo"} disabled={!last} onClick={() => void undo()} />
-      <ToolButton icon="redo" label={next ? `Redo ${stepName(next)}` : "Redo"} disabled={!next} onClick={() => void redo()} />
+      <ToolButton
+        icon="undo"
+        label={last ? `Undo ${stepName(last)}` : "Undo"}
+        disabled={!last}
+        onClick={() => void undo()}
+      />
+      <ToolButton
+        icon="redo"
+        label={next ? `Redo ${stepName(next)}` : "Redo"}
+        disabled={!next}
+        onClick={() => void redo()}
+      />
     </>
   );
 }
@@ -136,9 +147,17 @@ function StepButtons() {
 function SaveButton() {
   const count = unsaved.value.size;
   const where = project.value.directory ? "into the folder" : "as a download";
-  const name = count === 0 ? "Save: everything is saved" : `Save ${count} changed ${count === 1 ? "file" : "files"} ${where}`;
+  const name =
+    count === 0 ? "Save: everything is saved" : `Save ${count} changed ${count === 1 ? "file" : "files"} ${where}`;
   return (
-    <button class="button" type="button" aria-label={name} title={name} disabled={count === 0} onClick={() => void save()}>
+    <button
+      class="button"
+      type="button"
+      aria-label={name}
+      title={name}
+      disabled={count === 0}
+      onClick={() => void save()}
+    >
       <Icon name="save" />
       <span class="wide-label">{project.value.directory ? "Save all" : "Download"}</span>
       <span class={count === 0 ? "count zero" : "count"}>{count}</span>
