@@ -119,7 +119,7 @@ test("a signal, leaving the loop and closing end the request", async (t) => {
   let gone;
   const left = new Promise((resolve) => (gone = resolve));
   let n = 0;
-  const { client: ours } = await client(t, (request, response) => {
+  const { client: ours } = await client(t, (_request, response) => {
     response.writeHead(200, { "content-type": "text/event-stream" });
     response.write(sse(answerEvents("partly").slice(0, 3)));
     response.on("close", () => (n += 1) === 3 && gone());

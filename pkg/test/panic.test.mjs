@@ -12,7 +12,7 @@ process.on("unhandledRejection", (error) => uncaught.push(error));
 /** Makes the next call of `owner`'s method panic inside the core, as a bug there would. */
 function panicIn(owner, name, message) {
   const original = owner[name];
-  owner[name] = function () {
+  owner[name] = () => {
     owner[name] = original;
     glue.panicNow(message);
   };

@@ -75,7 +75,7 @@ const asking: AgentOptions = {
   ],
   approve: async ({ tool_name, arguments: given, detail }) => {
     holds<Equal<typeof given, unknown>>();
-    return detail?.["command"] === "ls" ? "allow" : { decision: "deny", reason: `no ${tool_name}` };
+    return detail?.command === "ls" ? "allow" : { decision: "deny", reason: `no ${tool_name}` };
   },
 };
 // @ts-expect-error no such answer

@@ -26,9 +26,9 @@ const own: CustomProvider = {
   },
 };
 holds<Equal<CustomProvider, ProviderOfAgent>>();
-// @ts-expect-error no such event
 const wrong: CustomProvider = {
   name: "x",
+  // @ts-expect-error no such event
   async *stream() {
     yield { type: "telepathy" };
   },

@@ -13,7 +13,7 @@ await init();
 /** A resolver that knows one name at a time and counts. */
 function resolver(...addresses) {
   const asked = [];
-  const find = (name, options, done) => {
+  const find = (name, _options, done) => {
     asked.push(name);
     done(
       null,

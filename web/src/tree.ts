@@ -41,8 +41,8 @@ export function treeRows(
     const names = file.path.split("/");
     let folder = root;
     for (const name of names.slice(0, -1)) {
-      let next = folder.folders.get(name);
-      if (!next) folder.folders.set(name, (next = { folders: new Map(), files: [] }));
+      const next = folder.folders.get(name) ?? { folders: new Map(), files: [] };
+      folder.folders.set(name, next);
       folder = next;
     }
     folder.files.push(file);

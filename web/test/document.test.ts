@@ -84,7 +84,7 @@ test("random edits of both sides converge: the text shown is the text sent, and 
   for (let round = 0; round < 400; round++) {
     const lines = Array.from(
       { length: 1 + below(6) },
-      () => "ab ".repeat(below(3)) + "c" + (below(4) === 0 ? "\r\n" : "\n"),
+      () => `${"ab ".repeat(below(3))}c${below(4) === 0 ? "\r\n" : "\n"}`,
     );
     const typist = new Typist(lines.join(""));
     let engine = lines.join("");

@@ -225,8 +225,8 @@ export class Agent {
       (name) => name in rest,
     );
     if (fixed !== undefined) throw new ConfigError("configuration", `\`${fixed}\` is fixed when the agent is created`);
-    const selected = model === undefined ? { settings: this.#settings["model"], open: this.#open } : selectModel(model);
-    const described = tools === undefined ? this.#settings["tools"] : CustomTools.describe(tools);
+    const selected = model === undefined ? { settings: this.#settings.model, open: this.#open } : selectModel(model);
+    const described = tools === undefined ? this.#settings.tools : CustomTools.describe(tools);
     const settings = { ...this.#settings, ...rest, model: selected.settings, tools: described };
     const json = settingsJson(settings);
     this.#bridge.callJson((handle) => handle.configure(json, selected.open));

@@ -80,6 +80,7 @@ export interface AgentOptions {
    * that match the schema. The model is shown its return value: a string as it is, other values as JSON. An exception
    * becomes an error result and does not end the run. `signal` fires when the run is cancelled.
    */
+  // biome-ignore lint/suspicious/noExplicitAny: each tool has arguments of its own.
   tools?: readonly Tool<any>[];
   /** Whether the model may ask the user a question, which ends the run with reason `awaiting_input`. Default false. */
   questions?: boolean;

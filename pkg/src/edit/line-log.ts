@@ -309,6 +309,6 @@ function requireRefs(ids: readonly ChangeRef[]): string {
 
 /** Rust counts the lines of these edits from 0. */
 function applied<T extends Applied | null>(given: T): T {
-  given?.edits.forEach((edit) => (edit.line += 1));
+  for (const edit of given?.edits ?? []) edit.line += 1;
   return given;
 }

@@ -79,7 +79,7 @@ const WRITTEN = { v4a: 0, unified: 1, located: 2 } as const;
 export function written(patch: PatchInput): Written | undefined {
   const input = requireRecord("the patch", patch);
   if (patch.format !== "v4a" && patch.format !== "unified" && patch.format !== "located") return undefined;
-  const text = requireText("`text`", input["text"]);
+  const text = requireText("`text`", input.text);
   const path = patch.format === "v4a" || patch.path === undefined ? undefined : requireText("`path`", patch.path);
   return { format: WRITTEN[patch.format], text, path };
 }
@@ -96,18 +96,18 @@ function opener(patch: PatchInput): () => PatchHandle {
   }
   switch (patch.format) {
     case "replace": {
-      const [path, before] = [requireText("`path`", input["path"]), requireText("`oldText`", input["oldText"])];
-      const after = requireText("`newText`", input["newText"]);
+      const [path, before] = [requireText("`path`", input.path), requireText("`oldText`", input.oldText)];
+      const after = requireText("`newText`", input.newText);
       return () => glue.PatchHandle.replace(path, before, after, patch.replaceAll === true);
     }
     case "lines": {
-      const path = requireText("`path`", input["path"]);
+      const path = requireText("`path`", input.path);
       const edits = optionsJson("`edits`", { edits: patch.edits, expectedHash: patch.expectedHash });
       return () => glue.PatchHandle.lines(path, edits);
     }
     default:
       throw invalid(
-        `there is no format ${JSON.stringify(input["format"])}; there are v4a, unified, located, replace and lines`,
+        `there is no format ${JSON.stringify(input.format)}; there are v4a, unified, located, replace and lines`,
       );
   }
 }

@@ -95,14 +95,14 @@ function summaryOf(id: string, text: string): SessionSummary {
     .split("\n")
     .filter((line) => line.trim() !== "")
     .map(parsed);
-  if (header?.["type"] !== "session")
+  if (header?.type !== "session")
     return unreadable("this document is not a saved session: it does not begin with a header");
-  if (header["version"] !== VERSION)
-    return unreadable(`this session was saved in version ${header["version"]} of the format`);
+  if (header.version !== VERSION)
+    return unreadable(`this session was saved in version ${header.version} of the format`);
   let turns: Turn[] = [];
   for (const record of records) {
-    if (record?.["type"] === "turn") turns.splice(record["index"] as number, Infinity, record as unknown as Turn);
-    else if (record?.["type"] === "history") turns = record["turns"] as Turn[];
+    if (record?.type === "turn") turns.splice(record.index as number, Infinity, record as unknown as Turn);
+    else if (record?.type === "history") turns = record.turns as Turn[];
   }
   const { at_ms: began_ms, provider, model, forked_from } = header as unknown as Header;
   const first = turns

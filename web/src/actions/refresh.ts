@@ -131,7 +131,7 @@ function withCounts(list: readonly FileInfo[], now: Review): readonly FileInfo[]
 /** Whether the agent holds the open file now; time alone can change it, so the page asks. */
 export function readLease(): void {
   const state = engineOrNull()?.canvas.state();
-  leaseHeld.value = state !== undefined && state.held && state.path === openPath.value;
+  leaseHeld.value = state?.held === true && state.path === openPath.value;
 }
 
 /** Begins a project whose files are on disk as given. */

@@ -73,8 +73,7 @@ const addedText = Decoration.mark({ class: "cm-added-text" });
 
 function show(hunks: readonly Hunk[], doc: Text): Shown {
   const ranges: Range<Decoration>[] = [];
-  const placed: PlacedHunk[] = [];
-  hunks.forEach((hunk, index) => placed.push(place(hunk, index, hunks.length, doc, ranges)));
+  const placed = hunks.map((hunk, index) => place(hunk, index, hunks.length, doc, ranges));
   return { placed, decorations: RangeSet.of(ranges, true) };
 }
 

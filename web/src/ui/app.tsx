@@ -29,6 +29,7 @@ export function App() {
       <TopBar />
       <div class="panes">
         <FilesPane />
+        {/* biome-ignore lint/a11y/useKeyWithClickEvents lint/a11y/noStaticElementInteractions: Esc does the same. */}
         {filesShown.value && <div class="scrim" onClick={hideFiles} />}
         <EditorPane />
         <ChatPane />

@@ -64,6 +64,7 @@ function Transcript() {
       aria-label="Conversation"
       // The page says by itself when a run ends; reading every piece of streamed text would drown that.
       aria-live="off"
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must be able to scroll it.
       tabIndex={0}
       onScroll={(event) => {
         const node = event.currentTarget;

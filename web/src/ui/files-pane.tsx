@@ -89,7 +89,7 @@ function Tree() {
     else void openFile(row.path);
   };
   const onKeyDown = (event: KeyboardEvent): void => {
-    const index = rows.findIndex((row) => row === current);
+    const index = current === undefined ? -1 : rows.indexOf(current);
     const row = rows[index];
     if (!row) return;
     const parent = rows.slice(0, index).findLast((above) => above.level === row.level - 1);
@@ -125,6 +125,7 @@ function Tree() {
   };
 
   return (
+    // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: a list is the fallback of a tree.
     <ul class="tree" role="tree" aria-label={`Files of ${project.value.name}`} ref={list} onKeyDown={onKeyDown}>
       {rows.map((row) => (
         <Row key={row.path} row={row} reachable={row === current} onActivate={() => activate(row)} />
@@ -140,6 +141,7 @@ function rowNode(list: HTMLElement | null, path: string): HTMLElement | null {
 function Row({ row, reachable, onActivate }: { row: TreeRow; reachable: boolean; onActivate: () => void }) {
   const selected = row.kind === "file" && row.path === openPath.value;
   return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the tree handles the keys of all rows.
     <li
       class={`tree-row ${row.kind} ${row.status}${selected ? " selected" : ""}`}
       role="treeitem"

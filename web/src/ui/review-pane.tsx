@@ -51,6 +51,7 @@ export function ReviewPane() {
           Accept all
         </button>
       </div>
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: the keys of the cards, which have the focus. */}
       <div class="review-list" ref={list} onKeyDown={(event) => onListKey(event, list.current)}>
         {waiting.value.slice(0, shown.value).map((file) => (
           <FileSection key={file.path} file={file} />
@@ -130,6 +131,7 @@ function HunkCard(props: { hunk: Hunk; path: string; number: number; total: numb
   return (
     <li
       class="hunk-card"
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a card takes the keys y and n.
       tabIndex={0}
       data-hunk={hunk.id}
       data-path={path}
@@ -184,7 +186,7 @@ function DecideButton({ kind, name, hunk }: { kind: Decision; name: string; hunk
 /** Decides, then puts the focus on the same place of the next card, since this one goes away. */
 async function decideInList(card: HTMLElement | null, id: string, kind: Decision, selector: string): Promise<void> {
   const list = card?.closest(".review-list") ?? null;
-  const index = cardsOf(list).findIndex((each) => each === card);
+  const index = card === null ? -1 : cardsOf(list).indexOf(card);
   await decide(id, kind);
   // The list is drawn again in a microtask after the state changed.
   await new Promise(requestAnimationFrame);
@@ -202,7 +204,7 @@ function onListKey(event: KeyboardEvent, list: HTMLElement | null): void {
   const card = (event.target as HTMLElement).closest<HTMLElement>(".hunk-card");
   const { hunk: id, path } = card?.dataset ?? {};
   const cards = cardsOf(list);
-  const index = cards.findIndex((each) => each === card);
+  const index = card === null ? -1 : cards.indexOf(card);
   const onCard = event.target === card;
   if (event.key === "j" || (onCard && event.key === "ArrowDown")) cards[Math.min(index + 1, cards.length - 1)]?.focus();
   else if (event.key === "k" || (onCard && event.key === "ArrowUp")) cards[Math.max(index - 1, 0)]?.focus();

@@ -43,10 +43,12 @@ export function ToolRow({ entry }: { entry: ToolEntry }) {
           </div>
         )}
         <h3>Arguments</h3>
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must be able to scroll it. */}
         <pre tabIndex={0}>{pretty(entry.arguments)}</pre>
         {entry.output !== "" && (
           <>
             <h3>Output</h3>
+            {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must be able to scroll it. */}
             <pre tabIndex={0}>{cut(entry.output)}</pre>
           </>
         )}

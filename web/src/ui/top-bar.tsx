@@ -66,6 +66,7 @@ function OpenButtons() {
       });
   };
   return (
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset is for form controls.
     <div class="button-group" role="group" aria-label="Open">
       <button
         class="button"
