@@ -1,7 +1,7 @@
-//! The two patterns that make comments hard to read, found in sources and Markdown: see CONTRIBUTING.md, Writing.
+//! Patterns that make comments hard to read, found in sources and Markdown: see CONTRIBUTING.md, Writing.
 //!
-//! A sentence may not open with a free relative ("What is written …"), and a noun is not negated by "is no". Questions
-//! and quoted text do not count.
+//! A sentence may not open with a free relative ("What is written …"), a noun is not negated by "is no", and no section of
+//! a document outside the repository is cited. Questions and quoted text do not count.
 
 use std::path::Path;
 
@@ -125,12 +125,25 @@ fn push(sentences: &mut [String], character: char) {
     }
 }
 
+/// A section number of a document that is not in the repository: `S2 §5`, `S2.9.1`, `DESIGN §4`.
+fn cites_outside(sentence: &str) -> bool {
+    let mut words = sentence.split_whitespace().map(|word| word.trim_matches(['(', ')', ',', '.', '`']));
+    let is_document = |word: &str| matches!(word, "S0" | "S1" | "S2" | "S3" | "S4" | "DESIGN" | "002b");
+    let is_section = |word: &str| {
+        let rest = word.strip_prefix('S').and_then(|rest| rest.strip_prefix(['0', '1', '2', '3', '4']));
+        rest.is_some_and(|rest| {
+            rest.strip_prefix('.').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+        })
+    };
+    words.any(|word| is_document(word) || is_section(word))
+}
+
 fn is_hard(sentence: &str) -> bool {
     let is_question = sentence.ends_with('?');
     // With a comma, "Where" opens a clause; without, the sentence stands for a noun.
     let is_place = sentence.starts_with("Where ") && !sentence.contains(',');
     let opens = is_place || OPENERS.iter().any(|opener| sentence.starts_with(opener));
-    (opens && !is_question) || negates_a_noun(sentence)
+    (opens && !is_question) || negates_a_noun(sentence) || cites_outside(sentence)
 }
 
 /// "is no" or "are no" before a noun, except after "there".
@@ -184,6 +197,17 @@ mod tests {
         check("# A link is no file.\n", "toml", &[(1, "A link is no file.")]);
         check("/// There is no file, and it is no longer open.\n", "ts", &[]);
         check("/** Those are no files. */\n", "ts", &[(1, "Those are no files.")]);
+    }
+
+    #[test]
+    fn a_section_of_another_document_is_found() {
+        check("//! Works as asked (S2 §5.4).\n", "rs", &[(1, "Works as asked (S2 §5.4).")]);
+        check(
+            "/// See S2.9.1.\n/// Set S3_BUCKET and S3.\n",
+            "rs",
+            &[(1, "See S2.9.1."), (1, "Set S3_BUCKET and S3.")],
+        );
+        check("/// The bucket S3_BUCKET of S3.example.\n", "rs", &[]);
     }
 
     #[test]
