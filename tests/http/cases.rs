@@ -1,5 +1,5 @@
-//! What is asked of aimock in all four formats, on any host: text, reasoning, tool calls and errors, as `mock.mjs` has
-//! scripted them.
+//! Cases for aimock in all four wire formats, on both hosts: text, reasoning, tool calls and errors, as scripted in
+//! `mock.mjs`.
 
 use emend_llm::generate::{Generate, GenerateEvent, GenerateResult, Generator};
 use emend_llm::tool::{Tool, ToolContext};
@@ -11,15 +11,15 @@ use emend_tests::chance::{Middle, Sleeps};
 use futures::StreamExt;
 use serde_json::{Value, json};
 
-/// The key that the server takes.
+/// The key that the server accepts.
 pub(crate) const KEY: &str = "mock-key-0123456789";
 const TEXT: &str = "Hello there – é, 漢字 and 🦀 come through whole.";
 const REASONING: &str = "First I look at the question, then I answer it.";
 
-/// Makes the provider that speaks a format to the server with a key: natively or in a page.
+/// Creates the provider for a wire format and a key, natively or in a page.
 pub(crate) type Provide<'a> = &'a dyn Fn(Api, &str) -> Shared<dyn Provider>;
 
-/// Returns a generator over a provider, and the clock by which it waits.
+/// Returns a generator over a provider, and its clock.
 pub(crate) fn generator(provider: Shared<dyn Provider>) -> (Generator, Shared<Sleeps>) {
     let clock = Shared::new(Sleeps::default());
     let client = Client::new().with_provider(provider);
@@ -34,7 +34,7 @@ fn model(api: Api) -> &'static str {
     }
 }
 
-/// A prompt, with two tools that note nothing and answer at once.
+/// Returns a prompt with two tools that answer at once.
 fn asking(api: Api, prompt: &str) -> Generate {
     let tool = |name: &str, field: &str| {
         let parameters = json!({"type": "object", "properties": {field: {"type": "string"}}, "required": [field]});
@@ -54,7 +54,7 @@ fn asking(api: Api, prompt: &str) -> Generate {
     }
 }
 
-/// What came of a prompt: its events, its result, and the waits for further attempts.
+/// The outcome of a prompt: events, result, and the delays of retries.
 struct Told {
     events: Vec<StreamEvent>,
     outcome: Result<GenerateResult, LlmError>,
@@ -78,7 +78,7 @@ async fn ask(provider: Shared<dyn Provider>, api: Api, prompt: &str) -> Told {
     Told { events, outcome, waits }
 }
 
-/// The texts that `pick` finds in the events.
+/// Returns the texts that `pick` selects from the events.
 fn deltas<'a>(events: &'a [StreamEvent], pick: impl Fn(&'a StreamEvent) -> Option<&'a String>) -> Vec<&'a str> {
     events.iter().filter_map(pick).map(String::as_str).collect()
 }
@@ -98,7 +98,7 @@ pub(crate) async fn text_streams_in_every_format(provide: Provide<'_>) {
     }
 }
 
-pub(crate) async fn reasoning_is_told_from_text(provide: Provide<'_>) {
+pub(crate) async fn reasoning_is_separate_from_text(provide: Provide<'_>) {
     for api in Api::ALL {
         let told = ask(provide(api, KEY), api, "think first").await;
         let result = told.outcome.unwrap();
@@ -151,12 +151,12 @@ pub(crate) async fn long_arguments_stream_in_pieces_that_add_up(provide: Provide
             );
         let joined: Value = serde_json::from_str(&pieces.concat()).unwrap();
         assert_eq!(joined, calls[0].arguments, "{}", api.name());
-        // Gemini sends a call whole.
+        // Gemini sends a call in one piece.
         assert_eq!(pieces.len() > 1000, api != Api::Gemini, "{}: {} pieces", api.name(), pieces.len());
     }
 }
 
-pub(crate) async fn refusals_have_their_class_and_limits_are_waited_for(provide: Provide<'_>, limited_waits: [u64; 2]) {
+pub(crate) async fn errors_have_their_class_and_rate_limits_are_retried(provide: Provide<'_>, limited_waits: [u64; 2]) {
     #[track_caller]
     fn check(api: Api, told: Told, kind: ErrorKind, waits: usize) -> Vec<u64> {
         let error = told.outcome.unwrap_err();
@@ -172,7 +172,7 @@ pub(crate) async fn refusals_have_their_class_and_limits_are_waited_for(provide:
     }
 }
 
-pub(crate) async fn cancelling_ends_an_answer_that_goes_on(provide: Provide<'_>) {
+pub(crate) async fn cancelling_ends_a_running_response(provide: Provide<'_>) {
     for api in Api::ALL {
         let (generator, _) = generator(provide(api, KEY));
         let cancel = CancelToken::new();

@@ -1,5 +1,5 @@
-//! What is asked of a real model behind llama.cpp's server, on any host: the three formats that it speaks, and a tool
-//! call by that model through schema-constrained output.
+//! Cases for a real model behind llama.cpp's server, on both hosts: the three wire formats that it supports, and a tool
+//! call through schema-constrained output.
 
 use emend_llm::constrained::ConstrainedTools;
 use emend_llm::generate::{Generate, GenerateEvent, GenerateResult, Generator};
@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 
 use crate::cases::{Provide, generator};
 
-/// The formats that the server speaks.
+/// The wire formats that the server supports.
 const APIS: [Api; 3] = [Api::OpenAiChat, Api::OpenAiResponses, Api::AnthropicMessages];
 
-/// The server takes any key.
+/// The server accepts any key.
 const KEY: &str = "none";
 
 fn prompt(text: &str, max_tokens: u64) -> Generate {
@@ -70,18 +70,18 @@ pub(crate) async fn text_streams_in_three_formats(provide: Provide<'_>) {
     }
 }
 
-pub(crate) async fn an_answer_that_reaches_its_limit_says_so(provide: Provide<'_>) {
+pub(crate) async fn a_response_at_its_limit_reports_it(provide: Provide<'_>) {
     for api in APIS {
         let (_, outcome) = stream(&over(provide, api), prompt("Write a long story about a dragon.", 8)).await;
         let result = outcome.unwrap();
-        // For Responses the server says `completed` whatever ended the answer.
+        // In Responses the server always reports `completed`.
         let expected = if api == Api::OpenAiResponses { FinishKind::Stop } else { FinishKind::Length };
         assert_eq!(result.last.finish_reason().reason, expected, "{}: {result:?}", api.name());
         assert_eq!(result.last.usage().output_tokens, 8, "{}", api.name());
     }
 }
 
-pub(crate) async fn a_conversation_that_is_too_long_is_told(provide: Provide<'_>) {
+pub(crate) async fn a_conversation_that_is_too_long_is_reported(provide: Provide<'_>) {
     for api in APIS {
         let (_, outcome) = stream(&over(provide, api), prompt(&"word ".repeat(9000), 8)).await;
         assert_eq!(outcome.unwrap_err().kind, ErrorKind::ContextLength, "{}", api.name());

@@ -1,7 +1,7 @@
-//! Search-and-replace cases of other agents: where those agree, the outcome here is theirs; elsewhere a table says why
-//! it is not.
+//! Search-and-replace cases of other agents. If these agents agree, the outcome must be theirs; a table gives the reason
+//! for every other outcome.
 //!
-//! The cases are no part of the project: `EMEND_CASES` names their directory, and without it they are skipped.
+//! The cases are not part of the repository: `EMEND_CASES` names their directory, and without it they are skipped.
 
 use std::fmt::Write;
 
@@ -11,23 +11,27 @@ use serde_json::Value;
 
 use crate::patch_cases::read_cases;
 
-/// What comes out here instead.
+/// The outcome in Emend.
 enum Outcome {
     /// An error with this code.
     Refused(&'static str),
-    /// A text that has this in it.
+    /// A text that contains this part.
     Contains(&'static str),
 }
 
 use Outcome::{Contains, Refused};
 
-/// The cases on which the other agents disagree and whose outcome here is not the recorded one.
+/// Cases on which the other agents disagree and whose outcome in Emend differs from the recorded one.
 const DEPARTURES: &[(&str, Outcome, &str)] = &[
-    ("edit-005", Refused("conflict"), "Full-width punctuation is other text, not another spelling of the same."),
-    ("edit-006", Refused("conflict"), "Compatibility-equivalent letters are other text."),
-    ("edit-026", Contains("\tconsole.log(\"world\");"), "The new line is indented the way the file is."),
-    ("edit-027", Refused("conflict"), "Runs of blanks inside a line are text."),
-    ("edit-029", Contains("    function nested() {"), "The new lines are indented the way the file is."),
+    (
+        "edit-005",
+        Refused("conflict"),
+        "Full-width punctuation is different text, not another spelling of the same text.",
+    ),
+    ("edit-006", Refused("conflict"), "Compatibility-equivalent letters are different text."),
+    ("edit-026", Contains("\tconsole.log(\"world\");"), "The new line gets the file's indentation."),
+    ("edit-027", Refused("conflict"), "Runs of whitespace inside a line are text."),
+    ("edit-029", Contains("    function nested() {"), "The new lines get the file's indentation."),
     (
         "edit-035",
         Refused("conflict"),
@@ -35,33 +39,33 @@ const DEPARTURES: &[(&str, Outcome, &str)] = &[
     ),
     ("edit-036", Refused("conflict"), "As above."),
     ("edit-038", Refused("conflict"), "As above."),
-    ("edit-043", Contains("  if (condition) {\n    doNothing();"), "The new lines are indented the way the file is."),
+    ("edit-043", Contains("  if (condition) {\n    doNothing();"), "The new lines get the file's indentation."),
     ("edit-047", Refused("conflict"), "The indentation differs from line to line."),
-    ("edit-057", Refused("conflict"), "Runs of blanks inside a line are text."),
+    ("edit-057", Refused("conflict"), "Runs of whitespace inside a line are text."),
     ("edit-060", Refused("invalid_argument"), "An empty old text creates files; it never overwrites one."),
     ("edit-098", Refused("conflict"), "The indentation differs on one line only."),
     ("edit-099", Refused("conflict"), "The indentation differs on one line only."),
     ("edit-112", Refused("ambiguous"), "The first of two occurrences is a guess."),
     ("edit-114", Refused("conflict"), "A blank line that is not in the file is a difference."),
-    ("edit-118", Refused("conflict"), "Blanks inside a line are text."),
+    ("edit-118", Refused("conflict"), "Whitespace inside a line is text."),
     ("edit-119", Refused("conflict"), "A missing comma is a near miss, and near misses have edited wrong places."),
     (
         "edit-122",
         Refused("conflict"),
-        "Other quotes are other text, so nothing matches; recorded is a refusal as ambiguous.",
+        "Other quotes are other text, so nothing matches; the recorded outcome is `ambiguous`.",
     ),
-    ("edit-128", Refused("conflict"), "Whether the new text is indented yet is unclear."),
+    ("edit-128", Refused("conflict"), "It is unclear whether the new text is already indented."),
     ("edit-161", Refused("conflict"), "No second model is asked to repair the first one's search text."),
-    ("edit-162", Refused("conflict"), "As above; the new text is there already, and the error says so."),
+    ("edit-162", Refused("conflict"), "As above; the file already contains the new text, and the error says so."),
 ];
 
-/// Returns the part of `docs/patch-cases.md` about replacements.
+/// Returns the section of `docs/patch-cases.md` about replacements.
 pub(crate) fn page() -> String {
-    let mut page = String::from("\n## Replacements with another outcome than some agents\n\n");
+    let mut page = String::from("\n## Replacements with a different outcome than some agents\n\n");
     page.push_str(
-        "Only cases on which those agents disagree among themselves. Whatever all agree on is the same here.\n\n",
+        "Only cases on which these agents disagree. Cases on which all agree have the same outcome in Emend.\n\n",
     );
-    page.push_str("| case | here | why |\n|---|---|---|\n");
+    page.push_str("| case | Emend | reason |\n|---|---|---|\n");
     for (case, outcome, why) in DEPARTURES {
         let here = match outcome {
             Refused(code) => format!("refused: `{code}`"),
@@ -72,7 +76,7 @@ pub(crate) fn page() -> String {
     page
 }
 
-/// Returns the code here for a recorded error.
+/// Returns Emend's code for a recorded error.
 fn code(recorded: &str) -> &'static str {
     match recorded {
         "not_found" => "conflict",

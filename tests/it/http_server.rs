@@ -1,4 +1,4 @@
-//! A server on this machine that tests tell what to write, down to the byte. It counts the requests it gets.
+//! A local server whose responses tests define byte by byte. It records the requests that it receives.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -6,14 +6,14 @@ use std::thread;
 
 pub(crate) use emend_tests::http::{read_request, say, wait_for_end};
 
-/// A running server. It answers each connection once, on a thread of its own, and closes it.
+/// A running server. It answers each connection once, on its own thread, and closes it.
 pub(crate) struct Server {
     address: SocketAddr,
     requests: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
-    /// Starts a server that leaves each answer to `answer`.
+    /// Starts a server that calls `answer` for each connection.
     pub(crate) fn start(answer: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -33,7 +33,7 @@ impl Server {
         Self { address, requests }
     }
 
-    /// Starts a server that always writes the same and closes the connection.
+    /// Starts a server that always writes `answer` and closes the connection.
     pub(crate) fn saying(answer: impl Into<Vec<u8>>) -> Self {
         let answer = answer.into();
         Self::start(move |stream| say(stream, &answer))
@@ -43,13 +43,13 @@ impl Server {
         format!("http://{}", self.address)
     }
 
-    /// Returns the requests that have arrived whole so far, head and body.
+    /// Returns the requests that have arrived completely so far, head and body.
     pub(crate) fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap().clone()
     }
 }
 
-/// Returns an answer with its head. What is read of it ends where the connection does.
+/// Returns a response with its head. It has no length; its body ends with the connection.
 pub(crate) fn response(status: u16, headers: &[&str], body: &[u8]) -> Vec<u8> {
     let mut bytes = format!("HTTP/1.1 {status} Status\r\nConnection: close\r\n").into_bytes();
     for header in headers {

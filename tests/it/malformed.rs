@@ -1,14 +1,13 @@
-//! Arguments as models really send them when they get JSON wrong: read where they can be read in one way only, refused
-//! otherwise.
+//! Malformed tool arguments recorded from models: repaired if they have exactly one reading, rejected otherwise.
 //!
-//! The rows are no part of the project: `EMEND_CASES` names their directory, and without it they are skipped.
+//! The rows are not part of the repository: `EMEND_CASES` names their directory, and without it they are skipped.
 
 use emend_agent::tool::{read_arguments, tidy};
 use serde_json::{Map, Value, json};
 
 use crate::patch_cases::read_cases;
 
-/// What becomes of each row that is no valid call as it came, by its id: true if it is read.
+/// Ids of rows that are not a valid call as recorded; true if the arguments are repaired.
 const EXPECTED: &[(&str, bool)] = &[
     ("bare-newline-escape", true),
     ("unquoted-win-path", false),
@@ -23,7 +22,7 @@ const EXPECTED: &[(&str, bool)] = &[
     ("concat-different", false),
     ("empty-then-object", true),
     ("double-args", true),
-    // Without arguments nothing is required here, so only the schema of a tool refuses it.
+    // Reading does not check for required arguments; the tool's schema does.
     ("empty-string", true),
     ("null-args", false),
     ("truncated-array", false),
@@ -39,7 +38,7 @@ const EXPECTED: &[(&str, bool)] = &[
     ("over-escaped-newlines", true),
 ];
 
-/// The tools that the rows call, as far as it matters: what is a list.
+/// The part of the tools' schemas that matters for these rows: the types of lists.
 fn schema() -> Value {
     json!({
         "type": "object",
@@ -70,12 +69,12 @@ fn malformed_arguments_are_read_in_one_way_or_refused() {
     for row in rows {
         let (id, raw) = (row["id"].as_str().expect("an id"), row["arguments"].as_str().expect("arguments"));
         let outcome = read(raw);
-        // Rows that are not listed are valid JSON with odd values.
+        // Rows that are not listed are valid JSON with unusual values.
         let expected = EXPECTED.iter().find(|(known, _)| *known == id).is_none_or(|(_, is_read)| *is_read);
         assert_eq!(outcome.is_ok(), expected, "{id}: {outcome:?}");
         n_read += usize::from(outcome.is_ok());
         if let (Ok(arguments), Ok(Value::Object(plain))) = (&outcome, serde_json::from_str::<Value>(raw)) {
-            // Keys that say nothing are dropped; every other value is as the model wrote it.
+            // Empty optional keys are dropped; every other value is as the model wrote it.
             for (name, value) in arguments.iter().filter(|(name, _)| *name != "edits") {
                 assert_eq!(Some(value), plain.get(name), "{id}: {name}");
             }

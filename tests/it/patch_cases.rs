@@ -1,8 +1,8 @@
-//! v4a patches and what `codex` makes of them, restated as data: all come out the same here, or differ on purpose.
+//! v4a patches with the outcome of `codex`, restated as data: Emend has the same outcome or differs on purpose.
 //!
-//! The cases are no part of the project: `EMEND_CASES` names their directory, and without it they are skipped. What
-//! differs on purpose is in `docs/patch-cases.md`, which is written from the tables in this file and in
-//! `edit_cases.rs`; `UPDATE_EXPECT=1` writes it anew.
+//! The cases are not part of the repository: `EMEND_CASES` names their directory, and without it they are skipped.
+//! `docs/patch-cases.md` lists the intended differences. It is generated from the tables in this file and in
+//! `edit_cases.rs`; `UPDATE_EXPECT=1` updates it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -12,79 +12,82 @@ use emend_edit::patch::v4a;
 use emend_edit::patch::{Operation, PlannedFile, plan};
 use serde_json::Value;
 
-/// A file tree: path to text.
+/// A file tree: texts by path.
 pub(crate) type Tree = BTreeMap<String, String>;
 
-/// A case in which the right outcome here is not the recorded one.
+/// A case whose outcome in Emend differs from the recorded one.
 struct Departure {
     case: &'static str,
     here: &'static str,
     why: &'static str,
-    /// Makes the right tree out of the recorded one, or of the tree before if a refusal was recorded.
+    /// Returns the expected tree, given the recorded tree, or the original tree if the recorded outcome is a rejection.
     expected: fn(Tree) -> Tree,
 }
 
 const DEPARTURES: &[Departure] = &[
     Departure {
         case: "new_trailing_newline_uses_file_style",
-        here: "A file without a final newline that is changed further up keeps lacking it.",
-        why: "Bytes that the patch does not name stay as they are.",
+        here: "A file without a trailing newline that is changed further up still has none.",
+        why: "Bytes outside the patch do not change.",
         expected: |recorded| recorded.into_iter().map(|(path, text)| (path, text.trim_end().to_owned())).collect(),
     },
     Departure {
         case: "delete_then_add_same_path_tool_level",
-        here: "Delete and Add of one path in one patch are carried out in order, in memory: the file is replaced.",
-        why: "Upstream refuses it in the tool and accepts it in the library; the order says what is meant.",
+        here: "Delete and Add of one path in one patch are applied in order, in memory: the file is replaced.",
+        why: "Upstream rejects it in the tool and accepts it in the library; the order shows the intention.",
         expected: |before| before.into_keys().map(|path| (path, "new\n".to_owned())).collect(),
     },
 ];
 
-/// Upstream behaviour that loses or misplaces text, and which no case asks for. Each line has a test in `emend-edit`.
+/// Upstream behaviour that loses or misplaces text and that no case requires. Each row has a test in `emend-edit`.
 const DEFECTS: &[(&str, &str)] = &[
     (
-        "A hunk that only adds lines goes to the end of the file, whatever its `@@` line says",
-        "It goes below its `@@` line; only without one to the end of the file.",
+        "A hunk that only adds lines is appended to the file, regardless of its `@@` line",
+        "It is inserted below its `@@` line, and appended to the file only without such a line.",
     ),
     (
         "Two `@@` lines in a row are an error although the documentation shows them",
-        "They narrow step by step, outermost first. A bare `@@` narrows nothing and stays an error.",
+        "They narrow the search step by step, outermost first. A bare `@@` narrows nothing and is an error.",
     ),
     (
-        "The first of several matches is taken",
-        "Accepted only if all hunks of the file fit in exactly one way in order; else every matching line is named.",
+        "The first of several matches is used",
+        "Accepted only if all hunks of the file fit in order in exactly one way; otherwise the error lists every matching line.",
     ),
     (
-        "`*** End of File` falls back to nothing, or to the wrong place",
-        "The hunk must be the end of the file; if it is further up, the error says where.",
+        "`*** End of File` falls back to no place, or to the wrong place",
+        "The hunk must match the end of the file; if it matches further up, the error names the line.",
     ),
     (
         "An update always ends the file with a newline",
-        "A missing final newline stays missing unless the last line is replaced or followed.",
+        "A missing trailing newline stays missing unless the last line is replaced or lines are added after it.",
     ),
-    ("A blank line at the end of a file is lost", "It stays."),
-    ("A byte-order mark keeps the first line from matching", "It is ignored for matching and kept."),
-    ("`*** Add File` overwrites an existing file", "`already_exists`, unless the call says overwrite."),
-    ("`*** Move to` overwrites an existing file", "`already_exists`, unless the call says overwrite."),
-    ("`*** Move to` the same path deletes the file", "It is an edit in place; `./a` and `a` are the same path."),
-    ("A pure rename needs a hunk", "It needs none."),
-    ("A failure half-way keeps the files before it", "Everything is planned in memory first: all files or none."),
-    ("Two operations on one path are refused or misapplied", "They are carried out in order, in memory."),
+    ("A blank line at the end of a file is lost", "It is kept."),
+    ("A byte order mark keeps the first line from matching", "The mark is ignored for matching and kept."),
+    ("`*** Add File` overwrites an existing file", "`already_exists`, unless the call allows overwriting."),
+    ("`*** Move to` overwrites an existing file", "`already_exists`, unless the call allows overwriting."),
+    ("`*** Move to` the same path deletes the file", "The file is edited in place; `./a` and `a` are the same path."),
+    ("A rename without edits needs a hunk", "It needs no hunk."),
     (
-        "`*** Begin Patch ***`, a code fence, JSON around the patch are refused",
-        "Accepted with a diagnostic that shows the form.",
+        "A failure keeps the files that were already written",
+        "All files are planned in memory first: all are written, or none.",
+    ),
+    ("Two operations on one path are rejected or misapplied", "They are applied in order, in memory."),
+    (
+        "`*** Begin Patch ***`, a code fence, or JSON around the patch is rejected",
+        "Accepted with a diagnostic that shows the right form.",
     ),
     (
-        "`@@ -1,3 +1,4 @@` is looked for as a line of the file",
-        "Its numbers are ignored with a diagnostic; the hunk is found by its lines.",
+        "`@@ -1,3 +1,4 @@` is searched for as a line of the file",
+        "Its numbers are ignored with a diagnostic; the hunk is located by its lines.",
     ),
     (
-        "Context that matched loosely is rewritten as the patch spells it",
-        "It keeps its bytes, and so does every line ending.",
+        "Loosely matched context is rewritten with the patch's spelling",
+        "Context keeps its bytes, line endings included.",
     ),
-    ("An anchor above the hunk before is not found again", "It still holds for the hunks below it."),
+    ("An anchor above the previous hunk is not found again", "The anchor still applies to the hunks below it."),
 ];
 
-/// Reads `name` from the directory in `EMEND_CASES`, or says how many cases are skipped.
+/// Reads the file `name` from the directory in `EMEND_CASES`, or prints the number of skipped cases.
 pub(crate) fn read_cases(name: &str, n_cases: usize) -> Option<String> {
     let Some(dir) = std::env::var_os("EMEND_CASES") else {
         println!("skipped: {n_cases} cases of {name} (EMEND_CASES is not set)");
@@ -94,7 +97,7 @@ pub(crate) fn read_cases(name: &str, n_cases: usize) -> Option<String> {
     Some(std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display())))
 }
 
-/// Returns `tree` after `planned` was carried out.
+/// Returns `tree` with `planned` applied.
 fn carry_out(tree: &Tree, planned: &[PlannedFile]) -> Tree {
     let mut tree = tree.clone();
     for file in planned {
@@ -109,7 +112,7 @@ fn carry_out(tree: &Tree, planned: &[PlannedFile]) -> Tree {
     tree
 }
 
-/// Parses a v4a patch and carries it out on `tree`, or returns the code and the text of the error.
+/// Parses a v4a patch and applies it to `tree`, or returns the error's code and text.
 pub(crate) fn apply_v4a(tree: &Tree, patch: &str) -> Result<Tree, (&'static str, String)> {
     let (patch, _) = v4a::parse(patch).map_err(|error| (error.code().as_str(), error.to_string()))?;
     let files = patch.paths().into_iter().map(|path| (path.to_owned(), tree.get(path).cloned())).collect();
@@ -117,7 +120,7 @@ pub(crate) fn apply_v4a(tree: &Tree, patch: &str) -> Result<Tree, (&'static str,
     Ok(carry_out(tree, &planned))
 }
 
-/// Reads a tree from JSON; `null` is the empty one.
+/// Reads a tree from JSON; `null` is the empty tree.
 pub(crate) fn tree(value: &Value) -> Tree {
     let entries = value.as_object().into_iter().flatten();
     entries.map(|(path, text)| (path.clone(), text.as_str().expect("a text").to_owned())).collect()
@@ -156,7 +159,7 @@ fn the_differences_are_documented() {
     for Departure { case, here, why, .. } in DEPARTURES {
         let _ = writeln!(page, "| `{case}` | {here} | {why} |");
     }
-    page.push_str("\n## What upstream does and this does not\n\n| upstream | here |\n|---|---|\n");
+    page.push_str("\n## Upstream behaviour that Emend avoids\n\n| upstream | Emend |\n|---|---|\n");
     for (upstream, here) in DEFECTS {
         let _ = writeln!(page, "| {upstream} | {here} |");
     }
@@ -164,15 +167,15 @@ fn the_differences_are_documented() {
     expect_test::expect_file!["../../docs/patch-cases.md"].assert_eq(&page);
 }
 
-const INTRODUCTION: &str = "# Patches and replacements: what is different here, and why
+const INTRODUCTION: &str = "# Patches and replacements: differences from other tools
 
-Written by `tests/it/patch_cases.rs`; change the tables there. The cases are the behaviour of other tools, restated as
-inputs and outcomes, and are read from the directory that `EMEND_CASES` names.
+Generated by `tests/it/patch_cases.rs`; edit the tables there. The cases restate the behaviour of other tools as inputs and
+outcomes. They are read from the directory that `EMEND_CASES` names.
 
-## v4a patches with another outcome than upstream
+## v4a patches with a different outcome than upstream
 
-Upstream is the `apply_patch` of codex, in the mode that preserves line endings where a case has one.
+Upstream is the `apply_patch` of codex, in the mode that preserves line endings if the case has such a mode.
 
-| case | here | why |
+| case | Emend | reason |
 |---|---|---|
 ";

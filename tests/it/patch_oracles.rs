@@ -1,7 +1,7 @@
-//! GNU `patch`, `git apply` and `git diff` against the diffs of this project, for hunks that stand in place.
+//! Compares diffs with GNU `patch`, `git apply` and `git diff`, for hunks at their stated line.
 //!
-//! Those tools shift hunks that do not, so they say nothing about any other. Random trees come from a fixed seed; this
-//! repository's own history gives real ones. A tool that is not installed is named as skipped.
+//! These tools shift all other hunks, so they are no oracle for them. Random trees come from a fixed seed; this
+//! repository's history gives real ones. A tool that is not installed is printed as skipped.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,7 +14,7 @@ use emend_edit::patch::{Change, Patch};
 
 use crate::patch_cases::{Tree, apply_v4a};
 
-/// A small generator of numbers (xorshift), so that every run sees the same trees.
+/// A small random number generator (xorshift), so that every run uses the same trees.
 struct Random(u64);
 
 impl Random {
@@ -91,7 +91,7 @@ fn run(dir: &Path, program: &str, arguments: &[&str], input: &str) -> (bool, Str
     (output.status.success(), String::from_utf8(output.stdout).expect("UTF-8"))
 }
 
-/// Returns what the tools make of `diff` on `before`.
+/// Returns the result of each tool for `diff` on `before`.
 fn by_tools(before: &Tree, diff: &str) -> Vec<(&'static str, Tree)> {
     let tools: [(&str, &[&str]); 2] = [
         ("patch", &["-p1", "--binary", "--quiet", "--fuzz=0", "--no-backup-if-mismatch"]),
@@ -125,7 +125,7 @@ fn random_trees(seed: u64) -> (Tree, Tree) {
     let mut random = Random(seed);
     let pairs: BTreeMap<String, (String, String)> = (0..60)
         .map(|index| (format!("f{index:02}.txt"), random.pair()))
-        // GNU patch removes a file that becomes empty, and git reports nothing for equal ones.
+        // GNU patch removes a file that becomes empty, and git reports nothing for equal files.
         .filter(|(_, (before, after))| before != after && !before.is_empty() && !after.is_empty())
         .collect();
     pairs.into_iter().map(|(name, (before, after))| ((name.clone(), before), (name, after))).unzip()
@@ -171,7 +171,7 @@ fn we_apply_the_tools_diffs() {
     }
 }
 
-// Corrected hunks are what a located diff becomes; the tools must find them in place.
+// Locating a diff yields corrected hunks; the tools must accept them at their stated line.
 #[test]
 fn the_tools_apply_our_corrections() {
     let (before, after) = random_trees(15_485_863);
@@ -179,7 +179,7 @@ fn the_tools_apply_our_corrections() {
     let mut n_corrected = 0;
     for (name, text) in &before {
         let diff = unified(text, &after[name], 3, Names { old: "f", new: "f" });
-        // Every stated line is wrong by a thousand.
+        // Every stated line number is wrong by at least a thousand.
         let wrong = diff.replace("\n@@ -", "\n@@ -1000");
         let (patch, _) = parse_for(name, &wrong, DiffMode::Located).expect("a diff");
         let Change::Unified(UnifiedEdit { hunks, .. }) = &patch.edits[0].change else { panic!("{patch:?}") };
@@ -198,13 +198,13 @@ fn the_tools_apply_our_corrections() {
     assert!(n_corrected > before.len() / 2);
 }
 
-/// Runs git in this repository; `None` if there is no git or no repository.
+/// Runs git in this repository; `None` without git or without a repository.
 fn git(arguments: &[&str]) -> Option<String> {
     let output = Command::new("git").args(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Writes the hunks of a diff as a v4a patch, without their numbers.
+/// Formats the hunks of a diff as a v4a patch, without line numbers.
 fn as_v4a(path: &str, edit: &UnifiedEdit) -> String {
     let mut text = format!("*** Begin Patch\n*** Update File: {path}\n");
     for hunk in &edit.hunks {

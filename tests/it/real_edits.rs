@@ -1,6 +1,7 @@
-//! Edits that models really made: what was applied comes out the same, what was refused is refused or forgiven by name.
+//! Recorded edits of models: applied edits have the same outcome, and rejected edits are rejected or matched by a named
+//! leniency.
 //!
-//! The rows are no part of the project: `EMEND_CASES` names their directory, and without it they are skipped.
+//! The rows are not part of the repository: `EMEND_CASES` names their directory, and without it they are skipped.
 
 use std::collections::BTreeMap;
 
@@ -9,27 +10,24 @@ use serde_json::Value;
 
 use crate::patch_cases::{Tree, apply_v4a, read_cases, tree};
 
-/// Rows that were applied elsewhere and come out differently here, by the end of their ids, with the reason.
+/// Rows with a different outcome than recorded, by the end of their ids, with the reason.
 const DEPARTURES: &[(&str, &str)] = &[
-    ("df-hidden-moon-16", "the recorded tool lost the blank line at the end of the file; it stays here"),
-    (
-        "17-16-42-vllm-core-0006-trajectory-json-00",
-        "old and new text are the same: refused, and the file is as recorded",
-    ),
+    ("df-hidden-moon-16", "the recorded tool lost the blank line at the end of the file; Emend keeps it"),
+    ("17-16-42-vllm-core-0006-trajectory-json-00", "old and new text are equal: rejected, and the file is as recorded"),
 ];
 
-/// What became of a row.
+/// The outcome of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Verdict {
     /// Applied as recorded.
     Same,
-    /// Refused as recorded.
+    /// Rejected as recorded.
     Refused,
-    /// Refused there, and here forgiven by a way of matching that has a name.
+    /// Rejected in the recording, applied here by a named matching strategy.
     Forgiven(Strategy),
     /// Listed in `DEPARTURES`.
     OnPurpose,
-    /// None of these: a defect.
+    /// None of the above: a defect.
     Wrong,
 }
 

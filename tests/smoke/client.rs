@@ -14,7 +14,7 @@ use crate::report::{Report, ensure};
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAACAAAAAgCAIAAAD8GO2jAAAAJ0lEQVR42u3NsQkAAAjAsP7/tF7hIASyp6lTCQQCgUAgEAgEgi/BAjLD/\
                    C5w/SM9AAAAAElFTkSuQmCC";
 
-/// The longest that any step may take.
+/// The timeout of each step.
 const STEP_MS: u64 = 180_000;
 
 pub(crate) async fn run(generator: &Generator, provider: &str, model: &str, report: &mut Report) {
@@ -42,7 +42,7 @@ fn told(error: LlmError) -> String {
 }
 
 impl Ask<'_> {
-    /// A prompt. The limit leaves room for models that think before they answer.
+    /// Returns a prompt. Its output limit leaves room for models that reason before they answer.
     fn prompt(&self, text: &str) -> Generate {
         Generate {
             request: Request {

@@ -1,7 +1,7 @@
-//! The smoke test against real providers: the unified client's (section 8.10 of its specification) and the session's
-//! (section 9.13 of the loop's), end to end, for every provider that the environment has a key for.
+//! The smoke test against real providers: steps of the client and of a session, end to end, for every provider with a key
+//! in an environment variable.
 //!
-//! `cargo xtask smoke` runs it. What cannot be done here is named and counted as skipped. It costs a few cents.
+//! `cargo xtask smoke` runs it. Steps that cannot run are printed and counted as skipped. A run costs a few cents.
 #![cfg_attr(not(target_family = "wasm"), expect(clippy::print_stdout, reason = "a program that talks on the terminal"))]
 
 #[cfg(not(target_family = "wasm"))]
@@ -11,7 +11,7 @@ mod report;
 #[cfg(not(target_family = "wasm"))]
 mod session;
 
-/// A page has no environment to take keys from.
+/// A page has no environment variables for keys.
 #[cfg(target_family = "wasm")]
 fn main() {}
 
@@ -32,7 +32,7 @@ mod native {
     use crate::report::Report;
     use crate::{client, session};
 
-    /// A provider, and what has to be set for it to be asked.
+    /// A provider, and the environment variables that it needs.
     struct Place {
         provider: &'static str,
         variables: &'static str,
@@ -95,7 +95,7 @@ mod native {
             let model = wish.model.clone().or_else(|| Some(get_latest_model(place.provider, None)?.id.clone()));
             let is_set_up = generator.client.provider_names().any(|name| name == place.provider);
             report.begin(place.provider, (!is_set_up).then(|| format!("{} is not set", place.variables)));
-            // A local server answers with the model that it has, whatever it is called.
+            // A local server answers with its only model, under any name.
             let model = model.unwrap_or_else(|| "default".to_owned());
             client::run(&generator, place.provider, &model, &mut report).await;
             session::run(&generator, place.provider, &model, &mut report).await;

@@ -1,4 +1,4 @@
-//! What was tried and how it ended: a line for each step, and their sum.
+//! The report of the smoke test: one line per step, and the totals.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Default)]
 pub(crate) struct Report {
     provider: String,
-    /// Why nothing of this provider can be tried.
+    /// The reason to skip every step of this provider.
     obstacle: Option<String>,
     passed: usize,
     failed: usize,
@@ -14,13 +14,13 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Goes on to another provider; with an obstacle its steps are only named.
+    /// Starts the steps of another provider; with an obstacle they are only printed as skipped.
     pub(crate) fn begin(&mut self, provider: &str, obstacle: Option<String>) {
         provider.clone_into(&mut self.provider);
         self.obstacle = obstacle;
     }
 
-    /// Does a step, unless something is in its way.
+    /// Runs a step, unless there is an obstacle.
     pub(crate) async fn step(&mut self, name: &str, work: impl Future<Output = Result<(), String>>) {
         if let Some(obstacle) = self.obstacle.clone() {
             return self.skip(name, &obstacle);
@@ -37,7 +37,7 @@ impl Report {
         }
     }
 
-    /// Names a step that is not done. What keeps the whole provider from being asked is the better reason.
+    /// Prints a skipped step. The provider's obstacle takes precedence over the step's own reason.
     pub(crate) fn skip(&mut self, name: &str, reason: &str) {
         self.skipped += 1;
         println!("skip {}: {name} ({})", self.provider, self.obstacle.as_deref().unwrap_or(reason));

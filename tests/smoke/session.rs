@@ -1,4 +1,4 @@
-//! The steps of a session: files, then what its tools allow.
+//! The steps of a session: editing files, commands, truncation, steering, a subagent, a timeout.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use futures::StreamExt;
 
 use crate::report::{Report, ensure};
 
-/// How much the tool finds, which is more than the model is shown.
+/// The length of the tool's output, which exceeds the limit for the model.
 const BIG_CHARS: usize = 100_000;
 
 pub(crate) async fn run(generator: &Generator, provider: &str, model: &str, report: &mut Report) {
@@ -68,7 +68,7 @@ impl Work {
         std::fs::read_to_string(self.path(name)).map_err(|error| format!("{name}: {error}"))
     }
 
-    /// Says something and waits for the end of the turn.
+    /// Submits a message and waits for the end of the run.
     async fn submit(&self, text: &str) -> Result<Vec<EventKind>, String> {
         let turn = self.session.submit(text, CancelToken::new()).map_err(|error| error.to_string())?;
         let events: Vec<EventKind> = turn.map(|Event { kind, .. }| kind).collect().await;
@@ -91,7 +91,7 @@ impl Work {
         ensure(text.contains("Hello") && text.contains("Goodbye"), || format!("hello.py is {text:?}"))
     }
 
-    /// Changes the task while it is worked on; the answer must follow.
+    /// Changes the task during the run; the result must follow the change.
     async fn steer(&self) -> Result<(), String> {
         let text = "Create a Flask web application with multiple routes";
         let mut turn = self.session.submit(text, CancelToken::new()).map_err(|error| error.to_string())?;
@@ -100,12 +100,12 @@ impl Work {
         while turn.next().await.is_some() {}
         let history = self.session.history();
         let place = history.iter().position(|message| message.text().contains(steering));
-        let Some(place) = place else { return Err("the model was not told".to_owned()) };
+        let Some(place) = place else { return Err("the history does not contain the steering message".to_owned()) };
         let after = serde_json::to_string(&history[place + 1..]).unwrap_or_default();
-        ensure(after.contains("health"), || "what came after does not follow it".to_owned())
+        ensure(after.contains("health"), || "the responses after the steering message do not follow it".to_owned())
     }
 
-    /// Expects that the prompt has the tool called, and that a call of it says `what`.
+    /// Checks that the prompt leads to a call of the tool, and that the call's output contains `what`.
     async fn calls(&self, prompt: &str, tool: &str, what: &str) -> Result<(), String> {
         let events = self.submit(prompt).await?;
         let said: Vec<&str> = events
@@ -115,7 +115,9 @@ impl Work {
                 _ => None,
             })
             .collect();
-        ensure(said.iter().any(|output| output.contains(what)), || format!("no call of {tool} says {what:?}: {said:?}"))
+        ensure(said.iter().any(|output| output.contains(what)), || {
+            format!("no call of {tool} prints {what:?}: {said:?}")
+        })
     }
 
     async fn truncate(&self) -> Result<(), String> {
@@ -125,13 +127,13 @@ impl Work {
             EventKind::ToolCallEnd { output, .. } => output.matches('x').count() >= BIG_CHARS,
             _ => false,
         });
-        ensure(is_whole, || "no tool's event holds the whole file".to_owned())?;
+        ensure(is_whole, || "no event contains the whole file".to_owned())?;
         let history = self.session.history();
         let mut results = history.iter().flat_map(|message| &message.content).filter_map(|part| match part {
             ContentPart::ToolResult(result) => Some(result.content.to_string()),
             _ => None,
         });
         let is_cut = results.next_back().is_some_and(|last| last.contains("truncated") && last.len() < BIG_CHARS);
-        ensure(is_cut, || "the model was not told that the output is truncated".to_owned())
+        ensure(is_cut, || "the result for the model is not marked as truncated".to_owned())
     }
 }

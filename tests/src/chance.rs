@@ -1,11 +1,11 @@
-//! Clocks on which nothing takes long, and numbers that are drawn always the same.
+//! Test clocks without real waiting, and reproducible random numbers.
 
 use std::future::ready;
 use std::sync::{Mutex, PoisonError};
 
 use emend_llm::{BoxFuture, Clock, Random};
 
-/// Time, or numbers, that move on by one with every look. Sleeps are over at once.
+/// A clock and a source of numbers that advance by one with every call. Sleeps return at once.
 #[derive(Default)]
 pub struct Ticks(Mutex<u64>);
 
@@ -27,7 +27,7 @@ impl Random for Ticks {
     }
 }
 
-/// A clock that stands still, whose sleeps are over at once and written down.
+/// A clock that does not advance. Sleeps return at once and are recorded.
 #[derive(Default)]
 pub struct Sleeps(Mutex<Vec<u64>>);
 
@@ -49,7 +49,7 @@ impl Clock for Sleeps {
     }
 }
 
-/// Draws the middle of every range.
+/// Random numbers that are always the middle of the range.
 pub struct Middle;
 
 impl Random for Middle {

@@ -1,9 +1,9 @@
-//! A server's side of HTTP, as far as tests need it: one request a connection, answers down to the byte.
+//! The server's side of HTTP for tests: one request per connection, responses defined byte by byte.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
-/// Reads a request, head and body; `None` if it breaks off. A client whose time is up may hang up before it is out.
+/// Reads a request, head and body. Returns `None` if the connection ends early, e.g. because the client timed out.
 pub fn read_request(stream: &mut TcpStream) -> Option<String> {
     let mut read = Vec::new();
     let mut buffer = [0; 4096];
@@ -23,7 +23,7 @@ pub fn read_request(stream: &mut TcpStream) -> Option<String> {
     }
 }
 
-/// Writes, unless the client has hung up: that is what some tests are about.
+/// Writes `answer`. Ignores a closed connection, which some tests provoke.
 pub fn say(stream: &mut TcpStream, bytes: impl AsRef<[u8]>) {
     let _ = stream.write_all(bytes.as_ref()).and_then(|()| stream.flush());
 }

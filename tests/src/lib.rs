@@ -1,6 +1,6 @@
-//! What the suites share: time and chance that a test can tell beforehand, and a server's side of HTTP.
+//! Code shared by the test suites: deterministic time and randomness, and the server's side of HTTP.
 //!
-//! The suites themselves are beside it: `it`, `http`, and those of the crates.
+//! The suites are `tests/it`, `tests/http`, and the tests of the crates.
 
 pub mod chance;
 #[cfg(not(target_family = "wasm"))]

@@ -1,8 +1,8 @@
-//! The loop: what a turn costs beside the model's answer, with a short history and with a long one; how fast events
-//! are handed over; what a long session weighs.
+//! Benchmarks of the loop: the overhead of a run with a short and a long history, the throughput of events, and the
+//! memory of a long session.
 //!
-//! A turn here is a message of the user's, an answer that calls a tool which does nothing, and a closing answer. Requests
-//! are encoded in full and answers decoded from the provider's own events; only the network is missing.
+//! A run consists of a user message, a response that calls a tool without effect, and a final response. Requests are
+//! encoded completely, and responses are decoded from the provider's events; only the network is missing.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -26,12 +26,12 @@ use crate::heap;
 use crate::llm::{self, conversation};
 use crate::measure::{Row, millis};
 
-/// How long the history is, in turns of the model, so that growth shows.
+/// Lengths of the history in model responses, so that growth shows.
 const HISTORIES: [usize; 3] = [10, 100, 1000];
 const N_ROUNDS: usize = 60;
 const N_EVENTS: usize = 100_000;
 
-/// Measures everything. The conversations are left in `folder` for peers in Node.
+/// Runs all measurements. Leaves the conversations in `folder` for peers in Node.
 pub(crate) fn rows(folder: &Path) -> Result<Vec<Row>> {
     std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     let mut rows = Vec::new();
@@ -65,7 +65,7 @@ impl Random for Standing {
     }
 }
 
-/// Answers from a list, in turns, and remembers how much it was sent last.
+/// Cycles through a list of responses, and records the size of the last request.
 struct Script {
     answers: Vec<String>,
     state: Mutex<(usize, usize)>,
@@ -90,7 +90,7 @@ impl Transport for Script {
     }
 }
 
-/// A tool that does nothing.
+/// A tool without effect.
 struct Nothing;
 
 impl Tool for Nothing {
@@ -126,7 +126,7 @@ fn session(answers: Vec<String>) -> (Session, Shared<Script>) {
         workspace: Shared::new(Workspace::new(Shared::new(MemFs::new()), Mode::Direct, Shared::clone(&clock))),
         clock,
         random: Shared::new(Standing),
-        // What is measured is the history as it is; nothing may be pruned from it.
+        // The complete history is measured; compaction must not shorten it.
         config: SessionConfig {
             context_window: Some(u64::MAX),
             enable_loop_detection: false,
@@ -136,7 +136,7 @@ fn session(answers: Vec<String>) -> (Session, Shared<Script>) {
     (session, transport)
 }
 
-/// Lets the session deal with a message and returns how many events came.
+/// Submits a message and returns the number of events.
 fn run(session: &Session) -> Result<usize> {
     let run = session.submit("go on", CancelToken::new())?;
     let events: Vec<_> = block_on(run.collect());
@@ -150,7 +150,7 @@ fn two_answers() -> Vec<String> {
     vec![llm::answer("I call it.", Some(("nothing", json!({"text": "x"})))), llm::answer("That is all.", None)]
 }
 
-/// The shortest time of a turn in a session that goes on, and the size of its last body.
+/// Returns the shortest time of a run in a growing session, and the size of its last request body.
 fn turn(n_turns: usize) -> Result<(Duration, usize)> {
     let (session, transport) = session(two_answers());
     let session = session.with_history(conversation(n_turns).split_off(1));
@@ -164,7 +164,7 @@ fn turn(n_turns: usize) -> Result<(Duration, usize)> {
     Ok((best, transport.sent_bytes()))
 }
 
-/// One answer of very many pieces.
+/// Returns a response of very many pieces.
 fn deliver() -> Result<Duration> {
     let (session, _) = session(vec![llm::answer_in_pieces(N_EVENTS)]);
     let begun = Instant::now();

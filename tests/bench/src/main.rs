@@ -1,10 +1,9 @@
-//! Times Emend beside its peers in one process, and prints one JSON object a line, as `cargo xtask bench --json` does.
+//! Benchmarks beside peers in one process. Prints one JSON object per line, like `cargo xtask bench --json`.
 //!
-//! `emend-bench edit` measures the patch engines and the line log, `env` files in memory; `emend-bench llm FOLDER` the model client, and
-//! `emend-bench agent FOLDER` the loop, both leaving what they read in FOLDER for peers that are no Rust.
-//! `emend-bench diff A B`, `grep PATTERN ROOT` and `glob GLOB ROOT` are bare programs around one function, to be timed
-//! against another program; `tree ROOT FILES` makes what the latter two search. Whatever is compared is first shown to
-//! give the same result.
+//! `emend-bench edit` measures the patch engines and the line log, `env` files in memory, `llm FOLDER` the model client, and
+//! `agent FOLDER` the loop. The last two leave their input in FOLDER for peers that are not written in Rust.
+//! `diff A B`, `grep PATTERN ROOT` and `glob GLOB ROOT` run one function each, as a process to compare with another
+//! program; `tree ROOT FILES` creates the tree for the latter two. Results are compared for equality before timing.
 #![expect(clippy::print_stdout, reason = "the rows on standard output are what the program is for")]
 
 mod agent;

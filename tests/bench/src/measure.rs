@@ -1,11 +1,11 @@
-//! Timing two ways of doing one thing in turns, so that a noisy machine disturbs both alike.
+//! Times two implementations alternately, so that a noisy machine disturbs both alike.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-/// One figure of ours, beside a peer's. The fields are those of a row of `cargo xtask bench`.
+/// One measurement beside a peer's. The fields are the columns of `cargo xtask bench`.
 #[derive(Serialize)]
 pub(crate) struct Row {
     name: String,
@@ -38,10 +38,10 @@ pub(crate) fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
 }
 
-/// How long a pair may be measured; at least three rounds are.
+/// Time limit for a pair; at least three rounds are measured.
 const BUDGET: Duration = Duration::from_secs(2);
 
-/// Runs both in turns and returns the shortest time of each.
+/// Runs both alternately and returns the shortest time of each.
 pub(crate) fn pair<A, B>(mut ours: impl FnMut() -> A, mut peer: impl FnMut() -> B) -> (Duration, Duration) {
     let begun = Instant::now();
     let mut best = (Duration::MAX, Duration::MAX);

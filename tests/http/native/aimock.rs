@@ -13,7 +13,7 @@ use crate::cases::{self, KEY};
 use crate::parity::{Answer, Cell, Connection, FAMILIES, Family, ROWS, Row};
 use crate::support::{covers, provider, run};
 
-/// The server. It is told to end when this process does, because its standard input ends then.
+/// The server. It ends with this process, because its standard input closes.
 struct Mock {
     url: String,
     _child: Child,
@@ -52,8 +52,8 @@ fn text_streams_in_every_format() {
 }
 
 #[test]
-fn reasoning_is_told_from_text() {
-    run(cases::reasoning_is_told_from_text(&provide));
+fn reasoning_is_separate_from_text() {
+    run(cases::reasoning_is_separate_from_text(&provide));
 }
 
 #[test]
@@ -69,18 +69,18 @@ fn long_arguments_stream_in_pieces_that_add_up() {
 }
 
 #[test]
-fn refusals_have_their_class_and_limits_are_waited_for() {
+fn errors_have_their_class_and_rate_limits_are_retried() {
     covers("adapter.error_class adapter.retry_after");
-    run(cases::refusals_have_their_class_and_limits_are_waited_for(&provide, [3000, 3000]));
+    run(cases::errors_have_their_class_and_rate_limits_are_retried(&provide, [3000, 3000]));
 }
 
 #[test]
-fn cancelling_ends_an_answer_that_goes_on() {
+fn cancelling_ends_a_running_response() {
     covers("generate.cancel");
-    run(cases::cancelling_ends_an_answer_that_goes_on(&provide));
+    run(cases::cancelling_ends_a_running_response(&provide));
 }
 
-/// The smoke test does here what it does with real keys; the mock answers as a good model would.
+/// Runs the smoke test as with real keys; the mock answers like a capable model.
 #[test]
 fn the_smoke_test_passes_with_every_format() {
     let Some(program) = std::env::var_os("EMEND_SMOKE") else {
@@ -95,13 +95,13 @@ fn the_smoke_test_passes_with_every_format() {
     let text = String::from_utf8(output.stdout).unwrap();
     println!("{text}");
     assert!(output.status.success());
-    // For each provider six steps of the client and seven of the session; one provider takes any model.
+    // Each provider has six client steps and seven session steps; one provider accepts any model, so it skips one step.
     let n_passed = text.lines().filter(|line| line.starts_with("ok ")).count();
     assert_eq!(n_passed, 4 * 13 - 1);
     assert!(text.lines().last().is_some_and(|line| line.starts_with("51 passed, 0 failed, ")), "{text}");
 }
 
-/// Returns what the mock has to answer so that every cell can be run against it: of each its prompt and its answers.
+/// Returns the mock's script for every cell: the prompt and the responses.
 fn sessions() -> Value {
     let session = |prompt: String, script: Vec<Answer>, family: &Family| {
         let answers = family.answers(&script).into_iter().map(|(text, calls)| {
@@ -126,7 +126,7 @@ fn sessions() -> Value {
     sessions.into()
 }
 
-/// The matrix of `docs/parity.md` once more, over HTTP and with answers as another's mock of each provider gives them.
+/// Runs the matrix of `docs/parity.md` over HTTP, with responses from a third-party mock of each provider.
 #[test]
 fn the_parity_matrix_holds_over_http() {
     let (mut n_passed, mut n_skipped) = (0, 0);

@@ -1,4 +1,4 @@
-//! A real model behind llama.cpp's server, through reqwest. `cargo xtask test --llama` builds the server and starts it.
+//! A real model behind llama.cpp's server, through reqwest. `cargo xtask test --llama` builds and starts the server.
 
 use emend_llm::{Api, Provider, Shared};
 
@@ -16,13 +16,13 @@ fn text_streams_in_three_formats() {
 }
 
 #[test]
-fn an_answer_that_reaches_its_limit_says_so() {
-    run(cases::an_answer_that_reaches_its_limit_says_so(&provide));
+fn a_response_at_its_limit_reports_it() {
+    run(cases::a_response_at_its_limit_reports_it(&provide));
 }
 
 #[test]
-fn a_conversation_that_is_too_long_is_told() {
-    run(cases::a_conversation_that_is_too_long_is_told(&provide));
+fn a_conversation_that_is_too_long_is_reported() {
+    run(cases::a_conversation_that_is_too_long_is_reported(&provide));
 }
 
 #[test]

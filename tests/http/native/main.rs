@@ -1,5 +1,5 @@
-//! The client over HTTP against servers that others wrote, natively. `cargo xtask test` runs it as the step `http`;
-//! it is no part of a plain `cargo test`, because the servers have to be set up first.
+//! The client over HTTP against third-party servers, natively. `cargo xtask test` runs it as the step `http`; a plain
+//! `cargo test` does not run it, because the servers need a set-up.
 
 #[cfg(test)]
 #[cfg(not(target_family = "wasm"))]

@@ -16,8 +16,8 @@ async fn text_streams_in_every_format() {
 }
 
 #[test]
-async fn reasoning_is_told_from_text() {
-    cases::reasoning_is_told_from_text(&provide).await;
+async fn reasoning_is_separate_from_text() {
+    cases::reasoning_is_separate_from_text(&provide).await;
 }
 
 #[test]
@@ -31,12 +31,12 @@ async fn long_arguments_stream_in_pieces_that_add_up() {
 }
 
 #[test]
-async fn refusals_have_their_class_and_limits_are_waited_for() {
-    // The server does not let pages read Retry-After, so they wait as long as the policy says.
-    cases::refusals_have_their_class_and_limits_are_waited_for(&provide, [1000, 2000]).await;
+async fn errors_have_their_class_and_rate_limits_are_retried() {
+    // The server hides Retry-After from pages (CORS), so the retry policy's own delay applies.
+    cases::errors_have_their_class_and_rate_limits_are_retried(&provide, [1000, 2000]).await;
 }
 
 #[test]
-async fn cancelling_ends_an_answer_that_goes_on() {
-    cases::cancelling_ends_an_answer_that_goes_on(&provide).await;
+async fn cancelling_ends_a_running_response() {
+    cases::cancelling_ends_a_running_response(&provide).await;
 }

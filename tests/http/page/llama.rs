@@ -16,13 +16,13 @@ async fn text_streams_in_three_formats() {
 }
 
 #[test]
-async fn an_answer_that_reaches_its_limit_says_so() {
-    cases::an_answer_that_reaches_its_limit_says_so(&provide).await;
+async fn a_response_at_its_limit_reports_it() {
+    cases::a_response_at_its_limit_reports_it(&provide).await;
 }
 
 #[test]
-async fn a_conversation_that_is_too_long_is_told() {
-    cases::a_conversation_that_is_too_long_is_told(&provide).await;
+async fn a_conversation_that_is_too_long_is_reported() {
+    cases::a_conversation_that_is_too_long_is_reported(&provide).await;
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! The client over HTTP against servers that others wrote, from a page: the same as natively, through fetch.
-//! `cargo xtask test` starts the servers and compiles their addresses in, since a page has no environment.
+//! The client over HTTP against third-party servers, from a page through fetch: the same cases as natively.
+//! `cargo xtask test` starts the servers and compiles their URLs in, because a page has no environment variables.
 
 #[cfg(test)]
 #[cfg(target_family = "wasm")]

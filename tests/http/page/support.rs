@@ -1,11 +1,11 @@
-//! A page's way to the server: fetch, and a host whose promises and timers are the page's own.
+//! Shared parts of the page tests: a provider over fetch, and a host with the page's promises and timers.
 
 use emend_llm::{Api, Config, HttpProvider, Provider, Shared};
 use emend_wasm::test_host::connect_test_host;
 use emend_wasm::{FetchTimeouts, FetchTransport};
 use js_sys::Function;
 
-/// Returns the provider that speaks `api` to the server at `url`.
+/// Returns the provider for the wire format `api` and the server at `url`.
 pub(crate) fn provider(api: Api, url: &str, key: &str) -> Shared<dyn Provider> {
     connect_test_host();
     let fetch = Function::new_with_args("url, options", "return fetch(url, options);");

@@ -1,8 +1,8 @@
-//! The same task in every family's own tools, format and wire: the matrix of S2 §9.12.
+//! The parity matrix: the same task with every model family's own tools, edit format and wire format.
 //!
-//! Each row is a test, and runs for OpenAI, Anthropic and Gemini. A cell looks at the requests on the wire, at the
-//! bytes on the disk and at the order of events. `docs/parity.md` is written from the same table. A row that needs a
-//! shell has the machine's, or in a page the emulated one; where there is neither it is skipped, and says so.
+//! Each row is a test and runs for OpenAI, Anthropic and Gemini. A cell checks the requests, the bytes on the disk and
+//! the order of events. `docs/parity.md` is generated from the same table. A row that needs a shell uses the machine's,
+//! or the emulated shell in a page; without a shell the row is skipped and counted.
 
 pub(crate) mod wire;
 mod world;
@@ -20,57 +20,57 @@ use Step::{Call, Edit};
 
 /// One row of the matrix.
 pub(crate) struct Row {
-    /// The case, as the specification words it.
+    /// The name of the case in `docs/parity.md`.
     pub(crate) name: &'static str,
     place: Place,
     fixture: fn() -> String,
     pub(crate) script: fn() -> Vec<Answer>,
-    /// What the subagent says that the script's first answer starts and waits for, if there is one.
+    /// The subagent's responses, if the script's first response starts a subagent and waits for it.
     pub(crate) subagent: fn() -> Vec<Answer>,
     during: During,
     /// The files on the disk afterwards.
     disk: &'static [(&'static str, &'static str)],
     /// The events in order.
     events: &'static str,
-    /// What else has to hold.
+    /// Further checks.
     check: fn(&Family, &Outcome),
 }
 
-/// What became of one cell.
+/// The outcome of one cell.
 pub(crate) enum Cell {
-    /// It was run and holds; here are the bodies that were asked.
+    /// The cell ran and passed; with the bodies of its requests.
     Passed(
         #[cfg_attr(target_family = "wasm", expect(dead_code, reason = "validated natively"))] Vec<serde_json::Value>,
     ),
-    /// It needs a shell, and there is none.
+    /// The cell needs a shell, and this host has no shell.
     Skipped,
 }
 
 impl Row {
-    /// Whether it cannot be run here.
+    /// Returns whether this host cannot run the row.
     pub(crate) fn is_skipped(&self) -> bool {
         self.place == Place::Machine && !cfg!(any(unix, target_family = "wasm"))
     }
 
-    /// Returns what the user says in one cell; no other cell's user does.
+    /// Returns the user's message of one cell. It is unique among the cells.
     pub(crate) fn prompt(&self, family: &Family) -> String {
         format!("{} ({})", self.name, family.name)
     }
 
-    /// Returns what a subagent is told to do in one cell.
+    /// Returns the subagent's task in one cell.
     pub(crate) fn task(family: &Family) -> String {
         TASK.replace("{family}", family.name)
     }
 
-    /// Runs one cell with a model that follows the script. Panics if anything is not as it should be.
+    /// Runs one cell with a model that follows the script. Panics if a check fails.
     pub(crate) async fn run(&self, family: &Family) -> Cell {
         let (mut bodies, subagent) = (family.bodies(&(self.script)()), family.bodies(&(self.subagent)()));
-        // The first answer waits for all of the subagent's.
+        // The parent's first round waits for all responses of the subagent.
         bodies.splice(1..1, subagent);
         self.run_with(family, Connection::scripted(bodies)).await
     }
 
-    /// Runs one cell with whatever model is at the other end, which has to say what the script says.
+    /// Runs one cell with the given model, which must follow the script.
     pub(crate) async fn run_with(&self, family: &Family, connection: Connection) -> Cell {
         if self.is_skipped() {
             return Cell::Skipped;
@@ -106,7 +106,7 @@ const PLAIN: Row = Row {
     check: |_, _| {},
 };
 
-/// What the subagent is to do. Each cell has words of its own, by which a mock tells conversations apart.
+/// The subagent's task. Each cell adds its own words, by which a mock distinguishes conversations.
 const TASK: &str = "Make made.md for {family}.";
 
 fn read(path: &str) -> Step {
@@ -120,7 +120,7 @@ fn notes() -> String {
     format!("//- notes.md\n{NOTES}")
 }
 
-/// The matrix, in the order of the specification.
+/// The matrix, in the order of `docs/parity.md`.
 pub(crate) const ROWS: [Row; 15] = [
     Row {
         name: "Simple file creation task",
@@ -164,11 +164,11 @@ pub(crate) const ROWS: [Row; 15] = [
         place: Place::Machine,
         script: || {
             let command = "printf Hello; echo World >&2; echo made > made.txt; exit 3";
-            // Long enough for any machine.
+            // Long enough for slow machines.
             vec![Do(vec![Call("shell", json!({"command": command, "timeout_ms": 600_000}))]), Say("It ended with 3.")]
         },
         disk: &[("made.txt", "made\n")],
-        // A status other than 0 is no error.
+        // A nonzero exit status is not a tool error.
         events: "user, start shell, end shell, changed made.txt, text, done",
         check: |family, outcome| {
             let shown = &outcome.results(family, 1)[0];
@@ -250,7 +250,7 @@ pub(crate) const ROWS: [Row; 15] = [
                 EventKind::ToolCallEnd { output, .. } => Some(output.matches('x').count()),
                 _ => None,
             });
-            // The path in the line that names the file has an x, too.
+            // The header line's path contains one x as well.
             assert_eq!(full, Some(100_001), "{}: the event has all of it", family.name);
             let shown = &outcome.results(family, 1)[0];
             assert!(shown.contains("[WARNING: Tool output was truncated."), "{}", family.name);
@@ -387,7 +387,7 @@ pub(crate) const ROWS: [Row; 15] = [
     Row {
         name: "Provider-specific editing format works",
         fixture: || "//- a.md\ntwo\nkept \ntwo\n".to_owned(),
-        // A patch of OpenAI's, a replacement of all places of Anthropic's, a diff with a hash for Gemini.
+        // OpenAI: a patch. Anthropic: a replacement of all occurrences. Gemini: a diff with a hash.
         script: || vec![Do(vec![Edit("a.md", "two\nkept \ntwo\n", "2\nkept \n2\n")]), Say("In my own way.")],
         disk: &[("a.md", "2\nkept \n2\n")],
         events: "user, start edit, end edit, changed a.md, text, done",
@@ -408,7 +408,7 @@ pub(crate) const ROWS: [Row; 15] = [
     },
 ];
 
-/// Runs the row of that name for all three families.
+/// Runs the row named `name` for all three families.
 async fn check(name: &str) {
     let row = ROWS.iter().find(|row| row.name == name).expect("a row of that name");
     let mut skipped = 0;
@@ -416,7 +416,7 @@ async fn check(name: &str) {
         skipped += usize::from(matches!(row.run(family).await, Cell::Skipped));
     }
     if skipped > 0 {
-        println!("skipped: {skipped} cells ({name}: there is no shell here)");
+        println!("skipped: {skipped} cells ({name}: this host has no shell)");
     }
 }
 
@@ -428,7 +428,7 @@ macro_rules! rows {
             futures::executor::block_on(check($name));
         }
 
-        // A command that waits does so on the page's timers.
+        // A waiting command uses the page's timers, so the test must be async.
         #[test]
         #[cfg(target_family = "wasm")]
         async fn $test() {

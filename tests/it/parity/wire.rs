@@ -1,17 +1,17 @@
-//! How each provider would say an answer, and where its requests keep what the tests look at.
+//! Model responses in each provider's wire format, and readers for the checked fields of each provider's requests.
 
 use emend_llm::Api;
 use serde_json::{Value, json};
 
-/// A call of an answer: its id, name and arguments.
+/// A tool call of a response: id, name and arguments.
 pub(crate) type WireCall = (String, &'static str, Value);
 
-/// Says an answer of text and calls as the provider streams it.
+/// Returns a response of text and calls as the provider streams it.
 pub(crate) fn say(api: Api, text: &str, calls: &[WireCall]) -> String {
     events(api, text, calls).iter().map(|event| format!("data: {event}\n\n")).collect()
 }
 
-/// The same as events.
+/// Returns the same response as a list of events.
 pub(crate) fn events(api: Api, text: &str, calls: &[WireCall]) -> Vec<Value> {
     match api {
         Api::AnthropicMessages => anthropic(text, calls),
@@ -21,7 +21,7 @@ pub(crate) fn events(api: Api, text: &str, calls: &[WireCall]) -> Vec<Value> {
     }
 }
 
-/// Cuts a text in two, as answers come in pieces.
+/// Splits a text in two, so that the response arrives in pieces.
 fn halves(text: &str) -> [&str; 2] {
     let middle = (0..=text.len() / 2).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     let (start, end) = text.split_at(middle);
@@ -134,7 +134,7 @@ pub(super) fn tool_names(api: Api, body: &Value) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-/// Returns the results that a request ends with, as text: those of the last round of calls.
+/// Returns the tool results of the last round in a request, as text.
 pub(super) fn last_results(api: Api, body: &Value) -> Vec<String> {
     let list = match api {
         Api::Gemini => &body["contents"],
@@ -164,7 +164,7 @@ pub(super) fn last_results(api: Api, body: &Value) -> Vec<String> {
     items[last_call..].iter().filter_map(result).collect()
 }
 
-/// Returns the text of a result that has to come in an envelope (S0 spec 5).
+/// Returns the text of a result that must have the envelope `{ok, data | error}`.
 fn envelope_text(response: &Value) -> String {
     let (data, error) = (&response["data"], &response["error"]);
     let inner = match response["ok"].as_bool() {

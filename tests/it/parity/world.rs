@@ -1,5 +1,5 @@
-//! One cell of the matrix: a session of one family over files in memory, whose model follows a script in the
-//! provider's own wire format.
+//! One cell of the parity matrix: a session of one model family whose model follows a script in the provider's wire
+//! format.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -21,17 +21,17 @@ use serde_json::{Value, json};
 
 use super::wire::{self, WireCall};
 
-/// A family of models, as the matrix has them.
+/// A model family: one column of the matrix.
 pub(crate) struct Family {
     pub(crate) name: &'static str,
     pub(crate) api: Api,
     model: &'static str,
     profile: fn(&str) -> Profile,
-    /// What each tool is called on the wire, in the order in which they are offered.
+    /// Canonical and exposed tool names, in the order of the request.
     tools: &'static [(&'static str, &'static str)],
-    /// Parameters that are called differently: tool, own name, name on the wire.
+    /// Renamed parameters: tool, canonical name, exposed name.
     params: &'static [(&'static str, &'static str, &'static str)],
-    /// How the path of its requests ends.
+    /// The end of the request URL's path.
     path: &'static str,
 }
 
@@ -113,13 +113,13 @@ pub(crate) const FAMILIES: [Family; 3] = [
 ];
 
 impl Family {
-    /// Returns the name on the wire.
+    /// Returns the exposed name.
     pub(crate) fn wire_name(&self, tool: &str) -> &'static str {
         let found = self.tools.iter().find(|(own, _)| *own == tool);
         found.unwrap_or_else(|| panic!("{} has no {tool}", self.name)).1
     }
 
-    /// Returns the tool's own name; all that edit count as one, since each family does that in its own way.
+    /// Returns the tool's canonical name. All editing tools count as `edit`, because each family has its own.
     fn own_name(&self, wire_name: &str) -> String {
         match self.tools.iter().find(|(_, wire)| *wire == wire_name) {
             Some(("apply_patch" | "edit_file" | "safe_patch", _)) => "edit".to_owned(),
@@ -145,10 +145,10 @@ impl Family {
         }
     }
 
-    /// Writes the change from one text to another as this family's models would.
+    /// Returns the edit from one text to another as a call of this family's editing tool.
     fn edit(&self, path: &str, before: &str, after: &str) -> (&'static str, Value) {
         let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
-        // Both texts of these tests have as many lines.
+        // Both texts have the same number of lines in these tests.
         assert_eq!(old.len(), new.len());
         let mut body = String::new();
         for (old, new) in old.iter().zip(&new) {
@@ -181,21 +181,21 @@ impl Family {
 
 /// A call of the scripted model.
 pub(crate) enum Step {
-    /// A tool by its own name and parameters.
+    /// A tool by its canonical name and parameters.
     Call(&'static str, Value),
-    /// The file of this path from one text to another, in the family's own way.
+    /// An edit of the file at this path from one text to another, with the family's editing tool.
     Edit(&'static str, &'static str, &'static str),
 }
 
-/// An answer of the scripted model.
+/// A response of the scripted model.
 pub(crate) enum Answer {
-    /// Text and no call: the end of the turn.
+    /// Text without a call: the end of the run.
     Say(&'static str),
     /// Calls.
     Do(Vec<Step>),
 }
 
-/// Who answers, and under which address.
+/// The transport that answers, and its base URL.
 pub(crate) struct Connection {
     pub(crate) transport: Shared<dyn Transport>,
     pub(crate) base_url: Option<String>,
@@ -203,7 +203,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Returns a model that gives these bodies, one after the other.
+    /// Returns a model that responds with these bodies in order.
     pub(crate) fn scripted(bodies: Vec<String>) -> Self {
         let transport = Shared::new(Script(Mutex::new(bodies.into())));
         Self { transport, base_url: None, key: "key-0123456789" }
@@ -215,7 +215,7 @@ struct Script(Mutex<VecDeque<String>>);
 impl Transport for Script {
     fn send(&self, _request: HttpRequest, _: CancelToken) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
         let body = self.0.lock().unwrap().pop_front().expect("the script is over");
-        // In small pieces, as a network may bring it.
+        // In small pieces, as from a network.
         let chunks: Vec<_> = body.as_bytes().chunks(61).map(|chunk| Ok(chunk.to_vec())).collect();
         let headers = Headers(vec![("content-type".to_owned(), "text/event-stream".to_owned())]);
         let response = HttpResponse { status: 200, headers, body: Box::pin(futures::stream::iter(chunks)) };
@@ -223,7 +223,7 @@ impl Transport for Script {
     }
 }
 
-/// Keeps what is asked.
+/// Records the requests.
 struct Recorder {
     inner: Shared<dyn Transport>,
     asked: Mutex<Vec<HttpRequest>>,
@@ -236,12 +236,12 @@ impl Transport for Recorder {
     }
 }
 
-/// Where the files of a cell are.
+/// The environment of a cell.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     /// In memory, on every host.
     Memory,
-    /// On this machine, for what needs its commands; in a page in memory, with the emulated shell.
+    /// The local machine, for rows with commands; in a page, memory with the emulated shell.
     Machine,
 }
 
@@ -285,7 +285,7 @@ impl Disk {
     }
 }
 
-/// What happened in one cell.
+/// The record of one cell.
 pub(crate) struct Outcome {
     disk: Disk,
     pub(crate) events: Vec<Event>,
@@ -298,12 +298,12 @@ impl Outcome {
         String::from_utf8(self.disk.read(path).unwrap_or_else(|| b"(no file)".to_vec())).unwrap()
     }
 
-    /// Returns the results that request number `at` ends with.
+    /// Returns the tool results of the last round in request number `at`.
     pub(crate) fn results(&self, family: &Family, at: usize) -> Vec<String> {
         wire::last_results(family.api, &self.bodies[at])
     }
 
-    /// Writes the events, one a word or two; tools by their own names.
+    /// Formats the events, one or two words each, with canonical tool names.
     pub(crate) fn log(&self, family: &Family) -> Vec<String> {
         let line = |event: &Event| match &event.kind {
             EventKind::UserInput { .. } => Some("user".to_owned()),
@@ -325,12 +325,12 @@ impl Outcome {
     }
 }
 
-/// Something that happens while the session works.
+/// An action during the run.
 pub(crate) type During = fn(&Session, &EventKind);
 
-/// What a cell begins with.
+/// The start of a cell.
 pub(crate) struct Task {
-    /// What the user says.
+    /// The user's message.
     pub(crate) prompt: String,
     pub(crate) place: Place,
     pub(crate) fixture: String,
@@ -339,7 +339,7 @@ pub(crate) struct Task {
 }
 
 impl Family {
-    /// Returns what the model is to say in each round: text, and calls.
+    /// Returns the model's responses, one per round: text and calls.
     pub(crate) fn answers<'a>(&self, script: &'a [Answer]) -> Vec<(&'a str, Vec<WireCall>)> {
         let answer = |(round, answer): (usize, &'a Answer)| match answer {
             Answer::Say(text) => (*text, Vec::new()),
@@ -354,15 +354,15 @@ impl Family {
         script.iter().enumerate().map(answer).collect()
     }
 
-    /// Returns the same as the provider's bodies.
+    /// Returns the responses as bodies in the provider's wire format.
     pub(crate) fn bodies(&self, script: &[Answer]) -> Vec<String> {
         let answers = self.answers(script).into_iter();
         answers.map(|(text, calls)| wire::say(self.api, text, &calls)).collect()
     }
 }
 
-/// Runs one turn and checks what holds in every cell: which address was asked, which tools were offered, that each
-/// answer was asked for, and that cursors grow.
+/// Runs the cell and checks the conditions of every cell: the request URL, the offered tools, one request per scripted
+/// response, and growing cursors.
 pub(crate) async fn run(family: &Family, task: Task, connection: Connection) -> Outcome {
     let recorder = Shared::new(Recorder { inner: connection.transport, asked: Mutex::default() });
     let config = Config { api_key: connection.key.into(), base_url: connection.base_url, ..Config::default() };
@@ -385,11 +385,11 @@ pub(crate) async fn run(family: &Family, task: Task, connection: Connection) -> 
     let bodies: Vec<Value> = asked.iter().map(|request| serde_json::from_slice(&request.body).unwrap()).collect();
     for (request, body) in asked.iter().zip(&bodies) {
         assert!(request.url.ends_with(family.path), "{}: {}", family.name, request.url);
-        // In this order; tools that no row calls may stand between them.
+        // In this order; tools that no row calls may be in between.
         let offered = wire::tool_names(family.api, body);
         let mut rest = offered.iter();
         let is_subagents = !offered.iter().any(|name| name == family.wire_name("spawn_agent"));
-        // Where no commands run, no tool for them is offered; a subagent gets no subagents.
+        // Without a shell the shell tool is not offered; a subagent is not offered the subagent tools.
         let is_here = |own: &str| match own {
             "shell" => place == Place::Machine,
             "spawn_agent" | "wait" => !is_subagents,
@@ -401,7 +401,7 @@ pub(crate) async fn run(family: &Family, task: Task, connection: Connection) -> 
     }
     let outcome = Outcome { disk, events, bodies };
     for pair in outcome.events.windows(2) {
-        // Pieces of output that came together count as one, so there may be gaps between them.
+        // Coalesced deltas share one cursor, so cursors may have gaps.
         assert!(pair[1].cursor > pair[0].cursor, "{}", family.name);
     }
     outcome

@@ -1,5 +1,5 @@
-//! Marked secrets in every place of a host's settings and of its files, and every outlet of whole sessions: none may
-//! hold one, unless the user's own tool shows it. What the command does with them is tested with the command.
+//! Plants marked secrets in every setting of a host and in its files, runs whole sessions, and checks every output: none
+//! may contain a secret, unless a tool that the user allowed prints it. The command line has its own test of this kind.
 
 mod world;
 
@@ -21,7 +21,7 @@ fn run<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 
-/// An answer that makes calls, in the provider's own format. What a server sends back of the request is in its head.
+/// Returns a response with calls in the provider's format. Its head echoes the request's secrets.
 fn calls(api: Api, calls: &[(&'static str, Value)]) -> Vec<u8> {
     let calls: Vec<wire::WireCall> =
         calls.iter().enumerate().map(|(at, (name, arguments))| (format!("c{at}"), *name, arguments.clone())).collect();
@@ -32,7 +32,7 @@ fn text(api: Api, text: &str) -> Vec<u8> {
     response(200, &[SSE], wire::say(api, text, &[]).as_bytes())
 }
 
-/// What a provider may say that fails, with all in it that was sent. Those that fail for good come last.
+/// Failures of a provider, each echoing the request's secrets. Permanent failures come last.
 fn failures(api: Api) -> Vec<(&'static str, Vec<u8>)> {
     let echo = echo();
     let refused = |status: u16, names: [&str; 3]| {
@@ -93,7 +93,7 @@ async fn session(world: &mut World, api: Api) {
     let (mut n_failed, mut n_hidden) = (0, 0);
     for (name, bytes) in failures(api) {
         if world.session.is_closed() {
-            // A set-up that is wrong closes a session; the conversation goes on in the next.
+            // A permanent failure closes the session; the conversation resumes in a new one.
             let store = Arc::clone(&world.store) as Arc<dyn Store>;
             world.session = Session::resume(world.options(), store, world.session.id()).await.unwrap();
         }
@@ -103,7 +103,7 @@ async fn session(world: &mut World, api: Api) {
         n_failed += 1;
         n_hidden += usize::from(seen.contains("[redacted]"));
     }
-    // The control: most of them do quote the provider.
+    // Positive control: most errors do quote the provider.
     assert!(n_failed == 13 && n_hidden >= 7, "{n_hidden} of {n_failed} said what was left out");
 
     let store = Arc::clone(&world.store) as Arc<dyn Store>;
@@ -124,7 +124,7 @@ async fn session(world: &mut World, api: Api) {
 }
 
 #[test]
-fn no_outlet_holds_a_secret_unless_the_users_tool_shows_it() {
+fn no_output_contains_a_secret_unless_an_allowed_tool_prints_it() {
     covers("secrets.outlets secrets.errors");
     for api in Api::ALL {
         let mut world = World::new(api);
@@ -143,7 +143,7 @@ fn no_outlet_holds_a_secret_unless_the_users_tool_shows_it() {
                 n_outlets += 1;
             }
             println!("{} places, {n_outlets} outlets, {}", PLACES.len() + FILES.len(), api.name());
-            // The control: what the user's tool shows is shown.
+            // Positive control: output of a tool that the user allowed is shown.
             world.prepare(vec![calls(api, &[("shell", json!({"command": "cat .env"}))])], text(api, CONTROL));
             world.turn("show me").await;
             for (outlet, text, _) in world.outlets().await.into_iter().take(3) {

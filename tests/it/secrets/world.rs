@@ -1,4 +1,4 @@
-//! A session whose every place for a secret holds a marked one, and everything that it lets out.
+//! A session with a marked secret in every setting and file, and a record of all its outputs.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use futures::StreamExt;
 use crate::http_server::{Server, say};
 use crate::llm_faults::ask::{logged, patient};
 
-/// Where a secret is, and the secret. None begins like another or like anything else.
+/// Settings with their secrets. Each secret has a unique beginning.
 pub(super) const PLACES: [(&str, &str); 4] = [
     ("key", "Zq7KxWpJ2m-93bTtR1v9"),
     ("header", "Hm3VtBq8Lr-51cYyN6d4"),
@@ -24,7 +24,7 @@ pub(super) const PLACES: [(&str, &str); 4] = [
     ("password", "Pw5MjCk6Vn-84rSsB2f7"),
 ];
 
-/// Files that hold one each.
+/// Files with one secret each.
 pub(super) const FILES: [(&str, &str); 4] = [
     (".env", "Ev2RdHx7Jg-62wLlK4t3"),
     (".env.local", "El8YnUf3Sc-75qMmZ9b6"),
@@ -32,25 +32,25 @@ pub(super) const FILES: [(&str, &str); 4] = [
     ("id_rsa", "Id6BkAe9Ws-36uHhC5n8"),
 ];
 
-/// User and password as a request carries them, in base 64.
+/// User and password as the request's header carries them, in Base64.
 const BASIC: &str = "bWU6UHc1TWpDazZWbi04NHJTc0IyZjc=";
 
-/// What is expected at every outlet.
+/// A text that every output must contain, as the positive control.
 pub(super) const CONTROL: &str = "plain-control";
 
-/// The beginning of a secret, which masks leave standing.
+/// Returns the beginning of a secret, which masked forms still show.
 fn start(secret: &str) -> &str {
     &secret[..6]
 }
 
-/// What an error says back of what was sent: all of it, and once more masked.
+/// Returns an echo of all secrets, plain and masked.
 pub(super) fn echo() -> String {
     let parts = PLACES.map(|(_, secret)| format!("{secret} or {}****{}", start(secret), &secret[14..]));
     let address = format!("http://me:{}@host/v1?sig={}", PLACES[3].1, PLACES[2].1);
     format!("{CONTROL} {} at {address} Authorization: Bearer {} Basic {}", parts.join(", "), PLACES[0].1, BASIC)
 }
 
-/// Returns what of the secrets stands in `text`.
+/// Returns the names of the secrets that `text` contains.
 pub(super) fn leaks(text: &str, secrets: &[(&'static str, &'static str)]) -> Vec<&'static str> {
     let mut found: Vec<&str> =
         secrets.iter().filter(|(_, secret)| text.contains(start(secret))).map(|(at, _)| *at).collect();
@@ -60,14 +60,14 @@ pub(super) fn leaks(text: &str, secrets: &[(&'static str, &'static str)]) -> Vec
     found
 }
 
-/// Says what is prepared, and after that always the same.
+/// Prepared responses, then always the same one.
 #[derive(Default)]
 struct Script {
     answers: VecDeque<Vec<u8>>,
     then: Vec<u8>,
 }
 
-/// One family's session, a server that answers it, and what comes out.
+/// A session over one wire format, its server, and its outputs.
 pub(super) struct World {
     api: Api,
     _folder: tempfile::TempDir,
@@ -77,7 +77,7 @@ pub(super) struct World {
     workspace: Arc<Workspace>,
     pub(super) store: Arc<MemStore>,
     pub(super) session: Session,
-    /// What readers of events saw, and debug forms.
+    /// All events, as JSON and as debug output.
     pub(super) seen: String,
 }
 
@@ -113,23 +113,23 @@ impl World {
         Self { api, _folder, server, script, recorder, workspace, store, session, seen }
     }
 
-    /// Returns options for another session over the same files and the same server.
+    /// Returns options for another session with the same files and server.
     pub(super) fn options(&self) -> SessionOptions {
         self.options_at(&self.server.url(), PLACES[0].1)
     }
 
-    /// The same with another address and another key.
+    /// Returns options with another base URL and another key.
     pub(super) fn options_at(&self, url: &str, key: &str) -> SessionOptions {
         let transport = Arc::clone(&self.recorder) as Arc<dyn Transport>;
         options_of(provider_with(self.api, transport, url, key), &self.workspace)
     }
 
-    /// Prepares answers, and what is said to every request after them.
+    /// Prepares the next responses, and the response to all later requests.
     pub(super) fn prepare(&self, answers: Vec<Vec<u8>>, then: Vec<u8>) {
         *self.script.lock().unwrap() = Script { answers: answers.into(), then };
     }
 
-    /// Runs a turn and returns what its events showed.
+    /// Submits a message and returns the run's events as text.
     pub(super) async fn turn(&mut self, text: &str) -> String {
         let mut seen = String::new();
         let mut run = match self.session.submit(text, CancelToken::new()) {
@@ -143,7 +143,7 @@ impl World {
         seen
     }
 
-    /// Everything that comes out, by outlet, and what each has to hold besides.
+    /// Returns every output: its name, its text, and a text that it must contain.
     pub(super) async fn outlets(&self) -> Vec<(&'static str, String, String)> {
         let mut saved = String::new();
         for name in self.store.names().await.unwrap() {
@@ -163,7 +163,7 @@ impl World {
         ]
     }
 
-    /// What the model was shown: the bodies of all requests.
+    /// Returns the bodies of all requests, which the model has seen.
     pub(super) fn bodies(&self) -> String {
         let requests = self.server.requests();
         requests.iter().filter_map(|request| request.split_once("\r\n\r\n")).map(|(_, body)| body).collect()
@@ -193,7 +193,7 @@ fn options_of(provider: Arc<dyn Provider>, workspace: &Arc<Workspace>) -> Sessio
     let mut tools = core_tools();
     register_subagent_tools(&mut tools);
     let time = Arc::new(Ticks::default());
-    // Long enough for any machine.
+    // Long enough for slow machines.
     let config = SessionConfig { default_command_timeout_ms: 600_000, ..SessionConfig::default() };
     SessionOptions {
         provider,
