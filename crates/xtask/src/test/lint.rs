@@ -47,6 +47,12 @@ pub(super) fn docs_wasm(context: &Context<'_>) -> Result<Counts> {
     rustdoc(context, "docs-wasm", cargo.args(["--package", BINDINGS]))
 }
 
+/// Formats and lints TypeScript and JavaScript, as `.biome.jsonc` says.
+pub(super) fn biome(context: &Context<'_>) -> Result<Counts> {
+    let program = context.repo.tools().join("npm/node_modules/.bin/biome");
+    context.check("biome", command(program, context.repo.root()).args(["ci", "--colors=off"]))
+}
+
 /// With private items: module headers are read by contributors, and link to private neighbours.
 fn rustdoc(context: &Context<'_>, name: &str, cargo: &mut Command) -> Result<Counts> {
     cargo.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links");

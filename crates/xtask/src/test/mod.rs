@@ -72,7 +72,7 @@ const fn after(needs: &'static [&'static str], step: Step) -> Step {
 }
 
 /// All steps. Inside a lane they run in this order; a step stands behind all steps that it needs.
-const STEPS: [Step; 23] = [
+const STEPS: [Step; 24] = [
     step("fmt", Depth::Fast, Lane::Native, lint::fmt),
     step("tidy", Depth::Fast, Lane::Native, tidy::run),
     step("layers", Depth::Fast, Lane::Native, layers::run),
@@ -89,6 +89,7 @@ const STEPS: [Step; 23] = [
     after(&[SETUP], step("clippy-wasm", Depth::Usual, Lane::Browser, lint::clippy_wasm)),
     after(&[SETUP], step("docs-wasm", Depth::Usual, Lane::Browser, lint::docs_wasm)),
     after(&["native", "browser"], step("same-tests", Depth::Usual, Lane::Browser, browser::same_tests)),
+    after(&[SETUP], step("biome", Depth::Usual, Lane::Package, lint::biome)),
     after(&[SETUP], step("wasm", Depth::Usual, Lane::Package, wasm::run)),
     after(&[SETUP], step("package", Depth::Usual, Lane::Package, node::package)),
     after(&[SETUP], step("page", Depth::Usual, Lane::Package, node::page)),
