@@ -133,8 +133,8 @@ impl Scene {
     }
 
     fn n_answers(&self) -> usize {
-        let is_answer = |turn: &emend_agent::session::Turn| turn.message.role == emend_llm::Role::Assistant;
-        self.session.turns().iter().filter(|turn| is_answer(turn)).count()
+        let is_answer = |turn: &emend_agent::history::HistoryEntry| turn.message.role == emend_llm::Role::Assistant;
+        self.session.entries().iter().filter(|turn| is_answer(turn)).count()
     }
 }
 

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use emend_agent::error_code::Code;
+use emend_agent::history::HistoryEntry;
 use emend_agent::prompt::date;
-use emend_agent::session::Turn;
 use emend_agent::store::{Store, Summary, read_document, remove_session, summaries};
 use emend_agent::suggest::closest;
 use emend_agent::tool::result_text;
@@ -110,7 +110,7 @@ async fn show(root: &Path, id: &str, json: bool) -> Result<ExitCode, Failure> {
 const RESULT_LINES_MAX: usize = 6;
 
 /// Writes one entry as people read it: who, when, the text, calls, and the beginning of results.
-fn shown(number: usize, turn: &Turn) -> String {
+fn shown(number: usize, turn: &HistoryEntry) -> String {
     let who = match turn.message.role {
         Role::User => "user",
         Role::Assistant => "assistant",

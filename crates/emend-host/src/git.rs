@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use emend_agent::environment::repository::GitSnapshot;
+use emend_agent::environment::GitSnapshot;
 
 /// How long git may take for each question. In a huge repository the prompt goes without the answer.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -13,15 +13,15 @@ mod search;
 use std::path::Path;
 use std::sync::Arc;
 
+use emend_agent::environment::FileMatches;
+use emend_agent::environment::GitSnapshot;
 use emend_agent::environment::command::FileStamp;
 #[cfg(unix)]
 use emend_agent::environment::command::{Command, ExecResult, OutputSink};
-use emend_agent::environment::repository::GitSnapshot;
 use emend_agent::environment::resolve::{self, Node, Tree as _};
 use emend_agent::environment::{
     Access, DirEntry, EnvError, ExecutionEnvironment, FileChange, FilePath, GrepQuery, Metadata, change_one_by_one,
 };
-use emend_agent::search::FileMatches;
 use emend_llm::BoxFuture;
 #[cfg(unix)]
 use emend_llm::{CancelToken, Shared};

@@ -284,7 +284,7 @@ pub(crate) const ROWS: [Row; 15] = [
         fixture: notes,
         script: || vec![Do(vec![read("notes.md")]), Do(vec![Edit("notes.md", NOTES, NOTES_AFTER)]), Say("As you say.")],
         during: |session, event| {
-            if matches!(event, EventKind::ToolCallStart { .. }) && session.turns().len() < 3 {
+            if matches!(event, EventKind::ToolCallStart { .. }) && session.entries().len() < 3 {
                 session.steer("Write a digit instead.").unwrap();
             }
         },

@@ -10,8 +10,10 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 
 use emend_agent::environment::memory::MemFs;
+use emend_agent::event::SessionState;
 use emend_agent::event::{Event, EventKind};
-use emend_agent::session::{Session, SessionConfig, SessionOptions, SessionState, is_valid};
+use emend_agent::history::is_valid;
+use emend_agent::session::{Session, SessionConfig, SessionOptions};
 use emend_agent::store::{MemStore, Store};
 use emend_agent::tool::ToolRegistry;
 use emend_agent::tools::core_tools;
@@ -445,7 +447,7 @@ fn simulate(seed: u64, tools: &ToolRegistry, histogram: &Shared<Mutex<Histogram>
         let events = world.turn(&session);
         check_events(&events);
         assert_ne!(session.state(), SessionState::Processing);
-        let turns = session.turns();
+        let turns = session.entries();
         assert!(is_valid(&turns), "{turns:?}");
         let text = String::from_utf8(world.files.get("notes.md").unwrap()).unwrap();
         assert!(text == BEFORE || text == AFTER, "half written: {text:?}");
@@ -458,7 +460,7 @@ fn simulate(seed: u64, tools: &ToolRegistry, histogram: &Shared<Mutex<Histogram>
         }
         // What was saved is what there is, but for the end of a turn that was dropped.
         session = block_on(Session::resume(world.options(), world.store(), session.id())).unwrap();
-        let saved = session.turns();
+        let saved = session.entries();
         assert!(is_valid(&saved) && saved.len() + 1 >= turns.len(), "{saved:?} of {turns:?}");
         let n_same = saved.len().min(turns.len()) - 1;
         assert_eq!(saved[..n_same], turns[..n_same]);

@@ -3,8 +3,6 @@
 //! A code is what callers branch on and never changes; messages may. Which operation fails with which code is decided
 //! where the operation is; this file only says what follows from a code.
 
-pub mod documented;
-
 use emend_llm::ErrorKind;
 use serde::{Serialize, Serializer};
 

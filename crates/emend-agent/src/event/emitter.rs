@@ -8,7 +8,8 @@ use std::task::{Context, Poll, Waker};
 use emend_llm::{Clock, Shared};
 use futures::Stream;
 
-use super::{Event, EventKind, EventLog, ReaderId, ResyncRequired};
+use super::kinds::{Event, EventKind};
+use super::log::{EventLog, ReaderId, ResyncRequired};
 
 /// The one place events come from.
 pub(crate) struct Emitter {

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Event, EventKind};
+use super::kinds::{Event, EventKind};
 use crate::error_code::Code;
 
 /// The cursor is older than what is kept: read the state of the session anew and go on from `last`.

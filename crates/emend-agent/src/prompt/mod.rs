@@ -5,13 +5,14 @@
 //! the session begins. Which base and which documents there are is the profile's.
 
 mod documents;
+mod git;
 
 use emend_llm::{ToolDefinition, get_model_info};
 
 pub use documents::{DOCUMENT_BYTES_MAX, ProjectDocument, discover};
+pub use git::from_files;
 
-use crate::environment::ExecutionEnvironment;
-use crate::environment::repository::{GitSnapshot, from_files};
+use crate::environment::{ExecutionEnvironment, GitSnapshot};
 
 /// Returns the base instructions for models without a profile. They hold the placeholders of
 /// [`ToolNames::expand`](crate::tool::ToolNames::expand).
@@ -107,7 +108,7 @@ impl Layers<'_> {
             git.is_some()
         ));
         if let Some(git) = git {
-            git.describe(prompt);
+            git::describe(git, prompt);
         }
         prompt.push_str(&format!(
             "Platform: {platform}\nOS version: {os_version}\nToday's date: {date}\nModel: {model}\n"

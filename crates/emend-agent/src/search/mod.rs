@@ -18,6 +18,7 @@ use serde::Serialize;
 use engine::Regex;
 use lines::Line;
 use literal::Required;
+pub use pattern::PatternError;
 
 /// Number of bytes at the start of a file that are checked for NUL, which marks a binary file.
 pub const BINARY_PROBE_BYTES: usize = 8 * 1024;
@@ -35,14 +36,6 @@ pub struct Matcher {
 /// Number of lines of a file that may contain the literal without a match. After that, the engine alone is faster.
 const FALSE_LINES_MAX: usize = 16;
 
-/// A pattern that does not compile.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the pattern is not a valid regular expression: {reason}")]
-pub struct PatternError {
-    /// The message of the regex compiler.
-    pub reason: String,
-}
-
 /// One line of a result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -53,15 +46,6 @@ pub struct LineMatch {
     pub text: String,
     /// Whether the line matches; false for a context line.
     pub is_match: bool,
-}
-
-/// The matching lines of one file, with context, in line order.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct FileMatches {
-    /// Path of the file.
-    pub path: crate::environment::FilePath,
-    /// Matching lines and context lines.
-    pub lines: Vec<LineMatch>,
 }
 
 /// Limits for the result of [`Matcher::search`] in one file.
@@ -79,16 +63,6 @@ pub struct SearchLimits {
 impl SearchLimits {
     /// Default of the maximum line length in bytes.
     pub const MAX_LINE_BYTES: usize = 1_000;
-
-    /// Returns the limits of `query` for the first file; later files get what is left of the match limit.
-    #[must_use]
-    pub fn of(query: &crate::environment::GrepQuery) -> Self {
-        Self {
-            max_matches: query.max_results,
-            context_lines: query.context_lines,
-            max_line_bytes: Self::MAX_LINE_BYTES,
-        }
-    }
 }
 
 /// Returns whether `content` looks binary: a NUL in its first 8 KiB.
@@ -135,7 +109,7 @@ impl Matcher {
             return Vec::new();
         }
         let mut found = with_context(content, &hits, limits);
-        truncate(&mut found, limits.max_matches, limits.context_lines);
+        truncate_matches(&mut found, limits.max_matches, limits.context_lines);
         found
     }
 
@@ -190,21 +164,8 @@ struct Hit {
     first_match: usize,
 }
 
-impl FileMatches {
-    /// Truncates the result to its first `max_matches` matches. The result equals that of [`Matcher::search`] with this
-    /// limit.
-    pub fn truncate(&mut self, max_matches: usize, context_lines: usize) {
-        truncate(&mut self.lines, max_matches, context_lines);
-    }
-
-    /// Returns the number of matching lines.
-    #[must_use]
-    pub fn match_count(&self) -> usize {
-        self.lines.iter().filter(|line| line.is_match).count()
-    }
-}
-
-fn truncate(lines: &mut Vec<LineMatch>, max_matches: usize, context_lines: usize) {
+/// Truncates a result to its first `max_matches` matches and their context.
+pub(crate) fn truncate_matches(lines: &mut Vec<LineMatch>, max_matches: usize, context_lines: usize) {
     if max_matches == 0 {
         lines.clear();
         return;

@@ -182,7 +182,7 @@ fn truncating_equals_asking_for_less() {
         let limits = SearchLimits { context_lines, ..LIMITS };
         let mut all = matcher.search(content.as_bytes(), limits);
         let less = matcher.search(content.as_bytes(), SearchLimits { max_matches: max, ..limits });
-        truncate(&mut all, max, context_lines);
+        truncate_matches(&mut all, max, context_lines);
         prop_assert_eq!(all, less);
     });
 }

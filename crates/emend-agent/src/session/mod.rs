@@ -4,7 +4,6 @@
 //! so the same code runs under any executor and dropping the stream stops it. Which tools there are and where they act
 //! is decided by whoever makes the session.
 
-mod compaction;
 mod input;
 mod options;
 mod persistence;
@@ -18,18 +17,16 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use emend_llm::{CancelToken, Clock, Message, Provider, Random, Shared, ToolResult};
 
-pub use crate::event::Subscription;
-pub use crate::history::{Turn, TurnKind, is_valid, repaired};
-pub use compaction::{Compaction, ContextStrategy, ContextUse, KeepEverything, PruneOldOutputs};
-pub use options::{SessionConfig, SessionOptions, SessionState, SubmitError};
+pub use options::{SessionConfig, SessionOptions, SubmitError};
 pub use persistence::ResumeError;
 pub use pipeline::call_tool;
 pub use run::Run;
+pub use run_loop::compaction::Compaction;
 pub use subagents::Agents;
 pub(crate) use subagents::{Report, Task};
 
-use crate::event::{Emitter, Event, EventKind, ResyncRequired};
-use crate::history::{self, History};
+use crate::event::{Emitter, Event, EventKind, ResyncRequired, SessionState, Subscription};
+use crate::history::{self, ContextUse, History, HistoryEntry, HistoryEntryKind, repaired};
 use crate::tool::ToolRegistry;
 use crate::tools::Shell;
 use crate::workspace::{Seen, Workspace};
@@ -150,7 +147,7 @@ impl Session {
     /// on where that one ended.
     #[must_use]
     pub fn with_history(self, history: Vec<Message>) -> Self {
-        let turns = history.into_iter().map(Turn::of_message).collect();
+        let turns = history.into_iter().map(HistoryEntry::of_message).collect();
         let turns = repaired(turns, LOST, self.core.settings().config.result_form);
         *self.core.history() = History::new(turns);
         self
@@ -177,13 +174,13 @@ impl Session {
     /// Returns the conversation so far, as the model is sent it.
     #[must_use]
     pub fn history(&self) -> Vec<Message> {
-        self.core.history().turns().iter().map(|turn| turn.message.clone()).collect()
+        self.core.history().entries().iter().map(|turn| turn.message.clone()).collect()
     }
 
     /// Returns the conversation so far, with what is known of each entry.
     #[must_use]
-    pub fn turns(&self) -> Vec<Turn> {
-        self.core.history().turns().to_vec()
+    pub fn entries(&self) -> Vec<HistoryEntry> {
+        self.core.history().entries().to_vec()
     }
 
     /// Returns how full the model's context is.
@@ -305,7 +302,7 @@ impl Session {
         match self.state() {
             SessionState::Processing => Err(SubmitError::Busy),
             SessionState::Closed => Err(SubmitError::Closed),
-            SessionState::Idle | SessionState::AwaitingInput => Ok(compaction::compact(&self.core).await),
+            SessionState::Idle | SessionState::AwaitingInput => Ok(run_loop::compaction::compact(&self.core).await),
         }
     }
 
@@ -357,8 +354,8 @@ impl Core {
     }
 
     /// Adds an entry to the conversation.
-    fn record(&self, kind: TurnKind, message: Message) {
-        let turn = Turn::new(kind, self.clock.now_ms(), message);
+    fn record(&self, kind: HistoryEntryKind, message: Message) {
+        let turn = HistoryEntry::new(kind, self.clock.now_ms(), message);
         self.history().push(turn);
     }
 
@@ -369,11 +366,11 @@ impl Core {
         {
             let form = self.settings().config.result_form;
             let history = self.history();
-            let calls = history.turns().last().map(|turn| turn.message.tool_calls()).unwrap_or_default();
+            let calls = history.entries().last().map(|turn| turn.message.tool_calls()).unwrap_or_default();
             results.extend(calls.iter().skip(results.len()).map(|call| history::refusal(call, why_not_run, form)));
         }
         if !results.is_empty() {
-            self.record(TurnKind::ToolResults, Message::tool_results(results));
+            self.record(HistoryEntryKind::ToolResults, Message::tool_results(results));
         }
     }
 
@@ -383,7 +380,7 @@ impl Core {
         let any = !waiting.is_empty();
         for content in waiting {
             let message = mentions::with_mentions(self, &content).await;
-            self.record(TurnKind::Steering, message);
+            self.record(HistoryEntryKind::Steering, message);
             self.emitter.emit(EventKind::SteeringInjected { content });
         }
         any

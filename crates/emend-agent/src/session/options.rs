@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 
 use emend_edit::truncate::Limits;
 use emend_llm::{Clock, Provider, Random, RetryPolicy, Shared};
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::compaction::{ContextStrategy, PruneOldOutputs};
 use crate::approval::{Approver, Policy};
 use crate::error_code::Code;
+use crate::history::{ContextStrategy, PruneOldOutputs};
 use crate::tool::{ResultForm, ToolRegistry};
 use crate::workspace::Workspace;
 
@@ -136,20 +135,6 @@ pub(super) struct Settings {
     pub(super) offline: bool,
     pub(super) tools: Shared<ToolRegistry>,
     pub(super) config: Shared<SessionConfig>,
-}
-
-/// What a session is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum SessionState {
-    /// It waits for the user.
-    Idle,
-    /// A turn runs.
-    Processing,
-    /// The model asked the user something; the next message is the answer.
-    AwaitingInput,
-    /// It has ended and takes no more messages.
-    Closed,
 }
 
 /// Why a message was not taken.

@@ -77,12 +77,12 @@ impl Saver {
         let history = core.history();
         let mut records: Vec<Record> = saved.header.take().map(Record::Session).into_iter().collect();
         if history.generation() == saved.generation {
-            let new = history.turns().iter().enumerate().skip(saved.n_turns);
-            records.extend(new.map(|(index, turn)| Record::Turn { index, turn: turn.clone() }));
+            let new = history.entries().iter().enumerate().skip(saved.n_turns);
+            records.extend(new.map(|(index, entry)| Record::Entry { index, entry: entry.clone() }));
         } else {
-            records.push(Record::History { turns: history.turns().to_vec() });
+            records.push(Record::History { entries: history.entries().to_vec() });
         }
-        (saved.n_turns, saved.generation) = (history.turns().len(), history.generation());
+        (saved.n_turns, saved.generation) = (history.entries().len(), history.generation());
         records
     }
 }
@@ -162,11 +162,11 @@ impl Session {
     /// [`ResumeError`].
     pub async fn resume(options: SessionOptions, store: Shared<dyn Store>, id: &str) -> Result<Self, ResumeError> {
         let document = load(&*store, id).await?;
-        let n_saved = document.turns.len();
-        let turns = repaired(document.turns.clone(), LOST, options.config.result_form);
+        let n_saved = document.entries.len();
+        let entries = repaired(document.entries.clone(), LOST, options.config.result_form);
         let session = Self::build(options, id.to_owned(), Shared::default());
-        let unchanged = turns[..n_saved.min(turns.len())] == document.turns;
-        *session.core.history() = History::new(turns);
+        let unchanged = entries[..n_saved.min(entries.len())] == document.entries;
+        *session.core.history() = History::new(entries);
         if document.n_damaged > 0 {
             let message =
                 format!("{} lines of the saved session could not be read and were skipped.", document.n_damaged);
@@ -189,15 +189,15 @@ impl Session {
         id: &str,
         n_turns: Option<usize>,
     ) -> Result<Self, ResumeError> {
-        let mut turns = repaired(load(&*store, id).await?.turns, LOST, options.config.result_form);
-        turns.truncate(n_turns.unwrap_or(usize::MAX));
-        while !is_valid(&turns) {
+        let mut entries = repaired(load(&*store, id).await?.entries, LOST, options.config.result_form);
+        entries.truncate(n_turns.unwrap_or(usize::MAX));
+        while !is_valid(&entries) {
             // Cut between a call and its results: the fork begins before the call.
-            turns.pop();
+            entries.pop();
         }
-        let forked_from = Some(ForkedFrom { id: id.to_owned(), n_turns: turns.len() });
+        let forked_from = Some(ForkedFrom { id: id.to_owned(), n_turns: entries.len() });
         let session = Self::new(options);
-        *session.core.history() = History::new(turns);
+        *session.core.history() = History::new(entries);
         let header = session.header(forked_from);
         let session = session.keep(store, Saved { header: Some(header), ..Saved::default() });
         session.core.save().await;

@@ -6,8 +6,8 @@ use std::task::{Context, Poll};
 use emend_llm::{BoxFuture, CancelToken, Shared, Usage};
 use futures::Stream;
 
-use super::{CANCELLED, Core, SessionState, run_loop};
-use crate::event::{EndReason, Event, EventKind, Subscription};
+use super::{CANCELLED, Core, run_loop};
+use crate::event::{EndReason, Event, EventKind, SessionState, Subscription};
 
 /// A running turn: its events, in order. Ends after `PROCESSING_END`.
 #[must_use = "a turn does nothing unless its events are polled"]

@@ -5,7 +5,7 @@ use emend_llm::{ContentPart, MediaData, Message, Role, ThinkingData, ToolCall, T
 use serde_json::{Map, Value};
 
 use super::{ForkedFrom, Header};
-use crate::session::{Turn, TurnKind};
+use crate::history::{HistoryEntry, HistoryEntryKind};
 
 type Fields = Map<String, Value>;
 
@@ -69,25 +69,25 @@ pub(super) fn header(mut fields: Fields) -> Option<Header> {
 }
 
 /// Reads a list of entries.
-pub(super) fn turns(value: Option<Value>) -> Option<Vec<Turn>> {
-    list(value, turn)
+pub(super) fn entries(value: Option<Value>) -> Option<Vec<HistoryEntry>> {
+    list(value, entry)
 }
 
 /// Reads an entry.
-pub(super) fn turn(mut fields: Fields) -> Option<Turn> {
+pub(super) fn entry(mut fields: Fields) -> Option<HistoryEntry> {
     let kind = match fields.get("kind")?.as_str()? {
-        "user" => TurnKind::User,
-        "assistant" => TurnKind::Assistant,
-        "tool_results" => TurnKind::ToolResults,
-        "system" => TurnKind::System,
-        "steering" => TurnKind::Steering,
+        "user" => HistoryEntryKind::User,
+        "assistant" => HistoryEntryKind::Assistant,
+        "tool_results" => HistoryEntryKind::ToolResults,
+        "system" => HistoryEntryKind::System,
+        "steering" => HistoryEntryKind::Steering,
         _ => return None,
     };
     let usage = match present(fields.remove("usage")) {
         Some(value) => Some(usage(object(value)?)),
         None => None,
     };
-    Some(Turn {
+    Some(HistoryEntry {
         kind,
         at_ms: number(&fields, "at_ms")?,
         message: message(object(fields.remove("message")?)?)?,
@@ -182,8 +182,8 @@ mod tests {
     /// Holds what is read here to what the derived reader makes of the same text.
     #[track_caller]
     fn check(value: &Value) {
-        let derived = serde_json::from_value::<Turn>(value.clone()).ok();
-        assert_eq!(turn(object(value.clone()).unwrap()), derived, "{value}");
+        let derived = serde_json::from_value::<HistoryEntry>(value.clone()).ok();
+        assert_eq!(entry(object(value.clone()).unwrap()), derived, "{value}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::read;
 use crate::error_code::Code;
-use crate::session::Turn;
+use crate::history::HistoryEntry;
 
 /// The version that is written. A reader refuses any other: half-understood conversations are worse than none.
 pub const VERSION: u32 = 1;
@@ -47,17 +47,19 @@ pub enum Record {
     /// The beginning.
     Session(Header),
     /// An entry of the conversation.
-    Turn {
+    #[serde(rename = "turn")]
+    Entry {
         /// Its place, from 0. A place that was written before is written anew: the first time may have failed.
         index: usize,
         /// The entry.
         #[serde(flatten)]
-        turn: Turn,
+        entry: HistoryEntry,
     },
     /// All entries, after a context strategy replaced some.
     History {
         /// The entries.
-        turns: Vec<Turn>,
+        #[serde(rename = "turns")]
+        entries: Vec<HistoryEntry>,
     },
 }
 
@@ -92,7 +94,7 @@ pub struct Document {
     /// The header.
     pub header: Header,
     /// The entries, as they were saved: the last call may be without its result.
-    pub turns: Vec<Turn>,
+    pub entries: Vec<HistoryEntry>,
     /// How many lines made no sense.
     pub n_damaged: usize,
 }
@@ -128,9 +130,9 @@ pub fn read_document(text: &str) -> Result<Document, ReadError> {
         return Err(ReadError::NoHeader);
     }
     let header = read::header(first).ok_or(ReadError::NoHeader)?;
-    let mut document = Document { header, turns: Vec::new(), n_damaged: 0 };
+    let mut document = Document { header, entries: Vec::new(), n_damaged: 0 };
     for line in lines {
-        if line.ok().and_then(|fields| take(&mut document.turns, fields)).is_none() {
+        if line.ok().and_then(|fields| take(&mut document.entries, fields)).is_none() {
             document.n_damaged += 1;
         }
     }
@@ -142,15 +144,15 @@ fn kind_of(fields: &Map<String, Value>) -> &str {
 }
 
 /// Takes a line into the conversation; `None` if it makes no sense there.
-fn take(turns: &mut Vec<Turn>, mut fields: Map<String, Value>) -> Option<()> {
+fn take(entries: &mut Vec<HistoryEntry>, mut fields: Map<String, Value>) -> Option<()> {
     match kind_of(&fields) {
         "turn" => {
             let index = usize::try_from(fields.get("index")?.as_u64()?).ok()?;
-            let turn = read::turn(fields)?;
-            turns.truncate(index);
-            turns.push(turn);
+            let entry = read::entry(fields)?;
+            entries.truncate(index);
+            entries.push(entry);
         }
-        "history" => *turns = read::turns(fields.remove("turns"))?,
+        "history" => *entries = read::entries(fields.remove("turns"))?,
         _ => return None,
     }
     Some(())
@@ -176,14 +178,14 @@ mod tests {
         }
     }
 
-    fn turn(index: usize, text: &str) -> Record {
-        Record::Turn { index, turn: Turn::of_message(Message::user(text)) }
+    fn entry(index: usize, text: &str) -> Record {
+        Record::Entry { index, entry: HistoryEntry::of_message(Message::user(text)) }
     }
 
     /// Reads these records and returns the texts of the entries and the number of damaged lines.
     fn check(text: &str) -> (Vec<String>, usize) {
         let document = read_document(text).unwrap();
-        (document.turns.iter().map(|turn| turn.message.text()).collect(), document.n_damaged)
+        (document.entries.iter().map(|entry| entry.message.text()).collect(), document.n_damaged)
     }
 
     fn owned(texts: &[&str]) -> Vec<String> {
@@ -192,7 +194,7 @@ mod tests {
 
     #[test]
     fn lines_are_what_people_can_read() {
-        let text = write_records(&[Record::Session(header()), turn(0, "hi")]).unwrap();
+        let text = write_records(&[Record::Session(header()), entry(0, "hi")]).unwrap();
         assert_eq!(
             text,
             "{\"type\":\"session\",\"version\":1,\"id\":\"sess_1\",\"at_ms\":5,\"provider\":\"p\",\"model\":\"m\"}\n\
@@ -205,15 +207,16 @@ mod tests {
     #[test]
     fn what_was_written_again_counts_once_and_what_broke_off_is_skipped() {
         covers("session.saved");
-        let again = [Record::Session(header()), turn(0, "a"), turn(1, "b"), turn(1, "b"), turn(2, "c")];
+        let again = [Record::Session(header()), entry(0, "a"), entry(1, "b"), entry(1, "b"), entry(2, "c")];
         assert_eq!(check(&write_records(&again).unwrap()), (owned(&["a", "b", "c"]), 0));
         let text = write_records(&again[..2]).unwrap()
             + "{\"type\":\"tu\n"
             + &write_records(&again[2..3]).unwrap()
             + "{\"type\":";
         assert_eq!(check(&text), (owned(&["a", "b"]), 2));
-        let Record::Turn { turn: only, .. } = turn(0, "x") else { unreachable!() };
-        let compacted = [Record::Session(header()), turn(0, "a"), Record::History { turns: vec![only] }, turn(1, "y")];
+        let Record::Entry { entry: only, .. } = entry(0, "x") else { unreachable!() };
+        let compacted =
+            [Record::Session(header()), entry(0, "a"), Record::History { entries: vec![only] }, entry(1, "y")];
         assert_eq!(check(&write_records(&compacted).unwrap()), (owned(&["x", "y"]), 0));
     }
 

@@ -4,7 +4,7 @@ use emend_edit::size::compact_sort::sort_by;
 use serde::Serialize;
 
 use super::{Document, ForkedFrom, ReadError, Store, StoreError, list_sessions, read_document};
-use crate::session::TurnKind;
+use crate::history::HistoryEntryKind;
 
 /// One saved session, in short.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -33,20 +33,20 @@ pub struct Summary {
 
 impl Summary {
     fn of(id: String, read: Result<Document, ReadError>) -> Self {
-        let Document { header, turns, .. } = match read {
+        let Document { header, entries, .. } = match read {
             Ok(document) => document,
             Err(error) => return Self { id, problem: Some(error.to_string()), ..Self::default() },
         };
-        let first = turns.iter().find(|turn| turn.kind == TurnKind::User);
-        let text = first.map(|turn| turn.message.text()).unwrap_or_default();
+        let first = entries.iter().find(|entry| entry.kind == HistoryEntryKind::User);
+        let text = first.map(|entry| entry.message.text()).unwrap_or_default();
         Self {
             id,
             began_ms: header.at_ms,
-            last_ms: turns.last().map_or(header.at_ms, |turn| turn.at_ms.max(header.at_ms)),
+            last_ms: entries.last().map_or(header.at_ms, |entry| entry.at_ms.max(header.at_ms)),
             provider: header.provider,
             model: header.model,
             title: text.trim_start().lines().next().unwrap_or_default().to_owned(),
-            n_turns: turns.len(),
+            n_turns: entries.len(),
             forked_from: header.forked_from,
             problem: None,
         }
@@ -76,7 +76,7 @@ mod tests {
     use futures::executor::block_on;
 
     use super::*;
-    use crate::session::Turn;
+    use crate::history::HistoryEntry;
     use crate::store::{Header, MemStore, Record, VERSION, write_records};
     #[cfg(target_family = "wasm")]
     use wasm_bindgen_test::wasm_bindgen_test as test;
@@ -95,8 +95,9 @@ mod tests {
             };
             let mut records = vec![Record::Session(header)];
             if last_ms > 0 {
-                let turn = Turn::new(TurnKind::User, last_ms, Message::user(format!("\ntask {id}\nmore")));
-                records.push(Record::Turn { index: 0, turn });
+                let entry =
+                    HistoryEntry::new(HistoryEntryKind::User, last_ms, Message::user(format!("\ntask {id}\nmore")));
+                records.push(Record::Entry { index: 0, entry });
             }
             store.insert(id, write_records(&records).unwrap());
         }

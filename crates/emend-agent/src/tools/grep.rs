@@ -5,8 +5,9 @@ use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 
 use super::{counted, flag_argument, number_argument, schema, text_argument};
+use crate::environment::FileMatches;
 use crate::error_code::Code;
-use crate::search::{FileMatches, Matcher};
+use crate::search::Matcher;
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
 
 /// Results shown when no maximum is given (S2 §3.3).

@@ -6,9 +6,10 @@ use emend_edit::ContentHash;
 use emend_edit::text::split_lines;
 
 use super::{Seen, Workspace};
+use crate::environment::FileMatches;
 use crate::environment::{Access, DirEntry, EntryKind, EnvError, FilePath, GrepQuery, Metadata};
 use crate::search::glob::Glob;
-use crate::search::{FileMatches, Matcher, SearchLimits};
+use crate::search::{Matcher, SearchLimits};
 use crate::tool::ToolError;
 
 /// A file as it was read.

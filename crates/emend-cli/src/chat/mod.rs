@@ -113,7 +113,7 @@ impl Chat {
             lines.extend(markdown::render(&text, paint, self.screen.width()));
         }
         if let Some(origin) = &self.setup.origin {
-            lines.push(format!("Continuing {origin} ({} entries).", self.setup.session.turns().len()));
+            lines.push(format!("Continuing {origin} ({} entries).", self.setup.session.entries().len()));
         }
         lines.push(paint.text(Style::Dim, "Type a task, or /help for the commands. Ctrl-D quits."));
         lines.push(String::new());

@@ -10,12 +10,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use cap_std::fs::Dir;
+use emend_agent::environment::FileMatches;
 use emend_agent::environment::command::FileStamp;
 use emend_agent::environment::gitignore::IgnoreRules;
 use emend_agent::environment::resolve::{Node, Tree as _};
 use emend_agent::environment::walk::{self, Filter};
 use emend_agent::environment::{DirEntry, EnvError, FilePath, GrepQuery};
-use emend_agent::search::{FileMatches, SearchLimits};
 
 use crate::files::directory::{Kind, Reader, is_exhausted};
 use crate::files::{RootFiles, describe, entry_metadata, read_entry};
@@ -44,7 +44,7 @@ pub(super) fn glob_paths(files: &RootFiles, path: &FilePath, glob: &str) -> Resu
 pub(super) fn grep(files: &RootFiles, query: &GrepQuery) -> Result<Vec<FileMatches>, EnvError> {
     let filter = Filter::of_grep(query)?;
     let paths = paths(files, &query.path, &filter)?;
-    let limits = SearchLimits::of(query);
+    let limits = query.limits();
     let (next, matched) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let search_some = || {
         let (mut buffer, mut found) = (Vec::new(), Vec::new());

@@ -167,7 +167,7 @@ impl AgentHandle {
 
     /// Returns the conversation so far.
     pub fn turns(&self) -> Result<String, JsValue> {
-        json(&self.session.borrow().turns())
+        json(&self.session.borrow().entries())
     }
 
     /// Puts a message in: into the running turn if `now`, else behind it.

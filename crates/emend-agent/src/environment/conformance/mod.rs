@@ -13,8 +13,9 @@ use emend_llm::BoxFuture;
 
 pub use script::{CALLS, transcript};
 
+use crate::environment::FileMatches;
 use crate::environment::{Access, DirEntry, EntryKind, EnvError, ExecutionEnvironment, FilePath, GrepQuery};
-use crate::search::{FileMatches, Matcher};
+use crate::search::Matcher;
 
 /// A property and the code that checks it.
 pub struct Case {

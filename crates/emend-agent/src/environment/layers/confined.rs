@@ -7,9 +7,9 @@ use std::future::ready;
 
 use emend_llm::{BoxFuture, Shared};
 
-use crate::environment::repository::GitSnapshot;
+use crate::environment::FileMatches;
+use crate::environment::GitSnapshot;
 use crate::environment::{Access, DirEntry, EnvError, ExecutionEnvironment, FileChange, FilePath, GrepQuery, Metadata};
-use crate::search::FileMatches;
 
 /// Allows reads and changes inside one directory only.
 pub struct SubRoot {

@@ -2,10 +2,10 @@
 
 use emend_llm::{BoxFuture, CancelToken, Clock, MaybeSend, MaybeSync, Shared};
 
+use crate::environment::FileMatches;
+use crate::environment::GitSnapshot;
 use crate::environment::command::{Command, ExecResult, FileStamp, OutputSink};
-use crate::environment::repository::GitSnapshot;
 use crate::environment::{Access, DirEntry, EnvError, ExecutionEnvironment, FileChange, FilePath, GrepQuery, Metadata};
-use crate::search::FileMatches;
 
 /// An event of [`Logging`] about one call.
 #[derive(Clone, Debug, PartialEq, Eq)]

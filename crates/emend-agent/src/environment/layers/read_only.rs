@@ -4,10 +4,10 @@ use std::future::ready;
 
 use emend_llm::{BoxFuture, CancelToken, Shared};
 
+use crate::environment::FileMatches;
+use crate::environment::GitSnapshot;
 use crate::environment::command::{Command, ExecResult, FileStamp, OutputSink};
-use crate::environment::repository::GitSnapshot;
 use crate::environment::{Access, DirEntry, EnvError, ExecutionEnvironment, FileChange, FilePath, GrepQuery, Metadata};
-use crate::search::FileMatches;
 
 /// Allows every read and rejects every change.
 pub struct ReadOnly {

@@ -5,12 +5,12 @@ use std::future::ready;
 use emend_llm::{BoxFuture, CancelToken, Shared};
 
 use super::MemFs;
+use crate::environment::FileMatches;
 use crate::environment::command::{Command, ExecResult, FileStamp, OutputSink};
 use crate::environment::resolve;
 use crate::environment::{
     Access, DirEntry, EnvError, ExecutionEnvironment, FileChange, FilePath, GrepQuery, Metadata, change_one_by_one,
 };
-use crate::search::FileMatches;
 
 impl ExecutionEnvironment for MemFs {
     fn resolve<'a>(&'a self, path: &'a str, access: Access) -> BoxFuture<'a, Result<FilePath, EnvError>> {

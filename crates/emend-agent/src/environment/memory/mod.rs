@@ -13,12 +13,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use emend_edit::size::compact_sort::sort_by;
 use emend_llm::{BoxFuture, CancelToken, Clock, MaybeSend, MaybeSync, Shared};
 
+use crate::environment::FileMatches;
 use crate::environment::command::{Command, ExecResult, FileStamp, OutputSink};
 use crate::environment::gitignore::IgnoreRules;
 use crate::environment::resolve::{self, Node, Tree, invalid, not_found};
 use crate::environment::walk::{self, Filter};
 use crate::environment::{Access, DirEntry, EnvError, FilePath, GrepQuery, Metadata, in_order};
-use crate::search::{FileMatches, SearchLimits};
 pub use raw::RawEntry;
 use tree::{Directory, Entry, File};
 
@@ -460,7 +460,7 @@ impl MemFs {
 
     fn grep_now(&self, query: &GrepQuery) -> Result<Vec<FileMatches>, EnvError> {
         let filter = Filter::of_grep(query)?;
-        let mut limits = SearchLimits::of(query);
+        let mut limits = query.limits();
         let mut found = Vec::new();
         self.walk(&query.path, false, &mut |path, file| {
             if !filter.accepts(path) {

@@ -2,6 +2,7 @@
 
 pub(in crate::session) mod approvals;
 pub(in crate::session) mod canvas_lease;
+pub(in crate::session) mod compaction;
 mod loop_detector;
 mod model_call;
 
@@ -16,12 +17,13 @@ use serde_json::Value;
 use crate::error_code::{Code, SessionEffect};
 use crate::event::{EndReason, ErrorInfo, EventKind};
 use crate::fixed_texts;
+use crate::history::{HistoryEntry, HistoryEntryKind};
 use crate::session::input::mentions::with_mentions;
 use crate::session::input::system_prompt;
 use crate::session::pipeline::SharedKeeper;
 use crate::session::run::Running;
 use crate::session::subagents::Lineage;
-use crate::session::{CANCELLED, Core, Turn, TurnKind, compaction, pipeline};
+use crate::session::{CANCELLED, Core, pipeline};
 use canvas_lease::Keeper;
 use loop_detector::LoopDetector;
 use model_call::call_model;
@@ -76,7 +78,7 @@ async fn process(core: &Core, text: String, usage: &mut Usage, cancel: &CancelTo
         return EndReason::Error;
     }
     let message = with_mentions(core, &text).await;
-    core.record(TurnKind::User, message);
+    core.record(HistoryEntryKind::User, message);
     core.inject_steering().await;
     system_prompt::set_scene(core).await;
     let lineage = begin_run(core);
@@ -106,7 +108,7 @@ async fn rounds(core: &Core, run: u64, keeper: &mut Keeper<'_>, usage: &mut Usag
         if let Some(reason) = stop(core, n_rounds, cancel) {
             return reason;
         }
-        compaction::attend(core).await;
+        compaction::compact_if_needed(core).await;
         core.save().await;
         let mut response = match call_model(core, keeper, cancel).await {
             Ok(response) => response,
@@ -196,8 +198,8 @@ fn record_answer(core: &Core, response: Response) -> String {
         _ => true,
     };
     if response.message.content.iter().any(says) {
-        let turn = Turn::new(TurnKind::Assistant, core.clock.now_ms(), response.message);
-        core.history().push(Turn { usage: Some(response.usage), response_id: Some(response.id), ..turn });
+        let turn = HistoryEntry::new(HistoryEntryKind::Assistant, core.clock.now_ms(), response.message);
+        core.history().push(HistoryEntry { usage: Some(response.usage), response_id: Some(response.id), ..turn });
     }
     text
 }
@@ -249,7 +251,7 @@ fn warn_of_loop(core: &Core, loops: &mut LoopDetector, calls: &[ToolCall]) {
     let config = core.settings().config;
     if config.enable_loop_detection && loops.note(calls, config.loop_detection_window) {
         let message = fixed_texts::loop_detected(config.loop_detection_window);
-        core.record(TurnKind::Steering, Message::user(message.clone()));
+        core.record(HistoryEntryKind::Steering, Message::user(message.clone()));
         core.emitter.emit(EventKind::LoopDetection { message });
     }
 }

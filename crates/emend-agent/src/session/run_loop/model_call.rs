@@ -9,7 +9,7 @@ use futures::future::{Either, select};
 
 use super::canvas_lease::Keeper;
 use crate::event::EventKind;
-use crate::history::TurnKind;
+use crate::history::HistoryEntryKind;
 use crate::session::Core;
 use crate::session::input::system_prompt;
 use crate::session::options::Settings;
@@ -29,7 +29,7 @@ pub(in crate::session) async fn call_model(
 
 fn build_request(core: &Core, settings: &Settings) -> Request {
     let mut messages = vec![Message::system(system_prompt::system_prompt(core, settings))];
-    messages.extend(core.history().turns().iter().map(|turn| turn.message.clone()));
+    messages.extend(core.history().entries().iter().map(|turn| turn.message.clone()));
     Request {
         model: settings.model.clone(),
         messages,
@@ -179,7 +179,7 @@ impl Answer {
     /// call without a result would make the history invalid.
     fn lost(&mut self, core: &Core, error: LlmError) -> LlmError {
         if let Some(text) = self.text.as_ref().filter(|text| !text.trim().is_empty()) {
-            core.record(TurnKind::Assistant, Message::assistant(text.clone()));
+            core.record(HistoryEntryKind::Assistant, Message::assistant(text.clone()));
         }
         self.close(core);
         error

@@ -3,9 +3,9 @@
 #[cfg(target_family = "wasm")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
+use super::failures::{DOCUMENTED, Documented, Shown};
 use super::*;
 use crate::error_code::Code;
-use crate::error_code::documented::{DOCUMENTED, Documented, Shown};
 use crate::event::EndReason;
 use crate::tools::SafePatch;
 

@@ -68,8 +68,8 @@ fn a_model_that_repeats_itself_is_told() {
     expect![[r#"
         LOOP_DETECTION {"message":"Loop detected: the last 4 tool calls follow a repeating pattern. Try a different approach."}
     "#]].assert_eq(&only(&world.turn("do it"), "LOOP_DETECTION"));
-    let turns = world.session.turns();
-    let steering = turns.iter().find(|turn| turn.kind == TurnKind::Steering).unwrap();
+    let turns = world.session.entries();
+    let steering = turns.iter().find(|turn| turn.kind == HistoryEntryKind::Steering).unwrap();
     assert_eq!(
         (steering.message.role, &*steering.message.text()),
         (Role::User, &*crate::fixed_texts::loop_detected(4))
@@ -196,7 +196,7 @@ fn room_is_made_by_pruning_old_outputs() {
         WARNING {"code":"context_usage","message":"Context usage at ~104% of context window"}
         WARNING {"code":"context_compacted","message":"The conversation was shortened from about 4152 to 2148 tokens to make room."}
     "#]].assert_eq(&only(&world.turn("do it"), "WARNING"));
-    assert!(is_valid(&world.session.turns()));
+    assert!(is_valid(&world.session.entries()));
     let made = block_on(world.session.compact()).unwrap();
     assert!(made.tokens_after < made.tokens_before, "{made:?}");
     let again = block_on(world.session.compact()).unwrap();
@@ -211,7 +211,7 @@ impl ContextStrategy for DropLast {
         true
     }
 
-    fn compact<'a>(&'a self, mut turns: Vec<Turn>, _usage: ContextUse) -> BoxFuture<'a, Vec<Turn>> {
+    fn compact<'a>(&'a self, mut turns: Vec<HistoryEntry>, _usage: ContextUse) -> BoxFuture<'a, Vec<HistoryEntry>> {
         turns.pop();
         Box::pin(std::future::ready(turns))
     }
@@ -227,5 +227,5 @@ fn a_strategy_may_not_separate_a_call_from_its_result() {
         WARNING {"code":"context_compacted","message":"The conversation was shortened from about 1 to 0 tokens to make room."}
         WARNING {"code":"context_strategy","message":"The context strategy separated a tool call from its result; the conversation stays as it was."}
     "#]].assert_eq(&only(&events, "WARNING"));
-    assert!(is_valid(&world.session.turns()));
+    assert!(is_valid(&world.session.entries()));
 }

@@ -3,6 +3,7 @@
 mod approvals;
 mod errors;
 mod events;
+mod failures;
 mod limits;
 mod mentions;
 mod parallel;
@@ -29,6 +30,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::environment::memory::MemFs;
 use crate::event::{Event, EventKind};
+use crate::history::{ContextStrategy, KeepEverything, is_valid};
 use crate::test_support::ToyShell;
 use crate::tools::{ClarifyUser, core_tools};
 use crate::workspace::Mode;

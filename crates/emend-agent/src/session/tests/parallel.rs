@@ -147,6 +147,6 @@ fn cancelling_ends_all_calls_that_run() {
     }
     let ends: Vec<&String> = lines.iter().filter(|line| line.starts_with("TOOL_CALL_END")).collect();
     assert_eq!(ends, ["TOOL_CALL_END look aborted"; 2]);
-    assert!(is_valid(&world.session.turns()));
+    assert!(is_valid(&world.session.entries()));
     assert!(world.turn("go on").contains("Again."));
 }

@@ -23,8 +23,8 @@ fn saved(store: &MemStore, id: &str) -> String {
     store.load(id).now_or_never().unwrap().unwrap().unwrap_or_default()
 }
 
-fn texts(turns: &[Turn]) -> Vec<String> {
-    turns.iter().map(|turn| format!("{:?} {}", turn.kind, turn.message.text())).collect()
+fn texts(entries: &[HistoryEntry]) -> Vec<String> {
+    entries.iter().map(|entry| format!("{:?} {}", entry.kind, entry.message.text())).collect()
 }
 
 /// A saved session of two turns, one of them with a round of tools.
@@ -51,7 +51,7 @@ fn each_step_is_saved_before_the_next() {
     world.turn("do it");
     assert_eq!(*heard.lock().unwrap(), [2, 4], "header and message; then call and result");
     let document = read_document(&saved(&store, world.session.id())).unwrap();
-    assert_eq!(document.turns, world.session.turns());
+    assert_eq!(document.entries, world.session.entries());
     assert_eq!((&*document.header.id, &*document.header.model), (world.session.id(), "m"));
 }
 
@@ -59,7 +59,7 @@ fn each_step_is_saved_before_the_next() {
 fn a_session_that_was_cut_off_at_any_byte_goes_on() {
     covers("session.saved");
     let (world, store) = world();
-    let (id, whole) = (world.session.id().to_owned(), world.session.turns());
+    let (id, whole) = (world.session.id().to_owned(), world.session.entries());
     let document = saved(&store, &id);
     let header_end = document.find('\n').unwrap();
     assert_eq!(whole.len(), 6);
@@ -73,11 +73,11 @@ fn a_session_that_was_cut_off_at_any_byte_goes_on() {
             continue;
         }
         let resumed = resumed.unwrap();
-        let turns = resumed.turns();
-        assert!(is_valid(&turns), "{end}");
-        let n_whole = turns.iter().zip(&whole).take_while(|(a, b)| a == b).count();
-        let mended = &turns[n_whole..];
-        assert!(mended.is_empty() || (mended.len() == 1 && mended[0].kind == TurnKind::ToolResults), "{end}");
+        let entries = resumed.entries();
+        assert!(is_valid(&entries), "{end}");
+        let n_whole = entries.iter().zip(&whole).take_while(|(a, b)| a == b).count();
+        let mended = &entries[n_whole..];
+        assert!(mended.is_empty() || (mended.len() == 1 && mended[0].kind == HistoryEntryKind::ToolResults), "{end}");
         // Going on works, and what is saved then is the whole conversation again.
         let run = resumed.submit("are you there?", CancelToken::new()).unwrap();
         let events: Vec<Event> = block_on(run.collect());
@@ -86,7 +86,7 @@ fn a_session_that_was_cut_off_at_any_byte_goes_on() {
                 .iter()
                 .any(|event| matches!(&event.kind, EventKind::AssistantTextEnd { text } if text == "Here I am."))
         );
-        assert_eq!(read_document(&saved(&store, &id)).unwrap().turns, resumed.turns(), "{end}");
+        assert_eq!(read_document(&saved(&store, &id)).unwrap().entries, resumed.entries(), "{end}");
     }
 }
 
@@ -117,12 +117,12 @@ fn a_fork_begins_where_it_is_told_and_leaves_the_first_alone() {
         block_on(Session::fork(world.options(vec![Answer::Say("Another way.")]), store, &id, n_turns)).unwrap()
     };
     for (n_turns, expected) in [(Some(0), 0), (Some(1), 1), (Some(2), 1), (Some(3), 3), (None, 6), (Some(99), 6)] {
-        assert_eq!(texts(&fork(n_turns).turns()), texts(&world.session.turns()[..expected]), "{n_turns:?}");
+        assert_eq!(texts(&fork(n_turns).entries()), texts(&world.session.entries()[..expected]), "{n_turns:?}");
     }
     let forked = fork(Some(4));
     let _: Vec<Event> = block_on(forked.submit("again", CancelToken::new()).unwrap().collect());
     let document = read_document(&saved(&store, forked.id())).unwrap();
-    assert_eq!(document.turns, forked.turns());
+    assert_eq!(document.entries, forked.entries());
     assert_eq!(document.header.forked_from.map(|from| (from.id, from.n_turns)), Some((id.clone(), 4)));
     assert_eq!(saved(&store, &id), before);
     assert!(forked.id() != id && block_on(list_sessions(&*store)).unwrap().contains(&forked.id().to_owned()));
@@ -139,7 +139,7 @@ fn a_compacted_conversation_is_saved_as_it_is_then() {
     block_on(world.session.compact()).unwrap();
     world.turn("go on");
     let document = read_document(&saved(&store, world.session.id())).unwrap();
-    assert_eq!(document.turns, world.session.turns());
+    assert_eq!(document.entries, world.session.entries());
     assert!(saved(&store, world.session.id()).contains("was removed to save room"));
 }
 
@@ -228,5 +228,5 @@ fn a_store_that_fails_is_a_warning_and_what_it_missed_is_saved_later() {
     store.full.store(false, Ordering::SeqCst);
     world.turn("go on");
     let text = block_on(store.load(world.session.id())).unwrap().unwrap();
-    assert_eq!(read_document(&text).unwrap().turns, world.session.turns());
+    assert_eq!(read_document(&text).unwrap().entries, world.session.entries());
 }

@@ -195,13 +195,13 @@ fn simulate(seed: u64, histogram: &mut Histogram) {
         turn(&world, dice.pick(&MOMENTS), dice.pick(&FAULTS), histogram);
         n_turns += 1;
         assert_ne!(world.session.state(), SessionState::Processing);
-        assert!(is_valid(&world.session.turns()), "{:?}", world.session.turns());
+        assert!(is_valid(&world.session.entries()), "{:?}", world.session.entries());
     }
     check_events(&world.session.poll_events(0, usize::MAX).unwrap(), n_turns);
     // What was saved is what there is, but for the end of a turn that was dropped.
     let resumed =
         Session::resume(world.options(vec![]), Shared::clone(&store) as Shared<dyn Store>, world.session.id());
-    let (resumed, whole) = (block_on(resumed).unwrap().turns(), world.session.turns());
+    let (resumed, whole) = (block_on(resumed).unwrap().entries(), world.session.entries());
     assert!(is_valid(&resumed));
     assert!(whole.len() - resumed.len() <= 1, "{} of {} turns were saved", resumed.len(), whole.len());
     assert_eq!(resumed[..resumed.len() - 1], whole[..resumed.len() - 1]);

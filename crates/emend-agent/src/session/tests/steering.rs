@@ -42,8 +42,8 @@ fn steering_reaches_the_model_after_the_round_of_tools() {
         User only line two
     "#]]
     .assert_eq(&last_request(&world));
-    let kinds: Vec<TurnKind> = world.session.turns().iter().map(|turn| turn.kind).collect();
-    assert_eq!(kinds[..2], [TurnKind::User, TurnKind::Steering]);
+    let kinds: Vec<HistoryEntryKind> = world.session.entries().iter().map(|turn| turn.kind).collect();
+    assert_eq!(kinds[..2], [HistoryEntryKind::User, HistoryEntryKind::Steering]);
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn closing_cancels_the_turn_and_comes_last() {
     assert_eq!(world.session.submit("x", CancelToken::new()).err(), Some(SubmitError::Closed));
     assert_eq!(world.session.steer("x"), Err(SubmitError::Closed));
     assert_eq!(world.session.follow_up("x"), Err(SubmitError::Closed));
-    assert!(is_valid(&world.session.turns()));
+    assert!(is_valid(&world.session.entries()));
 }
 
 #[test]

@@ -232,7 +232,7 @@ fn a_subagent_works_by_itself_and_its_result_is_the_parents() {
     }
     assert!(child.messages[0].text().contains("for another agent"), "{}", child.messages[0].text());
     // Neither conversation holds the other's.
-    assert_eq!(stage.session.turns().len(), 6);
+    assert_eq!(stage.session.entries().len(), 6);
 }
 
 #[test]
@@ -412,7 +412,7 @@ fn aborting_the_parent_aborts_its_subagents_and_leaves_all_whole() {
         let all = stage.session.poll_events(0, usize::MAX).unwrap();
         let ends: Vec<String> = subagent_events(&all).into_iter().filter(|line| line.contains(" end ")).collect();
         assert_eq!(ends, ["agent_1 end failed 0 It was aborted.", "agent_2 end failed 0 It was aborted."], "{drops}");
-        assert!(is_valid(&stage.session.turns()));
+        assert!(is_valid(&stage.session.entries()));
     }
 }
 

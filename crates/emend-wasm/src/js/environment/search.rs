@@ -2,7 +2,8 @@
 
 use emend_agent::environment::walk::Filter;
 use emend_agent::environment::{EnvError, FilePath, GrepQuery};
-use emend_agent::search::{FileMatches, SearchLimits};
+use emend_agent::environment::FileMatches;
+use emend_agent::search::{SearchLimits};
 use js_sys::{Array, Uint8Array};
 use wasm_bindgen::JsValue;
 
@@ -27,7 +28,7 @@ impl<'a> Search<'a> {
     pub(super) fn new(query: &'a GrepQuery) -> Self {
         let case = if query.matcher.is_case_insensitive() { "i" } else { "" };
         let asked = [query.matcher.pattern(), case, query.glob.as_deref().unwrap_or_default()].join("\0").into();
-        Self { query, asked, ahead: None, limits: SearchLimits::of(query), found: Vec::new() }
+        Self { query, asked, ahead: None, limits: query.limits(), found: Vec::new() }
     }
 
     /// Goes on as far as what is known allows.

@@ -1,11 +1,8 @@
-//! The room that is left in the model's context: how full it is, when the host is warned, and what makes room.
+//! Strategies that make room in a history, and the measure of how full the model's context is.
 
-use emend_llm::{BoxFuture, ContentPart, MaybeSend, MaybeSync, Shared, get_model_info};
-use serde::Serialize;
+use emend_llm::{BoxFuture, ContentPart, MaybeSend, MaybeSync};
 
-use super::Core;
-use crate::event::EventKind;
-use crate::history::{CHARS_PER_TOKEN, Turn, TurnKind, is_valid};
+use super::entry::{CHARS_PER_TOKEN, HistoryEntry, HistoryEntryKind};
 use crate::tool::{replace_result_text, result_text};
 
 /// How full the model's context is, by the rule of thumb of four characters a token.
@@ -26,14 +23,14 @@ impl ContextUse {
 }
 
 /// Makes room in a conversation. Asked before each call to the model, and by
-/// [`Session::compact`](super::Session::compact).
+/// [`Session::compact`](crate::session::Session::compact).
 pub trait ContextStrategy: MaybeSend + MaybeSync {
     /// Returns whether room should be made before the next call.
     fn is_due(&self, usage: ContextUse) -> bool;
 
-    /// Returns the turns to go on with. They must be a valid history (see [`is_valid`]); if they are not, the session
+    /// Returns the entries to go on with. They must be a valid history (see [`is_valid`](super::is_valid)); if they are not, the session
     /// keeps what it had and warns.
-    fn compact<'a>(&'a self, turns: Vec<Turn>, usage: ContextUse) -> BoxFuture<'a, Vec<Turn>>;
+    fn compact<'a>(&'a self, entries: Vec<HistoryEntry>, usage: ContextUse) -> BoxFuture<'a, Vec<HistoryEntry>>;
 }
 
 /// Leaves the conversation as it is: the host decides by the warnings.
@@ -44,8 +41,8 @@ impl ContextStrategy for KeepEverything {
         false
     }
 
-    fn compact<'a>(&'a self, turns: Vec<Turn>, _usage: ContextUse) -> BoxFuture<'a, Vec<Turn>> {
-        Box::pin(std::future::ready(turns))
+    fn compact<'a>(&'a self, entries: Vec<HistoryEntry>, _usage: ContextUse) -> BoxFuture<'a, Vec<HistoryEntry>> {
+        Box::pin(std::future::ready(entries))
     }
 }
 
@@ -54,7 +51,7 @@ impl ContextStrategy for KeepEverything {
 pub struct PruneOldOutputs;
 
 /// When room is made.
-const DUE_PERCENT: f64 = 80.0;
+pub(crate) const DUE_PERCENT: f64 = 80.0;
 /// How full the context shall be then. Far below [`DUE_PERCENT`]: each pruning makes the provider's cache worthless.
 const TARGET_PERCENT: u64 = 50;
 /// The latest rounds of results that are kept whole.
@@ -67,21 +64,21 @@ impl ContextStrategy for PruneOldOutputs {
         usage.percent() > DUE_PERCENT
     }
 
-    fn compact<'a>(&'a self, mut turns: Vec<Turn>, usage: ContextUse) -> BoxFuture<'a, Vec<Turn>> {
+    fn compact<'a>(&'a self, mut entries: Vec<HistoryEntry>, usage: ContextUse) -> BoxFuture<'a, Vec<HistoryEntry>> {
         // Asked for when there is room enough, it prunes all it may.
         let target = if self.is_due(usage) { usage.window.unwrap_or(0) * TARGET_PERCENT / 100 } else { 0 };
-        prune(&mut turns, usage.tokens * CHARS_PER_TOKEN, target * CHARS_PER_TOKEN);
-        Box::pin(std::future::ready(turns))
+        prune(&mut entries, usage.tokens * CHARS_PER_TOKEN, target * CHARS_PER_TOKEN);
+        Box::pin(std::future::ready(entries))
     }
 }
 
 /// Prunes results, oldest first, until `chars` has come down to `target`.
-fn prune(turns: &mut [Turn], mut chars: u64, target: u64) {
-    let rounds = turns.iter_mut().filter(|turn| turn.kind == TurnKind::ToolResults);
-    let mut rounds: Vec<&mut Turn> = rounds.collect();
+fn prune(entries: &mut [HistoryEntry], mut chars: u64, target: u64) {
+    let rounds = entries.iter_mut().filter(|entry| entry.kind == HistoryEntryKind::ToolResults);
+    let mut rounds: Vec<&mut HistoryEntry> = rounds.collect();
     let n_old = rounds.len().saturating_sub(ROUNDS_KEPT);
-    for turn in &mut rounds[..n_old] {
-        for part in &mut turn.message.content {
+    for entry in &mut rounds[..n_old] {
+        for part in &mut entry.message.content {
             if chars <= target {
                 return;
             }
@@ -103,72 +100,6 @@ fn prune(turns: &mut [Turn], mut chars: u64, target: u64) {
     }
 }
 
-/// What making room gave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Compaction {
-    /// About how many tokens the conversation took.
-    pub tokens_before: u64,
-    /// And takes now.
-    pub tokens_after: u64,
-}
-
-/// Warns the host where the context fills up, and makes room if that is due. Goes before each call to the model.
-pub(super) async fn attend(core: &Core) {
-    let usage = core.context_use();
-    warn(core, usage);
-    if core.settings().config.context.is_due(usage) {
-        let made = compact(core).await;
-        if made.tokens_after < made.tokens_before {
-            let message = format!(
-                "The conversation was shortened from about {} to {} tokens to make room.",
-                made.tokens_before, made.tokens_after
-            );
-            core.emitter.emit(EventKind::Warning { code: "context_compacted", message });
-        }
-    }
-}
-
-/// The context is reported in steps of so many percent, from [`DUE_PERCENT`] on.
-const STEP_PERCENT: f64 = 5.0;
-
-/// Warns once for each step of five percent from 80 on, and again after it had become emptier.
-fn warn(core: &Core, usage: ContextUse) {
-    let percent = usage.percent();
-    let step = if percent > DUE_PERCENT { (percent / STEP_PERCENT) as u64 } else { 0 };
-    let last = std::mem::replace(&mut core.status().context_step, step);
-    if step > last {
-        // A whole number: formatting fractions weighs 8 KiB in a browser.
-        let percent = (percent + 0.5) as u64;
-        let message = format!("Context usage at ~{percent}% of context window");
-        core.emitter.emit(EventKind::Warning { code: "context_usage", message });
-    }
-}
-
-/// Lets the session's strategy shorten the conversation.
-pub(super) async fn compact(core: &Core) -> Compaction {
-    let usage = core.context_use();
-    let turns = core.history().turns().to_vec();
-    let strategy = Shared::clone(&core.settings().config.context);
-    let shorter = strategy.compact(turns, usage).await;
-    if is_valid(&shorter) {
-        core.history().replace(shorter);
-        core.save().await;
-    } else {
-        let message = "The context strategy separated a tool call from its result; the conversation stays as it was.";
-        core.emitter.emit(EventKind::Warning { code: "context_strategy", message: message.to_owned() });
-    }
-    Compaction { tokens_before: usage.tokens, tokens_after: core.context_use().tokens }
-}
-
-impl Core {
-    /// Returns how full the context is.
-    pub(super) fn context_use(&self) -> ContextUse {
-        let settings = self.settings();
-        let known = || get_model_info(&settings.model).map(|info| info.context_window);
-        ContextUse { tokens: self.history().tokens(), window: settings.config.context_window.or_else(known) }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use emend_llm::{Message, ToolCall};
@@ -177,15 +108,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::session::history::{chars_of, repaired, result};
+    use crate::history::{chars_of, is_valid, repaired, result};
     use crate::test_support::covers;
     use crate::tool::ResultForm;
     #[cfg(target_family = "wasm")]
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
     /// Returns rounds of one call each, with outputs of these lengths, after a user's message.
-    fn rounds(n_chars: &[usize]) -> Vec<Turn> {
-        let mut turns = vec![Turn::of_message(Message::user("do it"))];
+    fn rounds(n_chars: &[usize]) -> Vec<HistoryEntry> {
+        let mut entries = vec![HistoryEntry::of_message(Message::user("do it"))];
         for (index, n_chars) in n_chars.iter().enumerate() {
             let call = ToolCall {
                 id: format!("c{index}"),
@@ -199,21 +130,21 @@ mod tests {
                 Message::tool_results(vec![result(&call, ResultForm::Text.done("x".repeat(*n_chars)), false)]);
             let mut answer = Message::assistant("");
             answer.content = vec![ContentPart::ToolCall(call)].into();
-            turns.extend([Turn::of_message(answer), Turn::of_message(results)]);
+            entries.extend([HistoryEntry::of_message(answer), HistoryEntry::of_message(results)]);
         }
-        turns
+        entries
     }
 
-    fn pruned(turns: &[Turn]) -> Vec<bool> {
-        let results = turns.iter().filter(|turn| turn.kind == TurnKind::ToolResults);
-        results.map(|turn| format!("{:?}", turn.message).contains("was removed")).collect()
+    fn pruned(entries: &[HistoryEntry]) -> Vec<bool> {
+        let results = entries.iter().filter(|entry| entry.kind == HistoryEntryKind::ToolResults);
+        results.map(|entry| format!("{:?}", entry.message).contains("was removed")).collect()
     }
 
     fn compacted(n_chars: &[usize], tokens: u64, window: u64) -> Vec<bool> {
         let usage = ContextUse { tokens, window: Some(window) };
-        let turns = block_on(PruneOldOutputs.compact(rounds(n_chars), usage));
-        assert!(is_valid(&turns));
-        pruned(&turns)
+        let entries = block_on(PruneOldOutputs.compact(rounds(n_chars), usage));
+        assert!(is_valid(&entries));
+        pruned(&entries)
     }
 
     #[test]
@@ -229,9 +160,9 @@ mod tests {
     }
 
     /// Small conversations in which anything may be missing or out of place.
-    fn any_turns() -> impl Strategy<Value = Vec<Turn>> {
-        let turn = (0..rounds(&[1, 300, 1]).len()).prop_map(|index| rounds(&[1, 300, 1]).swap_remove(index));
-        proptest::collection::vec(turn, 0..9)
+    fn any_history() -> impl Strategy<Value = Vec<HistoryEntry>> {
+        let entry = (0..rounds(&[1, 300, 1]).len()).prop_map(|index| rounds(&[1, 300, 1]).swap_remove(index));
+        proptest::collection::vec(entry, 0..9)
     }
 
     fn config() -> ProptestConfig {
@@ -247,20 +178,20 @@ mod tests {
         );
         let n_valid = std::cell::Cell::new(0);
         runner
-            .run(&any_turns(), |turns| {
-                let valid = is_valid(&turns);
+            .run(&any_history(), |entries| {
+                let valid = is_valid(&entries);
                 n_valid.set(n_valid.get() + u32::from(valid));
-                let whole = repaired(turns.clone(), "lost", ResultForm::Text);
+                let whole = repaired(entries.clone(), "lost", ResultForm::Text);
                 prop_assert!(is_valid(&whole));
                 prop_assert_eq!(repaired(whole.clone(), "lost", ResultForm::Text), whole.clone());
                 if valid {
-                    prop_assert_eq!(&whole, &turns);
+                    prop_assert_eq!(&whole, &entries);
                 }
-                let said = |turns: &[Turn]| {
-                    let said = turns.iter().filter(|turn| turn.kind != TurnKind::ToolResults);
-                    said.map(|turn| turn.message.clone()).collect::<Vec<_>>()
+                let said = |entries: &[HistoryEntry]| {
+                    let said = entries.iter().filter(|entry| entry.kind != HistoryEntryKind::ToolResults);
+                    said.map(|entry| entry.message.clone()).collect::<Vec<_>>()
                 };
-                prop_assert_eq!(said(&whole), said(&turns), "nothing that was said is lost");
+                prop_assert_eq!(said(&whole), said(&entries), "nothing that was said is lost");
                 Ok(())
             })
             .unwrap();
@@ -269,7 +200,7 @@ mod tests {
 
     #[test]
     fn sizes_count_what_the_model_reads() {
-        let sizes: Vec<u64> = rounds(&[10]).iter().map(|turn| chars_of(&turn.message)).collect();
+        let sizes: Vec<u64> = rounds(&[10]).iter().map(|entry| chars_of(&entry.message)).collect();
         assert_eq!(sizes, [5, 6, 10]);
     }
 }

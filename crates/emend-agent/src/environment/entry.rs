@@ -1,0 +1,56 @@
+//! Entries of a directory: their kind, size and time, and the purpose for which a path is resolved.
+
+use emend_edit::size::compact_sort::sort_by;
+use serde::Serialize;
+
+use super::path::FilePath;
+
+/// What a path shall be used for. A path to write need not exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Read a file.
+    Read,
+    /// Write or create a file.
+    Write,
+    /// List a directory.
+    List,
+}
+
+/// What a path names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EntryKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+}
+
+/// What is known of a path without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Metadata {
+    /// File or directory.
+    pub kind: EntryKind,
+    /// Bytes; 0 for a directory.
+    pub size: u64,
+    /// Milliseconds since 1970, 0 if unknown. For ordering only, never for verification.
+    pub modified_ms: u64,
+}
+
+/// One entry of a listing or a walk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DirEntry {
+    /// Where it is.
+    pub path: FilePath,
+    /// What it is.
+    #[serde(flatten)]
+    pub metadata: Metadata,
+}
+
+/// Puts entries into the order of their paths, one for each path.
+#[must_use]
+pub fn in_order(mut entries: Vec<DirEntry>) -> Vec<DirEntry> {
+    sort_by(&mut entries, |a, b| a.path.cmp(&b.path));
+    entries.dedup_by(|a, b| a.path == b.path);
+    entries
+}
