@@ -88,7 +88,7 @@ async fn show(root: &Path, id: &str, json: bool) -> Result<ExitCode, Failure> {
     let document = read_document(&text).map_err(|error| Failure::new(error.code(), error.to_string()))?;
     let mut stdout = std::io::stdout().lock();
     if json {
-        let shown = json!({ "session": document.header, "turns": document.turns, "n_damaged": document.n_damaged });
+        let shown = json!({ "session": document.header, "turns": document.entries, "n_damaged": document.n_damaged });
         writeln!(stdout, "{shown}")?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -97,7 +97,7 @@ async fn show(root: &Path, id: &str, json: bool) -> Result<ExitCode, Failure> {
     if let Some(origin) = &header.forked_from {
         writeln!(stdout, "forked from {} after {} entries", origin.id, origin.n_turns)?;
     }
-    for (index, turn) in document.turns.iter().enumerate() {
+    for (index, turn) in document.entries.iter().enumerate() {
         write!(stdout, "\n{}", shown(index + 1, turn))?;
     }
     if document.n_damaged > 0 {

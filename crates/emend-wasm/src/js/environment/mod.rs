@@ -13,13 +13,13 @@ mod search;
 use std::cell::Cell;
 use std::future::ready;
 
+use emend_agent::environment::FileMatches;
 use emend_agent::environment::command::{Command, ExecResult, FileStamp, OutputSink};
 use emend_agent::environment::resolve;
 use emend_agent::environment::walk::Filter;
 use emend_agent::environment::{
     Access, DirEntry, EnvError, ExecutionEnvironment, FileChange, FilePath, GrepQuery, Metadata, change_one_by_one,
 };
-use emend_agent::environment::FileMatches;
 use emend_llm::{BoxFuture, CancelToken};
 use js_sys::Uint8Array;
 use wasm_bindgen::prelude::*;

@@ -1,9 +1,9 @@
 //! A search through a host's files.
 
+use emend_agent::environment::FileMatches;
 use emend_agent::environment::walk::Filter;
 use emend_agent::environment::{EnvError, FilePath, GrepQuery};
-use emend_agent::environment::FileMatches;
-use emend_agent::search::{SearchLimits};
+use emend_agent::search::SearchLimits;
 use js_sys::{Array, Uint8Array};
 use wasm_bindgen::JsValue;
 
