@@ -7,22 +7,14 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use crate::diff::{Op, diff_slices};
+use crate::line_log::dependencies::Seen;
 use crate::line_log::history::{Action, StatusChange};
 use crate::line_log::hunk_size;
 use crate::line_log::log::{ChangeState, Incarnation, LineLog, Saved, View, Write};
 use crate::line_log::sequence::TokenIx;
-use crate::line_log::types::{BASE, ChangeId, ChangeIx, ChangeMeta, ChangeOp, Origin, Status};
+use crate::line_log::types::{ChangeId, ChangeIx, ChangeMeta, ChangeOp, Origin, Status};
 use crate::size::compact_sort::set_of;
 use crate::text::{first_eol, split_eol, split_lines};
-
-/// The text a write was made against, as tokens.
-struct Seen {
-    tokens: Vec<TokenIx>,
-    /// Which changes count as on: those of the visible text, or of the disk.
-    view: View,
-    /// For a text that may be older than the view: which tokens it shows.
-    shown: Option<Vec<bool>>,
-}
 
 impl LineLog {
     /// Records that `origin` made the visible text into `text`, creating the file if it does not exist.
@@ -243,108 +235,6 @@ impl LineLog {
         }
         self.changes[ix as usize].deleted = tokens.to_vec();
         deps
-    }
-
-    /// Finds the changes that deleted lines where a pure insertion comes to lie: between `anchor` and the next line
-    /// seen. Lines that this next line replaced do not count, as their place is behind the insertion.
-    fn find_deleted_at(&self, ix: ChangeIx, anchor: Option<TokenIx>, seen: &Seen, deps: &mut BTreeSet<ChangeIx>) {
-        let mut hidden = Vec::new();
-        let mut right = None;
-        for token in self.sequence.iter_after(anchor) {
-            if self.is_seen(token, seen) && !self.is_deleted_with(token, ix) {
-                right = Some(token);
-                break;
-            }
-            hidden.push(token);
-        }
-        let mut replacing = set_of(right.iter().map(|&token| self.sequence.token(token).inserted_by));
-        for &token in hidden.iter().rev() {
-            let state = self.sequence.token(token);
-            if state.deleted_by.iter().any(|by| replacing.contains(by)) {
-                replacing.insert(state.inserted_by);
-            }
-            deps.extend(self.others_deleting(token, ix, seen).filter(|by| !replacing.contains(by)));
-        }
-    }
-
-    /// Finds the changes that deleted lines among those a replacement deletes.
-    fn find_deleted_between(
-        &self,
-        ix: ChangeIx,
-        first: TokenIx,
-        last: Option<TokenIx>,
-        seen: &Seen,
-        deps: &mut BTreeSet<ChangeIx>,
-    ) {
-        if Some(first) == last {
-            return;
-        }
-        for token in self.sequence.iter_after(Some(first)).take_while(|&token| Some(token) != last) {
-            if !self.is_seen(token, seen) {
-                deps.extend(self.others_deleting(token, ix, seen));
-            }
-        }
-    }
-
-    /// Finds the changes that have lines on both sides of `anchor`, and enters the innermost as the parent.
-    fn find_around(&mut self, ix: ChangeIx, anchor: Option<TokenIx>, seen: &Seen, deps: &mut BTreeSet<ChangeIx>) {
-        let right = self.sequence.iter_after(anchor).next();
-        let block_of = |token: Option<TokenIx>| token.map_or(BASE, |token| self.sequence.token(token).inserted_by);
-        let parent = self.innermost_around(block_of(anchor), block_of(right));
-        let mut around = parent;
-        while around != BASE {
-            if self.is_on(around, seen.view) {
-                deps.insert(around);
-            }
-            around = self.changes[around as usize].parent;
-        }
-        let depth = self.changes[parent as usize].depth + 1;
-        (self.changes[ix as usize].parent, self.changes[ix as usize].depth) = (parent, depth);
-    }
-
-    /// Returns whether the text a write was made against, as the write has changed it so far, shows a token.
-    fn is_seen(&self, token: TokenIx, seen: &Seen) -> bool {
-        match &seen.shown {
-            Some(shown) => shown.get(token as usize).copied().unwrap_or(true),
-            None => self.shows_in(token, seen.view),
-        }
-    }
-
-    /// Returns whether the write that `ix` belongs to has deleted a token.
-    fn is_deleted_with(&self, token: TokenIx, ix: ChangeIx) -> bool {
-        self.sequence.token(token).deleted_by.iter().any(|&by| self.are_of_one_write(by, ix))
-    }
-
-    /// The changes that are on and deleted a token, but for those of the same write as `ix`.
-    fn others_deleting(&self, token: TokenIx, ix: ChangeIx, seen: &Seen) -> impl Iterator<Item = ChangeIx> {
-        let deleting = self.sequence.token(token).deleted_by.iter().copied();
-        deleting.filter(move |&by| !self.are_of_one_write(by, ix) && self.is_on(by, seen.view))
-    }
-
-    fn are_of_one_write(&self, a: ChangeIx, b: ChangeIx) -> bool {
-        self.changes[a as usize].write == self.changes[b as usize].write
-    }
-
-    /// Returns the innermost change with lines on both sides of a seam between lines of `left` and `right`.
-    ///
-    /// Each change inserts its lines in one place, so the lines of changes nest like brackets.
-    fn innermost_around(&self, mut left: ChangeIx, mut right: ChangeIx) -> ChangeIx {
-        while left != right {
-            let (left_change, right_change) = (&self.changes[left as usize], &self.changes[right as usize]);
-            if left_change.depth >= right_change.depth {
-                left = left_change.parent;
-            } else {
-                right = right_change.parent;
-            }
-        }
-        left
-    }
-
-    fn set_deps(&mut self, ix: ChangeIx, deps: &BTreeSet<ChangeIx>) {
-        for &dep in deps.iter().filter(|&&dep| dep != BASE && dep != ix) {
-            self.changes[dep as usize].dependents.push(ix);
-            self.changes[ix as usize].deps.push(dep);
-        }
     }
 
     /// Starts a new existence of the file; it stands on the deletions that ended the ones before.

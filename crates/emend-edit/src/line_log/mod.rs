@@ -21,8 +21,10 @@
 //! one log per file and tells it the time.
 
 mod decide;
+mod dependencies;
 mod history;
 mod hunk_size;
+mod hunk_spans;
 mod ingest;
 mod log;
 mod review;

@@ -7,6 +7,7 @@
 
 mod located;
 pub(crate) mod model;
+mod parse_error;
 mod parser;
 mod render;
 mod strict;
@@ -16,7 +17,8 @@ mod tests;
 
 pub use located::apply_located;
 pub use model::{DiffMode, FileKind, UnifiedEdit, UnifiedHunk, UnifiedResult};
-pub use parser::{UnifiedParseError, parse, parse_for};
+pub use parse_error::UnifiedParseError;
+pub use parser::{parse, parse_for};
 pub use render::render;
 pub use strict::apply_strict;
 

@@ -9,6 +9,7 @@ mod apply;
 mod envelope;
 mod fast_path;
 pub(crate) mod model;
+mod parse_error;
 mod parser;
 
 #[cfg(test)]
@@ -18,4 +19,5 @@ mod tests;
 
 pub use apply::apply;
 pub use model::{V4aHunk, V4aResult};
-pub use parser::{Parser, V4aParseError, parse};
+pub use parse_error::V4aParseError;
+pub use parser::{Parser, parse};

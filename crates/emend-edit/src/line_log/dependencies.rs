@@ -1,0 +1,121 @@
+//! Finds the changes that a new change depends on, while it is entered.
+
+use std::collections::BTreeSet;
+
+use crate::line_log::log::{LineLog, View};
+use crate::line_log::sequence::TokenIx;
+use crate::line_log::types::{BASE, ChangeIx};
+use crate::size::compact_sort::set_of;
+
+/// The text a write was made against, as tokens.
+pub(super) struct Seen {
+    pub(super) tokens: Vec<TokenIx>,
+    /// Which changes count as on: those of the visible text, or of the disk.
+    pub(super) view: View,
+    /// For a text that may be older than the view: which tokens it shows.
+    pub(super) shown: Option<Vec<bool>>,
+}
+
+impl LineLog {
+    /// Finds the changes that deleted lines where a pure insertion comes to lie: between `anchor` and the next line
+    /// seen. Lines that this next line replaced do not count, as their place is behind the insertion.
+    pub(super) fn find_deleted_at(&self, ix: ChangeIx, anchor: Option<TokenIx>, seen: &Seen, deps: &mut BTreeSet<ChangeIx>) {
+        let mut hidden = Vec::new();
+        let mut right = None;
+        for token in self.sequence.iter_after(anchor) {
+            if self.is_seen(token, seen) && !self.is_deleted_with(token, ix) {
+                right = Some(token);
+                break;
+            }
+            hidden.push(token);
+        }
+        let mut replacing = set_of(right.iter().map(|&token| self.sequence.token(token).inserted_by));
+        for &token in hidden.iter().rev() {
+            let state = self.sequence.token(token);
+            if state.deleted_by.iter().any(|by| replacing.contains(by)) {
+                replacing.insert(state.inserted_by);
+            }
+            deps.extend(self.others_deleting(token, ix, seen).filter(|by| !replacing.contains(by)));
+        }
+    }
+
+    /// Finds the changes that deleted lines among those a replacement deletes.
+    pub(super) fn find_deleted_between(
+        &self,
+        ix: ChangeIx,
+        first: TokenIx,
+        last: Option<TokenIx>,
+        seen: &Seen,
+        deps: &mut BTreeSet<ChangeIx>,
+    ) {
+        if Some(first) == last {
+            return;
+        }
+        for token in self.sequence.iter_after(Some(first)).take_while(|&token| Some(token) != last) {
+            if !self.is_seen(token, seen) {
+                deps.extend(self.others_deleting(token, ix, seen));
+            }
+        }
+    }
+
+    /// Finds the changes that have lines on both sides of `anchor`, and enters the innermost as the parent.
+    pub(super) fn find_around(&mut self, ix: ChangeIx, anchor: Option<TokenIx>, seen: &Seen, deps: &mut BTreeSet<ChangeIx>) {
+        let right = self.sequence.iter_after(anchor).next();
+        let block_of = |token: Option<TokenIx>| token.map_or(BASE, |token| self.sequence.token(token).inserted_by);
+        let parent = self.innermost_around(block_of(anchor), block_of(right));
+        let mut around = parent;
+        while around != BASE {
+            if self.is_on(around, seen.view) {
+                deps.insert(around);
+            }
+            around = self.changes[around as usize].parent;
+        }
+        let depth = self.changes[parent as usize].depth + 1;
+        (self.changes[ix as usize].parent, self.changes[ix as usize].depth) = (parent, depth);
+    }
+
+    /// Returns whether the text a write was made against, as the write has changed it so far, shows a token.
+    pub(super) fn is_seen(&self, token: TokenIx, seen: &Seen) -> bool {
+        match &seen.shown {
+            Some(shown) => shown.get(token as usize).copied().unwrap_or(true),
+            None => self.shows_in(token, seen.view),
+        }
+    }
+
+    /// Returns whether the write that `ix` belongs to has deleted a token.
+    pub(super) fn is_deleted_with(&self, token: TokenIx, ix: ChangeIx) -> bool {
+        self.sequence.token(token).deleted_by.iter().any(|&by| self.are_of_one_write(by, ix))
+    }
+
+    /// The changes that are on and deleted a token, but for those of the same write as `ix`.
+    pub(super) fn others_deleting(&self, token: TokenIx, ix: ChangeIx, seen: &Seen) -> impl Iterator<Item = ChangeIx> {
+        let deleting = self.sequence.token(token).deleted_by.iter().copied();
+        deleting.filter(move |&by| !self.are_of_one_write(by, ix) && self.is_on(by, seen.view))
+    }
+
+    pub(super) fn are_of_one_write(&self, a: ChangeIx, b: ChangeIx) -> bool {
+        self.changes[a as usize].write == self.changes[b as usize].write
+    }
+
+    /// Returns the innermost change with lines on both sides of a seam between lines of `left` and `right`.
+    ///
+    /// Each change inserts its lines in one place, so the lines of changes nest like brackets.
+    pub(super) fn innermost_around(&self, mut left: ChangeIx, mut right: ChangeIx) -> ChangeIx {
+        while left != right {
+            let (left_change, right_change) = (&self.changes[left as usize], &self.changes[right as usize]);
+            if left_change.depth >= right_change.depth {
+                left = left_change.parent;
+            } else {
+                right = right_change.parent;
+            }
+        }
+        left
+    }
+
+    pub(super) fn set_deps(&mut self, ix: ChangeIx, deps: &BTreeSet<ChangeIx>) {
+        for &dep in deps.iter().filter(|&&dep| dep != BASE && dep != ix) {
+            self.changes[dep as usize].dependents.push(ix);
+            self.changes[ix as usize].deps.push(dep);
+        }
+    }
+}

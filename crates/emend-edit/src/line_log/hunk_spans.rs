@@ -1,0 +1,187 @@
+//! Groups the changes of a review into hunks, as ranges of tokens.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use crate::diff::LineKind;
+use crate::line_log::hunk_size::{HUNK_BYTES_MAX, HUNK_LINES_MAX};
+use crate::line_log::log::{LineLog, View};
+use crate::line_log::sequence::TokenIx;
+use crate::line_log::types::{ChangeIx, ChangeOp};
+use crate::size::compact_sort::{set_of, sort_by};
+
+/// A range of positions in the sequence that becomes one hunk, or is still to be cut.
+#[derive(Clone, Debug)]
+pub(super) struct Span {
+    pub(super) at: Range<usize>,
+    pub(super) ixs: BTreeSet<ChangeIx>,
+}
+
+/// The sequence laid out for one listing.
+pub(super) struct Layout {
+    pub(super) tokens: Vec<TokenIx>,
+    /// Lines of the settled and of the visible text before each token, and at the end.
+    pub(super) settled_before: Vec<usize>,
+    pub(super) visible_before: Vec<usize>,
+}
+
+impl LineLog {
+    pub(super) fn layout(&self) -> Layout {
+        let tokens: Vec<TokenIx> = self.sequence.iter().collect();
+        let count = |view: View| -> Vec<usize> {
+            let mut n = 0;
+            let before = tokens.iter().map(|&token| {
+                let before = n;
+                n += usize::from(self.shows_in(token, view));
+                before
+            });
+            let mut before: Vec<usize> = before.collect();
+            before.push(n);
+            before
+        };
+        let (settled_before, visible_before) = (count(View::Settled), count(View::Visible));
+        Layout { tokens, settled_before, visible_before }
+    }
+
+    /// Finds the runs of touched tokens, joined where one change is in both.
+    pub(super) fn spans(&self, layout: &Layout, chosen: &[bool]) -> Vec<Span> {
+        let mut spans: Vec<Span> = Vec::new();
+        let mut span_of: BTreeMap<ChangeIx, usize> = BTreeMap::new();
+        let mut open = false;
+        for (at, &token) in layout.tokens.iter().enumerate() {
+            let state = self.sequence.token(token);
+            let touching = state.deleted_by.iter().chain([&state.inserted_by]).filter(|&&ix| chosen[ix as usize]);
+            let ixs = set_of(touching.copied());
+            if ixs.is_empty() {
+                open &= !layout.is_shown(at);
+                continue;
+            }
+            if !open {
+                spans.push(Span { at: at..at, ixs: BTreeSet::new() });
+                open = true;
+            }
+            // A change seen before reaches back: everything since belongs to one hunk.
+            let reach = ixs.iter().filter_map(|ix| span_of.get(ix).copied()).min().unwrap_or(usize::MAX);
+            while spans.len() > 1 && spans.len() - 1 > reach {
+                let Some(last) = spans.pop() else { break };
+                let into = spans.len() - 1;
+                span_of.extend(last.ixs.iter().map(|&ix| (ix, into)));
+                spans[into].ixs.extend(last.ixs);
+            }
+            let into = spans.len() - 1;
+            span_of.extend(ixs.iter().map(|&ix| (ix, into)));
+            spans[into].ixs.extend(ixs);
+            spans[into].at.end = at + 1;
+        }
+        spans.retain(|span| self.changes_anything(layout, span));
+        spans
+    }
+
+    /// Returns whether switching a span's changes shows or hides any line.
+    pub(super) fn changes_anything(&self, layout: &Layout, span: &Span) -> bool {
+        span.at.clone().any(|at| {
+            let token = layout.tokens[at];
+            self.shows_with(token, &span.ixs, true) != self.shows_with(token, &span.ixs, false)
+        })
+    }
+
+    /// Returns whether a token shows if all of `ixs` are on or off and the others are as they are.
+    pub(super) fn shows_with(&self, token: TokenIx, ixs: &BTreeSet<ChangeIx>, on: bool) -> bool {
+        self.shows(token, |ix| if ixs.contains(&ix) { on } else { self.is_on(ix, View::Visible) })
+    }
+
+    /// Cuts a span that exceeds the limits where no change lies on both sides, at the ends of edits if possible.
+    pub(super) fn cut_span(&self, layout: &Layout, span: Span) -> Vec<(Span, bool)> {
+        let units = self.units(layout, &span);
+        let sizes: Vec<(usize, usize)> = units.iter().map(|unit| self.size_of(layout, unit)).collect();
+        let fits = |(lines, bytes): (usize, usize)| lines <= HUNK_LINES_MAX && bytes <= HUNK_BYTES_MAX;
+        let total =
+            |range: Range<usize>| sizes[range].iter().fold((0, 0), |sum, size| (sum.0 + size.0, sum.1 + size.1));
+        let mut cuts = Vec::new();
+        let mut start = 0;
+        while start < units.len() {
+            let mut end = start + 1;
+            while end < units.len() && fits(total(start..end + 1)) {
+                end += 1;
+            }
+            if end < units.len() {
+                let ends_edit = |&at: &usize| !self.share_an_edit(&units[at - 1], &units[at]);
+                end = (start + 1..=end).rev().find(ends_edit).unwrap_or(end);
+            }
+            let is_delete = |ix: &ChangeIx| self.changes[*ix as usize].op == ChangeOp::Delete;
+            let ixs = set_of(units[start..end].iter().flat_map(|unit| unit.ixs.iter().copied()));
+            let oversized = !fits(total(start..end)) && !ixs.iter().any(is_delete);
+            cuts.push((Span { at: units[start].at.start..units[end - 1].at.end, ixs }, oversized));
+            start = end;
+        }
+        cuts.retain(|(span, _)| self.changes_anything(layout, span));
+        cuts
+    }
+
+    /// Splits a span into the smallest parts that share no change.
+    pub(super) fn units(&self, layout: &Layout, span: &Span) -> Vec<Span> {
+        let mut last_at: BTreeMap<ChangeIx, usize> = BTreeMap::new();
+        let touching = |at: usize| {
+            let state = self.sequence.token(layout.tokens[at]);
+            state.deleted_by.iter().chain([&state.inserted_by]).copied().filter(|ix| span.ixs.contains(ix))
+        };
+        for at in span.at.clone() {
+            last_at.extend(touching(at).map(|ix| (ix, at)));
+        }
+        let mut units: Vec<Span> = Vec::new();
+        let mut reach = 0;
+        for at in span.at.clone() {
+            let ixs = set_of(touching(at));
+            let unit_is_open = units.last().is_some_and(|unit| at <= reach || unit.ixs.is_empty() || ixs.is_empty());
+            if !unit_is_open {
+                units.push(Span { at: at..at, ixs: BTreeSet::new() });
+            }
+            reach = ixs.iter().filter_map(|ix| last_at.get(ix).copied()).max().unwrap_or(reach).max(reach);
+            if let Some(unit) = units.last_mut() {
+                unit.at.end = at + 1;
+                unit.ixs.extend(ixs);
+            }
+        }
+        units
+    }
+
+    pub(super) fn size_of(&self, layout: &Layout, unit: &Span) -> (usize, usize) {
+        let lines = self.changed_tokens(layout, unit).map(|(token, _)| self.sequence.text(token).len());
+        lines.fold((0, 0), |(n_lines, n_bytes), len| (n_lines + 1, n_bytes + len))
+    }
+
+    /// The tokens that a span adds or removes.
+    pub(super) fn changed_tokens<'a>(&'a self, layout: &'a Layout, span: &'a Span) -> impl Iterator<Item = (TokenIx, LineKind)> {
+        span.at.clone().map(|at| layout.tokens[at]).filter_map(|token| {
+            match (self.shows_with(token, &span.ixs, false), self.shows_with(token, &span.ixs, true)) {
+                (true, false) => Some((token, LineKind::Removed)),
+                (false, true) => Some((token, LineKind::Added)),
+                _ => None,
+            }
+        })
+    }
+
+    pub(super) fn share_an_edit(&self, a: &Span, b: &Span) -> bool {
+        let edit_of = |ix: &ChangeIx| {
+            let meta = &self.write_of(*ix).meta;
+            (meta.run.as_str(), meta.edit.as_str())
+        };
+        let mut edits: Vec<(&str, &str)> = a.ixs.iter().map(edit_of).collect();
+        sort_by(&mut edits, Ord::cmp);
+        b.ixs.iter().any(|ix| edits.binary_search(&edit_of(ix)).is_ok())
+    }
+}
+
+impl Layout {
+    pub(super) fn is_settled(&self, at: usize) -> bool {
+        self.settled_before[at + 1] > self.settled_before[at]
+    }
+
+    pub(super) fn is_visible(&self, at: usize) -> bool {
+        self.visible_before[at + 1] > self.visible_before[at]
+    }
+
+    pub(super) fn is_shown(&self, at: usize) -> bool {
+        self.is_settled(at) || self.is_visible(at)
+    }
+}
