@@ -1,14 +1,15 @@
-//! The shortest diff of texts that differ little, by comparing lines where they stand.
+//! The shortest diff of texts that differ little, found without hashing their lines.
 //!
-//! This is Myers' greedy search. It looks at few lines besides the equal ones, which are compared once, so nothing is
-//! hashed first. The effort grows with the square of the number of differences, so it gives up past a limit and leaves
-//! the rest to the general search in [`super`].
+//! This is Myers' greedy search. Besides the equal lines, each of which is compared once, it looks at few others. Its
+//! effort grows with the square of the number of differences, so it gives up past a limit, and the caller uses the
+//! general search.
 
 /// A position that no path reaches.
 const NOWHERE: i32 = -1;
 
-/// Returns pairs of equal items, increasing in both and as many as possible; none if that takes more than `limit`
-/// deletions and insertions together.
+/// Returns pairs of equal items: increasing in both lists, and as many as possible.
+///
+/// Returns `None` if that takes more than `limit` deletions and insertions together.
 pub(super) fn matches<T: PartialEq>(old: &[T], new: &[T], limit: usize) -> Option<Vec<(usize, usize)>> {
     let (n, m) = (i32::try_from(old.len()).ok()?, i32::try_from(new.len()).ok()?);
     let limit = i32::try_from(limit).ok()?.min(n.checked_add(m)?);
@@ -35,16 +36,17 @@ struct Rounds {
 }
 
 impl Rounds {
-    /// How many old items the path on diagonal `k` had passed after round `d`.
+    /// Returns how many old items the path on diagonal `k` had passed after round `d`.
     fn at(&self, d: i32, k: i32) -> i32 {
         if k < -d || k > d {
             return NOWHERE;
         }
-        // Round d comes after 1 + 2 + … + d entries.
+        // The entries of round d follow 1 + 2 + … + d other entries.
         self.reached[(d * (d + 1) / 2 + (k + d) / 2) as usize]
     }
 
-    /// Where round `d` begins on diagonal `k`, after one deletion or insertion, and the diagonal it comes from.
+    /// Returns where round `d` begins on diagonal `k`, after one deletion or insertion, and the diagonal it comes
+    /// from.
     fn step(&self, d: i32, k: i32, n: i32, m: i32) -> (i32, i32) {
         let deleted = match self.at(d - 1, k - 1) {
             x if x != NOWHERE && x < n => x + 1,
@@ -57,7 +59,7 @@ impl Rounds {
         if deleted > inserted { (deleted, k - 1) } else { (inserted, k + 1) }
     }
 
-    /// Follows the path back from the end of both texts.
+    /// Follows the path back from the end of both texts, and returns its pairs of equal items.
     fn trace(&self, rounds: i32, n: i32, m: i32) -> Vec<(usize, usize)> {
         let mut matches = Vec::with_capacity(n.min(m) as usize);
         let (mut x, mut k) = (n, n - m);

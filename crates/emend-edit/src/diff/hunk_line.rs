@@ -1,21 +1,21 @@
-//! The lines of a hunk, as diffs and reviews show them.
+//! One line of a hunk, as diffs and reviews show it.
 
 use serde::{Deserialize, Serialize};
 
-/// What a line of a hunk is.
+/// Which of the two texts contain a line of a hunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LineKind {
-    /// In both texts.
+    /// Both texts contain the line.
     Context,
-    /// Only in the new text.
+    /// Only the new text contains the line.
     Added,
-    /// Only in the old text.
+    /// Only the old text contains the line.
     Removed,
 }
 
 impl LineKind {
-    /// Returns the character that starts such a line in a unified diff.
+    /// Returns the character that marks such a line in a unified diff: space, `+` or `-`.
     #[must_use]
     pub fn marker(self) -> char {
         match self {
@@ -26,16 +26,16 @@ impl LineKind {
     }
 }
 
-/// One line of a hunk.
+/// One line of a hunk, with its numbers in both texts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HunkLine {
-    /// What the line is.
+    /// Which of the two texts contain it.
     pub kind: LineKind,
-    /// The line with its own ending.
+    /// Its content with its own line ending.
     pub text: String,
-    /// Its number in the old text, from 1; none if it is not there.
+    /// Its number in the old text, from 1; `None` for an added line.
     pub old: Option<usize>,
-    /// Its number in the new text, from 1; none if it is not there.
+    /// Its number in the new text, from 1; `None` for a removed line.
     pub new: Option<usize>,
 }
 

@@ -1,9 +1,7 @@
-//! Line diffs: where two texts differ, as stretches of lines and as hunks with context.
+//! Line diffs: the ranges of lines in which two texts differ.
 //!
-//! The answer is a shortest edit script if the texts differ in little or have up to [`EXACT_LINES_MAX`] lines in question,
-//! and a good one above that. No
-//! clock is involved, so the same texts give the same diff everywhere. Rendering is in `render.rs`, differences inside
-//! a line in [`crate::words`].
+//! The result is a shortest edit script if the texts differ little or have up to [`EXACT_LINES_MAX`] lines that could
+//! match, and a good one otherwise. The diff reads no clock, so the same texts give the same diff everywhere.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -16,17 +14,17 @@ use crate::diff::greedy;
 use crate::text::line_hash::SeededLineHash;
 use crate::text::{same_bytes, split_lines};
 
-/// Up to how many lines (of both texts together) that could match somewhere the diff is guaranteed to be minimal.
+/// Number of lines, of both texts together, up to which the diff is guaranteed to be minimal.
 ///
-/// Lines that only one text has, and the lines the texts share at both ends, do not count.
+/// Lines that only one text has do not count, nor do the lines that both texts share at their start and end.
 pub const EXACT_LINES_MAX: usize = 8192;
 
-/// How many deletions and insertions are looked for without numbering the lines first.
+/// Number of deletions and insertions up to which the greedy search runs, which needs no hashing of lines.
 const GREEDY_MAX: usize = 256;
 
-/// One stretch in which two texts differ: the lines `old` of the first became the lines `new` of the second.
+/// One range in which two texts differ: the lines `old` of the first became the lines `new` of the second.
 ///
-/// Line indexes count from 0. Either range may be empty, never both. Everything between two stretches is equal.
+/// Line indexes count from 0. One of the two ranges may be empty. Everything between two `Op`s is equal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Op {
     /// The lines of the old text.
@@ -35,19 +33,24 @@ pub struct Op {
     pub new: Range<usize>,
 }
 
-/// Returns where `b` differs from `a`, in order, line by line as [`split_lines`] splits them.
+/// Returns the differences from `a` to `b` in order, line by line as [`split_lines`] splits them.
+///
+/// ```
+/// use emend_edit::diff::{Op, diff_lines};
+/// assert_eq!(diff_lines("a\nb\nc\n", "a\nB\nc\nd\n"), [Op { old: 1..2, new: 1..2 }, Op { old: 3..3, new: 3..4 }]);
+/// ```
 #[must_use]
 pub fn diff_lines(a: &str, b: &str) -> Vec<Op> {
     diff_slices(&split_lines(a), &split_lines(b))
 }
 
-/// Returns where `new` differs from `old`, in order. Adjacent stretches are one.
+/// Returns the differences from `old` to `new` in order. Adjacent ranges are joined.
 #[must_use]
 pub fn diff_slices<T: AsRef<str>>(old: &[T], new: &[T]) -> Vec<Op> {
     ops_between(&Line::all(old), &Line::all(new))
 }
 
-/// A line that is compared as fast as the host can.
+/// A line with fast comparison and hashing.
 #[derive(Clone, Copy, Eq)]
 struct Line<'a>(&'a str);
 
@@ -89,13 +92,13 @@ fn ops_between(old: &[Line<'_>], new: &[Line<'_>]) -> Vec<Op> {
     ops
 }
 
-/// Pairs up equal lines of two texts: increasing in both, as many as possible.
+/// Pairs equal lines of two texts: increasing in both, and as many as possible.
 fn match_middle(old: &[Line<'_>], new: &[Line<'_>]) -> Vec<(usize, usize)> {
     if old.is_empty() || new.is_empty() {
         return Vec::new();
     }
     let (old_ids, new_ids, distinct) = intern(old, new);
-    // A line that only one side has cannot match: leaving it out changes no answer and most of the cost.
+    // A line that only one side has cannot match. Leaving such lines out keeps the result and saves most of the time.
     let (mut in_old, mut in_new) = (vec![false; distinct], vec![false; distinct]);
     old_ids.iter().for_each(|&id| in_old[id as usize] = true);
     new_ids.iter().for_each(|&id| in_new[id as usize] = true);
@@ -115,7 +118,7 @@ fn match_middle(old: &[Line<'_>], new: &[Line<'_>]) -> Vec<(usize, usize)> {
     hook.0.into_iter().map(|(a, b)| (old_kept[a], new_kept[b])).collect()
 }
 
-/// Gives equal items equal numbers, so that the search compares numbers; also returns how many there are.
+/// Gives equal lines equal numbers, so that the search compares numbers. Also returns the number of distinct lines.
 fn intern(old: &[Line<'_>], new: &[Line<'_>]) -> (Vec<u32>, Vec<u32>, usize) {
     let mut ids: HashMap<Line<'_>, u32, SeededLineHash> =
         HashMap::with_capacity_and_hasher(old.len(), SeededLineHash::new());
@@ -140,9 +143,10 @@ impl DiffHook for Matches {
     }
 }
 
-/// Moves each pure insertion or deletion as far down as equal lines allow, as git does, and joins what then touches.
+/// Moves each pure insertion or deletion as far down as equal lines allow, as git does, and joins ranges that then
+/// touch.
 ///
-/// Among equally short scripts this is the one readers expect: a new function ends with its own closing brace.
+/// Among equally short scripts, readers expect this one: a new function ends with its own closing brace.
 fn slide(ops: &mut Vec<Op>, old: &[Line<'_>], new: &[Line<'_>]) {
     for index in (0..ops.len()).rev() {
         let (old_limit, new_limit) =

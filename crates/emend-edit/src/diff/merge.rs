@@ -1,7 +1,8 @@
-//! Three-way merge and compare: what two texts made of a common base.
+//! Three-way merge and comparison: two texts that were made from a common base.
 //!
-//! Changes of both sides that overlap or touch conflict unless they are the same, as in git. The line log needs no
-//! merge; this serves rebases onto a changed disk, the three-way view, and the tests that hold the log against it.
+//! As in git, changes of both sides that overlap or touch conflict unless they are equal. The line log itself needs no
+//! merge. Callers use it to rebase onto a changed disk and to show three texts side by side, and tests check the line
+//! log against it.
 
 use std::ops::Range;
 
@@ -10,45 +11,51 @@ use serde::{Deserialize, Serialize};
 use crate::diff::line_diff::{Op, diff_slices};
 use crate::text::{first_eol, split_lines};
 
-/// Who changed a region.
+/// Which sides changed a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RegionKind {
-    /// Nobody.
+    /// Neither side changed it.
     Unchanged,
-    /// Only our side.
+    /// Only our side changed it.
     Ours,
-    /// Only their side.
+    /// Only their side changed it.
     Theirs,
-    /// Both sides, to the same text.
+    /// Both sides changed it to the same text.
     Same,
-    /// Both sides, to different texts.
+    /// Both sides changed it to different texts.
     Conflict,
 }
 
-/// A stretch of the three texts, as ranges of lines from 0.
+/// A region of the three texts, as ranges of line indexes from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Region {
-    /// Who changed it.
+    /// Which sides changed it.
     pub kind: RegionKind,
-    /// Its lines in the base.
+    /// Its lines in the base text.
     pub base: Range<usize>,
-    /// Its lines on our side.
+    /// Its lines in our text.
     pub ours: Range<usize>,
-    /// Its lines on their side.
+    /// Its lines in their text.
     pub theirs: Range<usize>,
 }
 
-/// The outcome of a three-way merge.
+/// The result of a three-way merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Merged {
-    /// The merged text. A conflict stands in it between git's markers.
+    /// The merged text, with each conflict between git's conflict markers.
     pub text: String,
-    /// How many conflicts it holds; with 0 the text is the merge.
+    /// Number of conflicts in the text. 0 means that the merge is complete.
     pub conflicts: usize,
 }
 
-/// Merges what `ours` and `theirs` made of `base`.
+/// Merges two texts that were made from `base`.
+///
+/// ```
+/// use emend_edit::diff::merge3;
+/// let merged = merge3("a\nb\nc\n", "A\nb\nc\n", "a\nb\nC\n");
+/// assert_eq!((merged.text.as_str(), merged.conflicts), ("A\nb\nC\n", 0));
+/// ```
 #[must_use]
 pub fn merge3(base: &str, ours: &str, theirs: &str) -> Merged {
     let lines = [split_lines(base), split_lines(ours), split_lines(theirs)];
@@ -67,7 +74,7 @@ pub fn merge3(base: &str, ours: &str, theirs: &str) -> Merged {
     merged
 }
 
-/// Compares three texts: consecutive regions that cover all of each.
+/// Compares three texts, and returns consecutive regions that cover all lines of each.
 #[must_use]
 pub fn compare3(base: &str, ours: &str, theirs: &str) -> Vec<Region> {
     regions_of(&split_lines(base), &split_lines(ours), &split_lines(theirs))
@@ -88,7 +95,7 @@ fn regions_of(base: &[&str], ours: &[&str], theirs: &[&str]) -> Vec<Region> {
             });
         }
         let (our_from, their_from) = (our_side.map(start), their_side.map(start));
-        // Grow until neither side has a change that overlaps or touches what is taken so far.
+        // Grow the region until neither side has a change that overlaps or touches it.
         let mut end = start;
         let (mut n_ours, mut n_theirs) = (0, 0);
         loop {
@@ -121,10 +128,10 @@ fn regions_of(base: &[&str], ours: &[&str], theirs: &[&str]) -> Vec<Region> {
     regions
 }
 
-/// A walk over one side's changes, in the order of the base.
+/// An iterator over the changes of one side, in the order of the base.
 struct Side<'a> {
     rest: &'a [Op],
-    /// Where the side stands after the changes taken so far: a base line and the line it became.
+    /// A base line and the line of this side that it became, after the changes taken so far.
     taken: (usize, usize),
 }
 
@@ -148,13 +155,14 @@ impl<'a> Side<'a> {
         Some(op)
     }
 
-    /// Returns the line that the base line `at` became, if no change lies between the last one taken and it.
+    /// Returns the line of this side that the base line `at` became. No change may lie between it and the last one
+    /// taken.
     fn map(&self, at: usize) -> usize {
         self.taken.1 + (at - self.taken.0)
     }
 }
 
-/// Appends lines; one without an ending that is not the last of the text gets `eol`.
+/// Appends lines. A line without a line ending gets `eol` if another line follows.
 fn push_lines(text: &mut String, lines: &[&str], eol: &str) {
     for line in lines {
         if !text.is_empty() && !text.ends_with(['\n', '\r']) {
@@ -189,7 +197,7 @@ mod tests {
     use super::*;
     use crate::test_support::cases;
 
-    /// A base of different lines and two edits of it, as splices; new lines may be the same on both sides.
+    /// Returns a base of distinct lines and two edits of it. The edits may insert equal lines.
     pub(super) fn sides() -> impl Strategy<Value = (String, String, String)> {
         let splices = || vec((any::<prop::sample::Index>(), 0..3_usize, vec(0..4_u8, 0..3)), 0..4);
         let eol = prop_oneof![4 => Just("\n"), 1 => Just("\r\n")];

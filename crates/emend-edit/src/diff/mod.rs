@@ -1,4 +1,4 @@
-//! Differences between texts: line by line, word by word, and between three of them.
+//! Differences between texts: of lines, of words within a line, and of two texts with a common base.
 
 mod greedy;
 mod hunk_line;

@@ -1,6 +1,6 @@
-//! Diffs for readers and tools: hunks with context, and unified diff text as git writes it.
+//! Diffs for readers and tools: hunks with context, and unified diffs as git writes them.
 //!
-//! Unified text splits lines at LF alone, as git and patch do: a lone CR is a character of its line there.
+//! Unified diffs split lines at LF only, as git and patch do: a lone CR is an ordinary character there.
 
 use std::fmt::Write as _;
 
@@ -8,22 +8,23 @@ use crate::diff::hunk_line::{HunkLine, LineKind};
 use crate::diff::line_diff::{Op, diff_slices};
 use crate::text::split_lines;
 
-/// One hunk of a diff between two texts.
+/// One hunk of the diff between two texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextHunk {
-    /// Number of the first old line, from 1; with no old line, the number of the line before (0 at the top).
+    /// Number of the first old line, from 1. For a hunk without old lines, the number of the line before it, 0 at the
+    /// top.
     pub old_start: usize,
-    /// How many old lines the hunk covers, context included.
+    /// Number of old lines the hunk covers, context included.
     pub old_lines: usize,
     /// Number of the first new line, by the same rule.
     pub new_start: usize,
-    /// How many new lines the hunk covers, context included.
+    /// Number of new lines the hunk covers, context included.
     pub new_lines: usize,
-    /// The lines, removed before added.
+    /// The lines. In each run of changes, removed lines come before added ones.
     pub lines: Vec<HunkLine>,
 }
 
-/// The two names in the header of a unified diff, such as `a/notes.md` and `b/notes.md`, or `/dev/null`.
+/// The two file names in the header of a unified diff, such as `a/notes.md` and `b/notes.md`, or `/dev/null`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Names<'a> {
     /// The name after `---`.
@@ -34,13 +35,28 @@ pub struct Names<'a> {
 
 /// Returns the hunks between two texts, with up to `context` unchanged lines around each change.
 ///
-/// Changes whose contexts touch share a hunk. Lines are split as [`split_lines`] does, lone CR included.
+/// Changes whose contexts touch share a hunk. Lines are split as [`split_lines`] does, so a lone CR ends a line.
+///
+/// ```
+/// use emend_edit::diff::hunks;
+/// let hunks = hunks("a\nb\nc\n", "a\nB\nc\n", 1);
+/// assert_eq!((hunks[0].old_start, hunks[0].old_lines, hunks[0].lines.len()), (1, 3, 4));
+/// ```
 #[must_use]
 pub fn hunks(a: &str, b: &str, context: usize) -> Vec<TextHunk> {
     hunks_of(&split_lines(a), &split_lines(b), context)
 }
 
-/// Returns a unified diff of two texts that git and patch can apply; the empty string if they are equal.
+/// Returns a unified diff of two texts that git and patch can apply. It is empty if the texts are equal.
+///
+/// ```
+/// use emend_edit::diff::{Names, unified};
+/// let names = Names { old: "a/notes.md", new: "b/notes.md" };
+/// assert_eq!(
+///     unified("a\nb\n", "a\nB\n", 3, names),
+///     "--- a/notes.md\n+++ b/notes.md\n@@ -1,2 +1,2 @@\n a\n-b\n+B\n",
+/// );
+/// ```
 #[must_use]
 pub fn unified(a: &str, b: &str, context: usize, names: Names<'_>) -> String {
     let old: Vec<&str> = a.split_inclusive('\n').collect();
@@ -56,7 +72,7 @@ pub fn unified(a: &str, b: &str, context: usize, names: Names<'_>) -> String {
     out
 }
 
-/// Returns the hunks between two texts that are split already: see [`hunks`].
+/// Returns the hunks between two texts that are already split into lines: see [`hunks`].
 #[must_use]
 pub fn hunks_of(old: &[&str], new: &[&str], context: usize) -> Vec<TextHunk> {
     let ops = diff_slices(old, new);
@@ -109,7 +125,7 @@ fn push_hunk(out: &mut String, hunk: &TextHunk) {
         _ => format!("{start},{lines}"),
     };
     let (old, new) = (range(hunk.old_start, hunk.old_lines), range(hunk.new_start, hunk.new_lines));
-    // Writing to a String cannot fail.
+    // Writing to a `String` cannot fail.
     let _ = writeln!(out, "@@ -{old} +{new} @@");
     for line in &hunk.lines {
         out.push(line.kind.marker());
@@ -120,7 +136,9 @@ fn push_hunk(out: &mut String, hunk: &TextHunk) {
     }
 }
 
-/// Quotes a name as git does if it holds characters a header line cannot, and ends one with blanks by a tab.
+/// Returns a file name as git writes it in a header line.
+///
+/// A name with control characters, quotes or backslashes is quoted. A name with spaces is followed by a tab.
 fn header_name(name: &str) -> String {
     if !name.chars().any(|c| c.is_control() || c == '"' || c == '\\') {
         return if name.contains(' ') { format!("{name}\t") } else { name.to_owned() };

@@ -1,24 +1,30 @@
-//! Differences inside a line: which words changed, for display only.
+//! Word differences within a line, for display only.
 //!
-//! Edits, decisions and the line log work on whole lines; nothing is ever applied by words.
+//! Edits, decisions and the line log work on whole lines. No edit is ever applied by words.
 
 use std::ops::Range;
 
 use crate::diff::line_diff::diff_slices;
 
-/// What differs between an old and a new form of one line.
+/// The parts in which an old and a new version of one line differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WordSpans {
-    /// Byte ranges of the old line that the new one lacks, in order.
+    /// Byte ranges of the old line that the new line lacks, in order.
     pub old: Vec<Range<usize>>,
-    /// Byte ranges of the new line that the old one lacks, in order.
+    /// Byte ranges of the new line that the old line lacks, in order.
     pub new: Vec<Range<usize>>,
 }
 
-/// Returns the words in which two forms of a line differ.
+/// Returns the words in which two versions of a line differ.
 ///
-/// A word is a run of letters, digits and underscores; a run of blanks is one word, any other character is one by
-/// itself. Changes separated by blanks alone are joined. Ranges are in bytes and lie on character boundaries.
+/// A word is a run of letters, digits and underscores, or a run of whitespace; any other character is a word of its
+/// own. Changes separated only by whitespace are joined. Ranges lie on character boundaries.
+///
+/// ```
+/// use emend_edit::diff::word_spans;
+/// let spans = word_spans("let a = f(x);", "let b = f(x);");
+/// assert_eq!((spans.old, spans.new), (vec![4..5], vec![4..5]));
+/// ```
 #[must_use]
 pub fn word_spans(old_line: &str, new_line: &str) -> WordSpans {
     let (old_words, new_words) = (words(old_line), words(new_line));
@@ -35,7 +41,7 @@ pub fn word_spans(old_line: &str, new_line: &str) -> WordSpans {
     }
 }
 
-/// Joins spans that only blanks keep apart: "the big dog" for "a large cat" is one change, not three.
+/// Joins spans that only whitespace separates: changing "the big dog" to "a large cat" is one change, not three.
 fn join(spans: impl Iterator<Item = Range<usize>>, line: &str) -> Vec<Range<usize>> {
     let mut joined: Vec<Range<usize>> = Vec::new();
     for span in spans {
@@ -50,14 +56,14 @@ fn join(spans: impl Iterator<Item = Range<usize>>, line: &str) -> Vec<Range<usiz
 #[derive(Clone, Copy, PartialEq)]
 enum Class {
     Word,
-    Blank,
+    Whitespace,
     Other,
 }
 
 fn class_of(c: char) -> Class {
     match c {
         c if c.is_alphanumeric() || c == '_' => Class::Word,
-        c if c.is_whitespace() => Class::Blank,
+        c if c.is_whitespace() => Class::Whitespace,
         _ => Class::Other,
     }
 }

@@ -1,16 +1,19 @@
-//! Sorts items of any type with one sort of their places, and collects sets without sorting.
+//! Sorts items of any type by sorting their indexes, and collects sets without sorting.
 //!
-//! The standard library's sorts are compiled anew for each type of item, several kilobytes each time, which a page has
-//! to load. This one is for lists that are sorted seldom; where sorting takes the time, use `slice::sort_unstable`.
+//! Size: the standard library's sorts are compiled anew for each item type, which costs several kilobytes each time.
+//! The functions here share one sort of `usize` indexes.
+//!
+//! Use them for lists that are sorted rarely. Where sorting dominates the run time, use `slice::sort_unstable`.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-/// Sorts `items` by `compare`; those that are equal keep their order.
+/// Sorts `items` by `compare`. The sort is stable.
 pub fn sort_by<T>(items: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) {
     let mut places: Vec<usize> = (0..items.len()).collect();
     sort_places(&mut places, &mut |a, b| compare(&items[a], &items[b]));
-    // `places[to]` is where the item of `to` still is; each cycle of them is walked once.
+    // `places[to]` is the index at which the item for index `to` still is. Each cycle of this permutation is followed
+    // once.
     for start in 0..places.len() {
         let mut to = start;
         loop {
@@ -24,12 +27,14 @@ pub fn sort_by<T>(items: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) 
     }
 }
 
-/// Sorts `items` by what `key` makes of them; those that are equal keep their order.
+/// Sorts `items` by the key that `key` returns. The sort is stable.
 pub fn sort_by_key<T, K: Ord>(items: &mut [T], mut key: impl FnMut(&T) -> K) {
     sort_by(items, |a, b| key(a).cmp(&key(b)));
 }
 
-/// Collects `items` one by one. `collect` would sort them first, with a sort of their type's own.
+/// Collects `items` into a set, inserting them one by one.
+///
+/// `collect` would sort the items first, with a sort compiled for their type.
 pub fn set_of<T: Ord>(items: impl IntoIterator<Item = T>) -> BTreeSet<T> {
     let mut set = BTreeSet::new();
     set.extend(items);

@@ -1,3 +1,3 @@
-//! Code that is written to make the WebAssembly modules smaller.
+//! Code that exists to keep the WebAssembly modules small.
 
 pub mod compact_sort;

@@ -2,37 +2,37 @@
 
 use crate::error_code::ErrorCode;
 
-/// Bytes that are no text this crate edits.
+/// Why bytes cannot be decoded as text.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum DecodeError {
-    /// The bytes hold a NUL, as only binary files do.
+    /// The bytes contain a NUL, which only binary files do.
     #[error("the file is binary (a NUL byte at offset {offset}); only UTF-8 text can be edited")]
     Binary {
-        /// Where the first NUL is, from 0.
+        /// Offset of the first NUL, from 0.
         offset: usize,
     },
-    /// The bytes are not UTF-8, though they may well be text in another encoding.
-    #[error("the file is not UTF-8 (invalid byte at offset {offset}); convert it before editing")]
+    /// The bytes are not UTF-8. They may be text in another encoding.
+    #[error("the file is not UTF-8 (invalid byte at offset {offset}); convert it to UTF-8 before editing")]
     InvalidUtf8 {
-        /// Where the first invalid byte is, from 0.
+        /// Offset of the first invalid byte, from 0.
         offset: usize,
     },
 }
 
 impl DecodeError {
-    /// Returns the code that callers branch on.
+    /// Returns the stable code, [`ErrorCode::Unsupported`].
     #[must_use]
     pub fn code(&self) -> ErrorCode {
         ErrorCode::Unsupported
     }
 }
 
-/// Reads the bytes of a file as text.
+/// Decodes the bytes of a file as UTF-8.
 ///
-/// A byte-order mark stays in the text as U+FEFF, so that the text's bytes are the file's bytes.
+/// A byte-order mark stays in the text as U+FEFF, so that encoding the text gives the same bytes.
 ///
 /// # Errors
-/// Fails on a NUL byte (binary) and on anything that is not UTF-8.
+/// Fails on a NUL byte, which marks a binary file, and on bytes that are not UTF-8.
 pub fn decode(bytes: &[u8]) -> Result<&str, DecodeError> {
     if let Some(offset) = memchr::memchr(0, bytes) {
         return Err(DecodeError::Binary { offset });
@@ -43,7 +43,7 @@ pub fn decode(bytes: &[u8]) -> Result<&str, DecodeError> {
 /// The byte-order mark, which some editors write before the first line.
 pub const BOM: char = '\u{feff}';
 
-/// Splits `text` into its byte-order mark, which may be empty, and the rest.
+/// Splits `text` into its byte-order mark, empty if there is none, and the rest.
 #[must_use]
 pub fn split_bom(text: &str) -> (&str, &str) {
     text.split_at(if text.starts_with(BOM) { BOM.len_utf8() } else { 0 })

@@ -1,7 +1,7 @@
-//! The content hash that names one state of a file: SHA-256 over its bytes.
+//! The content hash that identifies one state of a file: SHA-256 over its bytes.
 //!
-//! Reads show it, writes quote it back, and a write whose hash no longer fits is refused. Which file a hash belongs to
-//! is the caller's business.
+//! Read tools report it, writes pass it back, and a write whose hash no longer matches is rejected. The caller knows
+//! to which file a hash belongs.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,8 +13,8 @@ use crate::error_code::ErrorCode;
 
 /// The SHA-256 of a file's bytes.
 ///
-/// It prints as `sha256:` and 64 lower-case hexadecimal digits. Both that form and the bare digits are read back, in
-/// either case, because models copy hashes in both.
+/// It is written as `sha256:` and 64 lower-case hexadecimal digits. Parsing accepts this form and the digits alone, in
+/// upper or lower case, because models copy hashes in both forms.
 ///
 /// ```
 /// use emend_edit::ContentHash;
@@ -27,16 +27,16 @@ use crate::error_code::ErrorCode;
 #[serde(into = "String", try_from = "String")]
 pub struct ContentHash([u8; 32]);
 
-/// A text that is no content hash.
+/// Parsing a content hash failed.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 #[error("`{text}` is not a SHA-256 hash: expected 64 hexadecimal digits, with or without `sha256:` before them")]
 pub struct ParseHashError {
-    /// What was given.
+    /// The text that was parsed.
     pub text: String,
 }
 
 impl ParseHashError {
-    /// Returns the code that callers branch on.
+    /// Returns the stable code, [`ErrorCode::InvalidArgument`].
     #[must_use]
     pub fn code(&self) -> ErrorCode {
         ErrorCode::InvalidArgument
@@ -44,7 +44,7 @@ impl ParseHashError {
 }
 
 impl ContentHash {
-    /// The hash of no bytes: the base of a file that does not exist yet.
+    /// The hash of the empty content, used as the base of a file that does not exist yet.
     pub const EMPTY: Self = Self([
         0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14, 0x9a, 0xfb, 0xf4, 0xc8, 0x99, 0x6f, 0xb9, 0x24, 0x27, 0xae,
         0x41, 0xe4, 0x64, 0x9b, 0x93, 0x4c, 0xa4, 0x95, 0x99, 0x1b, 0x78, 0x52, 0xb8, 0x55,
@@ -56,7 +56,7 @@ impl ContentHash {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// Returns the 64 digits without the `sha256:` before them.
+    /// Returns the 64 hexadecimal digits, without `sha256:`.
     #[must_use]
     pub fn hex(&self) -> String {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";

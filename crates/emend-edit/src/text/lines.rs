@@ -1,14 +1,14 @@
-//! Text as lines that own their end-of-line bytes: LF, CRLF or CR.
+//! Splits text into lines that include their line endings: LF, CRLF or CR.
 //!
-//! Joining the lines of a text gives the text back, byte for byte. Everything that edits works on such lines, so
-//! endings that no edit names cannot change. Finding lines by content is left to the patch engines.
+//! The lines of a text, concatenated, give the text byte for byte. All edits work on such lines, so a line ending that
+//! no edit names cannot change.
 
-/// Splits `text` into lines, each with its own line ending. The last line has none if the text does not end in one.
+/// Splits `text` into lines, each with its line ending.
 ///
-/// The empty text has no lines.
+/// The last line has no line ending if the text does not end in one. The empty text has no lines.
 #[must_use]
 pub fn split_lines(text: &str) -> Vec<&str> {
-    // Most texts have no CR, and then the search is for one byte.
+    // Most texts have no CR. For them a search for one byte is enough.
     if memchr::memchr(b'\r', text.as_bytes()).is_none() {
         return lf_lines(text);
     }
@@ -21,16 +21,18 @@ pub fn split_lines(text: &str) -> Vec<&str> {
     lines
 }
 
-/// Returns where each line ends, found in one sweep: a search of its own for each line takes three times as long.
+/// Returns the offset after each line.
+///
+/// One search over the whole text is used: a separate search for each line takes three times as long.
 fn line_ends(text: &str) -> impl Iterator<Item = usize> {
     let bytes = text.as_bytes();
-    // The LF of a CRLF ends the line.
+    // The LF of a CRLF ends the line, not its CR.
     let ends_line = move |at: &usize| bytes[*at] == b'\n' || bytes.get(at + 1) != Some(&b'\n');
     let ends = memchr::memchr2_iter(b'\n', b'\r', bytes).filter(ends_line).map(|at| at + 1);
     ends.chain((!text.is_empty() && !text.ends_with(['\n', '\r'])).then_some(text.len()))
 }
 
-/// Returns the lines of [`split_lines`] one by one.
+/// Iterates over the lines that [`split_lines`] returns, without allocating.
 pub fn lines(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -46,7 +48,7 @@ pub fn lines(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Splits `text` into the lines that LF ends, each with it.
+/// Splits `text` at LF only, each line with its LF.
 pub(crate) fn lf_lines(text: &str) -> Vec<&str> {
     let mut lines = Vec::with_capacity(text.len() / 32 + 1);
     let mut start = 0;
@@ -60,14 +62,14 @@ pub(crate) fn lf_lines(text: &str) -> Vec<&str> {
     lines
 }
 
-/// Returns whether `text` starts with `prefix`.
+/// Returns whether `text` starts with `prefix`, comparing as [`same_bytes`] does.
 pub(crate) fn starts_with(text: &str, prefix: &str) -> bool {
     text.as_bytes().get(..prefix.len()).is_some_and(|start| same_bytes(start, prefix.as_bytes()))
 }
 
-/// Returns whether `a` and `b` are equal, which have the same length.
+/// Returns whether `a` and `b`, which have the same length, are equal.
 ///
-/// In wasm the comparison of the standard library goes byte by byte; this one goes by words.
+/// In wasm the standard library compares byte by byte; this function compares eight bytes at a time.
 pub(crate) fn same_bytes(a: &[u8], b: &[u8]) -> bool {
     if !cfg!(target_family = "wasm") {
         return a == b;
@@ -81,12 +83,14 @@ pub(crate) fn same_bytes(a: &[u8], b: &[u8]) -> bool {
     }
 }
 
-/// Returns where line `number` (from 0, as LF ends lines) starts; the line after the last one starts at the end of the
-/// text. If there are fewer, returns how many there are.
+/// Returns the offset at which line `number` starts. Lines count from 0 and end at LF.
+///
+/// The line after the last one starts at the end of the text. Returns the number of lines as the error if there are
+/// fewer.
 pub(crate) fn start_of_line(text: &str, number: usize) -> Result<usize, usize> {
     let bytes = text.as_bytes();
     let (mut n_left, mut start) = (number, 0);
-    // Line ends are counted many times faster than they are found.
+    // Counting the LFs of a chunk is many times faster than finding each of them.
     for chunk in bytes.as_chunks().0 {
         let n_ends = count_line_ends(chunk);
         if n_ends >= n_left {
@@ -109,7 +113,7 @@ pub(crate) fn start_of_line(text: &str, number: usize) -> Result<usize, usize> {
     if n_left == 0 { Ok(text.len()) } else { Err(number - n_left) }
 }
 
-/// How many bytes are counted at once: sums of so many still fit into a byte, and compilers make vectors of those.
+/// Number of bytes counted at once. Such sums still fit into a `u8`, so compilers use vector instructions for them.
 const COUNTED_BYTES: usize = 240;
 
 fn count_line_ends(bytes: &[u8; COUNTED_BYTES]) -> usize {
@@ -123,24 +127,24 @@ pub fn split_eol(line: &str) -> (&str, &str) {
     (content, &line[content.len()..])
 }
 
-/// Returns the ending of the first line that has one: what a new line of this text should end with.
+/// Returns the line ending of the first line that has one. New lines of the text should use it.
 #[must_use]
 pub fn first_eol(text: &str) -> Option<&str> {
     let at = memchr::memchr2(b'\n', b'\r', text.as_bytes())?;
     Some(if text[at..].starts_with("\r\n") { "\r\n" } else { &text[at..=at] })
 }
 
-/// Where each line of a text starts and ends, found in one pass.
+/// Offsets of the lines of a text, found in one pass.
 ///
-/// Lines are counted from 0 and are those of [`split_lines`].
+/// Lines are those of [`split_lines`] and count from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineIndex {
-    // The start of every line, then the length of the text.
+    // The start of every line, followed by the length of the text.
     bounds: Vec<usize>,
 }
 
 impl LineIndex {
-    /// Indexes `text`.
+    /// Indexes the lines of `text`.
     #[must_use]
     pub fn new(text: &str) -> Self {
         let mut bounds = Vec::with_capacity(text.len() / 32 + 2);
@@ -155,7 +159,7 @@ impl LineIndex {
         self.bounds.len() - 1
     }
 
-    /// Returns the bytes of the lines `from..to`, endings included; both are clamped to the text.
+    /// Returns the byte range of the lines `from..to`, line endings included. Both numbers are clamped to the text.
     #[must_use]
     pub fn range(&self, from: usize, to: usize) -> std::ops::Range<usize> {
         let last = self.n_lines();
@@ -163,7 +167,7 @@ impl LineIndex {
         self.bounds[from.min(to)]..self.bounds[to]
     }
 
-    /// Returns the line that the byte at `offset` is in; offsets past the end belong to the last line.
+    /// Returns the line that contains the byte at `offset`. An offset past the end belongs to the last line.
     #[must_use]
     pub fn line_at(&self, offset: usize) -> usize {
         self.bounds.partition_point(|&start| start <= offset).saturating_sub(1).min(self.n_lines().saturating_sub(1))

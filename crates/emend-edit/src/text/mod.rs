@@ -1,4 +1,4 @@
-//! Text as bytes, lines and hashes.
+//! Texts: decoding bytes, splitting lines, hashing contents and lines.
 
 mod decode;
 mod hash;
