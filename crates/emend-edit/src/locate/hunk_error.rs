@@ -1,6 +1,6 @@
-//! Says why a hunk was refused: which hunk, which line differs, what is there instead, and what to do.
+//! Explains why a hunk was rejected: which hunk, which line differs, what the file has instead, and what to do.
 //!
-//! The reasons themselves come from `place.rs` and from the strict check of [`crate::unified`].
+//! The reasons come from [`crate::locate::placement`] and from the strict check of unified diffs.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -14,96 +14,96 @@ use crate::locate::nearest::{Nearest, nearest};
 use crate::locate::placeholder::is_placeholder;
 use crate::locate::placement::{HunkPattern, PlacementError};
 
-/// A hunk that was refused. Nothing of its file edit was applied.
+/// A hunk was rejected. No hunk of its file edit was applied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HunkError {
-    /// The hunk's number in its file edit, from 1.
+    /// Number of the hunk in its file edit, from 1.
     pub hunk: usize,
-    /// How many hunks the file edit has.
+    /// Number of hunks of the file edit.
     pub n_hunks: usize,
-    /// The line of the patch the hunk starts on, from 1.
+    /// Line of the patch at which the hunk starts, from 1.
     pub patch_line: usize,
-    /// What is wrong with it.
+    /// Why it was rejected.
     pub reason: HunkReason,
 }
 
-/// Why a hunk was refused. Line numbers are the file's, from 1.
+/// Why a hunk was rejected. Line numbers are those of the file, from 1.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum HunkReason {
-    /// The line named after `@@` is not in the file where it was looked for.
+    /// The line named after `@@` is not in the part of the file that was searched.
     AnchorNotFound {
-        /// The line.
+        /// The line as the patch writes it.
         anchor: String,
-        /// Lines that resemble it.
+        /// Lines of the file that resemble it.
         nearest: Vec<Nearest>,
     },
-    /// The lines are not in the file.
+    /// The context and deleted lines are not in the file.
     NotFound {
         /// The regions that resemble them most.
         nearest: Vec<Nearest>,
     },
-    /// The lines are not in the file, but the lines they were to become are.
+    /// The context and deleted lines are not in the file, but the lines that should replace them are.
     AlreadyApplied {
-        /// Where.
+        /// First of these lines.
         line: usize,
     },
-    /// The lines contain a placeholder such as `...` for text left out.
+    /// The lines contain a placeholder such as `...` for omitted text.
     Elided {
-        /// The placeholder.
+        /// The line with the placeholder, trimmed.
         placeholder: String,
     },
-    /// The lines stand only before an earlier hunk, or above the `@@` line.
+    /// The lines are only found before the end of an earlier hunk, or above the `@@` line.
     OutOfOrder {
-        /// Where.
+        /// First of these lines.
         line: usize,
     },
-    /// The lines are marked as the end of the file but stand further up.
+    /// The hunk is marked as the end of the file, but its lines are found further up.
     NotAtEnd {
-        /// Where.
+        /// First of these lines.
         line: usize,
     },
-    /// The lines stand in several places.
+    /// The lines are found in several places.
     Ambiguous {
-        /// The first lines of the places, at most 20.
+        /// First line of each place, at most 20.
         lines: Vec<usize>,
-        /// How many places there are.
+        /// Number of places.
         n_places: usize,
     },
-    /// The hunk only inserts lines and has no context to say where.
+    /// The hunk only inserts lines and has no context.
     NoContext,
-    /// The lines do not stand at the line the hunk states.
+    /// The lines of the file at the stated line differ.
     NotInPlace {
-        /// The stated line.
+        /// The line that the hunk states.
         line: usize,
         /// The first line that differs.
         differs_at: usize,
-        /// What the hunk says stands there.
+        /// That line according to the hunk.
         asked: String,
-        /// What does stand there, or `None` past the end of the file.
+        /// That line in the file, or `None` past the end of the file.
         found: Option<String>,
     },
-    /// The hunk states a line that the file does not reach.
+    /// The hunk states a line past the end of the file.
     PastEnd {
-        /// The stated line.
+        /// The line that the hunk states.
         line: usize,
-        /// How many lines the file has.
+        /// Number of lines of the file.
         n_lines: usize,
     },
-    /// The hunk puts something after a line that has no line ending, in the file or by its own account.
+    /// The hunk adds a line after a line that has no line ending, in the file or in the hunk.
     OpenEnd {
-        /// That line.
+        /// The line without line ending.
         line: usize,
     },
     /// The hunk overlaps the one before it.
     Overlap {
-        /// The stated line.
+        /// The line that the hunk states.
         line: usize,
     },
 }
 
 impl HunkError {
-    /// Returns the code that callers branch on.
+    /// Returns the stable code.
     #[must_use]
     pub fn code(&self) -> ErrorCode {
         match self.reason {
@@ -115,7 +115,7 @@ impl HunkError {
         }
     }
 
-    /// Returns up to three places the author may have meant, each with its line number.
+    /// Returns up to three places that the author may have meant, each with its line number.
     #[must_use]
     pub fn suggestions(&self) -> Vec<String> {
         match &self.reason {
@@ -127,26 +127,26 @@ impl HunkError {
 }
 
 impl HunkReason {
-    /// Turns a placement's failure into what the author needs to know.
+    /// Adds to a failed placement what the author needs to know.
     pub(crate) fn of(table: &LineTable<'_>, hunk: &HunkPattern<'_>, new: &[&str], why: PlacementError) -> Self {
         match why {
-            PlacementError::AnchorAbsent { anchor } => {
+            PlacementError::AnchorNotFound { anchor } => {
                 let file: Vec<&str> = table.contents().collect();
                 HunkReason::AnchorNotFound { nearest: nearest(&file, &[anchor.as_str()], 3), anchor }
             }
-            PlacementError::Absent => absent(table, hunk, new),
-            PlacementError::TooEarly { start } => HunkReason::OutOfOrder { line: start + 1 },
+            PlacementError::NotFound => not_found(table, hunk, new),
+            PlacementError::OutOfOrder { start } => HunkReason::OutOfOrder { line: start + 1 },
             PlacementError::NotAtEnd { start } => HunkReason::NotAtEnd { line: start + 1 },
             PlacementError::Ambiguous { starts } => HunkReason::Ambiguous {
                 n_places: starts.len(),
                 lines: starts.into_iter().take(20).map(|start| start + 1).collect(),
             },
-            PlacementError::Unanchored => HunkReason::NoContext,
+            PlacementError::NoContext => HunkReason::NoContext,
         }
     }
 }
 
-fn absent(table: &LineTable<'_>, hunk: &HunkPattern<'_>, new: &[&str]) -> HunkReason {
+fn not_found(table: &LineTable<'_>, hunk: &HunkPattern<'_>, new: &[&str]) -> HunkReason {
     if hunk.changes
         && new.iter().any(|line| !line.trim().is_empty())
         && let Some(start) = LENIENCIES.into_iter().take(2).find_map(|pass| table.find(new, pass, 0..table.len()))
@@ -161,13 +161,13 @@ fn absent(table: &LineTable<'_>, hunk: &HunkPattern<'_>, new: &[&str]) -> HunkRe
     HunkReason::NotFound { nearest: nearest(&file, &hunk.old, 3) }
 }
 
-/// Returns whether `new` has a line that `old` has not. Finding the rest proves nothing: it was there before as well.
+/// Returns whether `new` has a line that `old` lacks. Finding only the others proves nothing: they were there before.
 fn inserts_anything(hunk: &HunkPattern<'_>, new: &[&str]) -> bool {
     let old: HashSet<&str> = hunk.old.iter().copied().collect();
     new.iter().any(|line| !line.trim().is_empty() && !old.contains(line))
 }
 
-/// Returns one sentence per region, with the diff against what was asked for.
+/// Returns one text per region, with its diff from the given lines.
 pub(crate) fn suggest(regions: &[Nearest]) -> Vec<String> {
     regions
         .iter()
@@ -178,7 +178,7 @@ pub(crate) fn suggest(regions: &[Nearest]) -> Vec<String> {
         .collect()
 }
 
-/// Writes where the nearest region is and how it differs.
+/// Writes where the most similar region is and how it differs.
 pub(crate) fn write_nearest(f: &mut fmt::Formatter<'_>, regions: &[Nearest]) -> fmt::Result {
     let Some(region) = regions.first() else {
         return write!(f, "; nothing in the file resembles it");
@@ -196,7 +196,7 @@ pub(crate) fn write_nearest(f: &mut fmt::Formatter<'_>, regions: &[Nearest]) -> 
     }
 }
 
-/// Writes `lines` as a list, with how many more there are.
+/// Writes `lines` as a list, and how many more there are.
 pub(crate) fn write_lines(f: &mut fmt::Formatter<'_>, lines: &[usize], n_places: usize) -> fmt::Result {
     for (index, line) in lines.iter().enumerate() {
         write!(f, "{}{line}", if index == 0 { "" } else { ", " })?;
@@ -212,7 +212,7 @@ impl fmt::Display for HunkError {
         write!(f, "hunk {} of {} (patch line {}) ", self.hunk, self.n_hunks, self.patch_line)?;
         match &self.reason {
             HunkReason::AnchorNotFound { anchor, nearest } => {
-                write!(f, "is below a line that is not in the file: `@@ {anchor}`")?;
+                write!(f, "names a line that is not in the file: `@@ {anchor}`")?;
                 write_nearest(f, nearest)
             }
             HunkReason::NotFound { nearest } => {
@@ -223,34 +223,34 @@ impl fmt::Display for HunkError {
                 write!(f, "is already applied at line {line}: its new lines are there and its old lines are not")
             }
             HunkReason::Elided { placeholder } => {
-                write!(f, "leaves text out (`{placeholder}`): write every line of the context as it is in the file")
+                write!(f, "omits text (`{placeholder}`); write every line of the context as it is in the file")
             }
             HunkReason::OutOfOrder { line } => write!(
                 f,
-                "is out of order: its lines are at line {line}, before the end of the hunk above it or of its `@@` \
-                 line; write the hunks in file order and no line twice"
+                "is out of order: its lines are at line {line}, above the end of the previous hunk or above its `@@` \
+                 line; write the hunks in file order and each line only once"
             ),
             HunkReason::NotAtEnd { line } => {
-                write!(f, "is marked `*** End of File`, but its lines are at line {line}, further up")
+                write!(f, "is marked `*** End of File`, but its lines are at line {line}, further up; remove the marker or add the last lines")
             }
             HunkReason::Ambiguous { lines, n_places } => {
                 write!(f, "matches in {n_places} places, lines ")?;
                 write_lines(f, lines, *n_places)?;
-                write!(f, "; add context lines or an `@@` line above it that only one of them has")
+                write!(f, "; add context lines or an `@@` line that only one of them has")
             }
-            HunkReason::NoContext => write!(f, "only inserts lines and does not say where; add context lines"),
+            HunkReason::NoContext => write!(f, "only inserts lines and has no context; add context lines that show where"),
             HunkReason::NotInPlace { line, differs_at, asked, found } => match found {
                 Some(found) => write!(
                     f,
-                    "does not stand at line {line}; line {differs_at} differs:\n  given:   {asked:?}\n  in file: {found:?}"
+                    "does not match at line {line}; line {differs_at} differs:\n  given:   {asked:?}\n  in file: {found:?}"
                 ),
-                None => write!(f, "does not stand at line {line}; the file ends before line {differs_at}, {asked:?}"),
+                None => write!(f, "does not match at line {line}; the file ends before line {differs_at}, {asked:?}"),
             },
             HunkReason::PastEnd { line, n_lines } => {
                 write!(f, "states line {line}, but the file has {n_lines} lines")
             }
             HunkReason::OpenEnd { line } => {
-                write!(f, "puts a line after line {line}, which has no line ending (`\\ No newline at end of file`)")
+                write!(f, "adds a line after line {line}, which has no line ending (`\\ No newline at end of file`)")
             }
             HunkReason::Overlap { line } => write!(f, "overlaps or precedes the hunk above it at line {line}"),
         }

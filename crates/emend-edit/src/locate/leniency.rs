@@ -2,30 +2,32 @@
 
 use serde::Serialize;
 
-/// How exactly the lines of an edit had to be compared with the file before they were found.
+/// How loosely the lines of an edit matched the file.
+///
+/// The levels are the passes of codex's `apply_patch`. Each level accepts everything that the level before it accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Leniency {
-    /// Equal, character for character.
+    /// The lines are equal.
     Exact,
-    /// Equal but for blanks at the ends of lines.
+    /// The lines are equal except for whitespace at their ends.
     #[serde(rename = "trailing_blanks")]
     TrailingWhitespace,
-    /// Equal but for blanks at both ends of lines.
+    /// The lines are equal except for whitespace at both ends.
     #[serde(rename = "indentation")]
     Whitespace,
-    /// Equal once typographic quotes, dashes and spaces are read as their ASCII look-alikes as well.
+    /// The lines are equal after trimming whitespace and replacing typographic quotes, dashes and spaces by ASCII.
     #[serde(rename = "look_alikes")]
     UnicodeConfusables,
 }
 
-/// The passes from the strictest on. Each accepts whatever the one before it accepts.
+/// The levels, strictest first.
 pub(crate) const LENIENCIES: [Leniency; 4] =
     [Leniency::Exact, Leniency::TrailingWhitespace, Leniency::Whitespace, Leniency::UnicodeConfusables];
 
-/// Returns whether two lines without endings are equal under `pass`.
-pub(crate) fn equal(pass: Leniency, a: &str, b: &str) -> bool {
-    match pass {
+/// Returns whether two lines without line endings are equal at this level.
+pub(crate) fn equal(leniency: Leniency, a: &str, b: &str) -> bool {
+    match leniency {
         Leniency::Exact => a == b,
         Leniency::TrailingWhitespace => a.trim_end() == b.trim_end(),
         Leniency::Whitespace => a.trim() == b.trim(),
@@ -33,7 +35,7 @@ pub(crate) fn equal(pass: Leniency, a: &str, b: &str) -> bool {
     }
 }
 
-/// Returns the ASCII look-alike of a typographic dash, quote or space, and any other character as it is.
+/// Returns the ASCII character that a typographic dash, quote or space resembles, or any other character unchanged.
 pub(crate) fn fold(c: char) -> char {
     match c {
         '\u{2010}'..='\u{2015}' | '\u{2212}' => '-',
@@ -51,14 +53,14 @@ mod tests {
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
     #[test]
-    fn each_pass_forgives_more() {
+    fn each_level_accepts_more() {
         #[track_caller]
         fn check(a: &str, b: &str, expected: Option<Leniency>) {
-            assert_eq!(LENIENCIES.into_iter().find(|&pass| equal(pass, a, b)), expected, "{a:?} {b:?}");
+            assert_eq!(LENIENCIES.into_iter().find(|&leniency| equal(leniency, a, b)), expected, "{a:?} {b:?}");
             assert_eq!(
-                LENIENCIES.into_iter().filter(|&pass| equal(pass, b, a)).count(),
+                LENIENCIES.into_iter().filter(|&leniency| equal(leniency, b, a)).count(),
                 match expected {
-                    Some(first) => LENIENCIES.into_iter().filter(|&pass| pass >= first).count(),
+                    Some(first) => LENIENCIES.into_iter().filter(|&leniency| leniency >= first).count(),
                     None => 0,
                 }
             );

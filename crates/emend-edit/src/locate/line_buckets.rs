@@ -1,23 +1,24 @@
-//! Where lines stand, by what is left of them after the most forgiving pass.
+//! An index of the lines of a file, by their content at the most lenient level.
 //!
-//! Two lines that are equal under any pass are in the same bucket, so the lines of one bucket are all that a search has
-//! to look at. They are compared there: a bucket proves nothing.
+//! Two lines that are equal at any level are in the same bucket, so a search only looks at the lines of one bucket. It
+//! compares them, because different lines may share a bucket.
 
 use std::ops::Range;
 
 use crate::locate::leniency::fold;
 use crate::text::line_hash::line_hash;
 
-/// The number of every line, bucket by bucket. Making it takes two sweeps, where sorting would take most of a search.
+/// The numbers of all lines, bucket by bucket. Building it takes two sweeps, where sorting would take most of a
+/// search.
 pub(super) struct LineBuckets {
-    /// Where each bucket starts in `lines`, and where the last one ends. There are a power of two of them.
+    /// Where each bucket starts in `lines`, and where the last one ends. The number of buckets is a power of two.
     starts: Vec<u32>,
-    /// The numbers of the lines, in order within a bucket.
+    /// The numbers of the lines, ascending within a bucket.
     lines: Vec<u32>,
 }
 
 impl LineBuckets {
-    /// Indexes `n_lines` lines; none if they are too many to be numbered here.
+    /// Indexes `n_lines` lines. Returns `None` if their numbers do not fit `u32`.
     pub(super) fn of<'a>(n_lines: usize, lines: impl Iterator<Item = &'a str>) -> Option<Self> {
         let n_lines = u32::try_from(n_lines).ok()? as usize;
         let n_buckets = n_lines.next_power_of_two();
@@ -31,7 +32,7 @@ impl LineBuckets {
             n_before += *start;
             *start = n_before;
         }
-        // From the last line to the first, each bucket's end moves down to its start.
+        // From the last line to the first, the end of each bucket moves down to its start.
         let mut numbers = vec![0; buckets.len()];
         for (number, &bucket) in buckets.iter().enumerate().rev() {
             let place = &mut starts[bucket as usize];
@@ -41,7 +42,9 @@ impl LineBuckets {
         Some(Self { starts, lines: numbers })
     }
 
-    /// Returns the lines of `range` at which `pattern` can start, in order; none if a plain search is no slower.
+    /// Returns the lines of `range` at which `pattern` may start, ascending.
+    ///
+    /// Returns `None` if a plain search is at least as fast.
     pub(super) fn candidates(
         &self,
         pattern: &[&str],
@@ -49,7 +52,7 @@ impl LineBuckets {
     ) -> Option<impl Iterator<Item = usize> + use<'_>> {
         let rarest = pattern.iter().enumerate().map(|(offset, line)| (self.lines_like(line), offset));
         let (lines, offset) = rarest.min_by_key(|(lines, _)| lines.len())?;
-        // The pattern's line of that offset can only stand here.
+        // The pattern's line at that offset can only match these lines.
         let last = (range.end + offset).saturating_sub(pattern.len());
         let from = lines.partition_point(|&line| (line as usize) < range.start + offset);
         let lines = &lines[from..];
@@ -67,7 +70,7 @@ impl LineBuckets {
     }
 }
 
-/// The bucket of the folded line between its outer blanks.
+/// Returns the bucket of a line, after trimming and folding it as the most lenient level does.
 fn bucket_of(line: &str, n_buckets: usize) -> usize {
     let line = trimmed(line);
     let number = if line.is_ascii() {

@@ -1,9 +1,8 @@
-//! A file's lines laid out for searching: contents apart from their endings, compared under one of the four passes.
+//! The lines of a file, laid out for searching at a level of leniency.
 //!
-//! One search takes time linear in the file whatever the pattern (Knuth-Morris-Pratt over lines). Once searches have
-//! gone over the file, an index of lines makes further ones nearly free, so that many hunks of which none stands exactly
-//! as written stay linear together. Which match is meant when there are several is decided in
-//! [`crate::place`].
+//! One search takes time linear in the file, whatever the pattern is (Knuth-Morris-Pratt over lines). After searches
+//! have passed over the whole file once, an index of lines makes further ones nearly free, so that many hunks that do
+//! not match exactly stay linear together. [`crate::locate::placement`] decides which of several matches is meant.
 
 use std::cell::{Cell, OnceCell};
 use std::ops::Range;
@@ -12,12 +11,12 @@ use crate::locate::leniency::{LENIENCIES, Leniency, equal};
 use crate::locate::line_buckets::LineBuckets;
 use crate::text::split_bom;
 
-/// A file's lines. A byte-order mark belongs to none of them.
+/// The lines of a file. A byte-order mark belongs to none of them.
 pub(crate) struct LineTable<'a> {
     text: &'a str,
-    // Where each line starts and where its content ends.
+    // The offsets at which each line starts and its content ends.
     lines: Vec<(usize, usize)>,
-    /// How many lines searches have looked at.
+    /// Number of lines that searches have looked at.
     n_searched: Cell<usize>,
     index: OnceCell<Option<LineBuckets>>,
 }
@@ -60,7 +59,7 @@ impl<'a> LineTable<'a> {
         Self { text, lines, n_searched: Cell::new(0), index: OnceCell::new() }
     }
 
-    /// Returns the byte-order mark, or nothing.
+    /// Returns the byte-order mark, empty if there is none.
     pub(crate) fn bom(&self) -> &'a str {
         split_bom(self.text).0
     }
@@ -73,47 +72,47 @@ impl<'a> LineTable<'a> {
         self.lines.len()
     }
 
-    /// Returns line `index` without its ending.
+    /// Returns line `index` without its line ending.
     pub(crate) fn content(&self, index: usize) -> &'a str {
         let (start, end) = self.lines[index];
         &self.text[start..end]
     }
 
-    /// Returns the ending of line `index`, empty if it has none.
+    /// Returns the line ending of line `index`, empty if it has none.
     pub(crate) fn eol(&self, index: usize) -> &'a str {
         &self.text[self.lines[index].1..self.start(index + 1)]
     }
 
-    /// Returns the byte at which line `index` starts; past the last line, the length of the text.
+    /// Returns the offset at which line `index` starts. Past the last line this is the length of the text.
     pub(crate) fn start(&self, index: usize) -> usize {
         self.lines.get(index).map_or(self.text.len(), |&(start, _)| start)
     }
 
-    /// Returns the text of the given lines, endings included.
+    /// Returns the text of the given lines, line endings included.
     pub(crate) fn text(&self, lines: Range<usize>) -> &'a str {
         &self.text[self.start(lines.start)..self.start(lines.end)]
     }
 
-    /// Returns the lines' contents.
+    /// Returns the lines without line endings.
     pub(crate) fn contents(&self) -> impl Iterator<Item = &'a str> {
         self.lines.iter().map(|&(start, end)| &self.text[start..end])
     }
 
     /// Returns the first line of the first match of `pattern` that lies within `range`.
-    pub(crate) fn find(&self, pattern: &[&str], pass: Leniency, range: Range<usize>) -> Option<usize> {
+    pub(crate) fn find(&self, pattern: &[&str], leniency: Leniency, range: Range<usize>) -> Option<usize> {
         let range = range.start..range.end.min(self.len());
         if let Some(starts) = self.index().and_then(|index| index.candidates(pattern, range.clone())) {
-            let stands =
-                |start: usize| pattern.iter().zip(start..).all(|(line, at)| equal(pass, self.content(at), line));
-            return { starts }.find(|&start| stands(start));
+            let matches_at =
+                |start: usize| pattern.iter().zip(start..).all(|(line, at)| equal(leniency, self.content(at), line));
+            return { starts }.find(|&start| matches_at(start));
         }
-        let found = self.matches(pattern, pass, range.clone()).next();
+        let found = self.matches(pattern, leniency, range.clone()).next();
         let looked_at = found.unwrap_or(range.end).saturating_sub(range.start);
         self.n_searched.set(self.n_searched.get() + looked_at);
         found
     }
 
-    /// Returns the index if the searches so far were long enough to pay for one.
+    /// Returns the index if the searches so far were long enough to make up for building it.
     fn index(&self) -> Option<&LineBuckets> {
         if self.index.get().is_none() && self.n_searched.get() <= self.len() {
             return None;
@@ -121,24 +120,24 @@ impl<'a> LineTable<'a> {
         self.index.get_or_init(|| LineBuckets::of(self.len(), self.contents())).as_ref()
     }
 
-    /// Returns the first line of every match of `pattern` within `range`, overlapping ones too.
+    /// Returns the first line of every match of `pattern` within `range`, overlapping matches included.
     ///
-    /// The empty pattern matches nowhere.
+    /// The empty pattern has no match.
     pub(crate) fn matches<'b>(
         &'b self,
         pattern: &'b [&'b str],
-        pass: Leniency,
+        leniency: Leniency,
         range: Range<usize>,
     ) -> impl Iterator<Item = usize> + use<'a, 'b> {
-        let fallback = fallbacks(pattern, pass);
+        let fallback = fallbacks(pattern, leniency);
         let mut matched = 0;
         let lines = range.start..range.end.min(self.len());
         lines.filter_map(move |index| {
             let content = self.content(index);
-            while matched > 0 && !equal(pass, content, pattern[matched]) {
+            while matched > 0 && !equal(leniency, content, pattern[matched]) {
                 matched = fallback[matched - 1];
             }
-            if pattern.get(matched).is_some_and(|line| equal(pass, content, line)) {
+            if pattern.get(matched).is_some_and(|line| equal(leniency, content, line)) {
                 matched += 1;
             }
             if matched == 0 || matched < pattern.len() {
@@ -149,26 +148,26 @@ impl<'a> LineTable<'a> {
         })
     }
 
-    /// Returns the strictest pass under which `pattern` stands at line `start`.
+    /// Returns the strictest level at which `pattern` matches at line `start`.
     pub(crate) fn leniency_at(&self, pattern: &[&str], start: usize) -> Option<Leniency> {
         if start + pattern.len() > self.len() {
             return None;
         }
-        let stands =
-            |pass| pattern.iter().enumerate().all(|(index, line)| equal(pass, self.content(start + index), line));
-        LENIENCIES.into_iter().find(|&pass| stands(pass))
+        let matches_at =
+            |leniency| pattern.iter().enumerate().all(|(index, line)| equal(leniency, self.content(start + index), line));
+        LENIENCIES.into_iter().find(|&leniency| matches_at(leniency))
     }
 }
 
-/// For each prefix of `pattern`, the length of its longest proper prefix that is also its suffix.
-fn fallbacks(pattern: &[&str], pass: Leniency) -> Vec<usize> {
+/// Returns for each prefix of `pattern` the length of its longest proper prefix that is also its suffix.
+fn fallbacks(pattern: &[&str], leniency: Leniency) -> Vec<usize> {
     let mut fallback = vec![0; pattern.len()];
     let mut matched = 0;
     for index in 1..pattern.len() {
-        while matched > 0 && !equal(pass, pattern[index], pattern[matched]) {
+        while matched > 0 && !equal(leniency, pattern[index], pattern[matched]) {
             matched = fallback[matched - 1];
         }
-        if equal(pass, pattern[index], pattern[matched]) {
+        if equal(leniency, pattern[index], pattern[matched]) {
             matched += 1;
         }
         fallback[index] = matched;
@@ -205,10 +204,10 @@ mod tests {
             let pattern: Vec<String> = pattern.chars().map(String::from).collect();
             let pattern: Vec<&str> = pattern.iter().map(String::as_str).collect();
             let table = LineTable::new(&text);
-            for pass in LENIENCIES {
-                let found: Vec<usize> = table.matches(&pattern, pass, 0..table.len()).collect();
+            for leniency in LENIENCIES {
+                let found: Vec<usize> = table.matches(&pattern, leniency, 0..table.len()).collect();
                 let expected: Vec<usize> = (0..(table.len() + 1).saturating_sub(pattern.len()))
-                    .filter(|start| pattern.iter().enumerate().all(|(i, line)| equal(pass, table.content(start + i), line)))
+                    .filter(|start| pattern.iter().enumerate().all(|(i, line)| equal(leniency, table.content(start + i), line)))
                     .collect();
                 prop_assert_eq!(found, expected);
             }
@@ -226,9 +225,9 @@ mod tests {
             let pattern: Vec<&str> = pattern.iter().map(String::as_str).collect();
             let (plain, indexed) = (LineTable::new(&text), LineTable::new(&text));
             prop_assert!(indexed.index.set(LineBuckets::of(indexed.len(), indexed.contents())).is_ok());
-            for pass in LENIENCIES {
-                let found = indexed.find(&pattern, pass, from..to);
-                prop_assert_eq!(found, plain.matches(&pattern, pass, from..to).next());
+            for leniency in LENIENCIES {
+                let found = indexed.find(&pattern, leniency, from..to);
+                prop_assert_eq!(found, plain.matches(&pattern, leniency, from..to).next());
             }
         }
     }

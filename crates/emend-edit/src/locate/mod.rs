@@ -1,4 +1,6 @@
 //! Finds the lines of an edit in a file, and explains why they are not found.
+//!
+//! The patch formats are built on this module. It knows lines, not patches.
 
 pub(crate) mod hunk_error;
 pub(crate) mod leniency;

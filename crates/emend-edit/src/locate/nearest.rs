@@ -1,6 +1,6 @@
-//! Finds the places of a file that most resemble lines which are not in it, to show the author what is there instead.
+//! Finds the regions of a file that most resemble lines which are not in it, to show the author what is there instead.
 //!
-//! Only refused edits come here: nothing is ever applied to a place because it is similar.
+//! Only rejected edits use this module. No edit is ever applied to a region because it is similar.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -10,42 +10,43 @@ use serde::Serialize;
 use crate::diff::{Op, diff_slices};
 use crate::size::compact_sort::sort_by;
 
-/// A region of a file that resembles the lines asked for.
+/// A region of a file that resembles the given lines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Nearest {
-    /// The region's first line, from 1.
+    /// The first line of the region, from 1.
     pub line: usize,
-    /// How many lines it has.
+    /// Number of lines of the region.
     pub n_lines: usize,
-    /// Where it first differs from what was asked for.
+    /// The first difference from the given lines; `None` if there is none.
     pub difference: Option<Difference>,
-    /// The lines asked for (`-`) against the lines that are there (`+`), cut to the part that differs.
+    /// The given lines (`-`) against the lines of the file (`+`), cut to the part that differs.
     pub diff: String,
 }
 
 /// The first line that differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// Which of the lines asked for it is, from 1.
+    /// Index of the given line, from 1.
     pub asked_line: usize,
-    /// The line asked for, or `None` if the file has a line more here.
+    /// The given line, or `None` if the file has an additional line here.
     pub asked: Option<String>,
     /// The line of the file, from 1.
     pub line: usize,
-    /// What stands there, or `None` if the file has a line less here.
+    /// The content of that line, or `None` if the file lacks a line here.
     pub found: Option<String>,
 }
 
-// A line that is this frequent says little about where the others belong.
+// A line that occurs more often says little about where the others belong.
 const FREQUENT: usize = 200;
-// How many words of a line are compared.
+// Number of words of a line that are compared.
 const WORDS_MAX: usize = 100;
-// How many lines around a region are looked at.
-const SLACK: usize = 4;
-// How many lines of a diff are shown.
-const SHOWN: usize = 14;
+// Number of lines around a region that are included in the comparison.
+const MARGIN_LINES: usize = 4;
+// Number of diff lines that are shown.
+const SHOWN_LINES: usize = 14;
 
-/// Returns up to `n_max` regions of `file` that resemble `asked`, the most similar first. Lines come without endings.
+/// Returns up to `n_max` regions of `file` that resemble `asked`, the most similar first. Lines come without line
+/// endings.
 pub(crate) fn nearest(file: &[&str], asked: &[&str], n_max: usize) -> Vec<Nearest> {
     let mut starts = by_equal_lines(file, asked);
     if starts.is_empty() {
@@ -63,7 +64,7 @@ pub(crate) fn nearest(file: &[&str], asked: &[&str], n_max: usize) -> Vec<Neares
     regions.into_iter().map(|start| describe(file, asked, start)).collect()
 }
 
-/// Returns the first line (from 0) at which the region would start, best first, judged by lines that are equal.
+/// Returns the lines (from 0) at which a region may start, best first, judged by equal lines.
 fn by_equal_lines(file: &[&str], asked: &[&str]) -> Vec<usize> {
     let mut wanted: HashMap<&str, (Vec<usize>, Vec<usize>)> = HashMap::new();
     for (index, line) in asked.iter().enumerate().filter(|(_, line)| line.trim().len() > 1) {
@@ -76,7 +77,7 @@ fn by_equal_lines(file: &[&str], asked: &[&str]) -> Vec<usize> {
             lines.push(index);
         }
     }
-    // Every pair of equal lines votes for the start it implies; long and rare lines count for more.
+    // Every pair of equal lines votes for the start it implies. Long and rare lines count for more.
     let mut votes: HashMap<usize, usize> = HashMap::new();
     for (line, (indices, lines)) in &wanted {
         if lines.is_empty() || lines.len() > FREQUENT || indices.len() > FREQUENT {
@@ -89,7 +90,7 @@ fn by_equal_lines(file: &[&str], asked: &[&str]) -> Vec<usize> {
             }
         }
     }
-    // A line more or less shifts the lines after it, so the starts close by count as well.
+    // An added or missing line shifts the lines after it, so the votes of nearby starts count too.
     let near = |start: usize| (start.saturating_sub(3)..=start + 3).filter_map(|start| votes.get(&start)).sum();
     let mut starts: Vec<((usize, usize), usize)> =
         votes.iter().map(|(&start, &own)| ((near(start), own), start)).collect();
@@ -97,7 +98,7 @@ fn by_equal_lines(file: &[&str], asked: &[&str]) -> Vec<usize> {
     starts.into_iter().map(|(_, start)| start).collect()
 }
 
-/// The same where no line is equal: the lines that share most words with the most telling line asked for.
+/// Returns the same if no line is equal: the lines that share most words with the longest given line.
 fn by_similar_line(file: &[&str], asked: &[&str]) -> Vec<usize> {
     let Some((index, line)) = asked.iter().enumerate().max_by_key(|(_, line)| line.trim().len()) else {
         return Vec::new();
@@ -117,7 +118,7 @@ fn by_similar_line(file: &[&str], asked: &[&str]) -> Vec<usize> {
             }
         }
         let shared = asked_words.len() - rest.len();
-        // Half of the words of both lines together.
+        // At least half of the words of both lines together must be shared.
         let score = 200 * shared / (asked_words.len() + n_words);
         if score >= 50
             && let Some(start) = at.checked_sub(index)
@@ -129,7 +130,7 @@ fn by_similar_line(file: &[&str], asked: &[&str]) -> Vec<usize> {
     scored.into_iter().map(|(_, start)| start).collect()
 }
 
-/// Returns the line that the block around line `index` starts with: the last one above it that is indented less.
+/// Returns the line that starts the block around line `index`: the last line above it that is indented less.
 pub(crate) fn enclosing<'a>(file: &[&'a str], index: usize) -> Option<&'a str> {
     let indent = |line: &str| line.len() - line.trim_start().len();
     let own = indent(file.get(index)?);
@@ -141,9 +142,9 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
 }
 
 fn describe(file: &[&str], asked: &[&str], start: usize) -> Nearest {
-    // A few lines more at both ends, so that a line added or lost does not look like a change of every line after it.
-    let window_start = start.saturating_sub(SLACK);
-    let window = &file[window_start..(start + asked.len() + SLACK).min(file.len())];
+    // A few more lines at both ends, so that an added or missing line does not make every line after it look changed.
+    let window_start = start.saturating_sub(MARGIN_LINES);
+    let window = &file[window_start..(start + asked.len() + MARGIN_LINES).min(file.len())];
     let ops = diff_slices(asked, window);
     let region = region(&ops, asked.len(), window.len(), start - window_start);
     let mut lines = Vec::new();
@@ -166,7 +167,7 @@ fn describe(file: &[&str], asked: &[&str], start: usize) -> Nearest {
     }
     lines.extend(asked[at..].iter().map(|line| (' ', *line)));
     let from = difference.as_ref().map_or(0, |(at, _)| at.saturating_sub(2));
-    let diff = lines[from..].iter().take(SHOWN).map(|(marker, line)| format!("{marker}{line}\n")).collect();
+    let diff = lines[from..].iter().take(SHOWN_LINES).map(|(marker, line)| format!("{marker}{line}\n")).collect();
     Nearest {
         line: window_start + region.start + 1,
         n_lines: region.len(),
@@ -175,8 +176,10 @@ fn describe(file: &[&str], asked: &[&str], start: usize) -> Nearest {
     }
 }
 
-/// Returns the lines of the window without the slack: without what is only in the file before the first and after the
-/// last line that both have, beyond as many lines as were asked for there.
+/// Returns the lines of the window without the added ones at its ends.
+///
+/// Lines that only the file has, before the first and after the last common line, count only as far as given lines are
+/// missing there.
 fn region(ops: &[Op], n_asked: usize, n_window: usize, start: usize) -> Range<usize> {
     if ops.iter().map(|op| op.old.len()).sum::<usize>() == n_asked {
         return start..(start + n_asked).min(n_window);

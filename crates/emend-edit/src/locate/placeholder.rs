@@ -1,12 +1,13 @@
-//! Recognises lines that stand for text that was left out.
+//! Recognises lines that stand for omitted text.
 
-/// Returns whether a line stands for text that was left out, as in `...` or `// ... rest unchanged ...`.
+/// Returns whether a line stands for omitted text, as in `...` or `// ... rest unchanged ...`.
 pub(crate) fn is_placeholder(line: &str) -> bool {
     let text = line.trim();
     text == "..." || text == "…" || is_worded_placeholder(text)
 }
 
-/// Returns whether a line says in words that text was left out. Unlike `...` alone it is valid code in no language.
+/// Returns whether a line says in words that text was omitted. Unlike `...` alone, such a line is not valid code in
+/// any language.
 pub(crate) fn is_worded_placeholder(line: &str) -> bool {
     let mut text = line.trim();
     for (open, close) in [("<!--", "-->"), ("{/*", "*/}"), ("/*", "*/")] {
@@ -20,7 +21,7 @@ pub(crate) fn is_worded_placeholder(line: &str) -> bool {
     let words: Vec<&str> = lowered.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
     let has = |word: &str| words.contains(&word);
     let left_out = ["rest", "unchanged", "existing", "remaining", "remainder", "omitted", "same", "previous"];
-    // "Loading existing content..." is a message; "existing content..." is a gap.
+    // "Loading existing content..." is a message; "existing content..." is a placeholder.
     let says_so = leads || trails && words.first().is_some_and(|first| left_out.contains(first));
     let what = [
         "code",
@@ -55,7 +56,7 @@ mod tests {
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
     #[test]
-    fn placeholders_are_told_from_code() {
+    fn placeholders_are_distinguished_from_code() {
         for line in [
             "// ... rest of code unchanged ...",
             "    # ... existing code ...",

@@ -1,27 +1,28 @@
-//! Builds a text out of the lines of another: kept ones byte for byte, new ones with an ending that fits in.
+//! Builds a text from the lines of another one: kept lines byte for byte, new lines with a line ending that fits.
 //!
-//! The endings of new lines are decided here, for every format that leaves them to the file.
+//! This module decides the line endings of new lines, for every format that does not state them.
 
 use crate::locate::line_table::LineTable;
 
-/// Which ending a new line gets.
+/// Which line ending a new line gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NewEol {
-    /// The one of the file's first line, as `apply_patch` has it.
+    /// That of the first line of the file, as in `apply_patch`.
     First,
-    /// The one of the deleted line it stands for, else of the last one deleted, of the line above or the line below.
+    /// That of the deleted line that the new line replaces; otherwise that of the last deleted line, the line above,
+    /// or the line below, whichever is first.
     Counterpart,
 }
 
-/// A text under construction. Old lines are kept or deleted in order, new ones inserted between.
+/// A text under construction. Old lines are kept or deleted in order, and new lines are inserted between them.
 pub(crate) struct TextBuilder<'a, 't> {
     table: &'t LineTable<'a>,
     new_eol: NewEol,
     out: String,
     n_lines: usize,
-    /// The next old line.
+    /// Index of the next old line.
     next: usize,
-    // The change under way: where its deleted lines start, and the new lines among them.
+    // The current change: where its deleted lines start, and its new lines.
     deleted_from: usize,
     inserted: Vec<&'a str>,
 }
@@ -36,7 +37,7 @@ impl<'a, 't> TextBuilder<'a, 't> {
 
     /// Keeps the old lines before line `index`.
     pub(crate) fn keep_to(&mut self, index: usize) {
-        self.settle();
+        self.end_change();
         let index = index.max(self.next);
         self.out.push_str(self.table.text(self.next..index));
         self.n_lines += index - self.next;
@@ -53,13 +54,14 @@ impl<'a, 't> TextBuilder<'a, 't> {
         self.next += 1;
     }
 
-    /// Inserts a line, given without its ending.
+    /// Inserts a line, given without line ending.
     pub(crate) fn insert(&mut self, line: &'a str) {
         self.inserted.push(line);
     }
 
-    /// Ends the change under way: writes its new lines, each with its ending; LF in a file without any.
-    pub(crate) fn settle(&mut self) {
+    /// Ends the current change: writes its new lines, each with its line ending. In a file without line endings that
+    /// is LF.
+    pub(crate) fn end_change(&mut self) {
         for index in 0..self.inserted.len() {
             let eol = self.eol_of_new(index);
             self.push_line(self.inserted[index], eol);
@@ -68,7 +70,7 @@ impl<'a, 't> TextBuilder<'a, 't> {
         self.deleted_from = self.next;
     }
 
-    /// Returns how many lines are written so far.
+    /// Returns the number of lines written so far.
     pub(crate) fn n_lines(&self) -> usize {
         self.n_lines
     }
@@ -97,7 +99,7 @@ impl<'a, 't> TextBuilder<'a, 't> {
         if self.n_lines > 0 && !self.out.ends_with(['\n', '\r']) {
             self.out.push_str(eol);
         }
-        // After a CR, an LF would end that line instead of an empty one of its own.
+        // An LF right after a CR would complete a CRLF instead of ending an empty line.
         let merges = line.is_empty() && eol == "\n" && self.out.ends_with('\r');
         self.out.push_str(line);
         self.out.push_str(if merges { "\r\n" } else { eol });

@@ -196,27 +196,27 @@ fn is_hash_of_lines(hash: ContentHash, lines: &str) -> bool {
 }
 
 fn splice(table: &LineTable<'_>, edits: &[Checked<'_>]) -> EditedText {
-    let mut splice = TextBuilder::new(table, NewEol::Counterpart);
+    let mut builder = TextBuilder::new(table, NewEol::Counterpart);
     let mut hunks: Vec<Option<AppliedHunk>> = vec![None; edits.len()];
     let mut diagnostics = Vec::new();
     for Checked { number, start, end, edit } in edits {
-        splice.keep_to(*start);
-        let new_start = splice.n_lines();
+        builder.keep_to(*start);
+        let new_start = builder.n_lines();
         let new_lines: Vec<&str> = text::lines(&edit.new_text).map(|line| text::split_eol(line).0).collect();
-        (*start..*end).for_each(|_| splice.delete());
-        new_lines.iter().for_each(|line| splice.insert(line));
-        splice.settle();
+        (*start..*end).for_each(|_| builder.delete());
+        new_lines.iter().for_each(|line| builder.insert(line));
+        builder.end_change();
         diagnostics.extend(repeats_neighbour(table, *start, *end, &new_lines));
         hunks[number - 1] = Some(AppliedHunk {
             number: *number,
             old_start: start + 1,
             old_lines: end - start,
             new_start: new_start + 1,
-            new_lines: splice.n_lines() - new_start,
+            new_lines: builder.n_lines() - new_start,
             matched: Leniency::Exact,
         });
     }
-    let mut text = splice.finish();
+    let mut text = builder.finish();
     let open_end = table.len() > 0 && table.eol(table.len() - 1).is_empty();
     if let Some(last) = edits.last().filter(|edit| open_end && edit.end == table.len())
         && !last.edit.new_text.is_empty()

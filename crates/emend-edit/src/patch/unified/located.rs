@@ -28,15 +28,15 @@ pub fn apply_located(before: &str, hunks: &[UnifiedHunk]) -> Result<UnifiedResul
     // A byte-order mark stays where it is, whether or not the diff shows it.
     let (bom, before) = split_bom(before);
     let table = LineTable::of_lf_lines(before);
-    let wanted: Vec<HunkPattern<'_>> = hunks.iter().map(wanted).collect();
-    let rules = PlacementRules { most: Leniency::Whitespace, append: false };
-    let places = place_all(&table, &wanted, rules).map_err(|(index, why)| {
+    let patterns: Vec<HunkPattern<'_>> = hunks.iter().map(pattern_of).collect();
+    let rules = PlacementRules { max_leniency: Leniency::Whitespace, append_unanchored: false };
+    let places = place_all(&table, &patterns, rules).map_err(|(index, why)| {
         let new: Vec<&str> = hunks[index].lines.new_lines().map(content).collect();
         HunkError {
             hunk: index + 1,
             n_hunks: hunks.len(),
             patch_line: hunks[index].patch_line,
-            reason: HunkReason::of(&table, &wanted[index], &new, why),
+            reason: HunkReason::of(&table, &patterns[index], &new, why),
         }
     })?;
     let corrected: Vec<UnifiedHunk> =
@@ -49,7 +49,7 @@ pub fn apply_located(before: &str, hunks: &[UnifiedHunk]) -> Result<UnifiedResul
     Ok(applied)
 }
 
-fn wanted(hunk: &UnifiedHunk) -> HunkPattern<'_> {
+fn pattern_of(hunk: &UnifiedHunk) -> HunkPattern<'_> {
     let is_blank_context = |&(kind, line): &(LineKind, &str)| kind == LineKind::Context && split_eol(line).0.is_empty();
     HunkPattern {
         anchors: Vec::new(),
@@ -57,7 +57,7 @@ fn wanted(hunk: &UnifiedHunk) -> HunkPattern<'_> {
         n_droppable: hunk.lines.iter().rev().take_while(is_blank_context).count(),
         end_of_file: false,
         changes: hunk.lines.changes(),
-        stated: hunk.stated(),
+        stated_line: hunk.stated(),
     }
 }
 

@@ -28,29 +28,29 @@ pub fn apply(before: &str, hunks: &[V4aHunk]) -> Result<V4aResult, HunkError> {
 
 pub(super) fn apply_by_lines(before: &str, hunks: &[V4aHunk]) -> Result<V4aResult, HunkError> {
     let table = LineTable::new(before);
-    let wanted: Vec<HunkPattern<'_>> = hunks.iter().map(wanted).collect();
-    let rules = PlacementRules { most: Leniency::UnicodeConfusables, append: true };
-    let places = place_all(&table, &wanted, rules).map_err(|(index, why)| {
+    let patterns: Vec<HunkPattern<'_>> = hunks.iter().map(pattern_of).collect();
+    let rules = PlacementRules { max_leniency: Leniency::UnicodeConfusables, append_unanchored: true };
+    let places = place_all(&table, &patterns, rules).map_err(|(index, why)| {
         let new: Vec<&str> = hunks[index].lines.new_lines().collect();
         HunkError {
             hunk: index + 1,
             n_hunks: hunks.len(),
             patch_line: hunks[index].patch_line,
-            reason: HunkReason::of(&table, &wanted[index], &new, why),
+            reason: HunkReason::of(&table, &patterns[index], &new, why),
         }
     })?;
     // Hunks that append come last, whatever their position in the patch.
     let mut order: Vec<usize> = (0..hunks.len()).collect();
     sort_by_key(&mut order, |&index| places[index].start);
-    let mut splice = TextBuilder::new(&table, NewEol::First);
+    let mut builder = TextBuilder::new(&table, NewEol::First);
     let mut applied = vec![None; hunks.len()];
     for index in order {
-        applied[index] = Some(put(&mut splice, &hunks[index], places[index], index + 1));
+        applied[index] = Some(apply_hunk(&mut builder, &hunks[index], places[index], index + 1));
     }
-    Ok(V4aResult { text: splice.finish(), hunks: applied.into_iter().flatten().collect() })
+    Ok(V4aResult { text: builder.finish(), hunks: applied.into_iter().flatten().collect() })
 }
 
-fn wanted(hunk: &V4aHunk) -> HunkPattern<'_> {
+fn pattern_of(hunk: &V4aHunk) -> HunkPattern<'_> {
     let old: Vec<&str> = hunk.lines.old().collect();
     let ends_in_context =
         hunk.lines.iter().rev().take_while(|&(kind, line)| kind == LineKind::Context && line.is_empty());
@@ -60,28 +60,28 @@ fn wanted(hunk: &V4aHunk) -> HunkPattern<'_> {
         old,
         end_of_file: hunk.end_of_file,
         changes: hunk.lines.changes(),
-        stated: None,
+        stated_line: None,
     }
 }
 
-fn put<'a>(splice: &mut TextBuilder<'a, '_>, hunk: &'a V4aHunk, place: Placement, number: usize) -> AppliedHunk {
-    splice.keep_to(place.start);
-    let new_start = splice.n_lines();
+fn apply_hunk<'a>(builder: &mut TextBuilder<'a, '_>, hunk: &'a V4aHunk, place: Placement, number: usize) -> AppliedHunk {
+    builder.keep_to(place.start);
+    let new_start = builder.n_lines();
     let n_lines = hunk.lines.len() - place.dropped;
     for (kind, line) in hunk.lines.iter().take(n_lines) {
         match kind {
-            LineKind::Context => splice.keep(),
-            LineKind::Removed => splice.delete(),
-            LineKind::Added => splice.insert(line),
+            LineKind::Context => builder.keep(),
+            LineKind::Removed => builder.delete(),
+            LineKind::Added => builder.insert(line),
         }
     }
-    splice.settle();
+    builder.end_change();
     AppliedHunk {
         number,
         old_start: place.start + 1,
         old_lines: place.len,
         new_start: new_start + 1,
-        new_lines: splice.n_lines() - new_start,
+        new_lines: builder.n_lines() - new_start,
         matched: place.matched,
     }
 }
