@@ -1,7 +1,4 @@
-//! What every patch format parses to: edits of files, as lists of hunks, replacements or line ranges.
-//!
-//! The formats (`v4a`, `unified`, `replace`, `lines`) read their own syntax; [`crate::plan`] carries the edits out in
-//! memory. Nothing here looks at a file.
+//! The data that every patch format parses to: edits of files, as hunks, replacements or line ranges.
 
 use std::collections::HashSet;
 
@@ -9,23 +6,23 @@ use crate::patch::line_edits::LineEdits;
 use crate::patch::unified::model::UnifiedEdit;
 use crate::patch::v4a::model::V4aHunk;
 
-/// Edits of one or more files that belong together: all are carried out or none.
+/// Edits of one or more files that belong together: all of them are applied, or none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Patch {
-    /// The edits, in the order they are carried out in.
+    /// The edits, in the order in which they are applied.
     pub edits: Vec<FileEdit>,
-    /// Whether creating or moving onto an existing file replaces it instead of failing.
+    /// Whether creating a file, or moving one, onto an existing file replaces it instead of failing.
     pub overwrite: bool,
 }
 
 impl Patch {
-    /// Wraps one edit of one file.
+    /// Returns a patch with one edit of one file.
     #[must_use]
     pub fn of(path: impl Into<String>, change: Change) -> Self {
         Self { edits: vec![FileEdit { path: path.into(), change }], overwrite: false }
     }
 
-    /// Returns every path the patch touches, targets of moves too, each once and in order of appearance.
+    /// Returns every path that the patch touches, targets of moves included, each once and in order of appearance.
     #[must_use]
     pub fn paths(&self) -> Vec<&str> {
         let mut seen = HashSet::new();
@@ -37,14 +34,14 @@ impl Patch {
 /// One edit of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileEdit {
-    /// The file, as the patch names it.
+    /// Path of the file, as the patch writes it.
     pub path: String,
-    /// What is done to it.
+    /// The change of the file.
     pub change: Change,
 }
 
 impl FileEdit {
-    /// Returns where the file is moved to, if it is.
+    /// Returns the new path if the edit moves the file.
     #[must_use]
     pub fn moved_to(&self) -> Option<&str> {
         match &self.change {
@@ -55,19 +52,19 @@ impl FileEdit {
     }
 }
 
-/// What an edit does to its file.
+/// How an edit changes its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Creates the file with this text.
     Create {
-        /// The whole text.
+        /// The whole text of the new file.
         text: String,
     },
     /// Deletes the file.
     Delete,
-    /// Applies v4a hunks, each of which finds its own place.
+    /// Applies v4a hunks, each of which is found by its lines.
     Update {
-        /// Where the file is moved to, if anywhere.
+        /// The new path, if the file is moved.
         move_to: Option<String>,
         /// The hunks, in file order.
         hunks: Vec<V4aHunk>,
@@ -78,9 +75,9 @@ pub enum Change {
     Replace {
         /// The text to find. Empty to create the file.
         old: String,
-        /// The text to put in its place.
+        /// The text that replaces it.
         new: String,
-        /// Whether every occurrence is replaced; otherwise there must be exactly one.
+        /// Whether every occurrence is replaced. Otherwise there must be exactly one.
         replace_all: bool,
     },
     /// Replaces, inserts or deletes lines by number.

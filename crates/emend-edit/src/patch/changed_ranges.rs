@@ -1,25 +1,28 @@
-//! Where an edited text differs from the one before, in bytes, for whoever has that one and needs only what is new.
+//! The byte ranges in which an edited text differs from the text before, for callers that keep the old text and only
+//! need the new parts.
 //!
-//! The engines say which lines each hunk covers. Those are looked up here, and what lies between them is compared, so
-//! that no answer rests on the hunks alone.
+//! The engines report the lines that each hunk covers. This module looks those lines up and compares the text between
+//! them, so the result does not depend on the hunks alone.
 
 use std::ops::Range;
 
 use crate::patch::model::{AppliedHunk, EditedText};
 use crate::text::{same_bytes, start_of_line};
 
-/// The bytes `old` of a text, which became the bytes `new` of the edited one.
+/// A byte range `old` of a text that became the byte range `new` of the edited text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangedRange {
-    /// Where they were.
+    /// The range in the old text.
     pub old: Range<usize>,
-    /// Where what came for them is.
+    /// The range in the edited text.
     pub new: Range<usize>,
 }
 
-/// Returns where `edited` differs from `before`, which it was made of: one stretch for each hunk, all else is equal.
+/// Returns the ranges in which `edited` differs from `before`, from which it was made: one for each hunk. All else is
+/// equal.
 ///
-/// Returns none where the hunks do not say it in order, and for texts with CR, whose lines the formats count differently.
+/// Returns `None` if the hunks are not in order or do not cover every difference, and for texts with CR, whose lines
+/// the formats count differently.
 #[must_use]
 pub fn changed_ranges(before: &str, edited: &EditedText) -> Option<Vec<ChangedRange>> {
     let after = edited.text.as_str();
@@ -67,7 +70,7 @@ mod tests {
     #[cfg(target_family = "wasm")]
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
-    /// Puts what is new into the old text.
+    /// Replaces the changed ranges of the old text by the new parts.
     fn put(before: &str, edited: &EditedText, ranges: &[ChangedRange]) -> String {
         let (mut out, mut at) = (String::new(), 0);
         for ChangedRange { old, new } in ranges {
@@ -89,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn each_hunk_is_a_stretch() {
+    fn each_hunk_is_one_range() {
         let v4a = |hunks: &str| {
             v4a::parse(&format!("*** Begin Patch\n*** Update File: f\n{hunks}*** End Patch\n")).expect("a patch").0
         };
@@ -100,7 +103,7 @@ mod tests {
         check("a\nb\nc\n", &v4a("@@\n a \n-b\n"), Some(1));
         check("a\nb", &v4a("@@\n-b\n+ü\n"), Some(1));
         check("a\nb\na\n", &replace("a", "cc"), Some(2));
-        // The open line before it gets an ending, which is outside of the hunk.
+        // The line before it had no line ending and gets one, which is outside of the hunk.
         check("a\nb", &v4a("@@\n+c\n"), None);
         check("a\r\nb\r\n", &v4a("@@\n-b\n+c\n"), None);
     }
@@ -109,7 +112,7 @@ mod tests {
         #![proptest_config(cases(2_000))]
 
         #[test]
-        fn what_is_new_put_into_the_old_text_is_the_new_one(script in scripts(&["\n"]), other in scripts(&["\n"])) {
+        fn the_new_parts_turn_the_old_text_into_the_new_one(script in scripts(&["\n"]), other in scripts(&["\n"])) {
             let (before, after) = (script.before(), other.before());
             let names = diff::Names { old: "a/f", new: "b/f" };
             let patch = diff::unified(&before, &after, script.n_context, names);

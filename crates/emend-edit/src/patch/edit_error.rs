@@ -1,4 +1,4 @@
-//! Why a patch was refused.
+//! The error of applying a patch.
 
 use serde::Serialize;
 
@@ -7,74 +7,74 @@ use crate::locate::hunk_error::HunkError;
 use crate::patch::line_edits::LinesError;
 use crate::patch::replace::ReplaceError;
 
-/// Why a patch was refused. Nothing of it was carried out.
+/// Why a patch was rejected. No edit of it was applied.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum EditError {
     /// The patch has no edits.
     #[error("No files were modified: the patch is empty.")]
     Empty,
-    /// A file to change or delete is not there.
+    /// A file to change or delete does not exist.
     #[error("{path}: no such file to {verb}")]
     NotFound {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// What was to be done to it.
+        /// The attempted operation: `update`, `edit` or `delete`.
         verb: &'static str,
     },
-    /// A file to create, or to move onto, is there already.
-    #[error("{path}: the file exists already; {}", if *moved { "move to another path" } else { "update it instead of adding it" })]
+    /// A file to create, or to move another file to, already exists.
+    #[error("{path}: the file already exists; {}", if *moved { "move to another path" } else { "update it instead of adding it" })]
     AlreadyExists {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// Whether something was to be moved onto it.
+        /// Whether another file should be moved there.
         moved: bool,
     },
-    /// A hunk has no place.
+    /// A hunk was rejected.
     #[error("{path}: {error}")]
     Hunk {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// Which hunk, and why.
+        /// The hunk and the reason.
         #[source]
         error: HunkError,
     },
-    /// A diff that deletes its file does not show the whole of it.
-    #[error("{path}: the diff deletes the file but leaves {n_lines} of its lines")]
+    /// A diff that deletes its file does not contain all of its lines.
+    #[error("{path}: the diff deletes the file but leaves {n_lines} of its lines; delete every line of the file")]
     NotWhole {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// How many lines would be left.
+        /// Number of lines that would be left.
         n_lines: usize,
     },
-    /// A patch for one text does something else to a file than edit its text, or names a second file.
-    #[error("{path}: one text can only be edited here, not created, deleted or moved, and no other file with it")]
+    /// A patch for one text creates, deletes or moves a file, or names a second file.
+    #[error("{path}: the patch must only edit the one given text; it must not create, delete or move files or name a second file")]
     NotAnEdit {
-        /// The file.
+        /// Path of the file.
         path: String,
     },
-    /// A replacement was refused.
+    /// A replacement was rejected.
     #[error("{path}: {error}")]
     Replace {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// Why.
+        /// The reason.
         #[source]
         error: ReplaceError,
     },
-    /// Line edits were refused.
+    /// Line edits were rejected.
     #[error("{path}: {error}")]
     Lines {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// Why.
+        /// The reason.
         #[source]
         error: LinesError,
     },
 }
 
 impl EditError {
-    /// Returns the code that callers branch on.
+    /// Returns the stable code.
     #[must_use]
     pub fn code(&self) -> ErrorCode {
         match self {
@@ -88,7 +88,7 @@ impl EditError {
         }
     }
 
-    /// Returns up to three places the author may have meant.
+    /// Returns up to three places that the author may have meant.
     #[must_use]
     pub fn suggestions(&self) -> Vec<String> {
         match self {

@@ -1,4 +1,4 @@
-//! Carries a patch out on one text.
+//! Applies a patch to one text.
 
 use crate::locate::leniency::Leniency;
 use crate::patch::change::{Change, FileEdit, Patch};
@@ -9,10 +9,10 @@ use crate::patch::replace::{self, Replaced, Strategy};
 use crate::patch::unified::{self, FileKind, UnifiedEdit, UnifiedHunk};
 use crate::patch::v4a;
 
-/// Carries `patch` out on the one text `before`, whatever path the patch gives it.
+/// Applies `patch` to the one text `before`, whatever path the patch names.
 ///
 /// # Errors
-/// Fails if any edit cannot be carried out, if the patch names a second file, and if it creates, deletes or moves one.
+/// Fails if an edit cannot be applied, if the patch names a second file, and if it creates, deletes or moves a file.
 pub fn edit_text(before: &str, patch: &Patch) -> Result<EditedText, EditError> {
     let mut edited: Option<EditedText> = None;
     for edit in &patch.edits {
@@ -30,7 +30,7 @@ pub fn edit_text(before: &str, patch: &Patch) -> Result<EditedText, EditError> {
     edited.ok_or(EditError::Empty)
 }
 
-/// Carries out an edit that changes a text and nothing else.
+/// Applies an edit that changes the text of a file and nothing else.
 pub(super) fn changed(before: &str, edit: &FileEdit) -> Result<EditedText, EditError> {
     let path = || edit.path.clone();
     match &edit.change {
@@ -62,34 +62,34 @@ pub(super) fn unified_edit(before: &str, edit: &FileEdit, unified: &UnifiedEdit)
     Ok(EditedText { text, hunks, diagnostics })
 }
 
-/// Notes the hunks whose lines were not found as they are written.
+/// Returns a note for each hunk whose lines did not match exactly.
 fn loose_hunks(hunks: &[AppliedHunk]) -> impl Iterator<Item = Diagnostic> {
     hunks.iter().filter_map(|hunk| {
-        let but_for = match hunk.matched {
+        let difference = match hunk.matched {
             Leniency::Exact => return None,
-            Leniency::TrailingWhitespace => "blanks at line ends",
+            Leniency::TrailingWhitespace => "whitespace at line ends",
             Leniency::Whitespace => "indentation",
-            Leniency::UnicodeConfusables => "blanks or typographic look-alikes",
+            Leniency::UnicodeConfusables => "whitespace or typographic characters",
         };
-        let message = format!("hunk {} matches at line {} but for {but_for}", hunk.number, hunk.old_start);
+        let message = format!("hunk {} matches at line {} except for {difference}", hunk.number, hunk.old_start);
         Some(Diagnostic { code: "loose_match", message, line: Some(hunk.old_start) })
     })
 }
 
-/// Notes a replacement whose old text was not found as it is written.
+/// Returns a note if the old text of a replacement did not match exactly.
 fn loose_replacement(replaced: &Replaced) -> Option<Diagnostic> {
-    let but_for = match replaced.strategy {
+    let difference = match replaced.strategy {
         Strategy::Exact => return None,
         Strategy::LineEndings => "line endings",
-        Strategy::UnicodeConfusables => "blanks at line ends or typographic look-alikes",
-        Strategy::Indentation => "indentation, which the new text was given as well",
+        Strategy::UnicodeConfusables => "whitespace at line ends or typographic characters",
+        Strategy::Indentation => "indentation; the new text was indented the same way",
     };
     let line = replaced.lines.first().map(|&(first, _)| first);
-    let message = format!("the old text matches at line {} but for {but_for}", line.unwrap_or_default());
+    let message = format!("the old text matches at line {} except for {difference}", line.unwrap_or_default());
     Some(Diagnostic { code: "loose_match", message, line })
 }
 
-/// Notes the hunks whose stated line was wrong.
+/// Returns a note for each hunk that states a wrong line.
 fn moved_hunks(unified: &UnifiedEdit, applied: &[AppliedHunk]) -> impl Iterator<Item = Diagnostic> {
     let note = |(stated, applied): (&UnifiedHunk, &AppliedHunk)| {
         let line = stated.old_start.filter(|&line| line != applied.old_start && applied.old_lines > 0)?;

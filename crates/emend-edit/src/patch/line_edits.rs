@@ -1,7 +1,7 @@
-//! Edits that name lines by number: replace, insert and delete, checked against the hash of what was read.
+//! Edits that name lines by number: replace, insert and delete, checked against the hash of the text that was read.
 //!
-//! All numbers of one edit list are those of the text before any of them. Whether an edit without a hash may be
-//! carried out is the workspace's decision, which fills the hash in from what was last shown.
+//! All numbers of an edit list refer to the text before any of the edits. An edit without a hash is applied unchecked;
+//! the workspace decides whether that is allowed, or fills in the hash of the text it last showed.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,63 +18,63 @@ use crate::text::{self, ContentHash};
 pub struct LineEdits {
     /// The edits, in any order.
     pub edits: Vec<LineEdit>,
-    /// The hash of the file they were made for.
+    /// Hash of the text for which they were made.
     pub expected_hash: Option<ContentHash>,
 }
 
-/// What is done to a range of lines.
+/// What an edit does to its range of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LineOperation {
-    /// Replaces the lines from `start_line` to `end_line`, both included.
+    /// Replaces the lines from `start_line` to `end_line`, inclusive.
     Replace,
-    /// Inserts before `start_line`; one past the last line appends.
+    /// Inserts before `start_line`. One past the last line appends.
     Insert,
-    /// Deletes the lines from `start_line` to `end_line`, both included.
+    /// Deletes the lines from `start_line` to `end_line`, inclusive.
     Delete,
 }
 
 /// One line edit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LineEdit {
-    /// What is done.
+    /// The operation.
     pub operation: LineOperation,
     /// The first line, from 1.
     pub start_line: usize,
-    /// The last line; `start_line` if absent. Means nothing to an insertion.
+    /// The last line; `start_line` if absent. Ignored for an insertion.
     #[serde(default)]
     pub end_line: Option<usize>,
-    /// The new lines, with or without a line ending after the last. Empty for a deletion.
+    /// The new lines. The line ending after the last is optional. Empty for a deletion.
     #[serde(default)]
     pub new_text: String,
-    /// The hash of the file, or of the lines named, as they were read.
+    /// Hash of the text that was read, or of the named lines in it.
     #[serde(default)]
     pub expected_hash: Option<ContentHash>,
 }
 
-/// Why line edits were refused. Edits and lines are counted from 1.
+/// Why line edits were rejected. Edits and lines count from 1.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum LinesError {
-    /// There are no edits.
-    #[error("there is nothing to do: the list of line edits is empty")]
+    /// The list is empty.
+    #[error("the list of line edits is empty; give at least one edit")]
     NoEdits,
-    /// A line does not exist.
+    /// A named line does not exist.
     #[error("edit {edit} names line {line}, but the file has {n_lines} lines{}", insert_hint(*n_lines, *insert))]
     OutOfRange {
-        /// The edit.
+        /// Number of the edit.
         edit: usize,
         /// The line it names.
         line: usize,
-        /// How many lines there are.
+        /// Number of lines of the text.
         n_lines: usize,
-        /// Whether the edit inserts, which may be one line past the last.
+        /// Whether the edit inserts. An insertion may name one past the last line.
         insert: bool,
     },
     /// A range ends before it starts.
-    #[error("edit {edit} names lines {start} to {end}, which is backwards")]
+    #[error("edit {edit} names lines {start} to {end}, but the end is before the start")]
     Backwards {
-        /// The edit.
+        /// Number of the edit.
         edit: usize,
         /// Its first line.
         start: usize,
@@ -86,15 +86,15 @@ pub enum LinesError {
     Overlap {
         /// The edit that starts first.
         first: usize,
-        /// The other.
+        /// The other edit.
         second: usize,
-        /// A line both touch.
+        /// A line that both touch.
         line: usize,
     },
-    /// A deletion brings text, or an insertion brings none.
-    #[error("edit {edit} {}", if *deletes { "deletes, so `new_text` must be empty" } else { "inserts nothing" })]
+    /// A deletion has new text, or an insertion has none.
+    #[error("edit {edit} {}", if *deletes { "deletes, so `new_text` must be empty" } else { "inserts nothing; give the new lines in `new_text`" })]
     TextMismatch {
-        /// The edit.
+        /// Number of the edit.
         edit: usize,
         /// Whether it is a deletion.
         deletes: bool,
@@ -102,11 +102,11 @@ pub enum LinesError {
     /// The text changed since it was read.
     #[error("edit {edit} was made for {expected}, but the file is now {actual}; read it again")]
     Stale {
-        /// The edit, or 0 for all of them.
+        /// The edit, or 0 if the hash of the whole list does not match.
         edit: usize,
-        /// The hash the edit names.
+        /// The hash that the edit names.
         expected: ContentHash,
-        /// The hash of the file.
+        /// The hash of the text.
         actual: ContentHash,
     },
 }
@@ -116,7 +116,7 @@ fn insert_hint(n_lines: usize, insert: bool) -> String {
 }
 
 impl LinesError {
-    /// Returns the code that callers branch on.
+    /// Returns the stable code.
     #[must_use]
     pub fn code(&self) -> ErrorCode {
         match self {
@@ -126,7 +126,7 @@ impl LinesError {
     }
 }
 
-/// An edit whose range was checked: lines from 0, end excluded.
+/// An edit with a checked range: lines from 0, end excluded.
 struct Checked<'e> {
     number: usize,
     start: usize,
@@ -136,11 +136,11 @@ struct Checked<'e> {
 
 /// Applies all `edits` to `before`, or none.
 ///
-/// New lines take the endings of the lines they replace, else of their neighbours. A text that does not end in a line
-/// ending keeps lacking it, unless the new text of its last line ends in one.
+/// New lines get the line endings of the lines they replace, or else of their neighbours. A text without a trailing
+/// newline keeps lacking it, unless the new text of its last line ends in a line ending.
 ///
 /// # Errors
-/// Fails if a hash does not fit, a line does not exist or two edits overlap.
+/// Fails if a hash does not match, a line does not exist or two edits overlap.
 pub fn apply(before: &str, edits: &LineEdits) -> Result<EditedText, LinesError> {
     let table = LineTable::new(before);
     let hash = std::cell::OnceCell::new();
@@ -169,7 +169,7 @@ pub fn apply(before: &str, edits: &LineEdits) -> Result<EditedText, LinesError> 
             return Err(LinesError::Overlap { first: pair[0].number, second: pair[1].number, line: pair[1].start + 1 });
         }
     }
-    Ok(splice(&table, &checked))
+    Ok(build(&table, &checked))
 }
 
 fn check<'e>(table: &LineTable<'_>, number: usize, edit: &'e LineEdit) -> Result<Checked<'e>, LinesError> {
@@ -195,7 +195,7 @@ fn is_hash_of_lines(hash: ContentHash, lines: &str) -> bool {
     !lines.is_empty() && (is_hash_of(lines) || is_hash_of(text::split_eol(lines).0))
 }
 
-fn splice(table: &LineTable<'_>, edits: &[Checked<'_>]) -> EditedText {
+fn build(table: &LineTable<'_>, edits: &[Checked<'_>]) -> EditedText {
     let mut builder = TextBuilder::new(table, NewEol::Counterpart);
     let mut hunks: Vec<Option<AppliedHunk>> = vec![None; edits.len()];
     let mut diagnostics = Vec::new();
@@ -227,7 +227,7 @@ fn splice(table: &LineTable<'_>, edits: &[Checked<'_>]) -> EditedText {
     EditedText { text, hunks: hunks.into_iter().flatten().collect(), diagnostics }
 }
 
-/// Notes new lines that repeat the line next to them, which mostly means that the range was one line short.
+/// Returns a note if the new lines repeat the line next to them. Mostly the range is then one line short.
 fn repeats_neighbour(table: &LineTable<'_>, start: usize, end: usize, new: &[&str]) -> Option<Diagnostic> {
     let repeats = |neighbour: usize, new: Option<&&str>, replaced: usize| {
         let content = table.content(neighbour);
@@ -239,7 +239,7 @@ fn repeats_neighbour(table: &LineTable<'_>, start: usize, end: usize, new: &[&st
         (_, below) if below < table.len() && repeats(below, new.last(), end.wrapping_sub(1)) => below,
         _ => return None,
     };
-    let message = format!("the new text repeats line {} next to it; check the range", line + 1);
+    let message = format!("the new text repeats line {} next to it; check the range of the edit", line + 1);
     Some(Diagnostic { code: "repeats_neighbour", message, line: Some(line + 1) })
 }
 
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn endings_stay_as_they_were() {
+    fn line_endings_stay_as_they_were() {
         check("a\r\nb\rc", &[replace(1, 3, "x\ny\nz")], "x\r\ny\rz");
         check("a\r\nb\r\n", &[replace(2, 2, "x\ny")], "a\r\nx\r\ny\r\n");
         check("a\nb", &[replace(2, 2, "B")], "a\nB");
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn invalid_edits_are_rejected() {
         use LinesError::*;
         check_error("a\n", &[], &NoEdits);
         check_error("a\n", &[replace(1, 2, "x")], &OutOfRange { edit: 1, line: 2, n_lines: 1, insert: false });
@@ -352,12 +352,12 @@ mod tests {
         assert_eq!(notes(replace(2, 2, "  b")), 0);
     }
 
-    /// What line edits come to, told simply: take the lines apart, edit from the bottom, put them together.
-    fn simply(before: &str, edits: &[LineEdit]) -> Option<String> {
+    /// A simple model of line edits: splits the text into lines, edits from the bottom up, and joins them.
+    fn simple_model(before: &str, edits: &[LineEdit]) -> Option<String> {
         let mut lines: Vec<String> = text::split_lines(before).iter().map(|line| (*line).to_owned()).collect();
         let mut below = lines.len();
         let mut edits: Vec<&LineEdit> = edits.iter().collect();
-        // What is inserted before a line comes before what that line becomes.
+        // An insertion before a line precedes the replacement of that line.
         edits.sort_by_key(|edit| (edit.start_line, edit.operation != LineOperation::Insert));
         for edit in edits.iter().rev() {
             let start = edit.start_line.checked_sub(1)?;
@@ -376,7 +376,7 @@ mod tests {
         #![proptest_config(cases(20_000))]
 
         #[test]
-        fn edits_do_what_is_told_simply(
+        fn edits_agree_with_the_simple_model(
             before in "([ab]{0,2}\n){0,8}",
             edits in vec((0..3_usize, 0..10_usize, 0..3_usize, "[xy]{1,2}(\n[xy]{1,2}){0,2}"), 1..4),
         ) {
@@ -387,7 +387,7 @@ mod tests {
             };
             let edits: Vec<LineEdit> = edits.into_iter().map(edit).collect();
             match apply(&before, &LineEdits { edits: edits.clone(), expected_hash: None }) {
-                Ok(applied) => prop_assert_eq!(Some(applied.text), simply(&before, &edits)),
+                Ok(applied) => prop_assert_eq!(Some(applied.text), simple_model(&before, &edits)),
                 Err(LinesError::Overlap { first, second, line }) => {
                     let covers = |number: usize| {
                         let edit: &LineEdit = &edits[number - 1];
@@ -395,7 +395,7 @@ mod tests {
                     };
                     prop_assert!(covers(first) && covers(second));
                 }
-                Err(_) => prop_assert_eq!(simply(&before, &edits), None),
+                Err(_) => prop_assert_eq!(simple_model(&before, &edits), None),
             }
         }
     }

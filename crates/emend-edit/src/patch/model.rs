@@ -1,4 +1,4 @@
-//! Data that all patch formats share: hunk lines, applied hunks, diagnostics, edited texts.
+//! Data that several patch formats share: hunk lines, applied hunks, diagnostics and edited texts.
 
 use std::fmt;
 
@@ -7,17 +7,17 @@ use serde::Serialize;
 use crate::diff::LineKind;
 use crate::locate::leniency::Leniency;
 
-/// The lines of a hunk, kept in one string: a patch of many lines is few allocations.
+/// The lines of a hunk, stored in one string so that a patch of many lines needs few allocations.
 #[derive(Clone, Default)]
 pub struct HunkLines {
-    // Holds the lines in order; what stands between them belongs to none.
+    // Holds the lines in order. Text between them belongs to no line.
     text: String,
-    // Each line's kind and where it starts and ends in `text`.
+    // The kind of each line, and where it starts and ends in `text`.
     lines: Vec<(LineKind, usize, usize)>,
 }
 
 impl HunkLines {
-    /// Takes lines out of `text` where they stand: in wasm one long copy costs much less than many short ones.
+    /// Wraps lines that are ranges of `text`. In wasm one long copy costs much less than many short ones.
     pub(crate) fn within(text: String, lines: Vec<(LineKind, usize, usize)>) -> Self {
         Self { text, lines }
     }
@@ -29,7 +29,7 @@ impl HunkLines {
         self.lines.push((kind, start, self.text.len()));
     }
 
-    /// Returns as many bytes as all lines together have, or a few more.
+    /// Returns an upper limit of the total size of all lines, in bytes.
     pub(crate) fn n_bytes_max(&self) -> usize {
         self.text.len()
     }
@@ -56,7 +56,7 @@ impl HunkLines {
         self.iter().filter(|&(kind, _)| kind != LineKind::Added).map(|(_, line)| line)
     }
 
-    /// Returns the lines that are in the file afterwards: context and inserted ones.
+    /// Returns the lines that are in the file after the edit: context and inserted ones.
     pub fn new_lines(&self) -> impl DoubleEndedIterator<Item = &str> {
         self.iter().filter(|&(kind, _)| kind != LineKind::Removed).map(|(_, line)| line)
     }
@@ -82,47 +82,47 @@ impl fmt::Debug for HunkLines {
     }
 }
 
-/// Something about an edit that was accepted, and which the author should do differently next time.
+/// A note about an edit that was accepted, for its author to do differently next time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Diagnostic {
-    /// A stable name for the kind of slip.
+    /// A stable name of the kind of note, such as `loose_match`.
     pub code: &'static str,
-    /// What was found and what to write instead.
+    /// The finding, and what to write instead.
     pub message: String,
     /// The line of the patch, or of the file for notes about its text; from 1.
     pub line: Option<usize>,
 }
 
-/// Where a hunk was put.
+/// Where a hunk was applied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AppliedHunk {
-    /// The hunk's number in its file edit, from 1.
+    /// Number of the hunk in its file edit, from 1.
     pub number: usize,
-    /// The first line it covers in the old text, from 1. For an insertion: the line before which it goes.
+    /// The first line it covers in the old text, from 1. For an insertion, the line before which it inserts.
     pub old_start: usize,
-    /// How many lines of the old text it covers.
+    /// Number of lines of the old text it covers.
     pub old_lines: usize,
     /// The first line it covers in the new text, from 1.
     pub new_start: usize,
-    /// How many lines of the new text it covers.
+    /// Number of lines of the new text it covers.
     pub new_lines: usize,
-    /// How its lines were found.
+    /// How loosely its lines matched.
     pub matched: Leniency,
 }
 
-/// A text with a patch carried out.
+/// A text after a patch was applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EditedText {
     /// The new text.
     pub text: String,
-    /// Where the hunks went, in the order of the patch.
+    /// Where each hunk was applied, in the order of the patch.
     pub hunks: Vec<AppliedHunk>,
-    /// What was accepted with a warning.
+    /// Notes about edits that were accepted.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl EditedText {
-    /// Returns a text that no hunk describes.
+    /// Wraps a whole text that was not made by hunks.
     pub(crate) fn plain(text: String) -> Self {
         Self { text, hunks: Vec::new(), diagnostics: Vec::new() }
     }

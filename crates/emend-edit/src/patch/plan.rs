@@ -1,7 +1,7 @@
-//! Carries a patch out in memory: all of its files or none.
+//! Applies a patch in memory: to all of its files or to none.
 //!
-//! What comes out says, per file, what was there and what is to be there. Reading and writing files is the caller's:
-//! see [`Patch::paths`] for what to read first. Two edits of one file are carried out in order, and come out as one.
+//! The result states for each file its text before and after. Reading and writing files is left to the caller: see
+//! [`Patch::paths`] for the files to read. Two edits of one file are applied in order and give one result.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,79 +14,92 @@ use crate::patch::model::{AppliedHunk, Diagnostic, EditedText};
 use crate::patch::replace::ReplaceError;
 use crate::patch::unified::{DiffMode, FileKind, UnifiedEdit};
 
-/// What a patch does to one file in the end.
+/// What happens to a file when a planned patch is written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
-    /// The file is new.
+    /// The file is created.
     Create,
-    /// The file gets another text, or is found to be as the patch wants it.
+    /// The file gets another text, or already has the text that the patch creates.
     Update,
-    /// The file goes.
+    /// The file is deleted.
     Delete,
-    /// The file is moved, with its text changed or not.
+    /// The file is moved, with or without a change of its text.
     Rename {
-        /// Where it was.
+        /// Its old path.
         from: String,
     },
 }
 
-/// One file of a patch that was carried out in memory.
+/// One file of a patch that was applied in memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PlannedFile {
-    /// The file; for a move, its new path.
+    /// Path of the file; for a move, its new path.
     pub path: String,
-    /// What happens to it.
+    /// What happens to the file.
     pub operation: Operation,
-    /// The text before, of the old path for a move. `None` if there was no file.
+    /// The text before, for a move that at the old path. `None` if there was no file.
     pub before: Option<String>,
-    /// The text after. `None` if there is no file any more.
+    /// The text after. `None` if the file is deleted.
     pub after: Option<String>,
-    /// The text that was at the path of a file that is overwritten by a create or a move.
+    /// The text of a file at this path that a create or a move overwrites.
     pub overwritten: Option<String>,
-    /// Whether it can be run afterwards; `None` if the patch leaves that as it is.
+    /// Whether the file is executable afterwards; `None` if the patch does not state it.
     pub executable: Option<bool>,
-    /// Where its hunks went, in the order of the patch.
+    /// Where its hunks were applied, in the order of the patch.
     pub hunks: Vec<AppliedHunk>,
-    /// What was accepted with a warning.
+    /// Notes about edits that were accepted.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Carries `patch` out over `files`, which hold the text of each of [`Patch::paths`]; `None` or absent means no file.
+/// Applies `patch` to `files`, which hold the text of each of [`Patch::paths`]. `None` or absent means that there is
+/// no file.
 ///
 /// # Errors
-/// Fails if any edit cannot be carried out; then none is.
+/// Fails if any edit cannot be applied; then none is.
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use emend_edit::patch::{Operation, plan, v4a};
+///
+/// let text = "*** Begin Patch\n*** Update File: a.txt\n@@\n one\n-two\n+2\n*** End Patch\n"; let (patch, _) =
+/// v4a::parse(text)?; let files = BTreeMap::from([("a.txt".to_owned(), Some("one\ntwo\nthree\n".to_owned()))]); let
+/// planned = plan(&patch, &files)?; assert_eq!(planned[0].operation, Operation::Update);
+/// assert_eq!(planned[0].after.as_deref(), Some("one\n2\nthree\n"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn plan(patch: &Patch, files: &BTreeMap<String, Option<String>>) -> Result<Vec<PlannedFile>, EditError> {
     plan_patch(patch, &mut |path| Ok(files.get(path).cloned().flatten()))
 }
 
-/// Carries `patch` out over the files that `read` returns; `None` means no file. Each path is read at most once.
+/// Applies `patch` to the files that `read` returns; `None` means that there is no file. Each path is read at most
+/// once.
 ///
 /// # Errors
-/// Fails if `read` does or if any edit cannot be carried out; then none is.
+/// Fails if `read` fails or if any edit cannot be applied; then none is.
 pub fn plan_patch<E: From<EditError>>(
     patch: &Patch,
     read: &mut dyn FnMut(&str) -> Result<Option<String>, E>,
 ) -> Result<Vec<PlannedFile>, E> {
-    let mut draft = Draft { files: Vec::new(), positions: HashMap::new(), overwrite: patch.overwrite };
+    let mut builder = PlanBuilder { files: Vec::new(), positions: HashMap::new(), overwrite: patch.overwrite };
     if patch.edits.is_empty() {
         return Err(EditError::Empty.into());
     }
     for edit in &patch.edits {
         for path in [Some(edit.path.as_str()), edit.moved_to()].into_iter().flatten() {
-            if draft.position(path).is_none() {
+            if builder.position(path).is_none() {
                 let text = read(path)?;
-                draft.positions.insert(normal(path), draft.files.len());
-                draft.files.push(Entry::new(path, text));
+                builder.positions.insert(normalized(path), builder.files.len());
+                builder.files.push(PathState::new(path, text));
             }
         }
-        draft.edit(edit)?;
+        builder.edit(edit)?;
     }
-    Ok(draft.finish())
+    Ok(builder.finish())
 }
 
-/// Returns `path` without `.` and empty parts, and with `..` taken back, so that two names of one file are equal.
-fn normal(path: &str) -> String {
+/// Returns `path` without `.` and empty parts, and with `..` resolved, so that two spellings of one path are equal.
+fn normalized(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
         match part {
@@ -101,13 +114,13 @@ fn normal(path: &str) -> String {
     format!("{root}{}", parts.join("/"))
 }
 
-/// One path: what is there and what is to be there.
-struct Entry {
+/// The state of one path: its file before, and after the edits applied so far.
+struct PathState {
     path: String,
     before: Option<String>,
-    /// What is there in the end, once it is `touched`.
+    /// The text after the edits. It counts once the path is `touched`.
     after: Option<String>,
-    /// The entry whose file this is, if it was moved here.
+    /// The index of the path from which its file was moved here.
     moved_from: Option<usize>,
     /// Whether its file was moved elsewhere.
     moved_away: bool,
@@ -117,7 +130,7 @@ struct Entry {
     diagnostics: Vec<Diagnostic>,
 }
 
-impl Entry {
+impl PathState {
     fn new(path: &str, text: Option<String>) -> Self {
         Self {
             path: path.to_owned(),
@@ -137,16 +150,16 @@ impl Entry {
     }
 }
 
-struct Draft {
-    files: Vec<Entry>,
-    /// Where each file is, by its normal path.
+struct PlanBuilder {
+    files: Vec<PathState>,
+    /// The index of each path in `files`, by its normalized form.
     positions: HashMap<String, usize>,
     overwrite: bool,
 }
 
-impl Draft {
+impl PlanBuilder {
     fn position(&self, path: &str) -> Option<usize> {
-        self.positions.get(&normal(path)).copied()
+        self.positions.get(&normalized(path)).copied()
     }
 
     fn edit(&mut self, edit: &FileEdit) -> Result<(), EditError> {
@@ -181,7 +194,8 @@ impl Draft {
         if creates && !self.is_vacant(at) && !self.overwrite {
             return Err(EditError::AlreadyExists { path: path(), moved: false });
         }
-        // What only inserts needs no file to start from; the headers of a single-file diff are often made up.
+        // A diff that only inserts needs no existing text. The headers of a single-file diff are often made up, so the
+        // file may be missing.
         let needs_text = unified.hunks.is_empty() || unified.hunks.iter().any(|hunk| hunk.lines.old().next().is_some());
         let makes_file =
             creates || (self.files[at].now().is_none() && !needs_text && unified.mode == DiffMode::Located);
@@ -200,7 +214,7 @@ impl Draft {
         }
     }
 
-    /// Returns whether there is no file, or one without text.
+    /// Returns whether there is no file, or an empty one.
     fn is_vacant(&self, at: usize) -> bool {
         self.files[at].now().is_none_or(str::is_empty)
     }
@@ -229,7 +243,7 @@ impl Draft {
         let file = &mut self.files[at];
         (file.after, file.executable, file.touched) = (None, None, true);
         file.hunks.clear();
-        // A file that was moved here is gone from where it was.
+        // Deleting a file that was moved here also removes it from its old path.
         if let Some(origin) = file.moved_from.take() {
             self.files[origin].moved_away = false;
         }
@@ -250,18 +264,18 @@ impl Draft {
             let executable = file.executable.take();
             (std::mem::take(&mut file.hunks), std::mem::take(&mut file.diagnostics), text, executable)
         };
-        // A file that was itself moved here keeps its first origin.
+        // A file that was moved here before keeps its first origin.
         let origin = self.files[from].moved_from.take().unwrap_or(from);
         let file = &mut self.files[to];
         (file.after, file.touched, file.hunks, file.diagnostics) = (text, true, hunks, diagnostics);
         file.executable = executable;
-        // A file that comes back to where it was has not moved.
+        // A file that returns to its old path has not moved.
         (file.moved_from, file.moved_away) = (Some(origin).filter(|&origin| origin != to), false);
         Ok(())
     }
 
     fn finish(self) -> Vec<PlannedFile> {
-        let origin_of = |file: &Entry| {
+        let origin_of = |file: &PathState| {
             let origin = &self.files[file.moved_from?];
             Some((origin.path.clone(), origin.before.clone()?))
         };
