@@ -1,4 +1,4 @@
-//! Says why a replacement was refused, and where the text the author meant may be.
+//! Explains why a replacement was rejected, and where the intended text may be.
 
 use std::fmt;
 
@@ -11,17 +11,17 @@ use crate::locate::placeholder::is_placeholder;
 use crate::patch::replace::find::{self, Found, Strategy};
 use crate::text::{self, LineIndex};
 
-/// Why nothing was replaced. Line numbers are the file's, from 1.
+/// Why nothing was replaced. Line numbers are those of the file, from 1.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ReplaceError {
-    /// Old and new text are the same, or come to the same in this file.
+    /// Old and new text are equal, or would leave this file unchanged.
     NoChange,
     /// The old text is empty, which only creates files.
     EmptyOld,
-    /// A text says that it leaves something out.
+    /// A text contains a placeholder for omitted text.
     LeavesOut {
-        /// The line that says so.
+        /// The line with the placeholder.
         placeholder: String,
         /// Whether it is in the new text.
         in_new: bool,
@@ -33,21 +33,21 @@ pub enum ReplaceError {
     },
     /// The old text is not in the file, but the new text is.
     AlreadyApplied {
-        /// Where it starts.
+        /// Line at which it starts.
         line: usize,
     },
-    /// The old text is in the file once its backslash escapes are taken for what they stand for.
+    /// The old text is in the file only after its backslash escapes are decoded.
     OverEscaped {
-        /// Where it starts.
+        /// Line at which it starts.
         line: usize,
     },
-    /// The old text is there more than once.
+    /// The old text occurs more than once.
     Ambiguous {
-        /// Where each occurrence starts; overlapping ones are not listed.
+        /// First line of each occurrence; overlapping ones are not listed.
         lines: Vec<usize>,
-        /// The line that each occurrence's block starts with, if it is in one.
+        /// The line that starts the block of each occurrence, if it is in one.
         blocks: Vec<Option<String>>,
-        /// How many occurrences there are.
+        /// Number of occurrences.
         n_places: usize,
         /// How they were found.
         strategy: Strategy,
@@ -55,7 +55,7 @@ pub enum ReplaceError {
 }
 
 impl ReplaceError {
-    /// Returns the code that callers branch on.
+    /// Returns the stable code.
     #[must_use]
     pub fn code(&self) -> ErrorCode {
         match self {
@@ -65,7 +65,7 @@ impl ReplaceError {
         }
     }
 
-    /// Returns up to three places the author may have meant, each with its line number.
+    /// Returns up to three places that the author may have meant, each with its line number.
     #[must_use]
     pub fn suggestions(&self) -> Vec<String> {
         match self {
@@ -87,15 +87,15 @@ impl ReplaceError {
 impl fmt::Display for ReplaceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoChange => write!(f, "the old and the new text come to the same: there is nothing to change"),
+            Self::NoChange => write!(f, "the old and the new text give the same file, so there is nothing to change"),
             Self::EmptyOld => write!(
                 f,
-                "the old text is empty, which only creates new files, and this file has text; give the text to \
-                 replace, or insert by line number"
+                "the old text is empty, which only creates new files, but this file has text; give the text to replace, \
+                 or insert by line number"
             ),
             Self::LeavesOut { placeholder, in_new } => write!(
                 f,
-                "the {} text leaves text out (`{placeholder}`): write every line literally",
+                "the {} text omits text (`{placeholder}`); write every line literally",
                 if *in_new { "new" } else { "old" }
             ),
             Self::NotFound { nearest } => {
@@ -107,13 +107,13 @@ impl fmt::Display for ReplaceError {
             }
             Self::OverEscaped { line } => write!(
                 f,
-                "the old text is not in the file, but would match at line {line} if its backslash escapes were taken \
-                 off; send quotes, line breaks and tabs as they are"
+                "the old text is not in the file, but would match at line {line} without its backslash escapes; \
+                 send quotes, line breaks and tabs unescaped"
             ),
             Self::Ambiguous { lines, n_places, .. } => {
                 write!(f, "the old text is in the file {n_places} times, at lines ")?;
                 write_lines(f, &lines[..lines.len().min(20)], *n_places)?;
-                write!(f, "; add lines around it so that it is there once, or replace all")
+                write!(f, "; add lines around it until it occurs once, or replace all occurrences")
             }
         }
     }
@@ -133,7 +133,7 @@ pub(super) fn ambiguous(body: &str, found: &Found) -> ReplaceError {
     }
 }
 
-pub(super) fn why_absent(body: &str, old: &str, new: &str) -> ReplaceError {
+pub(super) fn why_not_found(body: &str, old: &str, new: &str) -> ReplaceError {
     let line_of = |found: Found| LineIndex::new(body).line_at(found.ranges[0].start) + 1;
     let is_telling = |text: &str| text.lines().any(|line| line.trim().len() >= 8);
     if is_telling(new)
@@ -150,7 +150,7 @@ pub(super) fn why_absent(body: &str, old: &str, new: &str) -> ReplaceError {
     ReplaceError::NotFound { nearest: nearest(&contents(body), &contents(old), 3) }
 }
 
-/// Takes one level of backslash escapes off, or returns `None` if there is none.
+/// Decodes one level of backslash escapes, or returns `None` if there are none.
 fn unescape(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();

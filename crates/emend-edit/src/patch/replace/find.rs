@@ -1,4 +1,4 @@
-//! Finds the old text, strictest way of comparing first.
+//! Finds the old text of a replacement, in the strictest way first.
 
 use std::ops::Range;
 
@@ -15,41 +15,41 @@ use crate::text;
 pub enum Strategy {
     /// Byte for byte.
     Exact,
-    /// With other line endings, another byte-order mark, or none after the last line.
+    /// With other line endings, another byte-order mark, or no line ending after the last line.
     LineEndings,
-    /// With other blanks at line ends, or with typographic quotes, dashes and spaces for ASCII ones.
+    /// With other whitespace at line ends, or with typographic quotes, dashes and spaces instead of ASCII ones.
     #[serde(rename = "look_alikes")]
     UnicodeConfusables,
-    /// With another indentation, the same difference on every line.
+    /// With another indentation, by the same difference on every line.
     Indentation,
 }
 
-/// Where the old text is.
+/// The places of the old text.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) strategy: Strategy,
-    /// The places that do not overlap, from the start, as bytes of the text.
+    /// The places that do not overlap, first to last, as byte ranges of the text.
     pub(super) ranges: Vec<Range<usize>>,
-    /// How many places there are, overlapping ones counted.
+    /// Number of places, overlapping ones included.
     pub(super) n_places: usize,
-    /// Whether the text ends where `old` has one more line ending, which is then not to be replaced.
+    /// Whether `old` has a final line ending that the end of the text lacks. It must then not be inserted.
     pub(super) lacks_last_eol: bool,
-    /// What the indentation of `old` is exchanged for: its own prefix and the text's.
+    /// The indentation of `old` and the one of the text that replaces it.
     pub(super) shift: Option<(String, String)>,
 }
 
-/// Finds `old` in `body`. `new` decides whether an indentation can be exchanged in it as well.
+/// Finds `old` in `body`. `new` decides whether its indentation can be exchanged too.
 pub(super) fn find(body: &str, old: &str, new: &str) -> Option<Found> {
     if old.is_empty() {
         return None;
     }
-    verbatim(body, old).or_else(|| look_alikes(body, old)).or_else(|| indented(body, old, new))
+    verbatim(body, old).or_else(|| without_confusables(body, old)).or_else(|| indented(body, old, new))
 }
 
 /// The first two ways: exactly, and with any line endings.
 ///
-/// They are one search: lines that differ only in their endings look the same to a model, so an exact match is the
-/// only place only if no other place differs from it in that alone.
+/// Both are one search. Lines that differ only in their line endings look the same to a model, so an exact match is
+/// unique only if no other place differs from it in line endings alone.
 fn verbatim(body: &str, old: &str) -> Option<Found> {
     let (flat_body, flat_old) = (Flat::line_endings(body), Flat::line_endings(old));
     let mut found = search(&flat_body, &flat_old.text);
@@ -62,7 +62,7 @@ fn verbatim(body: &str, old: &str) -> Option<Found> {
         lacks_last_eol = found.ranges.is_empty();
         found.n_places += 1;
         let range = flat_body.original(flat_body.text.len() - line.len()..flat_body.text.len());
-        // The line ending that the last place ends with may be the one that this place begins with.
+        // The line ending at which the last place ends may be the one at which this place begins.
         if found.ranges.last().is_none_or(|last| last.end <= range.start) {
             found.ranges.push(range);
         }
@@ -75,14 +75,14 @@ fn verbatim(body: &str, old: &str) -> Option<Found> {
     Some(Found { strategy, lacks_last_eol, shift: None, ..found })
 }
 
-/// The third way: without blanks at line ends, and with look-alikes folded.
-fn look_alikes(body: &str, old: &str) -> Option<Found> {
-    let (flat_body, flat_old) = (Flat::look_alikes(body), Flat::look_alikes(old));
+/// The third way: ignoring whitespace at line ends, with typographic characters folded.
+fn without_confusables(body: &str, old: &str) -> Option<Found> {
+    let (flat_body, flat_old) = (Flat::without_confusables(body), Flat::without_confusables(old));
     if flat_old.text.trim().is_empty() {
         return None;
     }
     let mut found = search(&flat_body, &flat_old.text);
-    // If blanks were taken off the end of `old`, the match must be followed by nothing else on its line.
+    // If whitespace was trimmed from the end of `old`, only whitespace may follow the match on its line.
     let last = text::lines(old).last().filter(|line| text::split_eol(line).1.is_empty());
     if last.is_some_and(|line| line.trim_end() != line) {
         let ends_line = |range: &Range<usize>| {
@@ -95,7 +95,7 @@ fn look_alikes(body: &str, old: &str) -> Option<Found> {
     (found.n_places > 0).then_some(Found { strategy: Strategy::UnicodeConfusables, ..found })
 }
 
-/// The fourth way: whole lines whose indentation differs by one and the same prefix.
+/// The fourth way: whole lines whose indentation differs by the same prefix.
 fn indented(body: &str, old: &str, new: &str) -> Option<Found> {
     let table = LineTable::new(body);
     let lines: Vec<&str> = text::lines(old).map(|line| text::split_eol(line).0).collect();
@@ -136,7 +136,7 @@ fn uniform_shift(pairs: &[(&str, &str)]) -> Option<(String, String)> {
         .filter(|(asked, _)| !asked.trim().is_empty())
         .map(|(asked, found)| (indent(asked), indent(found)))
         .collect();
-    // The shortest indentation asked for is what all lines have in common, if they have anything.
+    // The shortest indentation of the old text is the prefix of all its lines, if they share one.
     let (asked, found) = indents.iter().min_by_key(|(asked, _)| asked.len())?;
     let same = |(other_asked, other_found): &(String, String)| {
         let rest = other_asked.strip_prefix(asked.as_str());
@@ -145,9 +145,9 @@ fn uniform_shift(pairs: &[(&str, &str)]) -> Option<(String, String)> {
     indents.iter().all(same).then(|| (asked.clone(), found.clone()))
 }
 
-/// Returns whether it is clear how to exchange the indentation of `new`, too.
+/// Returns whether the indentation of `new` can be exchanged without doubt.
 ///
-/// It is not if a line lacks what is to be exchanged, nor if all lines are already indented the way the file is.
+/// It cannot if a line lacks the prefix to be exchanged, nor if all lines already have the indentation of the file.
 fn can_shift(new: &str, (asked, found): &(String, String)) -> bool {
     let lines: Vec<&str> = text::lines(new).filter(|line| !line.trim().is_empty()).collect();
     let deepens = found.len() > asked.len() && found.starts_with(asked.as_str());
@@ -155,10 +155,10 @@ fn can_shift(new: &str, (asked, found): &(String, String)) -> bool {
     lines.is_empty() || (lines.iter().all(|line| line.starts_with(asked.as_str())) && !fits_already)
 }
 
-/// A text written more plainly, with the way back to its bytes.
+/// A simplified text, with a mapping back to the original bytes.
 struct Flat {
     text: String,
-    /// For each place where the plain text got shorter: its length up to there, and the bytes left out so far.
+    /// For each place where the simplified text is shorter: its length up to there, and the bytes left out so far.
     skips: Vec<(usize, usize)>,
 }
 
@@ -178,8 +178,8 @@ impl Flat {
         flat
     }
 
-    /// Leaves out blanks at line ends and folds look-alikes, too.
-    fn look_alikes(text: &str) -> Self {
+    /// Also leaves out whitespace at line ends and folds typographic characters.
+    fn without_confusables(text: &str) -> Self {
         let mut flat = Self { text: String::with_capacity(text.len()), skips: Vec::new() };
         for line in text::lines(text) {
             let (content, eol) = text::split_eol(line);
@@ -190,7 +190,7 @@ impl Flat {
                 flat.text.push(folded);
                 flat.skip(c.len_utf8() - folded.len_utf8());
             }
-            // Blanks before a line ending are part of it; at the end of the text they are part of nothing.
+            // Whitespace before a line ending belongs to it. At the end of the text it belongs to nothing.
             flat.push_eol(ending);
         }
         flat
@@ -210,7 +210,7 @@ impl Flat {
         }
     }
 
-    /// Returns the bytes that a range of the plain text stands for.
+    /// Returns the original byte range of a range of the simplified text.
     fn original(&self, flat: Range<usize>) -> Range<usize> {
         let skipped = |offset: usize| {
             let index = self.skips.partition_point(|&(at, _)| at <= offset);
@@ -228,7 +228,7 @@ fn search(body: &Flat, old: &str) -> Found {
     if let [only] = starts[..]
         && finder.find(&bytes[only + 1..]).is_some()
     {
-        // It overlaps itself: `aa` is in `aaa` twice.
+        // It overlaps itself: `aa` occurs twice in `aaa`.
         n_places = 2;
     }
     let ranges = starts.into_iter().map(|start| body.original(start..start + old.len())).collect();

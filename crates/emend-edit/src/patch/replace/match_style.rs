@@ -1,4 +1,4 @@
-//! Writes the new text the way the file is written: its line endings, and its spelling of every line that stays.
+//! Adapts the new text to the file: to its line endings, and to its spelling of every line that stays.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use crate::diff::{Op, diff_slices};
 use crate::patch::replace::find::{Found, Strategy};
 use crate::text;
 
-/// Returns what replaces the bytes `range` of `body`, where `old` was found, so that it becomes `new`.
+/// Returns the replacement for the bytes `range` of `body`, where `old` was found, so that it becomes `new`.
 pub(super) fn match_style(body: &str, range: Range<usize>, old: &str, new: &str, found: &Found) -> String {
     let region = &body[range.clone()];
     let has_cr = |text: &str| memchr::memchr(b'\r', text.as_bytes()).is_some();
@@ -23,7 +23,7 @@ pub(super) fn match_style(body: &str, range: Range<usize>, old: &str, new: &str,
         let (content, eol) = text::split_eol(line);
         let counterpart = counterparts[index].and_then(|(at, same)| Some((text::split_eol(region.get(at)?), same)));
         match counterpart {
-            // Blanks that the author writes out on a line of nothing else are meant.
+            // On a line of only whitespace, the whitespace that the author writes is intended.
             Some(((kept, _), true)) if content.is_empty() || !content.trim().is_empty() => out.push_str(kept),
             _ => out.push_str(&shifted(content, found)),
         }
@@ -47,7 +47,7 @@ fn differ_in_endings_only(old: &str, new: &str) -> bool {
     old.len().abs_diff(new.len()) <= old.len() && contents(old) == contents(new)
 }
 
-/// Returns the ending of the line that `range` starts in, else of the one before.
+/// Returns the line ending of the line in which `range` starts, or else of the line before.
 fn eol_near<'a>(body: &'a str, range: &Range<usize>) -> Option<&'a str> {
     text::first_eol(&body[range.start..]).or_else(|| {
         let before = text::lines(&body[..range.start]).last()?;
@@ -65,7 +65,7 @@ fn shifted(line: &str, found: &Found) -> String {
     }
 }
 
-/// For each new line, the old line it stays or stands for, and whether it is the same.
+/// Returns for each new line the old line that it keeps or replaces, and whether the two are equal.
 fn align(old: &[&str], new: &[&str]) -> Vec<Option<(usize, bool)>> {
     let mut counterparts = vec![None; new.len()];
     let mut at = (0, 0);

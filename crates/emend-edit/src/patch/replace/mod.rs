@@ -1,10 +1,10 @@
-//! Replaces one string by another, forgiving only what cannot lead to a wrong place.
+//! Replaces one string by another, with as much leniency as cannot lead to a wrong place.
 //!
-//! Four ways of comparing are tried, strictest first, and the first that finds anything decides: exactly; with any
-//! line ending for any other; without blanks at line ends and with typographic look-alikes folded; and with one and
-//! the same indentation exchanged on every line. Similar text is never enough. The new text goes into the original
-//! bytes: lines that are in both strings keep the file's spelling and endings. Whether a file may be created is decided
-//! in [`crate::plan`].
+//! The old text is searched in four ways, strictest first, and the first way that finds anything decides: exactly;
+//! with any line ending for any other; ignoring whitespace at line ends and folding typographic characters; and with
+//! one indentation exchanged for another on every line. Similar text is never enough. The new text goes into the
+//! original bytes: lines that are in both strings keep the file's spelling and line endings. [`crate::patch::plan`]
+//! decides whether a file may be created.
 
 mod error;
 mod find;
@@ -22,18 +22,18 @@ use crate::patch::model::AppliedHunk;
 use crate::text::{LineIndex, split_bom};
 use find::Found;
 
-/// A text with a string replaced.
+/// A text after a string was replaced.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Replaced {
     /// The new text.
     pub text: String,
-    /// How many places were replaced.
+    /// Number of places replaced.
     pub count: usize,
     /// How they were found.
     pub strategy: Strategy,
     /// The first and last line of each place in the old text, from 1.
     pub lines: Vec<(usize, usize)>,
-    /// By how many lines each place grew.
+    /// Number of lines that each place gained.
     lines_gained: isize,
 }
 
@@ -58,14 +58,14 @@ impl Replaced {
     }
 }
 
-/// Replaces `old` by `new` in `before`: the only occurrence, or every one if `replace_all` is set.
+/// Replaces `old` by `new` in `before`: its only occurrence, or every one if `replace_all` is set.
 ///
-/// `old` may be written with LF for CRLF, and end in a line ending that the file's last line lacks, because that is
-/// how files are shown to models. Line endings in `new` become those of the file.
+/// `old` may have LF where the file has CRLF, and may end in a line ending that the file's last line lacks, because
+/// models see files that way. Line endings in `new` become those of the file.
 ///
 /// # Errors
-/// Fails if `old` is empty, equals `new`, is not there or is there more than once, and if either text stands for text
-/// that it leaves out (`// ... rest unchanged ...`).
+/// Fails if `old` is empty, equals `new`, is not found or is found more than once, and if either text contains a
+/// placeholder for omitted text (`// ... rest unchanged ...`).
 ///
 /// ```
 /// use emend_edit::patch::replace::{replace, Strategy};
@@ -86,11 +86,11 @@ pub fn replace(before: &str, old: &str, new: &str, replace_all: bool) -> Result<
     let (bom, body) = split_bom(before);
     let (old, new) = (split_bom(old).1, split_bom(new).1);
     let found = find::find(body, old, new).filter(|found| found.n_places > 0);
-    let Some(found) = found else { return Err(error::why_absent(body, old, new)) };
+    let Some(found) = found else { return Err(error::why_not_found(body, old, new)) };
     if found.n_places > 1 && !replace_all {
         return Err(error::ambiguous(body, &found));
     }
-    let text = splice(bom, body, old, new, &found);
+    let text = build(bom, body, old, new, &found);
     if text == before {
         return Err(ReplaceError::NoChange);
     }
@@ -104,13 +104,13 @@ pub fn replace(before: &str, old: &str, new: &str, replace_all: bool) -> Result<
     Ok(Replaced { text, count: found.ranges.len(), strategy: found.strategy, lines: lines.collect(), lines_gained })
 }
 
-/// Returns the first line of `new` that stands for text left out, unless `old` has it too.
+/// Returns the first line of `new` that stands for omitted text, unless `old` has it too.
 fn added_placeholder(old: &str, new: &str) -> Option<String> {
     let is_added = |line: &&str| is_worded_placeholder(line) && !old.contains(line.trim());
     new.lines().find(is_added).map(|line| line.trim().to_owned())
 }
 
-fn splice(bom: &str, body: &str, old: &str, new: &str, found: &Found) -> String {
+fn build(bom: &str, body: &str, old: &str, new: &str, found: &Found) -> String {
     let mut text = String::with_capacity(bom.len() + body.len() + new.len());
     text.push_str(bom);
     let mut end = 0;

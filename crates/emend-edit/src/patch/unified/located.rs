@@ -10,15 +10,16 @@ use crate::patch::unified::model::{UnifiedHunk, UnifiedResult};
 use crate::patch::unified::strict::apply_strict;
 use crate::text::{split_bom, split_eol};
 
-/// Applies `hunks` wherever their old lines are, or not at all.
+/// Applies all `hunks` wherever their old lines are, or none.
 ///
-/// A hunk that stands where it says is taken there. Any other must fit in exactly one place that keeps the hunks in
-/// order; lines are compared exactly and, only if that finds nothing, without the blanks around them.
+/// A hunk whose lines are where it states is applied there. Any other hunk must match in exactly one place that keeps
+/// the hunks in order. Lines are compared exactly and, only if that finds nothing, without the whitespace around them.
 ///
 /// # Errors
-/// Fails if a hunk's old lines are nowhere, or in several places that are equally good.
+/// Fails if the old lines of a hunk are not in the text, or in several places that are equally good.
 pub fn apply_located(before: &str, hunks: &[UnifiedHunk]) -> Result<UnifiedResult, HunkError> {
-    // A number alone is no place: what only inserts must not rest on it, unless there is only one place anyway.
+    // A line number alone is not enough: a hunk that only inserts must not depend on it, unless there is only one
+    // place.
     let is_placed = |hunk: &UnifiedHunk| hunk.n_old() > 0 || before.is_empty();
     if hunks.iter().all(is_placed)
         && let Ok(applied) = apply_strict(before, hunks)
@@ -61,12 +62,12 @@ fn pattern_of(hunk: &UnifiedHunk) -> HunkPattern<'_> {
     }
 }
 
-/// Returns a line without its ending, and without the byte-order mark of a first line.
+/// Returns a line without its line ending, and without the byte-order mark of a first line.
 fn content(line: &str) -> &str {
     split_bom(split_eol(line).0).1
 }
 
-/// Returns `hunk` with the number of its place, the text's own old lines, and endings that fit in.
+/// Returns `hunk` with the number of its place, the old lines of the text, and line endings that fit.
 fn correct(table: &LineTable<'_>, hunk: &UnifiedHunk, place: Placement) -> UnifiedHunk {
     let mut lines = HunkLines::default();
     let mut at = place.start;
@@ -76,7 +77,7 @@ fn correct(table: &LineTable<'_>, hunk: &UnifiedHunk, place: Placement) -> Unifi
         let eol = near.into_iter().flatten().filter(|&line| line < n_lines).map(|line| table.eol(line));
         eol.into_iter().find(|eol| !eol.is_empty()).unwrap_or("\n")
     };
-    // Whether the diff itself speaks about the end of the file, so that its endings there are meant.
+    // Whether the diff states a missing newline at the end of the file. Only then its line endings there are intended.
     let says_end = hunk.lines.iter().any(|(_, line)| !line.ends_with('\n'));
     let ends_open = n_lines > 0 && table.eol(n_lines - 1).is_empty();
     let covers_end = place.start + place.len == n_lines;

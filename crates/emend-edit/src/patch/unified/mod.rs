@@ -1,9 +1,12 @@
-//! Unified diffs: read, checked against a text, and applied.
+//! Unified diffs: parsed, checked against a text, and applied.
 //!
-//! **Strict**: every hunk's old lines must stand, byte for byte, exactly at the line the hunk states. The usual tools
-//! shift hunks silently; nothing here does. **Located**: models count lines badly, so wrong numbers and counts are
-//! corrected by finding each hunk's old lines in the text, and the corrected diff is then applied strictly. Lines are
-//! what LF ends, as in every tool that reads such diffs. Making diffs is left to the diff module.
+//! In **strict** mode the old lines of every hunk must be, byte for byte, at the line that the hunk states. Common
+//! tools shift hunks silently; this module does not.
+//!
+//! In **located** mode wrong numbers and counts are corrected, because models count lines badly: the old lines of each
+//! hunk are searched in the text, and the corrected diff is then applied strictly.
+//!
+//! Lines end at LF, as in every tool that reads such diffs. [`crate::diff::unified`] makes diffs.
 
 mod located;
 pub(crate) mod model;
@@ -25,10 +28,10 @@ pub use strict::apply_strict;
 use crate::locate::hunk_error::HunkError;
 use crate::patch::model::AppliedHunk;
 
-/// Applies the hunks of `edit` as its mode says, and returns the new text and where each hunk went.
+/// Applies the hunks of `edit` in its mode. Returns the new text and where each hunk was applied.
 pub(crate) fn apply(before: &str, edit: &UnifiedEdit) -> Result<(String, Vec<AppliedHunk>), HunkError> {
     match edit.mode {
-        DiffMode::Strict => strict::put(before, &edit.hunks),
+        DiffMode::Strict => strict::apply_hunks(before, &edit.hunks),
         DiffMode::Located => apply_located(before, &edit.hunks).map(|applied| (applied.text, applied.hunks)),
     }
 }

@@ -2,12 +2,12 @@
 
 use crate::patch::model::{AppliedHunk, HunkLines};
 
-/// How a diff is taken.
+/// How strictly a diff is read and applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiffMode {
-    /// Numbers and counts must be right.
+    /// Line numbers and counts must be right.
     Strict,
-    /// Numbers are hints and counts are ignored: hunks are found by their lines.
+    /// Line numbers are hints and counts are ignored: hunks are found by their lines.
     Located,
 }
 
@@ -16,35 +16,36 @@ pub enum DiffMode {
 pub enum FileKind {
     /// The file exists before and after.
     Update,
-    /// The file is new.
+    /// The file is created.
     Create,
-    /// The file goes; the hunks hold its whole text.
+    /// The file is deleted. The hunks hold its whole text.
     Delete,
 }
 
 /// One file of a unified diff.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnifiedEdit {
-    /// How the hunks are taken.
+    /// How strictly the hunks are applied.
     pub mode: DiffMode,
-    /// What happens to the file.
+    /// Whether the file is changed, created or deleted.
     pub kind: FileKind,
-    /// Where the file is moved to, if anywhere.
+    /// The new path, if the file is moved.
     pub rename_to: Option<String>,
-    /// Whether the file can be run afterwards, from git's mode lines; `None` if they say nothing about it.
+    /// Whether the file is executable afterwards, from git's mode lines; `None` if there are none.
     pub executable: Option<bool>,
-    /// The hunks; none for a file that is only moved, or created empty.
+    /// The hunks; empty for a file that is only moved, or created empty.
     pub hunks: Vec<UnifiedHunk>,
 }
 
 /// One hunk of a unified diff.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnifiedHunk {
-    /// The first old line it states, from 1; 0 if there is none before it. `None` if it states nothing.
+    /// The first old line that it states, from 1, or 0 if no line is before it. `None` if it states none.
     pub old_start: Option<usize>,
-    /// Its lines with their endings. The last old and the last new one have none after `\ No newline at end of file`.
+    /// Its lines with their line endings. The last old line and the last new line have none if `\ No newline at end of
+    /// file` follows.
     pub lines: HunkLines,
-    /// The line of the patch it starts on, from 1.
+    /// The line of the patch at which it starts, from 1.
     pub patch_line: usize,
 }
 
@@ -53,7 +54,7 @@ impl UnifiedHunk {
         self.lines.old().count()
     }
 
-    /// Returns the line (from 0) before which, or at which, the hunk says it stands.
+    /// Returns the line (from 0) at which the hunk states to start, or before which it states to insert.
     pub(super) fn stated(&self) -> Option<usize> {
         // A hunk without old lines states the line above it.
         let has_old = self.lines.old().next().is_some();
@@ -61,13 +62,14 @@ impl UnifiedHunk {
     }
 }
 
-/// A text with a diff applied.
+/// A text after a diff was applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnifiedResult {
     /// The new text.
     pub text: String,
-    /// Where each hunk went.
+    /// Where each hunk was applied.
     pub hunks: Vec<AppliedHunk>,
-    /// The hunks as they were applied: right numbers, and old lines as they are in the text (byte-order mark aside).
+    /// The hunks as they were applied: with right numbers, and with old lines as in the text (except for a byte-order
+    /// mark).
     pub corrected: Vec<UnifiedHunk>,
 }

@@ -1,25 +1,25 @@
-//! Why a text is not a unified diff.
+//! The error of parsing a unified diff.
 
 use crate::error_code::ErrorCode;
 
-/// A text that is no unified diff. Lines are counted from 1.
+/// Why a text cannot be parsed as a unified diff. Lines count from 1.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum UnifiedParseError {
-    /// There is no file header and no hunk.
+    /// There is neither a file header nor a hunk.
     #[error("no diff found: expected `--- a/path`, `+++ b/path` and hunks that start with `@@`")]
     NoDiff,
     /// A line is neither a header nor part of a hunk.
     #[error("line {line}: unexpected {text:?}; every line of a hunk starts with ` `, `-` or `+`")]
     UnexpectedLine {
-        /// The line.
+        /// Number of the line.
         line: usize,
-        /// What stands there.
+        /// Content of the line.
         text: String,
     },
-    /// A hunk names no file.
+    /// No file header is above a hunk.
     #[error("line {line}: this hunk has no `--- a/path` and `+++ b/path` above it")]
     NoFile {
-        /// The line.
+        /// Number of the line.
         line: usize,
     },
     /// A hunk has fewer or more lines than it states.
@@ -29,51 +29,51 @@ pub enum UnifiedParseError {
         line: usize,
         /// `old` or `new`.
         side: &'static str,
-        /// The stated count.
+        /// The number of lines that the header states.
         stated: usize,
-        /// The count found.
+        /// The number of lines in the hunk.
         found: usize,
     },
-    /// A hunk has no lines, or states nothing where it must.
+    /// A hunk has no lines, or its header has no line numbers in strict mode.
     #[error("line {line}: {text:?} is not a hunk header such as `@@ -1,3 +1,4 @@` with lines below it")]
     BadHunk {
-        /// The line.
+        /// Number of the line.
         line: usize,
-        /// The header.
+        /// Content of its header.
         text: String,
     },
-    /// The diff holds binary data.
+    /// The diff contains binary data.
     #[error("line {line}: binary diffs are not supported")]
     Binary {
-        /// The line.
+        /// Number of the line.
         line: usize,
     },
     /// The diff copies a file.
     #[error("line {line}: copying files is not supported; add the copy as a new file")]
     Copy {
-        /// The line.
+        /// Number of the line.
         line: usize,
     },
-    /// The diff makes a link or a submodule.
-    #[error("line {line}: a file of mode {mode} is no regular file; links and submodules are not supported")]
+    /// The diff creates a link or a submodule.
+    #[error("line {line}: mode {mode} is not that of a regular file; links and submodules are not supported")]
     FileMode {
-        /// The line.
+        /// Number of the line.
         line: usize,
-        /// The mode, octal as it stands there.
+        /// The mode in octal, as the diff writes it.
         mode: String,
     },
     /// The diff is for several files where one was expected.
     #[error("the diff is for {n_files} files, but only `{path}` can be changed here")]
     SeveralFiles {
-        /// The expected file.
+        /// Path of the expected file.
         path: String,
-        /// How many it is for.
+        /// Number of files in the diff.
         n_files: usize,
     },
 }
 
 impl UnifiedParseError {
-    /// Returns the code that callers branch on.
+    /// Returns the stable code.
     #[must_use]
     pub fn code(&self) -> ErrorCode {
         match self {

@@ -1,7 +1,7 @@
-//! Reads unified diffs: plain ones and git's, of one file or several.
+//! Parses unified diffs: plain ones and git's, of one file or several.
 //!
-//! A strict diff is read by its counts. In a located one they are ignored, and a hunk goes on as long as its lines
-//! look like a hunk's. What is not understood is an error, never skipped.
+//! A strict diff is parsed by its counts. In located mode the counts are ignored, and a hunk continues as long as its
+//! lines look like those of a hunk. A line that is not understood is an error and never skipped.
 
 use crate::diff::LineKind;
 use crate::patch::change::{Change, FileEdit, Patch};
@@ -9,10 +9,10 @@ use crate::patch::model::{Diagnostic, HunkLines};
 use crate::patch::unified::model::{DiffMode, FileKind, UnifiedEdit, UnifiedHunk};
 use crate::patch::unified::parse_error::UnifiedParseError;
 
-/// Reads a diff whose headers name its files.
+/// Parses a diff whose headers name its files. Also returns notes about mistakes that were accepted.
 ///
 /// # Errors
-/// Fails if the text is no diff, or holds anything that cannot be carried out.
+/// Fails if the text is not a diff, or if it contains anything that cannot be applied.
 pub fn parse(text: &str, mode: DiffMode) -> Result<(Patch, Vec<Diagnostic>), UnifiedParseError> {
     let (files, diagnostics) = Reader::new(text, mode).read()?;
     let mut patch = Patch::default();
@@ -22,7 +22,7 @@ pub fn parse(text: &str, mode: DiffMode) -> Result<(Patch, Vec<Diagnostic>), Uni
     Ok((patch, diagnostics))
 }
 
-/// Reads a diff for the one file at `path`, whatever file its headers name, if it has headers at all.
+/// Parses a diff for the one file at `path`. File names in its headers are ignored, and headers are optional.
 ///
 /// # Errors
 /// Fails as [`parse`] does, and if the diff is for several files.
@@ -44,7 +44,7 @@ pub fn parse_for(path: &str, text: &str, mode: DiffMode) -> Result<(Patch, Vec<D
 #[derive(Debug, Default)]
 struct File {
     line: usize,
-    /// The names after `---` and `+++`; the inner `None` is `/dev/null`.
+    /// The names after `---` and `+++`. The inner `None` is `/dev/null`.
     old: Option<Option<String>>,
     new: Option<Option<String>>,
     /// The name that `diff --git` gives on both sides, for changes without hunks.
@@ -77,7 +77,7 @@ impl File {
     fn into_edit(self, mode: DiffMode) -> Result<FileEdit, UnifiedParseError> {
         let kind = self.kind();
         let strip = |name: &str, prefix: &str| name.strip_prefix(prefix).unwrap_or(name).to_owned();
-        // `a/` and `b/` are git's only if both sides agree.
+        // The prefixes `a/` and `b/` are git's only if every side with a name has its prefix.
         let prefixed = |name: &Option<Option<String>>, prefix: &str| {
             name.as_ref().is_none_or(|name| name.as_ref().is_none_or(|name| name.starts_with(prefix)))
         };
@@ -104,7 +104,7 @@ impl File {
 struct Reader<'a> {
     mode: DiffMode,
     text: &'a str,
-    /// Where the next line starts, and its number from 0.
+    /// Offset of the next line, and its number from 0.
     next: usize,
     at: usize,
     files: Vec<File>,
@@ -137,7 +137,7 @@ impl<'a> Reader<'a> {
                     text: line.chars().take(80).collect(),
                 });
             }
-            self.pass(whole);
+            self.advance(whole);
         }
         let is_empty = |file: &File| {
             let says_more = file.rename_to.is_some() || file.executable.is_some();
@@ -149,7 +149,7 @@ impl<'a> Reader<'a> {
         Ok((self.files, self.diagnostics))
     }
 
-    /// Reads one line of a file's header, and returns whether it is one.
+    /// Parses one line of a file header. Returns false if the line is not one.
     fn header(&mut self, line: &'a str) -> Result<bool, UnifiedParseError> {
         let number = self.at + 1;
         if let Some(names) = line.strip_prefix("diff --git ") {
@@ -179,7 +179,7 @@ impl<'a> Reader<'a> {
         } else if let Some(name) = line.strip_prefix("rename to ") {
             self.file().rename_to = Some(unquote(name));
         } else if let Some(mode) = line.strip_prefix("new file mode ") {
-            // A new file cannot be run anyway, unless that is said.
+            // A new file is not executable unless the diff states it.
             let executable = executable(mode, number)?.filter(|executable| *executable);
             let file = self.file();
             (file.is_new, file.executable) = (true, executable);
@@ -210,7 +210,7 @@ impl<'a> Reader<'a> {
             return Err(UnifiedParseError::BadHunk { line: header_line, text: header.to_owned() });
         }
         self.file();
-        self.pass(whole);
+        self.advance(whole);
         let (lines, n_old, n_new) = self.body(ranges);
         if lines.is_empty() {
             return Err(UnifiedParseError::BadHunk { line: header_line, text: header.to_owned() });
@@ -230,9 +230,9 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Reads the lines of a hunk, and returns them and how many are old and new.
+    /// Parses the lines of a hunk. Returns them and the number of old and new ones.
     fn body(&mut self, stated: Option<Ranges>) -> (HunkLines, usize, usize) {
-        // Hunks are short, and not all that state many lines have them.
+        // Room for a short hunk. A hunk that states many lines may not have them.
         const ROOM_LINES: usize = 16;
         let (mut n_old, mut n_new) = (0, 0);
         let mut lines: Vec<(LineKind, usize, usize)> = Vec::with_capacity(ROOM_LINES);
@@ -245,7 +245,7 @@ impl<'a> Reader<'a> {
                 {
                     *end -= 1;
                 }
-                self.pass(line);
+                self.advance(line);
                 continue;
             }
             let within = stated.is_some_and(|stated| n_old < stated.n_old || n_new < stated.n_new);
@@ -260,20 +260,21 @@ impl<'a> Reader<'a> {
             };
             let start = self.next - begin;
             let has_marker = !matches!(marker, Some(b'\n' | b'\r'));
-            // A diff's last line may lack its own line ending; only the marker below says that the file's does.
+            // The last line of the diff may lack its own line ending. Only the marker below it states that the file
+            // lacks it.
             let end = start + line.len() + usize::from(!line.ends_with('\n'));
             lines.push((kind, start + usize::from(has_marker), end));
             n_old += usize::from(kind != LineKind::Added);
             n_new += usize::from(kind != LineKind::Removed);
-            self.pass(line);
+            self.advance(line);
         }
         let text = &self.text[begin..self.next];
         let text = if text.ends_with('\n') { text.to_owned() } else { [text, "\n"].concat() };
         (HunkLines::within(text, lines), n_old, n_new)
     }
 
-    /// Goes on to the line after `line`, which is the next one.
-    fn pass(&mut self, line: &str) {
+    /// Moves on to the line after `line`, which is the next one.
+    fn advance(&mut self, line: &str) {
         self.next += line.len();
         self.at += 1;
     }
@@ -290,13 +291,13 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Returns the first line of `text` with its ending, if there is one.
+/// Returns the first line of `text` with its line ending, or `None` at the end.
 fn first_line(text: &str) -> Option<&str> {
     let end = memchr::memchr(b'\n', text.as_bytes()).map_or(text.len(), |at| at + 1);
     (end > 0).then(|| &text[..end])
 }
 
-/// Reads the mode of a regular file as git writes it: `100644`, or `100755` for one that can be run.
+/// Parses the mode of a regular file as git writes it: `100644`, or `100755` for an executable one.
 fn executable(mode: &str, line: usize) -> Result<Option<bool>, UnifiedParseError> {
     match mode.trim().strip_prefix("100").map(|bits| u32::from_str_radix(bits, 8)) {
         Some(Ok(bits)) => Ok(Some(bits & 0o100 != 0)),
@@ -311,14 +312,14 @@ struct Ranges {
     n_new: usize,
 }
 
-/// Reads `@@ -start,count +start,count @@`, where a count of 1 may be left out.
+/// Parses `@@ -start,count +start,count @@`. A count of 1 may be omitted.
 fn ranges(header: &str) -> Option<Ranges> {
     let (old_start, n_old, rest) = range(header.strip_prefix("@@ -")?)?;
     let (_, n_new, rest) = range(rest.strip_prefix('+')?)?;
     rest.starts_with("@@").then_some(Ranges { old_start, n_old, n_new })
 }
 
-/// Reads `start,count` or `start` and the blanks after it, of which there must be some. Returns the rest too.
+/// Parses `start,count` or `start` and the whitespace after it, which must not be empty. Also returns the rest.
 fn range(text: &str) -> Option<(usize, usize, &str)> {
     let (start, rest) = number(text)?;
     let (count, rest) = rest.strip_prefix(',').map_or(Some((1, rest)), number)?;
@@ -332,13 +333,13 @@ fn number(text: &str) -> Option<(usize, &str)> {
     Some((digits.parse().ok()?, rest))
 }
 
-/// Reads a name after `---` or `+++`: without a time stamp, `None` for `/dev/null`.
+/// Returns the name after `---` or `+++` without a timestamp; `None` for `/dev/null`.
 fn header_name(text: &str) -> Option<String> {
     let name = unquote(text.split('\t').next().unwrap_or(text).trim_end());
     (name != "/dev/null").then_some(name)
 }
 
-/// Returns the name in `a/name b/name`, if both are the same.
+/// Returns the name in `a/name b/name` if both are equal.
 fn git_name(names: &str) -> Option<String> {
     if let Some(rest) = names.strip_prefix('"') {
         let end = rest.find("\" ")? + 1;
@@ -350,7 +351,8 @@ fn git_name(names: &str) -> Option<String> {
     (new.strip_prefix("b/") == Some(name)).then(|| name.to_owned())
 }
 
-/// Takes git's quotes off a name: `"a\303\251\t"`. Names without quotes, or not UTF-8 inside, come back as they are.
+/// Decodes a name that git quoted: `"a\303\251\t"`. Returns a name unchanged if it has no quotes or is not UTF-8
+/// inside.
 fn unquote(name: &str) -> String {
     let Some(quoted) = name.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) else {
         return name.to_owned();

@@ -1,10 +1,11 @@
-//! Writes a unified diff.
+//! Writes hunks as a unified diff.
 
 use crate::patch::unified::model::UnifiedHunk;
 
-/// Writes hunks that state their lines as unified diff text, without file headers.
+/// Returns hunks that state their lines as unified diff text, without file headers.
 ///
-/// Given [`UnifiedResult::corrected`] it is the diff as it was applied, for display and for other tools.
+/// Given [`UnifiedResult::corrected`](crate::patch::unified::UnifiedResult::corrected), this is the diff as it was
+/// applied, for display and for other tools.
 #[must_use]
 pub fn render(hunks: &[UnifiedHunk]) -> String {
     use std::fmt::Write;

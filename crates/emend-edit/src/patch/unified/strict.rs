@@ -7,23 +7,25 @@ use crate::patch::model::AppliedHunk;
 use crate::patch::unified::model::{UnifiedHunk, UnifiedResult};
 use crate::text::{start_of_line, starts_with};
 
-/// Applies `hunks` where they say they stand, or not at all.
+/// Applies all `hunks` at the lines they state, or none.
 ///
 /// # Errors
 /// Fails if the old lines of a hunk are not, byte for byte, at the line it states, or if hunks overlap.
 pub fn apply_strict(before: &str, hunks: &[UnifiedHunk]) -> Result<UnifiedResult, HunkError> {
-    let (text, applied) = put(before, hunks)?;
+    let (text, applied) = apply_hunks(before, hunks)?;
     Ok(UnifiedResult { text, hunks: applied, corrected: hunks.to_vec() })
 }
 
-/// Puts each hunk where it says it stands. Lines are passed over by counting their ends, not one by one, and what stays
-/// is copied in one piece from one change to the next.
-pub(super) fn put(before: &str, hunks: &[UnifiedHunk]) -> Result<(String, Vec<AppliedHunk>), HunkError> {
+/// Applies each hunk at the line it states, and returns the new text and where each hunk was applied.
+///
+/// Lines are skipped by counting their line endings instead of visiting them, and the text between two changes is
+/// copied at once.
+pub(super) fn apply_hunks(before: &str, hunks: &[UnifiedHunk]) -> Result<(String, Vec<AppliedHunk>), HunkError> {
     let n_added: usize = hunks.iter().map(|hunk| hunk.lines.n_bytes_max()).sum();
     let mut text = String::with_capacity(before.len() + n_added);
     let mut applied = Vec::with_capacity(hunks.len());
-    // The first line that no hunk has covered yet and where it starts, how many lines are written, and up to where
-    // `before` is.
+    // The first line after the previous hunk and its offset, the number of lines written, and the offset in `before`
+    // up to which text was written.
     let (mut next, mut next_byte, mut n_new, mut written) = (0, 0, 0, 0);
     for (index, hunk) in hunks.iter().enumerate() {
         let error = |reason| HunkError { hunk: index + 1, n_hunks: hunks.len(), patch_line: hunk.patch_line, reason };
@@ -71,7 +73,7 @@ pub(super) fn put(before: &str, hunks: &[UnifiedHunk]) -> Result<(String, Vec<Ap
                 }
             }
         }
-        // Only the last line of either text may lack its ending.
+        // Only the last line of either text may lack its line ending.
         let before_is_open = start_byte > 0 && !before[..start_byte].ends_with('\n');
         if (at == start && n_new > new_start && before_is_open) || (leaves_open && at_byte < before.len()) {
             return Err(error(HunkReason::OpenEnd { line: start.max(1) }));

@@ -13,12 +13,12 @@ use crate::size::compact_sort::sort_by_key;
 
 /// Applies all `hunks` to `before`, or none.
 ///
-/// Bytes of `before` that no hunk deletes stay as they are, also where context matched only loosely. A new line takes
-/// the ending of the file's first line. Text that does not end in a line ending keeps lacking
-/// it unless its last line is replaced or followed by a new one.
+/// Bytes of `before` that no hunk deletes stay as they are, even where context matched only loosely. A new line gets
+/// the line ending of the first line of the file. A text without a trailing newline keeps lacking it, unless its last
+/// line is replaced or followed by a new one.
 ///
 /// # Errors
-/// Fails if a hunk has no place, or more than one place that is equally good.
+/// Fails if a hunk matches nowhere, or in several places that are equally good.
 pub fn apply(before: &str, hunks: &[V4aHunk]) -> Result<V4aResult, HunkError> {
     match fast_path::apply(before, hunks) {
         Some(applied) => Ok(applied),
@@ -39,7 +39,7 @@ pub(super) fn apply_by_lines(before: &str, hunks: &[V4aHunk]) -> Result<V4aResul
             reason: HunkReason::of(&table, &patterns[index], &new, why),
         }
     })?;
-    // Hunks that append come last, whatever their position in the patch.
+    // Hunks that append come last, whatever their position in the patch is.
     let mut order: Vec<usize> = (0..hunks.len()).collect();
     sort_by_key(&mut order, |&index| places[index].start);
     let mut builder = TextBuilder::new(&table, NewEol::First);

@@ -1,10 +1,10 @@
-//! What models put around a patch: code fences, here-documents, JSON. All are taken off with a note.
+//! The text that models put around a patch: code fences, here-documents, JSON. It is removed with a note.
 //!
-//! The patch inside is read by [`super::parser`]; nothing in it is changed here.
+//! [`super::parser`] parses the patch inside.
 
 use crate::patch::model::Diagnostic;
 
-/// What was opened before the patch and may be closed after it.
+/// The wrappings that were opened before the patch and may be closed after it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Envelope {
     /// The backticks of an open code fence.
@@ -14,7 +14,7 @@ pub(crate) struct Envelope {
 }
 
 impl Envelope {
-    /// Takes `line`, trimmed, as the opening of a envelope if it is one.
+    /// Records `line`, trimmed, if it opens a wrapping, and returns a note about it.
     pub(crate) fn opens(&mut self, line: &str) -> Option<Diagnostic> {
         let note = |code, message: &str| Some(Diagnostic { code, message: message.to_owned(), line: None });
         if self.fence.is_none() && line.starts_with("```") {
@@ -32,7 +32,7 @@ impl Envelope {
         None
     }
 
-    /// Takes `line` as the closing of a envelope if it is one.
+    /// Returns whether `line` closes an open wrapping.
     pub(crate) fn closes(&mut self, line: &str) -> bool {
         let line = line.trim();
         if self.heredoc.as_deref() == Some(line) {
@@ -47,7 +47,7 @@ impl Envelope {
     }
 }
 
-/// Returns the tag of `<<TAG`, `<<'TAG'` or `<<"TAG"`, also with the command `apply_patch` before it.
+/// Returns the tag of `<<TAG`, `<<'TAG'` or `<<"TAG"`, with or without the command `apply_patch` before it.
 fn heredoc_tag(line: &str) -> Option<&str> {
     let rest = ["apply_patch", "applypatch"].iter().find_map(|command| line.strip_prefix(command)).unwrap_or(line);
     let tag = rest.trim_start().strip_prefix("<<")?.trim();
@@ -76,7 +76,7 @@ pub(crate) fn is_unified_header(line: &str) -> bool {
 
 /// Returns the first string of a JSON text that starts as a patch does.
 ///
-/// The text need not be complete JSON, but that string must be: a patch that was cut short is not returned.
+/// The JSON may be incomplete, but that string must be complete, so a patch that was cut off is not returned.
 pub(crate) fn patch_in_json(json: &str) -> Option<String> {
     let mut rest = json;
     while let Some(at) = memchr::memchr(b'"', rest.as_bytes()) {
@@ -89,9 +89,9 @@ pub(crate) fn patch_in_json(json: &str) -> Option<String> {
     None
 }
 
-/// Decodes a JSON string whose opening quote was read, and returns what follows its closing quote.
+/// Decodes a JSON string whose opening quote was read. Also returns the text after its closing quote.
 ///
-/// Control characters are taken as they are: models write line breaks into strings.
+/// Control characters are accepted unescaped, because models write line breaks into strings.
 fn json_string(text: &str) -> Option<(String, &str)> {
     let mut out = String::new();
     let mut rest = text;
@@ -120,7 +120,7 @@ fn json_string(text: &str) -> Option<(String, &str)> {
     }
 }
 
-/// Decodes the digits after `\u`, and a second escape if they are half of a surrogate pair.
+/// Decodes the digits after `\u`, and a second escape if they are the first half of a surrogate pair.
 fn unicode_escape(text: &str) -> Option<(char, &str)> {
     let unit = |text: &str| text.get(..4).and_then(|digits| u16::from_str_radix(digits, 16).ok());
     let high = unit(text)?;

@@ -1,9 +1,11 @@
-//! The common case, fast: every hunk stands in the file word for word, and the file ends its lines in LF.
+//! The fast path for the common case: every hunk matches word for word, and every line of the file ends in LF.
 //!
-//! Searching bytes for a hunk's lines is several times faster than comparing line by line. A hunk with blanks at the ends
-//! of its lines is as plain if the file has none there: nothing is equal to its lines, and what they equal but for those
-//! blanks is found by its bytes too. Whatever is not this plain is left to the general way in [`super`], errors included;
-//! a property test holds the two to the same outcome.
+//! Searching the bytes of a hunk's lines is several times faster than comparing line by line. A hunk whose lines have
+//! trailing whitespace also qualifies if the file has none: exact matching cannot succeed, and trimmed matching is
+//! then a byte search.
+//!
+//! All other cases are left to [`super::apply`], errors included. A property test checks that both give the same
+//! result.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -18,21 +20,21 @@ use crate::size::compact_sort::sort_by_key;
 use crate::text::BOM;
 use crate::text::line_hash::line_hash;
 
-/// Applies `hunks` to `before` if each has old lines and exactly one place where it stands verbatim, but for blanks that
-/// the file has at the end of no line.
+/// Applies `hunks` to `before` if each has old lines and exactly one verbatim place, ignoring trailing whitespace of
+/// hunks if the file has none. Returns `None` otherwise.
 pub(super) fn apply(before: &str, hunks: &[V4aHunk]) -> Option<V4aResult> {
-    // Otherwise the first or last line would not be found by its bytes, and might be a second place.
+    // In other texts a byte search would miss the first or last line, which may be a second place.
     let is_plain_text =
         before.ends_with('\n') && !before.starts_with(BOM) && memchr::memchr(b'\r', before.as_bytes()).is_none();
     let is_plain = |hunk: &V4aHunk| {
-        let blank_anchor = hunk.anchors.iter().any(|anchor| ends_in_blank(anchor));
-        !hunk.end_of_file && !blank_anchor && hunk.lines.old().next().is_some()
+        let loose_anchor = hunk.anchors.iter().any(|anchor| ends_in_whitespace(anchor));
+        !hunk.end_of_file && !loose_anchor && hunk.lines.old().next().is_some()
     };
     if !is_plain_text || !hunks.iter().all(is_plain) {
         return None;
     }
-    let written = Written::of(hunks);
-    if written.loose.contains(&true) && has_trailing_blanks(before) {
+    let written = PatternLines::of(hunks);
+    if written.loose.contains(&true) && has_trailing_whitespace(before) {
         return None;
     }
     let frequency = Frequency::of(&written);
@@ -43,7 +45,7 @@ pub(super) fn apply(before: &str, hunks: &[V4aHunk]) -> Option<V4aResult> {
         let (mut from, mut first) = (cursor, None);
         for anchor in written.anchors(index) {
             let mut anchor = pattern(anchor);
-            let Search::At(start) = anchor.find(before, from..before.len()) else { return None };
+            let Search::Found(start) = anchor.find(before, from..before.len()) else { return None };
             from = start + anchor.text.len();
             first.get_or_insert((anchor, start));
         }
@@ -53,47 +55,48 @@ pub(super) fn apply(before: &str, hunks: &[V4aHunk]) -> Option<V4aResult> {
             Some(start) => (start, None),
             None => {
                 let mut lines = pattern(written.old(index));
-                let Search::At(start) = lines.find(before, from..before.len()) else { return None };
+                let Search::Found(start) = lines.find(before, from..before.len()) else { return None };
                 (start, Some((lines, start)))
             }
         };
         cursor = start + text.len();
-        // Another place is below another first anchor, or anywhere if there is none.
+        // Another place would be below another first anchor, or anywhere if there is no anchor.
         let (key, key_start) = first.or(searched)?;
         found.push((start..cursor, key, key_start));
     }
     let mut limit = before.len();
     for ((place, key, key_start), hunk) in found.iter_mut().zip(hunks).rev() {
-        if hunk.lines.changes() && key.find(before, *key_start + 1..limit) != Search::Nowhere {
+        if hunk.lines.changes() && key.find(before, *key_start + 1..limit) != Search::NotFound {
             return None;
         }
         limit = place.start;
     }
     let places: Vec<Range<usize>> = found.into_iter().map(|(place, ..)| place).collect();
-    Some(splice(before, hunks, &written.loose, &places))
+    Some(build(before, hunks, &written.loose, &places))
 }
 
-/// Returns where `lines` stand in the few lines of `text` from byte `from` on, which is where a line starts: most hunks
-/// are near their anchor, and to look there takes less than to prepare a search.
+/// Returns the offset of `lines` if they are in the few lines from byte `from` on, which is the start of a line.
+///
+/// Most hunks are near their anchor, and looking there takes less time than preparing a search.
 fn find_near(text: &str, from: usize, lines: &str) -> Option<usize> {
     const LINES_MAX: usize = 16;
     let ends = memchr::memchr_iter(b'\n', &text.as_bytes()[from..]).map(|at| from + at + 1);
     std::iter::once(from).chain(ends).take(LINES_MAX).find(|&start| text[start..].starts_with(lines))
 }
 
-/// Returns whether a line that LF ends has blanks at its end.
-fn has_trailing_blanks(text: &str) -> bool {
+/// Returns whether a line that ends in LF has trailing whitespace.
+fn has_trailing_whitespace(text: &str) -> bool {
     const CHUNK_BYTES: usize = 4096;
     let bytes = text.as_bytes();
     let (mut start, mut rest) = (0, bytes);
     while rest.len() > 1 {
         let chunk = &rest[..rest.len().min(CHUNK_BYTES)];
-        // Without branches, this goes over many bytes at a time. It is certain only if it sees nothing.
-        let may_be_blank = |byte: u8| !(0x21..0x80).contains(&byte) && byte != b'\n';
-        let suspect = |found, (&last, &end): (&u8, &u8)| found | (may_be_blank(last) & (end == b'\n'));
+        // Without branches, this checks many bytes at a time. Only a negative result is certain.
+        let may_be_whitespace = |byte: u8| !(0x21..0x80).contains(&byte) && byte != b'\n';
+        let suspect = |found, (&last, &end): (&u8, &u8)| found | (may_be_whitespace(last) & (end == b'\n'));
         if chunk.iter().zip(&chunk[1..]).fold(false, suspect) {
             let mut ends = memchr::memchr_iter(b'\n', &chunk[1..]).map(|at| start + 1 + at);
-            if ends.any(|end| bytes[end - 1] != b'\n' && ends_in_blank(&text[..end])) {
+            if ends.any(|end| bytes[end - 1] != b'\n' && ends_in_whitespace(&text[..end])) {
                 return true;
             }
         }
@@ -103,53 +106,54 @@ fn has_trailing_blanks(text: &str) -> bool {
     false
 }
 
-fn ends_in_blank(line: &str) -> bool {
+fn ends_in_whitespace(line: &str) -> bool {
     match line.as_bytes().last() {
         Some(last) if last.is_ascii() => matches!(last, b'\t'..=b'\r' | b' '),
         _ => line.ends_with(char::is_whitespace),
     }
 }
 
-/// Returns an old line of a hunk as a file without blanks at line ends has it.
+/// Returns an old line of a hunk as it is in a file without trailing whitespace.
 fn as_in_file(line: &str, is_loose: bool) -> &str {
     if is_loose { line.trim_end() } else { line }
 }
 
-/// How often each line is named by all hunks together: what several name is common in the file too.
+/// How often each line occurs in all hunks together. A line that several hunks have is probably common in the file
+/// too.
 struct Frequency(Vec<u64>);
 
 impl Frequency {
-    fn of(written: &Written) -> Self {
-        let mut numbers: Vec<u64> = written.lines.iter().map(|line| line.number).collect();
-        numbers.sort_unstable();
-        Self(numbers)
+    fn of(written: &PatternLines) -> Self {
+        let mut hashes: Vec<u64> = written.lines.iter().map(|line| line.hash).collect();
+        hashes.sort_unstable();
+        Self(hashes)
     }
 
     fn count(&self, line: &Line) -> usize {
-        let start = self.0.partition_point(|&number| number < line.number);
-        self.0[start..].iter().take_while(|&&number| number == line.number).count()
+        let start = self.0.partition_point(|&hash| hash < line.hash);
+        self.0[start..].iter().take_while(|&&hash| hash == line.hash).count()
     }
 }
 
-/// What all hunks search for, as it would stand in a file, in one string.
-struct Written {
+/// The lines that all hunks search for, as they would be in the file, in one string.
+struct PatternLines {
     text: String,
     lines: Vec<Line>,
-    /// Of each hunk, which of the lines are its old ones; its anchors are before them.
+    /// For each hunk, the range of its old lines. Its anchors are before them.
     old: Vec<Range<usize>>,
-    /// Of each hunk, whether its old lines were written with blanks at their ends, which are left out here.
+    /// For each hunk, whether its old lines have trailing whitespace, which is left out here.
     loose: Vec<bool>,
 }
 
-/// A line that is searched for.
+/// One of these lines.
 struct Line {
-    /// Where it is in [`Written::text`], its LF included.
+    /// Its range in [`PatternLines::text`], its LF included.
     bytes: Range<usize>,
-    /// The fingerprint of its content.
-    number: u64,
+    /// The hash of its content.
+    hash: u64,
 }
 
-impl Written {
+impl PatternLines {
     fn of(hunks: &[V4aHunk]) -> Self {
         let n_bytes = hunks.iter().map(|hunk| hunk.lines.n_bytes_max() + hunk.lines.len() + 64).sum();
         let n_lines = hunks.iter().map(|hunk| hunk.lines.len() + hunk.anchors.len()).sum();
@@ -163,7 +167,7 @@ impl Written {
         for hunk in hunks {
             hunk.anchors.iter().for_each(|anchor| written.push(anchor));
             let start = written.lines.len();
-            let is_loose = hunk.lines.old().any(ends_in_blank);
+            let is_loose = hunk.lines.old().any(ends_in_whitespace);
             hunk.lines.old().for_each(|line| written.push(as_in_file(line, is_loose)));
             written.old.push(start..written.lines.len());
             written.loose.push(is_loose);
@@ -175,15 +179,15 @@ impl Written {
         let start = self.text.len();
         self.text.push_str(line);
         self.text.push('\n');
-        self.lines.push(Line { bytes: start..self.text.len(), number: line_hash(line.as_bytes()) });
+        self.lines.push(Line { bytes: start..self.text.len(), hash: line_hash(line.as_bytes()) });
     }
 
-    /// The old lines of a hunk.
+    /// Returns the old lines of a hunk.
     fn old(&self, hunk: usize) -> &[Line] {
         &self.lines[self.old[hunk].clone()]
     }
 
-    /// These lines as they would stand in a file.
+    /// Returns these lines as they would be in the file.
     fn text_of(&self, lines: &[Line]) -> &str {
         match lines {
             [first, .., last] => &self.text[first.bytes.start..last.bytes.end],
@@ -198,30 +202,31 @@ impl Written {
     }
 }
 
-/// Lines as they stand in a file, searched for by one of them.
+/// A search for consecutive lines, which searches for one of them.
 struct Pattern<'a> {
     text: &'a str,
     lines: &'a [Line],
     frequency: &'a Frequency,
-    /// Where the line that is searched for begins to say something, as a place in `text`; at first the rarest.
+    /// The range in `text` of the line that is searched for, from its first non-whitespace character; at first the
+    /// rarest line.
     key: Range<usize>,
     finder: Finder<'a>,
-    /// Where all lines do, those likely to be rare first. Made when the first one turns out to stand elsewhere too.
+    /// These ranges for all lines, the probably rarest first. Filled when the first line occurs elsewhere too.
     keys: Vec<Range<usize>>,
     key_index: usize,
 }
 
-/// What searching came to.
+/// The result of a search.
 #[derive(PartialEq, Eq)]
 enum Search {
-    At(usize),
-    Nowhere,
-    /// Each of the lines stands in too many other places for this to be fast.
-    Unclear,
+    Found(usize),
+    NotFound,
+    /// Each of the lines occurs in too many other places for this search to be fast.
+    TooCommon,
 }
 
 impl<'a> Pattern<'a> {
-    fn new(written: &'a Written, lines: &'a [Line], frequency: &'a Frequency) -> Self {
+    fn new(written: &'a PatternLines, lines: &'a [Line], frequency: &'a Frequency) -> Self {
         let text = written.text_of(lines);
         let key = ranked(text, lines, frequency).min_by_key(|(rank, _)| *rank).map_or(0..0, |(_, key)| key);
         let finder = Finder::new(&text.as_bytes()[key.clone()]);
@@ -242,9 +247,9 @@ impl<'a> Pattern<'a> {
         }
     }
 
-    /// Finds the first place within `range` that is whole lines and equal to the pattern.
+    /// Finds the first place within `range` that consists of whole lines and equals the pattern.
     ///
-    /// A line that stands in other places is exchanged for the next one, until one proves rare.
+    /// A line that occurs in other places is exchanged for the next one, until one proves rare.
     fn find(&mut self, text: &str, range: Range<usize>) -> Search {
         const MISSES_MAX: usize = 32;
         let bytes = text.as_bytes();
@@ -252,28 +257,28 @@ impl<'a> Pattern<'a> {
         for _ in 0..MISSES_MAX {
             let from = start_from + self.key.start;
             let Some(at) = bytes.get(from..range.end).and_then(|rest| self.finder.find(rest)) else {
-                return Search::Nowhere;
+                return Search::NotFound;
             };
             let start = start_from + at;
             let is_whole = start == 0 || bytes[start - 1] == b'\n';
             if is_whole && bytes[start..range.end].starts_with(self.text.as_bytes()) {
-                return Search::At(start);
+                return Search::Found(start);
             }
             start_from = start + 1;
             self.exchange_key();
         }
-        Search::Unclear
+        Search::TooCommon
     }
 }
 
-/// Returns where in `text`, which these lines are, each begins to say something, with what it ranks by: what is named
-/// seldom is rare, and what is long.
+/// Returns the range in `text` of each of these lines from its first non-whitespace character, and its rank: lines
+/// with few occurrences come first, then long lines.
 fn ranked(
     text: &str,
     lines: &[Line],
     frequency: &Frequency,
 ) -> impl Iterator<Item = ((usize, Reverse<usize>), Range<usize>)> {
-    // What is longer than this is searched for several times slower.
+    // Searching for longer texts is several times slower.
     const KEY_BYTES_MAX: usize = 32;
     let first = lines.first().map_or(0, |line| line.bytes.start);
     lines.iter().map(move |line| {
@@ -284,7 +289,7 @@ fn ranked(
     })
 }
 
-fn splice(before: &str, hunks: &[V4aHunk], loose: &[bool], places: &[Range<usize>]) -> V4aResult {
+fn build(before: &str, hunks: &[V4aHunk], loose: &[bool], places: &[Range<usize>]) -> V4aResult {
     let n_added: usize = hunks.iter().map(|hunk| hunk.lines.n_bytes_max()).sum();
     let mut text = String::with_capacity(before.len() + n_added);
     let mut applied = Vec::with_capacity(hunks.len());

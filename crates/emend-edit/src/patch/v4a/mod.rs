@@ -1,9 +1,12 @@
-//! The patch format of `apply_patch`, version 4a: files by name, hunks that find their own place by their lines.
+//! The patch format of `apply_patch`, version 4a: files by name, and hunks that are found by their lines.
 //!
-//! The grammar is the agent-loop specification's appendix A. What is accepted beyond it is listed in
-//! `docs/patch-cases.md`, and every slip that is accepted comes back as a [`Diagnostic`] that teaches the form.
-//! [`parse`] reads a whole patch, [`Parser`] one that is still arriving; [`apply`] puts one file's hunks into its text.
-//! Files are created, moved and deleted in [`crate::plan`].
+//! A patch starts with `*** Begin Patch`, ends with `*** End Patch`, and has one header for each file: `*** Add File:
+//! path`, `*** Delete File: path` or `*** Update File: path`. `docs/patch-cases.md` lists what is accepted beyond the
+//! grammar. Each accepted mistake is returned as a [`Diagnostic`](crate::patch::Diagnostic) that teaches the correct
+//! form.
+//!
+//! [`parse`] reads a whole patch, [`Parser`] one that is still arriving, and [`apply`] applies the hunks of one file
+//! to its text. [`crate::patch::plan`] also creates, moves and deletes files.
 
 mod apply;
 mod envelope;

@@ -1,49 +1,49 @@
-//! Why a text is not a v4a patch.
+//! The error of parsing a v4a patch.
 
 use crate::error_code::ErrorCode;
 
 const HEADERS: &str = "`*** Add File: path`, `*** Delete File: path`, `*** Update File: path` or `*** End Patch`";
 
-/// A text that is no complete v4a patch. Lines are counted from 1, the line of `*** Begin Patch`.
+/// Why a text cannot be parsed as a v4a patch. Lines count from 1, the line of `*** Begin Patch`.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum V4aParseError {
     /// The text does not start as a patch does.
     #[error("the first line of a patch must be `*** Begin Patch`, but it is {received:?}")]
     MissingBegin {
-        /// How the text starts.
+        /// The start of the text.
         received: String,
     },
-    /// The text ends before the patch does, as when an answer was cut off.
+    /// The text ends before the patch does, as when a model response is cut off.
     #[error("the last line of a patch must be `*** End Patch`; the patch ends at line {line} without it")]
     MissingEnd {
-        /// The last line.
+        /// The last line of the text.
         line: usize,
     },
-    /// There is text after the end.
+    /// There is text after the end of the patch.
     #[error("line {line}: only blank lines may follow `*** End Patch`, but there is {text:?}")]
     TextAfterEnd {
-        /// The line.
+        /// Number of the line.
         line: usize,
-        /// What stands there.
+        /// Content of the line.
         text: String,
     },
-    /// A line between files starts no file.
+    /// A line between two files is not a file header.
     #[error("line {line}: {text:?} is not a file header; expected {HEADERS}. Lines of a new file start with `+`")]
     NotAHeader {
-        /// The line.
+        /// Number of the line.
         line: usize,
-        /// What stands there.
+        /// Content of the line.
         text: String,
     },
     /// A line of an update has no marker.
     #[error(
-        "line {line}: unexpected {text:?} in an update; every line starts with ` ` (stays), `-` (goes), `+` (comes) \
-         or `@@`"
+        "line {line}: unexpected {text:?} in an update; every line starts with ` ` (context), `-` (deleted), `+` \
+         (inserted) or `@@`"
     )]
     UnexpectedLine {
-        /// The line.
+        /// Number of the line.
         line: usize,
-        /// What stands there.
+        /// Content of the line.
         text: String,
     },
     /// An update neither changes nor moves its file.
@@ -51,25 +51,25 @@ pub enum V4aParseError {
     EmptyUpdate {
         /// The line of its header.
         line: usize,
-        /// The file.
+        /// Path of the file.
         path: String,
     },
     /// A hunk has no lines.
     #[error("line {line}: the hunk above has no lines")]
     EmptyHunk {
-        /// The line after it.
+        /// The line after the hunk.
         line: usize,
     },
-    /// `*** Move to:` stands anywhere but right below `*** Update File:`.
-    #[error("line {line}: `*** Move to:` belongs right below `*** Update File:`")]
+    /// `*** Move to:` is not directly below `*** Update File:`.
+    #[error("line {line}: `*** Move to:` must be directly below `*** Update File:`")]
     MisplacedMove {
-        /// The line.
+        /// Number of the line.
         line: usize,
     },
-    /// A header names no path, or the environment no id.
-    #[error("line {line}: {header:?} names nothing")]
+    /// A header has no path, or the environment has no id.
+    #[error("line {line}: {header:?} has no name after the colon")]
     EmptyName {
-        /// The line.
+        /// Number of the line.
         line: usize,
         /// The header.
         header: String,
@@ -77,7 +77,7 @@ pub enum V4aParseError {
 }
 
 impl V4aParseError {
-    /// Returns the code that callers branch on.
+    /// Returns the stable code, [`ErrorCode::InvalidArgument`].
     #[must_use]
     pub fn code(&self) -> ErrorCode {
         ErrorCode::InvalidArgument

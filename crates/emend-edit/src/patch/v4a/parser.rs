@@ -1,7 +1,7 @@
-//! Reads v4a patches line by line, whole or as they arrive.
+//! Parses v4a patches line by line, whole or as they arrive.
 //!
-//! Each line is looked at once and every operation read so far can be shown before the patch is complete; it may be
-//! applied only once [`Parser::finish`] has seen the end.
+//! Each line is looked at once, and every edit parsed so far can be shown before the patch is complete. A patch may be
+//! applied only after [`Parser::finish`] has seen its end.
 
 use crate::diff::LineKind;
 use crate::patch::change::{Change, FileEdit, Patch};
@@ -14,10 +14,10 @@ const BEGIN: &str = "*** Begin Patch";
 const END: &str = "*** End Patch";
 const END_OF_FILE: &str = "*** End of File";
 
-/// Reads a whole patch.
+/// Parses a whole patch. Also returns notes about mistakes that were accepted.
 ///
 /// # Errors
-/// Fails if the text is no v4a patch or is cut short; nothing of such a patch may be applied.
+/// Fails if the text is not a v4a patch or is cut off. No part of such a patch may be applied.
 ///
 /// ```
 /// use emend_edit::patch::v4a;
@@ -36,7 +36,7 @@ pub fn parse(text: &str) -> Result<(Patch, Vec<Diagnostic>), V4aParseError> {
 enum State {
     /// Before `*** Begin Patch`.
     Start,
-    /// Right after it, where an environment may be named.
+    /// Directly after it, where an environment may be named.
     Begun,
     /// In an added file.
     Add,
@@ -48,7 +48,7 @@ enum State {
     Ended,
 }
 
-/// Reads a patch that arrives in pieces, in time linear in its length.
+/// Parses a patch that arrives in pieces, in time linear in its length.
 ///
 /// ```
 /// use emend_edit::patch::v4a::Parser;
@@ -67,21 +67,21 @@ pub struct Parser {
     diagnostics: Vec<Diagnostic>,
     error: Option<V4aParseError>,
     envelope: Envelope,
-    /// Whether anything has arrived, so that a byte-order mark is one no more.
+    /// Whether anything has arrived. After that, U+FEFF is not a byte-order mark.
     pushed: bool,
-    /// Whether the first character that is no blank was seen, which tells JSON from a patch.
+    /// Whether the first non-whitespace character was seen, which distinguishes JSON from a patch.
     started: bool,
-    /// The text from its start on, if it is JSON that holds the patch.
+    /// The text from its start, if it is JSON that contains the patch.
     json: Option<String>,
     /// The start of a line whose end has not arrived.
     partial: String,
-    /// The line being read.
+    /// Number of the current line.
     line: usize,
-    /// The line of the last file header.
+    /// Line of the last file header.
     header_line: usize,
-    /// Whether the current hunk is closed by `*** End of File`.
+    /// Whether `*** End of File` has closed the current hunk.
     hunk_closed: bool,
-    /// An indented `*** End Patch` and its line: the end of the patch, or context if more text follows.
+    /// An indented `*** End Patch` and its line. It is the end of the patch, or context if more text follows.
     pending_end: Option<(String, usize)>,
 }
 
@@ -92,7 +92,7 @@ impl Default for Parser {
 }
 
 impl Parser {
-    /// Returns a parser that has seen nothing.
+    /// Returns a parser for a new patch.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -112,10 +112,10 @@ impl Parser {
         }
     }
 
-    /// Reads the next piece of the text.
+    /// Parses the next piece of the text.
     ///
     /// # Errors
-    /// Fails as soon as the text can no longer become a patch, and from then on.
+    /// Fails as soon as the text can no longer become a patch, and on every later call.
     pub fn push(&mut self, text: &str) -> Result<(), V4aParseError> {
         if let Some(error) = &self.error {
             return Err(error.clone());
@@ -150,16 +150,16 @@ impl Parser {
         Ok(())
     }
 
-    /// Returns the edits read so far; the last one may still grow.
+    /// Returns the edits parsed so far. The last one may still grow.
     #[must_use]
     pub fn edits(&self) -> &[FileEdit] {
         &self.patch.edits
     }
 
-    /// Returns the patch and what was accepted although it is not written as it should be.
+    /// Returns the patch, and notes about mistakes that were accepted.
     ///
     /// # Errors
-    /// Fails if the patch is not complete or an earlier piece failed.
+    /// Fails if the patch is incomplete or if an earlier piece failed.
     pub fn finish(mut self) -> Result<(Patch, Vec<Diagnostic>), V4aParseError> {
         if let Some(error) = self.error {
             return Err(error);
@@ -230,7 +230,7 @@ impl Parser {
         }
     }
 
-    /// Reads a line where only the header of a file, or the end, may stand.
+    /// Parses a line where only a file header, or the end, is allowed.
     fn between(&mut self, line: &str) -> Result<(), V4aParseError> {
         let text = line.trim();
         if let Some(id) = text.strip_prefix("*** Environment ID:")
@@ -252,7 +252,7 @@ impl Parser {
         }
     }
 
-    /// Reads `text` if it is the header of a file or the end of the patch.
+    /// Parses `text` if it is a file header or the end of the patch.
     fn marker(&mut self, text: &str) -> Result<bool, V4aParseError> {
         if let Some(rest) = text.strip_prefix(END)
             && (rest.is_empty() || rest.trim() == "***")
@@ -293,7 +293,7 @@ impl Parser {
         Ok(())
     }
 
-    /// Checks that the edit read last is complete.
+    /// Checks that the last edit is complete.
     fn close_edit(&self) -> Result<(), V4aParseError> {
         let Some(FileEdit { path, change: Change::Update { move_to, hunks } }) = self.patch.edits.last() else {
             return Ok(());
@@ -324,7 +324,7 @@ impl Parser {
         };
         let Some(hunks) = self.hunks() else { return Ok(()) };
         if closed || hunks.is_empty() {
-            // Space between a header and the first hunk, or after the end of the file, is the patch's own.
+            // Empty lines between a header and its first hunk, or after the end of the file, are spacing of the patch.
             if line.is_empty() || (closed && line.trim().is_empty()) {
                 return Ok(());
             }
@@ -339,7 +339,7 @@ impl Parser {
         Ok(())
     }
 
-    /// Reads a line below an indented `*** End Patch`, which was the end only if nothing but space follows.
+    /// Parses a line below an indented `*** End Patch`, which was the end only if nothing but whitespace follows.
     fn after_pending_end(&mut self, line: &str) -> Result<(), V4aParseError> {
         if line.trim().is_empty() {
             return Ok(());
@@ -433,7 +433,7 @@ fn finish_json(json: &str) -> Result<(Patch, Vec<Diagnostic>), V4aParseError> {
     Ok((patch, diagnostics))
 }
 
-/// Returns the start of a line, short enough for a message.
+/// Returns the start of a line, short enough for an error message.
 fn excerpt(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     match line.char_indices().nth(80) {
