@@ -1,6 +1,6 @@
-//! Decisions: switching changes on and off, and what that does to the visible text and to the disk.
+//! Decisions: switching changes on and off, and the effect on the visible text and the disk.
 //!
-//! Costs grow with what a decision touches, and with the square root of the file.
+//! The cost grows with the number of lines that a decision touches, and with the square root of the file.
 
 use std::collections::BTreeSet;
 
@@ -13,26 +13,36 @@ use crate::line_log::types::{
 use crate::size::compact_sort::set_of;
 
 impl LineLog {
-    /// Returns every change that is on and directly or indirectly stands on one of `ids`, in order, without `ids`.
+    /// Returns every change that is on and directly or indirectly depends on one of `ids`, in order, without `ids`.
     ///
-    /// Ids the log does not have stand for nothing.
+    /// Unknown ids are ignored.
     #[must_use]
     pub fn dependents(&self, ids: &[ChangeId]) -> Vec<ChangeId> {
         let from = set_of(ids.iter().flat_map(|&id| self.resolve(id).unwrap_or_default()));
         self.dependents_of(&from).into_iter().map(|ix| self.id_of(ix)).collect()
     }
 
-    /// Accepts changes: they are on and on the disk. Accepting what was rejected switches it on again.
+    /// Accepts changes: they are on, and on the disk. Accepting a rejected change switches it on again.
     ///
     /// # Errors
     ///
     /// [`DecisionError::UnknownChange`].
+    ///
+    /// ```
+    /// use emend_edit::line_log::{ChangeMeta, LineLog, Origin, Status};
+    /// let mut log = LineLog::new(Some("one\n"));
+    /// let ids = log.write(Origin::Agent, ChangeMeta::default(), "one\ntwo\n", Status::Pending);
+    /// assert_eq!(log.disk_text().as_deref(), Some("one\n"));
+    /// log.accept(&ids, Origin::User, 0)?;
+    /// assert_eq!(log.disk_text().as_deref(), Some("one\ntwo\n"));
+    /// # Ok::<(), emend_edit::line_log::DecisionError>(())
+    /// ```
     pub fn accept(&mut self, ids: &[ChangeId], by: Origin, at_ms: u64) -> Result<DecisionOutcome, DecisionError> {
         let ixs = self.resolve_all(ids)?;
         Ok(self.decide(&ixs, Status::Accepted, by, at_ms, Action::Accept))
     }
 
-    /// Rejects changes: they are off. What stands on them is treated as `policy` says.
+    /// Rejects changes: they are off. `policy` decides about the changes that depend on them.
     ///
     /// # Errors
     ///
@@ -48,7 +58,8 @@ impl LineLog {
         Ok(self.decide(&ixs, Status::Rejected, by, at_ms, Action::Reject))
     }
 
-    /// Makes changes pending again, whatever had been decided about them. Users' changes stay as they are.
+    /// Makes changes pending again, whatever was decided about them. Changes of users and other programs stay as they
+    /// are.
     ///
     /// # Errors
     ///
@@ -59,7 +70,7 @@ impl LineLog {
         Ok(self.decide(&ixs, Status::Pending, by, at_ms, Action::Reopen))
     }
 
-    /// Switches chosen changes off as a rollback: like [`LineLog::reject`], with another status.
+    /// Rolls chosen changes back: like [`LineLog::reject`], with another status.
     ///
     /// # Errors
     ///
@@ -75,17 +86,17 @@ impl LineLog {
         Ok(self.decide(&ixs, Status::RolledBack, by, at_ms, Action::Rollback { checkpoint: None }))
     }
 
-    /// Returns the changes a hunk id stands for, those a split has since made of them included.
+    /// Returns the changes of a hunk id. A change that was split since is replaced by its parts.
     ///
     /// # Errors
     ///
-    /// [`DecisionError::UnknownChange`] if the id is malformed or names a change the log no longer has.
+    /// [`DecisionError::UnknownChange`] if the id is malformed or names a change that the log no longer has.
     pub fn changes_of(&self, hunk: &HunkId) -> Result<Vec<ChangeId>, DecisionError> {
         let ids = hunk.changes().ok_or(DecisionError::UnknownChange { id: ChangeId(0) })?;
         Ok(self.resolve_all(&ids)?.into_iter().map(|ix| self.id_of(ix)).collect())
     }
 
-    /// Returns the change an id stands for, or the parts it was split into.
+    /// Returns the change with this id, or the parts into which it was split.
     fn resolve(&self, id: ChangeId) -> Option<Vec<ChangeIx>> {
         let mut found = Vec::new();
         let mut open = vec![self.index_of(id)?];
@@ -121,7 +132,7 @@ impl LineLog {
         Ok(ixs)
     }
 
-    /// Follows `dependents` through changes that are on. What stands on a change that is off anyway is not asked for.
+    /// Follows `dependents` through changes that are on. Dependents of a change that is already off are skipped.
     pub(super) fn dependents_of(&self, from: &BTreeSet<ChangeIx>) -> BTreeSet<ChangeIx> {
         let is_on = |ix: &ChangeIx| self.is_on(*ix, View::Visible);
         let mut found = BTreeSet::new();
@@ -148,7 +159,7 @@ impl LineLog {
         self.set_statuses(&set, by, at_ms, action)
     }
 
-    /// Gives changes new statuses, as one entry of the history if any of them is news.
+    /// Sets statuses, and records one entry of the history if any of them changes.
     pub(super) fn set_statuses(
         &mut self,
         set: &[(ChangeIx, Status)],
@@ -178,7 +189,7 @@ impl LineLog {
         DecisionOutcome { revision: self.revision, changed, edits }
     }
 
-    /// Brings `on_disk` of a change, and of all it stands on, in line with the statuses.
+    /// Updates `on_disk` of a change, and of all changes on which it depends, to match the statuses.
     pub(super) fn settle_on_disk(&mut self, ix: ChangeIx) {
         let mut open = vec![ix];
         while let Some(ix) = open.pop() {
@@ -200,13 +211,13 @@ impl LineLog {
         }
     }
 
-    /// Tells the changes that a new change on the disk stands on about it.
+    /// Counts a new change on the disk in the changes on which it depends.
     pub(super) fn count_on_disk(&mut self, ix: ChangeIx) {
         self.changes[ix as usize].on_disk = false;
         self.settle_on_disk(ix);
     }
 
-    /// Shows or hides the tokens of changes that were switched on or off; returns what that does to the text.
+    /// Shows or hides the tokens of changes that were switched on or off. Returns the resulting edits of the text.
     fn show_and_hide(&mut self, switched: &[ChangeIx]) -> Vec<VisibleEdit> {
         let mut tokens: Vec<TokenIx> = Vec::new();
         for &ix in switched {

@@ -1,4 +1,4 @@
-//! Finds the changes that a new change depends on, while it is entered.
+//! Finds the changes on which a new change depends, while it is recorded.
 
 use std::collections::BTreeSet;
 
@@ -7,18 +7,19 @@ use crate::line_log::sequence::TokenIx;
 use crate::line_log::types::{BASE, ChangeIx};
 use crate::size::compact_sort::set_of;
 
-/// The text a write was made against, as tokens.
+/// The text against which a write was made, as tokens.
 pub(super) struct Seen {
     pub(super) tokens: Vec<TokenIx>,
-    /// Which changes count as on: those of the visible text, or of the disk.
+    /// The view that decides which changes count as on: the visible text or the disk.
     pub(super) view: View,
-    /// For a text that may be older than the view: which tokens it shows.
+    /// For a text that may be older than the view: the tokens that it shows.
     pub(super) shown: Option<Vec<bool>>,
 }
 
 impl LineLog {
-    /// Finds the changes that deleted lines where a pure insertion comes to lie: between `anchor` and the next line
-    /// seen. Lines that this next line replaced do not count, as their place is behind the insertion.
+    /// Adds the changes that deleted lines at the place of a pure insertion: between `anchor` and the next line shown.
+    ///
+    /// Lines that this next line replaced do not count, because their place is behind the insertion.
     pub(super) fn find_deleted_at(&self, ix: ChangeIx, anchor: Option<TokenIx>, seen: &Seen, deps: &mut BTreeSet<ChangeIx>) {
         let mut hidden = Vec::new();
         let mut right = None;
@@ -39,7 +40,7 @@ impl LineLog {
         }
     }
 
-    /// Finds the changes that deleted lines among those a replacement deletes.
+    /// Adds the changes that deleted lines among those that a replacement deletes.
     pub(super) fn find_deleted_between(
         &self,
         ix: ChangeIx,
@@ -58,7 +59,7 @@ impl LineLog {
         }
     }
 
-    /// Finds the changes that have lines on both sides of `anchor`, and enters the innermost as the parent.
+    /// Adds the changes that have lines on both sides of `anchor`, and sets the innermost one as the parent.
     pub(super) fn find_around(&mut self, ix: ChangeIx, anchor: Option<TokenIx>, seen: &Seen, deps: &mut BTreeSet<ChangeIx>) {
         let right = self.sequence.iter_after(anchor).next();
         let block_of = |token: Option<TokenIx>| token.map_or(BASE, |token| self.sequence.token(token).inserted_by);
@@ -74,7 +75,7 @@ impl LineLog {
         (self.changes[ix as usize].parent, self.changes[ix as usize].depth) = (parent, depth);
     }
 
-    /// Returns whether the text a write was made against, as the write has changed it so far, shows a token.
+    /// Returns whether the text of the write, as changed by it so far, shows a token.
     pub(super) fn is_seen(&self, token: TokenIx, seen: &Seen) -> bool {
         match &seen.shown {
             Some(shown) => shown.get(token as usize).copied().unwrap_or(true),
@@ -82,12 +83,12 @@ impl LineLog {
         }
     }
 
-    /// Returns whether the write that `ix` belongs to has deleted a token.
+    /// Returns whether the write of change `ix` has deleted a token.
     pub(super) fn is_deleted_with(&self, token: TokenIx, ix: ChangeIx) -> bool {
         self.sequence.token(token).deleted_by.iter().any(|&by| self.are_of_one_write(by, ix))
     }
 
-    /// The changes that are on and deleted a token, but for those of the same write as `ix`.
+    /// Returns the changes that are on and deleted a token, except those of the same write as `ix`.
     pub(super) fn others_deleting(&self, token: TokenIx, ix: ChangeIx, seen: &Seen) -> impl Iterator<Item = ChangeIx> {
         let deleting = self.sequence.token(token).deleted_by.iter().copied();
         deleting.filter(move |&by| !self.are_of_one_write(by, ix) && self.is_on(by, seen.view))
@@ -97,7 +98,7 @@ impl LineLog {
         self.changes[a as usize].write == self.changes[b as usize].write
     }
 
-    /// Returns the innermost change with lines on both sides of a seam between lines of `left` and `right`.
+    /// Returns the innermost change with lines on both sides of a boundary between lines of `left` and `right`.
     ///
     /// Each change inserts its lines in one place, so the lines of changes nest like brackets.
     pub(super) fn innermost_around(&self, mut left: ChangeIx, mut right: ChangeIx) -> ChangeIx {

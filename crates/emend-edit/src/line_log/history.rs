@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::line_log::types::{ChangeId, CheckpointId, Origin, Status};
 
-/// What an entry of the history records.
+/// The operation that an entry of the history records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
@@ -14,26 +14,26 @@ pub enum Action {
     Accept,
     /// Changes were rejected.
     Reject,
-    /// Changes were made pending again.
+    /// Changes became pending again.
     Reopen,
     /// Changes were rolled back: chosen ones, or all since a checkpoint.
     Rollback {
-        /// The checkpoint the text was taken back to.
+        /// The checkpoint whose text was restored.
         checkpoint: Option<CheckpointId>,
     },
-    /// The entry with this number was undone.
+    /// An entry was undone.
     Undo {
-        /// Its number.
+        /// Number of the entry.
         entry: u64,
     },
-    /// The entry with this number was done again.
+    /// An undone entry was done again.
     Redo {
-        /// Its number.
+        /// Number of the entry.
         entry: u64,
     },
 }
 
-/// A change got another status. A change that was just made comes from [`Status::RolledBack`].
+/// A change of a status. A new change comes from [`Status::RolledBack`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatusChange {
     /// The change.
@@ -49,22 +49,22 @@ pub struct StatusChange {
 pub struct LogEntry {
     /// Its number, from 1.
     pub number: u64,
-    /// Who did it.
+    /// The author of the operation.
     pub by: Origin,
-    /// When, in milliseconds of the host's clock.
+    /// The time, in milliseconds of the host's clock.
     pub at_ms: u64,
-    /// What it was.
+    /// The operation.
     pub action: Action,
-    /// The statuses it set.
+    /// The statuses that it set.
     pub set: Vec<StatusChange>,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct History {
     pub(super) entries: Vec<LogEntry>,
-    /// How many entries were dropped when the log was compacted.
+    /// Number of entries that compacting the log dropped.
     pub(super) n_dropped: u64,
-    /// For each caller: the entries that can be undone, and those that can be redone; the next one last.
+    /// For each origin, the entries that can be undone and those that can be redone, the next one last.
     stacks: Vec<(Origin, Stacks)>,
 }
 
@@ -91,7 +91,7 @@ impl History {
         &mut self.stacks[at].1
     }
 
-    /// Appends an entry and moves its caller's stacks along.
+    /// Appends an entry and updates the undo and redo stacks of its origin.
     pub(super) fn push(&mut self, entry: LogEntry) {
         let stacks = self.stacks_of_mut(entry.by);
         match entry.action {

@@ -1,18 +1,18 @@
-//! What a reviewer decides on: hunk lines, how large a hunk may be, and where a large change may be cut.
+//! The size limits of a hunk, and where a large change is cut.
 //!
-//! Which changes form a hunk on screen is the line log's business; this file knows only lines.
+//! This module only knows lines. [`crate::line_log::LineLog::hunks`] groups changes into hunks.
 
 use std::ops::Range;
 
 use crate::text::split_eol;
 
-/// Most changed lines a hunk may have before it is cut or flagged (seed 001, §23).
+/// Maximum number of changed lines of a hunk. A larger one is cut or marked as oversized.
 pub const HUNK_LINES_MAX: usize = 80;
 
-/// Most changed bytes a hunk may have before it is cut or flagged (seed 001, §23).
+/// Maximum number of changed bytes of a hunk. A larger one is cut or marked as oversized.
 pub const HUNK_BYTES_MAX: usize = 8192;
 
-/// A replacement of lines, given as ranges into an old and a new list of lines.
+/// A replacement of lines, as ranges of an old and a new list of lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) old: Range<usize>,
@@ -21,9 +21,9 @@ pub(crate) struct Piece {
 
 /// Cuts a replacement of `old` by `new` into pieces that can be decided on one by one.
 ///
-/// Pure insertions and deletions are cut after each run of blank lines, so that touching one paragraph concerns one
-/// piece. A piece above the limits is cut further at the ends of sentences. A replacement within the limits stays
-/// whole; a larger one is cut by its longer side, and the shorter side goes with it in proportion.
+/// Pure insertions and deletions are cut after each run of blank lines, so that a later edit of one paragraph affects
+/// one piece. A piece above the limits is also cut at the ends of sentences. A replacement within the limits stays
+/// whole. A larger one is cut along its longer side, and the shorter side is divided in proportion.
 pub(crate) fn cut(old: &[&str], new: &[&str]) -> Vec<Piece> {
     let fits_whole = fits(old.iter().chain(new));
     if !old.is_empty() && !new.is_empty() && fits_whole {
@@ -33,7 +33,7 @@ pub(crate) fn cut(old: &[&str], new: &[&str]) -> Vec<Piece> {
     let (long, short) = if old_is_longer { (old, new) } else { (new, old) };
     let mut ends = paragraph_ends(long);
     if !short.is_empty() {
-        // Both sides count towards a hunk's size, so the longer one may take its share only.
+        // Both sides count towards the size of a hunk, so the longer one only gets its share.
         let share = Limits::share_of(long, short);
         ends = pack(long, &refine(long, &ends, share), share);
     } else {
@@ -53,14 +53,14 @@ pub(crate) fn cut(old: &[&str], new: &[&str]) -> Vec<Piece> {
     pieces
 }
 
-/// Returns whether changed lines stay within the limits of one hunk.
+/// Returns whether changed lines are within the limits of one hunk.
 pub(crate) fn fits<'a>(lines: impl IntoIterator<Item = &'a &'a str>) -> bool {
     let (mut n_lines, mut n_bytes) = (0, 0);
     for line in lines {
         n_lines += 1;
         n_bytes += line.len();
     }
-    Limits::WHOLE.hold(n_lines, n_bytes)
+    Limits::WHOLE.allow(n_lines, n_bytes)
 }
 
 #[derive(Clone, Copy)]
@@ -80,15 +80,15 @@ impl Limits {
         }
     }
 
-    fn hold(self, n_lines: usize, n_bytes: usize) -> bool {
+    fn allow(self, n_lines: usize, n_bytes: usize) -> bool {
         n_lines <= self.lines && n_bytes <= self.bytes
     }
 }
 
-/// Returns as much of `whole` as `part` is of `all`, in 64 bits: on wasm32 the product of two sizes may take more than 32.
+/// Returns `whole * part / all`, computed in 64 bits: on wasm32 the product of two sizes may exceed 32 bits.
 fn part_of(whole: usize, part: usize, all: usize) -> usize {
     let share = whole as u64 * part as u64 / (all as u64).max(1);
-    // No more than `whole`, unless `part` is more than `all`.
+    // The result exceeds `whole` only if `part` exceeds `all`.
     usize::try_from(share).unwrap_or(usize::MAX)
 }
 
@@ -108,17 +108,17 @@ fn ends_sentence(line: &str) -> bool {
 /// Returns the index after each run of blank lines, and the end.
 fn paragraph_ends(lines: &[&str]) -> Vec<usize> {
     let seams = (1..lines.len()).filter(|&i| is_blank(lines[i - 1]) && !is_blank(lines[i]));
-    // Blank lines at the very top are no paragraph of their own.
+    // Blank lines at the start are not a paragraph of their own.
     let text_starts = lines.iter().position(|line| !is_blank(line)).unwrap_or(lines.len());
     seams.filter(|&i| i > text_starts).chain([lines.len()]).collect()
 }
 
-/// Cuts those parts that break `limits` at the ends of sentences.
+/// Cuts the parts that exceed `limits` at the ends of sentences.
 fn refine(lines: &[&str], ends: &[usize], limits: Limits) -> Vec<usize> {
     let mut refined = Vec::new();
     let mut start = 0;
     for &end in ends {
-        if limits.hold(end - start, size_of(&lines[start..end])) {
+        if limits.allow(end - start, size_of(&lines[start..end])) {
             refined.push(end);
         } else {
             let part = &lines[start..end];
@@ -131,13 +131,13 @@ fn refine(lines: &[&str], ends: &[usize], limits: Limits) -> Vec<usize> {
     refined
 }
 
-/// Joins neighbouring parts as long as `limits` hold.
+/// Joins neighbouring parts as long as they are within `limits`.
 fn pack(lines: &[&str], ends: &[usize], limits: Limits) -> Vec<usize> {
     let mut packed: Vec<usize> = Vec::new();
     let mut start = 0;
     for (index, &end) in ends.iter().enumerate() {
         let next_fits =
-            ends.get(index + 1).is_some_and(|&next| limits.hold(next - start, size_of(&lines[start..next])));
+            ends.get(index + 1).is_some_and(|&next| limits.allow(next - start, size_of(&lines[start..next])));
         if !next_fits {
             packed.push(end);
             start = end;
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn large_sides_are_shared_in_proportion() {
         assert_eq!(part_of(100_000, 100_000, 200_000), 50_000);
-        // Each side has more bytes, or more lines, than a product of two such numbers leaves room for in 32 bits.
+        // Each side has more bytes, or more lines, than a product of two such numbers may have in 32 bits.
         let (long_line, many) = ("x".repeat(600_000) + "\n", "a\n\n".repeat(35_000));
         check(&(long_line.clone() + "\nb\n"), "c\n", &[(0..2, 0..0), (2..3, 0..1)]);
         let pieces = cut(&split_lines(&many), &split_lines(&many.replace('a', "b")));

@@ -10,17 +10,17 @@ use crate::line_log::sequence::TokenIx;
 use crate::line_log::types::{ChangeIx, ChangeOp};
 use crate::size::compact_sort::{set_of, sort_by};
 
-/// A range of positions in the sequence that becomes one hunk, or is still to be cut.
+/// A range of token positions that becomes one hunk, or is cut further.
 #[derive(Clone, Debug)]
 pub(super) struct Span {
     pub(super) at: Range<usize>,
     pub(super) ixs: BTreeSet<ChangeIx>,
 }
 
-/// The sequence laid out for one listing.
+/// The token sequence prepared for one listing of hunks.
 pub(super) struct Layout {
     pub(super) tokens: Vec<TokenIx>,
-    /// Lines of the settled and of the visible text before each token, and at the end.
+    /// Number of lines of the settled and of the visible text before each token, and at the end.
     pub(super) settled_before: Vec<usize>,
     pub(super) visible_before: Vec<usize>,
 }
@@ -43,7 +43,7 @@ impl LineLog {
         Layout { tokens, settled_before, visible_before }
     }
 
-    /// Finds the runs of touched tokens, joined where one change is in both.
+    /// Returns the runs of tokens that chosen changes touch. Runs that share a change are joined.
     pub(super) fn spans(&self, layout: &Layout, chosen: &[bool]) -> Vec<Span> {
         let mut spans: Vec<Span> = Vec::new();
         let mut span_of: BTreeMap<ChangeIx, usize> = BTreeMap::new();
@@ -60,7 +60,7 @@ impl LineLog {
                 spans.push(Span { at: at..at, ixs: BTreeSet::new() });
                 open = true;
             }
-            // A change seen before reaches back: everything since belongs to one hunk.
+            // A change that also touches an earlier run joins everything since then to one hunk.
             let reach = ixs.iter().filter_map(|ix| span_of.get(ix).copied()).min().unwrap_or(usize::MAX);
             while spans.len() > 1 && spans.len() - 1 > reach {
                 let Some(last) = spans.pop() else { break };
@@ -77,7 +77,7 @@ impl LineLog {
         spans
     }
 
-    /// Returns whether switching a span's changes shows or hides any line.
+    /// Returns whether switching the changes of a span shows or hides any line.
     pub(super) fn changes_anything(&self, layout: &Layout, span: &Span) -> bool {
         span.at.clone().any(|at| {
             let token = layout.tokens[at];
@@ -85,12 +85,14 @@ impl LineLog {
         })
     }
 
-    /// Returns whether a token shows if all of `ixs` are on or off and the others are as they are.
+    /// Returns whether a token is shown if all of `ixs` are on, or off, and the others stay as they are.
     pub(super) fn shows_with(&self, token: TokenIx, ixs: &BTreeSet<ChangeIx>, on: bool) -> bool {
         self.shows(token, |ix| if ixs.contains(&ix) { on } else { self.is_on(ix, View::Visible) })
     }
 
-    /// Cuts a span that exceeds the limits where no change lies on both sides, at the ends of edits if possible.
+    /// Cuts a span that exceeds the limits. No change may be on both sides of a cut; ends of edits are preferred.
+    ///
+    /// Also returns whether each resulting span still exceeds the limits.
     pub(super) fn cut_span(&self, layout: &Layout, span: Span) -> Vec<(Span, bool)> {
         let units = self.units(layout, &span);
         let sizes: Vec<(usize, usize)> = units.iter().map(|unit| self.size_of(layout, unit)).collect();
@@ -150,7 +152,7 @@ impl LineLog {
         lines.fold((0, 0), |(n_lines, n_bytes), len| (n_lines + 1, n_bytes + len))
     }
 
-    /// The tokens that a span adds or removes.
+    /// Returns the tokens that a span adds or removes.
     pub(super) fn changed_tokens<'a>(&'a self, layout: &'a Layout, span: &'a Span) -> impl Iterator<Item = (TokenIx, LineKind)> {
         span.at.clone().map(|at| layout.tokens[at]).filter_map(|token| {
             match (self.shows_with(token, &span.ixs, false), self.shows_with(token, &span.ixs, true)) {

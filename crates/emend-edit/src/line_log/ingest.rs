@@ -1,7 +1,7 @@
-//! How changes enter the log: every write is reduced to a minimal line diff and cut into small changes.
+//! Recording changes: every write is reduced to a minimal line diff and cut into small changes.
 //!
-//! Unchanged lines keep their tokens, so a whole-file write touches what it changed and nothing else. Where inserted
-//! lines go, and what a change stands on, is decided here once; afterwards only statuses change.
+//! Unchanged lines keep their tokens, so a write of a whole file only touches the lines that it changes. The place of
+//! inserted lines and the dependencies of a change are decided once, here. Later only statuses change.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -17,10 +17,10 @@ use crate::size::compact_sort::set_of;
 use crate::text::{first_eol, split_eol, split_lines};
 
 impl LineLog {
-    /// Records that `origin` made the visible text into `text`, creating the file if it does not exist.
+    /// Records that `origin` changed the visible text to `text`, creating the file if it does not exist.
     ///
-    /// Returns the changes this amounts to, in text order; none if the text is the same. Only an agent's change can be
-    /// pending: whatever `status` says, what a user or another program wrote is accepted. A status that is off counts
+    /// Returns the resulting changes in text order; none if the text is the same. Only an agent's change can be
+    /// pending: changes of a user or another program are accepted, whatever `status` is. A `status` that is off counts
     /// as pending.
     pub fn write(&mut self, origin: Origin, meta: ChangeMeta, text: &str, status: Status) -> Vec<ChangeId> {
         let seen = self.seen_in(View::Visible);
@@ -28,13 +28,14 @@ impl LineLog {
         self.ingest(origin, meta, status, &seen, exists, text)
     }
 
-    /// Records that `origin` deleted the file. Returns the change, or none if there was no file.
+    /// Records that `origin` deleted the file. Returns the change, or `None` if there was no file.
     pub fn delete(&mut self, origin: Origin, meta: ChangeMeta, status: Status) -> Option<ChangeId> {
         let seen = self.seen_in(View::Visible);
         self.exists_in(View::Visible).then(|| self.ingest_delete(origin, meta, status, &seen))
     }
 
-    /// Records that `origin` gave the file another path. Returns the change, or none if it has that path already.
+    /// Records that `origin` moved the file to another path. Returns the change, or `None` if the file has that path
+    /// already.
     pub fn rename(&mut self, origin: Origin, meta: ChangeMeta, to: &str, status: Status) -> Option<ChangeId> {
         if self.visible_path() == Some(to) {
             return None;
@@ -44,26 +45,27 @@ impl LineLog {
         Some(self.finish_write(write, vec![ix])[0])
     }
 
-    /// Records what another program made of the file on the disk; `None` if it is gone.
+    /// Records the text that another program left on the disk; `None` if it deleted the file.
     ///
-    /// The difference to the text last known to be there ([`LineLog::mark_saved`]) becomes accepted changes of
-    /// [`Origin::External`]; pending changes stay. Afterwards `text` is the text known to be on the disk.
+    /// The difference from the text last known to be on the disk ([`LineLog::mark_saved`]) becomes accepted changes of
+    /// [`Origin::External`]. Pending changes stay. Afterwards `text` is the text known to be on the disk.
     ///
-    /// A text that a save would have written is no change of another program but a save nobody noted, such as one
-    /// before a crash. If the disk shows the visible text, the pending changes are on it, and so they are accepted.
+    /// A text that a save would have written is not a change of another program but an unrecorded save, such as one
+    /// before a crash. If the disk shows the visible text, the pending changes are on it, so they are accepted.
     pub fn external(&mut self, text: Option<&str>, meta: ChangeMeta) -> Vec<ChangeId> {
         self.found_on_disk(Origin::External, text, meta)
     }
 
-    /// Like [`LineLog::external`], but what was found on the disk is known to be `origin`'s work, such as that of a
-    /// command that an agent ran.
+    /// Like [`LineLog::external`], for a text on the disk that is known to come from `origin`, such as from a command
+    /// that an agent ran.
     pub fn found_on_disk(&mut self, origin: Origin, text: Option<&str>, meta: ChangeMeta) -> Vec<ChangeId> {
-        if text != self.saved_text().as_deref() && self.is_save_nobody_noted(text, meta.at_ms) {
+        if text != self.saved_text().as_deref() && self.is_unrecorded_save(text, meta.at_ms) {
             self.mark_saved();
             return Vec::new();
         }
         if self.saved_text() == self.disk_text() {
-            // Equal, but perhaps by other lines than those once saved: the lines there now are what has changed.
+            // The texts are equal but may consist of other lines than those once saved. The change is relative to the
+            // current lines.
             self.mark_saved();
         }
         let (existed, seen) = self.seen_on_disk();
@@ -76,8 +78,8 @@ impl LineLog {
         ids
     }
 
-    /// Returns whether a text found on the disk is one that a save would write, accepting what it shows as pending.
-    fn is_save_nobody_noted(&mut self, text: Option<&str>, at_ms: u64) -> bool {
+    /// Returns whether a save would write this text, after accepting the pending changes that it shows.
+    fn is_unrecorded_save(&mut self, text: Option<&str>, at_ms: u64) -> bool {
         if text == self.visible_text().as_deref() {
             let pending: Vec<_> = self.pending_indexes().map(|ix| (ix, Status::Accepted)).collect();
             self.set_statuses(&pending, Origin::External, at_ms, Action::Accept);
@@ -85,7 +87,7 @@ impl LineLog {
         text == self.disk_text().as_deref()
     }
 
-    /// Returns whether the file was last known to exist on the disk, and with which lines.
+    /// Returns whether the file was last known to exist on the disk, and its lines.
     fn seen_on_disk(&self) -> (bool, Seen) {
         let (exists, tokens) = match &self.saved {
             None => (self.exists_in(View::Base), self.tokens_in(View::Base).collect()),
@@ -96,7 +98,7 @@ impl LineLog {
         (exists, Seen { tokens, view: View::Disk, shown: Some(shown) })
     }
 
-    /// Notes that the disk now holds [`LineLog::disk_text`]: the caller has just saved it.
+    /// Records that the caller has just saved [`LineLog::disk_text`].
     pub fn mark_saved(&mut self) {
         self.saved = Some(Saved { exists: self.exists_in(View::Disk), tokens: self.tokens_in(View::Disk).collect() });
     }
@@ -105,7 +107,8 @@ impl LineLog {
         Seen { tokens: self.tokens_in(view).collect(), view, shown: None }
     }
 
-    /// The tokens of the disk's text after an external change: what was there, less what it deleted, plus its own.
+    /// Returns the text on the disk after an external change: the tokens that were there and not deleted by it, and
+    /// its own.
     fn saved_after(&self, seen: &Seen, exists: bool, ids: &[ChangeId]) -> Saved {
         let new = set_of(ids.iter().filter_map(|&id| self.index_of(id)));
         let was_shown = |token: TokenIx| {
@@ -131,7 +134,7 @@ impl LineLog {
         let eol = self.eol.take().unwrap_or_else(|| first_eol(text).unwrap_or("\n").to_owned());
         let ops = self.minimal_diff(&seen.tokens, &lines, &eol);
         if exists && ops.is_empty() {
-            // Nothing was written, so nothing is settled: the first real write decides on the ending.
+            // Nothing was written, so the line ending stays undecided until the first real write.
             self.eol = self.sequence_has_eol().then_some(eol);
             return Vec::new();
         }
@@ -142,11 +145,11 @@ impl LineLog {
         let n_changes = pieces.len().max(usize::from(!exists));
         let status = status_for(origin, status);
         let ixs: Vec<ChangeIx> = (0..n_changes).map(|_| self.add_change(write, op.clone(), status)).collect();
-        // From the end, so that the places of the pieces still to come do not move.
+        // From the end, so that the positions of earlier pieces do not move.
         for (piece, &ix) in pieces.iter().zip(&ixs).rev() {
             self.apply_piece(ix, piece, seen, &lines);
         }
-        // Also a file that was there only for its lines, and has just lost the last of them, is an empty file now.
+        // A file that existed only because it had lines, and has just lost the last of them, becomes an empty file.
         if !exists || !self.exists_in(seen.view) {
             self.add_incarnation(&ixs, seen.view);
         }
@@ -157,11 +160,11 @@ impl LineLog {
         self.sequence.iter().any(|token| !split_eol(self.sequence.text(token)).1.is_empty())
     }
 
-    /// Finds the fewest lines to delete and insert so that the tokens seen read as `lines`.
+    /// Returns the smallest set of lines to delete and insert so that the given tokens read as `lines`.
     ///
-    /// A token without an ending reads as one with `eol`, except at the end. So it matches a line that ends in `eol`
-    /// anywhere but at the end, and there it matches only a line without an ending: equality depends on the place, and
-    /// the last line is matched by hand.
+    /// A token without a line ending is shown with `eol`, except at the end. So it matches a line that ends in `eol`
+    /// anywhere but at the end, and there it only matches a line without a line ending. Equality depends on the
+    /// position, so the last line is matched separately.
     fn minimal_diff(&self, tokens: &[TokenIx], lines: &[&str], eol: &str) -> Vec<Op> {
         let old: Vec<&str> = tokens.iter().map(|&token| self.sequence.text(token)).collect();
         let is_bare = |line: &&str| split_eol(line).1.is_empty();
@@ -179,7 +182,7 @@ impl LineLog {
             join(&mut ops, tail(at + 1, lines.len()));
             ops
         });
-        // Nothing is gained by leaving the last line unmatched if the last token can be its match.
+        // If the last token matches the last line, leaving that line unmatched cannot be better.
         if let Some(ops) = &matched
             && old.last() == Some(last)
         {
@@ -190,7 +193,7 @@ impl LineLog {
         matched.filter(|ops| cost(ops) <= cost(&unmatched)).unwrap_or(unmatched)
     }
 
-    /// Cuts the stretches of a diff into the pieces that become changes.
+    /// Cuts the ranges of a diff into the pieces that become changes.
     fn pieces(&self, ops: &[Op], seen: &Seen, lines: &[&str]) -> Vec<Op> {
         let mut pieces = Vec::new();
         for op in ops {
@@ -203,11 +206,11 @@ impl LineLog {
         pieces
     }
 
-    /// Marks the old lines of a piece deleted, and inserts the new ones where those stood.
+    /// Marks the old lines of a piece deleted, and inserts the new lines in their place.
     ///
-    /// New lines come right after the last line they replace, or, if they replace none, right after the line seen
-    /// before them. So a replaced line stays in front of its replacement, and a line typed next to a replacement stands
-    /// on neither.
+    /// New lines come directly after the last line they replace, or, if they replace none, directly after the line
+    /// before them. So a replaced line stays before its replacement, and a line typed next to a replacement depends on
+    /// neither.
     fn apply_piece(&mut self, ix: ChangeIx, piece: &Op, seen: &Seen, lines: &[&str]) {
         let deleted = &seen.tokens[piece.old.clone()];
         let mut deps = self.mark_deleted(ix, deleted);
@@ -224,7 +227,7 @@ impl LineLog {
         self.set_deps(ix, &deps);
     }
 
-    /// Marks tokens deleted by a change; returns the changes that had inserted them.
+    /// Marks tokens deleted by a change. Returns the changes that had inserted them.
     fn mark_deleted(&mut self, ix: ChangeIx, tokens: &[TokenIx]) -> BTreeSet<ChangeIx> {
         let mut deps = BTreeSet::new();
         for &token in tokens {
@@ -237,7 +240,7 @@ impl LineLog {
         deps
     }
 
-    /// Starts a new existence of the file; it stands on the deletions that ended the ones before.
+    /// Starts a new lifetime of the file. It depends on the deletions that ended the earlier ones.
     fn add_incarnation(&mut self, created_by: &[ChangeIx], view: View) {
         let ended = set_of(self.incarnations.iter().flat_map(|inc| inc.deleted_by.iter().copied()));
         let ended = set_of(ended.into_iter().filter(|&by| self.is_on(by, view)));
@@ -268,7 +271,7 @@ impl LineLog {
         self.changes.len() as ChangeIx - 1
     }
 
-    /// Puts new changes on the disk where the disk rule says so, and enters them into the history.
+    /// Puts new changes on the disk if the disk rule does, and records them in the history.
     fn finish_write(&mut self, write: u32, ixs: Vec<ChangeIx>) -> Vec<ChangeId> {
         let Write { origin, meta, .. } = &self.writes[write as usize];
         let (origin, at_ms) = (*origin, meta.at_ms);
@@ -288,7 +291,7 @@ impl LineLog {
     }
 }
 
-/// Appends a stretch to the stretches of a diff; one that touches the last is joined to it, an empty one dropped.
+/// Appends a range to the ranges of a diff. It is joined to the last one if they touch, and skipped if it is empty.
 fn join(ops: &mut Vec<Op>, op: Op) {
     match ops.last_mut() {
         _ if op.old.is_empty() && op.new.is_empty() => {}
@@ -299,7 +302,7 @@ fn join(ops: &mut Vec<Op>, op: Op) {
     }
 }
 
-/// Returns the status a new change gets.
+/// Returns the status of a new change.
 fn status_for(origin: Origin, asked: Status) -> Status {
     match (origin, asked) {
         (Origin::User | Origin::External, _) | (_, Status::Accepted) => Status::Accepted,

@@ -9,43 +9,43 @@ use crate::line_log::types::{
 };
 use crate::text::{first_eol, split_lines};
 
-/// A way to look at the tokens.
+/// A view of the tokens: which changes count as on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum View {
     /// All changes that are on.
     Visible,
-    /// Those the disk rule puts on the disk.
+    /// The changes that the disk rule puts on the disk.
     Disk,
-    /// Those that are on and not pending.
+    /// The changes that are on and not pending.
     Settled,
-    /// None.
+    /// No change.
     Base,
 }
 
-/// What the log keeps about a change.
+/// The state of one change.
 #[derive(Clone, Debug)]
 pub(super) struct ChangeState {
-    /// The write it came with, an index into `LineLog::writes`.
+    /// Index into `LineLog::writes` of the write that made it.
     pub(super) write: u32,
     pub(super) op: ChangeOp,
     pub(super) status: Status,
     pub(super) inserted: Vec<TokenIx>,
     pub(super) deleted: Vec<TokenIx>,
-    /// The changes it directly stands on, in order.
+    /// The changes on which it directly depends, in order.
     pub(super) deps: Vec<ChangeIx>,
-    /// The changes that directly stand on it, in order.
+    /// The changes that directly depend on it, in order.
     pub(super) dependents: Vec<ChangeIx>,
-    /// The change between whose lines it inserted, or [`BASE`]; and how deep it is nested that way.
+    /// The change between whose lines it inserted, or [`BASE`]; and the nesting depth.
     pub(super) parent: ChangeIx,
     pub(super) depth: u32,
-    /// How many of `dependents` are on the disk.
+    /// Number of `dependents` that are on the disk.
     pub(super) n_disk_dependents: u32,
     pub(super) on_disk: bool,
-    /// The changes this one was split into; it is nothing but another name for them then.
+    /// The changes into which it was split. It is then only another name for them.
     pub(super) parts: Vec<ChangeIx>,
 }
 
-/// What the changes of one write have in common.
+/// The data that all changes of one write share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Write {
     pub(super) origin: Origin,
@@ -53,15 +53,15 @@ pub(super) struct Write {
     pub(super) base_revision: u64,
 }
 
-/// One existence of the file: it can be created and deleted more than once.
+/// One lifetime of the file, which can be created and deleted more than once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Incarnation {
-    /// It exists if any of these is on; none for the file that was there from the start.
+    /// The file exists if any of these is on. Empty for the file that existed from the start.
     pub(super) created_by: Vec<ChangeIx>,
     pub(super) deleted_by: Vec<ChangeIx>,
 }
 
-/// One file's text with all changes made to it and the decisions about them.
+/// The text of one file, with all changes made to it and the decisions about them.
 ///
 /// # Examples
 ///
@@ -82,24 +82,24 @@ pub(super) struct Incarnation {
 pub struct LineLog {
     pub(super) sequence: Sequence,
     pub(super) incarnations: Vec<Incarnation>,
-    /// The path the file had been renamed to when the log was last compacted.
+    /// The path of the file when the log was last compacted, if it was renamed before.
     pub(super) base_path: Option<String>,
-    /// The ending of lines that have none; set by the base or else by the first write, for good.
+    /// The line ending for lines that have none. The base sets it, or else the first write; then it stays.
     pub(super) eol: Option<String>,
-    /// All changes by index; the first is the base.
+    /// All changes by index. The first is the base.
     pub(super) changes: Vec<ChangeState>,
-    /// What to add to an index to get an id; grows when the log is compacted.
+    /// The difference between the id and the index of a change. It grows when the log is compacted.
     pub(super) id_offset: u64,
     pub(super) writes: Vec<Write>,
     pub(super) history: History,
     pub(super) checkpoints: BTreeMap<CheckpointId, u64>,
     pub(super) next_checkpoint: u64,
     pub(super) revision: u64,
-    /// The tokens on the disk when it was last known, or none if that is the base; and whether the file was there.
+    /// The last known text on the disk; `None` if that is the base.
     pub(super) saved: Option<Saved>,
 }
 
-/// The text that is known to be on the disk, as tokens.
+/// A text on the disk, as tokens, and whether the file exists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Saved {
     pub(super) exists: bool,
@@ -128,25 +128,25 @@ impl LineLog {
         }
     }
 
-    /// Returns the text agent and user see: everything that is on. `None` if the file does not exist in it.
+    /// Returns the text that agent and user see: all changes that are on. `None` if the file does not exist.
     #[must_use]
     pub fn visible_text(&self) -> Option<String> {
         self.text_in(View::Visible)
     }
 
-    /// Returns the text a save writes, by the disk rule. `None` if there is to be no file.
+    /// Returns the text that a save writes, by the disk rule. `None` if there must be no file.
     #[must_use]
     pub fn disk_text(&self) -> Option<String> {
         self.text_in(View::Disk)
     }
 
-    /// Returns the text with every pending change off, without the disk rule's exception: the old side of the review.
+    /// Returns the text with every pending change off, ignoring the disk rule: the old side of the review.
     #[must_use]
     pub fn settled_text(&self) -> Option<String> {
         self.text_in(View::Settled)
     }
 
-    /// Returns the text the log started with.
+    /// Returns the text with which the log started.
     #[must_use]
     pub fn base_text(&self) -> Option<String> {
         self.text_in(View::Base)
@@ -161,38 +161,38 @@ impl LineLog {
         }
     }
 
-    /// Returns the path the file was renamed to in the visible state, if it was renamed.
+    /// Returns the path in the visible state, if the file was renamed.
     #[must_use]
     pub fn visible_path(&self) -> Option<&str> {
         self.path_in(View::Visible)
     }
 
-    /// Returns the path the file was renamed to in the state that is to be saved, if it was renamed.
+    /// Returns the path in the state that a save writes, if the file was renamed.
     #[must_use]
     pub fn disk_path(&self) -> Option<&str> {
         self.path_in(View::Disk)
     }
 
-    /// Returns a number that grows with everything that enters the log.
+    /// Returns the revision, a number that grows with every entry of the log.
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// Returns how many lines the visible text has.
+    /// Returns the number of lines of the visible text.
     #[must_use]
     pub fn visible_lines(&self) -> usize {
         self.sequence.n_visible()
     }
 
-    /// Returns one change; a change that was split is no longer one.
+    /// Returns one change. `None` if the log does not have it or it was split.
     #[must_use]
     pub fn change(&self, id: ChangeId) -> Option<LoggedChange> {
         let ix = self.index_of(id)?;
         self.changes[ix as usize].parts.is_empty().then(|| self.describe(ix))
     }
 
-    /// Returns all changes in the order they were made.
+    /// Returns all changes in the order in which they were made.
     pub fn changes(&self) -> impl Iterator<Item = LoggedChange> + '_ {
         self.live_indexes().map(|ix| self.describe(ix))
     }
@@ -207,7 +207,7 @@ impl LineLog {
         self.live_indexes().filter(kept).map(|ix| self.id_of(ix)).collect()
     }
 
-    /// Returns the changes that wait for a decision.
+    /// Returns the pending changes.
     #[must_use]
     pub fn pending(&self) -> Vec<ChangeId> {
         self.pending_indexes().map(|ix| self.id_of(ix)).collect()
@@ -217,7 +217,7 @@ impl LineLog {
         self.live_indexes().filter(|&ix| self.changes[ix as usize].status == Status::Pending)
     }
 
-    /// Indexes of the changes that are not mere names of their parts.
+    /// Returns the indexes of all changes except those that were split.
     pub(super) fn live_indexes(&self) -> impl Iterator<Item = ChangeIx> + '_ {
         (1..self.changes.len() as ChangeIx).filter(|&ix| self.changes[ix as usize].parts.is_empty())
     }
@@ -251,7 +251,7 @@ impl LineLog {
         }
     }
 
-    /// Returns whether a change has its effect in a view.
+    /// Returns whether a change counts as on in a view.
     pub(super) fn is_on(&self, ix: ChangeIx, view: View) -> bool {
         let change = &self.changes[ix as usize];
         match view {
@@ -262,7 +262,7 @@ impl LineLog {
         }
     }
 
-    /// Returns whether a token shows, given which changes are on.
+    /// Returns whether a token is shown, given which changes are on.
     pub(super) fn shows(&self, token: TokenIx, is_on: impl Fn(ChangeIx) -> bool) -> bool {
         let token = self.sequence.token(token);
         is_on(token.inserted_by) && !token.deleted_by.iter().any(|&ix| is_on(ix))
@@ -275,7 +275,7 @@ impl LineLog {
         }
     }
 
-    /// The tokens of a view in text order.
+    /// Returns the tokens of a view in text order.
     pub(super) fn tokens_in(&self, view: View) -> impl Iterator<Item = TokenIx> + '_ {
         self.sequence.iter().filter(move |&token| self.shows_in(token, view))
     }
@@ -285,7 +285,7 @@ impl LineLog {
         let shows = |inc: &Incarnation| {
             (inc.created_by.is_empty() || inc.created_by.iter().any(is_on)) && !inc.deleted_by.iter().any(is_on)
         };
-        // A file with a line in it is there, whatever became of the change that created it: no line is lost that way.
+        // A file with a line in it exists, even if the change that created it is off. So no line is lost.
         self.incarnations.iter().any(shows) || self.tokens_in(view).next().is_some()
     }
 
@@ -308,7 +308,7 @@ impl LineLog {
         }
     }
 
-    /// Joins lines to a text; all but the last get an ending if they have none.
+    /// Joins lines to a text. All but the last get a line ending if they have none.
     pub(super) fn render(&self, tokens: impl Iterator<Item = TokenIx>) -> String {
         let mut text = String::new();
         let mut is_bare = false;

@@ -1,24 +1,24 @@
-//! The line log: one file's text under review, with every change to it and what was decided about each.
+//! The line log: the text of one file under review, with every change to it and the decision about each.
 //!
-//! A **token** is one line with its own ending. It remembers which change inserted it and which changes deleted it,
-//! and is never removed. A change is *on* unless it was rejected or rolled back. A token shows if the change that
-//! inserted it is on and none that deleted it is; so any change can be switched off or on at any time, in any order,
-//! and nothing is ever rebased. Three texts are views of the same tokens: **visible** (what agent and user see),
-//! **disk** (what a save writes) and **base** (what there was before the first change).
+//! A **token** is one line with its own line ending. It records the change that inserted it and the changes that
+//! deleted it, and is never removed. A change is *on* unless it was rejected or rolled back. A token is shown if the
+//! change that inserted it is on and none that deleted it is. So any change can be switched off or on at any time, in
+//! any order, and nothing is ever rebased. Three texts are views of the same tokens: **visible** (the text that agent
+//! and user see), **disk** (the text that a save writes) and **base** (the text before the first change).
 //!
-//! **Disk rule.** The disk shows the changes that are on and not pending, and those pending ones that a change on the
-//! disk stands on: a line the user typed inside a proposal takes the part of the proposal it stands on with it. Without
-//! this a saved file would hold a line beside its own replacement.
+//! **Disk rule.** The disk shows the changes that are on and not pending. It also shows those pending changes on which
+//! a change on the disk depends: a line that the user typed inside a proposal brings the part of the proposal that it
+//! depends on. Without this rule a saved file could contain a line beside its own replacement.
 //!
-//! **Standing on.** A change depends on another if it deleted a line of it, inserted between two of its lines, or
-//! inserted where it had deleted. These are the cases in which switching the other off leaves lines behind that were
-//! written for a text that is no longer there; so rejecting asks first ([`DependentsPolicy`]).
+//! **Dependencies.** A change depends on another one if it deleted one of its lines, inserted between two of its
+//! lines, or inserted where it had deleted. In these cases, switching the other change off leaves lines behind that
+//! were written for a text that is no longer there. So rejecting asks first ([`DependentsPolicy`]).
 //!
-//! **Endings.** A line without an ending that is not the last of a view is shown with the file's ending: that of the
-//! first line that has one.
+//! **Line endings.** A line without a line ending that is not the last one of a view is shown with the file's line
+//! ending: that of the first line that has one.
 //!
-//! The log knows no files, paths' contents, sessions or clocks, and makes no diff between two files; a workspace owns
-//! one log per file and tells it the time.
+//! The log does not know files, sessions or clocks, and does not compare two files. A workspace owns one log per file
+//! and passes the time in.
 
 mod decide;
 mod dependencies;

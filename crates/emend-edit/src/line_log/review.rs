@@ -1,7 +1,7 @@
 //! The review: changes grouped into hunks as a reader sees them.
 //!
-//! A hunk is a run of lines touched by changes of one status with nothing else shown between them. It is shown as the
-//! difference that switching exactly its changes off and on makes to the present text.
+//! A hunk is a run of lines that changes of one status touch, with no other line shown between them. It shows the
+//! difference between the text with exactly these changes off and with them on.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -15,64 +15,65 @@ use crate::line_log::sequence::TokenIx;
 use crate::line_log::types::{BASE, ChangeId, ChangeIx, ChangeOp, HunkId, Origin, Status};
 use crate::size::compact_sort::{set_of, sort_by_key};
 
-/// Which hunks to list, and how.
+/// Selects the hunks to list, and how much context they show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HunkQuery<'a> {
-    /// Changes of these statuses; hunks of different statuses are apart.
+    /// Lists changes of these statuses. Changes of different statuses are in different hunks.
     pub statuses: &'a [Status],
-    /// Changes of this origin.
+    /// Lists changes of this origin.
     pub origin: Origin,
-    /// Changes of this run only, if given.
+    /// Lists changes of this run only, if given.
     pub run: Option<&'a str>,
-    /// How many unchanged lines to show around a hunk.
+    /// Number of unchanged lines shown around a hunk.
     pub context: usize,
 }
 
 impl Default for HunkQuery<'_> {
-    /// The agent's pending changes with three lines of context.
+    /// Selects the agent's pending changes, with three lines of context.
     fn default() -> Self {
         Self { statuses: &[Status::Pending], origin: Origin::Agent, run: None, context: 3 }
     }
 }
 
-/// What a reviewer accepts or rejects as one.
+/// A unit that a reviewer accepts or rejects as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Hunk {
-    /// Its name, which keeps its meaning while the review lasts.
+    /// Its id, which keeps its meaning while the review lasts.
     pub id: HunkId,
     /// The changes in it, in order.
     pub change_ids: Vec<ChangeId>,
     /// The status of all of them.
     pub status: Status,
-    /// What happens to the file itself, if it is created, deleted or renamed.
+    /// The creation, deletion or renaming of the file, if the hunk includes it.
     pub entry: Option<ChangeOp>,
-    /// Number of the first old line, from 1; with no old line, the number of the line before. Old numbers count the
+    /// Number of the first old line, from 1; without old lines, the number of the line before. Old numbers count the
     /// lines of [`LineLog::settled_text`].
     pub old_start: usize,
-    /// How many old lines it covers, context included.
+    /// Number of old lines it covers, context included.
     pub old_lines: usize,
     /// Number of the first new line, by the same rule. New numbers count the lines of [`LineLog::visible_text`].
     pub new_start: usize,
-    /// How many new lines it covers, context included.
+    /// Number of new lines it covers, context included.
     pub new_lines: usize,
-    /// Its lines; in each run of changed lines removed ones come first.
+    /// Its lines. In each run of changed lines, removed ones come first.
     pub lines: Vec<HunkLine>,
-    /// What stands on it: rejecting it asks about these.
+    /// The changes that depend on it. Rejecting the hunk asks about them.
     pub dependents: Vec<ChangeId>,
-    /// Whether, though pending, any of it is on the disk because a line that is not the agent's stands on it.
+    /// Whether a pending part of it is on the disk because a line that the agent did not write depends on it.
     pub kept_by_user: bool,
-    /// Whether, though pending, any of it is on the disk because anything there stands on it.
+    /// Whether a pending part of it is on the disk because any change there depends on it.
     pub kept: bool,
-    /// Whether it deletes a line the user wrote.
+    /// Whether it deletes a line that the user wrote.
     pub removes_user_lines: bool,
-    /// Whether another program has deleted a line on the disk that it deletes too: both have put something in its place.
+    /// Whether another program has deleted, on the disk, a line that it deletes too: both have replaced it.
     pub contested: bool,
-    /// Whether it exceeds the limits of a hunk and holds no seam to cut it at: see [`LineLog::split`].
+    /// Whether it exceeds the limits of a hunk and cannot be cut automatically: see [`LineLog::split`].
     pub oversized: bool,
 }
 
 impl LineLog {
-    /// Returns the hunks of a file in text order, changes of the file entry first.
+    /// Returns the hunks of a file in text order. Hunks without lines, such as the deletion of an empty file, come
+    /// first.
     #[must_use]
     pub fn hunks(&self, query: HunkQuery<'_>) -> Vec<Hunk> {
         let layout = self.layout();
@@ -130,7 +131,7 @@ impl LineLog {
         }
     }
 
-    /// Finds the last lines of the two texts a hunk lies between: only they go without an ending.
+    /// Finds the last lines of the old and the new text. Only they may be shown without a line ending.
     fn sides(&self, layout: &Layout, span: &Span, status: Status) -> Sides {
         let last = |shown: &dyn Fn(usize) -> bool| {
             (0..layout.tokens.len()).rev().find(|&at| shown(at)).map(|at| layout.tokens[at])
@@ -146,7 +147,7 @@ impl LineLog {
         }
     }
 
-    /// Returns a line as a text shows it that ends with the token `last`.
+    /// Returns a line as it is in a text that ends with the token `last`.
     fn text_at(&self, token: TokenIx, last: Option<TokenIx>) -> Cow<'_, str> {
         let line = self.sequence.text(token);
         match line.ends_with(['\n', '\r']) || last == Some(token) {
@@ -160,8 +161,9 @@ impl LineLog {
         self.text_at(token, sides.last_old) == self.text_at(token, sides.last_new)
     }
 
-    /// Returns the positions of up to `n` unchanged lines before `at`; in any case that of a line right before it that
-    /// gets or loses its ending with this hunk.
+    /// Returns the positions of up to `n` unchanged lines before `at`.
+    ///
+    /// A line directly before `at` that gets or loses its line ending with this hunk is always included.
     fn context_before(&self, layout: &Layout, sides: &Sides, at: usize, n: usize) -> Vec<usize> {
         let shown = (0..at).rev().filter(|&at| layout.is_shown(at));
         let mut unchanged = shown.take_while(|&at| layout.is_settled(at) && layout.is_visible(at)).peekable();
@@ -179,7 +181,7 @@ impl LineLog {
         unchanged.take(n).collect()
     }
 
-    /// Everything about a hunk that does not concern its place.
+    /// Returns a hunk with all data except its lines and numbers.
     fn hunk_without_lines(&self, ixs: &BTreeSet<ChangeIx>, status: Status) -> Hunk {
         let change_ids: Vec<ChangeId> = ixs.iter().map(|&ix| self.id_of(ix)).collect();
         let dependents = self.dependents_of(ixs);
@@ -211,7 +213,7 @@ impl LineLog {
         }
     }
 
-    /// Hunks for changes of the file entry that touch no line: an empty file created or deleted, a rename.
+    /// Returns hunks for changes that touch no line: an empty file created or deleted, or a rename.
     fn entry_hunks(&self, status: Status, chosen: &[bool]) -> Vec<(usize, Hunk)> {
         let touches_no_line = |change: &ChangeState| change.inserted.is_empty() && change.deleted.is_empty();
         let ixs = (1..self.changes.len()).filter(|&ix| chosen[ix]);
@@ -221,7 +223,7 @@ impl LineLog {
     }
 }
 
-/// The last lines of the two texts a hunk lies between.
+/// The last lines of the old and the new text of a hunk.
 struct Sides {
     last_old: Option<TokenIx>,
     last_new: Option<TokenIx>,
@@ -236,7 +238,7 @@ struct LineBuilder {
 }
 
 impl LineBuilder {
-    /// Adds a line as it reads in the old and in the new text.
+    /// Adds a line as it is in the old and in the new text.
     fn push(&mut self, old: Option<&Cow<'_, str>>, new: Option<&Cow<'_, str>>) {
         let is_context = old.is_some() && old == new;
         if is_context {

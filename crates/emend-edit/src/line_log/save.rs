@@ -1,7 +1,7 @@
-//! Saving and loading a log.
+//! Serializing and deserializing a log.
 //!
-//! What is saved is the facts: tokens, changes, decisions. Everything that follows from them (what shows, what is on
-//! the disk, who stands on whom) is worked out again on loading, and facts that contradict each other are refused.
+//! Only the facts are saved: tokens, changes, decisions. Derived state (the visible lines, the changes on the disk,
+//! dependents) is computed again on loading. Facts that contradict each other are rejected.
 
 use std::collections::BTreeMap;
 
@@ -18,28 +18,28 @@ use crate::text::split_lines;
 /// The version of the saved form that this code writes and reads.
 const VERSION: u32 = 1;
 
-/// No counter goes beyond what a JavaScript number can count.
+/// Counters are limited to the integers that a JavaScript number can represent.
 const COUNTER_MAX: u64 = (1 << 53) - 1;
 
 /// Why a saved log cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LoadError {
-    /// It was saved by a later version.
-    #[error("the saved log has version {found}, this program reads version {VERSION}")]
+    /// A later version saved it.
+    #[error("the saved log has version {found}, but this program reads version {VERSION}; update the program")]
     Version {
-        /// The version found.
+        /// The version of the saved log.
         found: u32,
     },
     /// It contradicts itself.
     #[error("the saved log is damaged: bad {what}")]
     Damaged {
-        /// The kind of entry that does not fit the rest.
+        /// The kind of entry that contradicts the others.
         what: &'static str,
     },
 }
 
 impl LoadError {
-    /// Returns the code that HTTP and JavaScript callers branch on. Codes never change.
+    /// Returns the stable code.
     #[must_use]
     pub fn code(&self) -> ErrorCode {
         match self {
@@ -68,7 +68,7 @@ struct SavedLog {
     saved: Option<SavedDisk>,
 }
 
-/// A line: its text, the change that inserted it if not the base, the changes that deleted it.
+/// A line: its text, the change that inserted it (absent for the base), and the changes that deleted it.
 #[derive(Serialize, Deserialize)]
 struct SavedLine(String, #[serde(default)] ChangeIx, #[serde(default)] Vec<ChangeIx>);
 
@@ -99,7 +99,7 @@ struct SavedChange {
 #[derive(Serialize, Deserialize)]
 struct SavedDisk {
     exists: bool,
-    /// Which of `lines` were on the disk, as indexes.
+    /// The indexes in `lines` of the lines that were on the disk.
     lines: Vec<u32>,
 }
 
@@ -188,7 +188,7 @@ impl LineLog {
             ensure(saved.deps.iter().all(|&dep| dep != BASE && dep < n && dep != ix), "dependency")?;
             ensure(saved.parent < n, "nesting of changes")?;
             for &part in &saved.parts {
-                // Later than the whole, and of one whole only: so following parts ends, and soon.
+                // A part is later than the whole and belongs to one whole only, so following parts terminates.
                 ensure(part > ix && part < n && !is_part[part as usize], "part of a change")?;
                 is_part[part as usize] = true;
             }
@@ -205,7 +205,7 @@ impl LineLog {
         Ok(())
     }
 
-    /// Works out how deep a change is nested, and the changes around it.
+    /// Computes the nesting depth of a change, and of the changes around it.
     fn load_depth(&mut self, ix: ChangeIx) -> Result<(), LoadError> {
         let mut open = vec![ix];
         while let Some(&at) = open.last() {
@@ -255,7 +255,7 @@ impl LineLog {
         Ok(())
     }
 
-    /// Works out which changes are on the disk.
+    /// Computes which changes are on the disk.
     fn load_on_disk(&mut self) {
         let accepted = |&ix: &ChangeIx| self.changes[ix as usize].status == Status::Accepted;
         for ix in self.live_indexes().filter(accepted).collect::<Vec<_>>() {

@@ -1,8 +1,8 @@
-//! The sequence of line tokens: every line the file ever had, in order, shown or not.
+//! The sequence of line tokens: every line that the file ever had, in order, shown or not.
 //!
-//! Tokens live in an arena and are never removed. Their order is kept in chunks of about √n tokens, each with a count
-//! of its shown lines, so that hiding a line and finding its number cost O(√n). What shows a token is decided
-//! elsewhere; here it is a flag.
+//! Tokens are stored in an arena and never removed. Their order is stored in chunks of about √n tokens, each with a
+//! count of its visible lines, so that hiding a line and finding its number take O(√n). Whether a token is visible is
+//! a flag here; the log decides it.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use crate::line_log::types::ChangeIx;
 /// Index of a token in the arena, in order of creation.
 pub(super) type TokenIx = u32;
 
-/// One line with its own ending.
+/// One line with its own line ending.
 #[derive(Clone, Debug)]
 pub(super) struct Token {
     text: Range<usize>,
@@ -29,7 +29,7 @@ struct Chunk {
     rank: usize,
 }
 
-/// A token whose appearance in the visible text changes, and the number of the line it stands at before that.
+/// A token whose appearance in the visible text changes, and its line index before the change.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flip {
     pub(super) token: TokenIx,
@@ -47,7 +47,7 @@ pub(super) struct Sequence {
     order: Vec<u32>,
 }
 
-/// A chunk is never cut below this size.
+/// Minimum size of a chunk when it is cut.
 const CHUNK_TOKENS_MIN: usize = 64;
 
 impl Sequence {
@@ -67,7 +67,7 @@ impl Sequence {
         &mut self.tokens[ix as usize]
     }
 
-    /// Returns the line, with its ending.
+    /// Returns the line, with its line ending.
     pub(super) fn text(&self, ix: TokenIx) -> &str {
         &self.text[self.tokens[ix as usize].text.clone()]
     }
@@ -76,7 +76,7 @@ impl Sequence {
         self.tokens[ix as usize].visible
     }
 
-    /// Creates visible tokens and puts them right after `anchor`, or at the very front.
+    /// Creates visible tokens directly after `anchor`, or at the start.
     pub(super) fn insert_after(
         &mut self,
         anchor: Option<TokenIx>,
@@ -101,7 +101,8 @@ impl Sequence {
         new
     }
 
-    /// The chunk size aimed at: the square root of all, so that neither the chunks nor their number dominate.
+    /// Returns the target size of a chunk: the square root of the number of tokens, so that neither the size of chunks
+    /// nor their number dominates.
     fn chunk_tokens(&self) -> usize {
         self.tokens.len().isqrt().max(CHUNK_TOKENS_MIN)
     }
@@ -131,7 +132,7 @@ impl Sequence {
         }
     }
 
-    /// Returns the chunk and the place in it right after `anchor`.
+    /// Returns the chunk of `anchor` and the position in it directly after `anchor`.
     fn place_after(&self, anchor: Option<TokenIx>) -> (u32, usize) {
         match anchor {
             None => (self.order[0], 0),
@@ -147,17 +148,17 @@ impl Sequence {
         chunk.tokens.iter().position(|&other| other == token).unwrap_or(chunk.tokens.len())
     }
 
-    /// Returns a key by which tokens compare in text order.
+    /// Returns a key that orders tokens in text order.
     pub(super) fn place(&self, token: TokenIx) -> (usize, usize) {
         (self.chunks[self.tokens[token as usize].chunk as usize].rank, self.place_in_chunk(token))
     }
 
-    /// All tokens in text order.
+    /// Returns all tokens in text order.
     pub(super) fn iter(&self) -> impl Iterator<Item = TokenIx> + '_ {
         self.order.iter().flat_map(|&chunk| self.chunks[chunk as usize].tokens.iter().copied())
     }
 
-    /// The tokens behind `anchor` in text order.
+    /// Returns the tokens after `anchor` in text order.
     pub(super) fn iter_after(&self, anchor: Option<TokenIx>) -> impl Iterator<Item = TokenIx> + '_ {
         let (chunk, at) = self.place_after(anchor);
         let rank = self.chunks[chunk as usize].rank;
@@ -165,7 +166,7 @@ impl Sequence {
         self.chunks[chunk as usize].tokens[at..].iter().chain(rest).copied()
     }
 
-    /// Returns how many lines the visible text has.
+    /// Returns the number of lines of the visible text.
     pub(super) fn n_visible(&self) -> usize {
         self.order.iter().map(|&chunk| self.chunks[chunk as usize].n_visible).sum()
     }
@@ -186,10 +187,11 @@ impl Sequence {
         }
     }
 
-    /// Shows each hidden and hides each shown one of `tokens`, and returns them in text order with their line numbers.
+    /// Shows each hidden token and hides each visible token of `tokens`. Returns them in text order with their line
+    /// indexes.
     ///
-    /// A last line without an ending changes its form when it stops or starts being the last; if that happens to a
-    /// line not in `tokens`, it is in the answer too, as one visible before and after.
+    /// A last line without a line ending changes its form when it stops or starts being the last one. Such a line is
+    /// returned even if it is not in `tokens`, as visible before and after.
     pub(super) fn flip(&mut self, tokens: &[TokenIx]) -> Vec<Flip> {
         let last_before = self.last_visible();
         let mut marks: Vec<TokenIx> = tokens.to_vec();
@@ -253,7 +255,7 @@ mod tests {
         prop_oneof![insert, flip]
     }
 
-    /// Compares with the plain list of tokens in order, and checks the counts and sizes that make it fast.
+    /// Compares with the plain list of tokens in order, and checks the counts and sizes that make the sequence fast.
     #[track_caller]
     fn check(sequence: &Sequence, plain: &[(TokenIx, bool)]) {
         let found: Vec<(TokenIx, bool)> = sequence.iter().map(|token| (token, sequence.is_visible(token))).collect();

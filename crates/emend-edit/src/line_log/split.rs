@@ -1,4 +1,4 @@
-//! The manual split: a change too large to decide on as one becomes two.
+//! Splitting a change by hand, when it is too large to decide on as a whole.
 
 use std::ops::Range;
 
@@ -6,10 +6,10 @@ use crate::line_log::log::{ChangeState, LineLog};
 use crate::line_log::types::{BASE, ChangeId, ChangeIx, ChangeOp, DecisionError};
 
 impl LineLog {
-    /// Splits a change in two: the first gets the first `line` of its removed and added lines together, counted as a
-    /// hunk of this change alone shows them (removed ones first).
+    /// Splits a change in two. The first part gets the first `line` of its removed and added lines, in the order in
+    /// which a hunk of this change alone shows them (removed ones first).
     ///
-    /// The old id stands for both parts from now on. Returns the ids of the parts; none if one would be empty.
+    /// The old id then stands for both parts. Returns the ids of the parts; `None` if one would be empty.
     ///
     /// # Errors
     ///
@@ -26,7 +26,7 @@ impl LineLog {
         let ixs = [self.split_off(whole, 0..first_deleted, 0..line - first_deleted), {
             self.split_off(whole, first_deleted..n_deleted, line - first_deleted..n_inserted)
         }];
-        self.hand_over(whole, ixs);
+        self.move_relations_to_parts(whole, ixs);
         Ok(Some(ixs.map(|ix| self.id_of(ix))))
     }
 
@@ -52,9 +52,9 @@ impl LineLog {
         ix
     }
 
-    /// Gives the relations of `whole` to its parts, and turns it into a name for them.
-    fn hand_over(&mut self, whole: ChangeIx, parts: [ChangeIx; 2]) {
-        self.hand_over_nested(whole, parts);
+    /// Moves the relations of `whole` to its parts, and makes its id a name for them.
+    fn move_relations_to_parts(&mut self, whole: ChangeIx, parts: [ChangeIx; 2]) {
+        self.move_nested_to_parts(whole, parts);
         let old = &mut self.changes[whole as usize];
         let (deps, dependents) = (std::mem::take(&mut old.deps), std::mem::take(&mut old.dependents));
         old.parts = parts.to_vec();
@@ -71,7 +71,7 @@ impl LineLog {
             self.changes[dependent as usize].deps.retain(|&ix| ix != whole);
             let on_disk = self.changes[dependent as usize].on_disk;
             for part in parts {
-                if self.may_stand_on(dependent, part) {
+                if self.may_depend_on(dependent, part) {
                     self.changes[dependent as usize].deps.push(part);
                     self.changes[part as usize].dependents.push(dependent);
                     self.changes[part as usize].n_disk_dependents += u32::from(on_disk);
@@ -84,16 +84,16 @@ impl LineLog {
                 incarnation.created_by.extend(parts);
             }
         }
-        // A part that nothing on the disk stands on any more leaves it, if it is pending.
+        // A pending part leaves the disk if no change on the disk depends on it any more.
         parts.into_iter().for_each(|part| self.settle_on_disk(part));
         self.revision += 1;
     }
 
-    /// Returns whether a change that stood on a whole may stand on this part of it.
+    /// Returns whether a change that depended on the whole may depend on this part of it.
     ///
-    /// It does if it deleted a line of the part or lies between its lines. Whether it was inserted where the part
-    /// deleted is no longer known, so any part that deletes counts.
-    fn may_stand_on(&self, dependent: ChangeIx, part: ChangeIx) -> bool {
+    /// It does if it deleted a line of the part or is between its lines. The log no longer knows whether it was
+    /// inserted where the part deleted, so every part that deletes counts.
+    fn may_depend_on(&self, dependent: ChangeIx, part: ChangeIx) -> bool {
         let change = &self.changes[dependent as usize];
         let deleted_from_part = change.deleted.iter().any(|&token| self.sequence.token(token).inserted_by == part);
         let mut around = change.parent;
@@ -103,8 +103,8 @@ impl LineLog {
         deleted_from_part || around == part || !self.changes[part as usize].deleted.is_empty()
     }
 
-    /// Finds for each change nested in `whole` whether it lies in one of the parts or between them.
-    fn hand_over_nested(&mut self, whole: ChangeIx, parts: [ChangeIx; 2]) {
+    /// Decides for each change nested in `whole` whether it is in one of the parts or between them.
+    fn move_nested_to_parts(&mut self, whole: ChangeIx, parts: [ChangeIx; 2]) {
         let around = self.changes[whole as usize].parent;
         let last_of_first = self.changes[parts[0] as usize].inserted.last().map(|&token| self.sequence.place(token));
         let first_of_second = self.changes[parts[1] as usize].inserted.first().map(|&token| self.sequence.place(token));
@@ -113,7 +113,7 @@ impl LineLog {
                 continue;
             };
             let place = Some(self.sequence.place(token));
-            // `None` is less than every place: a part without lines holds nothing.
+            // `None` is less than every place: nothing is nested in a part without lines.
             let parent = if place < last_of_first {
                 parts[0]
             } else if first_of_second.is_some() && place > first_of_second {

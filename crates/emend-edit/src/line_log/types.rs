@@ -1,4 +1,4 @@
-//! The words of the line log: ids, origins, statuses, and what callers are told about a change.
+//! The data types of the line log: ids, origins, statuses, changes and results.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,13 +8,13 @@ use thiserror::Error;
 
 use crate::error_code::ErrorCode;
 
-/// Index of a change in the log; 0 stands for the base text, which is always on.
+/// Index of a change in the log. 0 stands for the base text, which is always on.
 pub(super) type ChangeIx = u32;
 
 /// The pseudo-change that inserted the lines of the base text.
 pub(super) const BASE: ChangeIx = 0;
 
-/// Identifies a change within one line log. Ids are given in order and never given twice.
+/// Identifies a change within one line log. Ids are assigned in order and never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ChangeId(pub u64);
@@ -24,23 +24,23 @@ pub struct ChangeId(pub u64);
 #[serde(transparent)]
 pub struct CheckpointId(pub u64);
 
-/// Who made a change or a decision.
+/// The author of a change or decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// The model, through a tool.
     Agent,
-    /// The person, in the editor or the review.
+    /// The user, in the editor or the review.
     User,
-    /// Another program, found on the disk.
+    /// Another program, whose change was found on the disk.
     External,
 }
 
-/// What has been decided about a change.
+/// The decision about a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// Shown, not yet decided; only the disk rule puts it on the disk.
+    /// Shown, but not decided yet. Only the disk rule can put it on the disk.
     Pending,
     /// Shown and on the disk.
     Accepted,
@@ -51,35 +51,35 @@ pub enum Status {
 }
 
 impl Status {
-    /// Returns whether a change with this status has an effect on the text.
+    /// Returns whether a change with this status affects the visible text.
     #[must_use]
     pub fn is_on(self) -> bool {
         matches!(self, Self::Pending | Self::Accepted)
     }
 }
 
-/// What the caller knows about a write, kept with every change that comes of it.
+/// Metadata of a write, kept with every change that results from it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangeMeta {
-    /// The agent run, or whatever groups the user's edits.
+    /// The agent's run, or another group of the user's edits.
     pub run: String,
     /// The edit or tool call within the run.
     pub edit: String,
-    /// When it happened, in milliseconds of the host's clock.
+    /// The time of the write, in milliseconds of the host's clock.
     pub at_ms: u64,
 }
 
-/// What kind of change this is.
+/// The kind of a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeOp {
     /// Lines were replaced, inserted or deleted.
     Edit,
-    /// The file was created; the change may carry lines of its first text.
+    /// The file was created. The change may include lines of its first text.
     Create,
     /// The file and all its lines were deleted.
     Delete,
-    /// The file was given another path.
+    /// The file was moved to another path.
     Rename {
         /// The new path.
         to: String,
@@ -91,89 +91,89 @@ pub enum ChangeOp {
 pub struct LoggedChange {
     /// Its id.
     pub id: ChangeId,
-    /// Who made it.
+    /// Its author.
     pub origin: Origin,
-    /// The run, edit and time it was made in.
+    /// The run, edit and time of its write.
     pub meta: ChangeMeta,
-    /// The revision of the log it was made against.
+    /// The revision of the log before its write.
     pub base_revision: u64,
-    /// What kind of change it is.
+    /// Its kind.
     pub op: ChangeOp,
-    /// What has been decided about it.
+    /// The decision about it.
     pub status: Status,
-    /// How many lines it inserted.
+    /// Number of lines it inserted.
     pub inserted_lines: usize,
-    /// How many lines it deleted.
+    /// Number of lines it deleted.
     pub deleted_lines: usize,
-    /// The changes it directly stands on.
+    /// The changes on which it directly depends.
     pub deps: Vec<ChangeId>,
     /// Whether the text on the disk shows its effect.
     pub on_disk: bool,
 }
 
-/// One replacement in the visible text, in terms of the text before the call.
+/// One replacement of lines in the visible text. Lines refer to the text before the call.
 ///
-/// The edits of one call are in order and do not overlap, as editors want them.
+/// The edits of one call are in order and do not overlap, as editors require.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VisibleEdit {
-    /// Index of the first line replaced, from 0; where nothing is removed, the line to insert before.
+    /// Index of the first line replaced, from 0; for an insertion, the line before which it inserts.
     pub line: usize,
-    /// How many lines are removed.
+    /// Number of lines removed.
     pub removed: usize,
-    /// The lines that take their place, with their endings.
+    /// The lines inserted there, with their line endings.
     pub inserted: Vec<String>,
 }
 
-/// What a decision, rollback, undo or redo did.
+/// The result of a decision, rollback, undo or redo.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DecisionOutcome {
     /// The revision of the log after the call.
     pub revision: u64,
-    /// The changes whose status is another now, in order.
+    /// The changes whose status changed, in order.
     pub changed: Vec<ChangeId>,
-    /// What this does to the visible text: the derived patch.
+    /// The resulting edits of the visible text.
     pub edits: Vec<VisibleEdit>,
 }
 
-/// What to do about live changes that stand on a change to be switched off.
+/// The treatment of changes that are on and depend on a change to be switched off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DependentsPolicy {
-    /// Do nothing and name them.
+    /// Change nothing and return an error that lists them.
     Refuse,
-    /// Switch off only what was named; lines that stand on it stay.
+    /// Switch off only the named changes. Lines that depend on them stay.
     OnlyThese,
-    /// Switch off what was named and everything that stands on it.
+    /// Switch off the named changes and all changes that depend on them.
     WithDependents,
 }
 
-/// Why a decision was not carried out. Nothing has changed then.
+/// Why a decision was rejected. The log is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DecisionError {
-    /// The log has no such change: it never had, or it was compacted away.
+    /// The log does not have this change: it never had it, or it was compacted away.
     #[error("there is no change {}", id.0)]
     UnknownChange {
-        /// The id that was asked for.
+        /// The id that the caller passed.
         id: ChangeId,
     },
-    /// Live changes stand on a change to be switched off, and the policy is to refuse.
-    #[error("{} later changes stand on it, {from_user} of them not the agent's", dependents.len())]
+    /// Changes that are on depend on a change to be switched off, and the policy is to refuse.
+    #[error("{} later changes depend on it, {from_user} of them not made by the agent", dependents.len())]
     HasDependents {
-        /// Every live change that directly or indirectly stands on the ones named, in order.
+        /// Every change that is on and directly or indirectly depends on the named ones, in order.
         dependents: Vec<ChangeId>,
-        /// How many of them the user or another program made.
+        /// Number of these that the user or another program made.
         from_user: usize,
     },
-    /// The log has no such checkpoint.
+    /// The log does not have this checkpoint.
     #[error("there is no checkpoint {}", id.0)]
     UnknownCheckpoint {
-        /// The id that was asked for.
+        /// The id that the caller passed.
         id: CheckpointId,
     },
 }
 
 impl DecisionError {
-    /// Returns the code that HTTP and JavaScript callers branch on. Codes never change.
+    /// Returns the stable code.
     #[must_use]
     pub fn code(&self) -> ErrorCode {
         match self {
@@ -183,15 +183,15 @@ impl DecisionError {
     }
 }
 
-/// Identifies a hunk: a name for the changes in it, so that it means the same in every later revision.
+/// Identifies a hunk by the changes in it, so that it means the same in every later revision.
 ///
-/// Written as `h` and the ids, runs as ranges: `h3`, `h4-7`, `h4-7.9`.
+/// Written as `h` and the ids, with ranges for consecutive ids: `h3`, `h4-7`, `h4-7.9`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct HunkId(String);
 
 impl HunkId {
-    /// Names the hunk of these changes. Their order does not matter.
+    /// Returns the id of the hunk of these changes, in any order.
     #[must_use]
     pub fn of(ids: &[ChangeId]) -> Self {
         let mut ids: Vec<u64> = ids.iter().map(|id| id.0).collect();
@@ -204,9 +204,9 @@ impl HunkId {
         Self(format!("h{}", runs.collect::<Vec<_>>().join(".")))
     }
 
-    /// Returns the ids the name spells out, in order, or none if it is no such name.
+    /// Returns the ids in order, or `None` if the hunk id is malformed.
     ///
-    /// At most a million ids, so that a made-up range cannot fill the memory.
+    /// Also returns `None` for more than about a million ids, so that a made-up range cannot exhaust the memory.
     #[must_use]
     pub fn changes(&self) -> Option<Vec<ChangeId>> {
         const IDS_MAX: u64 = 1_000_000;
@@ -222,7 +222,7 @@ impl HunkId {
         Some(ids)
     }
 
-    /// Returns the name as text.
+    /// Returns the id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -1,7 +1,7 @@
-//! The history: what happened to the log, in order, and how it is undone, redone and rolled back.
+//! Undo, redo, checkpoints and compaction.
 //!
-//! It only grows. Undo, redo and rollback are entries too, which set statuses and nothing else; so each of them can be
-//! undone in turn, and no line is lost by any.
+//! The history only grows. Undo, redo and rollback are entries too, which only set statuses. So each of them can be
+//! undone in turn, and none of them loses a line.
 
 use std::collections::BTreeMap;
 
@@ -16,9 +16,9 @@ impl LineLog {
         &self.history.entries
     }
 
-    /// Undoes the last edit or decision of `by` that is not undone yet; `None` if there is nothing to undo.
+    /// Undoes the last edit or decision of `by` that is not undone yet. `None` if there is none.
     ///
-    /// What others did since stays: a user's undo never takes back what the agent wrote.
+    /// Later changes of other origins stay: a user's undo never reverts a change of the agent.
     pub fn undo(&mut self, by: Origin, at_ms: u64) -> Option<DecisionOutcome> {
         loop {
             let number = *self.history.stacks_of(by)?.undo.last()?;
@@ -31,7 +31,7 @@ impl LineLog {
         }
     }
 
-    /// Does the last undone edit or decision of `by` again; `None` if there is none or `by` did something else since.
+    /// Redoes the last undone edit or decision of `by`. `None` if there is none, or if `by` did something else since.
     pub fn redo(&mut self, by: Origin, at_ms: u64) -> Option<DecisionOutcome> {
         loop {
             let number = *self.history.stacks_of(by)?.redo.last()?;
@@ -42,7 +42,7 @@ impl LineLog {
         }
     }
 
-    /// Sets those statuses that nobody has set otherwise since; `None` if that leaves nothing to do.
+    /// Sets the statuses that were not changed since. `None` if that leaves nothing to do.
     fn step(&mut self, set: &[StatusChange], by: Origin, at_ms: u64, action: Action) -> Option<DecisionOutcome> {
         let mut due: Vec<(ChangeIx, Status)> = Vec::new();
         for change in set {
@@ -61,7 +61,7 @@ impl LineLog {
         Some(self.set_statuses(&due, by, at_ms, action))
     }
 
-    /// Marks the present state, to come back to with [`LineLog::rollback_to`].
+    /// Records the current state, to restore it with [`LineLog::rollback_to`].
     pub fn checkpoint(&mut self) -> CheckpointId {
         let id = CheckpointId(self.next_checkpoint);
         self.next_checkpoint += 1;
@@ -69,12 +69,12 @@ impl LineLog {
         id
     }
 
-    /// Forgets a checkpoint. Returns whether there was one.
+    /// Discards a checkpoint. Returns whether it existed.
     pub fn release(&mut self, id: CheckpointId) -> bool {
         self.checkpoints.remove(&id).is_some()
     }
 
-    /// Returns the changes that are on and were made since a checkpoint: what a rollback to it would switch off.
+    /// Returns the changes that are on and were made since a checkpoint. A rollback to it would switch them off.
     ///
     /// # Errors
     ///
@@ -84,9 +84,9 @@ impl LineLog {
         Ok(off.filter(|&(ix, _)| self.is_on(ix, View::Visible)).map(|(ix, _)| self.id_of(ix)).collect())
     }
 
-    /// Takes the visible text back to what it was at a checkpoint, whoever changed it since, as one entry.
+    /// Restores the visible text of a checkpoint, as one entry, even if others changed it since.
     ///
-    /// Every change and every decision since is taken back; [`LineLog::undo`] restores them.
+    /// Every change and every decision since then is reverted. [`LineLog::undo`] restores them.
     ///
     /// # Errors
     ///
@@ -96,7 +96,7 @@ impl LineLog {
         Ok(self.set_statuses(&set, by, at_ms, Action::Rollback { checkpoint: Some(id) }))
     }
 
-    /// Returns the status at a checkpoint of every change whose status was set since.
+    /// Returns the status, at a checkpoint, of every change whose status was set since.
     fn statuses_at(&self, id: CheckpointId) -> Result<BTreeMap<ChangeIx, Status>, DecisionError> {
         let first = *self.checkpoints.get(&id).ok_or(DecisionError::UnknownCheckpoint { id })?;
         let since = usize::try_from(first - self.history.n_dropped - 1).unwrap_or(usize::MAX);
@@ -111,10 +111,10 @@ impl LineLog {
         Ok(statuses)
     }
 
-    /// Drops everything but the present text if nothing is pending, no checkpoint is left and all is saved.
+    /// Discards everything but the current text if no change is pending, no checkpoint is left and the text is saved.
     ///
-    /// The visible text becomes the base. Ids, hunk ids and history from before are gone; new ones go on counting.
-    /// Returns whether it did so.
+    /// The visible text becomes the base. Earlier ids, hunk ids and history entries are gone; the numbering continues.
+    /// Returns whether the log was compacted.
     pub fn compact(&mut self) -> bool {
         if !self.checkpoints.is_empty() || !self.pending().is_empty() || self.saved_text() != self.disk_text() {
             return false;
