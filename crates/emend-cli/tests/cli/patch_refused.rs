@@ -110,7 +110,7 @@ fn a_strict_diff_stands_where_it_says_or_is_refused() {
         &[],
         &diff(2),
         "conflict",
-        &["notes.md: hunk 1 of 1", "does not stand at line 2", "\"alpha", "found at line 3"],
+        &["notes.md: hunk 1 of 1", "does not match at line 2", "\"alpha", "found at line 3"],
     );
     check(&[], &diff(9), "conflict", &["notes.md: hunk 1 of 1"]);
     check(&[], "--- a/notes.md\n+++ b/notes.md\n@@ -3,2 +3 @@\n-alpha\n+A\n", "invalid_argument", &["old lines"]);

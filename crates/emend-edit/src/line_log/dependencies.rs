@@ -20,7 +20,13 @@ impl LineLog {
     /// Adds the changes that deleted lines at the place of a pure insertion: between `anchor` and the next line shown.
     ///
     /// Lines that this next line replaced do not count, because their place is behind the insertion.
-    pub(super) fn find_deleted_at(&self, ix: ChangeIx, anchor: Option<TokenIx>, seen: &Seen, deps: &mut BTreeSet<ChangeIx>) {
+    pub(super) fn find_deleted_at(
+        &self,
+        ix: ChangeIx,
+        anchor: Option<TokenIx>,
+        seen: &Seen,
+        deps: &mut BTreeSet<ChangeIx>,
+    ) {
         let mut hidden = Vec::new();
         let mut right = None;
         for token in self.sequence.iter_after(anchor) {
@@ -60,7 +66,13 @@ impl LineLog {
     }
 
     /// Adds the changes that have lines on both sides of `anchor`, and sets the innermost one as the parent.
-    pub(super) fn find_around(&mut self, ix: ChangeIx, anchor: Option<TokenIx>, seen: &Seen, deps: &mut BTreeSet<ChangeIx>) {
+    pub(super) fn find_around(
+        &mut self,
+        ix: ChangeIx,
+        anchor: Option<TokenIx>,
+        seen: &Seen,
+        deps: &mut BTreeSet<ChangeIx>,
+    ) {
         let right = self.sequence.iter_after(anchor).next();
         let block_of = |token: Option<TokenIx>| token.map_or(BASE, |token| self.sequence.token(token).inserted_by);
         let parent = self.innermost_around(block_of(anchor), block_of(right));

@@ -153,7 +153,11 @@ impl LineLog {
     }
 
     /// Returns the tokens that a span adds or removes.
-    pub(super) fn changed_tokens<'a>(&'a self, layout: &'a Layout, span: &'a Span) -> impl Iterator<Item = (TokenIx, LineKind)> {
+    pub(super) fn changed_tokens<'a>(
+        &'a self,
+        layout: &'a Layout,
+        span: &'a Span,
+    ) -> impl Iterator<Item = (TokenIx, LineKind)> {
         span.at.clone().map(|at| layout.tokens[at]).filter_map(|token| {
             match (self.shows_with(token, &span.ixs, false), self.shows_with(token, &span.ixs, true)) {
                 (true, false) => Some((token, LineKind::Removed)),

@@ -231,14 +231,19 @@ impl fmt::Display for HunkError {
                  line; write the hunks in file order and each line only once"
             ),
             HunkReason::NotAtEnd { line } => {
-                write!(f, "is marked `*** End of File`, but its lines are at line {line}, further up; remove the marker or add the last lines")
+                write!(
+                    f,
+                    "is marked `*** End of File`, but its lines are at line {line}, further up; remove the marker or add the last lines"
+                )
             }
             HunkReason::Ambiguous { lines, n_places } => {
                 write!(f, "matches in {n_places} places, lines ")?;
                 write_lines(f, lines, *n_places)?;
                 write!(f, "; add context lines or an `@@` line that only one of them has")
             }
-            HunkReason::NoContext => write!(f, "only inserts lines and has no context; add context lines that show where"),
+            HunkReason::NoContext => {
+                write!(f, "only inserts lines and has no context; add context lines that show where")
+            }
             HunkReason::NotInPlace { line, differs_at, asked, found } => match found {
                 Some(found) => write!(
                     f,

@@ -153,8 +153,9 @@ impl<'a> LineTable<'a> {
         if start + pattern.len() > self.len() {
             return None;
         }
-        let matches_at =
-            |leniency| pattern.iter().enumerate().all(|(index, line)| equal(leniency, self.content(start + index), line));
+        let matches_at = |leniency| {
+            pattern.iter().enumerate().all(|(index, line)| equal(leniency, self.content(start + index), line))
+        };
         LENIENCIES.into_iter().find(|&leniency| matches_at(leniency))
     }
 }

@@ -160,7 +160,8 @@ impl Finder<'_> {
                 return Ok(candidate(place(start, Leniency::Exact), true, false));
             }
             let range = if self.hunk.end_of_file { end.saturating_sub(old.len()).max(from)..end } else { from..end };
-            let hit = self.leniencies().find_map(|leniency| Some((self.table.find(old, leniency, range.clone())?, leniency)));
+            let hit =
+                self.leniencies().find_map(|leniency| Some((self.table.find(old, leniency, range.clone())?, leniency)));
             if let Some((start, leniency)) = hit {
                 return Ok(candidate(place(start, leniency), self.hunk.end_of_file, false));
             }
@@ -192,8 +193,9 @@ impl Finder<'_> {
 
     fn why_not_found(&self, from: usize) -> PlacementError {
         let old = &self.hunk.old;
-        let anywhere =
-            |range: std::ops::Range<usize>| self.leniencies().find_map(|leniency| self.table.find(old, leniency, range.clone()));
+        let anywhere = |range: std::ops::Range<usize>| {
+            self.leniencies().find_map(|leniency| self.table.find(old, leniency, range.clone()))
+        };
         match anywhere(0..self.table.len()) {
             Some(start) if start < from => PlacementError::OutOfOrder { start },
             Some(start) if self.hunk.end_of_file => PlacementError::NotAtEnd { start },
@@ -277,7 +279,8 @@ mod tests {
     #[cfg(target_family = "wasm")]
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
-    const RULES: PlacementRules = PlacementRules { max_leniency: Leniency::UnicodeConfusables, append_unanchored: true };
+    const RULES: PlacementRules =
+        PlacementRules { max_leniency: Leniency::UnicodeConfusables, append_unanchored: true };
 
     fn patterns<'a>(anchors: &'a [String], old: &'a [String]) -> HunkPattern<'a> {
         HunkPattern {

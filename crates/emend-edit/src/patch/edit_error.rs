@@ -48,7 +48,9 @@ pub enum EditError {
         n_lines: usize,
     },
     /// A patch for one text creates, deletes or moves a file, or names a second file.
-    #[error("{path}: the patch must only edit the one given text; it must not create, delete or move files or name a second file")]
+    #[error(
+        "{path}: the patch must only edit the one given text; it must not create, delete or move files or name a second file"
+    )]
     NotAnEdit {
         /// Path of the file.
         path: String,

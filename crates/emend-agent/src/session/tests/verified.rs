@@ -290,7 +290,7 @@ fn a_diff_whose_lines_are_not_there_is_invalid_and_shows_the_file() {
         "a\na\n",
         &expect![[r#"
         error: Tool error (safe_patch): [ambiguous] Invalid Diff: The provided diff content does not match the file's content. The context or lines to be removed may be incorrect.
-        a.txt: hunk 1 of 1 (patch line 1) matches in 2 places, lines 1, 2; add context lines or an `@@` line above it that only one of them has
+        a.txt: hunk 1 of 1 (patch line 1) matches in 2 places, lines 1, 2; add context lines or an `@@` line that only one of them has
         Try: line 1; line 2
         [a.txt | version 1 | sha256:7da0810372718aaba44c608981aa81247cee8c3fc0ece1f7f7dd0e3152b41715]
         a

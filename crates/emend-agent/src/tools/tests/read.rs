@@ -126,7 +126,7 @@ fn an_image_is_shown_and_other_binaries_are_refused() {
         "read_file",
         json!({"file_path": "latin.txt"}),
         &expect![[r#"
-            [unsupported] latin.txt: the file is not UTF-8 (invalid byte at offset 3); convert it before editing
+            [unsupported] latin.txt: the file is not UTF-8 (invalid byte at offset 3); convert it to UTF-8 before editing
         "#]],
     );
 }

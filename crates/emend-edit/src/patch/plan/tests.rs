@@ -128,8 +128,8 @@ fn one_failure_stops_all() {
 fn nothing_is_overwritten_unasked() {
     let fixture = [("a", "1\n"), ("b", "2\n")];
     let (add, moved) = ("*** Add File: a\n+x\n", "*** Update File: a\n*** Move to: b\n-1\n+x\n");
-    check(&fixture, add, expect!["already_exists: a: the file exists already; update it instead of adding it"]);
-    check(&fixture, moved, expect!["already_exists: b: the file exists already; move to another path"]);
+    check(&fixture, add, expect!["already_exists: a: the file already exists; update it instead of adding it"]);
+    check(&fixture, moved, expect!["already_exists: b: the file already exists; move to another path"]);
     let overwrite = |body| show(&plan(&Patch { overwrite: true, ..v4a(body) }, &files(&fixture)));
     expect![[r#"
         a: Update Some("1\n") -> Some("x\n")
@@ -243,13 +243,13 @@ fn replacements_create_only_where_nothing_is() {
     check_change(
         Some(""),
         replace("", ""),
-        expect!["invalid_argument: f: the old and the new text come to the same: there is nothing to change"],
+        expect!["invalid_argument: f: the old and the new text give the same file, so there is nothing to change"],
     );
     check_change(
         Some("text"),
         replace("", "new"),
         expect![
-            "invalid_argument: f: the old text is empty, which only creates new files, and this file has text; give the text to replace, or insert by line number"
+            "invalid_argument: f: the old text is empty, which only creates new files, but this file has text; give the text to replace, or insert by line number"
         ],
     );
     check_change(None, replace("old", "new"), expect!["not_found: f: no such file to edit"]);
@@ -304,7 +304,7 @@ fn diffs_create_delete_and_move() {
         &[("n", "x")],
         create,
         DiffMode::Strict,
-        expect!["already_exists: n: the file exists already; update it instead of adding it"],
+        expect!["already_exists: n: the file already exists; update it instead of adding it"],
     );
     let delete = "--- a/d\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n";
     check_diff(
@@ -319,7 +319,7 @@ fn diffs_create_delete_and_move() {
         &[("d", "a\nb\n")],
         delete,
         DiffMode::Strict,
-        expect!["conflict: d: the diff deletes the file but leaves 1 of its lines"],
+        expect!["conflict: d: the diff deletes the file but leaves 1 of its lines; delete every line of the file"],
     );
     let moved = "diff --git a/x b/y\nrename from x\nrename to y\n--- a/x\n+++ b/y\n@@ -1 +1 @@\n-a\n+b\n";
     check_diff(
@@ -345,7 +345,7 @@ fn diffs_create_delete_and_move() {
         made_up,
         DiffMode::Located,
         expect![
-            "invalid_argument: n: hunk 1 of 1 (patch line 3) only inserts lines and does not say where; add context lines"
+            "invalid_argument: n: hunk 1 of 1 (patch line 3) only inserts lines and has no context; add context lines that show where"
         ],
     );
 }
@@ -365,11 +365,11 @@ fn loose_matches_are_noted() {
     };
     let update = v4a("*** Update File: f\n-a\n+b\n");
     assert_eq!(notes(&update, "a\n"), [""; 0]);
-    assert_eq!(notes(&update, "x\na \n"), ["loose_match: hunk 1 matches at line 2 but for blanks at line ends"]);
+    assert_eq!(notes(&update, "x\na \n"), ["loose_match: hunk 1 matches at line 2 except for whitespace at line ends"]);
     let change = Change::Replace { old: "a\nb".to_owned(), new: "c".to_owned(), replace_all: false };
     let replace = Patch::of("f", change);
     assert_eq!(notes(&replace, "a\nb"), [""; 0]);
-    assert_eq!(notes(&replace, "x\r\na\r\nb"), ["loose_match: the old text matches at line 2 but for line endings"]);
+    assert_eq!(notes(&replace, "x\r\na\r\nb"), ["loose_match: the old text matches at line 2 except for line endings"]);
 }
 
 #[test]

@@ -63,7 +63,7 @@ fn the_last_line_may_lack_its_ending() {
         "c\n",
         "ambiguous",
         expect![[r#"
-        the old text is in the file 2 times, at lines 1, 3; add lines around it so that it is there once, or replace all
+        the old text is in the file 2 times, at lines 1, 3; add lines around it until it occurs once, or replace all occurrences
         > line 1
         > line 3"#]],
     );
@@ -138,7 +138,7 @@ fn only_one_place_will_do() {
         "    y();\n",
         "ambiguous",
         expect![[r#"
-        the old text is in the file 2 times, at lines 2, 6; add lines around it so that it is there once, or replace all
+        the old text is in the file 2 times, at lines 2, 6; add lines around it until it occurs once, or replace all occurrences
         > line 2, in `fn f() {`
         > line 6, in `fn g() {`"#]],
     );
@@ -148,7 +148,7 @@ fn only_one_place_will_do() {
         "b",
         "ambiguous",
         expect![[r#"
-        the old text is in the file 2 times, at lines 1 and 1 more; add lines around it so that it is there once, or replace all
+        the old text is in the file 2 times, at lines 1 and 1 more; add lines around it until it occurs once, or replace all occurrences
         > line 1"#]],
     );
     let many = "x\n".repeat(30);
@@ -182,14 +182,14 @@ fn what_is_no_edit_is_refused() {
         "a",
         "a",
         "invalid_argument",
-        expect!["the old and the new text come to the same: there is nothing to change"],
+        expect!["the old and the new text give the same file, so there is nothing to change"],
     );
     check_error(
         "a\r\nb",
         "a\nb",
         "a\r\nb",
         "invalid_argument",
-        expect!["the old and the new text come to the same: there is nothing to change"],
+        expect!["the old and the new text give the same file, so there is nothing to change"],
     );
     check_error(
         "a",
@@ -197,7 +197,7 @@ fn what_is_no_edit_is_refused() {
         "b",
         "invalid_argument",
         expect![
-            "the old text is empty, which only creates new files, and this file has text; give the text to replace, or insert by line number"
+            "the old text is empty, which only creates new files, but this file has text; give the text to replace, or insert by line number"
         ],
     );
     check_error(
@@ -205,14 +205,14 @@ fn what_is_no_edit_is_refused() {
         "a",
         "a\n// ... rest of code unchanged ...\n",
         "invalid_argument",
-        expect!["the new text leaves text out (`// ... rest of code unchanged ...`): write every line literally"],
+        expect!["the new text omits text (`// ... rest of code unchanged ...`); write every line literally"],
     );
     check_error(
         "fn f() {\n    a();\n    b();\n}\n",
         "fn f() {\n    ...\n}\n",
         "",
         "invalid_argument",
-        expect!["the old text leaves text out (`...`): write every line literally"],
+        expect!["the old text omits text (`...`); write every line literally"],
     );
     // What the file or the old text has literally is no placeholder.
     check(
@@ -275,7 +275,7 @@ fn near_misses_are_shown_and_refused() {
         "say(\\\"b\\\")",
         "conflict",
         expect![
-            "the old text is not in the file, but would match at line 1 if its backslash escapes were taken off; send quotes, line breaks and tabs as they are"
+            "the old text is not in the file, but would match at line 1 without its backslash escapes; send quotes, line breaks and tabs unescaped"
         ],
     );
 }

@@ -91,7 +91,7 @@ fn strict_means_exactly_there() {
         "@@ -1 +1 @@\n-a\n+b\n",
         "conflict",
         expect![[r#"
-        hunk 1 of 1 (patch line 1) does not stand at line 1; line 1 differs:
+        hunk 1 of 1 (patch line 1) does not match at line 1; line 1 differs:
           given:   "a\n"
           in file: "x\n""#]],
     );
@@ -100,7 +100,7 @@ fn strict_means_exactly_there() {
         "@@ -1 +1 @@\n-a\n+b\n",
         "conflict",
         expect![[r#"
-        hunk 1 of 1 (patch line 1) does not stand at line 1; line 1 differs:
+        hunk 1 of 1 (patch line 1) does not match at line 1; line 1 differs:
           given:   "a\n"
           in file: "a \n""#]],
     );
@@ -108,7 +108,7 @@ fn strict_means_exactly_there() {
         "a\n",
         "@@ -1,2 +1 @@\n a\n-b\n",
         "conflict",
-        expect![[r#"hunk 1 of 1 (patch line 1) does not stand at line 1; the file ends before line 2, "b\n""#]],
+        expect![[r#"hunk 1 of 1 (patch line 1) does not match at line 1; the file ends before line 2, "b\n""#]],
     );
     strict(
         "a\nb\n",
@@ -133,7 +133,7 @@ fn strict_means_exactly_there() {
         "@@ -1,0 +2 @@\n+b\n",
         "conflict",
         expect![
-            "hunk 1 of 1 (patch line 1) puts a line after line 1, which has no line ending (`\\ No newline at end of file`)"
+            "hunk 1 of 1 (patch line 1) adds a line after line 1, which has no line ending (`\\ No newline at end of file`)"
         ],
     );
     strict(
@@ -169,7 +169,7 @@ fn located_hunks_are_never_guessed() {
         "@@ -2 +2 @@\n-x\n+z\n",
         "ambiguous",
         expect![
-            "hunk 1 of 1 (patch line 1) matches in 2 places, lines 1, 3; add context lines or an `@@` line above it that only one of them has"
+            "hunk 1 of 1 (patch line 1) matches in 2 places, lines 1, 3; add context lines or an `@@` line that only one of them has"
         ],
     );
     located(
@@ -185,7 +185,7 @@ fn located_hunks_are_never_guessed() {
         "a\n",
         "@@ -1,0 +2 @@\n+b\n",
         "invalid_argument",
-        expect!["hunk 1 of 1 (patch line 1) only inserts lines and does not say where; add context lines"],
+        expect!["hunk 1 of 1 (patch line 1) only inserts lines and has no context; add context lines that show where"],
     );
     located(
         "a – b\n",
@@ -292,7 +292,7 @@ fn mode_lines_say_whether_a_file_can_be_run() {
     check("new file mode 100755\nindex 0..e69de29\n", Ok(Some(true)));
     check("new file mode 100644\nindex 0..e69de29\n", Ok(None));
     check("deleted file mode 100755\n--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n", Ok(None));
-    let refused = "is no regular file; links and submodules are not supported";
+    let refused = "is not that of a regular file; links and submodules are not supported";
     for (headers, mode) in [
         ("new file mode 120000\n", "120000"),
         ("old mode 100644\nnew mode 120000\n", "120000"),
@@ -300,7 +300,7 @@ fn mode_lines_say_whether_a_file_can_be_run() {
         ("new file mode 100abc\n", "100abc"),
     ] {
         let line = headers.lines().count() + 1;
-        check(headers, Err(&format!("unsupported: line {line}: a file of mode {mode} {refused}")));
+        check(headers, Err(&format!("unsupported: line {line}: mode {mode} {refused}")));
     }
     let (patch, _) =
         parse_for("g", &format!("diff --git a/f b/f\nold mode 100644\nnew mode 100755\n{hunk}"), DiffMode::Located)

@@ -64,7 +64,12 @@ fn pattern_of(hunk: &V4aHunk) -> HunkPattern<'_> {
     }
 }
 
-fn apply_hunk<'a>(builder: &mut TextBuilder<'a, '_>, hunk: &'a V4aHunk, place: Placement, number: usize) -> AppliedHunk {
+fn apply_hunk<'a>(
+    builder: &mut TextBuilder<'a, '_>,
+    hunk: &'a V4aHunk,
+    place: Placement,
+    number: usize,
+) -> AppliedHunk {
     builder.keep_to(place.start);
     let new_start = builder.n_lines();
     let n_lines = hunk.lines.len() - place.dropped;

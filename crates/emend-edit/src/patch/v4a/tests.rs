@@ -51,7 +51,7 @@ fn hunks_that_only_add() {
         "@@ a\n+new\n",
         "ambiguous",
         expect![
-            "hunk 1 of 1 (patch line 3) matches in 2 places, lines 2, 4; add context lines or an `@@` line above it that only one of them has"
+            "hunk 1 of 1 (patch line 3) matches in 2 places, lines 2, 4; add context lines or an `@@` line that only one of them has"
         ],
     );
 }
@@ -76,7 +76,7 @@ fn anchors_narrow_step_by_step() {
         "@@ def f\n-    x\n+    y\n",
         "ambiguous",
         expect![
-            "hunk 1 of 1 (patch line 3) matches in 3 places, lines 3, 6, 8; add context lines or an `@@` line above it that only one of them has"
+            "hunk 1 of 1 (patch line 3) matches in 3 places, lines 3, 6, 8; add context lines or an `@@` line that only one of them has"
         ],
     );
     // An anchor that an earlier hunk lies below holds for later ones.
@@ -90,7 +90,7 @@ fn anchors_narrow_step_by_step() {
         "@@ class C\n-    x\n",
         "conflict",
         expect![
-            "hunk 1 of 1 (patch line 3) is below a line that is not in the file: `@@ class C`; the nearest place starts at line 1 and first differs at line 1:\n  given:   \"class C\"\n  in file: \"class A\""
+            "hunk 1 of 1 (patch line 3) names a line that is not in the file: `@@ class C`; the nearest place starts at line 1 and first differs at line 1:\n  given:   \"class C\"\n  in file: \"class A\""
         ],
     );
     check_error(
@@ -98,7 +98,7 @@ fn anchors_narrow_step_by_step() {
         "@@ mark\n-x\n+X\n",
         "conflict",
         expect![
-            "hunk 1 of 1 (patch line 3) is out of order: its lines are at line 1, before the end of the hunk above it or of its `@@` line; write the hunks in file order and no line twice"
+            "hunk 1 of 1 (patch line 3) is out of order: its lines are at line 1, above the end of the previous hunk or above its `@@` line; write the hunks in file order and each line only once"
         ],
     );
 }
@@ -113,7 +113,7 @@ fn order_resolves_what_is_ambiguous_alone() {
         "@@\n-x\n+y\n",
         "ambiguous",
         expect![
-            "hunk 1 of 1 (patch line 3) matches in 2 places, lines 1, 2; add context lines or an `@@` line above it that only one of them has"
+            "hunk 1 of 1 (patch line 3) matches in 2 places, lines 1, 2; add context lines or an `@@` line that only one of them has"
         ],
     );
     check("x\nx\n", "@@\n-x\n+1\n@@\n-x\n+2\n", "1\n2\n");
@@ -122,7 +122,7 @@ fn order_resolves_what_is_ambiguous_alone() {
         "@@\n-x\n+1\n@@\n-x\n+2\n",
         "ambiguous",
         expect![
-            "hunk 2 of 2 (patch line 6) matches in 3 places, lines 1, 2, 3; add context lines or an `@@` line above it that only one of them has"
+            "hunk 2 of 2 (patch line 6) matches in 3 places, lines 1, 2, 3; add context lines or an `@@` line that only one of them has"
         ],
     );
     // Nothing changes, so nothing can change in the wrong place.
@@ -136,7 +136,9 @@ fn the_end_of_the_file() {
         "x\ny\n",
         "@@\n-x\n+z\n*** End of File\n",
         "conflict",
-        expect!["hunk 1 of 1 (patch line 3) is marked `*** End of File`, but its lines are at line 1, further up"],
+        expect![
+            "hunk 1 of 1 (patch line 3) is marked `*** End of File`, but its lines are at line 1, further up; remove the marker or add the last lines"
+        ],
     );
     check("a\nb\n", "@@\n-b\n+B\n*** End of File\n@@\n+c\n", "a\nB\nc\n");
 }
@@ -212,7 +214,7 @@ fn refusals_say_what_is_there() {
         "@@\n fn main() {\n     // ... rest of code unchanged ...\n-    run(a, b);\n",
         "invalid_argument",
         expect![
-            "hunk 1 of 1 (patch line 3) leaves text out (`// ... rest of code unchanged ...`): write every line of the context as it is in the file"
+            "hunk 1 of 1 (patch line 3) omits text (`// ... rest of code unchanged ...`); write every line of the context as it is in the file"
         ],
     );
     check_error(
@@ -220,7 +222,7 @@ fn refusals_say_what_is_there() {
         "@@\n-    run(a, b);\n@@\n-    let a = 1;\n",
         "conflict",
         expect![
-            "hunk 2 of 2 (patch line 5) is out of order: its lines are at line 2, before the end of the hunk above it or of its `@@` line; write the hunks in file order and no line twice"
+            "hunk 2 of 2 (patch line 5) is out of order: its lines are at line 2, above the end of the previous hunk or above its `@@` line; write the hunks in file order and each line only once"
         ],
     );
     let error = apply(before, &hunks("@@\n-    let a = 7;\n-    let b = 2;\n")).unwrap_err();
@@ -327,29 +329,29 @@ fn what_is_no_patch_is_refused() {
     refuse(
         &patch("*** Update File: a\n@@\n@@\n-x\n"),
         expect![[
-            r#"line 4: unexpected "@@" in an update; every line starts with ` ` (stays), `-` (goes), `+` (comes) or `@@`"#
+            r#"line 4: unexpected "@@" in an update; every line starts with ` ` (context), `-` (deleted), `+` (inserted) or `@@`"#
         ]],
     );
     refuse(
         &patch("*** Update File: a\nx\n"),
         expect![[
-            r#"line 3: unexpected "x" in an update; every line starts with ` ` (stays), `-` (goes), `+` (comes) or `@@`"#
+            r#"line 3: unexpected "x" in an update; every line starts with ` ` (context), `-` (deleted), `+` (inserted) or `@@`"#
         ]],
     );
     refuse(
         &patch("*** Update File: a\n-x\n*** End of File\n-y\n"),
         expect![[
-            r#"line 5: unexpected "-y" in an update; every line starts with ` ` (stays), `-` (goes), `+` (comes) or `@@`"#
+            r#"line 5: unexpected "-y" in an update; every line starts with ` ` (context), `-` (deleted), `+` (inserted) or `@@`"#
         ]],
     );
     refuse(
         &patch("*** Update File: a\n-x\n*** Move to: b\n"),
-        expect!["line 4: `*** Move to:` belongs right below `*** Update File:`"],
+        expect!["line 4: `*** Move to:` must be directly below `*** Update File:`"],
     );
-    refuse(&patch("*** Update File:  \n-x\n"), expect![[r#"line 2: "*** Update File:" names nothing"#]]);
+    refuse(&patch("*** Update File:  \n-x\n"), expect![[r#"line 2: "*** Update File:" has no name after the colon"#]]);
     refuse(
         &patch("*** Environment ID:\n*** Delete File: a\n"),
-        expect![[r#"line 2: "*** Environment ID:" names nothing"#]],
+        expect![[r#"line 2: "*** Environment ID:" has no name after the colon"#]],
     );
     refuse(
         &patch("*** Add File: a\nx\n"),
