@@ -99,7 +99,7 @@ test("what goes wrong becomes the right error, after everything that came", asyn
       },
       ["so far"],
       "stream",
-      /no event: there is no type `telepathy`/,
+      /invalid event: unknown event type `telepathy`/,
     ],
     [
       "yields nothing at all",
@@ -108,7 +108,7 @@ test("what goes wrong becomes the right error, after everything that came", asyn
       },
       [],
       "stream",
-      /no event/,
+      /invalid event/,
     ],
     [
       "yields a cycle",
@@ -189,7 +189,7 @@ test("one that never ends is given up, and is told", async () => {
   const impatient = await clientOf(silent.stream, { idleTimeoutMs: 20 });
   await assert.rejects(
     impatient.complete(hello),
-    (error) => isEmendError(error, "timeout") && /said nothing for 20 ms/.test(error.message),
+    (error) => isEmendError(error, "timeout") && /sent no event for 20 ms/.test(error.message),
   );
   await new Promise(setImmediate);
   await told(silent.state, "silent");

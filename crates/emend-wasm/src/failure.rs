@@ -1,4 +1,4 @@
-//! How a failure crosses into JavaScript: as a plain object that names the class to throw.
+//! Failures on their way to JavaScript: plain objects that name the error class to throw.
 
 use emend_agent::error_code::Code;
 use emend_agent::event::ErrorInfo;
@@ -24,25 +24,25 @@ impl Failure {
         Self { class: code.row().js_class, info, retryable: false }
     }
 
-    /// An argument that cannot be what was meant.
+    /// Returns the failure of an invalid argument.
     #[cfg(any(feature = "edit", feature = "llm"))]
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self::new(Code::InvalidArgument, message)
     }
 
-    /// An argument that was read and does not have the right form; `what` is like "the options are".
+    /// Returns the failure of an argument with the wrong form; `what` begins the message, e.g. "the options are".
     #[cfg(any(feature = "edit", feature = "llm"))]
     pub(crate) fn argument(what: &str, error: &serde_json::Error) -> Self {
         Self::invalid(format!("{what} wrong: {}", without_place(error)))
     }
 
-    /// A mistake of ours.
+    /// Returns the failure of a broken assumption inside Emend.
     #[cfg(any(feature = "edit", feature = "llm"))]
     pub(crate) fn internal(message: impl Into<String>) -> Self {
         Self::new(Code::Internal, message)
     }
 
-    /// A patch that was refused: the whole of the reason goes along.
+    /// Returns the failure of a rejected patch, with the complete reason as data.
     #[cfg(feature = "edit")]
     pub(crate) fn of_edit(error: &emend_edit::patch::EditError) -> Self {
         let mut failure = Self::new(error.code().into(), error.to_string());
@@ -72,14 +72,14 @@ impl Failure {
     }
 }
 
-/// Says what is wrong with a JSON text, without where: the place means nothing to someone who passed an object.
+/// Returns the message of a JSON error without its position, which means nothing to a caller who passed an object.
 #[cfg(any(feature = "agent", feature = "edit", feature = "llm"))]
 pub(crate) fn without_place(error: &serde_json::Error) -> String {
     let reason = error.to_string();
     reason.split(" at line ").next().unwrap_or(&reason).to_owned()
 }
 
-/// Gives the names in a JSON value JavaScript's form: `n_lines` becomes `nLines`.
+/// Converts the names in a JSON value to camel case: `n_lines` becomes `nLines`.
 #[cfg(feature = "edit")]
 fn camel(value: Value) -> Value {
     match value {
@@ -101,7 +101,7 @@ fn camel_name(name: &str) -> String {
     })
 }
 
-/// Returns the class that errors with `code` are thrown as.
+/// Returns the name of the class for errors with `code`.
 #[wasm_bindgen(js_name = errorClass)]
 pub fn error_class(code: &str) -> String {
     let known = Code::ALL.iter().find(|known| known.as_str() == code);

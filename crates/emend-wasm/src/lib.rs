@@ -1,11 +1,11 @@
-//! The bindings that carry the core into a browser tab or into Node.
+//! The bindings of the core for browsers and Node.
 //!
-//! Nothing is decided here: options come in as JSON text, results and events go out as JSON text, and bytes are
-//! copied. The JavaScript layer in `pkg/src` is the only caller and gives all this its shape.
+//! The bindings hold no rules of their own. Options come in as JSON text, results and events go out as JSON text, and bytes
+//! are copied. The JavaScript layer in `pkg/src` is the only caller and provides the public API.
 //!
-//! **Every entry into this module is a call that the JavaScript layer makes and guards.** No closure is ever handed
-//! to a timer or a promise: those settle through `host/bridge.rs`, so that a panic reaches the caller as an error instead of
-//! ending the process, and nothing can call into an instance that has panicked.
+//! **Every entry into this module is a call that the JavaScript layer makes and guards.** No closure is passed to a timer
+//! or a promise: both settle through `host/bridge.rs`. So a panic reaches the caller as an error instead of ending the
+//! process, and nothing calls into an instance that has panicked.
 #![cfg(target_family = "wasm")]
 
 #[cfg(feature = "agent")]

@@ -1,7 +1,7 @@
-//! What the shell's module exports: a script over files that JavaScript brings.
+//! The export of the emulated shell's module: scripts over files that JavaScript passes in.
 //!
-//! A script that waits (`sleep`) does so on a timer of the interpreter's own, which only wakes it: it goes on when the
-//! JavaScript layer polls, like everything else.
+//! A script that waits (`sleep`) uses the interpreter's own timer, which only wakes the task. The script continues when
+//! the JavaScript layer polls it.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use crate::host::task::Task;
 
 #[wasm_bindgen]
 extern "C" {
-    /// The files, which are in another module. All answer at once; what they throw has a `code` and a `message`.
+    /// The files, which are in another module. Every method returns at once. Exceptions have a `code` and a `message`.
     pub type JsFiles;
 
     #[wasm_bindgen(method, catch)]
@@ -48,7 +48,7 @@ extern "C" {
     fn rename(this: &JsFiles, from: &str, to: &str) -> Result<(), JsValue>;
 }
 
-/// There is one thread, so nothing is ever sent.
+/// Connects the shell to the files. `SendWrapper` is sound here because there is only one thread.
 struct Bridge(SendWrapper<JsFiles>);
 
 fn refused(thrown: JsValue) -> FilesError {
@@ -127,21 +127,22 @@ struct Settings {
 #[wasm_bindgen]
 #[derive(Default)]
 pub struct ScriptHandle {
-    /// Ends it where it waits.
+    /// Ends the script where it waits.
     gone: CancelToken,
-    /// Ends it before its next command.
+    /// Ends the script before its next command.
     stop: Cancel,
 }
 
 #[wasm_bindgen]
 impl ScriptHandle {
-    /// Makes a script that was not started.
+    /// Creates a script that has not started.
     #[wasm_bindgen(constructor)]
     pub fn new() -> ScriptHandle {
         Self::default()
     }
 
-    /// Runs it. `settings` is JSON text; `output` is called with 1 or 2 and bytes, and must not call back in.
+    /// Runs the script. `settings` is JSON text. `output` is called with 1 (stdout) or 2 (stderr) and bytes; it must not call
+    /// back into the module.
     pub fn run(&self, settings: &str, files: JsFiles, output: Function) -> Result<Task, JsValue> {
         let settings: Settings = serde_json::from_str(settings)
             .map_err(|error| Failure::new(Code::InvalidArgument, error.to_string()).into_js())?;
@@ -158,21 +159,21 @@ impl ScriptHandle {
             };
             let running = shell.run(script, &stop, |stream, bytes: &[u8]| {
                 let number = if stream == Stream::Stdout { 1 } else { 2 };
-                // What takes the output throws nothing.
+                // The function that takes the output does not throw.
                 let _ = output.call2(&JsValue::UNDEFINED, &number.into(), &Uint8Array::from(bytes));
             });
             let end = match select(Box::pin(running), gone.cancelled()).await {
                 Either::Left((end, _)) => end,
                 Either::Right(_) => End::Cancelled,
             };
-            // As a shell says of what a signal ended.
+            // The status of a command that a signal ended (128 + SIGTERM).
             let exit_code = if let End::Exit(status) = end { status } else { 128 + 15 };
             let (timed_out, cancelled) = (end == End::TimedOut, end == End::Cancelled);
             Ok(json!({ "exitCode": exit_code, "timedOut": timed_out, "cancelled": cancelled }).to_string())
         }))
     }
 
-    /// Asks it to end.
+    /// Cancels the script.
     pub fn cancel(&self) {
         self.stop.cancel();
         self.gone.cancel();

@@ -1,4 +1,4 @@
-//! A host for tests, which run without the JavaScript layer.
+//! A host for tests that run without the JavaScript layer.
 
 use std::cell::RefCell;
 
@@ -101,7 +101,7 @@ thread_local! {
     static CONNECTED: RefCell<Option<JsValue>> = const { RefCell::new(None) };
 }
 
-/// Connects a host whose promises and timers are real, once, and returns it.
+/// Connects a host with real promises and timers on the first call, and returns it.
 pub fn connect_test_host() -> Host {
     let host = CONNECTED.with(|slot| {
         let make = || {
@@ -115,7 +115,7 @@ pub fn connect_test_host() -> Host {
     host.unchecked_into()
 }
 
-/// Returns the emulated shell, joined to the core as the JavaScript layer joins them, but in one module.
+/// Returns the emulated shell, connected to the core as the JavaScript layer connects them, but in one module.
 #[cfg(all(feature = "agent", feature = "shell"))]
 #[must_use]
 pub fn test_shell() -> JsShell {

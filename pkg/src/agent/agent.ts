@@ -98,8 +98,16 @@ export class Agent {
     const isPublic = (address: string): boolean => !wasm.isDead && wasm.call(() => glue.isPublicAddress(address));
     const fetchPage = given ?? ((url: string, init: RequestInit) => publicFetch(url, init, isPublic));
     const fetch = deferredFetch(send, fetchPage);
-    const create = () =>
-      new glue.AgentHandle(json, fetch, selected.open, ownTools.start, callStore, ask, runCommand, host);
+    const callbacks = {
+      fetch,
+      openAnswer: selected.open,
+      runTool: ownTools.start,
+      callStore,
+      approve: ask,
+      runCommand,
+      environment: host,
+    };
+    const create = () => new glue.AgentHandle(json, callbacks);
     const bridge = new AgentBridge(wasm, create, host);
     try {
       if (source !== undefined) {

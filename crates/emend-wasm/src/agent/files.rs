@@ -1,4 +1,4 @@
-//! The files as JavaScript shows them: the workspace's answers, put together and given their JSON names.
+//! The project's files in the form that JavaScript gets: lists, texts, diffs and exports of the workspace.
 
 use emend_agent::environment::memory::MemFs;
 use emend_agent::environment::{Access, EntryKind, FilePath};
@@ -28,7 +28,7 @@ pub(crate) struct FileState {
     revision: u64,
 }
 
-/// Lists every file, those that a pending edit deletes among them.
+/// Lists every file, including files that a pending edit deletes.
 pub(crate) async fn list(workspace: &Workspace) -> Result<Vec<FileInfo>, Failure> {
     let mut files = Vec::new();
     for entry in workspace.list(".", usize::MAX).await? {
@@ -53,7 +53,7 @@ pub(crate) async fn list(workspace: &Workspace) -> Result<Vec<FileInfo>, Failure
     Ok(files)
 }
 
-/// Reads what the user sees of a file; `None` if it does not exist.
+/// Reads a file as the user sees it; `None` if it does not exist.
 pub(crate) async fn read(workspace: &Workspace, path: &str) -> Result<Option<FileState>, Failure> {
     let Some(text) = workspace.text(path).await? else { return Ok(None) };
     let path = workspace.environment().resolve(path, Access::Write).await?;
@@ -61,10 +61,10 @@ pub(crate) async fn read(workspace: &Workspace, path: &str) -> Result<Option<Fil
     Ok(Some(FileState { path, text, revision }))
 }
 
-/// The unchanged lines around each change of a diff, as git's default.
+/// Number of unchanged lines around each change of a diff. The default of git.
 const CONTEXT_LINES: usize = 3;
 
-/// Returns a unified diff from what is saved to what the user sees, over all files with pending hunks.
+/// Returns a unified diff from the saved files to the visible ones, over all files with pending hunks.
 pub(crate) async fn diff(workspace: &Workspace) -> Result<String, Failure> {
     let mut diff = String::new();
     for file in workspace.review().files {
@@ -80,8 +80,9 @@ pub(crate) async fn diff(workspace: &Workspace) -> Result<String, Failure> {
     Ok(diff)
 }
 
-/// Returns what is on the disk, as [`AgentHandle::export_files`](crate::agent::AgentHandle::export_files) says. One file
-/// at a time is copied: there is never a second copy of all of them here.
+/// Returns the saved files as [`AgentHandle::export_files`](crate::agent::AgentHandle::export_files) documents.
+///
+/// Files are copied to JavaScript one by one, so that the module never holds a second copy of all of them.
 pub(crate) fn export(files: &MemFs) -> Array {
     let found = Array::new();
     files.visit(&mut |path, content| {

@@ -1,21 +1,25 @@
-//! Reads what JavaScript gives as JSON, field by field: derived code for the same is several times as large.
+//! Reads JSON from JavaScript field by field. Derived code for the same is several times as large.
 
 use serde_json::{Map, Value};
 
-/// What is wrong with it, in serde's words where it has some.
+/// The reason why a value is invalid, in serde's wording where serde has one.
 pub(crate) type Problem = String;
 
-/// The fields of an object. Those that are `null` count as absent.
+/// The fields of an object. A field that is `null` counts as absent.
 #[derive(Clone, Copy)]
 pub(crate) struct Fields<'a>(&'a Map<String, Value>);
 
 impl<'a> Fields<'a> {
-    /// Refuses `value` if it is no object. `what` is what it is called.
+    /// Reads an object; `what` names it in the error.
+    ///
+    /// # Errors
+    ///
+    /// `value` is not an object.
     pub(crate) fn of(what: &str, value: &'a Value) -> Result<Self, Problem> {
-        value.as_object().map(Self).ok_or_else(|| no(what, "object"))
+        value.as_object().map(Self).ok_or_else(|| wrong_kind(what, "an object"))
     }
 
-    /// Refuses fields that are not `known`, but for `tag`.
+    /// Rejects fields that are neither `known` nor `tag`.
     pub(crate) fn only(self, known: &[&str], tag: &str) -> Result<(), Problem> {
         let found = self.0.keys().find(|name| *name != tag && !known.contains(&name.as_str()));
         found.map_or(Ok(()), |name| Err(unknown("field", name, known)))
@@ -37,37 +41,37 @@ impl<'a> Fields<'a> {
         text(name, self.needed(name)?)
     }
 
-    /// Returns a flag; it is off if absent.
+    /// Returns a flag; false if absent.
     pub(crate) fn flag(self, name: &str) -> Result<bool, Problem> {
-        self.get(name).map_or(Ok(false), |value| value.as_bool().ok_or_else(|| no(name, "boolean")))
+        self.get(name).map_or(Ok(false), |value| value.as_bool().ok_or_else(|| wrong_kind(name, "a boolean")))
     }
 
     pub(crate) fn number(self, name: &str) -> Result<Option<u64>, Problem> {
-        self.get(name).map(|value| value.as_u64().ok_or_else(|| no(name, "whole number"))).transpose()
+        self.get(name).map(|value| value.as_u64().ok_or_else(|| wrong_kind(name, "a whole number"))).transpose()
     }
 
     pub(crate) fn list(self, name: &str) -> Result<Option<&'a [Value]>, Problem> {
-        let list = |value: &'a Value| value.as_array().map(Vec::as_slice).ok_or_else(|| no(name, "array"));
+        let list = |value: &'a Value| value.as_array().map(Vec::as_slice).ok_or_else(|| wrong_kind(name, "an array"));
         self.get(name).map(list).transpose()
     }
 
-    /// Returns a text that has to be one of `variants`.
+    /// Returns a text that must be one of `variants`.
     pub(crate) fn variant(self, name: &str, variants: &[&str]) -> Result<Option<&'a str>, Problem> {
         let Some(value) = self.get(name) else { return Ok(None) };
         match value.as_str() {
             Some(given) if variants.contains(&given) => Ok(Some(given)),
             Some(given) => Err(unknown("variant", given, variants)),
-            None => Err(no(name, "string")),
+            None => Err(wrong_kind(name, "a string")),
         }
     }
 }
 
 fn text(name: &str, value: &Value) -> Result<String, Problem> {
-    value.as_str().map(str::to_owned).ok_or_else(|| no(name, "string"))
+    value.as_str().map(str::to_owned).ok_or_else(|| wrong_kind(name, "a string"))
 }
 
-fn no(name: &str, kind: &str) -> Problem {
-    format!("`{name}` is no {kind}")
+fn wrong_kind(name: &str, kind: &str) -> Problem {
+    format!("`{name}` is not {kind}")
 }
 
 fn unknown(what: &str, name: &str, known: &[&str]) -> Problem {

@@ -1,10 +1,10 @@
-//! The handle behind JavaScript's `Agent`: its files, in memory or a host's, their workspace, and the session over it.
+//! The handle behind JavaScript's `Agent`: its files (in memory or a host's), their workspace, and the session over it.
 
 mod files;
 mod json_fields;
 mod options;
 mod policy;
-mod web_address;
+pub mod web_address;
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -36,7 +36,7 @@ use crate::js::JsStore;
 use crate::js::JsTool;
 use crate::js::environment::{HostEnvironment, JsEnvironment};
 
-/// One agent. What takes time returns a [`Task`]; everything else returns JSON text or throws a failure's.
+/// One agent. Asynchronous methods return a [`Task`]; the others return JSON text or throw a failure.
 #[wasm_bindgen]
 pub struct AgentHandle {
     files: Files,
@@ -47,7 +47,7 @@ pub struct AgentHandle {
     session: Rc<RefCell<Session>>,
 }
 
-/// Where the files are.
+/// The files: in memory or a host's.
 enum Files {
     Memory(Shared<MemFs>),
     Host(Shared<JsEnvironment>),
@@ -64,11 +64,14 @@ impl Files {
     fn in_memory(&self) -> Result<&MemFs, Failure> {
         match self {
             Self::Memory(files) => Ok(files),
-            Self::Host(_) => Err(Failure::new(Code::Unsupported, "the files are the environment's, not in memory")),
+            Self::Host(_) => Err(Failure::new(
+                Code::Unsupported,
+                "the files belong to the environment; only files in memory can be added, adopted or exported",
+            )),
         }
     }
 
-    /// Cleans a path without waiting: a host is not asked where links lead.
+    /// Resolves a path without waiting: a host is not asked where links lead.
     fn clean(&self, path: &str) -> Result<FilePath, EnvError> {
         match self {
             Self::Memory(files) => resolve::resolve(&**files, path, Access::Write),
@@ -77,11 +80,11 @@ impl Files {
     }
 }
 
-/// What a session is made of but for its files.
+/// The parts of a session, except for its files.
 struct Setup {
     options: AgentOptions,
-    /// Opens the answers of a provider written in JavaScript, or fetches those of the stand-in.
-    custom: Option<Function>,
+    /// Opens responses of a provider written in JavaScript, or fetches those of the offline model.
+    open_answer: Option<Function>,
     /// Starts calls of tools written in JavaScript.
     run_tool: Option<Function>,
     /// Asks the user whether a call may run.
@@ -89,47 +92,72 @@ struct Setup {
 }
 
 #[wasm_bindgen]
+extern "C" {
+    /// The functions that JavaScript lends an agent. None may call back into the core before it returns.
+    pub type AgentCallbacks;
+
+    /// Sends requests, as the global `fetch`.
+    #[wasm_bindgen(method, getter)]
+    fn fetch(this: &AgentCallbacks) -> Function;
+
+    /// Opens responses of a provider written in JavaScript, or fetches those of the offline model.
+    #[wasm_bindgen(method, getter, js_name = openAnswer)]
+    fn open_answer(this: &AgentCallbacks) -> Option<Function>;
+
+    /// Starts calls of tools written in JavaScript.
+    #[wasm_bindgen(method, getter, js_name = runTool)]
+    fn run_tool(this: &AgentCallbacks) -> Option<Function>;
+
+    /// Stores sessions. Without it sessions are not saved.
+    #[wasm_bindgen(method, getter, js_name = callStore)]
+    fn call_store(this: &AgentCallbacks) -> Option<Function>;
+
+    /// Asks the user whether a call may run.
+    #[wasm_bindgen(method, getter)]
+    fn approve(this: &AgentCallbacks) -> Option<Function>;
+
+    /// Runs commands in the emulated shell. Without it files in memory have no shell.
+    #[wasm_bindgen(method, getter, js_name = runCommand)]
+    fn run_command(this: &AgentCallbacks) -> Option<Function>;
+
+    /// The host's files. Without it files are in memory.
+    #[wasm_bindgen(method, getter)]
+    fn environment(this: &AgentCallbacks) -> Option<HostEnvironment>;
+}
+
+#[wasm_bindgen]
 impl AgentHandle {
-    /// Makes an agent without files from `options` as JSON text. No function may call back in before it returns:
-    /// `custom` opens the answers of a provider written in JavaScript or fetches those of the stand-in, `run_tool` starts a
-    /// tool's calls, `store` keeps conversations, `approve` asks the user, `shell` runs commands. With an `environment` the
-    /// files are the host's.
+    /// Creates an agent without files. `options` is JSON text.
     #[wasm_bindgen(constructor)]
-    #[expect(clippy::too_many_arguments, reason = "each may be missing, and one object of them would weigh more")]
-    pub fn new(
-        options: &str,
-        fetch: Function,
-        custom: Option<Function>,
-        run_tool: Option<Function>,
-        store: Option<Function>,
-        approve: Option<Function>,
-        shell: Option<Function>,
-        environment: Option<HostEnvironment>,
-    ) -> Result<AgentHandle, JsValue> {
+    pub fn new(options: &str, callbacks: &AgentCallbacks) -> Result<AgentHandle, JsValue> {
         let options = AgentOptions::parse(options).map_err(Failure::into_js)?;
         let memory = || MemFs::new().with_clock(Shared::new(BrowserClock)).with_quota(options.quota());
-        let files = match (environment, shell) {
+        let files = match (callbacks.environment(), callbacks.run_command()) {
             (Some(host), _) => Files::Host(Shared::new(JsEnvironment::new(host))),
             (None, Some(start)) => Files::Memory(Shared::new(memory().with_shell(Shared::new(JsShell::new(start))))),
             (None, None) => Files::Memory(Shared::new(memory())),
         };
         let workspace = Workspace::new(files.environment(), options.mode, Shared::new(BrowserClock));
         let workspace = Shared::new(workspace);
-        let store = store.map(|call| Shared::new(JsStore::new(call)) as Shared<dyn Store>);
-        let setup = Setup { options, custom, run_tool, approve };
+        let store = callbacks.call_store().map(|call| Shared::new(JsStore::new(call)) as Shared<dyn Store>);
+        let (fetch, open_answer) = (callbacks.fetch(), callbacks.open_answer());
+        let setup = Setup { options, open_answer, run_tool: callbacks.run_tool(), approve: callbacks.approve() };
         let session = Session::new(setup.session_options(&fetch, &workspace).map_err(Failure::into_js)?);
         let session = Rc::new(RefCell::new(stored(session, store.as_ref())));
         Ok(Self { files, workspace, setup: RefCell::new(setup), fetch, store, session })
     }
 
-    /// Goes on with the saved conversation `id`, or begins a new one with its first `n_turns` entries if `forks`. Gives
-    /// the id of the session.
+    /// Resumes the saved session `id`; or, with `forks`, starts a new session from its first `n_turns` history entries.
+    /// Resolves with the id of the session.
     pub fn resume(&self, id: String, forks: bool, n_turns: Option<usize>) -> Task {
         let options = self.session_options();
         let (store, slot) = (self.store.clone(), Rc::clone(&self.session));
         Task::new(async move {
             let Some(store) = store else {
-                return Err(Failure::new(Code::Configuration, "a saved session needs the `store` that has it"));
+                return Err(Failure::new(
+                    Code::Configuration,
+                    "a saved session cannot be loaded without a `store`; pass the store that holds it",
+                ));
             };
             let session = match forks {
                 true => Session::fork(options?, store, &id, n_turns).await?,
@@ -141,14 +169,14 @@ impl AgentHandle {
         })
     }
 
-    /// Takes all options anew: they hold from the next call to the model on.
-    pub fn configure(&self, options: &str, custom: Option<Function>) -> Result<String, JsValue> {
+    /// Replaces all options. They apply from the next model call on.
+    pub fn configure(&self, options: &str, open_answer: Option<Function>) -> Result<String, JsValue> {
         let options = AgentOptions::parse(options).map_err(Failure::into_js)?;
         let (run_tool, approve) = {
             let setup = self.setup.borrow();
             (setup.run_tool.clone(), setup.approve.clone())
         };
-        let setup = Setup { options, custom, run_tool, approve };
+        let setup = Setup { options, open_answer, run_tool, approve };
         let SessionOptions { provider, model, offline, tools, config, .. } =
             setup.session_options(&self.fetch, &self.workspace).map_err(Failure::into_js)?;
         self.setup.replace(setup);
@@ -159,18 +187,18 @@ impl AgentHandle {
         json(&())
     }
 
-    /// Returns the session's id.
+    /// Returns the id of the session.
     #[wasm_bindgen(js_name = sessionId)]
     pub fn session_id(&self) -> Result<String, JsValue> {
         json(&self.session.borrow().id())
     }
 
-    /// Returns the conversation so far.
+    /// Returns the history of the session.
     pub fn turns(&self) -> Result<String, JsValue> {
         json(&self.session.borrow().entries())
     }
 
-    /// Puts a message in: into the running turn if `now`, else behind it.
+    /// Adds a user message: to the current run if `now`, otherwise after it.
     pub fn say(&self, text: &str, now: bool) -> Result<String, JsValue> {
         let session = self.session.borrow();
         let said = if now { session.steer(text) } else { session.follow_up(text) };
@@ -178,19 +206,19 @@ impl AgentHandle {
         json(&())
     }
 
-    /// Makes room in the conversation.
+    /// Compacts the history.
     pub fn compact(&self) -> Task {
         let session = self.session.borrow().clone();
         Task::new(async move { text_of(&session.compact().await?) })
     }
 
-    /// Returns the events behind a cursor, now and later.
+    /// Returns the events after a cursor, past and future.
     pub fn events(&self, after: f64) -> Result<RunHandle, JsValue> {
         let events = self.session.borrow().subscribe(after as u64);
         Ok(RunHandle::new(events.map_err(|error| Failure::from(error).into_js())?, CancelToken::new()))
     }
 
-    /// Puts a file into memory, as it was before anyone edited; nothing and a path that ends in `/` are a directory.
+    /// Adds an unedited file. A path that ends in `/` with empty content adds a directory.
     #[wasm_bindgen(js_name = addFile)]
     pub fn add_file(&self, path: &str, content: Vec<u8>) -> Result<String, JsValue> {
         let files = self.files.in_memory().map_err(Failure::into_js)?;
@@ -201,21 +229,21 @@ impl AgentHandle {
         json(&added.map_err(|error| Failure::from(error).into_js())?)
     }
 
-    /// Takes over the files of another agent as they are saved.
+    /// Copies the saved files of another agent.
     #[wasm_bindgen(js_name = adoptFiles)]
     pub fn adopt_files(&self, other: &AgentHandle) -> Result<String, JsValue> {
         let adopt = |files: &Files| Ok(files.in_memory()?.adopt(other.files.in_memory()?)?);
         json(&adopt(&self.files).map_err(Failure::into_js)?)
     }
 
-    /// Returns what is on the disk: a path and its bytes, a path and its bytes. A directory that holds nothing has none,
-    /// and its path ends in `/`.
+    /// Returns the saved files as a flat list: path, bytes, path, bytes and so on. An empty directory has a path that
+    /// ends in `/` and no bytes.
     #[wasm_bindgen(js_name = exportFiles)]
     pub fn export_files(&self) -> Result<Array, JsValue> {
         Ok(files::export(self.files.in_memory().map_err(Failure::into_js)?))
     }
 
-    /// Starts a turn. A session that a failure ended is followed by a new one with the same conversation.
+    /// Starts a run. If a failure has closed the session, a new session continues with the same history.
     pub fn run(&self, text: &str) -> Result<RunHandle, JsValue> {
         if self.session.borrow().is_closed() {
             let history = self.session.borrow().history();
@@ -257,12 +285,12 @@ impl AgentHandle {
         self.task(async move |workspace| Ok(workspace.reject_all(path?.as_ref()).await?))
     }
 
-    /// Takes back the user's last edit or decision.
+    /// Undoes the user's last edit or decision.
     pub fn undo(&self) -> Task {
         self.task(async move |workspace| Ok(workspace.undo().await?))
     }
 
-    /// Takes back the last undo.
+    /// Redoes the last undone step.
     pub fn redo(&self) -> Task {
         self.task(async move |workspace| Ok(workspace.redo().await?))
     }
@@ -273,19 +301,19 @@ impl AgentHandle {
         self.task(async move |workspace| files::list(&workspace).await)
     }
 
-    /// Reads what the user sees.
+    /// Reads a file as the user sees it, pending edits included.
     #[wasm_bindgen(js_name = readFile)]
     pub fn read_file(&self, path: String) -> Task {
         self.task(async move |workspace| files::read(&workspace, &path).await)
     }
 
-    /// Reads what is saved.
+    /// Reads a file as it is saved.
     #[wasm_bindgen(js_name = readDisk)]
     pub fn read_disk(&self, path: String) -> Task {
         self.task(async move |workspace| Ok(workspace.saved_text(&path).await?))
     }
 
-    /// Writes as the user, who started from `base` if that is given.
+    /// Writes a file as the user. `base` is the text that the user started from.
     #[wasm_bindgen(js_name = writeFile)]
     pub fn write_file(&self, path: String, text: String, base: Option<String>) -> Task {
         self.task(async move |workspace| {
@@ -294,7 +322,7 @@ impl AgentHandle {
         })
     }
 
-    /// Deletes as the user.
+    /// Deletes a file as the user.
     #[wasm_bindgen(js_name = removeFile)]
     pub fn remove_file(&self, path: String) -> Task {
         self.task(async move |workspace| {
@@ -303,7 +331,7 @@ impl AgentHandle {
         })
     }
 
-    /// Finds lines in what the user sees.
+    /// Finds lines in the files as the user sees them.
     pub fn grep(
         &self,
         pattern: String,
@@ -320,7 +348,7 @@ impl AgentHandle {
         })
     }
 
-    /// Finds files by their paths.
+    /// Finds files by a glob.
     pub fn glob(&self, pattern: String, path: String) -> Task {
         self.task(async move |workspace| Ok(workspace.glob_paths(&path, &pattern).await?))
     }
@@ -339,12 +367,12 @@ impl AgentHandle {
         json(&canvas_state(&self.workspace))
     }
 
-    /// Returns which file the editor shows and who holds it.
+    /// Returns the canvas: the file that the editor shows and its lease holder.
     pub fn canvas(&self) -> Result<String, JsValue> {
         json(&canvas_state(&self.workspace))
     }
 
-    /// Takes the canvas back for the user.
+    /// Gives the canvas back to the user, preempting the agent.
     #[wasm_bindgen(js_name = takeBack)]
     pub fn take_back(&self) -> Result<String, JsValue> {
         self.workspace.canvas().take_back();
@@ -366,7 +394,7 @@ impl AgentHandle {
 impl Setup {
     fn session_options(&self, fetch: &Function, workspace: &Shared<Workspace>) -> Result<SessionOptions, Failure> {
         let network = || Shared::new(FetchTransport::new(fetch.clone(), FetchTimeouts::default())) as _;
-        let model = self.options.model.model(network, self.custom.as_ref());
+        let model = self.options.model.model(network, self.open_answer.as_ref());
         let mut options = self.options.session_options(model, Shared::clone(workspace), fetch, self.approve.clone())?;
         for definition in &self.options.tools {
             let start = self.run_tool.clone().unwrap_or_else(|| JsValue::UNDEFINED.unchecked_into());
@@ -388,10 +416,9 @@ fn policy(name: &str) -> Result<DependentsPolicy, Failure> {
         "refuse" => Ok(DependentsPolicy::Refuse),
         "only" => Ok(DependentsPolicy::OnlyThese),
         "with" => Ok(DependentsPolicy::WithDependents),
-        other => Err(Failure::new(
-            Code::InvalidArgument,
-            format!("`dependents` is {other:?}; it can be refuse, only or with"),
-        )),
+        other => {
+            Err(Failure::new(Code::InvalidArgument, format!("`dependents` is {other:?}; use refuse, only or with")))
+        }
     }
 }
 
@@ -407,7 +434,7 @@ fn json(value: &impl Serialize) -> Result<String, JsValue> {
     text_of(value).map_err(Failure::into_js)
 }
 
-/// A turn under way. It makes progress only while it is polled.
+/// A run in progress. It advances only while it is polled.
 #[wasm_bindgen]
 pub struct RunHandle {
     feed: Feed,
@@ -423,18 +450,18 @@ impl RunHandle {
 
 #[wasm_bindgen]
 impl RunHandle {
-    /// The number that `Host.wake` names.
+    /// The task id that `Host.wake` is called with.
     #[wasm_bindgen(getter)]
     pub fn id(&self) -> u32 {
         self.feed.id()
     }
 
-    /// Returns the next event's JSON text, an empty text at the end, or `undefined` while there is none.
+    /// Returns the next event as JSON text, an empty text at the end, or `undefined` while there is none.
     pub fn poll(&self) -> Option<String> {
         self.feed.poll()
     }
 
-    /// Asks the turn to stop; its events still say how it ended.
+    /// Cancels the run. Its last events report the end.
     pub fn cancel(&self) {
         self.cancel.cancel();
     }

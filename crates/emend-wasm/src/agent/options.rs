@@ -1,4 +1,4 @@
-//! The options of an agent, as JSON text brings them.
+//! The options of an agent, read from JSON text.
 
 use emend_agent::approval::Approver;
 use emend_agent::environment::memory::Quota;
@@ -23,27 +23,27 @@ use crate::host::JsRandom;
 use crate::host::{FetchTimeouts, FetchTransport};
 use crate::js::{JsApprover, JsProvider};
 
-/// What an agent is made of, but for its files.
+/// The options of an agent, except for its files.
 pub(crate) struct AgentOptions {
     pub(crate) model: ModelOptions,
     pub(crate) mode: Mode,
     pub(crate) profile: ProfileName,
-    /// How the model edits, if not as its family does.
+    /// The edit tools, if not those of the model's family.
     edits: Option<Edits>,
-    /// Tools written in JavaScript; the function that runs them comes apart.
+    /// Tools written in JavaScript. The function that runs them is one of the callbacks.
     pub(crate) tools: Vec<ToolDefinition>,
     /// Whether the model may ask the user.
     questions: bool,
     /// Whether the model may fetch pages.
     web_fetch: bool,
-    /// Whether it may start subagents.
+    /// Whether the model may start subagents.
     subagents: bool,
     instructions: Option<String>,
     effort: Option<String>,
     max_turns: u64,
     max_tool_rounds: u64,
     policy: Option<Vec<RuleOptions>>,
-    /// What the files may take, fixed when the agent is made.
+    /// Limits of the files in memory, fixed when the agent is created.
     quota_bytes: Option<u64>,
     quota_files: Option<u64>,
 }
@@ -72,6 +72,10 @@ impl AgentOptions {
     }
 
     /// Reads the options from JSON text.
+    ///
+    /// # Errors
+    ///
+    /// A `configuration` failure that names the wrong option.
     pub(crate) fn parse(json: &str) -> Result<Self, Failure> {
         let value: Result<Value, _> = serde_json::from_str(json);
         let read = value.map_err(|error| without_place(&error)).and_then(|value| Self::read(&value));
@@ -114,7 +118,7 @@ impl AgentOptions {
         })
     }
 
-    /// Returns the settings of a session whose host is asked through `approve`, if it can be.
+    /// Returns the settings of a session. `approve` is the function that asks the user, if there is one.
     fn session_config(&self, approve: Option<Function>) -> Result<SessionConfig, Failure> {
         let policy = policy(self.policy.as_deref(), approve.is_some())?;
         Ok(SessionConfig {
@@ -128,7 +132,7 @@ impl AgentOptions {
         })
     }
 
-    /// Returns what a session over `workspace` is made of; pages are fetched through `fetch`.
+    /// Returns the options of a session over `workspace`. Web pages are fetched through `fetch`.
     pub(crate) fn session_options(
         &self,
         model: Model,
@@ -139,7 +143,7 @@ impl AgentOptions {
         let Model { provider, id, offline } = model;
         let (clock, random, config) = (Shared::new(BrowserClock), Shared::new(JsRandom), self.session_config(approve)?);
         let profile = match self.profile {
-            // The stand-in is of no family.
+            // The offline model belongs to no family.
             ProfileName::Auto if offline => None,
             ProfileName::Auto => Profile::of(provider.name(), &id),
             ProfileName::Openai => Some(Profile::openai(&id)),
@@ -175,7 +179,7 @@ impl AgentOptions {
     }
 }
 
-/// How long a page may take that the model asks for.
+/// Limits for web pages that the model requests.
 const WEB_TIMEOUTS: FetchTimeouts = FetchTimeouts { head_ms: 20_000, idle_ms: 20_000, total_ms: 30_000 };
 
 fn web_fetch(fetch: &Function) -> Shared<dyn Tool> {
@@ -192,10 +196,10 @@ fn read_tool(value: &Value) -> Result<ToolDefinition, Problem> {
     })
 }
 
-/// Which profile a session goes by.
+/// The profile of a session.
 #[derive(Clone, Copy)]
 pub(crate) enum ProfileName {
-    /// That of the model's family.
+    /// The profile of the model's family, if there is one.
     Auto,
     Openai,
     Anthropic,
@@ -203,7 +207,7 @@ pub(crate) enum ProfileName {
     None,
 }
 
-/// Which model answers.
+/// The model that responds.
 pub(crate) enum ModelOptions {
     Offline,
     Anthropic {
@@ -211,7 +215,7 @@ pub(crate) enum ModelOptions {
         api_key: String,
         base_url: Option<String>,
     },
-    /// A provider written in JavaScript; its function comes apart.
+    /// A provider written in JavaScript. Its function is one of the callbacks.
     Custom {
         name: String,
         model: Option<String>,
@@ -242,7 +246,7 @@ impl ModelOptions {
             }
             _ => {
                 fields.only(&["paceMs"], "provider")?;
-                // Only checked: the JavaScript layer does the waiting.
+                // Only checked here: the JavaScript layer delays the response.
                 fields.number("paceMs")?;
                 Ok(Self::Offline)
             }
@@ -250,7 +254,7 @@ impl ModelOptions {
     }
 }
 
-/// A provider, and the model of it that a session asks for.
+/// A provider and the id of the model that a session requests.
 pub(crate) struct Model {
     pub(crate) provider: Shared<dyn Provider>,
     pub(crate) id: String,
@@ -258,10 +262,14 @@ pub(crate) struct Model {
 }
 
 impl ModelOptions {
-    /// Returns the model; `network` is asked only by models that are behind one, `custom` is the function of one that is
-    /// written in JavaScript, or what takes the place of `fetch` where the stand-in answers.
-    pub(crate) fn model(&self, network: impl FnOnce() -> Shared<dyn Transport>, custom: Option<&Function>) -> Model {
-        let open = || custom.cloned().unwrap_or_else(|| JsValue::UNDEFINED.unchecked_into());
+    /// Returns the model. `network` is called only for a model behind a network. `open_answer` opens responses of a
+    /// provider written in JavaScript, or replaces `fetch` for the offline model.
+    pub(crate) fn model(
+        &self,
+        network: impl FnOnce() -> Shared<dyn Transport>,
+        open_answer: Option<&Function>,
+    ) -> Model {
+        let open = || open_answer.cloned().unwrap_or_else(|| JsValue::UNDEFINED.unchecked_into());
         match self {
             Self::Custom { name, model, idle_timeout_ms } => {
                 let provider = Shared::new(JsProvider::new(name.clone(), open(), *idle_timeout_ms));
@@ -276,7 +284,7 @@ impl ModelOptions {
                 let adapter = Anthropic::new(Config {
                     api_key: api_key.trim().to_owned(),
                     base_url: base_url.clone(),
-                    // Without it the API refuses requests from a page; elsewhere it means nothing.
+                    // Without it the API rejects requests from a page; elsewhere it has no effect.
                     browser: true,
                     ..Config::default()
                 });
@@ -323,7 +331,7 @@ mod tests {
     #[test]
     fn no_options_mean_the_offline_model() {
         let options = AgentOptions::parse("{}").unwrap();
-        let model = options.model.model(|| panic!("the stand-in needs no network"), None);
+        let model = options.model.model(|| panic!("the offline model needs no network"), None);
         assert!(model.offline);
         assert_eq!(model.id, offline::MODEL);
     }

@@ -1,4 +1,4 @@
-//! Asking the user through a function of the host's, and the rules that say when.
+//! The rules that decide which calls run, which are denied, and which need the user's approval.
 
 use emend_agent::approval::{Action, Policy, Rule};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::json_fields::{Fields, Problem};
 use crate::failure::Failure;
 
-/// One rule, as JSON text brings it.
+/// One rule, read from JSON.
 pub(crate) struct RuleOptions {
     action: Action,
     tool: String,
@@ -27,11 +27,17 @@ impl RuleOptions {
     }
 }
 
-/// Tools that change nothing.
+/// Tools that only read or ask.
 const READING: [&str; 6] = ["read_file", "read_many_files", "grep", "glob", "list_dir", "clarify_user"];
 
-/// Returns the policy of these rules. Without any, a host that can be asked is asked about every call that does more than
-/// read, and one that cannot allows all.
+/// Returns the policy for these rules.
+///
+/// Without rules, every call beyond [`READING`] needs approval if there is an approver (`asks`), and every call is allowed
+/// otherwise.
+///
+/// # Errors
+///
+/// A `configuration` failure if a rule's pattern is invalid.
 pub(crate) fn policy(rules: Option<&[RuleOptions]>, asks: bool) -> Result<Policy, Failure> {
     let rule = |rule: &RuleOptions| Rule::new(rule.action, &rule.tool, rule.pattern.as_deref());
     let rules: Result<Vec<Rule>, _> = match rules {

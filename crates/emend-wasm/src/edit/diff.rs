@@ -1,7 +1,7 @@
-//! Diffs of two texts, as numbers that point into them.
+//! Diffs of two texts, as numbers that point into both.
 //!
-//! JavaScript has both texts already: what it lacks is where their lines begin and which of them belong together.
-//! Copying every line across would cost more than finding the difference.
+//! JavaScript already has both texts. It needs the offsets of their lines and the pairing of old and new lines. Copying
+//! every line across would take longer than computing the diff.
 
 use emend_edit::diff::{self, HunkLine, LineKind, Names, TextHunk, WordSpans, hunks_of, unified};
 use emend_edit::text::split_lines;
@@ -15,8 +15,8 @@ use super::{count, input_slots};
 /// context, 1 removed, 2 added) and where it starts and ends in its text, in UTF-16 code units; context lines point into
 /// the old text. With `with_words`, each line is followed by the number of its spans and their bounds within the line.
 ///
-/// The old text is in slot 0 of [`super::input_slots`], the new one in slot 1. Of both, JavaScript says how many bytes and how
-/// many code units they have: in a text with as many of either, places are the same in both.
+/// The old text is in slot 0 of [`super::input_slots`], the new text in slot 1. JavaScript passes the number of UTF-8 bytes
+/// and of UTF-16 code units of each: if they are equal, byte offsets and code unit offsets are the same.
 #[wasm_bindgen(js_name = diffHunks)]
 pub fn diff_hunks(
     old_bytes: u32,
@@ -37,8 +37,8 @@ fn numbers_of(
     with_words: bool,
 ) -> Vec<u32> {
     let (old_lines, new_lines) = (split_lines(old), split_lines(new));
-    let (mut old_place, mut new_place) =
-        (Place::new(old, old_units, &old_lines), Place::new(new, new_units, &new_lines));
+    let (mut old_offsets, mut new_offsets) =
+        (LineOffsets::new(old, old_units, &old_lines), LineOffsets::new(new, new_units, &new_lines));
     let mut out = Vec::new();
     for hunk in hunks_of(&old_lines, &new_lines, count(context)) {
         let bounds = [hunk.old_start, hunk.old_lines, hunk.new_start, hunk.new_lines, hunk.lines.len()];
@@ -46,8 +46,8 @@ fn numbers_of(
         let mut spans = if with_words { spans_of(&hunk) } else { Vec::new() };
         for (index, line) in hunk.lines.iter().enumerate() {
             let (start, end) = match (line.old, line.new) {
-                (Some(number), _) => old_place.of_line(number),
-                (None, Some(number)) => new_place.of_line(number),
+                (Some(number), _) => old_offsets.of_line(number),
+                (None, Some(number)) => new_offsets.of_line(number),
                 (None, None) => (0, 0),
             };
             out.extend([kind_number(line.kind), start, end]);
@@ -68,26 +68,27 @@ fn kind_number(kind: LineKind) -> u32 {
     }
 }
 
-/// Where the lines of a text are, in UTF-16.
-struct Place<'a> {
+/// Converts line numbers of a text to offsets in UTF-16 code units.
+struct LineOffsets<'a> {
     text: &'a str,
     lines: &'a [&'a str],
-    /// Whether places in bytes are the places in UTF-16.
+    /// Whether offsets in bytes equal offsets in UTF-16 code units.
     is_ascii: bool,
-    /// A place in bytes and the same in UTF-16, to go on from.
+    /// The last converted offset in bytes, from which the next conversion continues.
     bytes: usize,
+    /// The same offset in UTF-16 code units.
     units: u32,
 }
 
-impl<'a> Place<'a> {
+impl<'a> LineOffsets<'a> {
     fn new(text: &'a str, units: u32, lines: &'a [&'a str]) -> Self {
         Self { text, lines, is_ascii: text.len() == units as usize, bytes: 0, units: 0 }
     }
 
-    /// Returns where line `number`, from 1, starts and ends. Lines are asked for in order.
+    /// Returns the start and end of line `number`, counted from 1. Calls must be in order of lines.
     fn of_line(&mut self, number: usize) -> (u32, u32) {
         let Some(line) = self.lines.get(number - 1) else { return (0, 0) };
-        // The lines are parts of the text, one after another.
+        // Each line is a slice of the text.
         let start = line.as_ptr().addr() - self.text.as_ptr().addr();
         if self.is_ascii {
             return (start as u32, (start + line.len()) as u32);
@@ -102,8 +103,9 @@ fn utf16_len(text: &str) -> u32 {
     text.chars().map(|c| c.len_utf16() as u32).sum()
 }
 
-/// Returns for each line of a hunk where it differs from its counterpart: the lines of a run of removed ones and of a
-/// run of as many added ones after it are counterparts one by one.
+/// Returns, for each line of a hunk, the ranges in which it differs from its counterpart.
+///
+/// A run of removed lines and the following run of added lines are paired one by one if both have the same length.
 fn spans_of(hunk: &TextHunk) -> Vec<Vec<u32>> {
     let lines = &hunk.lines;
     let mut spans = vec![Vec::new(); lines.len()];
@@ -129,7 +131,8 @@ fn in_utf16(text: &str, ranges: &[std::ops::Range<usize>]) -> Vec<u32> {
     ranges.iter().flat_map(|range| [utf16_len(&text[..range.start]), utf16_len(&text[..range.end])]).collect()
 }
 
-/// Returns where two forms of a line differ: how many spans the old one has, their bounds, then those of the new one.
+/// Returns the ranges in which two versions of a line differ: the number of ranges in the old line, their bounds, then the
+/// bounds of the ranges in the new line.
 #[wasm_bindgen(js_name = wordSpans)]
 pub fn word_spans(old: &str, new: &str) -> Vec<u32> {
     let spans = diff::word_spans(old, new);
@@ -157,7 +160,7 @@ mod tests {
     use super::*;
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
-    /// A text as JavaScript hands it over.
+    /// A text with its number of UTF-16 code units, as JavaScript passes it.
     fn given(text: &str) -> (&str, u32) {
         (text, utf16_len(text))
     }
@@ -168,14 +171,14 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_named_by_where_they_are() {
+    fn lines_are_given_as_offsets() {
         check("same\n", "same\n", true, &[]);
         check("a\nb\nc\n", "a\nx\nc\n", false, &[1, 3, 1, 3, 4, 0, 0, 2, 1, 2, 4, 2, 2, 4, 0, 4, 6]);
         check("", "new", false, &[0, 0, 1, 1, 1, 2, 0, 3]);
     }
 
     #[test]
-    fn places_count_utf16_code_units() {
+    fn offsets_count_utf16_code_units() {
         check("🦀é\nold", "🦀é\nnew", false, &[1, 2, 1, 2, 3, 0, 0, 4, 1, 4, 7, 2, 4, 7]);
         check("🦀 a\n", "🦀 b\n", true, &[1, 1, 1, 1, 2, 1, 0, 5, 1, 3, 4, 2, 0, 5, 1, 3, 4]);
     }
@@ -187,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_context_past_every_text_is_all_of_it() {
+    fn a_context_larger_than_the_texts_includes_all_lines() {
         assert_eq!(numbers_of(given("a\nb\n"), given("a\nc\n"), u32::MAX, false)[..5], [1, 2, 1, 2, 3]);
     }
 }

@@ -12,13 +12,13 @@ use wasm_bindgen::prelude::*;
 use super::{count, input_slots, json, read};
 use crate::failure::Failure;
 
-/// A line log. Ids and options come as JSON text, and so does everything but plain texts and numbers go out.
+/// A line log. Ids and options are passed as JSON text. Results are JSON text, except for plain texts and numbers.
 #[wasm_bindgen]
 pub struct LogHandle {
     log: RefCell<LineLog>,
 }
 
-/// Who writes, and what is known about it.
+/// The author of a change and its metadata.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Authored {
@@ -33,7 +33,7 @@ struct Authored {
 }
 
 impl Authored {
-    /// Only an agent's change waits for a decision.
+    /// Returns the status of a new change; pending by default. Only an agent's change waits for a decision.
     fn status(&self) -> Status {
         self.status.unwrap_or(Status::Pending)
     }
@@ -43,7 +43,7 @@ impl Authored {
     }
 }
 
-/// A decision, and who makes it.
+/// The author of a decision and its options.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Decided {
@@ -113,18 +113,18 @@ impl LogHandle {
         Self { log: RefCell::new(LineLog::new(base.as_deref())) }
     }
 
-    /// Loads a log from what [`LogHandle::save`] gave.
+    /// Loads a log from the result of [`LogHandle::save`].
     pub fn load(saved: &str) -> Result<LogHandle, JsValue> {
         let log: LineLog = read("the saved log is", saved)?;
         Ok(Self { log: RefCell::new(log) })
     }
 
-    /// Returns all of it as JSON text.
+    /// Returns the whole log as JSON text.
     pub fn save(&self) -> Result<String, JsValue> {
         json(&*self.log.borrow())
     }
 
-    /// Returns one of its texts; `undefined` if the file does not exist in it.
+    /// Returns one of the log's texts; `undefined` if the file does not exist in that view.
     pub fn text(&self, view: &str) -> Result<Option<String>, JsValue> {
         let log = self.log.borrow();
         match view {
@@ -133,33 +133,33 @@ impl LogHandle {
             "settled" => Ok(log.settled_text()),
             "base" => Ok(log.base_text()),
             "saved" => Ok(log.saved_text()),
-            other => Err(Failure::invalid(format!(
-                "there is no text {other:?}; there are visible, disk, settled, base and saved"
-            ))
-            .into_js()),
+            other => {
+                Err(Failure::invalid(format!("unknown view {other:?}; use visible, disk, settled, base or saved"))
+                    .into_js())
+            }
         }
     }
 
-    /// Returns the path the file was renamed to, on the disk or in what is visible.
+    /// Returns the path that the file was renamed to, on the disk or in the visible text.
     pub fn path(&self, on_disk: bool) -> Option<String> {
         let log = self.log.borrow();
         let path = if on_disk { log.disk_path() } else { log.visible_path() };
         path.map(str::to_owned)
     }
 
-    /// The number that grows with everything that enters the log.
+    /// The revision, which grows with every entry of the log.
     #[wasm_bindgen(getter)]
     pub fn revision(&self) -> f64 {
         self.log.borrow().revision() as f64
     }
 
-    /// How many lines the visible text has.
+    /// Number of lines of the visible text.
     #[wasm_bindgen(getter, js_name = visibleLines)]
     pub fn visible_lines(&self) -> u32 {
         self.log.borrow().visible_lines() as u32
     }
 
-    /// Records a new text, which is in slot 0.
+    /// Records the new text in slot 0.
     pub fn write(&self, bytes: u32, authored: &str) -> Result<String, JsValue> {
         let text = &input_slots::take(0, bytes)?;
         let authored: Authored = read("the options are", authored)?;
@@ -181,13 +181,13 @@ impl LogHandle {
         json(&self.log.borrow_mut().rename(origin, authored.into_meta(), to, status))
     }
 
-    /// Records what another program made of the file on the disk.
+    /// Records a change that another program made on the disk; `undefined` if it deleted the file.
     pub fn external(&self, text: Option<String>, authored: &str) -> Result<String, JsValue> {
         let authored: Authored = read("the options are", authored)?;
         json(&self.log.borrow_mut().external(text.as_deref(), authored.into_meta()))
     }
 
-    /// Notes that the disk holds what is to be saved.
+    /// Records that the disk holds the log's disk text.
     #[wasm_bindgen(js_name = markSaved)]
     pub fn mark_saved(&self) {
         self.log.borrow_mut().mark_saved();
@@ -207,13 +207,13 @@ impl LogHandle {
         json(&self.log.borrow().pending())
     }
 
-    /// Returns the pending changes that are on the disk all the same.
+    /// Returns the pending changes that are on the disk because edits of the user depend on them.
     #[wasm_bindgen(js_name = keptOnDisk)]
     pub fn kept_on_disk(&self) -> Result<String, JsValue> {
         json(&self.log.borrow().kept_on_disk())
     }
 
-    /// Returns what stands on some changes.
+    /// Returns the changes that depend on some changes.
     pub fn dependents(&self, ids: &str) -> Result<String, JsValue> {
         json(&self.log.borrow().dependents(&self.ids(ids)?))
     }
@@ -229,7 +229,7 @@ impl LogHandle {
         }))
     }
 
-    /// Accepts, rejects, reopens or rolls back.
+    /// Accepts, rejects, reopens or rolls back changes.
     pub fn decide(&self, decision: &str, ids: &str, decided_by: &str) -> Result<String, JsValue> {
         let decision: Decision = read("the decision is", decision)?;
         let ids = self.ids(ids)?;
@@ -243,13 +243,13 @@ impl LogHandle {
         })
     }
 
-    /// Returns the changes that a hunk's id stands for.
+    /// Returns the changes in a hunk.
     #[wasm_bindgen(js_name = changesOf)]
     pub fn changes_of(&self, hunk: &str) -> Result<String, JsValue> {
         decided(self.log.borrow().changes_of(&HunkId::from(hunk)))
     }
 
-    /// Takes back the last step of someone's, or the last step back; JSON `null` if there is none.
+    /// Undoes the author's last step, or redoes the last undone one with `forth`; JSON `null` if there is none.
     pub fn step(&self, forth: bool, decided_by: &str) -> Result<String, JsValue> {
         let Decided { by, at_ms, .. } = read("the options are", decided_by)?;
         let mut log = self.log.borrow_mut();
@@ -257,47 +257,47 @@ impl LogHandle {
         json(&applied)
     }
 
-    /// Marks the present state.
+    /// Creates a checkpoint of the present state.
     pub fn checkpoint(&self) -> f64 {
         self.log.borrow_mut().checkpoint().0 as f64
     }
 
-    /// Forgets a checkpoint.
+    /// Releases a checkpoint. Returns whether it existed.
     pub fn release(&self, id: f64) -> bool {
         self.log.borrow_mut().release(CheckpointId(id as u64))
     }
 
-    /// Returns what a rollback to a checkpoint would switch off.
+    /// Returns the changes that a rollback to a checkpoint would reject.
     #[wasm_bindgen(js_name = changesSince)]
     pub fn changes_since(&self, id: f64) -> Result<String, JsValue> {
         decided(self.log.borrow().changes_since(CheckpointId(id as u64)))
     }
 
-    /// Takes the text back to a checkpoint.
+    /// Rolls the text back to a checkpoint.
     #[wasm_bindgen(js_name = rollbackTo)]
     pub fn rollback_to(&self, id: f64, decided_by: &str) -> Result<String, JsValue> {
         let Decided { by, at_ms, .. } = read("the options are", decided_by)?;
         decided(self.log.borrow_mut().rollback_to(CheckpointId(id as u64), by, at_ms))
     }
 
-    /// Splits a change in two.
+    /// Splits a change at a line.
     pub fn split(&self, id: f64, line: u32) -> Result<String, JsValue> {
         decided(self.log.borrow_mut().split(ChangeId(id as u64), count(line)))
     }
 
-    /// Returns the history.
+    /// Returns all entries of the log.
     pub fn entries(&self) -> Result<String, JsValue> {
         json(&self.log.borrow().entries())
     }
 
-    /// Drops everything but the present text, if nothing is open.
+    /// Discards everything but the present text, if nothing is pending. Returns whether it did.
     pub fn compact(&self) -> bool {
         self.log.borrow_mut().compact()
     }
 }
 
 impl LogHandle {
-    /// Reads ids: numbers of changes, or names of hunks.
+    /// Reads ids: numbers of changes, or ids of hunks, which stand for their changes.
     fn ids(&self, given: &str) -> Result<Vec<ChangeId>, JsValue> {
         #[derive(Deserialize)]
         #[serde(untagged)]

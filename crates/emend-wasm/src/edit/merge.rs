@@ -1,4 +1,4 @@
-//! Three texts, in the slots of [`super::input_slots`]: merged, and laid side by side.
+//! Merges and comparisons of three texts, which are in the slots of [`super::input_slots`]: base, ours, theirs.
 
 use emend_edit::diff::{self, RegionKind};
 use js_sys::Array;
@@ -6,14 +6,16 @@ use wasm_bindgen::prelude::*;
 
 use super::input_slots::take;
 
-/// Merges what two sides made of a base. Returns the text and the number of conflicts in it.
+/// Merges two versions of a base. Returns the merged text and its number of conflicts.
 #[wasm_bindgen]
 pub fn merge3(base_bytes: u32, our_bytes: u32, their_bytes: u32) -> Result<Array, JsValue> {
     let merged = diff::merge3(&take(0, base_bytes)?, &take(1, our_bytes)?, &take(2, their_bytes)?);
     Ok(Array::of2(&merged.text.into(), &(merged.conflicts as u32).into()))
 }
 
-/// Returns the regions of three texts: for each its kind, and the first line (from 0) and the end in every text.
+/// Returns the regions of three texts: for each region its kind, then its range of lines (counted from 0) in each text.
+///
+/// The kinds are 0 unchanged, 1 ours, 2 theirs, 3 same, 4 conflict.
 #[wasm_bindgen]
 pub fn compare3(base_bytes: u32, our_bytes: u32, their_bytes: u32) -> Result<Vec<u32>, JsValue> {
     let regions = diff::compare3(&take(0, base_bytes)?, &take(1, our_bytes)?, &take(2, their_bytes)?);

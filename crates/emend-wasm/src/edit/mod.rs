@@ -1,7 +1,8 @@
-//! The bindings of `emend-edit`: texts in, texts and numbers out, nothing kept but the logs, patches and texts handed out.
+//! The bindings of `emend-edit`. The module keeps only the line logs, patches and texts that JavaScript holds a handle or
+//! an id of.
 //!
-//! Texts cross as strings. What there is much of, the lines of a diff, crosses as numbers that point into the texts the
-//! caller has; the rest as JSON text.
+//! Texts cross the boundary as strings. The lines of a diff, of which there are many, cross as numbers that point into the
+//! caller's texts. Everything else crosses as JSON text.
 
 pub mod diff;
 pub mod input_slots;
@@ -19,10 +20,10 @@ use wasm_bindgen::prelude::*;
 
 use crate::failure::Failure;
 
-/// No count that is passed in may be larger: sums of a few must not overflow.
+/// Upper limit of counts from JavaScript. A sum of a few of them does not overflow.
 const COUNT_MAX: u32 = 1 << 28;
 
-/// Returns a count as an index, cut to what can be calculated with.
+/// Converts a count, limited to [`COUNT_MAX`].
 fn count(given: u32) -> usize {
     given.min(COUNT_MAX) as usize
 }
@@ -31,7 +32,7 @@ fn json(value: &impl Serialize) -> Result<String, JsValue> {
     serde_json::to_string(value).map_err(|error| Failure::internal(error.to_string()).into_js())
 }
 
-/// Reads an argument that came as JSON text.
+/// Reads an argument from JSON text. `what` begins the error message, e.g. "the query is".
 fn read<T: DeserializeOwned>(what: &str, json: &str) -> Result<T, JsValue> {
     serde_json::from_str(json).map_err(|error| Failure::argument(what, &error).into_js())
 }

@@ -1,4 +1,4 @@
-//! What a patch says, as JSON shows it.
+//! The content of a patch as JSON.
 
 use emend_edit::diff::LineKind;
 use emend_edit::patch::unified::FileKind;
@@ -11,7 +11,7 @@ pub(super) struct ParsedEdit<'a> {
     path: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     move_to: Option<&'a str>,
-    /// What git's mode lines say.
+    /// The executable bit, from git's mode lines.
     #[serde(skip_serializing_if = "Option::is_none")]
     executable: Option<bool>,
     #[serde(flatten)]
@@ -21,7 +21,7 @@ pub(super) struct ParsedEdit<'a> {
 #[derive(Serialize)]
 #[serde(tag = "operation", rename_all = "snake_case")]
 enum ParsedChange<'a> {
-    /// v4a states the text, a unified diff hunks.
+    /// v4a gives the text, a unified diff gives hunks.
     Create {
         #[serde(skip_serializing_if = "Option::is_none")]
         text: Option<&'a str>,

@@ -1,4 +1,4 @@
-//! Patches in all five formats: read, shown, and carried out on texts in memory.
+//! Patches in all five formats: parsing them, describing them, and applying them to texts in memory.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use super::report::hunk_numbers;
 use super::{input_slots, json, read};
 use crate::failure::Failure;
 
-/// A patch that was read, and not carried out yet.
+/// A parsed patch.
 #[wasm_bindgen]
 pub struct PatchHandle {
     pub(super) patch: Patch,
@@ -31,13 +31,13 @@ impl PatchHandle {
     }
 }
 
-// The formats that are texts, as JavaScript numbers them.
+// The text formats by the numbers that JavaScript uses.
 const V4A: u32 = 0;
 const UNIFIED: u32 = 1;
 const LOCATED: u32 = 2;
 
-/// Reads a patch that is a text in a slot.
-pub(super) fn written(
+/// Parses a patch in a slot; `format` is one of the numbers above.
+pub(super) fn parse_text(
     format: u32,
     slot: usize,
     bytes: u32,
@@ -55,7 +55,7 @@ pub(super) fn written(
     parsed.map_err(|error| refused(&error, error.code()))
 }
 
-/// Line edits as JSON text brings them.
+/// Line edits, read from JSON text.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LinesInput {
@@ -72,32 +72,34 @@ struct Described<'a> {
 
 #[wasm_bindgen]
 impl PatchHandle {
-    /// Reads a v4a patch, which is in slot 0. With `overwrite`, creating and moving may replace files.
+    /// Parses the v4a patch in slot 0. With `overwrite`, creating and moving may replace files.
     pub fn v4a(bytes: u32, overwrite: bool) -> Result<PatchHandle, JsValue> {
-        let (patch, diagnostics) = written(V4A, 0, bytes, None)?;
+        let (patch, diagnostics) = parse_text(V4A, 0, bytes, None)?;
         Ok(Self::new(Patch { overwrite, ..patch }, diagnostics))
     }
 
-    /// Reads a unified diff, which is in slot 0: of the files that its headers name, or of the one at `path`.
+    /// Parses the unified diff in slot 0, for the files in its headers or for the file at `path`.
+    ///
+    /// With `locate`, hunks are found by their text instead of their line numbers.
     pub fn unified(bytes: u32, locate: bool, path: Option<String>) -> Result<PatchHandle, JsValue> {
         let format = if locate { LOCATED } else { UNIFIED };
-        let (patch, diagnostics) = written(format, 0, bytes, path.as_deref())?;
+        let (patch, diagnostics) = parse_text(format, 0, bytes, path.as_deref())?;
         Ok(Self::new(patch, diagnostics))
     }
 
-    /// Makes a patch that replaces one text by another.
+    /// Creates a patch that replaces one text by another.
     pub fn replace(path: String, old: String, new: String, replace_all: bool) -> PatchHandle {
         Self::new(Patch::of(path, Change::Replace { old, new, replace_all }), Vec::new())
     }
 
-    /// Makes a patch of line edits, which come as JSON text.
+    /// Creates a patch from line edits in JSON text.
     pub fn lines(path: String, edits: &str) -> Result<PatchHandle, JsValue> {
         let LinesInput { edits, expected_hash } = read("the line edits are", edits)?;
         let change = Change::Lines(LineEdits { edits, expected_hash });
         Ok(Self::new(Patch::of(path, change), Vec::new()))
     }
 
-    /// Returns what the patch says, the paths it names and what was odd about it.
+    /// Returns the edits of the patch, its paths and its diagnostics, as JSON text.
     pub fn describe(&self) -> Result<String, JsValue> {
         json(&Described {
             edits: self.patch.edits.iter().map(ParsedEdit::from).collect(),
@@ -106,13 +108,13 @@ impl PatchHandle {
         })
     }
 
-    /// Returns every path the patch touches.
+    /// Returns every path in the patch.
     pub fn paths(&self) -> Vec<String> {
         self.patch.paths().into_iter().map(str::to_owned).collect()
     }
 
-    /// Takes the text of the path with this index among [`PatchHandle::paths`] from slot 0. Files that are not there
-    /// are not brought.
+    /// Takes the text of one file from slot 0. `index` is the position of its path in [`PatchHandle::paths`]. Files without
+    /// a text do not exist.
     #[wasm_bindgen(js_name = bringText)]
     pub fn bring_text(&self, index: u32, bytes: u32) -> Result<(), JsValue> {
         let text = input_slots::take(0, bytes)?;
@@ -120,11 +122,11 @@ impl PatchHandle {
         Ok(())
     }
 
-    /// Carries the patch out over the texts that were brought.
+    /// Applies the patch to the texts that [`PatchHandle::bring_text`] took.
     ///
-    /// Returns a JSON text that says what happens to each file, numbers, then for each file its new text (or
-    /// `undefined`). The numbers are for each file how many hunks it has, and for each of these six: see
-    /// [`hunk_numbers`].
+    /// Returns an array: JSON text with the outcome for each file; numbers; then the new text of each file (`undefined` if
+    /// it is deleted). The numbers are, for each file, the number of its hunks and six numbers for each hunk as
+    /// [`hunk_numbers`] returns.
     pub fn plan(&self) -> Result<Array, JsValue> {
         let paths = self.patch.paths();
         let mut texts = self.texts.take();
@@ -152,7 +154,7 @@ struct Planned<'a> {
     diagnostics: &'a [Diagnostic],
 }
 
-/// A planned file without its texts and hunks: the texts from before are the caller's, hunks cross as numbers.
+/// A planned file without its texts and hunks: the caller has the old text, and hunks cross as numbers.
 #[derive(Serialize)]
 struct PlannedEntry<'a> {
     path: &'a str,
@@ -188,7 +190,7 @@ fn refused(error: &impl ToString, code: ErrorCode) -> JsValue {
     Failure::new(code.into(), error.to_string()).into_js()
 }
 
-/// A v4a patch that is still arriving.
+/// A parser of a v4a patch that is still arriving.
 #[wasm_bindgen]
 #[derive(Default)]
 pub struct PatchReader {
@@ -197,20 +199,20 @@ pub struct PatchReader {
 
 #[wasm_bindgen]
 impl PatchReader {
-    /// Makes one that has seen nothing.
+    /// Creates a parser without input.
     #[wasm_bindgen(constructor)]
     pub fn new() -> PatchReader {
         Self::default()
     }
 
-    /// Reads the next piece. Returns how many edits have begun.
+    /// Parses the next piece. Returns the number of edits that have begun.
     pub fn push(&self, text: &str) -> Result<u32, JsValue> {
         let mut parser = self.parser.borrow_mut();
         parser.push(text).map_err(|error| refused(&error, error.code()))?;
         Ok(parser.edits().len() as u32)
     }
 
-    /// Returns the edits from the one at `from` on. The last one may still grow.
+    /// Returns the edits from index `from` on. The last edit may still grow.
     #[wasm_bindgen(js_name = editsFrom)]
     pub fn edits_from(&self, from: u32) -> Result<String, JsValue> {
         let parser = self.parser.borrow();
@@ -218,7 +220,7 @@ impl PatchReader {
         json(&edits.iter().map(ParsedEdit::from).collect::<Vec<_>>())
     }
 
-    /// Takes the patch out, if it is complete. The reader is as new afterwards.
+    /// Takes the patch out if it is complete, and resets the parser.
     pub fn finish(&self) -> Result<PatchHandle, JsValue> {
         let parser = self.parser.take();
         let (patch, diagnostics) = parser.finish().map_err(|error| refused(&error, error.code()))?;

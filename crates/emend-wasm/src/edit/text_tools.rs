@@ -1,4 +1,4 @@
-//! Hashes of texts, and texts cut to what a model may see.
+//! Hashes of texts, and truncation of texts to a model's limits.
 
 use emend_edit::ContentHash;
 use emend_edit::truncate::{Limits, Mode, truncate_chars, truncate_lines, truncate_tool_output};
@@ -19,7 +19,7 @@ pub fn hash_text(bytes: u32) -> Result<String, JsValue> {
     Ok(ContentHash::of(input_slots::take(0, bytes)?.as_bytes()).to_string())
 }
 
-/// Cuts what a tool printed by the tool's limits, or by those given; `undefined` if it fits.
+/// Truncates a tool's output by the tool's limits or by the given ones; `undefined` if it fits.
 #[wasm_bindgen(js_name = truncateOf)]
 pub fn truncate_of(tool: &str, output: &str, chars_max: Option<u32>, lines_max: Option<u32>) -> Option<String> {
     let mut limits = Limits::default();
@@ -29,7 +29,7 @@ pub fn truncate_of(tool: &str, output: &str, chars_max: Option<u32>, lines_max: 
     seen.truncated.then_some(seen.text)
 }
 
-/// Cuts a text by characters, then by lines; `undefined` if it fits.
+/// Truncates a text by characters, then by lines; `undefined` if it fits.
 #[wasm_bindgen(js_name = truncateTo)]
 pub fn truncate_to(
     text: &str,
@@ -41,7 +41,7 @@ pub fn truncate_to(
         "head_tail" => Mode::HeadTail,
         "tail" => Mode::Tail,
         other => {
-            return Err(Failure::invalid(format!("`keep` is {other:?}; it can be head_tail or tail")).into_js());
+            return Err(Failure::invalid(format!("`keep` is {other:?}; use head_tail or tail")).into_js());
         }
     };
     let by_chars = chars_max.and_then(|max| truncate_chars(text, count(max), mode));

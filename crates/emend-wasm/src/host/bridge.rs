@@ -1,7 +1,7 @@
-//! The JavaScript side as Rust sees it: promises, timers, wake-ups and the report of a panic.
+//! The JavaScript host as Rust sees it: promises, timers, wake-ups and the report of a panic.
 //!
-//! Whatever has to wait takes a ticket, tells the host what it waits for, and is answered by [`settle`]. Who runs a
-//! future after it was woken is `task`'s business.
+//! A future that has to wait takes a ticket and passes it to the host with a promise or a timer. The host answers with
+//! [`settle`]. The module `task` polls futures after they were woken.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -14,14 +14,14 @@ use wasm_bindgen::prelude::*;
 
 #[wasm_bindgen]
 extern "C" {
-    /// What the JavaScript layer supplies. Its methods never call back into wasm before they return.
+    /// The JavaScript layer. Its methods never call back into wasm before they return.
     pub type Host;
 
-    /// Asks that the task be polled soon.
+    /// Requests that a task be polled soon.
     #[wasm_bindgen(method)]
     fn wake(this: &Host, task: u32);
 
-    /// Settles `ticket` with what `promise` gives.
+    /// Settles `ticket` with the outcome of `promise`.
     #[wasm_bindgen(method)]
     fn watch(this: &Host, promise: &JsValue, ticket: u32);
 
@@ -29,11 +29,11 @@ extern "C" {
     #[wasm_bindgen(method, js_name = startTimer)]
     fn start_timer(this: &Host, ms: f64, ticket: u32);
 
-    /// Forgets the timer of `ticket`.
+    /// Cancels the timer of `ticket`.
     #[wasm_bindgen(method, js_name = stopTimer)]
     fn stop_timer(this: &Host, ticket: u32);
 
-    /// Takes the message of a panic. Nothing may call into this instance afterwards.
+    /// Reports a panic. Nothing may call into this instance afterwards.
     #[wasm_bindgen(method)]
     fn panicked(this: &Host, message: &str);
 }
@@ -43,28 +43,30 @@ thread_local! {
     static SLOTS: RefCell<Slots> = RefCell::new(Slots::default());
 }
 
-/// Takes the host that everything else here talks to. Called once, before anything else.
+/// Sets the host. Must be called once, before any other function.
 #[wasm_bindgen]
 pub fn connect(host: Host) {
     HOST.with(|slot| *slot.borrow_mut() = Some(host));
     std::panic::set_hook(Box::new(report_panic));
 }
 
-/// Has the next call from JavaScript find a fresh instance. A panic does this by itself; what ends an instance without
-/// one, such as a stack overflow, leaves it to the JavaScript layer.
+/// Replaces the instance at the next call from JavaScript.
+///
+/// A panic does this itself. After a stack overflow, which ends an instance without a panic, the JavaScript layer calls
+/// this function.
 #[wasm_bindgen]
 pub fn restart() {
     wasm_bindgen::handler::schedule_reinit();
 }
 
-/// Panics, so that what a panic does to a caller can be tested.
+/// Panics, for tests of the effect on callers.
 #[wasm_bindgen(js_name = panicNow)]
-#[expect(clippy::panic, reason = "that is its purpose")]
+#[expect(clippy::panic, reason = "panicking is the purpose of this function")]
 pub fn panic_now(message: &str) {
     panic!("{message}");
 }
 
-/// Answers `ticket`. A ticket that nobody waits for any more is ignored.
+/// Settles `ticket`. A ticket whose future was dropped is ignored.
 #[wasm_bindgen]
 pub fn settle(ticket: u32, ok: bool, value: JsValue) {
     let waker = SLOTS.with(|slots| {
@@ -78,7 +80,7 @@ pub fn settle(ticket: u32, ok: bool, value: JsValue) {
     }
 }
 
-/// Asks the host to poll `task` soon.
+/// Requests that the host poll `task` soon.
 #[cfg(any(feature = "agent", feature = "llm", feature = "shell"))]
 pub(crate) fn wake(task: u32) {
     with_host(|host| host.wake(task));
@@ -92,8 +94,8 @@ fn with_host(act: impl FnOnce(&Host)) {
     });
 }
 
-/// Hands the message over while the stack still stands: after an abort nothing more of this instance runs. The next
-/// call from JavaScript finds a fresh one.
+/// Reports the message before the panic aborts: afterwards no code of this instance runs. The next call from JavaScript
+/// uses a new instance.
 fn report_panic(info: &PanicHookInfo<'_>) {
     with_host(|host| host.panicked(&info.to_string()));
     restart();
@@ -123,7 +125,7 @@ impl Slots {
     }
 }
 
-/// Resolves once its ticket is settled. Dropping it gives the ticket back.
+/// Resolves once its ticket is settled. Dropping it releases the ticket.
 #[derive(Debug)]
 pub(crate) struct Settled {
     ticket: u32,
@@ -159,7 +161,7 @@ impl Drop for Settled {
     }
 }
 
-/// Resolves with what `promise` gives. A value that is no promise is given at once.
+/// Resolves with the outcome of `promise`. A value that is not a promise resolves at once.
 #[cfg(any(feature = "agent", feature = "llm"))]
 pub(crate) fn promise(promise: &JsValue) -> Settled {
     let settled = Settled::new();

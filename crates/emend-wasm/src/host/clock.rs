@@ -4,7 +4,7 @@ use emend_llm::{BoxFuture, Clock};
 
 use super::bridge::Timer;
 
-/// Tells the host's time. A tab in the background may be woken late, never early.
+/// The host's clock. A timer may fire late in a background tab, never early.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BrowserClock;
 

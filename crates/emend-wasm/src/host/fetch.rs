@@ -1,9 +1,8 @@
 //! The network of a JavaScript host: `fetch` with a streamed body.
 //!
-//! Timeouts run on the host's timers, and dropping a request or its body aborts it. Which answers are worth another
-//! try is left to the caller. Answers are read with `gloo-net`; requests are not sent with it: it panics when `fetch`
-//! rejects with something that is no `Error`, panics on a header that holds a line break, and drops the `cause` in
-//! which Node says why.
+//! Timeouts run on the host's timers. Dropping a request or its body aborts it. Retries are left to the caller. Responses
+//! are read with `gloo-net`, but requests are not sent with it: it panics when `fetch` rejects with a value that is not an
+//! `Error`, panics on a header with a line break, and drops the `cause` in which Node reports the reason.
 
 use emend_llm::{
     BoxFuture, BoxStream, CancelToken, Clock, Headers, HttpRequest, HttpResponse, Transport, TransportError,
@@ -19,18 +18,18 @@ use web_sys::{AbortController, ReadableStreamDefaultReader, RequestCredentials, 
 use super::bridge::{Timer, promise};
 use super::clock::BrowserClock;
 
-/// How long each phase of a request may take, in milliseconds.
+/// Time limits of a request's phases, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FetchTimeouts {
-    /// Until the head of the answer is there; a page cannot see the moment of the connection itself.
+    /// Until the response's head has arrived. A page cannot observe the connection itself.
     pub head_ms: u64,
     /// Between two chunks of the body.
     pub idle_ms: u64,
-    /// For everything.
+    /// For the whole exchange.
     pub total_ms: u64,
 }
 
-/// What a streamed answer of a model needs: providers send something every few seconds, and long answers take minutes.
+/// Limits for a model's streamed response: providers send data every few seconds, and long responses take minutes.
 const DEFAULT_TIMEOUTS: FetchTimeouts = FetchTimeouts { head_ms: 60_000, idle_ms: 60_000, total_ms: 15 * 60_000 };
 
 impl Default for FetchTimeouts {
@@ -48,22 +47,23 @@ pub struct FetchTransport {
 }
 
 impl FetchTransport {
-    /// Returns a transport over `fetch`, which is called with an address and options and gives a promise of a
-    /// `Response`.
+    /// Returns a transport over `fetch`, which takes an address and options and returns a promise of a `Response`.
     #[must_use]
     pub fn new(fetch: Function, timeouts: FetchTimeouts) -> Self {
         Self { fetch, timeouts, shows_redirects: false }
     }
 
-    /// Hands redirects back instead of refusing them, for requests that carry no key. A page is not told where they
-    /// lead; there the browser follows them itself, and decides what of the answer the page may see.
+    /// Returns redirects instead of rejecting them, for requests that carry no key.
+    ///
+    /// A page does not learn where a redirect leads. There the browser follows it and decides which parts of the response
+    /// the page may see.
     #[must_use]
     pub fn showing_redirects(mut self) -> Self {
         self.shows_redirects = true;
         self
     }
 
-    /// Waits for the head of an answer.
+    /// Waits for the head of a response.
     async fn head(
         &self,
         call: &Call,
@@ -78,7 +78,7 @@ impl FetchTransport {
         let deadline = call.started_ms.saturating_add(self.timeouts.head_ms);
         match call.wait(promise(&answer), deadline, Phase::Connect).await? {
             Ok(value) if value.is_object() => Ok(value.unchecked_into()),
-            Ok(_) => Err(call.unreachable(&JsValue::from_str("fetch gave no Response"))),
+            Ok(_) => Err(call.unreachable(&JsValue::from_str("fetch returned no Response"))),
             Err(rejected) => Err(call.unreachable(&rejected)),
         }
     }
@@ -101,14 +101,14 @@ impl Transport for FetchTransport {
     }
 }
 
-/// Which limit ran out. The names are those of [`TransportError::Timeout`].
+/// A phase with a limit. The names are those of [`TransportError::Timeout`].
 #[derive(Clone, Copy)]
 enum Phase {
     Connect,
     Idle,
 }
 
-/// One request under way. Dropping it aborts what is left of it.
+/// One request in progress. Dropping it aborts the rest.
 struct Call {
     host: String,
     controller: AbortController,
@@ -130,12 +130,12 @@ impl Call {
         }
         let url = web_sys::Url::new(&request.url).map_err(|_| TransportError::Unsendable {
             reason: format!(
-                "{:?} is not a web address; give one like https://api.example.com",
+                "{:?} is not a web address; use one like https://api.example.com",
                 public_address(&request.url)
             ),
         })?;
         if !(url.username() + &url.password()).is_empty() {
-            let reason = "fetch sends no user and password of an address: set the header authorization instead";
+            let reason = "the address contains a user name or a password, which fetch cannot send; set the header authorization instead";
             return Err(TransportError::Unsendable { reason: reason.to_owned() });
         }
         Ok(Self {
@@ -150,7 +150,7 @@ impl Call {
     fn options(&self, request: &HttpRequest, redirect: RequestRedirect) -> Result<RequestInit, TransportError> {
         let headers = web_sys::Headers::new().map_err(|thrown| unsendable("headers", &thrown))?;
         for (name, value) in &request.headers.0 {
-            // The value may be a key: it is not repeated.
+            // The value may be a key, so the error does not quote it.
             headers.append(name, value).map_err(|_| TransportError::Unsendable {
                 reason: format!("the header {name:?} holds a character that HTTP forbids, such as a line break"),
             })?;
@@ -163,12 +163,12 @@ impl Call {
         }
         options.set_signal(Some(&self.controller.signal()));
         options.set_credentials(RequestCredentials::Omit);
-        // Followed by the host, a redirect would carry the key along: only `authorization` is dropped on the way.
+        // The host would follow a redirect with the key, because it removes no header but `authorization`.
         options.set_redirect(redirect);
         Ok(options)
     }
 
-    /// Waits for `work` until `deadline_ms`, the limit for the whole request or cancellation, whichever comes first.
+    /// Waits for `work` until `deadline_ms`, the total limit or cancellation, whichever comes first.
     async fn wait<T>(
         &self,
         work: impl Future<Output = T> + Unpin,
@@ -209,7 +209,7 @@ fn body_of(
     call: Call,
 ) -> Result<BoxStream<'static, Result<Vec<u8>, TransportError>>, TransportError> {
     let Some(body) = response.body() else { return Ok(Box::pin(stream::empty())) };
-    // `getReader` throws if someone else reads the body already.
+    // `getReader` throws if the body already has a reader.
     let reader = Reflect::get(&body, &JsString::from("getReader"))
         .and_then(|function| function.unchecked_into::<Function>().call0(&body))
         .map_err(|thrown| call.interrupted(&thrown))?
@@ -242,16 +242,16 @@ async fn read(reader: &ReadableStreamDefaultReader, call: &Call) -> Result<Optio
     }
 }
 
-/// How deep a chain of causes is followed.
+/// Maximal number of causes that are followed.
 const CAUSES_MAX: usize = 4;
 
-/// Says what was thrown: its message, and those of its causes, where Node hides what really happened.
+/// Returns the messages of an exception and its causes. Node reports the actual reason in a cause.
 fn reason_of(thrown: &JsValue) -> String {
     let mut reasons: Vec<String> = Vec::new();
     let mut current = thrown.clone();
     for _ in 0..CAUSES_MAX {
         let field = |name| Reflect::get(&current, &JsString::from(name)).unwrap_or(JsValue::UNDEFINED);
-        // Node groups the attempts on several addresses into an error whose own message is empty.
+        // Node groups connection attempts into an error whose own message is empty.
         let text = current.as_string().or_else(|| field("message").as_string()).filter(|text| !text.is_empty());
         match text.or_else(|| field("code").as_string()) {
             Some(text) if !reasons.contains(&text) => reasons.push(text),
@@ -274,8 +274,8 @@ mod tests {
     use super::*;
     use crate::test_host::connect_test_host;
 
-    /// Limits that a busy machine does not reach. A test of a limit shortens that one alone: of two that end together,
-    /// either may be reported.
+    /// Limits that a busy machine does not reach. A test of a limit shortens only that limit: if two end together, either
+    /// may be reported.
     const PATIENT: FetchTimeouts = FetchTimeouts { head_ms: 60_000, idle_ms: 60_000, total_ms: 60_000 };
 
     /// Returns a transport whose `fetch` has `body` as its function body, with `url` and `options` in scope.
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    async fn an_address_that_cannot_be_sent_to_is_told_without_its_credentials() {
+    async fn an_address_that_cannot_be_sent_to_is_reported_without_its_credentials() {
         for url in ["https://me:marked@model.test/", "//me:marked@model.test?key=marked"] {
             let transport = transport("return Promise.resolve(new Response(null, { status: 204 }));", PATIENT);
             let sent = transport.send(HttpRequest { url: url.to_owned(), ..request() }, CancelToken::new()).await;
@@ -366,14 +366,14 @@ mod tests {
     }
 
     #[test]
-    async fn a_refused_connection_says_why() {
+    async fn a_refused_connection_reports_the_reason() {
         let node = "const attempts = Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' });
             return Promise.reject(new TypeError('fetch failed', { cause: attempts }));";
         check_connect(send(node).await, "fetch failed: ECONNREFUSED");
         check_connect(send("return Promise.reject('offline');").await, "offline");
         check_connect(send("throw new Error('blocked');").await, "blocked");
         check_connect(send("return Promise.reject();").await, "the host gave no reason");
-        check_connect(send("return Promise.resolve(7);").await, "fetch gave no Response");
+        check_connect(send("return Promise.resolve(7);").await, "fetch returned no Response");
         let circular = "const error = new Error('again'); error.cause = error; return Promise.reject(error);";
         check_connect(send(circular).await, "again");
     }
@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    async fn what_is_no_address_is_refused() {
+    async fn an_invalid_address_is_rejected() {
         let request = HttpRequest { url: "model.test/v1".to_owned(), ..request() };
         let outcome = transport("throw new Error('was called');", PATIENT).send(request, CancelToken::new()).await;
         let Some(TransportError::Unsendable { reason }) = outcome.err() else { panic!("sent") };
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    async fn a_key_with_a_line_break_is_refused_and_not_repeated() {
+    async fn a_key_with_a_line_break_is_rejected_and_not_quoted() {
         let mut request = request();
         request.headers.set("x-api-key", "sec\nret");
         let outcome = transport("throw new Error('was called');", PATIENT).send(request, CancelToken::new()).await;
@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    async fn redirects_are_shown_where_they_may_be_followed() {
+    async fn redirects_are_returned_if_they_may_be_followed() {
         let answer = "globalThis.redirects = (globalThis.redirects ?? '') + options.redirect + ' ';
             return Promise.resolve(options.redirect === 'manual' ? globalThis.first : new Response('there'));";
         let redirects = || Reflect::get(&js_sys::global(), &JsString::from("redirects")).unwrap().as_string();
@@ -470,11 +470,11 @@ mod tests {
             let showing = transport(answer, PATIENT).showing_redirects();
             showing.send(request(), CancelToken::new()).await.unwrap()
         };
-        // What Node gives: the answer that redirects.
+        // Node returns the response that redirects.
         let shown = send("new Response(null, { status: 302, headers: { Location: '/b' } })").await;
         assert_eq!((shown.status, shown.headers.get("location")), (302, Some("/b")));
         assert_eq!(redirects().as_deref(), Some("manual "));
-        // What a page gets: nothing but that there is one.
+        // A page learns only that there is a redirect.
         let opaque = "Object.defineProperty(new Response(null), 'type', { value: 'opaqueredirect' })";
         let followed = send(opaque).await;
         assert_eq!(collect(followed).await, [Ok("there".to_owned())]);

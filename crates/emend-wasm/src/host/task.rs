@@ -1,7 +1,7 @@
 //! Futures that JavaScript polls.
 //!
-//! The JavaScript layer polls a task inside a `try`, which an executor of our own could not offer: a trap inside a
-//! microtask ends a Node process, a trap inside a guarded call is an error that a caller can catch.
+//! The JavaScript layer polls a task inside a `try`. A Rust executor would poll from a microtask, where a trap ends a Node
+//! process; a trap inside a guarded call is an error that the caller can catch.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -20,13 +20,13 @@ use crate::failure::Failure;
 
 static LAST_TASK: AtomicU32 = AtomicU32::new(0);
 
-/// Tells the host which task can go on.
+/// Wakes one task through the host.
 struct TaskWaker {
     task: u32,
 }
 
 impl TaskWaker {
-    /// Returns a number that no other task has, and the waker that names it.
+    /// Returns a new task id and its waker.
     fn create() -> (u32, Waker) {
         let task = LAST_TASK.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
         (task, Waker::from(Arc::new(Self { task })))
@@ -43,7 +43,7 @@ impl Wake for TaskWaker {
     }
 }
 
-/// One asynchronous operation. It makes progress only while it is polled.
+/// One asynchronous operation. It advances only while it is polled.
 #[wasm_bindgen]
 pub struct Task {
     id: u32,
@@ -61,13 +61,13 @@ impl Task {
 
 #[wasm_bindgen]
 impl Task {
-    /// The number that `Host.wake` names.
+    /// The task id that `Host.wake` is called with.
     #[wasm_bindgen(getter)]
     pub fn id(&self) -> u32 {
         self.id
     }
 
-    /// Goes on as far as possible. Returns the result's JSON text, or `undefined` while it is pending.
+    /// Advances as far as possible. Returns the result as JSON text, or `undefined` while it is pending.
     pub fn poll(&self) -> Result<Option<String>, JsValue> {
         let mut slot = self.future.borrow_mut();
         let Some(future) = slot.as_mut() else { return Ok(None) };
@@ -100,7 +100,7 @@ impl Feed {
         self.id
     }
 
-    /// Returns the next item, an empty text at the end, or `None` while nothing is there.
+    /// Returns the next item, an empty text at the end, or `None` while there is none.
     pub(crate) fn poll(&self) -> Option<String> {
         let mut slot = self.items.borrow_mut();
         let Some(items) = slot.as_mut() else { return Some(String::new()) };

@@ -8,7 +8,7 @@ use wasm_bindgen::JsValue;
 
 use crate::host::promise;
 
-/// An approver behind a function that takes a request's JSON text and returns a promise of the answer's.
+/// An approver behind a function. It gets a request as JSON text and returns a promise of the answer as JSON text.
 pub(crate) struct JsApprover {
     ask: Function,
 }
@@ -33,8 +33,8 @@ impl Approver for JsApprover {
                 Some("allow") => Approval::Allow,
                 Some("always") => Approval::AllowAlways,
                 Some("deny") => Approval::Deny { reason: answer["reason"].as_str().map(str::to_owned) },
-                // The JavaScript layer answers for its caller, whatever that does.
-                _ => Approval::Deny { reason: Some("the answer could not be read".to_owned()) },
+                // The JavaScript layer returns an answer even if its caller's function throws.
+                _ => Approval::Deny { reason: Some("the approval answer could not be read".to_owned()) },
             }
         })
     }

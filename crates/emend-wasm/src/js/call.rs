@@ -1,4 +1,4 @@
-//! One call of JavaScript code that gives a promise: a tool's call or an operation of an environment.
+//! One call of JavaScript code that returns a promise: a tool call or an operation of an environment.
 
 use emend_agent::error_code::Code;
 use emend_agent::tool::ToolError;
@@ -9,24 +9,24 @@ use crate::host::{Settled, promise};
 
 #[wasm_bindgen]
 extern "C" {
-    /// A call under way on the JavaScript side. Neither method runs the tool's code before it returns.
+    /// A call in progress on the JavaScript side. Neither method runs the host's code before it returns.
     pub type JsCall;
 
-    /// A promise of the result, the text of a tool's; it rejects with JSON text of `message` and `code`.
+    /// A promise of the result (a tool's result is a text). It rejects with JSON text that has `message` and `code`.
     #[wasm_bindgen(method, getter)]
     fn result(this: &JsCall) -> JsValue;
 
-    /// Says that nobody waits for it any more.
+    /// Reports that the result is no longer needed.
     #[wasm_bindgen(method)]
     fn cancel(this: &JsCall);
 }
 
-/// Tells the other side when the call is dropped, be it done or not.
+/// Cancels the call when it is dropped, whether or not it has finished.
 pub(crate) struct OpenCall(pub(crate) JsCall);
 
 impl OpenCall {
-    /// Resolves with what the call gives.
-    pub(crate) fn given(&self) -> Settled {
+    /// Resolves with the call's result.
+    pub(crate) fn result(&self) -> Settled {
         promise(&self.0.result())
     }
 }
@@ -37,9 +37,9 @@ impl Drop for OpenCall {
     }
 }
 
-/// What it threw, with the code that it gives if that is one of ours.
+/// Converts an exception. A `code` that is not in the table of error codes becomes `io_error`.
 pub(crate) fn thrown_error(thrown: &JsValue) -> ToolError {
     let thrown: Value = serde_json::from_str(&thrown.as_string().unwrap_or_default()).unwrap_or_default();
     let code = thrown["code"].as_str().and_then(Code::from_name).unwrap_or(Code::IoError);
-    ToolError::new(code, thrown["message"].as_str().unwrap_or("it failed"))
+    ToolError::new(code, thrown["message"].as_str().unwrap_or("the call failed without a reason"))
 }

@@ -1,4 +1,6 @@
-//! One command that JavaScript runs: its fields on the way out, its output and its end on the way back.
+//! One command that JavaScript runs: its description as fields, its output and its end.
+//!
+//! `docs/protocols.md` describes both formats.
 
 use emend_agent::environment::EnvError;
 use emend_agent::environment::command::{Capture, Command, ExecResult, OutputSink, OutputStream};
@@ -11,20 +13,20 @@ use crate::host::{BrowserClock, promise};
 
 #[wasm_bindgen]
 extern "C" {
-    /// A command under way on the JavaScript side. Neither method runs anything of it before it returns.
+    /// A running command on the JavaScript side. Neither method runs the host's code before it returns.
     pub type JsCommand;
 
-    /// A promise of what is told next: `1` or `2` and text that it printed there; or its end, `e`, `t` if its time was up or
-    /// `c` if it was cancelled, and its status. It rejects with the reason as text.
+    /// A promise of the next item: `1` (stdout) or `2` (stderr) followed by output; or, at the end, `e` (exited), `t`
+    /// (timed out) or `c` (cancelled) followed by the exit status. It rejects with the reason as text.
     #[wasm_bindgen(method)]
     fn next(this: &JsCommand) -> JsValue;
 
-    /// Asks it to end; that it did is still told.
+    /// Asks the command to end. Its end still arrives through `next`.
     #[wasm_bindgen(method)]
     fn cancel(this: &JsCommand);
 }
 
-/// Ends the command when nobody waits for it any more.
+/// Cancels the command when it is dropped.
 struct RunningCommand(JsCommand);
 
 impl Drop for RunningCommand {
@@ -33,8 +35,8 @@ impl Drop for RunningCommand {
     }
 }
 
-/// Returns what the JavaScript side is told of a command, a NUL between: the root, where it runs, its time, how many
-/// variables there are, their names and values, and what the shell is given.
+/// Describes a command to the JavaScript side, as fields separated by NUL: root, working directory, timeout in
+/// milliseconds, number of variables, each variable's name and value, command line.
 pub(crate) fn command_fields(command: &Command, root: &str) -> String {
     let (timeout_ms, n_vars) = (command.timeout_ms.to_string(), command.env_vars.len().to_string());
     let mut fields = vec![root, command.working_dir.as_str(), &timeout_ms, &n_vars];
@@ -45,7 +47,11 @@ pub(crate) fn command_fields(command: &Command, root: &str) -> String {
     fields.join("\0")
 }
 
-/// Follows a command that was started to its end.
+/// Collects the output of a started command until its end.
+///
+/// # Errors
+///
+/// `Io` if the JavaScript side fails, or if an item cannot be read.
 pub(crate) fn run_to_end<'a>(
     call: JsCommand,
     output: &'a dyn OutputSink,
@@ -60,20 +66,20 @@ async fn follow(call: RunningCommand, output: &dyn OutputSink, cancel: &CancelTo
     let mut stopped = cancel.cancelled().fuse();
     let (timed_out, cancelled, exit_code) = loop {
         let mut next = Box::pin(promise(&call.0.next()));
-        let told = match select(&mut next, &mut stopped).await {
-            Either::Left((told, _)) => told,
+        let item = match select(&mut next, &mut stopped).await {
+            Either::Left((item, _)) => item,
             Either::Right(_) => {
                 call.0.cancel();
                 next.await
             }
         };
-        let told = told.map_err(failed)?.as_string().unwrap_or_default();
-        let (kind, rest) = told.split_at_checked(1).ok_or_else(broke_off)?;
+        let item = item.map_err(failed)?.as_string().unwrap_or_default();
+        let (kind, rest) = item.split_at_checked(1).ok_or_else(no_status)?;
         let (stream, capture) = match kind {
             "1" => (OutputStream::Stdout, &mut out),
             "2" => (OutputStream::Stderr, &mut err),
-            // What cannot be read must not pass for the end of a command that went well.
-            _ => break (kind == "t", kind == "c", rest.parse().map_err(|_| broke_off())?),
+            // An item that cannot be read is an error: it must not count as a successful end.
+            _ => break (kind == "t", kind == "c", rest.parse().map_err(|_| no_status())?),
         };
         capture.push(rest.as_bytes());
         output.output(stream, rest);
@@ -90,13 +96,56 @@ async fn follow(call: RunningCommand, output: &dyn OutputSink, cancel: &CancelTo
     })
 }
 
-fn broke_off() -> EnvError {
-    EnvError::Io { path: "shell".to_owned(), reason: "it broke off".to_owned() }
+fn no_status() -> EnvError {
+    EnvError::Io { path: "shell".to_owned(), reason: "the command ended without a status".to_owned() }
 }
 
+/// Converts an exception of the JavaScript side.
 pub(super) fn failed(thrown: JsValue) -> EnvError {
     match thrown.as_string() {
         Some(reason) => EnvError::Io { path: "shell".to_owned(), reason },
-        None => broke_off(),
+        None => no_status(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use emend_agent::environment::FilePath;
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
+    use super::*;
+
+    /// Reads the fields as `commandSettings` in `pkg/src/host/command-feed.ts` does.
+    fn read(fields: &str) -> (String, Command) {
+        let mut rest = fields.split('\0');
+        let mut next = || rest.next().unwrap().to_owned();
+        let (root, working_dir) = (next(), FilePath::clean(&next()).unwrap());
+        let (timeout_ms, n_vars) = (next().parse().unwrap(), next().parse::<usize>().unwrap());
+        let env_vars = (0..n_vars).map(|_| (next(), next())).collect();
+        // The command line is last: it may contain NUL itself.
+        let command = rest.collect::<Vec<_>>().join("\0");
+        (root, Command { command, working_dir, timeout_ms, env_vars })
+    }
+
+    #[test]
+    fn a_command_survives_the_round_trip() {
+        let variables = [("A", "1"), ("EMPTY", ""), ("Ä", "two\nlines")];
+        let commands = [
+            Command {
+                command: "printf 'a\0b' | wc -c".to_owned(),
+                working_dir: FilePath::clean("src/deep").unwrap(),
+                timeout_ms: 10_000,
+                env_vars: variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+            },
+            Command {
+                command: String::new(),
+                working_dir: FilePath::root(),
+                timeout_ms: 0,
+                env_vars: std::collections::BTreeMap::new(),
+            },
+        ];
+        for command in commands {
+            assert_eq!(read(&command_fields(&command, "/workspace")), ("/workspace".to_owned(), command));
+        }
     }
 }

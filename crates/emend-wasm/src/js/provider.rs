@@ -1,8 +1,8 @@
-//! A provider written in JavaScript: a model of the browser's own, WebLLM, or anything else that yields text.
+//! A provider written in JavaScript: a model built into the browser, WebLLM, or anything else that yields text.
 //!
-//! Its events may be plainer than those of our own adapters: blocks need no start and end, and the closing event need
-//! not repeat the answer. What it throws, what it yields that is no event, and that it stops without an end become the
-//! errors that any other provider would cause, after everything that came before.
+//! Its events may be simpler than those of the core's adapters: blocks need no start and end, and the `finish` event need
+//! not repeat the response. Exceptions, invalid events and a missing `finish` event are reported as provider errors, after
+//! all events already received.
 
 use std::collections::VecDeque;
 
@@ -20,22 +20,22 @@ use crate::host::{Timer, promise};
 
 #[wasm_bindgen]
 extern "C" {
-    /// An answer under way on the JavaScript side. Its methods run nothing of the provider's before they return.
+    /// A response in progress on the JavaScript side. Its methods do not run the provider's code before they return.
     pub type JsAnswer;
 
-    /// Gives a promise of the next event's JSON text, or of `undefined` at the end. It rejects with JSON text too.
+    /// A promise of the next event as JSON text, or of `undefined` at the end. It rejects with JSON text.
     #[wasm_bindgen(method)]
     fn next(this: &JsAnswer) -> JsValue;
 
-    /// Says that nobody listens any more.
+    /// Reports that the response is no longer read.
     #[wasm_bindgen(method)]
     fn cancel(this: &JsAnswer);
 }
 
-/// How long a provider may say nothing, if it sets no limit of its own, in milliseconds.
+/// Default limit for the time between two events, in milliseconds.
 const IDLE_MS: u64 = 300_000;
 
-/// A provider behind a function that takes a request's JSON text and returns a [`JsAnswer`].
+/// A provider behind a function. It gets a request as JSON text and returns a [`JsAnswer`].
 pub(crate) struct JsProvider {
     name: String,
     open: Function,
@@ -65,7 +65,7 @@ impl Provider for JsProvider {
     }
 }
 
-/// An answer that is being read. Dropping it tells the provider.
+/// An open response. Dropping it cancels the provider's generation.
 struct OpenStream {
     answer: JsAnswer,
     reading: EventReader,
@@ -88,7 +88,7 @@ impl OpenStream {
             }
             if let Err(error) = self.read().await {
                 self.reading.done = true;
-                // What came together with the failure comes before it.
+                // Events that arrived before the failure have been returned already.
                 return Some((Err(error), self));
             }
         }
@@ -103,7 +103,7 @@ impl OpenStream {
                 return Err(reading.failed(ErrorKind::Abort, "the request was cancelled".to_owned()));
             }
             Either::Right((Either::Right(_), _)) => {
-                let message = format!("{} said nothing for {} ms", reading.name, reading.idle_ms);
+                let message = format!("{} sent no event for {} ms", reading.name, reading.idle_ms);
                 return Err(reading.failed(ErrorKind::RequestTimeout, message));
             }
         };
@@ -114,19 +114,19 @@ impl OpenStream {
     }
 }
 
-/// What is wrong with an event.
+/// The reason why an event is invalid.
 type EventProblem = String;
 
-/// Returns a field that has to be text; absent ones are empty.
+/// Returns a text field; an absent field is empty.
 fn text(event: &Value, name: &str) -> Result<String, EventProblem> {
     match &event[name] {
         Value::Null => Ok(String::new()),
         Value::String(text) => Ok(text.clone()),
-        _ => Err(format!("`{name}` is no string")),
+        _ => Err(format!("`{name}` is not a string")),
     }
 }
 
-/// As [`text`], but it has to be there.
+/// As [`text`], for a required field.
 fn needed(event: &Value, name: &str) -> Result<String, EventProblem> {
     if event[name].is_null() { Err(format!("`{name}` is missing")) } else { text(event, name) }
 }
@@ -153,11 +153,11 @@ fn reason_of(given: &str) -> Result<Option<FinishKind>, EventProblem> {
         "error" => FinishKind::Error,
         "pause" => FinishKind::Pause,
         "other" => FinishKind::Other,
-        unknown => return Err(format!("there is no reason `{unknown}`")),
+        unknown => return Err(format!("unknown finish reason `{unknown}`")),
     }))
 }
 
-/// What a model's answer has come to.
+/// Converts the events of one response and keeps track of its open block.
 struct EventReader {
     name: String,
     model: String,
@@ -166,7 +166,7 @@ struct EventReader {
     ready: VecDeque<StreamEvent>,
     so_far: StreamAccumulator,
     begun: bool,
-    /// The text block or reasoning that is open.
+    /// The open block, if any.
     open: Option<Block>,
     n_blocks: usize,
     n_calls: usize,
@@ -200,16 +200,16 @@ impl EventReader {
         LlmError { provider: Some(self.name.clone()), ..LlmError::new(kind, message) }
     }
 
-    /// A provider that breaks the rules breaks them again: nothing is gained by another try.
+    /// Returns an error that is not retried: a provider that breaks the protocol once breaks it again.
     fn error(&self, message: String) -> LlmError {
         LlmError { retryable: false, ..self.failed(ErrorKind::Stream, message) }
     }
 
-    /// What it threw, which the JavaScript side has written down as an error of ours.
+    /// Converts an exception, which the JavaScript side has encoded as JSON text.
     fn thrown(&self, thrown: &JsValue) -> LlmError {
         let thrown: Value = serde_json::from_str(&thrown.as_string().unwrap_or_default()).unwrap_or_default();
         let Some(message) = thrown["message"].as_str() else {
-            return self.error(format!("{} failed and gave no reason", self.name));
+            return self.error(format!("{} failed without a reason", self.name));
         };
         let message = format!("{} failed: {message}", self.name);
         LlmError { retryable: thrown["retryable"] == true, ..self.failed(ErrorKind::Server, message) }
@@ -218,10 +218,10 @@ impl EventReader {
     fn take(&mut self, json: &str) -> Result<(), LlmError> {
         let event: Value = serde_json::from_str(json).unwrap_or_default();
         self.read_event(&event)
-            .map_err(|problem| self.error(format!("{} yielded something that is no event: {problem}", self.name)))
+            .map_err(|problem| self.error(format!("{} yielded an invalid event: {problem}", self.name)))
     }
 
-    /// Reads fields by hand: derived code for the same would weigh more than the rest of this file.
+    // Fields are read by hand: derived code would be larger than the rest of this file.
     fn read_event(&mut self, event: &Value) -> Result<(), EventProblem> {
         match event["type"].as_str() {
             Some("stream_start") => self.begin(text(event, "id")?, text(event, "model")?),
@@ -242,8 +242,8 @@ impl EventReader {
                 self.call(text(event, "id")?, needed(event, "name")?, event["arguments"].clone());
             }
             Some("finish") => self.finish(reason_of(&text(event, "reason")?)?, usage_of(&event["usage"])),
-            Some(unknown) => return Err(format!("there is no type `{unknown}`")),
-            None => return Err("it has no `type`".to_owned()),
+            Some(unknown) => return Err(format!("unknown event type `{unknown}`")),
+            None => return Err("`type` is missing".to_owned()),
         }
         Ok(())
     }
@@ -290,7 +290,7 @@ impl EventReader {
         self.close_block();
         self.n_calls += 1;
         let id = if id.is_empty() { format!("call_{}", self.n_calls) } else { id };
-        // Models that write JSON themselves hand it over as text.
+        // Arguments may be JSON text as the model wrote it.
         let raw_arguments = match &arguments {
             Value::String(raw) => raw.clone(),
             parsed => parsed.to_string(),

@@ -1,5 +1,7 @@
-//! The emulated shell as the core sees it: a module of its own, which the JavaScript layer loads on the first command and
-//! joins to the files here.
+//! The emulated shell as the core sees it.
+//!
+//! The shell is a wasm module of its own. The JavaScript layer loads it on the first command and connects it to the
+//! core's files through [`FilesHandle`].
 
 use std::future::ready;
 
@@ -16,7 +18,8 @@ use wasm_bindgen::prelude::*;
 use super::command::{command_fields, failed, run_to_end};
 use crate::failure::Failure;
 
-/// A shell behind a function of a command's JSON text and the files, which returns a [`JsCommand`].
+/// A shell behind a function. It gets a command's fields and a [`FilesHandle`], and returns a
+/// [`JsCommand`](super::command::JsCommand).
 pub struct JsShell {
     start: Function,
 }
@@ -43,8 +46,10 @@ impl Shell for JsShell {
     }
 }
 
-/// Files in memory as a shell wants them: links are not followed, and `.git` is there. Entries are lists of kind (0 a
-/// file, 1 a directory, 2 a link), bytes, and milliseconds since 1970.
+/// Files in memory as a shell uses them: links are not followed, and `.git` is visible.
+///
+/// An entry is a list of its kind (0 file, 1 directory, 2 link), its size in bytes and its modification time in
+/// milliseconds since 1970.
 #[wasm_bindgen]
 pub struct FilesHandle {
     files: MemFs,
@@ -69,12 +74,12 @@ fn described(raw: &RawEntry) -> [f64; 3] {
 
 #[wasm_bindgen]
 impl FilesHandle {
-    /// Returns what stands at `path`, `undefined` if nothing.
+    /// Returns the entry at `path`, `undefined` if there is none.
     pub fn entry(&self, path: &str) -> Option<Vec<f64>> {
         self.files.raw_entry(&FilePath::clean(path)?).map(|raw| described(&raw).to_vec())
     }
 
-    /// Returns the names in a directory and their entries, as JSON text.
+    /// Returns the names and entries of a directory, as JSON text.
     pub fn entries(&self, path: &str) -> Result<String, JsValue> {
         let entries = self.files.raw_entries(&clean(path)?).map_err(thrown)?;
         let entries: Vec<(String, [f64; 3])> = entries.into_iter().map(|(name, raw)| (name, described(&raw))).collect();
@@ -91,12 +96,12 @@ impl FilesHandle {
         at_once(self.files.write(&clean(path)?, content))
     }
 
-    /// Makes a link that says `target`, or a directory.
+    /// Creates a link to `target`, or a directory if `target` is absent.
     pub fn make(&self, path: &str, target: Option<String>) -> Result<(), JsValue> {
         self.files.raw_make(&clean(path)?, target.as_deref()).map_err(thrown)
     }
 
-    /// Returns what a link says, `undefined` if it is none.
+    /// Returns the target of a link, `undefined` if `path` is not a link.
     #[wasm_bindgen(js_name = readLink)]
     pub fn read_link(&self, path: &str) -> Option<String> {
         match self.files.raw_entry(&FilePath::clean(path)?)?.node {
@@ -105,19 +110,19 @@ impl FilesHandle {
         }
     }
 
-    /// Takes away what stands at `path`.
+    /// Removes the entry at `path`. Fails for a directory that is not empty, unless `recursive`.
     pub fn remove(&self, path: &str, recursive: bool) -> Result<(), JsValue> {
         self.files.raw_remove(&clean(path)?, recursive).map_err(thrown)
     }
 
-    /// Moves what stands at `from`.
+    /// Moves the entry at `from` to `to`.
     pub fn rename(&self, from: &str, to: &str) -> Result<(), JsValue> {
         self.files.raw_rename(&clean(from)?, &clean(to)?).map_err(thrown)
     }
 }
 
-/// Files in memory answer at once.
+/// Returns the result of an operation on files in memory, which never waits.
 fn at_once<T>(answer: BoxFuture<'_, Result<T, EnvError>>) -> Result<T, JsValue> {
-    let lost = || Err(EnvError::Io { path: String::new(), reason: "the files did not answer".to_owned() });
+    let lost = || Err(EnvError::Io { path: String::new(), reason: "the files in memory did not answer".to_owned() });
     answer.now_or_never().unwrap_or_else(lost).map_err(thrown)
 }

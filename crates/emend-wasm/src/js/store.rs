@@ -1,6 +1,4 @@
-//! A store written in JavaScript: saved conversations in IndexedDB, in files, or on a server of the host's own.
-//!
-//! The JavaScript side checks what the store gives and runs nothing of it before the call returns.
+//! A store written in JavaScript: sessions saved in IndexedDB, in files, or on a server of the host.
 
 use emend_agent::store::{Store, StoreError, check_name};
 use emend_llm::BoxFuture;
@@ -9,7 +7,7 @@ use wasm_bindgen::prelude::*;
 
 use crate::host::promise;
 
-/// A store behind one function of an operation's name, a document's name and lines. It gives a promise of text or of
+/// A store behind one function. It gets an operation, a document's name and lines. It returns a promise of a text or of
 /// `undefined`, which rejects with the reason as text.
 pub(crate) struct JsStore {
     call: Function,
@@ -32,11 +30,11 @@ impl JsStore {
             }
             let failed = |thrown: JsValue| StoreError::Io {
                 name: name.to_owned(),
-                reason: thrown.as_string().unwrap_or_else(|| "the store failed".to_owned()),
+                reason: thrown.as_string().unwrap_or_else(|| "the store failed without a reason".to_owned()),
             };
-            let given = self.call.call3(&JsValue::UNDEFINED, &operation.into(), &name.into(), &lines.into());
-            let given = promise(&given.map_err(failed)?).await.map_err(failed)?;
-            Ok(given.as_string())
+            let promised = self.call.call3(&JsValue::UNDEFINED, &operation.into(), &name.into(), &lines.into());
+            let result = promise(&promised.map_err(failed)?).await.map_err(failed)?;
+            Ok(result.as_string())
         })
     }
 }
@@ -53,7 +51,7 @@ impl Store for JsStore {
     fn names(&self) -> BoxFuture<'_, Result<Vec<String>, StoreError>> {
         Box::pin(async move {
             let names = self.ask("names", "", "").await?.unwrap_or_default();
-            // No document has a space in its name; the JavaScript side has sorted them.
+            // Names contain no whitespace. The JavaScript side has sorted them.
             Ok(names.split_whitespace().map(str::to_owned).collect())
         })
     }

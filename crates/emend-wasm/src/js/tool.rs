@@ -1,4 +1,4 @@
-//! Tools written in JavaScript, which an agent has beside its own.
+//! Tools written in JavaScript, in addition to the core's own.
 
 use emend_agent::error_code::Code;
 use emend_agent::tool::{Tool, ToolContext, ToolError, ToolOutput};
@@ -10,14 +10,19 @@ use wasm_bindgen::prelude::*;
 use super::call::{OpenCall, thrown_error};
 use crate::failure::Failure;
 
-/// A tool behind a function of its name, the arguments' JSON text and the call's id, which returns a [`JsCall`].
+/// A tool behind a function. It gets the tool's name, the arguments as JSON text and the call's id, and returns a
+/// [`JsCall`](super::call::JsCall).
 pub(crate) struct JsTool {
     definition: ToolDefinition,
     start: Function,
 }
 
 impl JsTool {
-    /// Returns the tool, or says why no model could be offered it.
+    /// Returns the tool.
+    ///
+    /// # Errors
+    ///
+    /// A `configuration` failure if its name or its schema cannot be offered to a model.
     pub(crate) fn new(definition: ToolDefinition, start: Function) -> Result<Self, Failure> {
         tool::Tool::passive(definition.clone())
             .map_err(|error| Failure::new(Code::Configuration, format!("the options are wrong: {error}")))?;
@@ -34,7 +39,7 @@ impl Tool for JsTool {
         Vec::new()
     }
 
-    /// What it does outside of the workspace cannot be cut in half by not waiting for it.
+    /// True: its code runs outside the workspace, and not waiting for its result leaves no write half done.
     fn interruptible(&self) -> bool {
         true
     }
@@ -49,8 +54,8 @@ impl Tool for JsTool {
             let (name, id) = (JsValue::from_str(&self.definition.name), JsValue::from_str(&context.call_id));
             let call = self.start.call3(&JsValue::UNDEFINED, &name, &JsValue::from_str(&arguments), &id);
             let call = OpenCall(call.map_err(|thrown| thrown_error(&thrown))?.unchecked_into());
-            let given = call.given().await.map_err(|thrown| thrown_error(&thrown))?;
-            let text = given.as_string().unwrap_or_default();
+            let result = call.result().await.map_err(|thrown| thrown_error(&thrown))?;
+            let text = result.as_string().unwrap_or_default();
             let data = json!({ "content": text });
             Ok(ToolOutput::new(text, data))
         })

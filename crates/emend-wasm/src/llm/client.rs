@@ -17,13 +17,13 @@ use crate::host::JsRandom;
 use crate::host::task::Feed;
 use crate::host::{FetchTimeouts, FetchTransport};
 
-/// A client. Everything it does is a [`StreamHandle`].
+/// A client. Its operations return a [`StreamHandle`].
 #[wasm_bindgen]
 pub struct ClientHandle {
     pub(super) generator: Generator,
 }
 
-/// How failed calls are repeated, as JSON text brings it.
+/// The retry options, read from JSON text.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(super) struct RetryOptions {
@@ -50,7 +50,7 @@ impl RetryOptions {
 
 #[wasm_bindgen]
 impl ClientHandle {
-    /// Makes a client from options as JSON text. `custom` holds the functions of providers written in JavaScript.
+    /// Creates a client from options as JSON text. `custom` holds the functions of providers written in JavaScript.
     #[wasm_bindgen(constructor)]
     pub fn new(options: &str, fetch: Function, custom: Array) -> Result<ClientHandle, JsValue> {
         let transport: Shared<dyn Transport> = Shared::new(FetchTransport::new(fetch, FetchTimeouts::default()));
@@ -64,7 +64,7 @@ impl ClientHandle {
         self.generator.client.provider_names().map(str::to_owned).collect()
     }
 
-    /// Sends a request; the items are events. Without `retry` a failed call is not repeated.
+    /// Sends a request; the items are events. Without `retry` a failed call is not retried.
     pub fn stream(&self, request: &str, retry: Option<String>) -> Result<StreamHandle, JsValue> {
         let request: Request = thrown(read("the request is", request))?;
         let policy = match retry {
@@ -95,7 +95,7 @@ fn flatten(opened: Result<EventStream, LlmError>) -> EventStream {
     opened.unwrap_or_else(|error| Box::pin(stream::once(async { Err::<StreamEvent, _>(error) })))
 }
 
-/// A stream of JSON texts. It makes progress only while it is polled.
+/// A stream of JSON texts. It advances only while it is polled.
 #[wasm_bindgen]
 pub struct StreamHandle {
     feed: Feed,
@@ -110,7 +110,7 @@ impl StreamHandle {
 
 #[wasm_bindgen]
 impl StreamHandle {
-    /// The number that `Host.wake` names.
+    /// The task id that `Host.wake` is called with.
     #[wasm_bindgen(getter)]
     pub fn id(&self) -> u32 {
         self.feed.id()
@@ -121,7 +121,7 @@ impl StreamHandle {
         self.feed.poll()
     }
 
-    /// Asks it to stop. It ends with an error that says so.
+    /// Cancels the stream, which then ends with an `aborted` error.
     pub fn cancel(&self) {
         self.cancel.cancel();
     }

@@ -1,4 +1,4 @@
-//! The wire formats without I/O: a request as HTTP, an answer's bytes as events.
+//! The wire formats without I/O: requests as HTTP, response bytes as events.
 
 use std::cell::RefCell;
 
@@ -18,7 +18,7 @@ struct Encoded<'a> {
     body: &'a str,
 }
 
-/// Encodes a request as a provider's HTTP request; both come as JSON text.
+/// Encodes a request as a provider's HTTP request. `provider` and `request` are JSON text.
 #[wasm_bindgen]
 pub fn encode(provider: &str, request: &str, stream: bool) -> Result<String, JsValue> {
     thrown(encoded(provider, request, stream))
@@ -32,7 +32,7 @@ fn encoded(provider: &str, request: &str, stream: bool) -> Result<String, Failur
     text_of(&Encoded { method: http.method, url: &http.url, headers: &http.headers.0, body: &body })
 }
 
-/// Decodes one answer, in chunks of any size.
+/// Decodes one response, in chunks of any size.
 #[wasm_bindgen]
 pub struct DecoderHandle {
     decoder: RefCell<Box<dyn Decoder>>,
@@ -40,7 +40,7 @@ pub struct DecoderHandle {
 
 #[wasm_bindgen]
 impl DecoderHandle {
-    /// Makes one for an answer with these headers, which come as JSON text.
+    /// Creates a decoder for a response with these headers (JSON text).
     #[wasm_bindgen(constructor)]
     pub fn new(format: &str, headers: &str) -> Result<DecoderHandle, JsValue> {
         let headers: Vec<(String, String)> = thrown(read("the headers are", headers))?;
@@ -48,16 +48,16 @@ impl DecoderHandle {
         Ok(Self { decoder: RefCell::new(adapter.decoder(&Headers(headers))) })
     }
 
-    /// Takes the next bytes; returns the events they complete.
+    /// Decodes the next bytes and returns the events that they complete, as JSON text.
     ///
-    /// A failure comes after them, as `{"error": …}`: what was received before is never lost.
+    /// A failure is the field `error` beside the events, so that events before it are not lost.
     pub fn push(&self, bytes: &[u8]) -> Result<String, JsValue> {
         let mut events = Vec::new();
         let outcome = self.decoder.borrow_mut().push(bytes, &mut events);
         thrown(decoded(&events, outcome.err().map(Failure::from)))
     }
 
-    /// Takes the end of the answer.
+    /// Decodes the end of the response.
     pub fn finish(&self) -> Result<String, JsValue> {
         let mut events = Vec::new();
         let outcome = self.decoder.borrow_mut().finish(&mut events);
@@ -75,7 +75,7 @@ fn decoded(events: &[StreamEvent], error: Option<Failure>) -> Result<String, Fai
     text_of(&Decoded { events, error })
 }
 
-/// Reads the body of an answer whose status is not 2xx; returns the failure's JSON text.
+/// Decodes a response whose status is not 2xx; returns the failure as JSON text.
 #[wasm_bindgen(js_name = decodeError)]
 pub fn decode_error(format: &str, status: u16, headers: &str, body: &[u8]) -> Result<String, JsValue> {
     let headers: Vec<(String, String)> = thrown(read("the headers are", headers))?;

@@ -1,4 +1,4 @@
-//! Generation: the model and the tools it asks for, in turns, until it is done; and values of a given shape.
+//! Generation: rounds of model calls and tool calls until the model is done, and values that match a schema.
 
 use emend_llm::generate::{Generate, GenerateEvent, StepResult, TimeoutConfig};
 use emend_llm::tool::{Tool, ToolContext, ToolHandler};
@@ -14,7 +14,7 @@ use super::{item_text, read, thrown};
 use crate::failure::Failure;
 use crate::host::promise;
 
-/// What is to be generated, as JSON text brings it.
+/// The options of a generation, read from JSON text.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Options {
@@ -31,7 +31,7 @@ struct Options {
     timeout: Timeout,
 }
 
-/// A tool, and whether JavaScript runs it.
+/// A tool. JavaScript runs it if it is `active`.
 #[derive(Deserialize)]
 struct ToolOptions {
     name: String,
@@ -48,7 +48,7 @@ struct Timeout {
     per_step_ms: Option<u64>,
 }
 
-/// What a generation's stream yields besides the model's own events.
+/// Items of a generation's stream beside the model's own events.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Item<'a> {
@@ -57,8 +57,8 @@ enum Item<'a> {
     PartialObject { value: &'a Value },
 }
 
-/// Runs a tool on the JavaScript side: a function of the name, the arguments' JSON text and the call's id, which gives a
-/// promise of the result's JSON text, and rejects with a text for the model.
+/// Runs a tool through a JavaScript function. It gets the tool's name, the arguments as JSON text and the call's id. It
+/// returns a promise of the result as JSON text, which rejects with a text for the model.
 struct JsToolHandler {
     name: String,
     run: Function,
@@ -69,7 +69,8 @@ impl ToolHandler for JsToolHandler {
         let (name, id) = (JsValue::from_str(&self.name), JsValue::from_str(&context.tool_call_id));
         let begun = self.run.call3(&JsValue::UNDEFINED, &name, &arguments.to_string().into(), &id);
         Box::pin(async move {
-            let reason = |thrown: JsValue| thrown.as_string().unwrap_or_else(|| "the tool failed".to_owned());
+            let reason =
+                |thrown: JsValue| thrown.as_string().unwrap_or_else(|| "the tool failed without a reason".to_owned());
             let result = promise(&begun.map_err(reason)?).await.map_err(reason)?;
             serde_json::from_str(&result.as_string().unwrap_or_default()).map_err(|error| error.to_string())
         })
@@ -104,7 +105,7 @@ impl Options {
 
 #[wasm_bindgen]
 impl ClientHandle {
-    /// Generates. The items are the model's events, `step_finish` after each step and `result` at the end.
+    /// Generates a response. The items are the model's events, `step_finish` after each step, and `result` at the end.
     pub fn generate(&self, options: &str, run_tool: Function) -> Result<StreamHandle, JsValue> {
         let cancel = CancelToken::new();
         let options: Options = thrown(read("the options are", options))?;
@@ -127,7 +128,7 @@ impl ClientHandle {
         Ok(StreamHandle::new(texts, cancel))
     }
 
-    /// Generates a value that a schema describes. The items are `partial_object` as it grows, then `result`.
+    /// Generates a value that matches a schema. The items are `partial_object` as the value grows, then `result`.
     #[wasm_bindgen(js_name = generateObject)]
     pub fn generate_object(&self, options: &str, schema: &str, run_tool: Function) -> Result<StreamHandle, JsValue> {
         let cancel = CancelToken::new();

@@ -1,6 +1,6 @@
 //! The bindings of `emend-llm`: a client over fetch, generation with tools, the wire formats without I/O.
 //!
-//! Requests, events and answers cross as the JSON text of the crate's own types.
+//! Requests, events and responses cross as the JSON text of the crate's own types.
 
 pub mod client;
 pub mod formats;
@@ -35,12 +35,12 @@ fn text_of(value: &impl Serialize) -> Result<String, Failure> {
     serde_json::to_string(value).map_err(|error| Failure::internal(error.to_string()))
 }
 
-/// Reads an argument that came as JSON text; `what` is like "the request is".
+/// Reads an argument from JSON text. `what` begins the error message, e.g. "the request is".
 fn read<T: DeserializeOwned>(what: &str, json: &str) -> Result<T, Failure> {
     serde_json::from_str(json).map_err(|error| Failure::argument(what, &error))
 }
 
-/// Writes one item of a stream: what it gave, or `{"error": …}`.
+/// Returns one item of a stream as JSON text: the value, or `{"error": …}`.
 fn item_text(item: Result<impl Serialize, Failure>) -> String {
     #[derive(Serialize)]
     struct Failed {

@@ -1,4 +1,4 @@
-//! The settings of a client, as JSON text brings them.
+//! The options of a client, read from JSON text.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use wasm_bindgen::prelude::*;
 use crate::failure::{Failure, without_place};
 use crate::js::JsProvider;
 
-/// What a client is made of.
+/// The options of a client.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(super) struct ClientOptions {
@@ -20,14 +20,14 @@ pub(super) struct ClientOptions {
     default_provider: Option<String>,
 }
 
-/// One provider: a wire format and where it is spoken, or a provider written in JavaScript.
+/// One provider: a wire format and its address, or a provider written in JavaScript.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ProviderOptions {
     #[serde(default)]
     pub(super) api: String,
     name: Option<String>,
-    /// Which of the functions opens the answers of one that is written in JavaScript.
+    /// For a provider written in JavaScript: the index of its function in the client's list of functions.
     custom: Option<u32>,
     idle_timeout_ms: Option<u64>,
     #[serde(default)]
@@ -44,7 +44,7 @@ impl ProviderOptions {
         Config {
             api_key: self.api_key.trim().to_owned(),
             base_url: self.base_url,
-            // Without it some APIs refuse requests from a page; elsewhere it means nothing.
+            // Without it some APIs reject requests from a page; elsewhere it has no effect.
             browser: true,
             name: self.name,
             betas: self.betas,
@@ -54,11 +54,11 @@ impl ProviderOptions {
     }
 }
 
-/// Returns the wire format of this name.
+/// Returns the wire format with this name.
 pub(super) fn api(name: &str) -> Result<Api, Failure> {
     Api::from_name(name).ok_or_else(|| {
         let names: Vec<&str> = Api::ALL.iter().map(|api| api.name()).collect();
-        configuration(format!("there is no api {name:?}; there are {}", names.join(", ")))
+        configuration(format!("unknown api {name:?}; use one of {}", names.join(", ")))
     })
 }
 
@@ -72,7 +72,7 @@ impl ClientOptions {
             .map_err(|error| configuration(format!("the options are wrong: {}", without_place(&error))))
     }
 
-    /// Makes the client. `custom` holds the functions that open the answers of custom providers.
+    /// Creates the client. `custom` holds the functions of providers written in JavaScript.
     pub(super) fn client(self, transport: &Shared<dyn Transport>, custom: &Array) -> Result<Client, Failure> {
         let mut client = match &self.env {
             Some(env) => Client::from_env(|name| env.get(name).cloned(), Shared::clone(transport), true),

@@ -1,4 +1,6 @@
-//! Questions about a host's files, answered from what the host has said so far: entries, walks, links.
+//! Entries, links and walks of a host's files, computed from an [`AnswerCache`].
+//!
+//! Every method may return a placeholder error while an answer is missing; `replay` then calls it again.
 
 use emend_agent::environment::gitignore::IgnoreRules;
 use emend_agent::environment::resolve::{self, Node, Tree};
@@ -9,29 +11,29 @@ use wasm_bindgen::JsValue;
 use super::entries::{HostEntry, joined, number};
 use super::replay::AnswerCache;
 
-/// Which entries a walk finds.
+/// The entries that a walk returns.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Entries {
-    /// All, directories and what links lead to among them.
+    /// All entries, including directories and the targets of links.
     All,
-    /// Files, but what is ignored or hidden.
+    /// Files that are neither ignored nor hidden.
     Shown,
-    /// Files, but what is ignored.
+    /// Files that are not ignored.
     Kept,
 }
 
 impl AnswerCache<'_> {
-    fn text(&self, operation: &'static str, path: &FilePath, given: &JsValue) -> Result<String, EnvError> {
-        Ok(self.ask(operation, path, given)?.as_string().unwrap_or_default())
+    fn text(&self, operation: &'static str, path: &FilePath, argument: &JsValue) -> Result<String, EnvError> {
+        Ok(self.ask(operation, path, argument)?.as_string().unwrap_or_default())
     }
 
     fn stat(&self, path: &FilePath) -> Result<HostEntry, EnvError> {
-        let given = match path.is_root() {
+        let fields = match path.is_root() {
             true => "d".to_owned(),
             false if self.by_text => String::new(),
             false => self.text("stat", path, &JsValue::UNDEFINED)?,
         };
-        Ok(HostEntry::take(&mut given.split('\0')))
+        Ok(HostEntry::take(&mut fields.split('\0')))
     }
 
     pub(super) fn metadata(&self, path: &FilePath) -> Result<Option<Metadata>, EnvError> {
@@ -43,8 +45,9 @@ impl AnswerCache<'_> {
         target.map_or(Ok(None), |target| Ok(self.stat(&target)?.metadata))
     }
 
-    /// Returns what is at or below `path`, down to `depth` levels. A host that finds files by itself is asked for them
-    /// by `finder`, an operation and what it is given.
+    /// Returns the entries at or below `path`, down to `depth` levels, in order of their paths.
+    ///
+    /// `finder` is an operation and its argument. A host that has this operation finds the files itself.
     pub(super) fn find(
         &self,
         path: &FilePath,
@@ -56,8 +59,8 @@ impl AnswerCache<'_> {
         let mut found = Vec::new();
         match (start.node, start.metadata) {
             (Node::Directory, _) => match finder.filter(|(operation, _)| self.host.has(operation)) {
-                Some((operation, given)) => {
-                    let listed = self.text(operation, path, given)?;
+                Some((operation, argument)) => {
+                    let listed = self.text(operation, path, argument)?;
                     let mut fields = listed.split('\0');
                     while let Some(name) = fields.next() {
                         let (at, entry) = (FilePath::clean(name), HostEntry::take(&mut fields));

@@ -1,8 +1,7 @@
-//! An environment written in JavaScript: an editor's files, a directory the user picked, a server.
+//! An environment written in JavaScript: an editor's files, a directory that the user picked, a server.
 //!
-//! The JavaScript layer checks what the host gives, maps what it throws, and runs nothing of it before a call returns. The
-//! rules of paths, walks and searches are the core's: it asks for one entry, one directory, one file at a time, and
-//! follows links by itself. Entries cross as fields with a NUL between them, which is in no name.
+//! The JavaScript layer checks the host's results and maps its exceptions. Paths, walks and searches follow the core's
+//! rules: the core asks for single entries, directories and files, and follows links itself.
 
 mod entries;
 mod host_environment;
@@ -32,11 +31,11 @@ use self::replay::{AnswerCache, Work, replay};
 use self::search::Search;
 use super::command::{command_fields, run_to_end};
 
-/// Files, and perhaps a shell, behind a [`HostEnvironment`].
+/// Files, and possibly a shell, behind a [`HostEnvironment`].
 pub(crate) struct JsEnvironment {
     host: HostEnvironment,
     roots: Vec<String>,
-    /// Tells apart files of which nobody knows when they were changed.
+    /// Counter for stamps of files whose modification time is unknown.
     n_stamps: Cell<u64>,
 }
 
@@ -45,12 +44,12 @@ impl JsEnvironment {
         Self { roots: vec![host.root()], host, n_stamps: Cell::new(0) }
     }
 
-    /// Cleans a path by its text alone.
+    /// Resolves a path by its text alone, without asking the host where links lead.
     pub(crate) fn clean(&self, path: &str) -> Result<FilePath, EnvError> {
         resolve::resolve(&AnswerCache::new(&self.host, &self.roots, true), path, Access::Write)
     }
 
-    /// Answers a question by `work`, which is called again whenever the host has answered what it lacked.
+    /// Calls `work` until the host has answered everything it needs.
     fn replay<'a, T: 'a>(&'a self, work: Work<'a, T>) -> BoxFuture<'a, Result<T, EnvError>> {
         replay(&self.host, &self.roots, work)
     }
@@ -58,7 +57,7 @@ impl JsEnvironment {
     fn stamp(&self, DirEntry { path, metadata }: DirEntry) -> FileStamp {
         let mut marks = [metadata.modified_ms, 0, 0];
         if metadata.modified_ms == 0 {
-            // It may be another each time: only its text tells.
+            // Without a time every stamp differs, so that the file's text is compared.
             self.n_stamps.set(self.n_stamps.get() + 1);
             marks[1] = self.n_stamps.get();
         }
@@ -101,10 +100,10 @@ impl ExecutionEnvironment for JsEnvironment {
     }
 
     fn glob<'a>(&'a self, path: &'a FilePath, glob: &'a str) -> BoxFuture<'a, Result<Vec<DirEntry>, EnvError>> {
-        let asked = JsValue::from(glob);
+        let argument = JsValue::from(glob);
         let work = move |cache: &AnswerCache<'_>| {
             let filter = Filter::of_glob(path, glob)?;
-            let mut files = cache.find(path, Entries::Shown, usize::MAX, Some(("glob", &asked)))?;
+            let mut files = cache.find(path, Entries::Shown, usize::MAX, Some(("glob", &argument)))?;
             files.retain(|file| filter.accepts(&file.path));
             Ok(files)
         };

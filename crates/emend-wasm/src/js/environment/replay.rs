@@ -1,5 +1,8 @@
-//! Answers questions about a host's files by plain functions of an [`AnswerCache`]: where they need what is not
-//! known yet, the host is asked, and they are called again. So nothing but this waits.
+//! Runs plain functions over a host's asynchronous answers.
+//!
+//! A function reads answers from an [`AnswerCache`]. If answers are missing, the host is asked for all of them at once,
+//! and the function is called again when they have arrived. So paths, walks and searches need no asynchronous code, which
+//! would add to the size of the module.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -14,24 +17,24 @@ use super::host_environment::{HostEnvironment, environment_error};
 use crate::host::Settled;
 use crate::js::call::OpenCall;
 
-/// What is known of a host's files while a question is answered.
+/// The answers that a host has given during one function's calls.
 pub(super) struct AnswerCache<'a> {
     pub(super) host: &'a HostEnvironment,
-    /// The root's names.
+    /// Names of the root.
     pub(super) roots: &'a [String],
-    /// Whether what is not known counts as missing, so that nobody has to be asked.
+    /// Whether entries count as absent without asking the host, for resolving a path by its text alone.
     pub(super) by_text: bool,
     answers: Vec<(Request, Result<JsValue, JsValue>)>,
-    /// What was asked for and is not cache.
+    /// Requests without an answer in the last call.
     missing: RefCell<Vec<Request>>,
 }
 
-/// An operation of the host's.
+/// One operation of the host.
 #[derive(PartialEq)]
 struct Request {
     operation: &'static str,
     path: String,
-    given: JsValue,
+    argument: JsValue,
 }
 
 impl<'a> AnswerCache<'a> {
@@ -39,11 +42,20 @@ impl<'a> AnswerCache<'a> {
         Self { host, roots, by_text, answers: Vec::new(), missing: RefCell::default() }
     }
 
-    /// Returns what an operation has given. If that is not known yet, whatever is made of the error is void.
-    pub(super) fn ask(&self, operation: &'static str, path: &FilePath, given: &JsValue) -> Result<JsValue, EnvError> {
-        let request = Request { operation, path: path.as_str().to_owned(), given: given.clone() };
-        match self.answers.iter().find(|(known, _)| *known == request) {
-            Some((_, Ok(given))) => Ok(given.clone()),
+    /// Returns the result of an operation.
+    ///
+    /// # Errors
+    ///
+    /// The host's error; or, if there is no answer yet, a placeholder: the function's return value is then discarded.
+    pub(super) fn ask(
+        &self,
+        operation: &'static str,
+        path: &FilePath,
+        argument: &JsValue,
+    ) -> Result<JsValue, EnvError> {
+        let request = Request { operation, path: path.as_str().to_owned(), argument: argument.clone() };
+        match self.answers.iter().find(|(answered, _)| *answered == request) {
+            Some((_, Ok(answer))) => Ok(answer.clone()),
             Some((_, Err(thrown))) => Err(environment_error(request.path, thrown)),
             None => {
                 self.missing.borrow_mut().push(request);
@@ -52,12 +64,13 @@ impl<'a> AnswerCache<'a> {
         }
     }
 
-    pub(super) fn tell(&self, operation: &'static str, path: &FilePath, given: &JsValue) -> Result<(), EnvError> {
-        self.ask(operation, path, given).map(drop)
+    /// As [`ask`](Self::ask), without the result.
+    pub(super) fn tell(&self, operation: &'static str, path: &FilePath, argument: &JsValue) -> Result<(), EnvError> {
+        self.ask(operation, path, argument).map(drop)
     }
 }
 
-/// Answers a question by `work`, which is called until it needs nothing that is missing.
+/// Calls `work` until it finds every answer it needs, and resolves with its last return value.
 pub(super) fn replay<'a, T: 'a>(
     host: &'a HostEnvironment,
     roots: &'a [String],
@@ -67,8 +80,10 @@ pub(super) fn replay<'a, T: 'a>(
     Box::pin(ReplayFuture { calls: PendingCalls { cache, waiting: Vec::new() }, work })
 }
 
+/// A function over cached answers. It is called several times.
 pub(super) type Work<'a, T> = Box<dyn FnMut(&AnswerCache<'_>) -> Result<T, EnvError> + 'a>;
 
+/// The future of [`replay`].
 struct ReplayFuture<'a, T> {
     calls: PendingCalls<'a>,
     work: Work<'a, T>,
@@ -91,30 +106,30 @@ impl<T> Future for ReplayFuture<'_, T> {
     }
 }
 
-/// What is known, and the calls under way. Dropping them ends them.
+/// The cached answers and the calls in progress. Dropping it cancels the calls.
 struct PendingCalls<'a> {
     cache: AnswerCache<'a>,
     waiting: Vec<(Request, OpenCall, Settled)>,
 }
 
 impl PendingCalls<'_> {
-    /// Takes in what was given, and returns whether that is all.
+    /// Moves settled calls into the cache. Returns whether all calls are settled.
     fn is_answered(&mut self, context: &mut Context<'_>) -> bool {
         while let Some((_, _, settled)) = self.waiting.last_mut() {
-            let Poll::Ready(given) = Pin::new(settled).poll(context) else { return false };
+            let Poll::Ready(answer) = Pin::new(settled).poll(context) else { return false };
             if let Some((request, ..)) = self.waiting.pop() {
-                self.cache.answers.push((request, given));
+                self.cache.answers.push((request, answer));
             }
         }
         true
     }
 
-    /// Asks for what is unknown, all at the same time, and returns whether anything is.
+    /// Starts calls for all missing answers at once. Returns whether there are any.
     fn start_missing(&mut self) -> bool {
         for request in self.cache.missing.take() {
-            let Request { operation, path, given } = &request;
-            let call = OpenCall(self.cache.host.call(operation, path, given));
-            let settled = call.given();
+            let Request { operation, path, argument } = &request;
+            let call = OpenCall(self.cache.host.call(operation, path, argument));
+            let settled = call.result();
             self.waiting.push((request, call, settled));
         }
         !self.waiting.is_empty()

@@ -1,4 +1,4 @@
-//! A search through a host's files.
+//! A search through a host's files, continued whenever the host has answered.
 
 use emend_agent::environment::FileMatches;
 use emend_agent::environment::walk::Filter;
@@ -11,14 +11,15 @@ use super::entries::joined;
 use super::lookup::Entries;
 use super::replay::AnswerCache;
 
-/// How many files of a search are asked for at a time.
+/// Number of files that one `contents` operation reads.
 const FILES_AT_ONCE: usize = 16;
 
-/// A search under way.
+/// A running search.
 pub(super) struct Search<'a> {
     query: &'a GrepQuery,
-    asked: JsValue,
-    /// The files that are still to be searched, the last first; not known at the beginning.
+    /// Argument of the `grep` operation.
+    argument: JsValue,
+    /// The files left to search, last first. `None` until they have been found.
     ahead: Option<Vec<FilePath>>,
     limits: SearchLimits,
     found: Vec<FileMatches>,
@@ -27,18 +28,18 @@ pub(super) struct Search<'a> {
 impl<'a> Search<'a> {
     pub(super) fn new(query: &'a GrepQuery) -> Self {
         let case = if query.matcher.is_case_insensitive() { "i" } else { "" };
-        let asked = [query.matcher.pattern(), case, query.glob.as_deref().unwrap_or_default()].join("\0").into();
-        Self { query, asked, ahead: None, limits: query.limits(), found: Vec::new() }
+        let argument = [query.matcher.pattern(), case, query.glob.as_deref().unwrap_or_default()].join("\0").into();
+        Self { query, argument, ahead: None, limits: query.limits(), found: Vec::new() }
     }
 
-    /// Goes on as far as what is known allows.
+    /// Continues as far as the cached answers allow. Returns all matches once the search is complete.
     pub(super) fn step(&mut self, cache: &AnswerCache<'_>) -> Result<Vec<FileMatches>, EnvError> {
         let path = &self.query.path;
         let ahead = match &mut self.ahead {
             Some(ahead) => ahead,
             unfiltered => {
                 let filter = Filter::of_grep(self.query)?;
-                let files = cache.find(path, Entries::Shown, usize::MAX, Some(("grep", &self.asked)))?;
+                let files = cache.find(path, Entries::Shown, usize::MAX, Some(("grep", &self.argument)))?;
                 let wanted = files.into_iter().rev().map(|file| file.path).filter(|path| filter.accepts(path));
                 unfiltered.insert(wanted.collect())
             }

@@ -1,4 +1,4 @@
-//! The suite for environments, over a small tree of files written in JavaScript, and what it gives beside that in memory.
+//! The conformance suite over a small tree of files written in JavaScript, compared with files in memory.
 
 use emend_agent::environment::conformance::{CALLS, CASES, fixture, transcript};
 use emend_agent::environment::memory::{FixtureContent, MemFs, parse_fixture};
@@ -8,7 +8,7 @@ use super::*;
 use crate::test_host::connect_test_host;
 
 #[wasm_bindgen(inline_js = r#"
-// Texts are links, everything else is what a file holds. Directories are those of what was ever put here.
+// Strings are links, byte arrays are files. A directory exists once something was put below it.
 export class Tree {
     constructor(root, finds, later) {
         this.root = root;
@@ -61,7 +61,7 @@ export class Tree {
         return [rules ? this.rules(path) : "", inside.length, ...entries];
     }
 
-    /** Every file that is shown, too many of them, and some twice: what a host finds is looked at again. */
+    /** More files than match, some twice: the core filters the files that a host finds. */
     found() {
         const shown = [...this.nodes.keys()].filter((path) => !/(^|\/)\.|^build\/|vendor|generated|debug/.test(path));
         const deep = "src/deep/er/generated.rs";
@@ -69,14 +69,14 @@ export class Tree {
         return found.flatMap((path) => [path, ...(this.fields(path) ?? ["f", 9, 0])]);
     }
 
-    answer(operation, path, given) {
+    answer(operation, path, argument) {
         switch (operation) {
             case "stat": return this.fields(path)?.join("\0");
-            case "list": case "walk": return given.split("\0").flatMap((at) => this.directory(at, operation === "walk")).join("\0");
+            case "list": case "walk": return argument.split("\0").flatMap((at) => this.directory(at, operation === "walk")).join("\0");
             case "rules": return this.rules(path);
             case "read": return this.file(path);
-            case "contents": return given.split("\0").map((at) => this.file(at));
-            case "write": return this.put(path, given);
+            case "contents": return argument.split("\0").map((at) => this.file(at));
+            case "write": return this.put(path, argument);
             case "remove": this.file(path); this.nodes.delete(path); return undefined;
             case "glob": case "grep": return this.found().join("\0");
             case "initialize": return undefined;
@@ -88,11 +88,11 @@ export class Tree {
         return this.finds && (method === "glob" || method === "grep");
     }
 
-    call(operation, path, given) {
+    call(operation, path, argument) {
         this.calls += 1;
         const call = { cancel() {} };
         try {
-            const answer = this.answer(operation, path, given);
+            const answer = this.answer(operation, path, argument);
             call.result = this.later ? new Promise((resolve) => setTimeout(() => resolve(answer))) : answer;
         } catch (thrown) {
             call.result = Promise.reject(thrown);
@@ -116,8 +116,8 @@ extern "C" {
     fn put(this: &Tree, path: &str, content: &JsValue);
 }
 
-/// A tree that holds the suite's fixture. `finds`: it globs and greps by itself. `later`: it answers by promises that
-/// take a turn of the event loop; otherwise with values.
+/// Returns a tree with the suite's fixture. With `finds` it has `glob` and `grep` of its own. With `later` it answers
+/// through promises that settle in a later turn of the event loop; otherwise with plain values.
 fn tree(root: &str, finds: bool, later: bool) -> JsEnvironment {
     connect_test_host();
     let tree = Tree::new(root, finds, later);
@@ -138,15 +138,15 @@ async fn an_environment_written_in_javascript_conforms() {
 }
 
 #[test]
-async fn one_that_answers_by_promises_conforms() {
+async fn an_environment_that_answers_through_promises_conforms() {
     for case in CASES {
         assert_eq!(case.run(&tree("/home/me", false, true)).await, Ok(()), "{}", case.name);
     }
 }
 
 #[test]
-async fn one_that_finds_files_by_itself_finds_the_same() {
-    // What is named is walked whatever the rules say of it; this one's own finding leaves it out.
+async fn an_environment_with_its_own_glob_and_grep_finds_the_same() {
+    // The core walks a directory that is named even if it is ignored; this tree's own search leaves it out.
     let own = ["globs_from_anywhere", "greps_what_is_asked_for", "sees_changes_at_once"];
     for case in CASES.iter().filter(|case| !own.contains(&case.name)) {
         assert_eq!(case.run(&tree("/workspace", true, false)).await, Ok(()), "{}", case.name);
@@ -154,7 +154,7 @@ async fn one_that_finds_files_by_itself_finds_the_same() {
 }
 
 #[test]
-async fn it_answers_as_files_in_memory_do() {
+async fn answers_equal_those_of_files_in_memory() {
     for writes in [true, false] {
         let expected = transcript(&MemFs::from_fixture(&fixture("/workspace")), writes).await;
         assert_eq!(expected.lines().count(), CALLS);
@@ -165,7 +165,7 @@ async fn it_answers_as_files_in_memory_do() {
 }
 
 #[test]
-async fn a_file_of_unknown_age_is_another_each_time() {
+async fn a_file_without_a_modification_time_gets_a_new_stamp_each_time() {
     let tree = tree("/workspace", false, false);
     let (before, after) = (tree.manifest().await.unwrap(), tree.manifest().await.unwrap());
     let paths = |stamps: &[FileStamp]| stamps.iter().map(|stamp| stamp.path.to_string()).collect::<Vec<_>>().join(" ");
@@ -175,7 +175,7 @@ async fn a_file_of_unknown_age_is_another_each_time() {
 }
 
 #[test]
-fn a_path_is_cleaned_by_its_text_alone() {
+fn a_path_is_resolved_by_its_text_alone() {
     let tree = tree("/workspace", false, false);
     let clean = |path: &str| tree.clean(path).map(|path| path.to_string()).map_err(|error| error.code().as_str());
     assert_eq!(clean("/workspace/src/../a.txt"), Ok("a.txt".to_owned()));
