@@ -10,13 +10,14 @@ use serde_json::{Map, Value, json};
 
 use crate::args::{DecodeArgs, EncodeArgs};
 use crate::failure::Failure;
+use crate::response_summary::summary;
 
 /// Prints what an answer says. A provider's error is an answer too.
 pub(crate) fn decode(args: &DecodeArgs) -> Result<ExitCode, Failure> {
     let body = read(Some(&args.file))?;
     let chunks = body.chunks(args.chunk.map_or_else(|| body.len().max(1), std::num::NonZeroUsize::get));
     let (events, outcome) = args.api.decode(args.status, &Headers::default(), chunks);
-    print(&args.api.summary(&events, &outcome))
+    print(&summary(args.api, &events, &outcome))
 }
 
 /// Prints the HTTP request that would carry a request. Nothing is sent, and no key is asked for or shown.

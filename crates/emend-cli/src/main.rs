@@ -17,6 +17,7 @@ mod paint;
 mod patch;
 mod project;
 mod provider;
+mod response_summary;
 mod review;
 mod run;
 mod sessions;

@@ -33,7 +33,7 @@ pub use error::{ErrorKind, LlmError};
 pub use generate::{object, tool};
 pub use model::*;
 pub use provider::{Adapter, Decoder, EventStream, Provider};
-pub use providers::{Api, Config, anthropic, gemini, openai_chat, openai_responses, sse};
+pub use providers::{Api, Config, PROVIDERS, ProviderInfo, anthropic, gemini, openai_chat, openai_responses, sse};
 pub use runtime::{BoxFuture, BoxStream, CancelToken, Clock, MaybeSend, MaybeSync, Random, Shared};
 pub use transport::{
     Headers, HttpRequest, HttpResponse, Transport, TransportError, is_harmless_header, public_address,

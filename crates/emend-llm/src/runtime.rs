@@ -6,6 +6,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{MutexGuard, PoisonError};
 
 use event_listener::Event;
 use futures::Stream;
@@ -38,6 +39,27 @@ impl<T: Sync + ?Sized> MaybeSync for T {}
 pub trait MaybeSync {}
 #[cfg(target_family = "wasm")]
 impl<T: ?Sized> MaybeSync for T {}
+
+/// A mutex whose lock ignores poisoning.
+///
+/// A panic ends the task that holds the lock. The other holders go on with the value as it is: every step under a lock
+/// leaves it valid.
+#[derive(Debug, Default)]
+pub struct Mutex<T: ?Sized>(std::sync::Mutex<T>);
+
+impl<T> Mutex<T> {
+    /// Returns a mutex around `value`.
+    pub const fn new(value: T) -> Self {
+        Self(std::sync::Mutex::new(value))
+    }
+}
+
+impl<T: ?Sized> Mutex<T> {
+    /// Waits for the lock.
+    pub fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// A boxed future, `Send` where the host needs it.
 #[cfg(not(target_family = "wasm"))]

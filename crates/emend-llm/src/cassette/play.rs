@@ -1,12 +1,11 @@
 //! Answers requests from a cassette.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
 use super::compare::{first_difference, whole_body};
 use super::scrub::{NormalRequest, Scrubber};
 use super::{Cassette, Exchange, RecordedAnswer, RecordedResponse};
-use crate::runtime::{BoxFuture, CancelToken};
+use crate::runtime::{BoxFuture, CancelToken, Mutex};
 use crate::transport::{Headers, HttpRequest, HttpResponse, Transport, TransportError};
 
 /// What is different where a cassette is played.
@@ -46,14 +45,14 @@ impl Player {
     /// Returns how many recorded exchanges were not asked for yet.
     #[must_use]
     pub fn remaining(&self) -> usize {
-        let played: usize = self.played.lock().unwrap_or_else(PoisonError::into_inner).values().sum();
+        let played: usize = self.played.lock().values().sum();
         self.cassette.exchanges.len().saturating_sub(played)
     }
 
     /// Returns the exchange that answers `request`.
     fn find(&self, request: &HttpRequest) -> Result<&Exchange, TransportError> {
         let request = self.scrubber.request(request);
-        let mut played = self.played.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut played = self.played.lock();
         let ordinal = played.entry(request.api.clone()).or_default();
         let exchange = self.cassette.exchange(&request.api, *ordinal);
         let exchange = exchange.ok_or_else(|| self.exhausted(&request.api, *ordinal))?;

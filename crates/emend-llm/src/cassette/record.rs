@@ -1,14 +1,14 @@
 //! Records what passes through a transport.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 
 use futures::StreamExt;
 
 use super::compare::shorten;
 use super::scrub::{NormalRequest, Scrubber};
 use super::{Cassette, Exchange, ROOT_ALIAS, RecordedAnswer, RecordedFailure, RecordedResponse, VERSION};
-use crate::runtime::{BoxFuture, CancelToken, Shared};
+use crate::runtime::{BoxFuture, CancelToken, Mutex, Shared};
 use crate::transport::{Headers, HttpRequest, HttpResponse, Transport, TransportError};
 
 /// What a recording starts from, and what must not get into it.
@@ -117,7 +117,7 @@ fn without_secrets(failure: RecordedFailure, scrubber: &Scrubber) -> RecordedFai
 
 /// A panic elsewhere does not make the records wrong: each push is one step.
 fn lock(exchanges: &Mutex<Vec<Raw>>) -> MutexGuard<'_, Vec<Raw>> {
-    exchanges.lock().unwrap_or_else(PoisonError::into_inner)
+    exchanges.lock()
 }
 
 impl Transport for Recorder {

@@ -17,7 +17,7 @@ use crate::model::{
 };
 use crate::partial_json::PartialJson;
 use crate::provider::{EventStream, Provider};
-use crate::providers::shared::response_builder::made_up_id;
+use crate::providers::shared::response_builder::local_call_id;
 use crate::providers::shared::shared_encoding::result_text;
 use crate::runtime::{BoxFuture, CancelToken, Shared};
 
@@ -209,7 +209,7 @@ impl Reading {
             Some(name) => {
                 let arguments = object.get("arguments").cloned().unwrap_or_else(|| json!({}));
                 let call = ToolCall {
-                    id: made_up_id(&response.id, content.len()),
+                    id: local_call_id(&response.id, content.len()),
                     name: name.to_owned(),
                     raw_arguments: Some(arguments.to_string()),
                     arguments,

@@ -15,12 +15,8 @@ pub use retry::{RetryObserver, RetryPolicy, retry, retry_stream};
 
 use crate::error::{ErrorKind, LlmError};
 use crate::model::{Request, Response};
-use crate::provider::{Adapter, EventStream, Provider};
-use crate::providers::Config;
-use crate::providers::anthropic::Anthropic;
-use crate::providers::gemini::Gemini;
-use crate::providers::openai_chat::OpenAiChat;
-use crate::providers::openai_responses::OpenAiResponses;
+use crate::provider::{EventStream, Provider};
+use crate::providers::registry::{self, PROVIDERS};
 use crate::runtime::{BoxFuture, CancelToken, Shared};
 use crate::transport::Transport;
 
@@ -54,37 +50,12 @@ impl Client {
         browser: bool,
     ) -> Self {
         let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
-        let config = |key: Option<String>, base_url: &str| {
-            Some(Config { api_key: key?, base_url: variable(base_url), browser, ..Config::default() })
-        };
-        let mut adapters: Vec<Shared<dyn Adapter>> = Vec::new();
-        if let Some(config) = config(variable("ANTHROPIC_API_KEY"), "ANTHROPIC_BASE_URL") {
-            adapters.push(Shared::new(Anthropic::new(config)));
-        }
-        if let Some(mut config) = config(variable("OPENAI_API_KEY"), "OPENAI_BASE_URL") {
-            for (header, name) in [("OpenAI-Organization", "OPENAI_ORG_ID"), ("OpenAI-Project", "OPENAI_PROJECT_ID")] {
-                if let Some(value) = variable(name) {
-                    config.headers.set(header, value);
-                }
-            }
-            adapters.push(Shared::new(OpenAiResponses::new(config)));
-        }
-        let google = variable("GEMINI_API_KEY").or_else(|| variable("GOOGLE_API_KEY"));
-        if let Some(config) = config(google, "GEMINI_BASE_URL") {
-            adapters.push(Shared::new(Gemini::new(config)));
-        }
-        if let Some(base_url) = variable("OPENAI_COMPATIBLE_BASE_URL") {
-            adapters.push(Shared::new(OpenAiChat::new(Config {
-                api_key: variable("OPENAI_COMPATIBLE_API_KEY").unwrap_or_default(),
-                base_url: Some(base_url),
-                browser,
-                key_variable: Some("OPENAI_COMPATIBLE_API_KEY".to_owned()),
-                ..Config::default()
-            })));
-        }
         let mut client = Self::new();
-        for adapter in adapters {
-            client = client.with_provider(Shared::new(HttpProvider::new(adapter, Shared::clone(&transport))));
+        for info in &PROVIDERS {
+            if let Some(config) = info.config(variable, browser) {
+                let adapter = info.api.adapter(config);
+                client = client.with_provider(Shared::new(HttpProvider::new(adapter, Shared::clone(&transport))));
+            }
         }
         client
     }
@@ -126,7 +97,7 @@ impl Client {
     /// [`ErrorKind::Configuration`] if there is no such provider, or neither a name nor a default.
     pub fn provider(&self, name: Option<&str>) -> Result<&Shared<dyn Provider>, LlmError> {
         let Some(name) = name.or(self.default_provider.as_deref()) else {
-            let message = "no provider is set up: set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY";
+            let message = format!("no provider is set up: set {}", registry::key_variables());
             return Err(LlmError::new(ErrorKind::Configuration, message));
         };
         self.providers.iter().find(|provider| provider.name() == name).ok_or_else(|| {
@@ -195,6 +166,8 @@ mod tests {
 
     use super::*;
     use crate::model::{Message, StreamEvent, ToolChoice};
+    use crate::providers::Config;
+    use crate::providers::gemini::Gemini;
     use crate::runtime::BoxStream;
     use crate::testing::{Script, covers, says};
     use crate::transport::{HttpRequest, HttpResponse, TransportError};

@@ -3,8 +3,6 @@
 //! In the hybrid mode a local answer is held back until it has passed: what was shown cannot be taken back when the
 //! remote model answers instead.
 
-use std::sync::{Mutex, PoisonError};
-
 use futures::StreamExt;
 use futures::future::{Either, select};
 use serde::{Deserialize, Serialize};
@@ -13,7 +11,7 @@ use crate::error::{ErrorKind, LlmError};
 use crate::model::schema;
 use crate::model::{FinishKind, Request, Response, StreamEvent};
 use crate::provider::{EventStream, Provider};
-use crate::runtime::{BoxFuture, CancelToken, Clock, MaybeSend, MaybeSync, Shared};
+use crate::runtime::{BoxFuture, CancelToken, Clock, MaybeSend, MaybeSync, Mutex, Shared};
 
 /// Which model answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -168,11 +166,11 @@ impl Router {
     /// Sends the following requests of the hybrid mode straight to the remote model. For what only the session can
     /// see, such as rounds of tools that lead nowhere.
     pub fn escalate(&self, detail: impl Into<String>) {
-        *self.escalated.lock().unwrap_or_else(PoisonError::into_inner) = Some(detail.into());
+        *self.escalated.lock() = Some(detail.into());
     }
 
     fn escalation(&self) -> Option<String> {
-        self.escalated.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.escalated.lock().clone()
     }
 
     fn route(&self, local: bool) -> Result<&Route, LlmError> {
@@ -414,7 +412,7 @@ mod tests {
             move |trace: &RouteTrace| {
                 let reason = serde_json::to_value(trace.reason).unwrap();
                 let line = format!("{} {} {}", trace.attempt, trace.provider, reason.as_str().unwrap());
-                seen.lock().unwrap().push(line);
+                seen.lock().push(line);
             }
         };
         let clock = Shared::new(ManualClock::default());
@@ -435,7 +433,7 @@ mod tests {
             let calls = response.message.tool_calls();
             calls.first().map_or_else(|| response.message.text(), |call| call.arguments.to_string())
         });
-        (text.map_err(|error| error.kind), std::mem::take(&mut seen.lock().unwrap()))
+        (text.map_err(|error| error.kind), std::mem::take(&mut seen.lock()))
     }
 
     #[test]

@@ -95,6 +95,23 @@ pub struct ToolCall {
     pub provider_data: Option<Value>,
 }
 
+/// Prefix of call ids that no provider gave.
+pub(crate) const LOCAL_ID_PREFIX: &str = "local_";
+
+impl ToolCall {
+    /// Returns whether the id was made up because the provider gave none. Such an id is not sent back to a provider that
+    /// matches calls by their position.
+    #[must_use]
+    pub fn has_local_id(&self) -> bool {
+        is_local_id(&self.id)
+    }
+}
+
+/// Returns whether `id` was made up because the provider gave none.
+pub(crate) fn is_local_id(id: &str) -> bool {
+    id.starts_with(LOCAL_ID_PREFIX)
+}
+
 /// What a tool call gave.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolResult {

@@ -13,6 +13,7 @@ mod response;
 pub mod schema;
 
 pub use content::{ContentPart, MediaData, ThinkingData, ToolCall, ToolResult};
+pub(crate) use content::{LOCAL_ID_PREFIX, is_local_id};
 pub use events::StreamEvent;
 pub use media::is_local_path;
 pub use message::{Message, Role};

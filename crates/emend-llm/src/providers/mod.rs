@@ -1,12 +1,12 @@
 //! The wire formats of the providers, each an [`Adapter`](crate::Adapter) of its own.
 
 pub mod anthropic;
-mod api;
 pub mod gemini;
 pub mod openai_chat;
 pub mod openai_responses;
+pub(crate) mod registry;
 pub(crate) mod shared;
 
-pub use api::Api;
+pub use registry::{Api, PROVIDERS, ProviderInfo};
 pub use shared::config::Config;
 pub use shared::sse;

@@ -15,11 +15,16 @@ use crate::provider::{Adapter, Decoder};
 use crate::providers::shared::encode_cache::EncodeCache;
 use crate::providers::shared::error_decoder::ErrorDecoder;
 use crate::providers::shared::framing::BodyDecoder;
-use crate::providers::shared::rate_limit;
 use crate::providers::shared::request_head::{join_url, with_version};
+use crate::providers::shared::{rate_limit, shared_encoding};
 use crate::transport::{Headers, HttpRequest};
 
-const BASE_URL: &str = "https://api.anthropic.com";
+/// Name of the provider if the settings give none.
+pub(super) const NAME: &str = "anthropic";
+/// Environment variable that errors name if the settings name none.
+pub(super) const KEY_VARIABLE: &str = "ANTHROPIC_API_KEY";
+/// Address of the provider if the settings give none.
+pub(super) const BASE_URL: &str = "https://api.anthropic.com";
 const VERSION: &str = "2023-06-01";
 
 /// Speaks the Messages API.
@@ -40,7 +45,7 @@ impl Anthropic {
     /// Returns an adapter with these settings.
     #[must_use]
     pub fn new(config: Config) -> Self {
-        let errors = ErrorDecoder::new(&config, "anthropic", "ANTHROPIC_API_KEY");
+        let errors = ErrorDecoder::new(&config, NAME, KEY_VARIABLE);
         Self { config, errors, cache: EncodeCache::default() }
     }
 
@@ -103,6 +108,6 @@ impl Adapter for Anthropic {
     }
 
     fn warnings(&self, request: &Request) -> Vec<Warning> {
-        crate::providers::shared::shared_encoding::sampling_warnings(request)
+        shared_encoding::sampling_warnings(request)
     }
 }

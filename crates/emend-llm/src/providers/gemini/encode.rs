@@ -7,9 +7,9 @@ use crate::error::LlmError;
 use crate::model::media::{self, Source};
 use crate::model::{
     ContentPart, MediaData, Message, Request, ResponseFormat, Role, ThinkingData, ToolCall, ToolChoice, ToolResult,
+    is_local_id,
 };
 use crate::providers::shared::encode_cache::{self, EncodeCache};
-use crate::providers::shared::response_builder::is_made_up;
 use crate::providers::shared::shared_encoding;
 
 /// Encodes `request` for the adapter named `provider`, whose signatures and parts alone are echoed.
@@ -206,7 +206,7 @@ fn media_part(media: &MediaData, default_type: &str) -> Result<Value, LlmError> 
 
 fn call_part(call: &ToolCall, provider: &str) -> Value {
     let mut function = json!({"name": call.name, "args": shared_encoding::arguments(call)});
-    if !is_made_up(&call.id) {
+    if !call.has_local_id() {
         function["id"] = call.id.clone().into();
     }
     let mut part = json!({"functionCall": function});
@@ -234,7 +234,7 @@ fn result_part(result: &ToolResult, before: &[Message]) -> Value {
     };
     let name = if result.name.is_empty() { call().unwrap_or_default() } else { result.name.clone() };
     let mut function = json!({"name": name, "response": response});
-    if !is_made_up(&result.tool_call_id) {
+    if !is_local_id(&result.tool_call_id) {
         function["id"] = result.tool_call_id.clone().into();
     }
     json!({"functionResponse": function})

@@ -14,11 +14,16 @@ use crate::provider::{Adapter, Decoder};
 use crate::providers::shared::encode_cache::EncodeCache;
 use crate::providers::shared::error_decoder::ErrorDecoder;
 use crate::providers::shared::framing::BodyDecoder;
-use crate::providers::shared::rate_limit;
 use crate::providers::shared::request_head::{join_url, with_version};
+use crate::providers::shared::{rate_limit, shared_encoding};
 use crate::transport::{Headers, HttpRequest};
 
-const BASE_URL: &str = "https://generativelanguage.googleapis.com";
+/// Name of the provider if the settings give none.
+pub(super) const NAME: &str = "gemini";
+/// Environment variable that errors name if the settings name none.
+pub(super) const KEY_VARIABLE: &str = "GEMINI_API_KEY";
+/// Address of the provider if the settings give none.
+pub(super) const BASE_URL: &str = "https://generativelanguage.googleapis.com";
 
 /// Speaks the Gemini API. The key travels in a header, never in the address, which ends up in logs.
 ///
@@ -34,7 +39,7 @@ impl Gemini {
     /// Returns an adapter with these settings.
     #[must_use]
     pub fn new(config: Config) -> Self {
-        let errors = ErrorDecoder::new(&config, "gemini", "GEMINI_API_KEY");
+        let errors = ErrorDecoder::new(&config, NAME, KEY_VARIABLE);
         Self { config, errors, cache: EncodeCache::default() }
     }
 
@@ -84,6 +89,6 @@ impl Adapter for Gemini {
     }
 
     fn warnings(&self, request: &Request) -> Vec<Warning> {
-        crate::providers::shared::shared_encoding::sampling_warnings(request)
+        shared_encoding::sampling_warnings(request)
     }
 }

@@ -17,11 +17,16 @@ use crate::provider::{Adapter, Decoder};
 use crate::providers::shared::encode_cache::EncodeCache;
 use crate::providers::shared::error_decoder::ErrorDecoder;
 use crate::providers::shared::framing::BodyDecoder;
-use crate::providers::shared::rate_limit;
-use crate::providers::shared::request_head::{bearer_headers, join_url, with_version};
+use crate::providers::shared::request_head::{bearer_headers, join_url, with_version_unless_path};
+use crate::providers::shared::{rate_limit, shared_encoding};
 use crate::transport::{Headers, HttpRequest};
 
-const BASE_URL: &str = "https://api.openai.com/v1";
+/// Name of the provider if the settings give none.
+pub(super) const NAME: &str = "openai_compatible";
+/// Environment variable that errors name if the settings name none.
+pub(super) const KEY_VARIABLE: &str = "OPENAI_API_KEY";
+/// Address of the provider if the settings give none.
+pub(super) const BASE_URL: &str = "https://api.openai.com/v1";
 
 /// Speaks Chat Completions.
 ///
@@ -37,15 +42,12 @@ impl OpenAiChat {
     /// Returns an adapter with these settings.
     #[must_use]
     pub fn new(config: Config) -> Self {
-        let errors = ErrorDecoder::new(&config, "openai_compatible", "OPENAI_API_KEY");
+        let errors = ErrorDecoder::new(&config, NAME, KEY_VARIABLE);
         Self { config, errors, cache: EncodeCache::default() }
     }
 
     fn base_url(&self) -> String {
-        // A bare host, as local servers are often named, gets the version segment; a path is taken as it is.
-        let base = self.config.base_url.as_deref().unwrap_or(BASE_URL).trim_end_matches('/');
-        let has_path = base.split_once("://").is_some_and(|(_, rest)| rest.contains('/'));
-        if has_path { base.to_owned() } else { with_version(base, "v1") }
+        with_version_unless_path(self.config.base_url.as_deref().unwrap_or(BASE_URL), "v1")
     }
 }
 
@@ -79,6 +81,6 @@ impl Adapter for OpenAiChat {
     }
 
     fn warnings(&self, request: &Request) -> Vec<Warning> {
-        crate::providers::shared::shared_encoding::sampling_warnings(request)
+        shared_encoding::sampling_warnings(request)
     }
 }

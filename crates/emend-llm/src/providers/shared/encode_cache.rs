@@ -4,13 +4,12 @@
 //! comparing it with the last call's messages and copying bytes costs a fraction, and needs no promise from callers:
 //! a message that changed is simply encoded again.
 
-use std::sync::{Mutex, PoisonError};
-
 use serde_json::{Map, Value};
 
 use crate::error::LlmError;
 use crate::model::Message;
 use crate::providers::shared::shared_encoding;
+use crate::runtime::Mutex;
 
 /// How many conversations are remembered: a session and a few subagents that share its adapter.
 const CONVERSATIONS_MAX: usize = 4;
@@ -36,7 +35,7 @@ impl<S> EncodeCache<S> {
         encode: impl Fn(usize) -> Result<S, LlmError>,
         assemble: impl FnOnce(&[(Message, S)]) -> R,
     ) -> Result<R, LlmError> {
-        let mut conversations = self.conversations.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut conversations = self.conversations.lock();
         let mut conversation = take_best(&mut conversations, messages);
         for (index, message) in messages.iter().enumerate().skip(conversation.len()) {
             conversation.push((message.clone(), encode(index)?));

@@ -25,6 +25,13 @@ pub(crate) fn with_version(base: &str, version: &str) -> String {
     if versioned { format!("{path}{query}") } else { format!("{path}/{version}{query}") }
 }
 
+/// Adds the version segment to a bare host, as local servers are often named. A base address with a path stays as it is.
+pub(crate) fn with_version_unless_path(base: &str, version: &str) -> String {
+    let base = base.trim_end_matches('/');
+    let has_path = base.split_once("://").is_some_and(|(_, rest)| rest.contains('/'));
+    if has_path { base.to_owned() } else { with_version(base, version) }
+}
+
 /// Returns the headers of a JSON request whose key is a bearer token. A key may be missing only where a base address
 /// is set: a local server needs none and a proxy adds its own.
 pub(crate) fn bearer_headers(config: &Config, errors: &ErrorDecoder) -> Result<Headers, LlmError> {

@@ -5,8 +5,8 @@
 use serde_json::{Map, Value};
 
 use crate::model::{
-    ContentPart, FinishKind, FinishReason, Message, RateLimitInfo, Response, Role, StreamEvent, ThinkingData, ToolCall,
-    Usage, Warning,
+    ContentPart, FinishKind, FinishReason, LOCAL_ID_PREFIX, Message, RateLimitInfo, Response, Role, StreamEvent,
+    ThinkingData, ToolCall, Usage, Warning,
 };
 
 /// A part of the answer that is being assembled. Valid until [`ResponseBuilder::start`] begins another answer.
@@ -105,7 +105,7 @@ impl ResponseBuilder {
 
     /// Opens a tool call. An empty `id` is replaced by one made from the answer's id and the call's place in it.
     pub(crate) fn open_call(&mut self, id: &str, name: &str, custom: bool, events: &mut Events) -> Slot {
-        let id = if id.is_empty() { made_up_id(&self.id, self.parts.len()) } else { id.to_owned() };
+        let id = if id.is_empty() { local_call_id(&self.id, self.parts.len()) } else { id.to_owned() };
         events.push(StreamEvent::ToolCallStart { id: id.clone(), name: name.to_owned() });
         let call = ToolCall {
             id,
@@ -247,20 +247,12 @@ impl ResponseBuilder {
     }
 }
 
-/// How ids begin that no provider gave. They are never sent back to a provider that matches calls by place.
-const MADE_UP: &str = "local_";
-
-/// Returns an id for the call at `place` in the answer `answer`: letters, digits, `_` and `-`, at most 64, as every
-/// provider takes them.
-pub(crate) fn made_up_id(answer: &str, place: usize) -> String {
-    let answer: String =
-        answer.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')).take(40).collect();
-    format!("{MADE_UP}{answer}_{place}")
-}
-
-/// Whether `id` was made up because the provider gave none.
-pub(crate) fn is_made_up(id: &str) -> bool {
-    id.starts_with(MADE_UP)
+/// Returns an id for the call at `place` in the response `response_id`: letters, digits, `_` and `-`, at most 64, as
+/// every provider takes them.
+pub(crate) fn local_call_id(response_id: &str, place: usize) -> String {
+    let valid: String =
+        response_id.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')).take(40).collect();
+    format!("{LOCAL_ID_PREFIX}{valid}_{place}")
 }
 
 /// Reads the arguments of a call. Nothing and `null` mean no arguments; what does not parse stays text.
