@@ -11,7 +11,7 @@ use emend_agent::workspace::{Mode, UndoneRun};
 use serde_json::json;
 
 use crate::failure::Failure;
-use crate::paint::Paint;
+use crate::style::Paint;
 use crate::project::Project;
 use crate::sessions::minute;
 use crate::text_diff;

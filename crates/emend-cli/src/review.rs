@@ -10,7 +10,7 @@ use emend_edit::line_log::DependentsPolicy;
 
 use crate::approve::visible;
 use crate::failure::Failure;
-use crate::paint::{Paint, Style};
+use crate::style::{Paint, Style};
 use crate::project::Project;
 use crate::text_diff::painted;
 

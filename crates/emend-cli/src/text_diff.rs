@@ -3,7 +3,7 @@
 use emend_edit::diff::{Names, unified};
 
 use crate::approve::visible;
-use crate::paint::{Paint, Style};
+use crate::style::{Paint, Style};
 
 /// How many unchanged lines stand around each change.
 const CONTEXT: usize = 3;

@@ -12,7 +12,7 @@ use super::markdown::plain;
 use super::screen::cut;
 use crate::args::{self, EFFORTS, Model};
 use crate::failure::Failure;
-use crate::paint::Style;
+use crate::style::Style;
 use crate::provider::KEYS;
 use crate::{checkpoints, provider, review, sessions, text_diff, undo};
 

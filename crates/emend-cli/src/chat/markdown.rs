@@ -8,7 +8,7 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, T
 use unicode_width::UnicodeWidthStr;
 
 use crate::approve::visible;
-use crate::paint::{Paint, Style};
+use crate::style::{Paint, Style};
 
 /// Text that comes in pieces.
 #[derive(Debug, Default)]

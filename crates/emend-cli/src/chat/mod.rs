@@ -4,11 +4,11 @@
 //! and what becomes of its edits is decided where `emend run` has it decided too.
 
 mod commands;
-mod keys;
 mod markdown;
 mod prompt;
+mod run_view;
 mod screen;
-mod turn;
+mod terminal_input;
 
 use std::collections::VecDeque;
 use std::io::{IsTerminal as _, Stdout};
@@ -22,7 +22,7 @@ use futures::channel::mpsc::UnboundedReceiver;
 
 use crate::args::{Model, SessionArgs};
 use crate::failure::Failure;
-use crate::paint::{Paint, Style};
+use crate::style::{Paint, Style};
 use crate::provider;
 use crate::settings::Settings;
 use crate::setup::{Host, Setup};
@@ -31,8 +31,8 @@ use crate::trace::Trace;
 use commands::Next;
 use prompt::{Entered, Prompt};
 use screen::{Screen, terminal_size};
-use turn::Ended;
-pub(crate) use turn::{Asker, Question};
+use run_view::Ended;
+pub(crate) use run_view::{Asker, Question};
 
 /// A conversation that is open.
 struct Chat {
@@ -94,7 +94,7 @@ pub(crate) async fn task(
     mut questions: UnboundedReceiver<Question>,
     trace: &mut Trace,
 ) -> Result<(EndReason, Option<Failure>), Failure> {
-    let ended = turn::follow(run, stops, setup, &mut questions, &mut screen(), trace).await?;
+    let ended = run_view::follow(run, stops, setup, &mut questions, &mut screen(), trace).await?;
     Ok((ended.reason, ended.failure))
 }
 
@@ -190,7 +190,7 @@ impl Chat {
         let run = self.setup.session.submit(text, cancel.clone());
         let run = run.map_err(|error| Failure::new(error.code(), error.to_string()))?;
         let ended =
-            turn::follow(run, (&cancel, &mut stopped_first), &self.setup, questions, &mut self.screen, trace).await?;
+            run_view::follow(run, (&cancel, &mut stopped_first), &self.setup, questions, &mut self.screen, trace).await?;
         self.setup.project.save()?;
         Ok(ended)
     }

@@ -12,7 +12,7 @@ use rustyline::{ColorMode, CompletionType, Config, Context, Editor, Helper};
 
 use super::commands;
 use crate::failure::Failure;
-use crate::paint::Paint;
+use crate::style::Paint;
 
 /// What the line begins with.
 pub(super) const PROMPT: &str = "› ";

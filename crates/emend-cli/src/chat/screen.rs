@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use super::markdown::{cut_at, plain, plain_width};
 use crate::approve::visible;
 use crate::failure::Failure;
-use crate::paint::{Paint, Style};
+use crate::style::{Paint, Style};
 
 /// The width and height of terminals that do not say.
 const SIZE: (usize, usize) = (80, 24);

@@ -18,14 +18,14 @@ use serde_json::Value;
 use unicode_width::UnicodeWidthChar as _;
 
 use super::commands::is_command;
-use super::keys::{Act, Keys, LineEdit, Typed};
+use super::terminal_input::{Act, Keys, LineEdit, Typed};
 use super::markdown::{Stream, plain_width};
 use super::prompt::PROMPT;
 use super::screen::Screen;
 use crate::approve::{approval, question, visible};
 use crate::failure::Failure;
 use crate::output::{first_line, target};
-use crate::paint::Style;
+use crate::style::Style;
 use crate::project::RunNotes;
 use crate::setup::Setup;
 use crate::signals::Turn;
