@@ -11,9 +11,9 @@ use emend_agent::workspace::{Mode, UndoneRun};
 use serde_json::json;
 
 use crate::failure::Failure;
-use crate::style::Paint;
 use crate::project::Project;
 use crate::sessions::minute;
+use crate::style::Painter;
 use crate::text_diff;
 
 pub(crate) fn list(root: &Path, json: bool) -> Result<ExitCode, Failure> {
@@ -55,7 +55,7 @@ pub(crate) async fn rollback(root: &Path, run: u64, check: bool) -> Result<ExitC
         for text in project.workspace.texts_of_runs(&runs, None).await? {
             // What would happen is the way back.
             let (before, after) = (text.after.as_deref(), text.before.as_deref());
-            write!(stdout, "{}", text_diff::coloured(Paint::stdout(), text.path.as_str(), before, after))?;
+            write!(stdout, "{}", text_diff::coloured(Painter::stdout(), text.path.as_str(), before, after))?;
         }
         return Ok(ExitCode::SUCCESS);
     }

@@ -24,6 +24,7 @@ mod settings;
 mod setup;
 mod signals;
 mod style;
+mod terminal;
 mod text_diff;
 mod tools;
 mod trace;

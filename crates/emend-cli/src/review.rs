@@ -10,8 +10,8 @@ use emend_edit::line_log::DependentsPolicy;
 
 use crate::approve::visible;
 use crate::failure::Failure;
-use crate::style::{Paint, Style};
 use crate::project::Project;
+use crate::style::{self, Painter};
 use crate::text_diff::painted;
 
 const HELP: &str = "y accept · n reject · s skip (decide later) · a accept this hunk and all that follow · d reject this \
@@ -43,7 +43,7 @@ pub(crate) fn ask_on_stdin() -> impl FnMut(&str) -> Result<Option<String>, Failu
 
 /// Asks about each pending hunk. Answers that end leave the rest for later.
 pub(crate) async fn decide(project: &Project, ask: Ask<'_>) -> Result<(), Failure> {
-    let paint = Paint::stdout();
+    let painter = Painter::stdout();
     let first = project.workspace.review();
     let n_hunks: usize = first.files.iter().map(|file| file.hunks.len()).sum();
     let mut stdout = std::io::stdout();
@@ -56,7 +56,7 @@ pub(crate) async fn decide(project: &Project, ask: Ask<'_>) -> Result<(), Failur
     for file in &first.files {
         for hunk in &file.hunks {
             n_seen += 1;
-            show(&mut stdout, paint, file, hunk, n_seen, n_hunks)?;
+            show(&mut stdout, painter, file, hunk, n_seen, n_hunks)?;
             let accepts = match for_all {
                 Some(accepts) => accepts,
                 None => match decision(&mut stdout, ask)? {
@@ -113,16 +113,16 @@ fn decision(out: &mut impl Write, ask: Ask<'_>) -> Result<Answer, Failure> {
 
 fn show(
     out: &mut impl Write,
-    paint: Paint,
+    painter: Painter,
     file: &ReviewFile,
     hunk: &ReviewHunk,
     number: usize,
     n_hunks: usize,
 ) -> std::io::Result<()> {
     let head = format!("{} ({}) · hunk {number} of {n_hunks}", file.path, file.operation);
-    writeln!(out, "\n{}", paint.text(Style::Bold, &visible(&head)))?;
+    writeln!(out, "\n{}", painter.paint(style::BOLD, &visible(&head)))?;
     let place = format!("@@ -{},{} +{},{} @@", hunk.old_start, hunk.old_lines, hunk.new_start, hunk.new_lines);
-    writeln!(out, "{}", painted(paint, &place, false))?;
+    writeln!(out, "{}", painted(painter, &place, false))?;
     for line in &hunk.lines {
         let mark = match line.kind {
             LineKind::Context => ' ',
@@ -130,7 +130,7 @@ fn show(
             LineKind::Removed => '-',
         };
         let line = format!("{mark}{}", line.text.trim_end_matches(['\r', '\n']));
-        writeln!(out, "{}", painted(paint, &line, false))?;
+        writeln!(out, "{}", painted(painter, &line, false))?;
     }
     Ok(())
 }

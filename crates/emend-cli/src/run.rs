@@ -18,7 +18,7 @@ use crate::settings::Settings;
 use crate::setup::{Host, Setup};
 use crate::signals;
 use crate::trace::Trace;
-use crate::{approve, chat, review};
+use crate::{approve, chat, review, terminal};
 
 /// A task of more bytes fits no model.
 const TASK_BYTES_MAX: u64 = 16 << 20;
@@ -28,7 +28,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let settings = Settings::load(&args.session)?;
     // On a terminal the task is shown as a turn of a conversation is; with output that is piped on, line by line.
     let (asker, questions) = Asker::new();
-    let shown = !args.json && !args.debug && chat::has_terminal();
+    let shown = !args.json && !args.debug && terminal::is_interactive();
     let approver = if shown { Shared::new(asker) } else { approve::approver(args.json) };
     let host = Host { record: args.record.as_deref(), approver, fallback: &Model::Offline, answers_questions: false };
     let setup = Setup::open(&args.session, settings, host).await?;
@@ -39,7 +39,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         writeln!(std::io::stderr(), "{line}")?;
     }
     let cancel = CancelToken::new();
-    let mut stopped_first = signals::Turn::begin(&cancel);
+    let mut stopped_first = signals::CancelOnSignal::begin(&cancel);
     let turn = session.submit(&task, cancel.clone()).map_err(|error| Failure::new(error.code(), error.to_string()))?;
     let style = Style { json: args.json, debug: args.debug };
     let outcome = match shown {
@@ -90,7 +90,7 @@ fn task(args: &RunArgs) -> Result<String, Failure> {
 /// Prints events until the turn ends. Ctrl-C cancels the turn; the rest of its events still come.
 async fn follow(
     mut turn: emend_agent::session::Run,
-    (cancel, signals): (CancelToken, &mut signals::Turn),
+    (cancel, signals): (CancelToken, &mut signals::CancelOnSignal),
     style: Style,
     setup: &Setup,
     trace: &mut Trace,

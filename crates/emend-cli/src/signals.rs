@@ -1,6 +1,6 @@
 //! What is asked of the program from outside: to end, by an interrupt, a request or a terminal that is gone.
 //!
-//! A thread listens, since whoever reads a line of the user's holds up everything else. While [`Turn`] lives a request
+//! A thread listens, since whoever reads a line of the user's holds up everything else. While [`CancelOnSignal`] lives a request
 //! stops the turn, which ends what it started and keeps what was done; otherwise the program ends at once. Ctrl-C
 //! belongs to the turn alone: it says what a second one means.
 
@@ -23,7 +23,6 @@ static STATE: Mutex<State> = Mutex::new(State { turn: None, in_conversation: fal
 
 struct State {
     turn: Option<CancelToken>,
-    #[cfg_attr(not(unix), expect(dead_code, reason = "nothing listens"))]
     in_conversation: bool,
     /// The signal that asked for the end.
     asked: Option<u8>,
@@ -34,11 +33,11 @@ fn state() -> MutexGuard<'static, State> {
 }
 
 /// Something that is stopped before the program ends, until this is dropped.
-pub(crate) struct Turn {
+pub(crate) struct CancelOnSignal {
     interrupts: io::Result<Interrupts>,
 }
 
-impl Turn {
+impl CancelOnSignal {
     pub(crate) fn begin(cancel: &CancelToken) -> Self {
         let interrupts = interrupts();
         let mut state = state();
@@ -62,7 +61,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for CancelOnSignal {
     fn drop(&mut self) {
         state().turn = None;
     }
@@ -96,6 +95,7 @@ mod unix {
     use tokio::signal::unix::{SignalKind, signal};
 
     use super::state;
+    use crate::terminal::PASTE_MARKS_OFF;
 
     /// How long a turn may take to end: far longer than what it runs is given.
     const PATIENCE: Duration = Duration::from_secs(60);
@@ -168,9 +168,9 @@ mod unix {
         if now.local_modes == before.local_modes || tcgetpgrp(stdin) != Ok(getpgrp()) {
             return;
         }
-        // A terminal that is gone needs no setting. The editor of lines had pastes marked.
+        // A terminal that was closed has no mode to restore. The line editor had switched bracketed paste on.
         let _ = tcsetattr(stdin, OptionalActions::Now, before);
-        let _ = std::io::stdout().write_all(b"\x1b[?2004l\n");
+        let _ = writeln!(std::io::stdout(), "{PASTE_MARKS_OFF}");
     }
 
     /// Returns whether whoever started the program wants it to live through a signal, as `nohup` does.

@@ -1,82 +1,65 @@
-//! Whether and how colours are used: never where they were declined or nobody would see them.
+//! Text styles of the output, and whether they are used.
+//!
+//! The environment variables NO_COLOR, CLICOLOR, CLICOLOR_FORCE and TERM decide, as for most terminal programs.
 
 use std::io::IsTerminal as _;
 
-/// Paints texts, or leaves them as they are.
+use anstream::{AutoStream, ColorChoice};
+use anstyle::AnsiColor;
+pub(crate) use anstyle::Style;
+
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
+pub(crate) const ITALIC: Style = Style::new().italic();
+pub(crate) const UNDERLINE: Style = Style::new().underline();
+pub(crate) const STRIKETHROUGH: Style = Style::new().strikethrough();
+pub(crate) const RED: Style = AnsiColor::Red.on_default();
+pub(crate) const GREEN: Style = AnsiColor::Green.on_default();
+pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default();
+pub(crate) const CYAN: Style = AnsiColor::Cyan.on_default();
+
+/// Adds styles to texts if the output is to be styled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Paint {
-    on: bool,
+pub(crate) struct Painter {
+    is_on: bool,
 }
 
-/// What a text is painted as: the number of an SGR sequence, and of the one that ends it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Style {
-    Bold,
-    Dim,
-    Italic,
-    Underline,
-    Strike,
-    Red,
-    Green,
-    Yellow,
-    Cyan,
-}
+impl Painter {
+    /// Leaves texts unstyled.
+    pub(crate) const OFF: Self = Self { is_on: false };
 
-impl Style {
-    /// Returns the codes that begin and end it.
-    pub(crate) fn codes(self) -> (u8, u8) {
-        match self {
-            Self::Bold => (1, 22),
-            Self::Dim => (2, 22),
-            Self::Italic => (3, 23),
-            Self::Underline => (4, 24),
-            Self::Strike => (9, 29),
-            Self::Red => (31, 39),
-            Self::Green => (32, 39),
-            Self::Yellow => (33, 39),
-            Self::Cyan => (36, 39),
-        }
-    }
-}
-
-impl Paint {
-    /// Leaves texts as they are.
-    pub(crate) const OFF: Self = Self { on: false };
-
-    /// Paints what goes to standard output.
+    /// Returns the painter for standard output.
     pub(crate) fn stdout() -> Self {
-        Self { on: wanted(std::io::stdout().is_terminal(), |name| std::env::var(name).ok()) }
+        let stdout = std::io::stdout();
+        // anstream takes CLICOLOR_FORCE=0 as a request for colors. By the older convention it is none.
+        let may_force = std::env::var_os("CLICOLOR_FORCE").is_none_or(|value| value != "0");
+        let is_on = AutoStream::choice(&stdout) != ColorChoice::Never && (may_force || stdout.is_terminal());
+        Self { is_on }
     }
 
     #[cfg(test)]
-    pub(crate) fn new(on: bool) -> Self {
-        Self { on }
+    pub(crate) fn new(is_on: bool) -> Self {
+        Self { is_on }
     }
 
     pub(crate) fn is_on(self) -> bool {
-        self.on
+        self.is_on
     }
 
     /// Returns `text` in a style.
-    pub(crate) fn text(self, style: Style, text: &str) -> String {
-        if !self.on || text.is_empty() {
+    pub(crate) fn paint(self, style: Style, text: &str) -> String {
+        if !self.is_on || text.is_empty() {
             return text.to_owned();
         }
-        let (begin, end) = style.codes();
-        format!("\x1b[{begin}m{text}\x1b[{end}m")
+        format!("{style}{text}{style:#}")
     }
 }
 
-/// Returns whether colours are wanted: the conventions of NO_COLOR, CLICOLOR and CLICOLOR_FORCE.
-fn wanted(is_terminal: bool, variable: impl Fn(&str) -> Option<String>) -> bool {
-    let set = |name: &str| variable(name).filter(|value| !value.is_empty());
-    if set("NO_COLOR").is_some() {
-        return false;
-    }
-    if set("CLICOLOR_FORCE").is_some_and(|value| value != "0") {
-        return true;
-    }
-    is_terminal && variable("TERM").as_deref() != Some("dumb") && set("CLICOLOR").as_deref() != Some("0")
+/// Returns the style that has the effects of both. The color of `inner` wins.
+pub(crate) fn combined(outer: Style, inner: Style) -> Style {
+    inner
+        .effects(outer.get_effects() | inner.get_effects())
+        .fg_color(inner.get_fg_color().or_else(|| outer.get_fg_color()))
 }
 
 #[cfg(test)]
@@ -84,27 +67,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colours_follow_the_conventions() {
-        #[track_caller]
-        fn check(is_terminal: bool, variables: &[(&str, &str)], expected: bool) {
-            let variable =
-                |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
-            assert_eq!(wanted(is_terminal, variable), expected, "{is_terminal} {variables:?}");
-        }
-        check(true, &[], true);
-        check(false, &[], false);
-        check(true, &[("NO_COLOR", "1")], false);
-        check(true, &[("NO_COLOR", "")], true);
-        check(true, &[("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")], false);
-        check(true, &[("CLICOLOR", "0")], false);
-        check(true, &[("TERM", "dumb")], false);
-        check(false, &[("CLICOLOR_FORCE", "1")], true);
-        check(false, &[("CLICOLOR_FORCE", "0")], false);
+    fn a_painter_that_is_off_returns_the_text() {
+        assert_eq!(Painter::OFF.paint(RED, "a"), "a");
+        assert_eq!(Painter::new(true).paint(RED, "a"), "\x1b[31ma\x1b[0m");
     }
 
     #[test]
-    fn what_is_not_painted_stays_as_it_is() {
-        assert_eq!(Paint::new(false).text(Style::Red, "a"), "a");
-        assert_eq!(Paint::new(true).text(Style::Red, "a"), "\x1b[31ma\x1b[39m");
+    fn combined_styles_keep_all_effects_and_the_inner_color() {
+        assert_eq!(Painter::new(true).paint(combined(BOLD, CYAN), "a"), "\x1b[1m\x1b[36ma\x1b[0m");
+        assert_eq!(combined(combined(RED, BOLD), UNDERLINE), RED.bold().underline());
     }
 }

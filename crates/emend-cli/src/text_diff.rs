@@ -3,40 +3,43 @@
 use emend_edit::diff::{Names, unified};
 
 use crate::approve::visible;
-use crate::style::{Paint, Style};
+use crate::style::{self, Painter};
 
 /// How many unchanged lines stand around each change.
 const CONTEXT: usize = 3;
 
 /// Returns the whole change of a file.
-pub(crate) fn coloured(paint: Paint, path: &str, before: Option<&str>, after: Option<&str>) -> String {
-    lines(paint, path, before, after).iter().map(|line| format!("{line}\n")).collect()
+pub(crate) fn coloured(painter: Painter, path: &str, before: Option<&str>, after: Option<&str>) -> String {
+    lines(painter, path, before, after).iter().map(|line| format!("{line}\n")).collect()
 }
 
 /// Returns the lines of a change, each painted and safe to show on a terminal.
-pub(crate) fn lines(paint: Paint, path: &str, before: Option<&str>, after: Option<&str>) -> Vec<String> {
+pub(crate) fn lines(painter: Painter, path: &str, before: Option<&str>, after: Option<&str>) -> Vec<String> {
     let old = before.map_or_else(|| "/dev/null".to_owned(), |_| format!("a/{path}"));
     let new = after.map_or_else(|| "/dev/null".to_owned(), |_| format!("b/{path}"));
     let names = Names { old: &old, new: &new };
     let diff = unified(before.unwrap_or_default(), after.unwrap_or_default(), CONTEXT, names);
     if diff.is_empty() {
         // A file without lines came or went.
-        return vec![paint.text(Style::Bold, &format!("--- {old}")), paint.text(Style::Bold, &format!("+++ {new}"))];
+        return vec![
+            painter.paint(style::BOLD, &format!("--- {old}")),
+            painter.paint(style::BOLD, &format!("+++ {new}")),
+        ];
     }
-    diff.lines().enumerate().map(|(index, line)| painted(paint, line, index < 2)).collect()
+    diff.lines().enumerate().map(|(index, line)| painted(painter, line, index < 2)).collect()
 }
 
 /// Paints one line of a diff. The first two name the files.
-pub(crate) fn painted(paint: Paint, line: &str, is_head: bool) -> String {
+pub(crate) fn painted(painter: Painter, line: &str, is_head: bool) -> String {
     let line = visible(line);
     let style = match line.as_bytes().first() {
-        _ if is_head => Style::Bold,
-        Some(b'+') => Style::Green,
-        Some(b'-') => Style::Red,
-        Some(b'@') => Style::Cyan,
+        _ if is_head => style::BOLD,
+        Some(b'+') => style::GREEN,
+        Some(b'-') => style::RED,
+        Some(b'@') => style::CYAN,
         _ => return line,
     };
-    paint.text(style, &line)
+    painter.paint(style, &line)
 }
 
 #[cfg(test)]
@@ -45,12 +48,12 @@ mod tests {
 
     #[test]
     fn added_and_removed_lines_have_their_colours_and_nothing_moves_the_cursor() {
-        let text = coloured(Paint::new(true), "a.txt", Some("one\n"), Some("\x1b[2Jtwo\n"));
+        let text = coloured(Painter::new(true), "a.txt", Some("one\n"), Some("\x1b[2Jtwo\n"));
         assert_eq!(
             text,
-            "\x1b[1m--- a/a.txt\x1b[22m\n\x1b[1m+++ b/a.txt\x1b[22m\n\x1b[36m@@ -1 +1 @@\x1b[39m\n\
-             \x1b[31m-one\x1b[39m\n\x1b[32m+\\u{1b}[2Jtwo\x1b[39m\n"
+            "\x1b[1m--- a/a.txt\x1b[0m\n\x1b[1m+++ b/a.txt\x1b[0m\n\x1b[36m@@ -1 +1 @@\x1b[0m\n\
+             \x1b[31m-one\x1b[0m\n\x1b[32m+\\u{1b}[2Jtwo\x1b[0m\n"
         );
-        assert_eq!(coloured(Paint::new(false), "a", None, Some("")), "--- /dev/null\n+++ b/a\n");
+        assert_eq!(coloured(Painter::new(false), "a", None, Some("")), "--- /dev/null\n+++ b/a\n");
     }
 }

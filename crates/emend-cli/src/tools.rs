@@ -91,7 +91,7 @@ pub(crate) async fn call(name: &str, arguments: &str, root: &Path) -> Result<Exi
     })?;
     let project = Project::open(root, Mode::Direct)?;
     let cancel = CancelToken::new();
-    let mut stopped_first = signals::Turn::begin(&cancel);
+    let mut stopped_first = signals::CancelOnSignal::begin(&cancel);
     let tools = tools();
     let outcome = tokio::select! {
         outcome = call_tool(&tools, &project.workspace, name, arguments) => Some(outcome),

@@ -8,12 +8,11 @@ use emend_agent::workspace::Mode;
 use emend_llm::{Shared, list_models};
 
 use super::Chat;
-use super::markdown::plain;
-use super::screen::cut;
+use super::wrap::{truncated, wrap_text};
 use crate::args::{self, EFFORTS, Model};
 use crate::failure::Failure;
-use crate::style::Style;
 use crate::provider::KEYS;
+use crate::style::{self, Style};
 use crate::{checkpoints, provider, review, sessions, text_diff, undo};
 
 /// Every command: its name, what may follow it, what it does.
@@ -79,18 +78,18 @@ pub(super) async fn run(chat: &mut Chat, line: &str) -> Result<Next, Failure> {
 }
 
 fn help(chat: &mut Chat) -> Result<(), Failure> {
-    let paint = chat.screen.paint;
+    let painter = chat.screen.painter;
     let width = chat.screen.width();
     let mut lines = Vec::new();
     for (name, follows, what) in NAMES {
         let call = format!("{name} {follows}");
         let blank = " ".repeat(CALL_COLUMNS.saturating_sub(call.len()));
-        let call = paint.text(Style::Bold, &call) + &blank;
+        let call = painter.paint(style::BOLD, &call) + &blank;
         if width < 2 * CALL_COLUMNS {
             lines.push(call);
-            lines.extend(plain(what, None, paint, width, "    ", "    "));
+            lines.extend(wrap_text(what, Style::new(), painter, width, "    ", "    "));
         } else {
-            lines.extend(plain(what, None, paint, width, &call, &" ".repeat(CALL_COLUMNS)));
+            lines.extend(wrap_text(what, Style::new(), painter, width, &call, &" ".repeat(CALL_COLUMNS)));
         }
     }
     lines.push(String::new());
@@ -98,10 +97,10 @@ fn help(chat: &mut Chat) -> Result<(), Failure> {
     chat.screen.say(
         0,
         "@PATH in a message attaches a file. End a line with \\ to continue it on the next line.",
-        None,
+        Style::new(),
     )?;
     let text = "While the agent works: enter a message to steer it, Ctrl-C or Esc to stop it, Ctrl-C twice to quit.";
-    Ok(chat.screen.say(0, text, None)?)
+    Ok(chat.screen.say(0, text, Style::new())?)
 }
 
 fn model(chat: &mut Chat, name: &str) -> Result<(), Failure> {
@@ -136,7 +135,7 @@ fn effort(chat: &mut Chat, effort: &str) -> Result<(), Failure> {
         let known = EFFORTS.join(", ");
         let text =
             format!("Effort: {now}. To change it: /effort LEVEL, one of {known}. Each model supports some of them.");
-        return Ok(chat.screen.say(0, &text, None)?);
+        return Ok(chat.screen.say(0, &text, Style::new())?);
     }
     let effort = args::effort(effort).map_err(|what| Failure::new(Code::InvalidArgument, what))?;
     chat.setup.session.configure(|config| config.reasoning_effort = Some(effort.clone()));
@@ -153,7 +152,7 @@ async fn diff(chat: &mut Chat) -> Result<(), Failure> {
     }
     for text in texts {
         let (path, before, after) = (text.path.as_str(), text.before.as_deref(), text.after.as_deref());
-        chat.screen.print(&text_diff::lines(chat.screen.paint, path, before, after))?;
+        chat.screen.print(&text_diff::lines(chat.screen.painter, path, before, after))?;
     }
     Ok(())
 }
@@ -162,7 +161,7 @@ async fn decide(chat: &mut Chat) -> Result<(), Failure> {
     if chat.setup.project.workspace.mode() == Mode::Direct && chat.setup.project.workspace.review().files.is_empty() {
         let message = "Nothing waits for review: changes are written to the files at once. /diff shows them, /undo \
                        undoes them. With emend --review you decide on each change first.";
-        return Ok(chat.screen.say(0, message, None)?);
+        return Ok(chat.screen.say(0, message, Style::new())?);
     }
     let prompt = &mut chat.prompt;
     review::decide(&chat.setup.project, &mut |question| prompt.answer(question)).await
@@ -200,7 +199,7 @@ async fn resume(chat: &mut Chat, id: &str) -> Result<(), Failure> {
                 let at = sessions::minute(summary.last_ms);
                 format!("{:>3}  {at}  {}  {}", index + 1, summary.id, crate::approve::visible(&summary.title))
             });
-            let mut lines: Vec<String> = lines.map(|line| cut(&line, chat.screen.width())).collect();
+            let mut lines: Vec<String> = lines.map(|line| truncated(&line, chat.screen.width())).collect();
             if let n_more @ 1.. = others.len().saturating_sub(n_shown) {
                 lines.push(format!("     {n_more} more; `emend sessions` lists all"));
             }

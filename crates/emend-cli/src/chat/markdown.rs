@@ -7,8 +7,9 @@ use std::ops::Range;
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use unicode_width::UnicodeWidthStr;
 
+use super::wrap::{Span, wrap, wrap_text};
 use crate::approve::visible;
-use crate::style::{Paint, Style};
+use crate::style::{self, Painter, Style, combined};
 
 /// Text that comes in pieces.
 #[derive(Debug, Default)]
@@ -20,7 +21,7 @@ pub(super) struct Stream {
 
 impl Stream {
     /// Takes the next piece and returns the lines of the blocks that it finishes.
-    pub(super) fn push(&mut self, piece: &str, paint: Paint, width: usize) -> Vec<String> {
+    pub(super) fn push(&mut self, piece: &str, painter: Painter, width: usize) -> Vec<String> {
         self.rest.push_str(piece);
         // A block can only end where a line does.
         if !piece.contains('\n') {
@@ -28,19 +29,19 @@ impl Stream {
         }
         let Some(last) = blocks(&self.rest).pop().filter(|last| last.start > 0) else { return Vec::new() };
         let finished: String = self.rest.drain(..last.start).collect();
-        self.set_off(&finished, paint, width)
+        self.set_off(&finished, painter, width)
     }
 
     /// Returns the lines of what is left, finished or not.
-    pub(super) fn finish(&mut self, paint: Paint, width: usize) -> Vec<String> {
+    pub(super) fn finish(&mut self, painter: Painter, width: usize) -> Vec<String> {
         let rest = std::mem::take(&mut self.rest);
-        let lines = self.set_off(&rest, paint, width);
+        let lines = self.set_off(&rest, painter, width);
         self.any = false;
         lines
     }
 
-    fn set_off(&mut self, text: &str, paint: Paint, width: usize) -> Vec<String> {
-        let mut lines = render(text, paint, width);
+    fn set_off(&mut self, text: &str, painter: Painter, width: usize) -> Vec<String> {
+        let mut lines = render(text, painter, width);
         if !lines.is_empty() && std::mem::replace(&mut self.any, true) {
             lines.insert(0, String::new());
         }
@@ -50,7 +51,7 @@ impl Stream {
     /// Returns what is not finished, as it was written, in lines of at most `width` columns.
     pub(super) fn unfinished(&self, width: usize) -> Vec<String> {
         let lines = self.rest.trim_end().lines();
-        lines.flat_map(|line| wrap(&[Span::plain(visible(line))], Paint::OFF, width, "", "")).collect()
+        lines.flat_map(|line| wrap_text(&visible(line), Style::new(), Painter::OFF, width, "", "")).collect()
     }
 }
 
@@ -79,9 +80,9 @@ fn blocks(text: &str) -> Vec<Range<usize>> {
 }
 
 /// Lays a text out in lines of at most `width` columns; code and tables keep their own.
-pub(super) fn render(text: &str, paint: Paint, width: usize) -> Vec<String> {
+pub(super) fn render(text: &str, painter: Painter, width: usize) -> Vec<String> {
     let mut layout = Layout {
-        paint,
+        painter,
         width,
         lines: Vec::new(),
         spans: Vec::new(),
@@ -96,19 +97,6 @@ pub(super) fn render(text: &str, paint: Paint, width: usize) -> Vec<String> {
         layout.event(event);
     }
     layout.lines
-}
-
-/// A piece of a line and how it is painted.
-#[derive(Clone, Debug)]
-struct Span {
-    text: String,
-    styles: Vec<Style>,
-}
-
-impl Span {
-    fn plain(text: String) -> Self {
-        Self { text, styles: Vec::new() }
-    }
 }
 
 /// What a block stands in.
@@ -128,10 +116,11 @@ enum Nest {
 type Table = Vec<Vec<String>>;
 
 struct Layout {
-    paint: Paint,
+    painter: Painter,
     width: usize,
     lines: Vec<String>,
     spans: Vec<Span>,
+    /// The styles around the current position, outermost first.
     styles: Vec<Style>,
     nest: Vec<Nest>,
     table: Option<Table>,
@@ -151,16 +140,16 @@ impl Layout {
                 Some(code) => code.push_str(&text),
                 None => self.span(&text, None),
             },
-            Event::Code(text) => self.span(&text, Some(Style::Cyan)),
+            Event::Code(text) => self.span(&text, Some(style::CYAN)),
             Event::SoftBreak => self.span(" ", None),
             Event::HardBreak => self.flush(),
             Event::Rule => {
                 self.gap();
-                let rule = self.paint.text(Style::Dim, &"─".repeat(self.width.min(40)));
+                let rule = self.painter.paint(style::DIM, &"─".repeat(self.width.min(40)));
                 self.line(&rule);
             }
             Event::TaskListMarker(done) => self.span(if done { "[x] " } else { "[ ] " }, None),
-            Event::Html(text) | Event::InlineHtml(text) => self.span(text.trim_end(), Some(Style::Dim)),
+            Event::Html(text) | Event::InlineHtml(text) => self.span(text.trim_end(), Some(style::DIM)),
             Event::FootnoteReference(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
                 self.span(&text, None)
             }
@@ -172,9 +161,9 @@ impl Layout {
             Tag::Paragraph | Tag::HtmlBlock => self.gap(),
             Tag::Heading { level, .. } => {
                 self.gap();
-                self.styles.push(Style::Bold);
+                self.styles.push(style::BOLD);
                 if level == HeadingLevel::H1 {
-                    self.styles.push(Style::Underline);
+                    self.styles.push(style::UNDERLINE);
                 }
             }
             Tag::BlockQuote(_) => {
@@ -187,7 +176,7 @@ impl Layout {
                 if let CodeBlockKind::Fenced(language) = kind
                     && !language.is_empty()
                 {
-                    let language = self.paint.text(Style::Dim, &visible(&language));
+                    let language = self.painter.paint(style::DIM, &visible(&language));
                     self.line(&language);
                 }
                 self.code = Some(String::new());
@@ -219,12 +208,12 @@ impl Layout {
                     table.push(Vec::new());
                 }
             }
-            Tag::Emphasis => self.styles.push(Style::Italic),
-            Tag::Strong => self.styles.push(Style::Bold),
-            Tag::Strikethrough => self.styles.push(Style::Strike),
+            Tag::Emphasis => self.styles.push(style::ITALIC),
+            Tag::Strong => self.styles.push(style::BOLD),
+            Tag::Strikethrough => self.styles.push(style::STRIKETHROUGH),
             Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
                 self.link = Some((dest_url.into_string(), self.spans.len()));
-                self.styles.push(Style::Underline);
+                self.styles.push(style::UNDERLINE);
             }
             _ => {}
         }
@@ -239,7 +228,7 @@ impl Layout {
             }
             TagEnd::CodeBlock => {
                 for line in self.code.take().unwrap_or_default().replace('\t', "    ").lines() {
-                    let line = format!("  {}", self.paint.text(Style::Cyan, &visible(line)));
+                    let line = format!("  {}", self.painter.paint(style::CYAN, &visible(line)));
                     self.line(&line);
                 }
             }
@@ -262,7 +251,7 @@ impl Layout {
                 if let Some((address, from)) = self.link.take() {
                     let shown: String = self.spans[from..].iter().map(|span| span.text.as_str()).collect();
                     if !address.is_empty() && shown != address {
-                        self.span(&format!(" ({address})"), Some(Style::Dim));
+                        self.span(&format!(" ({address})"), Some(style::DIM));
                     }
                 }
             }
@@ -271,8 +260,8 @@ impl Layout {
     }
 
     fn span(&mut self, text: &str, style: Option<Style>) {
-        let styles = self.styles.iter().copied().chain(style).collect();
-        self.spans.push(Span { text: visible(text), styles });
+        let style = self.styles.iter().copied().chain(style).reduce(combined).unwrap_or_default();
+        self.spans.push(Span { text: visible(text), style });
     }
 
     /// Sets a block off from the one before, except where it is the first of an item or a quote.
@@ -293,7 +282,7 @@ impl Layout {
             return;
         }
         let (first, rest) = self.indent();
-        self.lines.extend(wrap(&spans, self.paint, self.width, &first, &rest));
+        self.lines.extend(wrap(&spans, self.painter, self.width, &first, &rest));
     }
 
     /// Writes a line as it is.
@@ -308,7 +297,7 @@ impl Layout {
         for nest in &mut self.nest {
             match nest {
                 Nest::Quote => {
-                    let bar = self.paint.text(Style::Dim, "│ ");
+                    let bar = self.painter.paint(style::DIM, "│ ");
                     first.push_str(&bar);
                     rest.push_str(&bar);
                 }
@@ -334,111 +323,13 @@ impl Layout {
             let cells = widths.iter().enumerate().map(|(column, width)| {
                 let text = cell(row, column);
                 let blank = " ".repeat(width.saturating_sub(text.width()));
-                let text = if index == 0 { self.paint.text(Style::Bold, &text) } else { text };
+                let text = if index == 0 { self.painter.paint(style::BOLD, &text) } else { text };
                 text + &blank
             });
             let line = cells.collect::<Vec<_>>().join("  ");
             self.line(line.trim_end());
         }
     }
-}
-
-/// Breaks a text that is no Markdown into lines at blanks, the first of which begins with `first` and the others with
-/// `rest`, which is as wide.
-pub(super) fn plain(
-    text: &str,
-    style: Option<Style>,
-    paint: Paint,
-    width: usize,
-    first: &str,
-    rest: &str,
-) -> Vec<String> {
-    let spans = [Span { text: text.to_owned(), styles: style.into_iter().collect() }];
-    wrap(&spans, paint, width, first, rest)
-}
-
-/// Breaks spans into lines at blanks; a word that is wider than a line is broken where the line ends.
-fn wrap(spans: &[Span], paint: Paint, width: usize, first: &str, rest: &str) -> Vec<String> {
-    let room = width.saturating_sub(plain_width(rest)).max(1);
-    let mut lines = Vec::new();
-    let mut line = Line::default();
-    for span in spans {
-        for word in span.text.split_inclusive(' ') {
-            let text = word.trim_end_matches(' ');
-            if line.columns > 0 && line.columns + text.width() > room {
-                lines.push(std::mem::take(&mut line));
-            }
-            let mut left = text;
-            while left.width() > room {
-                let cut = cut_at(left, room - line.columns.min(room - 1));
-                line.push(&left[..cut], &span.styles);
-                lines.push(std::mem::take(&mut line));
-                left = &left[cut..];
-            }
-            line.push(left, &span.styles);
-            if word.len() > text.len() && line.columns > 0 && line.columns < room {
-                line.push(" ", &span.styles);
-            }
-        }
-    }
-    if line.columns > 0 || lines.is_empty() {
-        lines.push(line);
-    }
-    let begins = std::iter::once(first).chain(std::iter::repeat(rest));
-    lines.iter().zip(begins).map(|(line, begin)| format!("{begin}{}", line.painted(paint))).collect()
-}
-
-#[derive(Debug, Default)]
-struct Line {
-    spans: Vec<Span>,
-    columns: usize,
-}
-
-impl Line {
-    fn push(&mut self, text: &str, styles: &[Style]) {
-        self.columns += text.width();
-        match self.spans.last_mut() {
-            Some(last) if last.styles == styles => last.text.push_str(text),
-            _ => self.spans.push(Span { text: text.to_owned(), styles: styles.to_vec() }),
-        }
-    }
-
-    fn painted(&self, paint: Paint) -> String {
-        let last = self.spans.iter().rposition(|span| !span.text.trim_end().is_empty());
-        let spans = self.spans.iter().take(last.map_or(0, |last| last + 1)).enumerate();
-        let painted = spans.map(|(index, span)| {
-            let text = if Some(index) == last { span.text.trim_end() } else { span.text.as_str() };
-            span.styles.iter().fold(text.to_owned(), |text, style| paint.text(*style, &text))
-        });
-        painted.collect()
-    }
-}
-
-/// Returns how many bytes of `text` fit into so many columns, one character at least.
-pub(super) fn cut_at(text: &str, columns: usize) -> usize {
-    let mut taken = 0;
-    for (at, char) in text.char_indices() {
-        taken += unicode_width::UnicodeWidthChar::width(char).unwrap_or(0);
-        if taken > columns && at > 0 {
-            return at;
-        }
-    }
-    text.len()
-}
-
-/// Returns how many columns a text takes that may be painted.
-pub(super) fn plain_width(text: &str) -> usize {
-    let mut plain = String::with_capacity(text.len());
-    let mut chars = text.chars();
-    while let Some(char) = chars.next() {
-        match char {
-            '\x1b' => {
-                chars.by_ref().find(|char| char.is_ascii_alphabetic());
-            }
-            char => plain.push(char),
-        }
-    }
-    plain.width()
 }
 
 #[cfg(test)]

@@ -3,12 +3,17 @@
 //! The user types at a prompt; while a turn runs its events are shown and what is typed steers it. What an agent may do
 //! and what becomes of its edits is decided where `emend run` has it decided too.
 
+mod asker;
 mod commands;
+mod describe;
+mod follow;
+mod line_edit;
 mod markdown;
 mod prompt;
 mod run_view;
 mod screen;
 mod terminal_input;
+mod wrap;
 
 use std::collections::VecDeque;
 use std::io::{IsTerminal as _, Stdout};
@@ -22,17 +27,20 @@ use futures::channel::mpsc::UnboundedReceiver;
 
 use crate::args::{Model, SessionArgs};
 use crate::failure::Failure;
-use crate::style::{Paint, Style};
 use crate::provider;
 use crate::settings::Settings;
 use crate::setup::{Host, Setup};
 use crate::signals;
+use crate::style::{self, Painter};
+use crate::terminal;
 use crate::trace::Trace;
+pub(crate) use asker::Asker;
+use asker::Question;
 use commands::Next;
+use follow::follow;
 use prompt::{Entered, Prompt};
-use screen::{Screen, terminal_size};
-use run_view::Ended;
-pub(crate) use run_view::{Asker, Question};
+use run_view::RunOutcome;
+use screen::Screen;
 
 /// A conversation that is open.
 struct Chat {
@@ -57,8 +65,8 @@ pub(crate) async fn chat(args: SessionArgs) -> Result<ExitCode, Failure> {
     let setup = Setup::open(&args, settings, host).await?;
     let mut trace = Trace::open(args.trace.as_deref())?;
     let screen = screen();
-    let paint = screen.paint;
-    let prompt = Prompt::open(setup.project.directory(), paint)?;
+    let painter = screen.painter;
+    let prompt = Prompt::open(setup.project.directory(), painter)?;
     let model = match setup.chosen.offline {
         true => Model::Offline,
         false => setup.settings.model.value.clone().unwrap_or(fallback),
@@ -71,38 +79,32 @@ pub(crate) async fn chat(args: SessionArgs) -> Result<ExitCode, Failure> {
     outcome?;
     if !chat.setup.session.history().is_empty() {
         let line = format!("To continue this conversation: emend --resume {}", chat.setup.session.id());
-        chat.screen.print(&[paint.text(Style::Dim, &line)])?;
+        chat.screen.print(&[painter.paint(style::DIM, &line)])?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn screen() -> Screen<Stdout> {
-    let is_live = std::env::var("TERM").is_ok_and(|term| term != "dumb");
-    Screen::new(std::io::stdout(), Paint::stdout(), is_live, terminal_size)
-}
-
-/// Returns whether there is a terminal to show a turn and to be asked on.
-pub(crate) fn has_terminal() -> bool {
-    std::io::stdin().is_terminal() && std::io::stdout().is_terminal() && std::io::stderr().is_terminal()
+    Screen::new(std::io::stdout(), Painter::stdout(), terminal::can_redraw(), terminal::size)
 }
 
 /// Shows the one turn of a task as those of a conversation are shown. Returns how it ended.
 pub(crate) async fn task(
     run: Run,
-    stops: (&CancelToken, &mut signals::Turn),
+    stops: (&CancelToken, &mut signals::CancelOnSignal),
     setup: &Setup,
     mut questions: UnboundedReceiver<Question>,
     trace: &mut Trace,
 ) -> Result<(EndReason, Option<Failure>), Failure> {
-    let ended = run_view::follow(run, stops, setup, &mut questions, &mut screen(), trace).await?;
+    let ended = follow(run, stops, setup, &mut questions, &mut screen(), trace).await?;
     Ok((ended.reason, ended.failure))
 }
 
 impl Chat {
     fn greet(&mut self) -> Result<(), Failure> {
-        let paint = self.screen.paint;
+        let painter = self.screen.painter;
         let root = self.setup.project.workspace.environment().working_directory();
-        let mut lines = vec![format!("{} · {} · {root}", paint.text(Style::Bold, "emend"), self.model)];
+        let mut lines = vec![format!("{} · {} · {root}", painter.paint(style::BOLD, "emend"), self.model)];
         if self.model == Model::Offline && self.setup.settings.model.value.is_none() {
             let keys: Vec<&str> = provider::KEYS.iter().map(|(_, variable)| *variable).collect();
             let text = format!(
@@ -110,12 +112,12 @@ impl Chat {
                  such as \"rename a to b\". To use an AI model, set {}.",
                 keys.join(" or ")
             );
-            lines.extend(markdown::render(&text, paint, self.screen.width()));
+            lines.extend(markdown::render(&text, painter, self.screen.width()));
         }
         if let Some(origin) = &self.setup.origin {
             lines.push(format!("Continuing {origin} ({} entries).", self.setup.session.entries().len()));
         }
-        lines.push(paint.text(Style::Dim, "Type a task, or /help for the commands. Ctrl-D quits."));
+        lines.push(painter.paint(style::DIM, "Type a task, or /help for the commands. Ctrl-D quits."));
         lines.push(String::new());
         Ok(self.screen.print(&lines)?)
     }
@@ -179,18 +181,17 @@ impl Chat {
         text: &str,
         questions: &mut UnboundedReceiver<Question>,
         trace: &mut Trace,
-    ) -> Result<Ended, Failure> {
+    ) -> Result<RunOutcome, Failure> {
         if self.setup.session.is_closed() {
             // A refused key closed it; with another model the same conversation goes on.
             let id = self.setup.session.id().to_owned();
             self.reopen(&id).await?;
         }
         let cancel = CancelToken::new();
-        let mut stopped_first = signals::Turn::begin(&cancel);
+        let mut stopped_first = signals::CancelOnSignal::begin(&cancel);
         let run = self.setup.session.submit(text, cancel.clone());
         let run = run.map_err(|error| Failure::new(error.code(), error.to_string()))?;
-        let ended =
-            run_view::follow(run, (&cancel, &mut stopped_first), &self.setup, questions, &mut self.screen, trace).await?;
+        let ended = follow(run, (&cancel, &mut stopped_first), &self.setup, questions, &mut self.screen, trace).await?;
         self.setup.project.save()?;
         Ok(ended)
     }

@@ -12,7 +12,7 @@ use rustyline::{ColorMode, CompletionType, Config, Context, Editor, Helper};
 
 use super::commands;
 use crate::failure::Failure;
-use crate::style::Paint;
+use crate::style::Painter;
 
 /// What the line begins with.
 pub(super) const PROMPT: &str = "› ";
@@ -39,12 +39,12 @@ pub(super) struct Prompt {
 }
 
 impl Prompt {
-    pub(super) fn open(directory: &Path, paint: Paint) -> Result<Self, Failure> {
+    pub(super) fn open(directory: &Path, painter: Painter) -> Result<Self, Failure> {
         let config =
             Config::builder().max_history_size(HISTORY_MAX).and_then(|config| config.history_ignore_dups(true));
         // Tab shows all that could be meant, as shells do.
         let config = config.map(|config| config.completion_type(CompletionType::List));
-        let colours = if paint.is_on() { ColorMode::Enabled } else { ColorMode::Disabled };
+        let colours = if painter.is_on() { ColorMode::Enabled } else { ColorMode::Disabled };
         let config = config.map_err(failure)?.color_mode(colours).build();
         let mut editor = Editor::with_config(config).map_err(failure)?;
         editor.set_helper(Some(LineHelper::default()));

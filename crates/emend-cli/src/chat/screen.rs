@@ -5,18 +5,19 @@
 
 use std::io::{self, Write};
 
-use super::markdown::{cut_at, plain, plain_width};
+use crossterm::cursor::MoveUp;
+use crossterm::terminal::{Clear, ClearType};
+
+use super::wrap::{columns, truncated, wrap_text};
 use crate::approve::visible;
 use crate::failure::Failure;
-use crate::style::{Paint, Style};
-
-/// The width and height of terminals that do not say.
-const SIZE: (usize, usize) = (80, 24);
+use crate::style::{self, Painter, Style};
+use crate::terminal::{PASTE_MARKS_OFF, PASTE_MARKS_ON};
 
 /// A terminal.
 pub(super) struct Screen<O> {
     out: O,
-    pub(super) paint: Paint,
+    pub(super) painter: Painter,
     /// Whether lines can be drawn over.
     is_live: bool,
     /// What is drawn now.
@@ -25,8 +26,8 @@ pub(super) struct Screen<O> {
 }
 
 impl<O: Write> Screen<O> {
-    pub(super) fn new(out: O, paint: Paint, is_live: bool, size: fn() -> (usize, usize)) -> Self {
-        Self { out, paint, is_live, live: Vec::new(), size }
+    pub(super) fn new(out: O, painter: Painter, is_live: bool, size: fn() -> (usize, usize)) -> Self {
+        Self { out, painter, is_live, live: Vec::new(), size }
     }
 
     /// Returns how many columns a line may have: one less than there are, since a full line may wrap.
@@ -58,18 +59,21 @@ impl<O: Write> Screen<O> {
     }
 
     /// Prints sentences, which stay: broken at blanks, and further in by `indent` columns.
-    pub(super) fn say(&mut self, indent: usize, text: &str, style: Option<Style>) -> io::Result<()> {
+    pub(super) fn say(&mut self, indent: usize, text: &str, style: Style) -> io::Result<()> {
         let margin = " ".repeat(indent);
-        let (paint, width) = (self.paint, self.width());
-        let lines = text.lines().flat_map(|line| plain(line, style, paint, width, &margin, &margin));
+        let (painter, width) = (self.painter, self.width());
+        let lines = text.lines().flat_map(|line| wrap_text(line, style, painter, width, &margin, &margin));
         self.print(&lines.collect::<Vec<_>>())
     }
 
     /// Prints what went wrong, and what may help.
     pub(super) fn fail(&mut self, failure: &Failure) -> io::Result<()> {
         let shown = |text: &str| text.lines().map(visible).collect::<Vec<_>>().join("\n");
-        self.say(0, &shown(&failure.line()), Some(Style::Red))?;
-        failure.suggestions.iter().try_for_each(|suggestion| self.say(2, &format!("try: {}", shown(suggestion)), None))
+        self.say(0, &shown(&failure.line()), style::RED)?;
+        failure
+            .suggestions
+            .iter()
+            .try_for_each(|suggestion| self.say(2, &format!("try: {}", shown(suggestion)), Style::new()))
     }
 
     /// Draws the live lines anew. Of too many the last are drawn.
@@ -80,7 +84,7 @@ impl<O: Write> Screen<O> {
         let (width, height) = (self.width(), self.height());
         lines.drain(..lines.len().saturating_sub(height.saturating_sub(1).max(1)));
         for line in &mut lines {
-            *line = cut(line, width);
+            *line = truncated(line, width);
         }
         if lines == self.live {
             return Ok(());
@@ -94,8 +98,8 @@ impl<O: Write> Screen<O> {
     pub(super) fn mark_pastes(&mut self, on: bool) -> io::Result<()> {
         match (self.is_live, on) {
             (false, _) => Ok(()),
-            (true, true) => self.write("\x1b[?2004h"),
-            (true, false) => self.write("\x1b[?2004l"),
+            (true, true) => self.write(PASTE_MARKS_ON),
+            (true, false) => self.write(PASTE_MARKS_OFF),
         }
     }
 
@@ -113,12 +117,12 @@ impl<O: Write> Screen<O> {
     ///
     /// A terminal that was made narrower since has broken them, as all do that keep what does not fit.
     fn erased(&self) -> String {
-        let columns = (self.size)().0.max(1);
-        match self.live.iter().map(|line| plain_width(line).div_ceil(columns).max(1)).sum::<usize>() {
+        let width = (self.size)().0.max(1);
+        match self.live.iter().map(|line| columns(line).div_ceil(width).max(1)).sum::<usize>() {
             0 => String::new(),
             // On a terminal of one row some keep what is erased to the end of the screen as having scrolled by.
-            1 => "\r\x1b[K".to_owned(),
-            n => format!("\r\x1b[{}A\x1b[J", n - 1),
+            1 => format!("\r{}", Clear(ClearType::UntilNewLine)),
+            n => format!("\r{}{}", MoveUp(u16::try_from(n - 1).unwrap_or(u16::MAX)), Clear(ClearType::FromCursorDown)),
         }
     }
 
@@ -134,50 +138,13 @@ fn drawn(lines: &[String]) -> String {
     lines.join("\n")
 }
 
-/// Cuts a painted line at so many columns.
-pub(super) fn cut(line: &str, width: usize) -> String {
-    if plain_width(line) <= width {
-        return line.to_owned();
-    }
-    let (mut text, mut left, mut rest) = (String::new(), width, line);
-    while !rest.is_empty() && left > 0 {
-        if let Some(end) = rest.strip_prefix('\x1b').and_then(|code| code.find(|char: char| char.is_ascii_alphabetic()))
-        {
-            text.push_str(&rest[..end + 2]);
-            rest = &rest[end + 2..];
-            continue;
-        }
-        let run = &rest[..rest.find('\x1b').unwrap_or(rest.len())];
-        let taken = if unicode_width::UnicodeWidthStr::width(run) <= left { run.len() } else { cut_at(run, left) };
-        text.push_str(&run[..taken]);
-        left = left.saturating_sub(unicode_width::UnicodeWidthStr::width(&run[..taken]));
-        if taken < run.len() {
-            break;
-        }
-        rest = &rest[taken..];
-    }
-    if text.contains('\x1b') { text + "\x1b[0m" } else { text }
-}
-
-/// Returns how many columns and rows the terminal has.
-pub(super) fn terminal_size() -> (usize, usize) {
-    #[cfg(unix)]
-    if let Ok(size) = rustix::termios::tcgetwinsize(rustix::stdio::stdout())
-        && size.ws_col > 0
-        && size.ws_row > 0
-    {
-        return (usize::from(size.ws_col), usize::from(size.ws_row));
-    }
-    SIZE
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn live_lines_are_drawn_over_and_what_is_printed_stays_above() {
-        let mut screen = Screen::new(Vec::new(), Paint::new(false), true, || (11, 4));
+        let mut screen = Screen::new(Vec::new(), Painter::new(false), true, || (11, 4));
         screen.draw(vec!["a".to_owned(), "work".to_owned()]).unwrap();
         screen.print(&["said".to_owned()]).unwrap();
         screen.draw(vec!["0123456789abc".to_owned()]).unwrap();
@@ -199,18 +166,10 @@ mod tests {
         thread_local! {
             static COLUMNS: std::cell::Cell<usize> = const { std::cell::Cell::new(20) };
         }
-        let mut screen = Screen::new(Vec::new(), Paint::new(false), true, || (COLUMNS.get(), 9));
+        let mut screen = Screen::new(Vec::new(), Painter::new(false), true, || (COLUMNS.get(), 9));
         screen.draw(vec!["0123456789abcdefghi".to_owned(), "日本語".to_owned()]).unwrap();
         COLUMNS.set(5);
         screen.clear().unwrap();
         assert!(screen.out.ends_with(b"\r\x1b[5A\x1b[J"), "{:?}", String::from_utf8_lossy(&screen.out));
-    }
-
-    #[test]
-    fn painted_lines_are_cut_by_what_is_seen() {
-        assert_eq!(cut("\x1b[31mabcdef\x1b[39m", 3), "\x1b[31mabc\x1b[0m");
-        assert_eq!(cut("\x1b[31mab\x1b[39mcd", 3), "\x1b[31mab\x1b[39mc\x1b[0m");
-        assert_eq!(cut("日本語", 4), "日本");
-        assert_eq!(cut("abc", 3), "abc");
     }
 }

@@ -3,7 +3,7 @@
 use expect_test::expect;
 use serde_json::Value;
 
-use crate::support::Project;
+use crate::support::{Outcome, Project};
 use crate::terminal::Terminal;
 
 const CTRL_D: &str = "\u{4}";
@@ -163,13 +163,29 @@ fn what_is_typed_and_what_is_said_fits_a_narrow_terminal() {
 }
 
 #[test]
-fn colours_can_be_declined() {
-    for (variables, painted) in [(&[][..], true), (&[("NO_COLOR", "1")], false), (&[("CLICOLOR", "0")], false)] {
+fn colours_follow_the_conventions() {
+    for (variables, painted) in [
+        (&[][..], true),
+        (&[("NO_COLOR", "1")], false),
+        (&[("NO_COLOR", "")], true),
+        (&[("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")], false),
+        (&[("CLICOLOR", "0")], false),
+        (&[("TERM", "dumb")], false),
+    ] {
         let project = project();
         let mut terminal = Terminal::open(&project, &[], (100, 80), variables);
-        terminal.wait_for_prompt(1).enter("rename alpha to omega").wait_for_prompt(2);
+        terminal.wait_for("quits.").press("rename alpha to omega\r").wait_for("tokens in");
         assert_eq!(terminal.raw.contains("\u{1b}[32m+"), painted, "{variables:?}");
         assert_eq!(terminal.raw.contains("\u{1b}[1m"), painted, "{variables:?}");
+    }
+    let project = project();
+    project.run(&["run", "rename alpha to omega"]).assert_ok();
+    for (variables, painted) in
+        [(&[][..], false), (&[("CLICOLOR_FORCE", "1")], true), (&[("CLICOLOR_FORCE", "0")], false)]
+    {
+        let mut command = project.command(&["rollback", "1", "--check"]);
+        let outcome = Outcome::of(command.envs(variables.iter().copied()).output().unwrap());
+        assert_eq!(outcome.assert_ok().stdout.contains("\u{1b}[32m+"), painted, "piped: {variables:?}");
     }
 }
 

@@ -6,7 +6,7 @@ use super::*;
 
 #[track_caller]
 fn check(text: &str, width: usize, expected: &Expect) {
-    expected.assert_eq(&render(text, Paint::OFF, width).join("\n"));
+    expected.assert_eq(&render(text, Painter::OFF, width).join("\n"));
 }
 
 const ALL: &str = "# Title\n\nSome *long* text with **bold** words, `code` and a [link](https://example.org).\n\n\
@@ -73,18 +73,18 @@ fn twenty_columns_are_enough() {
 
 #[test]
 fn styles_are_painted() {
-    let lines = render("# T\n\n**b** `c` ~~d~~", Paint::new(true), 40);
+    let lines = render("# T\n\n**b** `c` ~~d~~", Painter::new(true), 40);
     expect![[r#"
-        ^[4m^[1mT^[22m^[24m
+        ^[1m^[4mT^[0m
 
-        ^[1mb^[22m ^[36mc^[39m ^[9md^[29m"#]]
+        ^[1mb^[0m ^[36mc^[0m ^[9md^[0m"#]]
     .assert_eq(&lines.join("\n").replace('\x1b', "^"));
 }
 
 #[test]
 fn nothing_the_model_writes_moves_the_cursor() {
     let text = "a\x1b[2Jb\u{202e}\n\n```\n\x1b]0;title\x07\n```\n\n| \x1bx |\n|---|\n\n[\x1b[1m](\x1b)";
-    let lines = render(text, Paint::OFF, 40).join("\n");
+    let lines = render(text, Painter::OFF, 40).join("\n");
     assert!(!lines.contains(['\x1b', '\x07', '\u{202e}']), "{lines:?}");
 }
 
@@ -92,27 +92,27 @@ fn nothing_the_model_writes_moves_the_cursor() {
 fn a_text_looks_the_same_however_it_streams() {
     let whole = {
         let mut stream = Stream::default();
-        let mut lines = stream.push(ALL, Paint::OFF, 30);
-        lines.extend(stream.finish(Paint::OFF, 30));
+        let mut lines = stream.push(ALL, Painter::OFF, 30);
+        lines.extend(stream.finish(Painter::OFF, 30));
         lines
     };
     for n_chars in [1, 2, 3, 7, 50] {
         let mut stream = Stream::default();
         let mut lines = Vec::new();
         for piece in ALL.chars().collect::<Vec<_>>().chunks(n_chars) {
-            lines.extend(stream.push(&piece.iter().collect::<String>(), Paint::OFF, 30));
+            lines.extend(stream.push(&piece.iter().collect::<String>(), Painter::OFF, 30));
         }
-        lines.extend(stream.finish(Paint::OFF, 30));
+        lines.extend(stream.finish(Painter::OFF, 30));
         assert_eq!(lines, whole, "in pieces of {n_chars}");
     }
-    assert_eq!(whole, render(ALL, Paint::OFF, 30), "in one piece");
+    assert_eq!(whole, render(ALL, Painter::OFF, 30), "in one piece");
 }
 
 #[test]
 fn finished_blocks_are_shown_before_the_text_ends() {
     let mut stream = Stream::default();
-    assert_eq!(stream.push("One paragraph.\n\nAnother", Paint::OFF, 40), ["One paragraph."]);
+    assert_eq!(stream.push("One paragraph.\n\nAnother", Painter::OFF, 40), ["One paragraph."]);
     assert_eq!(stream.unfinished(40), ["Another"]);
-    assert_eq!(stream.push(" goes on.\n", Paint::OFF, 40), Vec::<String>::new());
-    assert_eq!(stream.finish(Paint::OFF, 40), ["", "Another goes on."]);
+    assert_eq!(stream.push(" goes on.\n", Painter::OFF, 40), Vec::<String>::new());
+    assert_eq!(stream.finish(Painter::OFF, 40), ["", "Another goes on."]);
 }

@@ -1,0 +1,87 @@
+//! Texts that the view of a run shows about events and questions.
+
+use emend_agent::approval::ApprovalRequest;
+use emend_agent::error_code::Code;
+use emend_agent::event::{ErrorInfo, EventKind};
+
+use crate::approve::visible;
+use crate::output::{first_line, target};
+use crate::style::{self, Style};
+
+/// Terminals with fewer columns get a short prompt, to leave room for the answer.
+const NARROW: usize = 60;
+
+/// Returns the prompt for the answer to an approval question.
+pub(super) fn answer_prompt(request: &ApprovalRequest, width: usize) -> &'static str {
+    match (shows_diff(request), width < NARROW) {
+        (true, false) => "[y]es, [n]o, [a]lways, [d]iff, or a reason to refuse: ",
+        (false, false) => "[y]es, [n]o, [a]lways, or a reason to refuse: ",
+        (true, true) => "y/n/a/d or reason: ",
+        (false, true) => "y/n/a or reason: ",
+    }
+}
+
+/// Returns whether an approval question is about a diff.
+pub(super) fn shows_diff(request: &ApprovalRequest) -> bool {
+    request.detail["fileDiff"].is_string()
+}
+
+/// Returns a line about the result of a tool call, `None` if the call just succeeded.
+pub(super) fn call_outcome(tool_name: &str, output: &str, error: Option<&ErrorInfo>) -> Option<(Style, String)> {
+    let Some(error) = error else {
+        let ended = output.lines().next_back().filter(|line| line.starts_with("[exit code "))?;
+        return Some((style::DIM, ended.to_owned()));
+    };
+    if error.code == Code::Aborted.as_str() {
+        return Some((style::YELLOW, format!("{tool_name} was stopped")));
+    }
+    // The output was shown already. The message repeats it before the line that matters.
+    let said = error.message.lines().find(|line| line.starts_with("[ERROR: "));
+    let reason = said.unwrap_or_else(|| first_line(&error.message));
+    Some((style::RED, format!("{tool_name} failed [{}]: {reason}", error.code)))
+}
+
+/// Returns a line about an event that has no view of its own.
+pub(super) fn aside(kind: &EventKind) -> Option<String> {
+    Some(match kind {
+        EventKind::Warning { message, .. } => format!("warning: {message}"),
+        EventKind::SubagentStart { agent_id, task, .. } => format!("[{agent_id}] {}", first_line(task)),
+        EventKind::SubagentEvent { agent_id, event } => match &**event {
+            EventKind::ToolCallStart { tool_name, arguments, .. } => {
+                format!("[{agent_id}] → {tool_name} {}", target(arguments))
+            }
+            _ => return None,
+        },
+        EventKind::SubagentEnd { agent_id, status, output, .. } => {
+            format!("[{agent_id}] {}: {}", status.name(), first_line(output))
+        }
+        EventKind::TurnLimit { rounds, .. } => format!("the limit of {rounds} rounds is reached"),
+        _ => return None,
+    })
+}
+
+/// Escapes the control characters of a text of several lines, see [`visible`].
+pub(super) fn visible_lines(text: &str) -> String {
+    text.split_inclusive('\n')
+        .map(|line| match line.strip_suffix('\n') {
+            Some(line) => visible(line) + "\n",
+            None => visible(line),
+        })
+        .collect()
+}
+
+/// Returns the last lines of a text. An incomplete last line counts.
+pub(super) fn last_lines(text: &str, n_max: usize) -> &str {
+    let ends = text.trim_end_matches('\n').rmatch_indices('\n').nth(n_max - 1);
+    ends.map_or(text, |(at, _)| &text[at + 1..])
+}
+
+/// Truncates a list of lines and adds the number of missing lines.
+pub(super) fn shortened(mut lines: Vec<String>, n_max: usize, hint: &str) -> Vec<String> {
+    if lines.len() > n_max + 1 {
+        let n_more = lines.len() - n_max;
+        lines.truncate(n_max);
+        lines.push(format!("  … {n_more} more lines; {hint}"));
+    }
+    lines
+}

@@ -1,0 +1,34 @@
+//! Facts about the terminal that the program runs on.
+
+use std::io::{IsTerminal as _, stderr, stdin, stdout};
+
+/// Makes a terminal mark the begin and end of pasted text: bracketed paste.
+pub(crate) const PASTE_MARKS_ON: &str = "\x1b[?2004h";
+
+/// Ends bracketed paste.
+pub(crate) const PASTE_MARKS_OFF: &str = "\x1b[?2004l";
+
+/// Width and height that are assumed if the terminal does not report them.
+const SIZE: (usize, usize) = (80, 24);
+
+/// Returns the number of columns and rows.
+pub(crate) fn size() -> (usize, usize) {
+    match crossterm::terminal::size() {
+        Ok((columns @ 1.., rows @ 1..)) => (usize::from(columns), usize::from(rows)),
+        _ => SIZE,
+    }
+}
+
+/// Returns whether the terminal can move its cursor.
+pub(crate) fn can_redraw() -> bool {
+    // Also makes older Windows consoles understand escape sequences.
+    #[cfg(windows)]
+    return crossterm::ansi_support::supports_ansi();
+    #[cfg(not(windows))]
+    std::env::var("TERM").is_ok_and(|term| term != "dumb")
+}
+
+/// Returns whether the user can type on the terminal and read from it.
+pub(crate) fn is_interactive() -> bool {
+    stdin().is_terminal() && stdout().is_terminal() && stderr().is_terminal()
+}
