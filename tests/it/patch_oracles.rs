@@ -1,6 +1,6 @@
 //! Compares diffs with GNU `patch`, `git apply` and `git diff`, for hunks at their stated line.
 //!
-//! These tools shift all other hunks, so they are no oracle for them. Random trees come from a fixed seed; this
+//! These tools shift all other hunks, so they are not an oracle for them. Random trees come from a fixed seed; this
 //! repository's history gives real ones. A tool that is not installed is printed as skipped.
 
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
-// Measures the built package in Node beside packages from npm, and prints one JSON object a line.
+// Measures the built package in Node beside packages from npm. Prints one JSON object per line.
 //
-// Both have to give the same before either is timed. Shared machines are noisy, so each figure is the best of several
-// runs, and ours and the peer's take turns. `node bench.mjs editing` measures one section and needs only its module.
+// The results of both are compared for equality before timing. Shared machines are noisy, so each figure is the best of
+// several alternating runs. `node bench.mjs editing` measures one section and needs only its module.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -12,7 +12,7 @@ import { texts } from "./texts.mjs";
 const version = (name) =>
   JSON.parse(readFileSync(new URL(`node_modules/${name}/package.json`, import.meta.url), "utf8")).version;
 
-/** The best times of two functions that take turns, in milliseconds. A turn may be several calls, where one is short. */
+/** Returns the best times of two functions that run alternately, in milliseconds. A short function is called several times. */
 function best(ours, peer, rounds, calls = 1) {
   const times = [Infinity, Infinity];
   for (let round = 0; round < rounds; round += 1) {
@@ -30,7 +30,7 @@ function print(name, peerName, [ours, peer]) {
   console.log(JSON.stringify({ name, ours, peer_name: peerName, peer, ratio: ours / peer, unit: "ms" }));
 }
 
-/** A hunk as `diff` writes it. */
+/** A hunk in the format of `diff`. */
 const asTheirs = ({ lines, ...hunk }) => {
   const marker = { context: " ", removed: "-", added: "+" };
   return { ...hunk, lines: lines.map((line) => marker[line.kind] + line.text.replace(/\n$/, "")) };
@@ -55,18 +55,18 @@ async function editing() {
   }
 }
 
-/** How many different patches one text is measured with: nobody applies the same one again and again. */
+/** Number of different patches per text, because users do not apply one patch repeatedly. */
 const PATCHES = 8;
 
 /**
- * Patches on one text: each from a string to a string, then on a text that the module holds. The peer gets and gives
- * strings, which is all it has; a text that is edited several times is measured from string to string once more.
+ * Patches one text from string to string, then as a text inside the module. The peer supports strings only. A text that is
+ * edited several times is also measured from string to string.
  */
 function patching(edit, peer, { lines, rounds, before, after }) {
   const afters = Array.from({ length: PATCHES }, (_, index) => texts(lines, 15 + 10 * index).after);
   const patches = afters.map((after) => ({ format: "unified", text: edit.unifiedDiff(before, after) }));
   const calls = Math.max(1, 10_000 / lines);
-  /** Goes through the patches, one a call. */
+  /** Cycles through the patches, one per call. */
   const inTurn = (apply) => {
     let turn = 0;
     return () => apply(patches[turn++ % PATCHES]);
@@ -110,10 +110,10 @@ function patching(edit, peer, { lines, rounds, before, after }) {
   print(`${TURNS} patches one after another, ${lines} lines, string to string`, peer, best(ourTurns, theirTurns, few));
 }
 
-/** How many patches a text takes one after another. */
+/** Number of patches applied to one text in sequence. */
 const TURNS = 10;
 
-/** 10 MB of an answer in Anthropic's format, in pieces as a network brings them. */
+/** 10 MB of a response in Anthropic's format, in chunks as from a network. */
 function transcript() {
   const event = (value) => `event: ${value.type}\ndata: ${JSON.stringify(value)}\n\n`;
   const delta = (index) => ({
@@ -177,7 +177,7 @@ async function streaming() {
   print("10 MB of events decoded, wasm in Node", peer, best(ours, theirs, 5));
 }
 
-/** What a fresh process takes from the import to the first call's end. */
+/** Measures a fresh process from the import to the end of the first call. */
 const START = {
   ours: `const { load } = await import(new URL("../../../pkg/dist/edit.js", BASE)); (await load()).hash("x")`,
   core: `const { init } = await import(new URL("../../../pkg/dist/index.js", BASE)); await init()`,

@@ -1,18 +1,18 @@
-// Files in memory: taking in ten thousand of them and searching, beside a loop over JavaScript's own strings and the file
-// system of `just-bash`.
+// Files in memory: importing and searching ten thousand files, beside a loop over JavaScript strings and the file system
+// of `just-bash`.
 import assert from "node:assert/strict";
 import { Bash } from "just-bash";
 
 const N_FILES = 10_000;
 
-/** What is searched for, and whether in the shell too: a pattern that begins with no literal takes minutes there. */
+/** Patterns, and whether the shell searches for them too: a pattern without a leading literal takes minutes there. */
 const PATTERNS = [
   ["a literal", "needle_7777", true],
   ["a prefixed pattern", "fn needle_77[0-9]+", true],
   ["a pattern with a literal inside", "[a-z]+_77[0-9]+\\(\\)", false],
 ];
 
-/** Files as a project has them: in a hundred directories, each of some forty lines of its own. */
+/** Returns files like those of a project: in a hundred directories, about forty distinct lines each. */
 function project() {
   const line = (file, index) => `    let value_${index} = compute(${file}, ${index}, "text of line ${index}");\n`;
   const text = (file) =>
@@ -22,7 +22,7 @@ function project() {
   );
 }
 
-/** What `files.grep` gives, by a loop over strings that are there already. */
+/** Returns the result of `files.grep`, computed by a loop over existing strings. */
 function loop(list, pattern) {
   const found = [];
   for (const [path, text] of list) {
@@ -48,7 +48,7 @@ function loop(list, pattern) {
   return found;
 }
 
-/** The best times of functions that take turns, in milliseconds. */
+/** Returns the best times of functions that run alternately, in milliseconds. */
 async function best(runs, rounds) {
   const times = runs.map(() => Infinity);
   for (let round = 0; round < rounds; round += 1) {
@@ -66,7 +66,7 @@ export async function searching(print, version) {
   const files = project();
   const justBash = `just-bash ${version("just-bash")}`;
 
-  // Every file costs each side one copy of its bytes; the shell reads them all once, since it may take them in later.
+  // Each side copies each file's bytes once; the shell reads all files once, because it may import them lazily.
   const take = async () => (await Agent.create({ files })).close();
   const theirs = async () => (await new Bash({ files, cwd: "/" }).exec("cat src/part_0/*.rs | wc -c")).stdout;
   const part = Object.entries(files).filter(([path]) => path.startsWith("src/part_0/"));

@@ -1,6 +1,6 @@
-// Texts to compare: source-like lines, each of them different, and the same with edits spread over it.
+// Texts to compare: distinct source-like lines, and the same lines with edits spread over them.
 
-/** Draws numbers that are the same in every run. */
+/** Returns a seeded random number generator. */
 export function random(seed) {
   let state = seed >>> 0;
   return (below) => {
@@ -10,8 +10,8 @@ export function random(seed) {
 }
 
 /**
- * Two texts of `lines` lines that differ in one line of a hundred: a third each replaced, removed and added. The first is
- * the same for every `at`, which says where in each hundred the line is.
+ * Returns two texts of `lines` lines that differ in one line of a hundred: a third each replaced, removed and added. `at`
+ * is the position of this line in each hundred. The first text is the same for every `at`.
  */
 export function texts(lines, at = 50, seed = 7) {
   const draw = random(seed);
@@ -21,7 +21,7 @@ export function texts(lines, at = 50, seed = 7) {
   );
   const after = [];
   before.forEach((line, index) => {
-    // Away from one another, so that every shortest diff is this one and outputs can be compared as they are.
+    // The edits are far apart, so that there is one shortest diff and outputs can be compared directly.
     if (index % 100 !== at) return void after.push(line);
     const kind = draw(3);
     if (kind === 0) after.push(`  let changed${index} = ${draw(1e9)};\n`);
