@@ -1,22 +1,22 @@
-//! The texts that the design documents give word for word. Models and programs may have learned them, so they never
-//! change; what we have to add goes on a line of its own after them.
+//! Texts that never change, because models and programs may have learned them. Additions go on a separate line after
+//! them.
 
-/// `safe_patch`: the file is not the one the diff was made for (S3 §5).
+/// `safe_patch`: the diff was made for another state of the file.
 pub const STATE_MISMATCH: &str = "State Mismatch: File has changed on disk since it was last read.";
-/// `safe_patch`: the diff does not fit the file it was made for (S3 §5).
+/// `safe_patch`: the diff does not match the file that it was made for.
 pub const INVALID_DIFF: &str = "Invalid Diff: The provided diff content does not match the file's content. The context or \
                                 lines to be removed may be incorrect.";
-/// `safe_patch`: the diff was located and still could not be applied (S3 §5).
+/// `safe_patch`: the diff was located but could not be applied.
 pub const PATCH_FAILED: &str =
     "Internal Error: The corrected patch failed to apply. Please review the diff for subtle errors.";
-/// `safe_patch`: done (S3 §5).
+/// `safe_patch`: success.
 pub const PATCH_APPLIED: &str = "Patch applied successfully.";
-/// Stands where the project's documents were cut (S2 §6.5).
+/// Marks the truncation of project documents.
 pub const DOCUMENTS_CUT: &str = "[Project instructions truncated at 32KB]";
 
 pub use crate::environment::command::timeout_text;
 
-/// Returns what a model is told that goes in circles (S2 §2.10).
+/// Returns the warning for a model that repeats its calls.
 #[must_use]
 pub fn loop_detected(window: usize) -> String {
     format!("Loop detected: the last {window} tool calls follow a repeating pattern. Try a different approach.")
@@ -30,7 +30,7 @@ mod tests {
     #[cfg(target_family = "wasm")]
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
-    /// Each text as it stands in its document, line breaks aside.
+    /// Each text in its original form, without line breaks.
     #[test]
     fn every_text_is_the_documents_own() {
         let head_tail = truncate_chars("abcd", 2, Mode::HeadTail).unwrap();

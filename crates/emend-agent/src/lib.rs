@@ -1,8 +1,7 @@
 //! The agent: its loop, its tools, the workspace between tools and files, and the canvas.
 //!
-//! Everything here runs natively and in a browser tab. Files, processes, the network, time and randomness come from
-//! the host through [`environment::ExecutionEnvironment`], `emend_llm::Transport`, `emend_llm::Clock` and
-//! `emend_llm::Random`.
+//! The crate runs natively and in a browser. Hosts provide files, processes, the network, time and randomness through
+//! [`environment::ExecutionEnvironment`], `emend_llm::Transport`, `emend_llm::Clock` and `emend_llm::Random`.
 #![forbid(unsafe_code)]
 
 pub mod approval;

@@ -1,4 +1,4 @@
-//! What the tests of this crate share.
+//! Helpers of the tests of this crate.
 
 use emend_llm::{BoxFuture, CancelToken, Clock};
 use proptest::test_runner::{Config, RngSeed};
@@ -7,7 +7,7 @@ use crate::environment::EnvError;
 use crate::environment::command::{Command, ExecResult, OutputSink, OutputStream};
 use crate::environment::memory::{MemFs, Shell};
 
-/// Returns a property test's settings: `native` cases (200 in a browser), the same ones on every run.
+/// Returns the settings of a property test: `native` cases (200 in a browser), the same on every run.
 pub(crate) fn cases(native: u32) -> Config {
     Config {
         cases: if cfg!(target_family = "wasm") { 200 } else { native },
@@ -22,7 +22,7 @@ pub(crate) fn covers(items: &str) {
     println!("covers: {items}");
 }
 
-/// A clock that stands still at this many milliseconds, on which sleeps are over at once.
+/// A clock that stands still at this many milliseconds and whose sleeps end at once.
 pub(crate) struct Standstill(pub(crate) u64);
 
 impl Clock for Standstill {
@@ -35,8 +35,8 @@ impl Clock for Standstill {
     }
 }
 
-/// A shell of six words: `echo TEXT`, `write PATH TEXT`, `remove PATH`, `fail STATUS`, `hang`
-/// (until it is cancelled) and `late` (its time is up at once), separated by `;`.
+/// A shell of six commands, separated by `;`: `echo TEXT`, `write PATH TEXT`, `remove PATH`, `fail STATUS`, `hang`
+/// (until it is cancelled) and `late` (exceeds its timeout at once).
 pub(crate) struct ToyShell;
 
 async fn run(

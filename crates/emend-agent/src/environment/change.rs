@@ -4,18 +4,17 @@ use emend_edit::ContentHash;
 
 use super::path::FilePath;
 
-/// What becomes of one file.
+/// The new state of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileChange {
-    /// The file, as [`resolve`](crate::environment::ExecutionEnvironment::resolve) returned it.
+    /// Path of the file, as [`resolve`](crate::environment::ExecutionEnvironment::resolve) returned it.
     pub path: FilePath,
-    /// The hash of what it holds now; `None` if there is no such file.
+    /// Hash of the present content; `None` if the file must not exist.
     pub before: Option<ContentHash>,
-    /// What it is to hold; `None` to remove it.
+    /// The new content; `None` removes the file.
     pub after: Option<Vec<u8>>,
-    /// The file whose mode bits a new file takes, if it is one that moves.
+    /// For a moved file: the file whose mode bits the new one takes.
     pub mode_of: Option<FilePath>,
-    /// Whether it can be run as a program afterwards; `None` if that stays as it is. Where files have no such bit, it is
-    /// ignored.
+    /// Whether the file becomes executable; `None` keeps its mode. Ignored by environments without mode bits.
     pub executable: Option<bool>,
 }

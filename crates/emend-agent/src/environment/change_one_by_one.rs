@@ -8,12 +8,12 @@ use super::error::EnvError;
 use super::execution_environment::ExecutionEnvironment;
 use super::path::FilePath;
 
-/// Changes files one after the other. If one cannot be changed, all are made what they were, that one too: a host whose
-/// writes are not atomic may have left half of it. Files that move get the mode bits of any new file.
+/// Changes files one after the other. If a change fails, all files are restored, the failed one included: a write that
+/// is not atomic may have left half of it. A moved file gets the mode bits of a new file.
 ///
 /// # Errors
 ///
-/// As [`change`](ExecutionEnvironment::change); `Io` naming the files that could not be put back, with the cause.
+/// As [`change`](ExecutionEnvironment::change); `Io` with the files that could not be restored and the cause.
 #[must_use]
 pub fn change_one_by_one<'a>(
     environment: &'a dyn ExecutionEnvironment,
@@ -42,7 +42,7 @@ async fn change_all(environment: &dyn ExecutionEnvironment, changes: &[FileChang
     Ok(())
 }
 
-/// Makes the files of the first `changes` what they were, `n_done` of which were written whole. Returns what is to be told.
+/// Restores the files of the first `changes`, of which `n_done` were written completely; returns the error to report.
 async fn put_back(
     environment: &dyn ExecutionEnvironment,
     changes: &[FileChange],
@@ -54,7 +54,7 @@ async fn put_back(
     for (place, (change, old)) in changes.iter().zip(olds).enumerate().rev() {
         match current(environment, &change.path).await {
             Ok(now) if now == *old => continue,
-            // Someone else has written it since.
+            // Another program has written the file since.
             Ok(now) if place < n_done && now != change.after => continue,
             _ => {}
         }
@@ -68,7 +68,7 @@ async fn put_back(
     EnvError::Io { path: stuck.join(", "), reason: format!("could not be put back as it was, after: {error}") }
 }
 
-/// Returns what a file holds, `None` if there is none.
+/// Returns the content of a file; `None` if it does not exist.
 async fn current(environment: &dyn ExecutionEnvironment, path: &FilePath) -> Result<Option<Vec<u8>>, EnvError> {
     match environment.metadata(path).await? {
         Some(_) => environment.read(path).await.map(Some),

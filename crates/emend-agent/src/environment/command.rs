@@ -1,7 +1,7 @@
-//! Commands: what is asked of an environment's shell, and what comes back (S2 §4.1, §5.4).
+//! Commands: the request to an environment's shell, and its result.
 //!
-//! Starting, stopping and reading processes is the environment's; what a command may do is decided before it gets
-//! here. [`Capture`] keeps any amount of output in bounded memory, for whoever implements an environment.
+//! The environment starts, stops and reads processes; approvals are decided before. [`Capture`] keeps output of any
+//! size in bounded memory, for implementations of environments.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,50 +12,50 @@ use crate::environment::FilePath;
 /// A command for the environment's shell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Command {
-    /// What the shell is given, as one would type it.
+    /// The command line, as a user would type it.
     pub command: String,
-    /// Where it runs, as [`resolve`](crate::environment::ExecutionEnvironment::resolve) returned it.
+    /// Working directory, as [`resolve`](crate::environment::ExecutionEnvironment::resolve) returned it.
     pub working_dir: FilePath,
-    /// Variables beside those that the environment lets through; they win.
+    /// Environment variables, in addition to those of the environment; these take precedence.
     pub env_vars: BTreeMap<String, String>,
-    /// How long it may take, in milliseconds.
+    /// Timeout in milliseconds.
     pub timeout_ms: u64,
 }
 
-/// What became of a command. A status other than 0 is a result like any other.
+/// The result of a command. A non-zero status is an ordinary result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExecResult {
-    /// What it wrote to standard output; the middle is missing if there was too much.
+    /// Standard output, without its middle if it exceeded the limit.
     pub stdout: String,
-    /// What it wrote to standard error, likewise.
+    /// Standard error, with the same limit.
     pub stderr: String,
-    /// Bytes of both that were not kept.
+    /// Number of bytes of both streams that were dropped.
     pub n_bytes_dropped: u64,
-    /// Its exit status; 128 and the signal's number if a signal ended it.
+    /// Exit status; 128 plus the signal number after a signal.
     pub exit_code: i32,
-    /// Whether it was ended because its time was up.
+    /// Whether the command was ended at its timeout.
     pub timed_out: bool,
-    /// Whether it was ended because the caller cancelled.
+    /// Whether the command was ended by a cancellation.
     pub cancelled: bool,
-    /// Processes it had left behind, which were ended with it.
+    /// Number of processes that the command left behind; they were ended with it.
     pub n_left_behind: usize,
-    /// How long it took, in milliseconds.
+    /// Duration in milliseconds.
     pub duration_ms: u64,
 }
 
-/// A file and what tells whether it is still the same, without reading it.
+/// A file with marks that change with its content, for comparison without reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileStamp {
-    /// The file.
+    /// Path relative to the root.
     pub path: FilePath,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// Numbers of which one is another whenever the content is another, as well as the environment can tell: times of
-    /// change in nanoseconds, say, and the file's number on its disk.
+    /// Three numbers, for example mtime and ctime in nanoseconds and the inode. As far as the environment can tell, at
+    /// least one changes whenever the content changes.
     pub marks: [u64; 3],
 }
 
-/// Which of its outputs a command wrote to.
+/// An output stream of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputStream {
     /// Standard output.
@@ -64,12 +64,12 @@ pub enum OutputStream {
     Stderr,
 }
 
-/// Takes what a command prints while it runs. Any function of the stream and the text does.
+/// Receives the output of a command while it runs. Any function of the stream and the text implements it.
 ///
-/// It is for people who watch: an environment may leave out what comes faster than it is taken. The result has all
-/// that is kept.
+/// The output is for observers: an environment may drop parts that arrive faster than they are taken. The result holds
+/// everything that is kept.
 pub trait OutputSink: MaybeSend + MaybeSync {
-    /// Takes the next piece, whole characters only.
+    /// Receives the next piece, in whole characters.
     fn output(&self, stream: OutputStream, text: &str);
 }
 
@@ -91,7 +91,7 @@ pub fn timeout_text(timeout_ms: u64, parameter: &str) -> String {
     )
 }
 
-/// Keeps the beginning and the end of an output.
+/// Keeps the beginning and the end of an output stream.
 #[derive(Debug)]
 pub struct Capture {
     head: Vec<u8>,
@@ -101,16 +101,16 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// What one output of a command may take in memory, in bytes.
+    /// Maximum memory for one output stream of a command in bytes.
     pub const BYTES_MAX: usize = 1 << 20;
 
-    /// Returns a capture that keeps at most `bytes_max` bytes, half of them from the beginning.
+    /// Returns a capture of at most `bytes_max` bytes, half of them from the beginning.
     #[must_use]
     pub fn new(bytes_max: usize) -> Self {
         Self { head: Vec::new(), tail: VecDeque::new(), half_max: bytes_max / 2, n_dropped: 0 }
     }
 
-    /// Adds what came next.
+    /// Appends output.
     pub fn push(&mut self, bytes: &[u8]) {
         let (head, rest) = bytes.split_at(bytes.len().min(self.half_max - self.head.len()));
         self.head.extend_from_slice(head);
@@ -121,18 +121,18 @@ impl Capture {
         self.n_dropped += (skipped.len() + n_over) as u64;
     }
 
-    /// Returns the bytes that are not kept so far.
+    /// Returns the number of bytes dropped so far.
     #[must_use]
     pub fn n_dropped(&self) -> u64 {
         self.n_dropped
     }
 
-    /// Returns the output as text; where something is missing, a line says how much. What is no UTF-8 is replaced.
+    /// Returns the output as text. A line states the size of a gap; invalid UTF-8 is replaced by U+FFFD.
     #[must_use]
     pub fn into_text(self) -> String {
         let (mut head, tail) = (self.head, Vec::from(self.tail));
         if self.n_dropped == 0 {
-            // A character may lie across both.
+            // A character may extend over the boundary of both halves.
             head.extend(tail);
             return lossy(head);
         }
@@ -145,18 +145,18 @@ fn lossy(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
-/// Turns bytes that come in pieces into text, one character never in two pieces.
+/// Decodes bytes that arrive in pieces to text, without splitting characters.
 #[derive(Debug, Default)]
 pub struct TextStream {
     rest: Vec<u8>,
 }
 
 impl TextStream {
-    /// Returns the text of all whole characters so far. What is no UTF-8 is replaced.
+    /// Returns the text of all complete characters so far. Invalid UTF-8 is replaced by U+FFFD.
     pub fn push(&mut self, bytes: &[u8]) -> String {
         self.rest.extend_from_slice(bytes);
         let n_whole = match std::str::from_utf8(&self.rest) {
-            // Only the beginning of a character at the very end has to wait.
+            // Only an incomplete character at the very end has to wait.
             Err(error) if error.error_len().is_none() => error.valid_up_to(),
             Err(_) => self.rest.len() - n_begun(&self.rest),
             Ok(text) => text.len(),
@@ -166,7 +166,7 @@ impl TextStream {
     }
 }
 
-/// Returns how many bytes at the end are the beginning of a character.
+/// Returns the number of trailing bytes that are an incomplete character.
 fn n_begun(bytes: &[u8]) -> usize {
     let from = bytes.len().saturating_sub(3);
     (from..bytes.len())

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::path::FilePath;
 
-/// What a path shall be used for. A path to write need not exist.
+/// The purpose for which a path is resolved. A path to write need not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Read a file.
@@ -16,7 +16,7 @@ pub enum Access {
     List,
 }
 
-/// What a path names.
+/// The kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EntryKind {
@@ -26,28 +26,28 @@ pub enum EntryKind {
     Directory,
 }
 
-/// What is known of a path without reading it.
+/// Metadata of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Metadata {
     /// File or directory.
     pub kind: EntryKind,
-    /// Bytes; 0 for a directory.
+    /// Size in bytes; 0 for a directory.
     pub size: u64,
-    /// Milliseconds since 1970, 0 if unknown. For ordering only, never for verification.
+    /// Modification time in milliseconds since 1970, 0 if unknown. Only for ordering, never for verification.
     pub modified_ms: u64,
 }
 
 /// One entry of a listing or a walk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DirEntry {
-    /// Where it is.
+    /// Path relative to the root.
     pub path: FilePath,
-    /// What it is.
+    /// Kind, size and time.
     #[serde(flatten)]
     pub metadata: Metadata,
 }
 
-/// Puts entries into the order of their paths, one for each path.
+/// Sorts entries by path and removes duplicates.
 #[must_use]
 pub fn in_order(mut entries: Vec<DirEntry>) -> Vec<DirEntry> {
     sort_by(&mut entries, |a, b| a.path.cmp(&b.path));

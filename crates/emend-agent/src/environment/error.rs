@@ -4,23 +4,23 @@ use serde::Serialize;
 
 use crate::error_code::Code;
 
-/// Why an environment refused.
+/// Why an operation of an environment failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EnvError {
-    /// Nothing is there.
+    /// The path does not exist.
     #[error("{path} does not exist")]
     NotFound {
-        /// The path as it was given.
+        /// The path as the caller gave it.
         path: String,
-        /// Names in the same directory that come close, best first, at most three.
+        /// At most three similar names in the same directory, best first.
         suggestions: Vec<String>,
     },
-    /// The path is empty, or is not what the operation needs (a directory to read, say).
+    /// The path is empty, malformed, or of the wrong kind for the operation.
     #[error("{path:?}: {reason}")]
     InvalidPath {
-        /// The path as it was given.
+        /// The path as the caller gave it.
         path: String,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
     /// The path leads to a directory, and the operation needs a file.
@@ -29,70 +29,70 @@ pub enum EnvError {
         /// The path relative to the root.
         path: String,
     },
-    /// The path leads out of the root.
+    /// The path leads outside the root.
     #[error("{path} is outside the project root")]
     OutsideRoot {
-        /// The path as it was given.
+        /// The path as the caller gave it.
         path: String,
-        /// For `--debug`: the root, the cleaned path and the path relative to the root that was refused.
+        /// For `--debug`: the root, the normalised path, and the rejected path relative to the root.
         decision: SandboxDecision,
     },
-    /// The system or a wrapper refuses.
+    /// The system or a layer denies the operation.
     #[error("{path}: {reason}")]
     PermissionDenied {
-        /// The path as it was given.
+        /// The path as the caller gave it.
         path: String,
-        /// Who refused and why.
+        /// The reason and its origin.
         reason: String,
     },
-    /// A file does not hold what a change of it was made for.
+    /// The content of a file is not the one that its change expects.
     #[error("{path} was changed meanwhile; read it again")]
     Changed {
-        /// The path.
+        /// Path of the file.
         path: String,
     },
     /// Reading or writing failed.
     #[error("{path}: {reason}")]
     Io {
-        /// The path as it was given.
+        /// The path as the caller gave it.
         path: String,
-        /// What the system said.
+        /// The message of the system.
         reason: String,
     },
-    /// There is no room for it.
+    /// A quota is exhausted.
     #[error("{path}: this would be more than the {limit} {what} that may be held here")]
     QuotaExceeded {
-        /// The path as it was given.
+        /// The path as the caller gave it.
         path: String,
-        /// What there would be too much of: `bytes` or `files`.
+        /// The exhausted quota: `bytes` or `files`.
         what: &'static str,
-        /// How much there may be.
+        /// Its limit.
         limit: u64,
     },
-    /// There is no room for it, and nobody knows how much there is.
+    /// The disk is full.
     #[error("{path}: {reason}")]
     NoSpace {
-        /// The path as it was given.
+        /// The path as the caller gave it.
         path: String,
-        /// What the system said.
+        /// The message of the system.
         reason: String,
     },
-    /// This environment cannot do it.
+    /// The environment does not support the operation.
     #[error("{what} is not available here")]
     Unsupported {
-        /// The operation.
+        /// Name of the operation.
         what: &'static str,
     },
 }
 
-/// How a path was found to leave the root.
+/// The sandbox decision about a path outside the root.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SandboxDecision {
     /// The root.
     pub root: String,
-    /// The path after cleaning and after following links.
+    /// The path after normalisation and after following links.
     pub cleaned: String,
-    /// The same, relative to the root.
+    /// The same path relative to the root.
     pub rel: String,
 }
 
@@ -111,7 +111,7 @@ impl EnvError {
         }
     }
 
-    /// Returns what to try instead, best first.
+    /// Returns suggestions for the caller, best first.
     #[must_use]
     pub fn suggestions(&self) -> Vec<String> {
         match self {

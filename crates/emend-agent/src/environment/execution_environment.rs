@@ -12,60 +12,60 @@ use super::grep::{FileMatches, GrepQuery};
 use super::path::FilePath;
 use super::repository::GitSnapshot;
 
-/// Runs tools' effects under one root. All methods take paths that [`resolve`](Self::resolve) returned.
+/// Files and commands under one root. All methods take paths that [`resolve`](Self::resolve) returned.
 ///
-/// Implementations never follow a link out of the root, write atomically (a reader sees the old bytes or the new
-/// ones), create missing parents, and keep mode bits.
+/// Implementations never follow a link out of the root, write atomically (a reader sees the old bytes or the new ones),
+/// create missing parents, and keep mode bits.
 pub trait ExecutionEnvironment: MaybeSend + MaybeSync {
-    /// Gets ready; the workspace calls it before the first message is dealt with, and again only if it failed.
+    /// Prepares the environment. The workspace calls it before the first run, and again only after a failure.
     fn initialize(&self) -> BoxFuture<'_, Result<(), EnvError>> {
         Box::pin(async { Ok(()) })
     }
 
-    /// Releases what [`initialize`](Self::initialize) took; whoever made the environment calls it at the end.
+    /// Releases the resources of [`initialize`](Self::initialize). The creator of the environment calls it at the end.
     fn cleanup(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {})
     }
 
-    /// Turns a path as a model or a user wrote it into a path inside the root.
+    /// Resolves a path from a model or a user to a path inside the root.
     ///
-    /// Accepts relative paths, and absolute ones under the root; follows links that stay inside.
+    /// Accepts relative paths and absolute paths under the root. Follows links that stay inside the root.
     ///
     /// # Errors
     ///
-    /// `InvalidPath` for an empty path, `OutsideRoot` for one that leaves the root, `NotFound` (with suggestions) if
-    /// `access` needs it to exist and it does not.
+    /// `InvalidPath` for an empty path, `OutsideRoot` for a path outside the root, `NotFound` (with suggestions) if
+    /// `access` needs an existing entry.
     fn resolve<'a>(&'a self, path: &'a str, access: Access) -> BoxFuture<'a, Result<FilePath, EnvError>>;
 
-    /// Returns what a path names, `None` if nothing.
+    /// Returns the metadata of a path; `None` if it does not exist.
     fn metadata<'a>(&'a self, path: &'a FilePath) -> BoxFuture<'a, Result<Option<Metadata>, EnvError>>;
 
     /// Reads a whole file.
     fn read<'a>(&'a self, path: &'a FilePath) -> BoxFuture<'a, Result<Vec<u8>, EnvError>>;
 
-    /// Writes a whole file, atomically; creates it and its parents if need be.
+    /// Writes a whole file atomically; creates the file and its parents.
     fn write<'a>(&'a self, path: &'a FilePath, content: &'a [u8]) -> BoxFuture<'a, Result<(), EnvError>>;
 
     /// Removes a file.
     fn remove<'a>(&'a self, path: &'a FilePath) -> BoxFuture<'a, Result<(), EnvError>>;
 
-    /// Changes several files: all of them, or none.
+    /// Changes several files: all of them or none.
     ///
-    /// Refuses with [`EnvError::Changed`] if a file does not hold what its change was made for. Environments whose
-    /// files outlive the process see to it that it is all or none even if the process does not live to the end.
-    /// [`change_one_by_one`](super::change_one_by_one) does it by the other methods.
+    /// Returns [`EnvError::Changed`] if a file does not have the expected content. An environment whose files outlive
+    /// the process keeps the guarantee if the process is killed. [`change_one_by_one`](super::change_one_by_one)
+    /// implements it by the other methods, without that guarantee.
     fn change<'a>(&'a self, changes: &'a [FileChange]) -> BoxFuture<'a, Result<(), EnvError>>;
 
-    /// Lists a directory down to `depth` levels (1 = its own entries), sorted by path, ignored and hidden entries
-    /// included except `.git`.
+    /// Lists a directory down to `depth` levels (1 = its own entries), sorted by path. Includes ignored and hidden
+    /// entries, but not `.git`.
     fn list<'a>(&'a self, path: &'a FilePath, depth: usize) -> BoxFuture<'a, Result<Vec<DirEntry>, EnvError>>;
 
-    /// Returns the files under `path` whose path relative to it matches `glob`, sorted by path. Honours `.gitignore`
+    /// Returns the files under `path` whose path relative to it matches `glob`, sorted by path. Obeys `.gitignore`
     /// files; skips `.git` and hidden entries.
     fn glob<'a>(&'a self, path: &'a FilePath, glob: &'a str) -> BoxFuture<'a, Result<Vec<DirEntry>, EnvError>>;
 
-    /// Returns the paths of what [`glob`](Self::glob) finds. Environments that have to ask for sizes and times file by
-    /// file are spared that.
+    /// Returns the paths of [`glob`](Self::glob). An environment that reads sizes and times file by file can skip that
+    /// here.
     fn glob_paths<'a>(&'a self, path: &'a FilePath, glob: &'a str) -> BoxFuture<'a, Result<Vec<FilePath>, EnvError>> {
         Box::pin(async move {
             let found = self.glob(path, glob).await?;
@@ -73,22 +73,22 @@ pub trait ExecutionEnvironment: MaybeSend + MaybeSync {
         })
     }
 
-    /// Returns matching lines, sorted by path then line. Walks like [`glob`](Self::glob); skips binary files.
+    /// Returns matching lines, sorted by path and line. Walks like [`glob`](Self::glob); skips binary files.
     fn grep<'a>(&'a self, query: &'a GrepQuery) -> BoxFuture<'a, Result<Vec<FileMatches>, EnvError>>;
 
-    /// Returns whether commands can be run here. Without it the model is offered no shell.
+    /// Returns whether commands are available. Without them, the model gets no shell tool.
     fn has_shell(&self) -> bool {
         false
     }
 
-    /// Runs a command in the environment's shell until it ends, its time is up or `cancel` is cancelled, and shows what
-    /// it prints to `output` meanwhile. When this returns, nothing that the command started is left; if it is dropped,
-    /// that is seen to all the same.
+    /// Runs a command in the environment's shell until it ends, its timeout expires or `cancel` is cancelled. Its
+    /// output goes to `output` as it comes. No process of the command is left when this returns; a dropped future ends
+    /// them too.
     ///
     /// # Errors
     ///
-    /// `Unsupported` if there is no shell, `PermissionDenied` if it may not be used, `Io` if it cannot be started. A
-    /// command that fails is no error.
+    /// `Unsupported` without a shell, `PermissionDenied` if the shell may not be used, `Io` if the command cannot be
+    /// started. A non-zero exit status is not an error.
     fn exec_command<'a>(
         &'a self,
         _command: &'a Command,
@@ -98,8 +98,8 @@ pub trait ExecutionEnvironment: MaybeSend + MaybeSync {
         Box::pin(std::future::ready(Err(EnvError::Unsupported { what: "a shell" })))
     }
 
-    /// Returns the files in which the changes of commands are looked for, sorted by path: all but `.git` and what
-    /// `.gitignore` excludes. Environments that cannot look at hidden files leave those out too.
+    /// Returns the files that are checked for changes by commands, sorted by path: all but `.git` and ignored files. An
+    /// environment that cannot read hidden files leaves those out too.
     fn manifest(&self) -> BoxFuture<'_, Result<Vec<FileStamp>, EnvError>> {
         Box::pin(async {
             let files = self.glob(&FilePath::root(), "**").await?;
@@ -111,18 +111,18 @@ pub trait ExecutionEnvironment: MaybeSend + MaybeSync {
         })
     }
 
-    /// Returns the files as they are now, to be read later, if that costs next to nothing. Commands are undone from it;
-    /// without it what texts there are is read before the first one.
+    /// Returns the present files for later reads, if that is nearly free. Changes of commands are undone from it.
+    /// Without a snapshot, all text files are read before the first command.
     fn snapshot(&self) -> Option<Shared<dyn ExecutionEnvironment>> {
         None
     }
 
-    /// Returns a copy of this environment that holds `overlay` in place of its own files, or their absence. What
-    /// happens in it does not happen here; directories that `.gitignore` excludes may be shared.
+    /// Returns a copy of this environment in which `overlay` replaces or removes files. Changes of the copy do not
+    /// affect the original; ignored directories may be shared.
     ///
     /// # Errors
     ///
-    /// `Unsupported` if it cannot be copied, or as [`write`](Self::write).
+    /// `Unsupported` if no copy can be made, or as [`write`](Self::write).
     fn scratch<'a>(
         &'a self,
         _overlay: &'a [(FilePath, Option<Vec<u8>>)],
@@ -130,11 +130,11 @@ pub trait ExecutionEnvironment: MaybeSend + MaybeSync {
         Box::pin(std::future::ready(Err(EnvError::Unsupported { what: "a copy to run commands in" })))
     }
 
-    /// Returns the root as users know it, e.g. `/home/me/project`.
+    /// Returns the root as users know it, for example `/home/me/project`.
     fn working_directory(&self) -> String;
 
-    /// Returns the state of the repository the root is in, where the environment can ask git. Repositories that are
-    /// only files are looked at by the caller.
+    /// Returns the state of the repository of the root, if the environment can run git. The caller reads repositories
+    /// that are only files.
     fn git(&self) -> BoxFuture<'_, Option<GitSnapshot>> {
         Box::pin(std::future::ready(None))
     }

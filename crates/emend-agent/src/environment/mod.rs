@@ -3,8 +3,8 @@
 //! An environment reads and writes whole files under one root, searches them, runs commands, and rejects every path
 //! that leaves the root. Versions, pending edits and tools belong to the workspace, which is the only caller of the
 //! methods that write. Hosts implement [`ExecutionEnvironment`]; [`memory`] holds the implementation for browsers and
-//! tests, [`layers`] those that wrap another environment. The feature `conformance` adds the suite
-//! that all of them pass.
+//! tests, [`layers`] holds those that wrap another environment. The feature `conformance` adds the suite that all of
+//! them pass.
 
 mod change;
 mod change_one_by_one;

@@ -1,10 +1,10 @@
-//! Paths inside a root: clean by construction, without links.
+//! Paths inside a root, always normalised and without links.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A path inside the root: relative, `/`-separated, without `.`, `..` or links. The root itself is the empty path.
+/// A path inside the root: relative, with `/` separators, without `.`, `..` or links. The root is the empty path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct FilePath(String);
@@ -16,9 +16,10 @@ impl FilePath {
         Self::default()
     }
 
-    /// Cleans `path` by text alone: drops empty segments and `.`, resolves `..`.
+    /// Normalises `path` as text: drops empty segments and `.`, resolves `..`.
     ///
-    /// Returns `None` if it leaves the root. An absolute path is taken as relative to the root: strip the root first.
+    /// Returns `None` if the path leaves the root. An absolute path counts as relative to the root: remove the root
+    /// first.
     #[must_use]
     pub fn clean(path: &str) -> Option<Self> {
         let mut segments: Vec<&str> = Vec::new();
@@ -52,7 +53,7 @@ impl FilePath {
         self.0.rsplit('/').next().unwrap_or_default()
     }
 
-    /// Returns the directory that holds this path; `None` for the root.
+    /// Returns the parent directory; `None` for the root.
     #[must_use]
     pub fn parent(&self) -> Option<Self> {
         if self.is_root() {
@@ -61,7 +62,7 @@ impl FilePath {
         Some(Self(self.0.rsplit_once('/').map_or_else(String::new, |(parent, _)| parent.to_owned())))
     }
 
-    /// Returns `name` inside this directory. `name` is one or more clean segments.
+    /// Returns `name`, one or more normalised segments, inside this directory.
     #[must_use]
     pub fn join(&self, name: &str) -> Self {
         let mut path = self.clone();
@@ -69,7 +70,7 @@ impl FilePath {
         path
     }
 
-    /// Makes this the path of `name` inside it.
+    /// Appends `name` to the path.
     pub(crate) fn push(&mut self, name: &str) {
         if !self.is_root() {
             self.0.push('/');
@@ -77,12 +78,12 @@ impl FilePath {
         self.0.push_str(name);
     }
 
-    /// Makes this again the path that had this length before names were pushed to it.
+    /// Truncates the path to an earlier length, from before segments were appended.
     pub(crate) fn truncate(&mut self, len: usize) {
         self.0.truncate(len);
     }
 
-    /// Returns whether this path is `directory` or lies below it.
+    /// Returns whether this path equals `directory` or lies below it.
     #[must_use]
     pub fn is_under(&self, directory: &Self) -> bool {
         directory.is_root()

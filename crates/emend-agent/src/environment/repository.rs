@@ -1,12 +1,12 @@
-//! The state of the git repository that the root is in.
+//! The git repository of the root.
 
-/// A repository at one moment.
+/// The state of a repository at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GitSnapshot {
-    /// The current branch; `None` if none is checked out or it is not known.
+    /// The current branch; `None` if no branch is checked out or it is unknown.
     pub branch: Option<String>,
-    /// Files that differ from the last commit and files that git does not know, if they were counted.
+    /// Number of modified and untracked files, if counted.
     pub n_changed: Option<(usize, usize)>,
-    /// The first lines of the latest commits' messages, newest first.
+    /// First lines of the latest commit messages, newest first.
     pub recent_commits: Vec<String>,
 }

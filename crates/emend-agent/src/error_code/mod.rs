@@ -1,17 +1,17 @@
-//! The one table of error codes: what each means to HTTP, to the shell, to JavaScript, to the model and to the session.
+//! The table of error codes: the meaning of each code for HTTP, the shell, JavaScript, the model and the session.
 //!
-//! A code is what callers branch on and never changes; messages may. Which operation fails with which code is decided
-//! where the operation is; this file only says what follows from a code.
+//! Callers branch on codes, which never change; messages may. Each operation selects its codes; this file only defines
+//! their consequences.
 
 use emend_llm::ErrorKind;
 use serde::{Serialize, Serializer};
 
-/// What a failure does to the session that met it.
+/// The effect of a failure on its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionEffect {
-    /// The model is told and the loop goes on.
+    /// The model gets an error result and the loop continues.
     Continues,
-    /// The turn ends with a warning and the session waits for input.
+    /// The run ends with a warning and the session waits for input.
     TurnEnds,
     /// The session closes.
     Closes,
@@ -20,17 +20,17 @@ pub enum SessionEffect {
 /// One row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodeRow {
-    /// The code as it is written everywhere.
+    /// The code as text.
     pub name: &'static str,
-    /// The status of an HTTP answer that carries it.
+    /// Status of an HTTP response with this code.
     pub http_status: u16,
-    /// The exit status of a command that ends with it.
+    /// Exit status of the command line.
     pub exit_status: u8,
-    /// The JavaScript class that is thrown.
+    /// Name of the JavaScript error class.
     pub js_class: &'static str,
-    /// Whether a tool result that carries it is an error result.
+    /// Whether a tool result with this code is an error result.
     pub is_error: bool,
-    /// What becomes of the session.
+    /// Effect on the session.
     pub session: SessionEffect,
 }
 
@@ -43,10 +43,10 @@ macro_rules! codes {
         }
 
         impl Code {
-            /// Every code, in the table's order.
+            /// Every code, in table order.
             pub const ALL: &'static [Code] = &[$(Code::$variant,)*];
 
-            /// Returns what the code means, as a sentence.
+            /// Returns the meaning of the code as a sentence.
             #[must_use]
             pub fn meaning(self) -> &'static str {
                 match self {
@@ -54,7 +54,7 @@ macro_rules! codes {
                 }
             }
 
-            /// Returns the code's row.
+            /// Returns the row of the code.
             #[must_use]
             pub fn row(self) -> CodeRow {
                 match self {
@@ -72,8 +72,8 @@ macro_rules! codes {
     };
 }
 
-// Exit statuses: 1 the task or a tool failed, 2 wrong usage, 3 the user's set-up (key, root), 4 the provider or the
-// network, 130 interrupted.
+// Exit statuses: 1 the task or a tool failed, 2 wrong usage, 3 set-up of the user (key, root), 4 provider or network,
+// 130 interrupted.
 codes! {
     /// The file, directory or thing does not exist.
     NotFound = "not_found", 404, 1, "EmendError", Continues;
@@ -132,19 +132,19 @@ codes! {
 }
 
 impl Code {
-    /// Returns the code as it is written everywhere.
+    /// Returns the code as text.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         self.row().name
     }
 
-    /// Returns the code written so, if there is one.
+    /// Parses a code; `None` if it is unknown.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|code| code.as_str() == name)
     }
 
-    /// Returns the code that a failed call to a model ends with.
+    /// Returns the code of a failed model call.
     #[must_use]
     pub fn of_llm(kind: ErrorKind) -> Self {
         match kind {

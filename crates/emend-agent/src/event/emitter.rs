@@ -1,4 +1,4 @@
-//! Gives events their time, keeps them in the session's log and wakes whoever reads them.
+//! Adds the time to events, keeps them in the session's log, and wakes readers.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -11,7 +11,7 @@ use futures::Stream;
 use super::kinds::{Event, EventKind};
 use super::log::{EventLog, ReaderId, ResyncRequired};
 
-/// The one place events come from.
+/// The single source of events of a session.
 pub(crate) struct Emitter {
     clock: Shared<dyn Clock>,
     state: Mutex<State>,
@@ -19,9 +19,9 @@ pub(crate) struct Emitter {
 
 struct State {
     log: EventLog,
-    /// Who waits for the next event.
+    /// Wakers of waiting readers.
     wakers: Vec<Waker>,
-    /// Up to where the session's runs have read: the next run goes on there.
+    /// Cursor up to which runs have read; the next run continues there.
     run_cursor: u64,
     ended: bool,
 }
@@ -46,7 +46,7 @@ impl Emitter {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// Ends the streams of all readers once they have read what there is.
+    /// Ends the streams of all readers after they have read the remaining events.
     pub(crate) fn end(&self) {
         let wakers = {
             let mut state = self.state();
@@ -64,7 +64,7 @@ impl Emitter {
         self.state().log.read(after, n_max)
     }
 
-    /// Lets the reader have everything emitted so far: a turn is polled only when there is nothing left to hand out.
+    /// Lets the reader take everything emitted so far: a run is polled only when no event is left.
     pub(crate) async fn hand_over(&self) {
         let mut handed_over = false;
         poll_fn(|context| {
@@ -78,9 +78,9 @@ impl Emitter {
     }
 }
 
-/// The events of a session from a cursor on, also while nothing runs. Ends with the session.
+/// The events of a session after a cursor, also between runs. The stream ends with the session.
 ///
-/// A reader who is slow costs the turn nothing: pieces of a text that it has not read yet come in one.
+/// A slow reader does not delay the run: unread deltas of a text arrive as one.
 pub struct Subscription {
     emitter: Shared<Emitter>,
     id: ReaderId,
@@ -93,7 +93,7 @@ impl Subscription {
         Ok(Self { emitter: Shared::clone(emitter), id, is_run: false })
     }
 
-    /// Returns the reader of a run: it goes on where the run before it ended.
+    /// Returns the reader of a run, which continues at the end of the run before.
     pub(crate) fn of_run(emitter: &Shared<Emitter>) -> Self {
         let id = {
             let mut state = emitter.state();
@@ -130,7 +130,7 @@ impl Drop for Subscription {
         let mut state = self.emitter.state();
         state.log.remove_reader(self.id);
         if self.is_run {
-            // What a dropped run did not read is none of the next run's business.
+            // Events that a dropped run did not read do not belong to the next run.
             state.run_cursor = state.log.last();
         }
     }

@@ -1,5 +1,6 @@
-//! The events of a session: kinds and data. `TOOL_CALL_END` carries the whole output, while the model sees a truncated
-//! one.
+//! The events of a session: kinds and data.
+//!
+//! `TOOL_CALL_END` carries the whole output, while the model sees a truncated one.
 
 use emend_llm::Usage;
 use serde::Serialize;
@@ -9,52 +10,52 @@ use super::state::SessionState;
 use crate::approval::{ApprovalRequest, Decision};
 use crate::environment::FilePath;
 
-/// One event. Serialises to `{cursor, ts, session_id, kind, data}`.
+/// One event; serialises to `{cursor, ts, session_id, kind, data}`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Event {
-    /// Counts up by one from 1 within a session, without gaps.
+    /// Position in the session: starts at 1 and increases by 1 without gaps.
     pub cursor: u64,
-    /// Milliseconds since 1970.
+    /// Time in milliseconds since 1970.
     pub ts: u64,
-    /// The session.
+    /// Id of the session.
     pub session_id: String,
-    /// What happened.
+    /// Kind and data.
     #[serde(flatten)]
     pub kind: EventKind,
 }
 
-/// Why a turn ended.
+/// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndReason {
-    /// The model answered without asking for tools.
+    /// The model gave its final answer.
     Natural,
-    /// A limit on rounds or turns was reached.
+    /// The limit on rounds or responses was reached.
     TurnLimit,
-    /// The model asked the user something.
+    /// The model asked the user a question.
     AwaitingInput,
-    /// The caller cancelled.
+    /// The caller cancelled the run.
     Aborted,
-    /// The conversation does not fit the model; the session waits for the user to make room.
+    /// The conversation exceeds the model's context window; the session waits for the user to compact it.
     ContextLength,
-    /// The call to the model failed.
+    /// The model call failed.
     Error,
 }
 
-/// What a subagent is doing.
+/// The state of a subagent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentStatus {
-    /// It works.
+    /// The subagent is working.
     Running,
-    /// It did its task.
+    /// The subagent completed its task.
     Completed,
-    /// It did not: its output says why.
+    /// The subagent failed: its output states the reason.
     Failed,
 }
 
 impl AgentStatus {
-    /// Returns the status as events and results write it.
+    /// Returns the name of the status in events and results.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -65,36 +66,36 @@ impl AgentStatus {
     }
 }
 
-/// How the canvas lease changed.
+/// A change of the canvas lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LeaseChange {
-    /// The agent took it.
+    /// The agent acquired the lease.
     Held,
-    /// The agent gave it back.
+    /// The agent released the lease.
     Released,
-    /// The user took over.
+    /// The user preempted the lease.
     Preempted,
-    /// It ran out.
+    /// The lease expired.
     Expired,
 }
 
-/// A failure as events and results show it.
+/// A failure in events and results.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ErrorInfo {
     /// The stable code.
     pub code: &'static str,
-    /// What happened and what to do.
+    /// The problem and the next step.
     pub message: String,
-    /// What to try instead, best first.
+    /// Suggestions, best first.
     pub suggestions: Vec<String>,
-    /// Details for callers, e.g. a sandbox decision or the latest state of a stale file.
+    /// Details for callers, for example a sandbox decision or the latest state of a stale file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
 }
 
 impl EventKind {
-    /// Returns the piece of text this adds to what came before, if it is such a piece.
+    /// Returns the text of a text delta; `None` for other kinds.
     #[must_use]
     pub fn delta(&self) -> Option<&str> {
         match self {
@@ -114,7 +115,7 @@ impl EventKind {
         }
     }
 
-    /// Returns whether this is the next piece of the same text as `before`.
+    /// Returns whether this delta continues the text of `before`.
     pub(super) fn continues(&self, before: &Self) -> bool {
         match (before, self) {
             (Self::AssistantTextDelta { .. }, Self::AssistantTextDelta { .. })
@@ -124,7 +125,7 @@ impl EventKind {
         }
     }
 
-    /// Returns about how many bytes this takes in memory.
+    /// Returns the approximate size in memory in bytes.
     pub(super) fn weight(&self) -> usize {
         let text = match self {
             Self::UserInput { content } | Self::SteeringInjected { content } => content.len(),
@@ -153,17 +154,17 @@ fn json_weight(value: &Value) -> usize {
     content + std::mem::size_of::<Value>()
 }
 
-/// What happened.
+/// The kind of an event, with its data.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", content = "data", rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum EventKind {
-    /// The session began.
+    /// The session started.
     SessionStart {
         /// The model.
         model: String,
         /// The provider.
         provider: String,
-        /// Whether this is the stand-in model and no AI.
+        /// Whether the model is the offline model, which is not an AI.
         offline: bool,
     },
     /// The session closed.
@@ -171,165 +172,164 @@ pub enum EventKind {
         /// `CLOSED`.
         state: SessionState,
     },
-    /// The user's message.
+    /// The user sent a message.
     UserInput {
         /// The message.
         content: String,
     },
-    /// The turn ended; the session waits for input.
+    /// The run ended; the session waits for input.
     ProcessingEnd {
-        /// Why.
+        /// Why the run ended.
         reason: EndReason,
-        /// Tokens of the whole turn.
+        /// Token usage of the whole run.
         usage: Usage,
     },
-    /// The model began to write.
+    /// The model started to write.
     AssistantTextStart {},
-    /// More text.
+    /// The model wrote more text.
     AssistantTextDelta {
         /// The new text.
         delta: String,
     },
-    /// The model's text is complete.
+    /// The text of the model is complete.
     AssistantTextEnd {
-        /// All of it.
+        /// The whole text.
         text: String,
     },
-    /// The model began to reason.
+    /// The model started to reason.
     ReasoningStart {},
-    /// More reasoning.
+    /// The model produced more reasoning.
     ReasoningDelta {
         /// The new text.
         delta: String,
     },
     /// The reasoning is complete.
     ReasoningEnd {
-        /// All of it.
+        /// The whole text.
         text: String,
     },
-    /// A tool call begins to run.
+    /// A tool call starts.
     ToolCallStart {
-        /// The call.
+        /// Id of the call.
         call_id: String,
-        /// The tool.
+        /// Exposed name of the tool.
         tool_name: String,
-        /// Its arguments; a string if they did not parse.
+        /// Arguments of the call; a string if they could not be parsed.
         arguments: Value,
     },
-    /// A call waits for the user's word; `APPROVAL_RESOLVED` follows.
+    /// A call waits for the user's approval; `APPROVAL_RESOLVED` follows.
     ApprovalRequested(ApprovalRequest),
-    /// The user's word came, or the turn was cancelled first.
+    /// The user decided, or the run was cancelled before.
     ApprovalResolved {
-        /// The call.
+        /// Id of the call.
         call_id: String,
-        /// What was decided.
+        /// The decision.
         decision: Decision,
-        /// Why it may not run, in the user's words.
+        /// Reason of a refusal, in the user's words.
         #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// A tool printed something while it runs.
+    /// A running tool produced output.
     ToolCallOutputDelta {
-        /// The call.
+        /// Id of the call.
         call_id: String,
         /// The new text.
         delta: String,
     },
     /// A tool call ended.
     ToolCallEnd {
-        /// The call.
+        /// Id of the call.
         call_id: String,
-        /// The tool.
+        /// Exposed name of the tool.
         tool_name: String,
-        /// Whether it worked.
+        /// Whether the call succeeded.
         ok: bool,
-        /// The whole output, not truncated; its beginning where `output_cut` says so.
+        /// The whole output, not truncated; only its beginning if `output_cut` is true.
         output: String,
-        /// The name under which the session's store keeps the whole output, if it is large.
+        /// Name of the whole output in the session's store, if it is large.
         #[serde(skip_serializing_if = "Option::is_none")]
         output_ref: Option<String>,
-        /// Whether `output` was cut because its reader is far behind; `output_ref` has all of it.
+        /// Whether `output` was cut for a reader that is far behind; `output_ref` names all of it.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         output_cut: bool,
-        /// The failure.
+        /// The failure, if any.
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<ErrorInfo>,
-        /// How long it took.
+        /// Duration in milliseconds.
         duration_ms: u64,
     },
-    /// A file's visible text or its hunks changed.
+    /// The visible text or the hunks of a file changed.
     FileChanged {
-        /// The file.
+        /// Path of the file.
         path: FilePath,
-        /// The workspace revision after the change.
+        /// Workspace revision after the change.
         revision: u64,
-        /// Hunks of this file that wait for a decision.
+        /// Number of pending hunks of this file.
         pending_hunks: usize,
     },
     /// The canvas lease changed.
     CanvasLease {
-        /// The file.
+        /// Path of the canvas.
         path: FilePath,
-        /// How.
+        /// The change.
         state: LeaseChange,
-        /// The epoch after it.
+        /// Epoch after the change.
         epoch: u64,
     },
-    /// A subagent began to work.
+    /// A subagent started.
     SubagentStart {
-        /// Its id within the session.
+        /// Id of the subagent within the session.
         agent_id: String,
         /// Its task.
         task: String,
-        /// The model it works with.
+        /// Model of the subagent.
         model: String,
-        /// The directory it may not leave.
+        /// Directory that confines the subagent, if any.
         #[serde(skip_serializing_if = "Option::is_none")]
         working_dir: Option<String>,
     },
-    /// Something happened in a subagent's own session. Pieces of its texts are left out, changes of files are events of
-    /// the session itself.
+    /// An event in the session of a subagent. Text deltas are left out; file changes are events of the parent session.
     SubagentEvent {
-        /// The subagent.
+        /// Id of the subagent.
         agent_id: String,
-        /// What happened.
+        /// The event.
         event: Box<EventKind>,
     },
-    /// A subagent is done with what it was last told.
+    /// A subagent finished its latest task.
     SubagentEnd {
-        /// The subagent.
+        /// Id of the subagent.
         agent_id: String,
-        /// Whether it did its task.
+        /// Whether it completed the task.
         status: AgentStatus,
-        /// What it said last, or why it failed.
+        /// Its last text, or the reason of its failure.
         output: String,
-        /// Its answers so far.
+        /// Number of its responses so far.
         turns_used: u64,
     },
-    /// A message of the user's was put into the conversation while the model works.
+    /// A message of the user entered the conversation during a run.
     SteeringInjected {
         /// The message.
         content: String,
     },
-    /// A limit on rounds or turns was reached.
+    /// The limit on rounds or responses was reached.
     TurnLimit {
-        /// Tool rounds of this turn.
+        /// Rounds of this run.
         rounds: u64,
-        /// Answers of the whole session.
+        /// Responses of the whole session.
         total_turns: u64,
     },
-    /// The model repeats itself and was told so.
+    /// The model repeats its calls and got a warning.
     LoopDetection {
-        /// What it was told.
+        /// The warning.
         message: String,
     },
-    /// Something worth knowing that stopped nothing.
+    /// A problem that did not stop the run.
     Warning {
         /// A stable code.
         code: &'static str,
-        /// What it is.
+        /// The problem and the next step.
         message: String,
     },
-    /// The turn failed.
+    /// The run failed.
     Error(ErrorInfo),
 }

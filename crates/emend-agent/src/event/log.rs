@@ -1,21 +1,21 @@
-//! The events of one session, kept for several readers who are not equally fast.
+//! The events of one session, kept for several readers of different speed.
 //!
-//! Pieces of the same text are kept as one entry that remembers where each piece ended. Who reads at every event gets
-//! every piece; who comes later gets what is new in one. So a slow reader costs the memory of the text and no more, and
-//! reading on from any cursor has no gap and no duplicate. Time, numbers of readers and waking are the caller's.
+//! Deltas of the same text are kept as one entry with the end of each delta. A reader that keeps up gets every delta; a
+//! slow reader gets the new ones coalesced. So a slow reader costs no more memory than the text, and reading from any
+//! cursor has no gaps and no duplicates. Callers provide the time, count readers and wake them.
 
 use std::collections::VecDeque;
 
 use super::kinds::{Event, EventKind};
 use crate::error_code::Code;
 
-/// The cursor is older than what is kept: read the state of the session anew and go on from `last`.
+/// The cursor is older than the retained events: read the state of the session again and continue after `last`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("events up to {floor} are no longer kept; read the session's state again and go on from {last}")]
 pub struct ResyncRequired {
-    /// The cursor of the newest event that is gone.
+    /// Cursor of the newest dropped event.
     pub floor: u64,
-    /// The cursor of the newest event.
+    /// Cursor of the newest event.
     pub last: u64,
 }
 
@@ -27,24 +27,24 @@ impl ResyncRequired {
     }
 }
 
-/// A reader that the log keeps events for.
+/// A registered reader, for which the log retains events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReaderId(u64);
 
-/// One event, or several pieces of one text.
+/// One event, or several deltas of one text.
 struct Entry {
     first: u64,
     last: u64,
     ts: u64,
-    /// `None` once the pieces were dropped: the end of the text repeats all of them.
+    /// `None` after the deltas were dropped: the end event of the text repeats all of them.
     kind: Option<EventKind>,
-    /// Where each piece ends, in bytes; empty for what is no text.
+    /// End of each delta in bytes; empty for other events.
     ends: Vec<usize>,
     weight: usize,
 }
 
 impl Entry {
-    /// Returns what of this entry comes after the cursor.
+    /// Returns the part of this entry after the cursor.
     fn event(&self, after: u64, session_id: &str) -> Option<Event> {
         let kind = self.kind.as_ref()?;
         let known = after.saturating_sub(self.first - 1) as usize;
@@ -64,10 +64,10 @@ impl Entry {
     }
 }
 
-/// How much of a large output stays in an event whose reader is far behind.
+/// Bytes of a large output that stay in an event whose reader is far behind.
 const CUT_OUTPUT_BYTES: usize = 1024;
 
-/// The log.
+/// The events of a session, within a memory limit.
 pub struct EventLog {
     session_id: String,
     entries: VecDeque<Entry>,
@@ -77,14 +77,14 @@ pub struct EventLog {
     floor: u64,
     weight: usize,
     weight_max: usize,
-    /// Entries up to this cursor were made as small as they get.
+    /// Entries up to this cursor have been reduced as far as possible.
     squeezed: u64,
 }
 
 impl EventLog {
-    /// Returns an empty log that keeps about `weight_max` bytes for readers who come later. Beyond that it keeps what
-    /// registered readers have yet to read, but makes it smaller: pieces of texts whose end repeats them are dropped,
-    /// and outputs that the store keeps are cut.
+    /// Returns an empty log that retains about `weight_max` bytes for late readers. Beyond that, it retains the unread
+    /// events of registered readers in reduced form: text deltas that an end event repeats are dropped, and outputs
+    /// that the store holds are cut.
     #[must_use]
     pub fn new(session_id: String, weight_max: usize) -> Self {
         Self {
@@ -100,25 +100,25 @@ impl EventLog {
         }
     }
 
-    /// Returns the cursor of the newest event, 0 before the first.
+    /// Returns the cursor of the newest event; 0 without events.
     #[must_use]
     pub fn last(&self) -> u64 {
         self.last
     }
 
-    /// Returns the cursor before the oldest event that is kept.
+    /// Returns the cursor before the oldest retained event.
     #[must_use]
     pub fn floor(&self) -> u64 {
         self.floor
     }
 
-    /// Returns about how many bytes the log takes.
+    /// Returns the approximate memory of the log in bytes.
     #[must_use]
     pub fn weight(&self) -> usize {
         self.weight
     }
 
-    /// Adds an event and returns its cursor.
+    /// Appends an event and returns its cursor.
     pub fn push(&mut self, ts: u64, kind: EventKind) -> u64 {
         self.last += 1;
         if !self.join(ts, &kind) {
@@ -131,7 +131,7 @@ impl EventLog {
         self.last
     }
 
-    /// Adds a piece to the text that the last entry holds, if it belongs there.
+    /// Appends a delta to the last entry, if it continues the same text.
     fn join(&mut self, ts: u64, kind: &EventKind) -> bool {
         let Some(entry) = self.entries.back_mut() else { return false };
         let (Some(before), Some(piece)) = (&mut entry.kind, kind.delta()) else { return false };
@@ -148,18 +148,18 @@ impl EventLog {
         true
     }
 
-    /// Registers a reader who has read everything up to `after`. Nothing it has not read is given up until it is
+    /// Registers a reader that has read everything up to `after`. Its unread events are retained until it is
     /// [removed](Self::remove_reader).
     ///
     /// # Errors
     ///
-    /// [`ResyncRequired`] if `after` is older than what is kept.
+    /// Returns [`ResyncRequired`] if `after` is older than the retained events.
     pub fn add_reader(&mut self, after: u64) -> Result<ReaderId, ResyncRequired> {
         self.check(after)?;
         Ok(self.add_reader_from(after))
     }
 
-    /// Registers a reader who has read everything up to `after`, or who does without what is no longer kept.
+    /// Registers a reader that has read everything up to `after`, or that accepts a gap of dropped events.
     pub fn add_reader_from(&mut self, after: u64) -> ReaderId {
         self.n_readers += 1;
         let id = ReaderId(self.n_readers);
@@ -167,13 +167,13 @@ impl EventLog {
         id
     }
 
-    /// Forgets a reader.
+    /// Removes a reader.
     pub fn remove_reader(&mut self, id: ReaderId) {
         self.readers.retain(|(known, _)| *known != id);
         self.trim();
     }
 
-    /// Returns the next event for a reader, `None` if it has read all.
+    /// Returns the next event for a reader; `None` if there is none.
     pub fn next(&mut self, id: ReaderId) -> Option<Event> {
         let (_, after) = self.readers.iter_mut().find(|(known, _)| *known == id)?;
         let from = self.entries.partition_point(|entry| entry.last <= *after);
@@ -185,12 +185,12 @@ impl EventLog {
         event
     }
 
-    /// Returns up to `n_max` events after a cursor, for readers who are not registered. The cursor of the last one is
-    /// where to go on.
+    /// Returns up to `n_max` events after a cursor, for callers without registration. Continue with the cursor of the
+    /// last one.
     ///
     /// # Errors
     ///
-    /// [`ResyncRequired`] if `after` is older than what is kept.
+    /// Returns [`ResyncRequired`] if `after` is older than the retained events.
     pub fn read(&self, after: u64, n_max: usize) -> Result<Vec<Event>, ResyncRequired> {
         self.check(after)?;
         let from = self.entries.partition_point(|entry| entry.last <= after);
@@ -202,7 +202,7 @@ impl EventLog {
         if after < self.floor { Err(ResyncRequired { floor: self.floor, last: self.last }) } else { Ok(()) }
     }
 
-    /// Brings the log down to its size as far as that can be done without taking something from a registered reader.
+    /// Reduces the log towards its limit without dropping unread events of registered readers.
     fn trim(&mut self) {
         let read_by_all = self.readers.iter().map(|(_, after)| *after).min().unwrap_or(self.last);
         while self.weight > self.weight_max
@@ -217,7 +217,7 @@ impl EventLog {
         }
     }
 
-    /// Makes entries smaller, oldest first, but for the newest: its text may still grow. Each entry is visited once.
+    /// Reduces entries, oldest first, except the newest, whose text may still grow. Each entry is visited once.
     fn squeeze(&mut self) {
         let from = self.entries.partition_point(|entry| entry.last <= self.squeezed);
         let to = self.entries.len().saturating_sub(1);

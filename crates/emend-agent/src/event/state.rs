@@ -1,17 +1,17 @@
-//! The state of a session, as events and hosts see it.
+//! The state of a session, for events and hosts.
 
 use serde::{Deserialize, Serialize};
 
-/// What a session is doing.
+/// The state of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum SessionState {
-    /// It waits for the user.
+    /// The session waits for the user.
     Idle,
-    /// A turn runs.
+    /// A run is in progress.
     Processing,
-    /// The model asked the user something; the next message is the answer.
+    /// The model asked the user a question; the next message is the answer.
     AwaitingInput,
-    /// It has ended and takes no more messages.
+    /// The session is closed and accepts no messages.
     Closed,
 }

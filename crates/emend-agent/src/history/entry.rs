@@ -4,47 +4,47 @@ use emend_llm::{ContentPart, Message, Role, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What an entry of the conversation is (S2 §2.4).
+/// The kind of a history entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HistoryEntryKind {
-    /// The user's message.
+    /// A message of the user.
     User,
-    /// The model's answer.
+    /// A response of the model.
     Assistant,
-    /// The results of the answer's tool calls.
+    /// The results of the response's tool calls.
     ToolResults,
     /// Instructions of the application.
     System,
-    /// A message put in while the model works; it goes to the model as the user's.
+    /// A steering message, added during a run; the model reads it as a user message.
     Steering,
 }
 
-/// One entry of the conversation.
+/// One entry of the history.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HistoryEntry {
-    /// What it is.
+    /// The kind.
     pub kind: HistoryEntryKind,
-    /// When it was added, in milliseconds since 1970.
+    /// Time of the addition in milliseconds since 1970.
     pub at_ms: u64,
-    /// What the model is sent.
+    /// The message for the model.
     pub message: Message,
-    /// What an answer cost.
+    /// Token usage, for a response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// The provider's id of an answer.
+    /// The provider's id of a response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_id: Option<String>,
 }
 
 impl HistoryEntry {
-    /// Returns an entry without the facts that only answers have.
+    /// Returns an entry without the fields that only responses have.
     #[must_use]
     pub fn new(kind: HistoryEntryKind, at_ms: u64, message: Message) -> Self {
         Self { kind, at_ms, message, usage: None, response_id: None }
     }
 
-    /// Returns the entry that a bare message stands for.
+    /// Returns the entry for a bare message.
     #[must_use]
     pub fn of_message(message: Message) -> Self {
         let kind = match message.role {
@@ -61,12 +61,12 @@ pub(super) fn n_chars(entries: &[HistoryEntry]) -> u64 {
     entries.iter().map(|entry| chars_of(&entry.message)).sum()
 }
 
-/// The rule of thumb for tokens.
+/// Estimate of characters per token.
 pub(crate) const CHARS_PER_TOKEN: u64 = 4;
-/// What an image or another medium counts for: providers charge by its size in pixels, not by its bytes.
+/// Characters that an image or another medium counts for. Providers charge media by their dimensions, not their bytes.
 const MEDIA_CHARS: u64 = 6_000;
 
-/// Returns how many characters a message has for the model.
+/// Returns the number of characters that a message counts for.
 pub(crate) fn chars_of(message: &Message) -> u64 {
     let count = |text: &str| text.chars().count() as u64;
     let json = |value: &Value| value.as_str().map_or_else(|| count(&value.to_string()), count);

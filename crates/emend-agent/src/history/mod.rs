@@ -1,7 +1,7 @@
 //! The history: the conversation as the session keeps it, its size, its validity, and strategies that make room in it.
 //!
-//! A history is valid when each message with tool calls is followed at once by one message with exactly one result for
-//! each, in order. Providers reject anything else, so every change of a history keeps it so.
+//! A history is valid if each message with tool calls is followed directly by one message with exactly one result per
+//! call, in order. Providers reject other histories, so every change keeps this property.
 
 mod entry;
 mod strategy;
@@ -23,9 +23,9 @@ use entry::{CHARS_PER_TOKEN, n_chars};
 pub(crate) struct History {
     entries: Vec<HistoryEntry>,
     chars: u64,
-    /// Answers of the whole session, those no longer in `entries` included.
+    /// Number of responses of the whole session, pruned ones included.
     n_answers: u64,
-    /// Counts how often entries were replaced; between two replacements `entries` only grows.
+    /// Number of replacements of all entries; between two replacements, `entries` only grows.
     generation: u64,
 }
 
@@ -47,13 +47,13 @@ impl History {
         self.n_answers
     }
 
-    /// Returns whether a call has this id.
+    /// Returns whether a call with this id exists.
     pub(crate) fn has_call(&self, id: &str) -> bool {
         let parts = self.entries.iter().flat_map(|entry| &entry.message.content);
         parts.into_iter().any(|part| matches!(part, ContentPart::ToolCall(call) if call.id == id))
     }
 
-    /// Returns about how many tokens the conversation is: four characters each (S2 §5.5).
+    /// Returns the estimated number of tokens, at four characters per token.
     pub(crate) fn tokens(&self) -> u64 {
         self.chars / CHARS_PER_TOKEN
     }
@@ -64,7 +64,7 @@ impl History {
         self.entries.push(entry);
     }
 
-    /// Puts other entries in place of all, as a context strategy does. What was answered stays counted.
+    /// Replaces all entries, as a context strategy does. The number of responses stays.
     pub(crate) fn replace(&mut self, entries: Vec<HistoryEntry>) {
         self.chars = n_chars(&entries);
         self.entries = entries;

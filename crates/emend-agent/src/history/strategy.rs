@@ -5,35 +5,35 @@ use emend_llm::{BoxFuture, ContentPart, MaybeSend, MaybeSync};
 use super::entry::{CHARS_PER_TOKEN, HistoryEntry, HistoryEntryKind};
 use crate::tool::{replace_result_text, result_text};
 
-/// How full the model's context is, by the rule of thumb of four characters a token.
+/// Usage of the model's context window, estimated at four characters per token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContextUse {
-    /// About how many tokens the conversation takes.
+    /// Estimated tokens of the conversation.
     pub tokens: u64,
-    /// How many the model takes; unknown for models that are not in the catalogue.
+    /// Context window of the model in tokens; `None` for models outside the catalogue.
     pub window: Option<u64>,
 }
 
 impl ContextUse {
-    /// Returns how much of the window is in use, in percent; 0 if the window is unknown.
+    /// Returns the used part of the window in percent; 0 if the window is unknown.
     #[must_use]
     pub fn percent(&self) -> f64 {
         self.window.map_or(0.0, |window| self.tokens as f64 * 100.0 / window.max(1) as f64)
     }
 }
 
-/// Makes room in a conversation. Asked before each call to the model, and by
+/// Makes room in a history. Called before each model call and by
 /// [`Session::compact`](crate::session::Session::compact).
 pub trait ContextStrategy: MaybeSend + MaybeSync {
-    /// Returns whether room should be made before the next call.
+    /// Returns whether to compact before the next call.
     fn is_due(&self, usage: ContextUse) -> bool;
 
-    /// Returns the entries to go on with. They must be a valid history (see [`is_valid`](super::is_valid)); if they are not, the session
-    /// keeps what it had and warns.
+    /// Returns the new entries. They must be a valid history (see [`is_valid`](super::is_valid)); otherwise the session
+    /// keeps the old entries and emits a warning.
     fn compact<'a>(&'a self, entries: Vec<HistoryEntry>, usage: ContextUse) -> BoxFuture<'a, Vec<HistoryEntry>>;
 }
 
-/// Leaves the conversation as it is: the host decides by the warnings.
+/// Keeps the history as it is; the host reacts to the warnings.
 pub struct KeepEverything;
 
 impl ContextStrategy for KeepEverything {
@@ -46,17 +46,18 @@ impl ContextStrategy for KeepEverything {
     }
 }
 
-/// Replaces the text of old tool results by a note, oldest first: what a tool said can be asked again. Calls, results
-/// and everything people and the model said stay. The latest two rounds of results are never touched.
+/// Replaces the text of old tool results by a note, oldest first, because the model can call the tool again. Calls,
+/// results and all messages stay. The latest two rounds of results are never changed.
 pub struct PruneOldOutputs;
 
-/// When room is made.
+/// Usage in percent at which pruning starts.
 pub(crate) const DUE_PERCENT: f64 = 80.0;
-/// How full the context shall be then. Far below [`DUE_PERCENT`]: each pruning makes the provider's cache worthless.
+/// Usage in percent after pruning. Far below [`DUE_PERCENT`], because each pruning invalidates the provider's prompt
+/// cache.
 const TARGET_PERCENT: u64 = 50;
-/// The latest rounds of results that are kept whole.
+/// Number of latest rounds whose results stay whole.
 const ROUNDS_KEPT: usize = 2;
-/// Results of so many characters or less are kept: a note would take as much.
+/// Results up to this many characters stay: a note would not be shorter.
 const CHARS_KEPT: usize = 200;
 
 impl ContextStrategy for PruneOldOutputs {
@@ -65,14 +66,14 @@ impl ContextStrategy for PruneOldOutputs {
     }
 
     fn compact<'a>(&'a self, mut entries: Vec<HistoryEntry>, usage: ContextUse) -> BoxFuture<'a, Vec<HistoryEntry>> {
-        // Asked for when there is room enough, it prunes all it may.
+        // On request, with room enough, prunes as much as it may.
         let target = if self.is_due(usage) { usage.window.unwrap_or(0) * TARGET_PERCENT / 100 } else { 0 };
         prune(&mut entries, usage.tokens * CHARS_PER_TOKEN, target * CHARS_PER_TOKEN);
         Box::pin(std::future::ready(entries))
     }
 }
 
-/// Prunes results, oldest first, until `chars` has come down to `target`.
+/// Prunes results, oldest first, until `chars` is at most `target`.
 fn prune(entries: &mut [HistoryEntry], mut chars: u64, target: u64) {
     let rounds = entries.iter_mut().filter(|entry| entry.kind == HistoryEntryKind::ToolResults);
     let mut rounds: Vec<&mut HistoryEntry> = rounds.collect();
@@ -114,7 +115,7 @@ mod tests {
     #[cfg(target_family = "wasm")]
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
-    /// Returns rounds of one call each, with outputs of these lengths, after a user's message.
+    /// Returns rounds of one call each, with outputs of these lengths, after a user message.
     fn rounds(n_chars: &[usize]) -> Vec<HistoryEntry> {
         let mut entries = vec![HistoryEntry::of_message(Message::user("do it"))];
         for (index, n_chars) in n_chars.iter().enumerate() {
@@ -159,7 +160,7 @@ mod tests {
         assert!(!PruneOldOutputs.is_due(ContextUse { tokens: 81, window: None }));
     }
 
-    /// Small conversations in which anything may be missing or out of place.
+    /// Small conversations with missing and misplaced messages.
     fn any_history() -> impl Strategy<Value = Vec<HistoryEntry>> {
         let entry = (0..rounds(&[1, 300, 1]).len()).prop_map(|index| rounds(&[1, 300, 1]).swap_remove(index));
         proptest::collection::vec(entry, 0..9)

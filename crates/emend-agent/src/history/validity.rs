@@ -1,4 +1,4 @@
-//! Validity of a history, repair of one that was cut off, and the results of calls that did not run.
+//! Validity of a history, repair of a truncated one, and the results of calls that did not run.
 
 use emend_llm::{ContentPart, Message, ToolResult};
 use serde_json::Value;
@@ -7,8 +7,8 @@ use super::entry::{HistoryEntry, HistoryEntryKind};
 use crate::error_code::Code;
 use crate::tool::{ResultForm, ToolError};
 
-/// Returns whether every tool call has exactly one result, in order, in the very next message, and no result is
-/// without its call.
+/// Returns whether every tool call has exactly one result, in order, in the next message, and every result has its
+/// call.
 #[must_use]
 pub fn is_valid(entries: &[HistoryEntry]) -> bool {
     let mut open: Vec<&str> = Vec::new();
@@ -35,8 +35,8 @@ fn results_of(message: &Message) -> Vec<&str> {
     ids.collect()
 }
 
-/// Makes a conversation valid that was cut off somewhere: calls without a result are answered by `why_lost`, in this
-/// form; results without a call are dropped.
+/// Repairs a truncated history: calls without a result get `why_lost` as an error result in this form, and results
+/// without a call are dropped.
 #[must_use]
 pub fn repaired(entries: Vec<HistoryEntry>, why_lost: &str, form: ResultForm) -> Vec<HistoryEntry> {
     if is_valid(&entries) {
@@ -70,7 +70,7 @@ pub fn repaired(entries: Vec<HistoryEntry>, why_lost: &str, form: ResultForm) ->
     valid
 }
 
-/// Returns the result of a call that was not run.
+/// Returns the result of a call that did not run.
 pub(crate) fn refusal(call: &emend_llm::ToolCall, why: &str, form: ResultForm) -> ToolResult {
     let content = match form {
         ResultForm::Text => Value::from(why),

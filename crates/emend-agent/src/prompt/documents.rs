@@ -1,23 +1,23 @@
-//! The project's own instructions to agents: which files are read, in which order, and how much of them (S2 §6.5).
+//! The project documents with instructions for agents: their names, order and size limit.
 
 use crate::environment::{Access, EntryKind, ExecutionEnvironment, FilePath};
 use crate::fixed_texts::DOCUMENTS_CUT;
 
-/// One document, as the model is shown it.
+/// One document, as the model reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProjectDocument {
-    /// The file.
+    /// Path relative to the root.
     pub path: FilePath,
-    /// Its text, or the beginning of it.
+    /// Its text, possibly truncated.
     pub text: String,
 }
 
-/// The most bytes of all documents together.
+/// Maximum bytes of all documents together.
 pub const DOCUMENT_BYTES_MAX: usize = 32 * 1024;
 
-/// Reads the documents called `names` from the root down to the directory `to`: those of the root first, those of deeper
-/// directories after them, in the order of `names` within one directory. What is saved counts, not what an agent
-/// proposes; what is missing, no text, or outside the root is passed over.
+/// Reads the documents named `names` from the root down to the directory `to`: first those of the root, then those of
+/// deeper directories, in the order of `names` within a directory. Reads the saved content, not pending edits. Skips
+/// missing files, binary files, and paths outside the root.
 pub async fn discover(environment: &dyn ExecutionEnvironment, to: &FilePath, names: &[String]) -> Vec<ProjectDocument> {
     let mut documents = Vec::new();
     let mut room = DOCUMENT_BYTES_MAX;
@@ -43,7 +43,7 @@ pub async fn discover(environment: &dyn ExecutionEnvironment, to: &FilePath, nam
 }
 
 async fn read(environment: &dyn ExecutionEnvironment, path: &FilePath) -> Option<(FilePath, String)> {
-    // Links may stay inside of the root only; resolving decides that.
+    // A link must stay inside the root, which `resolve` checks.
     let real = environment.resolve(path.as_str(), Access::Read).await.ok()?;
     let metadata = environment.metadata(&real).await.ok()??;
     if metadata.kind != EntryKind::File {

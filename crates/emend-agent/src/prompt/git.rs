@@ -1,8 +1,8 @@
-//! The repository in the system prompt: a snapshot from the start of the session.
+//! The repository in the system prompt, as it was at the start of the session.
 
 use crate::environment::{ExecutionEnvironment, FilePath, GitSnapshot};
 
-/// The most commits that are shown, and the most characters of each.
+/// Maximum number of commits, and maximum characters of each.
 const COMMITS_MAX: usize = 10;
 const COMMIT_CHARS_MAX: usize = 80;
 
@@ -19,7 +19,7 @@ pub(super) fn describe(git: &GitSnapshot, prompt: &mut String) {
     }
 }
 
-/// Reads what the files of a repository at the root tell without git: the branch.
+/// Reads the branch from the files of a repository at the root, without git.
 pub async fn from_files(environment: &dyn ExecutionEnvironment) -> Option<GitSnapshot> {
     let directory = FilePath::root().join(".git");
     environment.metadata(&directory).await.ok()??;

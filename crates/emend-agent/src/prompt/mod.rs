@@ -1,8 +1,8 @@
-//! The system prompt, in layers (S2 §6): base instructions, the environment, the tools, the project's own documents, and
-//! the user's instructions last. Later layers take precedence.
+//! The system prompt, in layers: base instructions, environment, tools, project documents, and user instructions. Later
+//! layers take precedence.
 //!
-//! What stays the same comes first, so that providers can cache the prefix; facts of the machine are taken once, when
-//! the session begins. Which base and which documents there are is the profile's.
+//! Constant parts come first, so that providers can cache the prefix. Facts about the machine are collected once, at
+//! the start of the session. The profile selects the base instructions and the names of documents.
 
 mod documents;
 mod git;
@@ -21,23 +21,23 @@ pub fn base_prompt() -> &'static str {
     include_str!("base.md")
 }
 
-/// What is known of the machine and the project when a session begins.
+/// Facts about the machine and the project at the start of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The root as the user knows it.
     pub working_directory: String,
     /// `linux`, `darwin`, `windows` or `wasm`.
     pub platform: String,
-    /// The operating system.
+    /// Version of the operating system.
     pub os_version: String,
-    /// The UTC date, `YYYY-MM-DD`.
+    /// UTC date, `YYYY-MM-DD`.
     pub date: String,
-    /// The repository, if the root is in one.
+    /// The repository of the root, if any.
     pub git: Option<GitSnapshot>,
 }
 
 impl Facts {
-    /// Asks the environment.
+    /// Collects the facts from the environment.
     pub async fn of(environment: &dyn ExecutionEnvironment, now_ms: u64) -> Self {
         let git = match environment.git().await {
             Some(snapshot) => Some(snapshot),
@@ -53,26 +53,26 @@ impl Facts {
     }
 }
 
-/// The layers of one prompt.
+/// The layers of a prompt.
 pub struct Layers<'a> {
     /// The base instructions.
     pub base: &'a str,
-    /// The machine and the project.
+    /// Facts about the machine and the project.
     pub facts: &'a Facts,
-    /// The model's id.
+    /// Id of the model.
     pub model: &'a str,
-    /// The file that the user looks at.
+    /// Path of the canvas, if a file is open.
     pub open_file: Option<&'a str>,
-    /// What the model may call.
+    /// The tools that the model may call.
     pub tools: &'a [ToolDefinition],
-    /// The project's documents, those of deeper directories last.
+    /// The project documents; those of deeper directories last.
     pub documents: &'a [ProjectDocument],
-    /// The user's own instructions.
+    /// The instructions of the user.
     pub instructions: Option<&'a str>,
 }
 
 impl Layers<'_> {
-    /// Writes the prompt.
+    /// Returns the prompt as text.
     #[must_use]
     pub fn assemble(&self) -> String {
         let mut prompt = format!("{}\n\n", self.base.trim_end());
@@ -98,7 +98,7 @@ impl Layers<'_> {
         prompt
     }
 
-    /// Writes the block of S2 §6.3. Lines that differ from machine to machine begin as a cassette expects.
+    /// Writes the environment block. Lines that differ between machines start in the way that cassettes normalise.
     fn environment(&self, prompt: &mut String) {
         let Facts { working_directory, platform, os_version, date, git } = self.facts;
         let known = get_model_info(self.model);
@@ -120,7 +120,7 @@ impl Layers<'_> {
     }
 }
 
-/// Returns what a description says first; the whole of it goes with the tool's schema.
+/// Returns the first sentence of a description; the tool schema holds the rest.
 fn first_sentence(description: &str) -> &str {
     let line = description.lines().next().unwrap_or_default();
     line.split_inclusive(". ").next().unwrap_or_default().trim_end()
@@ -129,7 +129,7 @@ fn first_sentence(description: &str) -> &str {
 /// Returns the UTC date of a time in milliseconds since 1970 as `YYYY-MM-DD`.
 #[must_use]
 pub fn date(now_ms: u64) -> String {
-    // Days are counted from 0000-03-01, so that the leap day is the last of its year; 146,097 days make 400 years.
+    // Days are counted from 0000-03-01, so that the leap day is the last day of its year; 146,097 days are 400 years.
     let days = i64::try_from(now_ms / 86_400_000).unwrap_or_default() + 719_468;
     let era = days.div_euclid(146_097);
     let day_of_era = days.rem_euclid(146_097);

@@ -1,4 +1,4 @@
-//! Prompts over files in memory.
+//! Tests of prompts over files in memory.
 
 use expect_test::expect;
 use futures::executor::block_on;
@@ -110,7 +110,7 @@ fn a_repository_in_memory_tells_its_branch() {
     assert_eq!(facts("//- .git/HEAD\n0123abc\n").git, Some(GitSnapshot::default()));
 }
 
-/// Returns `path: text` of each document on the way to `to`.
+/// Returns `path: text` of each document on the path to `to`.
 fn check(fixture: &str, to: &str, wanted: &[&str], expected: &[&str]) {
     let files = MemFs::from_fixture(fixture);
     let found = block_on(discover(&files, &FilePath::clean(to).unwrap(), &names(wanted)));

@@ -1,4 +1,4 @@
-//! A store in memory: for tests, and for hosts that keep documents in their own way.
+//! A store in memory, for tests and for hosts that persist documents themselves.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,13 +14,13 @@ pub struct MemStore {
 }
 
 impl MemStore {
-    /// Returns a store without documents.
+    /// Returns an empty store.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Puts a document in place, as a host does that kept it elsewhere.
+    /// Inserts a document that a host has persisted.
     pub fn insert(&self, name: &str, content: String) {
         self.documents().insert(name.to_owned(), content);
     }

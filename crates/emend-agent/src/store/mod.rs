@@ -1,7 +1,7 @@
-//! Where conversations are kept between runs: a [`Store`] of documents that only grow.
+//! Persistence of conversations: a [`Store`] of documents to which lines are appended.
 //!
-//! A store knows nothing of sessions; what is in a document is in [`Record`]. When a session saves, and how it is
-//! resumed and forked, is the session's.
+//! A store knows nothing of sessions. [`Record`] defines the content of a document; the session decides when to save,
+//! resume and fork.
 
 mod memory;
 mod read;
@@ -16,21 +16,21 @@ pub use summary::{Summary, summaries};
 
 use crate::error_code::Code;
 
-/// Why a store failed.
+/// Why an operation of a store failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    /// A document's name is not one word of letters, digits, `-`, `_` and `.`.
+    /// The name of a document is not one word of letters, digits, `-`, `_` and `.`.
     #[error("{name:?} cannot name a document")]
     BadName {
-        /// The name.
+        /// The rejected name.
         name: String,
     },
     /// Reading or writing failed.
     #[error("{name}: {reason}")]
     Io {
-        /// The document.
+        /// Name of the document.
         name: String,
-        /// What the system said.
+        /// The message of the system.
         reason: String,
     },
 }
@@ -46,27 +46,28 @@ impl StoreError {
     }
 }
 
-/// Keeps documents of lines. Implementations are shared by sessions; one session writes one document.
+/// Stores documents of lines. Sessions share a store; each session writes one document.
 pub trait Store: MaybeSend + MaybeSync {
-    /// Adds lines, each with its line break, at the end of a document, which is made if it is not there. They are safe
-    /// once this resolves. If the document ends in the middle of a line (a crash), the new lines begin a new one.
+    /// Appends lines, each with its line break, to a document; creates the document if necessary. The lines are durable
+    /// once this resolves. If the document ends with an incomplete line (after a crash), the new lines start on a new
+    /// line.
     fn append<'a>(&'a self, name: &'a str, lines: &'a str) -> BoxFuture<'a, Result<(), StoreError>>;
 
-    /// Returns a document, `None` if there is none.
+    /// Returns a document; `None` if it does not exist.
     fn load<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, StoreError>>;
 
     /// Returns the names of all documents, sorted.
     fn names(&self) -> BoxFuture<'_, Result<Vec<String>, StoreError>>;
 
-    /// Removes a document. Returns whether there was one.
+    /// Removes a document. Returns whether it existed.
     fn remove<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<bool, StoreError>>;
 }
 
-/// Checks that a name can be a document's: one word, so that it means the same to every store.
+/// Checks the name of a document: one word, so that it means the same in every store.
 ///
 /// # Errors
 ///
-/// [`StoreError::BadName`].
+/// Returns [`StoreError::BadName`] for any other name.
 pub fn check_name(name: &str) -> Result<(), StoreError> {
     let is_word = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_' | '.');
     if name.is_empty() || name.starts_with('.') || name.len() > 200 || !name.chars().all(is_word) {
@@ -79,18 +80,18 @@ pub fn check_name(name: &str) -> Result<(), StoreError> {
 ///
 /// # Errors
 ///
-/// What the store says.
+/// Returns the error of the store.
 pub async fn list_sessions(store: &dyn Store) -> Result<Vec<String>, StoreError> {
     let mut names = store.names().await?;
     names.retain(|name| !name.contains('.'));
     Ok(names)
 }
 
-/// Removes a session with everything kept for it. Returns whether there was one.
+/// Removes a session with all its documents. Returns whether it existed.
 ///
 /// # Errors
 ///
-/// What the store says.
+/// Returns the error of the store.
 pub async fn remove_session(store: &dyn Store, id: &str) -> Result<bool, StoreError> {
     check_name(id)?;
     let outputs = format!("{id}.");

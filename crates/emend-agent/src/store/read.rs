@@ -1,5 +1,7 @@
-//! Reads what a session's document holds, field by field: derived code for the same weighs more in a browser than all of
-//! the store. What it takes is what the derived writers of the data model give; a test holds the two together.
+//! Reads the records of a session document field by field.
+//!
+//! Derived code for this would be larger in a browser than the rest of the store. The reader accepts the output of the
+//! derived writers of the data model; a test compares both.
 
 use emend_llm::{ContentPart, MediaData, Message, Role, ThinkingData, ToolCall, ToolResult, Usage};
 use serde_json::{Map, Value};
@@ -9,7 +11,7 @@ use crate::history::{HistoryEntry, HistoryEntryKind};
 
 type Fields = Map<String, Value>;
 
-/// Takes a field that has to be text.
+/// Takes a required string field.
 fn text(fields: &mut Fields, name: &str) -> Option<String> {
     match fields.remove(name) {
         Some(Value::String(text)) => Some(text),
@@ -17,7 +19,7 @@ fn text(fields: &mut Fields, name: &str) -> Option<String> {
     }
 }
 
-/// Takes a field that is text or not there; `None` if it is something else.
+/// Takes an optional string field; returns `None` for another type.
 fn maybe_text(fields: &mut Fields, name: &str) -> Option<Option<String>> {
     match fields.remove(name) {
         Some(Value::String(text)) => Some(Some(text)),
@@ -48,7 +50,7 @@ fn list<T>(value: Option<Value>, read: impl Fn(Fields) -> Option<T>) -> Option<V
     }
 }
 
-/// Reads the header, whose version was checked.
+/// Reads the header, after the version check.
 pub(super) fn header(mut fields: Fields) -> Option<Header> {
     let forked_from = match present(fields.remove("forked_from")) {
         Some(value) => {
@@ -68,12 +70,12 @@ pub(super) fn header(mut fields: Fields) -> Option<Header> {
     })
 }
 
-/// Reads a list of entries.
+/// Reads a list of history entries.
 pub(super) fn entries(value: Option<Value>) -> Option<Vec<HistoryEntry>> {
     list(value, entry)
 }
 
-/// Reads an entry.
+/// Reads one history entry.
 pub(super) fn entry(mut fields: Fields) -> Option<HistoryEntry> {
     let kind = match fields.get("kind")?.as_str()? {
         "user" => HistoryEntryKind::User,
@@ -179,7 +181,7 @@ mod tests {
     #[cfg(target_family = "wasm")]
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
-    /// Holds what is read here to what the derived reader makes of the same text.
+    /// Compares the result of this reader with that of the derived reader.
     #[track_caller]
     fn check(value: &Value) {
         let derived = serde_json::from_value::<HistoryEntry>(value.clone()).ok();
@@ -215,7 +217,7 @@ mod tests {
             with("thinking", thought.clone()),
             with("redacted_thinking", json!({ "text": "" })),
             with("provider", json!({ "provider": "p", "data": null })),
-            // What is no part.
+            // Not a message part.
             with("tool_call", json!({ "id": "1", "name": "n" })),
             with("tool_result", json!({ "tool_call_id": "1", "name": "n", "content": "text" })),
             with("text", json!({ "text": 3 })),

@@ -1,7 +1,7 @@
-//! What a session's document holds: one JSON object a line, the first a header with the version.
+//! The records of a session document: one JSON object per line, the first a header with the version.
 //!
-//! Reading is lenient where a crash leaves its mark and strict where going on would be wrong: a line that broke off is
-//! counted and skipped, another version is refused.
+//! The reader tolerates the marks of a crash and rejects everything that would corrupt a conversation: a truncated line
+//! is counted and skipped, another version is rejected.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -10,52 +10,53 @@ use super::read;
 use crate::error_code::Code;
 use crate::history::HistoryEntry;
 
-/// The version that is written. A reader refuses any other: half-understood conversations are worse than none.
+/// The version of written documents. A reader rejects other versions: a conversation that is half understood is worse
+/// than an error.
 pub const VERSION: u32 = 1;
 
-/// The first line.
+/// The first record of a document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Header {
-    /// The version of the format.
+    /// Version of the format.
     pub version: u32,
-    /// The session.
+    /// Id of the session.
     pub id: String,
-    /// When it began, in milliseconds since 1970.
+    /// Start of the session in milliseconds since 1970.
     pub at_ms: u64,
-    /// The provider it began with.
+    /// Provider at the start.
     pub provider: String,
-    /// The model it began with.
+    /// Model at the start.
     pub model: String,
-    /// Where its beginning comes from.
+    /// Origin of the first entries, if the session is a fork.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<ForkedFrom>,
 }
 
-/// The session that another one goes on from.
+/// The session that a fork was made from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ForkedFrom {
-    /// The session.
+    /// Id of that session.
     pub id: String,
-    /// How many of its turns were taken over.
+    /// Number of entries that were copied.
     pub n_turns: usize,
 }
 
-/// One line.
+/// One line of a document.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Record {
-    /// The beginning.
+    /// The header.
     Session(Header),
-    /// An entry of the conversation.
+    /// A history entry.
     #[serde(rename = "turn")]
     Entry {
-        /// Its place, from 0. A place that was written before is written anew: the first time may have failed.
+        /// Index from 0. A repeated index replaces the earlier entry, whose write may have failed.
         index: usize,
         /// The entry.
         #[serde(flatten)]
         entry: HistoryEntry,
     },
-    /// All entries, after a context strategy replaced some.
+    /// All entries, after a context strategy replaced them.
     History {
         /// The entries.
         #[serde(rename = "turns")]
@@ -63,16 +64,16 @@ pub enum Record {
     },
 }
 
-/// Why a document is no session.
+/// Why a document cannot be read as a session.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
-    /// It does not begin with a header.
+    /// The first line is not a header.
     #[error("this is no saved session: it does not begin with a header")]
     NoHeader,
-    /// It was written by another version.
+    /// Another version wrote the document.
     #[error("this session was saved in version {found} of the format; this program reads version {VERSION}")]
     Version {
-        /// The version.
+        /// That version.
         found: u32,
     },
 }
@@ -88,22 +89,22 @@ impl ReadError {
     }
 }
 
-/// A document as it was read.
+/// The content of a document.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Document {
     /// The header.
     pub header: Header,
-    /// The entries, as they were saved: the last call may be without its result.
+    /// The entries as saved; the last call may lack its result.
     pub entries: Vec<HistoryEntry>,
-    /// How many lines made no sense.
+    /// Number of unreadable lines.
     pub n_damaged: usize,
 }
 
-/// Writes records as lines.
+/// Serialises records as lines.
 ///
 /// # Errors
 ///
-/// What the serialiser says; plain data always serialises.
+/// An error of the serialiser; plain data never causes one.
 pub fn write_records(records: &[Record]) -> Result<String, serde_json::Error> {
     let mut lines = String::new();
     for record in records {
@@ -113,11 +114,11 @@ pub fn write_records(records: &[Record]) -> Result<String, serde_json::Error> {
     Ok(lines)
 }
 
-/// Reads a document.
+/// Parses a document.
 ///
 /// # Errors
 ///
-/// [`ReadError`].
+/// Returns a [`ReadError`] if the document has no header of this version.
 pub fn read_document(text: &str) -> Result<Document, ReadError> {
     let mut lines = text.lines().filter(|line| !line.trim().is_empty()).map(serde_json::from_str::<Map<_, _>>);
     let Some(Ok(first)) = lines.next() else { return Err(ReadError::NoHeader) };
@@ -143,7 +144,7 @@ fn kind_of(fields: &Map<String, Value>) -> &str {
     fields.get("type").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Takes a line into the conversation; `None` if it makes no sense there.
+/// Applies a line to the conversation; `None` if the line is invalid at this point.
 fn take(entries: &mut Vec<HistoryEntry>, mut fields: Map<String, Value>) -> Option<()> {
     match kind_of(&fields) {
         "turn" => {
@@ -182,7 +183,7 @@ mod tests {
         Record::Entry { index, entry: HistoryEntry::of_message(Message::user(text)) }
     }
 
-    /// Reads these records and returns the texts of the entries and the number of damaged lines.
+    /// Reads these records; returns the texts of the entries and the number of unreadable lines.
     fn check(text: &str) -> (Vec<String>, usize) {
         let document = read_document(text).unwrap();
         (document.entries.iter().map(|entry| entry.message.text()).collect(), document.n_damaged)

@@ -1,4 +1,4 @@
-//! What a list of saved sessions says of each.
+//! Summaries of saved sessions, for lists.
 
 use emend_edit::size::compact_sort::sort_by;
 use serde::Serialize;
@@ -6,27 +6,27 @@ use serde::Serialize;
 use super::{Document, ForkedFrom, ReadError, Store, StoreError, list_sessions, read_document};
 use crate::history::HistoryEntryKind;
 
-/// One saved session, in short.
+/// The summary of a saved session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Summary {
-    /// Its id.
+    /// Id of the session.
     pub id: String,
-    /// When it began, in milliseconds since 1970.
+    /// Start in milliseconds since 1970.
     pub began_ms: u64,
-    /// When its last turn was added; when it began if it has none.
+    /// Time of the last entry in milliseconds since 1970; the start if there is none.
     pub last_ms: u64,
-    /// The provider it began with.
+    /// Provider at the start.
     pub provider: String,
-    /// The model it began with.
+    /// Model at the start.
     pub model: String,
-    /// The first line of the user's first message.
+    /// First line of the first user message.
     pub title: String,
-    /// Entries of the conversation.
+    /// Number of history entries.
     pub n_turns: usize,
-    /// The session it goes on from.
+    /// Session that this one was forked from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<ForkedFrom>,
-    /// Why it cannot be read, if it cannot; then nothing else but the id is known.
+    /// Why the session cannot be read; then only the id is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
@@ -53,15 +53,15 @@ impl Summary {
     }
 }
 
-/// Returns what is in a store, the session that was used last first.
+/// Returns the sessions of a store, most recently used first.
 ///
 /// # Errors
 ///
-/// What the store says. A document that cannot be read is listed with its problem, behind the others.
+/// An error of the store. A session that cannot be read is listed last, with its problem.
 pub async fn summaries(store: &dyn Store) -> Result<Vec<Summary>, StoreError> {
     let mut summaries = Vec::new();
     for id in list_sessions(store).await? {
-        // A session that was removed since is none.
+        // Skips a session that has been removed since.
         if let Some(text) = store.load(&id).await? {
             summaries.push(Summary::of(id, read_document(&text)));
         }

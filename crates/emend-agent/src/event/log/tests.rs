@@ -1,4 +1,4 @@
-//! The log against a plain list of events: no gap, no duplicate, nothing of the lifecycle lost, bounded memory.
+//! Tests of the log against a plain list of events: no gap, no duplicate, no lost lifecycle event, bounded memory.
 
 use std::cell::Cell;
 
@@ -27,7 +27,7 @@ fn end(output: String, kept: bool) -> EventKind {
     }
 }
 
-/// Writes events as `cursor:text`, anything but a piece of text by its kind's first letters.
+/// Writes events as `cursor:text`; events other than text deltas by the first letters of their kind.
 fn shown(events: &[Event]) -> String {
     let one = |event: &Event| {
         let what = match &event.kind {
@@ -111,7 +111,7 @@ fn a_reader_far_behind_loses_no_event_but_large_outputs_and_finished_texts_shrin
     assert!(log.weight() <= 3_000, "{}", log.weight());
 }
 
-/// What can happen to a log.
+/// An action on a log.
 #[derive(Clone, Debug)]
 enum Action {
     Piece(u8),
@@ -131,7 +131,7 @@ fn action() -> impl Strategy<Value = Action> {
     ]
 }
 
-/// Everything but pieces of text.
+/// All events except text deltas.
 fn lifecycle(events: &[Event]) -> Vec<u64> {
     events.iter().filter(|event| event.kind.delta().is_none()).map(|event| event.cursor).collect()
 }
@@ -140,7 +140,7 @@ fn texts(events: &[Event]) -> String {
     events.iter().filter_map(|event| event.kind.delta()).collect()
 }
 
-/// How many of the cases came to what small logs do.
+/// Number of cases that reached each special state of the log.
 #[derive(Default)]
 struct Coverage {
     n_trimmed: Cell<u32>,
