@@ -6,10 +6,10 @@
 use std::io::{IsTerminal as _, Write as _};
 use std::thread;
 
-use emend_agent::approval::{Action, Approval, ApprovalRequest, Approver, Policy, Rule};
+use emend_agent::approval::{Action, Approval, ApprovalRequest, Approver, Policy, Rule, ToolEffect};
 use emend_agent::error_code::Code;
 use emend_agent::suggest::closest;
-use emend_agent::tools::{Shell, WebFetch, core_tools};
+use emend_agent::tools::core_tools;
 use emend_llm::{BoxFuture, Shared};
 use futures::channel::oneshot;
 use serde_json::Value;
@@ -31,9 +31,7 @@ pub(crate) fn policy(settings: &Settings) -> Result<Policy, Failure> {
             no_such_tool(name).map_or(Ok(()), |what| Err(wrong(what)))?;
         }
     }
-    for tool in [Shell::NAME, WebFetch::NAME] {
-        rules.push(Rule::new(Action::Ask, tool, None).map_err(|error| Failure::new(error.code(), error.to_string()))?);
-    }
+    rules.push(Rule::for_effect(Action::Ask, ToolEffect::Runs));
     Ok(Policy { rules, otherwise: Action::Allow })
 }
 
@@ -204,16 +202,16 @@ mod tests {
         let policy = policy(&settings("shell:git *", "write_file", "edit_file:*.lock")).unwrap();
         let on = |command: &str| Target { command: Some(command.to_owned()), ..Target::default() };
         let path = |path: &str| Target { paths: vec![path.to_owned()], ..Target::default() };
-        for (tool, target, expected) in [
-            ("shell", on("git log"), Action::Allow),
-            ("shell", on("make"), Action::Ask),
-            ("edit_file", path("a.rs"), Action::Allow),
-            ("edit_file", path("Cargo.lock"), Action::Deny),
-            ("read_file", path("Cargo.lock"), Action::Allow),
-            ("write_file", path("a.rs"), Action::Ask),
-            ("web_fetch", Target::default(), Action::Ask),
+        for (tool, effect, target, expected) in [
+            ("shell", ToolEffect::Runs, on("git log"), Action::Allow),
+            ("shell", ToolEffect::Runs, on("make"), Action::Ask),
+            ("edit_file", ToolEffect::Writes, path("a.rs"), Action::Allow),
+            ("edit_file", ToolEffect::Writes, path("Cargo.lock"), Action::Deny),
+            ("read_file", ToolEffect::Reads, path("Cargo.lock"), Action::Allow),
+            ("write_file", ToolEffect::Writes, path("a.rs"), Action::Ask),
+            ("web_fetch", ToolEffect::Runs, Target::default(), Action::Ask),
         ] {
-            assert_eq!(policy.decide(&[tool], &target).action, expected, "{tool} {target:?}");
+            assert_eq!(policy.decide(&[tool], effect, &target).action, expected, "{tool} {target:?}");
         }
         let refused = |allow: &str, ask: &str, deny: &str| super::policy(&settings(allow, ask, deny)).unwrap_err();
         assert_eq!(refused(":", "", "").code.as_str(), "invalid_argument");

@@ -4,7 +4,8 @@ use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
 
 use emend_agent::error_code::Code;
-use emend_edit::truncate::{Limits, truncate_tool_output};
+use emend_agent::tools::output_limits_of;
+use emend_edit::truncate::truncate_output;
 
 use crate::failure::Failure;
 
@@ -16,7 +17,7 @@ pub(crate) fn truncate(tool: &str) -> Result<ExitCode, Failure> {
         Failure::new(Code::Unsupported, format!("the text is not UTF-8 (an invalid byte at offset {offset})"))
     })?;
     let mut stdout = std::io::stdout().lock();
-    stdout.write_all(truncate_tool_output(tool, &output, &Limits::default()).text.as_bytes())?;
+    stdout.write_all(truncate_output(&output, output_limits_of(tool)).text.as_bytes())?;
     stdout.flush()?;
     Ok(ExitCode::SUCCESS)
 }

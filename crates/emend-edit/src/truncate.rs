@@ -1,10 +1,8 @@
-//! Shortens a tool's output to what the model may see: characters first, then lines.
+//! Truncates an output to the part that the model sees: by characters first, then by lines.
 //!
-//! The markers and the default limits are those of the agent-loop specification, section 5, word for word. A character
-//! is a Unicode scalar value, so a cut never splits one. Keeping the full output for the event stream is the caller's
-//! business, and so is cutting inside a structured result's `content` field instead of across its JSON.
-
-use std::collections::BTreeMap;
+//! Models may have learned the markers, so these do not change. A character is a Unicode scalar value, so no cut splits a
+//! character. The limits come from the caller. So do the choice of a field in a structured result and the full output for
+//! the event stream.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,57 +16,21 @@ pub enum Mode {
     Tail,
 }
 
-/// What one tool's output is cut to.
+/// How much of an output is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ToolLimits {
+pub struct OutputLimits {
     /// The most characters kept, markers excluded.
     pub chars_max: usize,
-    /// Which characters are kept.
+    /// The part that is kept.
     pub mode: Mode,
-    /// The most lines kept, or `None` where the cut by characters is enough.
+    /// The most lines kept; `None` for no limit on lines.
     pub lines_max: Option<usize>,
 }
 
-impl ToolLimits {
-    /// Returns the default limits of the tool with the canonical name `tool`.
-    ///
-    /// Tools outside the table get 30,000 characters, head and tail.
-    #[must_use]
-    pub fn of(tool: &str) -> Self {
-        let (chars_max, mode, lines_max) = match tool {
-            "read_file" => (50_000, Mode::HeadTail, None),
-            "shell" => (30_000, Mode::HeadTail, Some(256)),
-            "grep" => (20_000, Mode::Tail, Some(200)),
-            "glob" => (20_000, Mode::Tail, Some(500)),
-            "edit_file" | "apply_patch" => (10_000, Mode::Tail, None),
-            "write_file" => (1_000, Mode::Tail, None),
-            "spawn_agent" => (20_000, Mode::HeadTail, None),
-            _ => (30_000, Mode::HeadTail, None),
-        };
-        Self { chars_max, mode, lines_max }
-    }
-}
-
-/// A session's own limits, by canonical tool name; tools that are not named keep their defaults.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Limits {
-    /// The most characters per tool (`tool_output_limits` in the specification).
-    pub chars_max: BTreeMap<String, usize>,
-    /// The most lines per tool (`tool_line_limits` in the specification).
-    pub lines_max: BTreeMap<String, usize>,
-}
-
-impl Limits {
-    /// Returns what the output of `tool` is cut to.
-    #[must_use]
-    pub fn of(&self, tool: &str) -> ToolLimits {
-        let defaults = ToolLimits::of(tool);
-        ToolLimits {
-            chars_max: self.chars_max.get(tool).copied().unwrap_or(defaults.chars_max),
-            mode: defaults.mode,
-            lines_max: self.lines_max.get(tool).copied().or(defaults.lines_max),
-        }
+impl Default for OutputLimits {
+    /// 30,000 characters, head and tail.
+    fn default() -> Self {
+        Self { chars_max: 30_000, mode: Mode::HeadTail, lines_max: None }
     }
 }
 
@@ -81,16 +43,16 @@ pub struct Truncated {
     pub truncated: bool,
 }
 
-/// Returns what the model sees of `output`, printed by the tool with the canonical name `tool`.
+/// Returns `output` within these limits.
 ///
 /// ```
-/// use emend_edit::truncate::{Limits, truncate_tool_output};
-/// let seen = truncate_tool_output("shell", &"x\n".repeat(300), &Limits::default());
+/// use emend_edit::truncate::{OutputLimits, truncate_output};
+/// let limits = OutputLimits { lines_max: Some(256), ..OutputLimits::default() };
+/// let seen = truncate_output(&"x\n".repeat(300), limits);
 /// assert!(seen.truncated && seen.text.contains("\n[... 45 lines omitted ...]\n"));
 /// ```
 #[must_use]
-pub fn truncate_tool_output(tool: &str, output: &str, limits: &Limits) -> Truncated {
-    let limits = limits.of(tool);
+pub fn truncate_output(output: &str, limits: OutputLimits) -> Truncated {
     let by_chars = truncate_chars(output, limits.chars_max, limits.mode);
     let by_lines =
         limits.lines_max.and_then(|lines_max| truncate_lines(by_chars.as_deref().unwrap_or(output), lines_max));
@@ -167,17 +129,17 @@ mod tests {
     #[cfg(target_family = "wasm")]
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
-    fn see(tool: &str, output: &str) -> Truncated {
-        truncate_tool_output(tool, output, &Limits::default())
-    }
+    const READING: OutputLimits = OutputLimits { chars_max: 50_000, mode: Mode::HeadTail, lines_max: None };
+    const COMMAND: OutputLimits = OutputLimits { chars_max: 30_000, mode: Mode::HeadTail, lines_max: Some(256) };
+    const SEARCH: OutputLimits = OutputLimits { chars_max: 20_000, mode: Mode::Tail, lines_max: Some(200) };
+    const WRITING: OutputLimits = OutputLimits { chars_max: 1_000, mode: Mode::Tail, lines_max: None };
 
     #[test]
     fn short_outputs_are_untouched() {
-        for tool in ["read_file", "shell", "grep", "glob", "edit_file", "apply_patch", "write_file", "spawn_agent", "x"]
-        {
-            let ToolLimits { chars_max, lines_max, .. } = ToolLimits::of(tool);
+        for limits in [READING, COMMAND, SEARCH, WRITING, OutputLimits::default()] {
+            let OutputLimits { chars_max, lines_max, .. } = limits;
             for output in ["", "a\r\nb\r\n", &"é".repeat(chars_max), &"\n".repeat(lines_max.map_or(1, |n| n - 1))] {
-                assert_eq!(see(tool, output), Truncated { text: output.to_owned(), truncated: false });
+                assert_eq!(truncate_output(output, limits), Truncated { text: output.to_owned(), truncated: false });
             }
         }
     }
@@ -193,7 +155,7 @@ mod tests {
             "h".repeat(25_000),
             "t".repeat(25_000)
         );
-        assert_eq!(see("read_file", &output), Truncated { text: expected, truncated: true });
+        assert_eq!(truncate_output(&output, READING), Truncated { text: expected, truncated: true });
     }
 
     #[test]
@@ -204,20 +166,20 @@ mod tests {
              the event stream.]\n\n{}",
             "ż".repeat(1_000)
         );
-        assert_eq!(see("write_file", &output).text, expected);
+        assert_eq!(truncate_output(&output, WRITING).text, expected);
     }
 
     #[test]
     fn lines_are_cut_after_characters() {
         covers("truncate.characters truncate.lines");
         let numbered: String = (1..=300).map(|n| format!("{n}\n")).collect();
-        let seen = see("shell", &numbered).text;
+        let seen = truncate_output(&numbered, COMMAND).text;
         // 300 lines and the empty one after the last `\n`; 128 from each end stay.
         assert!(seen.starts_with("1\n2\n") && seen.contains("\n128\n[... 45 lines omitted ...]\n174\n"), "{seen}");
         assert!(seen.ends_with("\n300\n"));
         // Two huge lines are caught by the first step alone.
         let wide = format!("{}\n{}", "a".repeat(10_000_000), "b".repeat(10_000_000));
-        let seen = see("shell", &wide).text;
+        let seen = truncate_output(&wide, COMMAND).text;
         assert!(seen.contains("19970001 characters were removed") && !seen.contains("lines omitted"));
         assert!(seen.chars().count() < 30_300);
     }
@@ -225,13 +187,11 @@ mod tests {
     #[test]
     fn a_session_may_set_its_own_limits() {
         covers("truncate.configurable");
-        let limits = Limits {
-            chars_max: BTreeMap::from([("shell".to_owned(), 4)]),
-            lines_max: BTreeMap::from([("mine".to_owned(), 3)]),
-        };
-        let seen = truncate_tool_output("shell", "abcdefgh", &limits).text;
+        let limits = OutputLimits { chars_max: 4, ..COMMAND };
+        let seen = truncate_output("abcdefgh", limits).text;
         assert!(seen.starts_with("ab\n\n[WARNING") && seen.ends_with("]\n\ngh"));
-        assert_eq!(truncate_tool_output("mine", "1\n2\n3\n4\n5", &limits).text, "1\n[... 2 lines omitted ...]\n4\n5");
+        let limits = OutputLimits { lines_max: Some(3), ..OutputLimits::default() };
+        assert_eq!(truncate_output("1\n2\n3\n4\n5", limits).text, "1\n[... 2 lines omitted ...]\n4\n5");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result, ensure};
 use emend_agent::environment::memory::MemFs;
 use emend_agent::event::EventKind;
 use emend_agent::session::{Session, SessionConfig, SessionOptions};
-use emend_agent::tool::{Tool, ToolContext, ToolError, ToolOutput, ToolRegistry};
+use emend_agent::tool::{Tool, ToolContext, ToolEffect, ToolError, ToolOutput, ToolRegistry};
 use emend_agent::workspace::{Mode, Workspace};
 use emend_llm::{
     Api, BoxFuture, CancelToken, Clock, Config, Headers, HttpProvider, HttpRequest, HttpResponse, Random, Shared,
@@ -100,6 +100,14 @@ impl Tool for Nothing {
             description: "Does nothing.".to_owned(),
             parameters: json!({"type": "object", "properties": {"text": {"type": "string"}}}),
         }
+    }
+
+    fn effect(&self) -> ToolEffect {
+        ToolEffect::Writes
+    }
+
+    fn paths(&self, _: &Map<String, Value>) -> Vec<String> {
+        Vec::new()
     }
 
     fn call<'a>(

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 use emend_edit::diff;
 use emend_edit::line_log::{ChangeMeta, DependentsPolicy, LineLog, Origin, Status};
 use emend_edit::patch::{Change, v4a};
-use emend_edit::truncate::{Limits, truncate_tool_output};
+use emend_edit::truncate::{Mode, OutputLimits, truncate_output};
 
 use crate::measure::{self, Row};
 use crate::{codex, heap};
@@ -33,8 +33,8 @@ pub(crate) fn rows() -> Result<Vec<Row>> {
     }
     for megabytes in [1, 10] {
         let text = "x".repeat(megabytes * 1_000_000);
-        let limits = Limits::default();
-        let taken = measure::alone(|| truncate_tool_output("shell", &text, &limits));
+        let limits = OutputLimits { chars_max: 30_000, mode: Mode::HeadTail, lines_max: Some(256) };
+        let taken = measure::alone(|| truncate_output(&text, limits));
         rows.push(Row::alone(format!("truncate, one line of {megabytes} MB"), measure::millis(taken), "ms"));
     }
     Ok(rows)

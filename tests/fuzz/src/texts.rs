@@ -7,7 +7,7 @@ use emend_edit::diff::{self, Names, compare3, merge3, word_spans};
 use emend_edit::line_log::{ChangeId, ChangeMeta, DependentsPolicy, HunkQuery, LineLog, Origin, Status};
 use emend_edit::patch::unified;
 use emend_edit::text::split_lines;
-use emend_edit::truncate::{Limits, Mode, truncate_chars, truncate_lines, truncate_tool_output};
+use emend_edit::truncate::{Mode, OutputLimits, truncate_chars, truncate_lines, truncate_output};
 
 use crate::{Target, draw, texts};
 
@@ -103,8 +103,10 @@ fn run_truncate(data: &[u8]) {
         }
     }
     let _ = truncate_lines(&text, limit);
-    for tool in ["shell", "grep", "write_file", "?"] {
-        let seen = truncate_tool_output(tool, &text, &Limits::default());
+    for (chars_max, mode, lines_max) in
+        [(30_000, Mode::HeadTail, Some(256)), (20_000, Mode::Tail, Some(200)), (1_000, Mode::Tail, None)]
+    {
+        let seen = truncate_output(&text, OutputLimits { chars_max, mode, lines_max });
         assert!(seen.truncated || seen.text == text);
     }
 }

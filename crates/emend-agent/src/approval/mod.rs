@@ -5,19 +5,22 @@
 //! Approvals do not confine an allowed command.
 
 mod command_line;
+mod effect;
 mod policy;
 
 use emend_llm::{BoxFuture, MaybeSend, MaybeSync};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use effect::ToolEffect;
 pub use policy::{Action, Policy, Rule, RuleError, Verdict};
 
 /// The subject of a call, for rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Target {
-    /// Canonical name of the tool that does the work, if it is not the called one: a patch that was sent to the shell.
-    pub tool: Option<&'static str>,
+    /// Canonical name and effect of the tool that does the work, if it is not the called one: a patch that was sent to the
+    /// shell.
+    pub tool: Option<(&'static str, ToolEffect)>,
     /// Command line that the call runs.
     pub command: Option<String>,
     /// Paths that the call reads or writes: as the model wrote them, or resolved when a [`Policy`] decides.

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Target;
 use super::command_line::{covers, occurs, split};
+use super::{Target, ToolEffect};
 use crate::error_code::Code;
 use crate::search::glob::Glob;
 
@@ -24,8 +24,17 @@ pub enum Action {
 #[derive(Clone, Debug)]
 pub struct Rule {
     action: Action,
-    tool: String,
+    subject: Subject,
     pattern: Option<Pattern>,
+}
+
+/// The tools that a rule is for.
+#[derive(Clone, Debug)]
+enum Subject {
+    /// The tool with this canonical or exposed name; `*` for all.
+    Name(String),
+    /// All tools with this effect.
+    Effect(ToolEffect),
 }
 
 #[derive(Clone, Debug)]
@@ -77,7 +86,13 @@ impl Rule {
             return Err(RuleError::NoPattern { text: text() });
         }
         let pattern = pattern.map(|text| Pattern { text: text.to_owned(), glob: Glob::new(text).ok() });
-        Ok(Self { action, tool: tool.to_owned(), pattern })
+        Ok(Self { action, subject: Subject::Name(tool.to_owned()), pattern })
+    }
+
+    /// Returns a rule for all calls of tools with this effect.
+    #[must_use]
+    pub fn for_effect(action: Action, effect: ToolEffect) -> Self {
+        Self { action, subject: Subject::Effect(effect), pattern: None }
     }
 
     /// Parses `TOOL` or `TOOL:PATTERN`.
@@ -95,18 +110,25 @@ impl Rule {
     /// Returns the rule as written, without its action.
     #[must_use]
     pub fn text(&self) -> String {
+        let tool = match &self.subject {
+            Subject::Name(name) => name,
+            Subject::Effect(effect) => effect.text(),
+        };
         match &self.pattern {
-            Some(pattern) => format!("{}:{}", self.tool, pattern.text),
-            None => self.tool.clone(),
+            Some(pattern) => format!("{tool}:{}", pattern.text),
+            None => tool.to_owned(),
         }
     }
 
-    fn is_for(&self, names: &[&str]) -> bool {
-        self.tool == "*" || names.contains(&self.tool.as_str())
+    fn is_for(&self, names: &[&str], effect: ToolEffect) -> bool {
+        match &self.subject {
+            Subject::Name(name) => name == "*" || names.contains(&name.as_str()),
+            Subject::Effect(of) => *of == effect,
+        }
     }
 
-    fn matches(&self, names: &[&str], part: Part<'_>) -> bool {
-        if !self.is_for(names) {
+    fn matches(&self, names: &[&str], effect: ToolEffect, part: Part<'_>) -> bool {
+        if !self.is_for(names, effect) {
             return false;
         }
         let Some(pattern) = &self.pattern else { return true };
@@ -152,22 +174,22 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// Returns the decision on a call of the tool with these names.
+    /// Returns the decision on a call of the tool with these names and this effect.
     #[must_use]
-    pub fn decide(&self, names: &[&str], target: &Target) -> Verdict {
-        let names: &[&str] = match &target.tool {
-            Some(tool) => &[tool],
-            None => names,
+    pub fn decide(&self, names: &[&str], effect: ToolEffect, target: &Target) -> Verdict {
+        let (names, effect): (&[&str], _) = match &target.tool {
+            Some((tool, effect)) => (&[tool], *effect),
+            None => (names, effect),
         };
         let parts = parts(target);
         // Every call has at least one part.
-        let verdicts = parts.into_iter().map(|part| self.decide_part(names, part));
+        let verdicts = parts.into_iter().map(|part| self.decide_part(names, effect, part));
         let strictest = verdicts.reduce(|a, b| if b.action > a.action { b } else { a });
         strictest.unwrap_or(Verdict { action: self.otherwise, rule: None })
     }
 
-    fn decide_part(&self, names: &[&str], part: Part<'_>) -> Verdict {
-        let rule = self.rules.iter().find(|rule| rule.matches(names, part));
+    fn decide_part(&self, names: &[&str], effect: ToolEffect, part: Part<'_>) -> Verdict {
+        let rule = self.rules.iter().find(|rule| rule.matches(names, effect, part));
         let action = rule.map_or(self.otherwise, |rule| rule.action);
         Verdict { action, rule: rule.map(Rule::text) }
     }

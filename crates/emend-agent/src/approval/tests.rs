@@ -52,7 +52,7 @@ fn command_lines_are_taken_apart_or_not_at_all() {
 
 #[track_caller]
 fn check(policy: &Policy, names: &[&str], target: &Target, expected: Action) {
-    assert_eq!(policy.decide(names, target).action, expected, "{target:?}");
+    assert_eq!(policy.decide(names, ToolEffect::Writes, target).action, expected, "{target:?}");
 }
 
 #[test]
@@ -95,17 +95,31 @@ fn the_first_rule_wins_and_the_strictest_part() {
     check(&policy, &["edit_file"], &paths(&["src/a.rs", "secrets/key"]), Deny);
     check(&policy, &["read_file"], &paths(&["deep/.env"]), Deny);
     check(&policy, &["clarify_user"], &Target::default(), Allow);
-    let verdict = policy.decide(&["read_file"], &paths(&["secrets/a"]));
+    let verdict = policy.decide(&["read_file"], ToolEffect::Reads, &paths(&["secrets/a"]));
     assert_eq!(verdict, Verdict { action: Deny, rule: Some("*:secrets/**".to_owned()) });
-    assert_eq!(Policy::default().decide(&["shell"], &command("rm")), Verdict { action: Allow, rule: None });
+    let verdict = Policy::default().decide(&["shell"], ToolEffect::Runs, &command("rm"));
+    assert_eq!(verdict, Verdict { action: Allow, rule: None });
 }
 
 #[test]
 fn tools_go_by_any_of_their_names_and_patches_by_what_they_are() {
     let policy = policy(&[(Deny, "apply_patch"), (Allow, "Bash")], Ask);
     check(&policy, &["Bash", "shell"], &command("ls"), Allow);
-    let patch = Target { tool: Some("apply_patch"), ..paths(&["a"]) };
+    let patch = Target { tool: Some(("apply_patch", ToolEffect::Writes)), ..paths(&["a"]) };
     check(&policy, &["Bash", "shell"], &patch, Deny);
+}
+
+#[test]
+fn rules_for_an_effect_decide_on_all_tools_that_have_it() {
+    let rule = Rule::for_effect(Ask, ToolEffect::Runs);
+    assert_eq!(rule.text(), "tools that act outside of the project");
+    let policy = Policy { rules: vec![Rule::parse(Allow, "shell:git *").unwrap(), rule], otherwise: Allow };
+    let decide = |effect, target: &Target| policy.decide(&["shell"], effect, target).action;
+    assert_eq!(decide(ToolEffect::Runs, &command("git log")), Allow);
+    assert_eq!(decide(ToolEffect::Runs, &command("make")), Ask);
+    assert_eq!(decide(ToolEffect::Writes, &command("make")), Allow);
+    let patch = Target { tool: Some(("apply_patch", ToolEffect::Writes)), ..paths(&["a"]) };
+    assert_eq!(decide(ToolEffect::Runs, &patch), Allow);
 }
 
 #[test]

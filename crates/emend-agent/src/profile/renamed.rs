@@ -4,12 +4,13 @@
 //! text of a result: tools look up the names that their texts mention in
 //! [`ToolContext::names`](crate::tool::ToolContext::names).
 
+use emend_edit::truncate::OutputLimits;
 use emend_llm::{BoxFuture, Shared, ToolDefinition};
 use serde_json::{Map, Value};
 
 use super::tool_names::{OutputLayout, ProfileTool};
 use crate::approval::Target;
-use crate::tool::{Preview, Tool, ToolContext, ToolError, ToolOutput};
+use crate::tool::{Preview, Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
 use crate::tools::exit_code_first;
 
 /// A tool under a profile's names.
@@ -74,12 +75,20 @@ impl Tool for Renamed {
         Some(self.row.names.canonical)
     }
 
+    fn effect(&self) -> ToolEffect {
+        self.inner.effect()
+    }
+
     fn paths(&self, arguments: &Map<String, Value>) -> Vec<String> {
         self.inner.paths(&self.to_canonical(arguments))
     }
 
     fn target(&self, arguments: &Map<String, Value>) -> Target {
         self.inner.target(&self.to_canonical(arguments))
+    }
+
+    fn output_limits(&self) -> OutputLimits {
+        self.inner.output_limits()
     }
 
     fn interruptible(&self) -> bool {
@@ -90,16 +99,8 @@ impl Tool for Renamed {
         self.inner.concurrent()
     }
 
-    fn asks_user(&self) -> bool {
-        self.inner.asks_user()
-    }
-
     fn preview<'a>(&'a self, arguments: &'a Map<String, Value>, context: &'a ToolContext) -> BoxFuture<'a, Preview> {
         Box::pin(async move { self.inner.preview(&self.to_canonical(arguments), context).await })
-    }
-
-    fn is_for_subagents(&self) -> bool {
-        self.inner.is_for_subagents()
     }
 
     fn call<'a>(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use emend_edit::truncate::Limits;
+use emend_edit::truncate::OutputLimits;
 use emend_llm::{Clock, Provider, Random, RetryPolicy, Shared};
 use serde_json::{Map, Value};
 
@@ -101,9 +101,13 @@ impl Default for SessionConfig {
 }
 
 impl SessionConfig {
-    /// Returns how much of a tool's output the model sees.
-    pub(crate) fn output_limits(&self) -> Limits {
-        Limits { chars_max: self.tool_output_limits.clone(), lines_max: self.tool_line_limits.clone() }
+    /// Returns how much of a tool's output the model sees: the session's limits for its canonical name, or else the tool's.
+    pub(crate) fn output_limits(&self, canonical: &str, own: OutputLimits) -> OutputLimits {
+        OutputLimits {
+            chars_max: self.tool_output_limits.get(canonical).copied().unwrap_or(own.chars_max),
+            mode: own.mode,
+            lines_max: self.tool_line_limits.get(canonical).copied().or(own.lines_max),
+        }
     }
 }
 

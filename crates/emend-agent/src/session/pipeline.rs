@@ -2,7 +2,7 @@
 //!
 //! Whatever goes wrong, the call gets exactly one result.
 
-use emend_edit::truncate::truncate_tool_output;
+use emend_edit::truncate::{OutputLimits, truncate_output};
 use emend_llm::schema::validate;
 use emend_llm::{CancelToken, ContentPart, FinishKind, Message, Shared, ToolCall, ToolResult};
 use futures::future::{Either, select};
@@ -15,7 +15,7 @@ use crate::error_code::Code;
 use crate::event::EventKind;
 use crate::history::result;
 use crate::tool::{
-    Progress, Tool, ToolContext, ToolError, ToolOutput, ToolRegistry, example, meant, read_arguments, tidy,
+    Progress, Tool, ToolContext, ToolEffect, ToolError, ToolOutput, ToolRegistry, example, meant, read_arguments, tidy,
 };
 use crate::workspace::{Seen, Workspace};
 
@@ -52,7 +52,8 @@ pub(super) async fn execute(
         _ => None,
     };
     end(core, call, &outcome, output_ref, duration_ms);
-    let asked = outcome.is_ok() && core.settings().tools.get(&call.name).is_some_and(|(_, tool)| tool.asks_user());
+    let asked = outcome.is_ok()
+        && core.settings().tools.get(&call.name).is_some_and(|(_, tool)| tool.effect() == ToolEffect::Asks);
     Done { result: result_for_model(core, call, outcome), asked }
 }
 
@@ -152,6 +153,7 @@ async fn attempt(
         may_write: true,
         cancel: cancel.clone(),
         config: Shared::clone(&settings.config),
+        output_limits: output_limits(&settings.config, &call.name, &**tool),
         progress: progress(core, &call.id),
         clock: Shared::clone(&core.clock),
         names: Shared::clone(settings.tools.tool_names()),
@@ -205,6 +207,7 @@ pub async fn call_tool(
         may_write: true,
         cancel: CancelToken::new(),
         config: Shared::new(SessionConfig::default()),
+        output_limits: tool.output_limits(),
         progress: Progress::default(),
         clock: workspace.clock(),
         names: Shared::clone(tools.tool_names()),
@@ -274,11 +277,18 @@ pub(super) fn read_calls(tools: &ToolRegistry, message: &mut Message) {
 
 fn result_for_model(core: &Core, call: &ToolCall, outcome: Result<ToolOutput, ToolError>) -> ToolResult {
     let settings = core.settings();
-    let name = settings.tools.get(&call.name).and_then(|(_, tool)| tool.canonical_name()).unwrap_or(&call.name);
-    let shorten = |text: &str| truncate_tool_output(name, text, &settings.config.output_limits()).text;
+    let limits = match settings.tools.get(&call.name) {
+        Some((_, tool)) => output_limits(&settings.config, &call.name, &**tool),
+        None => OutputLimits::default(),
+    };
+    let shorten = |text: &str| truncate_output(text, limits).text;
     let form = settings.config.result_form;
     match outcome {
         Ok(output) => ToolResult { image: output.image, ..result(call, form.done(shorten(&output.text)), false) },
         Err(error) => result(call, form.failed(&call.name, &error, shorten), true),
     }
+}
+
+fn output_limits(config: &SessionConfig, name: &str, tool: &dyn Tool) -> OutputLimits {
+    config.output_limits(tool.canonical_name().unwrap_or(name), tool.output_limits())
 }

@@ -18,7 +18,7 @@ use super::run_loop::approvals::Approvals;
 use super::{Run, Session, SessionConfig, SessionOptions, SubmitError};
 use crate::error_code::Code;
 use crate::event::{AgentStatus, Emitter, EndReason, Event, EventKind};
-use crate::tool::{ToolError, ToolRegistry};
+use crate::tool::{ToolEffect, ToolError, ToolRegistry};
 use crate::workspace::Workspace;
 
 /// What a child is told beside its task.
@@ -199,7 +199,11 @@ impl Agents {
 
 /// A child has its parent's tools but those that ask the user and, unless it may nest, those for subagents.
 fn tools_of_child(tools: &ToolRegistry, nests: bool) -> ToolRegistry {
-    tools.filtered(|tool| !tool.asks_user() && (nests || !tool.is_for_subagents()))
+    tools.filtered(|tool| match tool.effect() {
+        ToolEffect::Asks => false,
+        ToolEffect::Delegates => nests,
+        ToolEffect::Reads | ToolEffect::Writes | ToolEffect::Runs => true,
+    })
 }
 
 impl Child {

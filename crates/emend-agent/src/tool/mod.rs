@@ -9,6 +9,7 @@ mod preview;
 mod progress;
 mod result_format;
 
+use emend_edit::truncate::OutputLimits;
 use emend_llm::schema::unsupported_keywords;
 use emend_llm::{BoxFuture, CancelToken, Clock, MaybeSend, MaybeSync, MediaData, Shared, ToolDefinition};
 use serde_json::{Map, Value, json};
@@ -21,6 +22,7 @@ pub(crate) use result_format::replace_result_text;
 pub use result_format::{ResultForm, result_text};
 
 use crate::approval::Target;
+pub use crate::approval::ToolEffect;
 use crate::canvas::Ticket;
 use crate::environment::EnvError;
 use crate::error_code::Code;
@@ -47,6 +49,8 @@ pub struct ToolContext {
     pub cancel: CancelToken,
     /// The session's limits, e.g. how long a command may run.
     pub config: Shared<SessionConfig>,
+    /// How much of the output the model sees.
+    pub output_limits: OutputLimits,
     /// Takes what the call prints while it runs.
     pub progress: Progress,
     /// The time.
@@ -180,47 +184,41 @@ pub trait Tool: MaybeSend + MaybeSync {
         None
     }
 
-    /// Returns the paths a call with these arguments touches, as the model wrote them: the session takes the canvas
-    /// lease first if the canvas is among them.
-    fn paths(&self, arguments: &Map<String, Value>) -> Vec<String> {
-        arguments.get("file_path").and_then(Value::as_str).map(str::to_owned).into_iter().collect()
-    }
+    /// Returns the effect of a call. Approval defaults, concurrency and interruption follow from it.
+    fn effect(&self) -> ToolEffect;
 
-    /// Returns what a call with these arguments is about, for the rules that decide whether it may run.
+    /// Returns the paths that a call with these arguments reads or writes, as the model wrote them. Path rules such as
+    /// `deny *:secrets/**` see these, and the session takes the canvas lease first if the canvas is among them.
+    ///
+    /// Empty for a tool that takes no paths.
+    fn paths(&self, arguments: &Map<String, Value>) -> Vec<String>;
+
+    /// Returns the subject of a call with these arguments, for the rules that decide whether it may run.
     fn target(&self, arguments: &Map<String, Value>) -> Target {
-        let mut paths = self.paths(arguments);
-        if paths.is_empty() {
-            paths.extend(arguments.get("path").and_then(Value::as_str).map(str::to_owned));
-        }
-        Target { paths, ..Target::default() }
+        Target { paths: self.paths(arguments), ..Target::default() }
     }
 
-    /// Returns whether a call may be dropped half-way when the user cancels: true for calls that only read.
+    /// Returns how much of the output the model sees. The session's own limits take precedence.
+    fn output_limits(&self) -> OutputLimits {
+        OutputLimits::default()
+    }
+
+    /// Returns whether a call may be dropped half-way when the user cancels. By default this follows from the
+    /// [effect](Self::effect).
     fn interruptible(&self) -> bool {
-        false
+        self.effect().is_interruptible()
     }
 
-    /// Returns whether a call may run at the same time as others of its message: true for calls that change nothing,
-    /// not even what the session has seen. Reading a file counts as seen, and counting has an order.
+    /// Returns whether a call may run at the same time as others of its message. By default this follows from the
+    /// [effect](Self::effect).
     fn concurrent(&self) -> bool {
-        false
-    }
-
-    /// Returns whether a call that worked has put a question to the user: the turn ends, and the user's next message
-    /// is the answer.
-    fn asks_user(&self) -> bool {
-        false
+        self.effect().is_concurrent()
     }
 
     /// Returns what a call would do, for the question whether it may. Writes nothing and counts as no read. The
     /// arguments are valid by [`definition`](Self::definition).
     fn preview<'a>(&'a self, _arguments: &'a Map<String, Value>, _context: &'a ToolContext) -> BoxFuture<'a, Preview> {
         Box::pin(std::future::ready(Preview::Plain))
-    }
-
-    /// Returns whether this starts or steers subagents, which those do not get themselves.
-    fn is_for_subagents(&self) -> bool {
-        false
     }
 
     /// Runs a call. The arguments are valid by [`definition`](Self::definition).

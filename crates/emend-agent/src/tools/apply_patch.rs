@@ -2,16 +2,22 @@
 
 use emend_edit::patch::v4a;
 use emend_edit::patch::{Diagnostic, EditError, Operation, Patch, PlannedFile, plan};
+use emend_edit::truncate::{Mode, OutputLimits};
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 
 use super::{counted, preview, schema, text_argument};
 use crate::error_code::Code;
-use crate::tool::{Preview, Tool, ToolContext, ToolError, ToolOutput};
+use crate::tool::{Preview, Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
 use crate::workspace::{Applied, FileWrite};
 
 /// Applies a patch in the v4a format.
 pub struct ApplyPatch;
+
+impl ApplyPatch {
+    /// The default output limits of the tool.
+    pub const OUTPUT_LIMITS: OutputLimits = OutputLimits { chars_max: 10_000, mode: Mode::Tail, lines_max: None };
+}
 
 impl Tool for ApplyPatch {
     fn definition(&self) -> ToolDefinition {
@@ -31,6 +37,14 @@ impl Tool for ApplyPatch {
             }"#,
             ),
         }
+    }
+
+    fn effect(&self) -> ToolEffect {
+        ToolEffect::Writes
+    }
+
+    fn output_limits(&self) -> OutputLimits {
+        Self::OUTPUT_LIMITS
     }
 
     fn paths(&self, arguments: &Map<String, Value>) -> Vec<String> {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{schema, text_argument};
 use crate::error_code::Code;
-use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
+use crate::tool::{Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
 
 const PARAMETERS: &str = r#"{"type": "object", "properties": {
   "question": {"type": "string", "description": "The question."},
@@ -28,16 +28,12 @@ impl Tool for ClarifyUser {
         }
     }
 
+    fn effect(&self) -> ToolEffect {
+        ToolEffect::Asks
+    }
+
     fn paths(&self, _arguments: &Map<String, Value>) -> Vec<String> {
         Vec::new()
-    }
-
-    fn interruptible(&self) -> bool {
-        true
-    }
-
-    fn asks_user(&self) -> bool {
-        true
     }
 
     fn call<'a>(

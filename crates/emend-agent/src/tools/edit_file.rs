@@ -1,15 +1,21 @@
 //! `edit_file`: replaces one string in one file.
 
 use emend_edit::patch::{Change, Patch};
+use emend_edit::truncate::{Mode, OutputLimits};
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value};
 
 use super::apply_patch::apply;
 use super::{flag_argument, preview, schema, text_argument};
-use crate::tool::{Preview, Tool, ToolContext, ToolError, ToolOutput};
+use crate::tool::{Preview, Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
 
 /// Replaces an exact string in a file.
 pub struct EditFile;
+
+impl EditFile {
+    /// The default output limits of the tool.
+    pub const OUTPUT_LIMITS: OutputLimits = OutputLimits { chars_max: 10_000, mode: Mode::Tail, lines_max: None };
+}
 
 impl Tool for EditFile {
     fn definition(&self) -> ToolDefinition {
@@ -33,6 +39,18 @@ impl Tool for EditFile {
             }"#,
             ),
         }
+    }
+
+    fn effect(&self) -> ToolEffect {
+        ToolEffect::Writes
+    }
+
+    fn paths(&self, arguments: &Map<String, Value>) -> Vec<String> {
+        vec![text_argument(arguments, "file_path").to_owned()]
+    }
+
+    fn output_limits(&self) -> OutputLimits {
+        Self::OUTPUT_LIMITS
     }
 
     fn preview<'a>(&'a self, arguments: &'a Map<String, Value>, context: &'a ToolContext) -> BoxFuture<'a, Preview> {

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use super::apply_patch::{plan_refused, report, writes};
 use super::{hash_argument, number_argument, preview, schema, text_argument};
-use crate::tool::{Preview, Tool, ToolContext, ToolError, ToolOutput};
+use crate::tool::{Preview, Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
 use crate::workspace::Base;
 
 /// Edits lines by number.
@@ -58,6 +58,14 @@ impl Tool for EditLines {
             }"#,
             ),
         }
+    }
+
+    fn effect(&self) -> ToolEffect {
+        ToolEffect::Writes
+    }
+
+    fn paths(&self, arguments: &Map<String, Value>) -> Vec<String> {
+        vec![text_argument(arguments, "file_path").to_owned()]
     }
 
     fn preview<'a>(&'a self, arguments: &'a Map<String, Value>, context: &'a ToolContext) -> BoxFuture<'a, Preview> {

@@ -1,20 +1,27 @@
 //! `grep` and `glob`.
 
 use emend_edit::size::compact_sort::sort_by;
+use emend_edit::truncate::{Mode, OutputLimits};
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 
-use super::{counted, flag_argument, number_argument, schema, text_argument};
+use super::{counted, flag_argument, number_argument, schema, target_of_search, text_argument};
+use crate::approval::Target;
 use crate::environment::FileMatches;
 use crate::error_code::Code;
 use crate::search::Matcher;
-use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
+use crate::tool::{Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
 
 /// Results shown when no maximum is given (S2 §3.3).
 const RESULTS_DEFAULT: usize = 100;
 
 /// Searches file contents.
 pub struct Grep;
+
+impl Grep {
+    /// The default output limits of the tool.
+    pub const OUTPUT_LIMITS: OutputLimits = OutputLimits { chars_max: 20_000, mode: Mode::Tail, lines_max: Some(200) };
+}
 
 impl Tool for Grep {
     fn definition(&self) -> ToolDefinition {
@@ -46,16 +53,21 @@ impl Tool for Grep {
         }
     }
 
-    fn interruptible(&self) -> bool {
-        true
+    fn effect(&self) -> ToolEffect {
+        ToolEffect::Reads
     }
 
-    fn concurrent(&self) -> bool {
-        true
+    fn output_limits(&self) -> OutputLimits {
+        Self::OUTPUT_LIMITS
     }
 
     fn paths(&self, _arguments: &Map<String, Value>) -> Vec<String> {
         Vec::new()
+    }
+
+    /// The path of a search is subject to path rules. A search takes no canvas lease, so [`paths`](Tool::paths) is empty.
+    fn target(&self, arguments: &Map<String, Value>) -> Target {
+        target_of_search(arguments)
     }
 
     fn call<'a>(
@@ -166,6 +178,11 @@ fn finish(mut lines: Vec<String>, what: &str, shown: Vec<Value>, page: Page, n_r
 /// Finds files by name.
 pub struct Glob;
 
+impl Glob {
+    /// The default output limits of the tool.
+    pub const OUTPUT_LIMITS: OutputLimits = OutputLimits { chars_max: 20_000, mode: Mode::Tail, lines_max: Some(500) };
+}
+
 impl Tool for Glob {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
@@ -187,16 +204,21 @@ impl Tool for Glob {
         }
     }
 
-    fn interruptible(&self) -> bool {
-        true
+    fn effect(&self) -> ToolEffect {
+        ToolEffect::Reads
     }
 
-    fn concurrent(&self) -> bool {
-        true
+    fn output_limits(&self) -> OutputLimits {
+        Self::OUTPUT_LIMITS
     }
 
     fn paths(&self, _arguments: &Map<String, Value>) -> Vec<String> {
         Vec::new()
+    }
+
+    /// The path of a search is subject to path rules. A search takes no canvas lease, so [`paths`](Tool::paths) is empty.
+    fn target(&self, arguments: &Map<String, Value>) -> Target {
+        target_of_search(arguments)
     }
 
     fn call<'a>(

@@ -19,6 +19,7 @@ mod write_file;
 
 use emend_edit::ContentHash;
 use emend_edit::text::ParseHashError;
+use emend_edit::truncate::OutputLimits;
 use emend_llm::Shared;
 use serde_json::{Map, Value};
 
@@ -36,6 +37,7 @@ pub use subagents::{SubagentTool, register_subagent_tools};
 pub use web_fetch::{WebFetch, WebFetchOptions};
 pub use write_file::{ListDir, WriteFile};
 
+use crate::approval::Target;
 use crate::error_code::Code;
 use crate::tool::{Tool, ToolError, ToolRegistry};
 
@@ -55,6 +57,22 @@ pub fn core_tools() -> ToolRegistry {
     registry
 }
 
+/// Returns the default output limits of the tool with this canonical name, for programs that have no registry.
+#[must_use]
+pub fn output_limits_of(canonical: &str) -> OutputLimits {
+    match canonical {
+        "read_file" => ReadFile::OUTPUT_LIMITS,
+        "write_file" => WriteFile::OUTPUT_LIMITS,
+        "edit_file" => EditFile::OUTPUT_LIMITS,
+        "apply_patch" => ApplyPatch::OUTPUT_LIMITS,
+        "grep" => Grep::OUTPUT_LIMITS,
+        "glob" => Glob::OUTPUT_LIMITS,
+        "shell" => Shell::OUTPUT_LIMITS,
+        "spawn_agent" => subagents::SPAWN_OUTPUT_LIMITS,
+        _ => OutputLimits::default(),
+    }
+}
+
 /// Returns the built-in tool with this canonical name, unless it needs something from the host.
 pub(crate) fn built_in(canonical: &str) -> Option<Shared<dyn Tool>> {
     Some(match canonical {
@@ -72,6 +90,12 @@ pub(crate) fn built_in(canonical: &str) -> Option<Shared<dyn Tool>> {
         "clarify_user" => Shared::new(ClarifyUser),
         name => Shared::new(subagents::subagent_tool(name)?),
     })
+}
+
+/// Returns the subject of a search, whose paths are those that it looks through.
+fn target_of_search(arguments: &Map<String, Value>) -> Target {
+    let path = arguments.get("path").and_then(Value::as_str).map(str::to_owned);
+    Target { paths: path.into_iter().collect(), ..Target::default() }
 }
 
 fn text_argument<'a>(arguments: &'a Map<String, Value>, name: &str) -> &'a str {

@@ -4,12 +4,13 @@ use std::ops::Range;
 
 use emend_edit::ContentHash;
 use emend_edit::text::{BOM, split_eol, split_lines};
+use emend_edit::truncate::{Mode, OutputLimits};
 use emend_llm::{BoxFuture, MediaData, ToolDefinition};
 use serde_json::{Map, Value, json};
 
 use super::{counted, number_argument, schema, text_argument};
 use crate::error_code::Code;
-use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
+use crate::tool::{Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
 use crate::workspace::FileView;
 
 /// Lines shown when no limit is given (S2 §3.3).
@@ -20,6 +21,11 @@ const IMAGE_BYTES_MAX: usize = 5 * 1024 * 1024 / 4 * 3;
 
 /// Reads a file with line numbers, its version and its hash.
 pub struct ReadFile;
+
+impl ReadFile {
+    /// The default output limits of the tool.
+    pub const OUTPUT_LIMITS: OutputLimits = OutputLimits { chars_max: 50_000, mode: Mode::HeadTail, lines_max: None };
+}
 
 impl Tool for ReadFile {
     fn definition(&self) -> ToolDefinition {
@@ -44,8 +50,21 @@ impl Tool for ReadFile {
         }
     }
 
-    fn interruptible(&self) -> bool {
-        true
+    fn effect(&self) -> ToolEffect {
+        ToolEffect::Reads
+    }
+
+    fn paths(&self, arguments: &Map<String, Value>) -> Vec<String> {
+        vec![text_argument(arguments, "file_path").to_owned()]
+    }
+
+    fn output_limits(&self) -> OutputLimits {
+        Self::OUTPUT_LIMITS
+    }
+
+    /// Reads are counted: the version that a read shows follows from the order of the calls.
+    fn concurrent(&self) -> bool {
+        false
     }
 
     fn call<'a>(

@@ -13,7 +13,7 @@ use super::{counted, schema};
 use crate::environment::FilePath;
 use crate::error_code::Code;
 use crate::search::glob::Glob;
-use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
+use crate::tool::{Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
 
 /// Files read at most.
 const FILES_MAX: usize = 200;
@@ -47,12 +47,17 @@ impl Tool for ReadManyFiles {
         }
     }
 
-    fn paths(&self, arguments: &Map<String, Value>) -> Vec<String> {
-        texts(arguments, "include").map(str::to_owned).collect()
+    fn effect(&self) -> ToolEffect {
+        ToolEffect::Reads
     }
 
-    fn interruptible(&self) -> bool {
-        true
+    /// Reads are counted: the version that a read shows follows from the order of the calls.
+    fn concurrent(&self) -> bool {
+        false
+    }
+
+    fn paths(&self, arguments: &Map<String, Value>) -> Vec<String> {
+        texts(arguments, "include").map(str::to_owned).collect()
     }
 
     fn call<'a>(
@@ -62,7 +67,7 @@ impl Tool for ReadManyFiles {
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let chosen = choose(arguments, context).await?;
-            let mut chars_left = context.config.output_limits().of("read_many_files").chars_max;
+            let mut chars_left = context.output_limits.chars_max;
             chars_left = chars_left.saturating_sub(MARGIN_CHARS);
             let (mut texts, mut files, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
             for (index, path) in chosen.iter().enumerate() {

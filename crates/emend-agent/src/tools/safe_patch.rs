@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use super::{preview, schema, text_argument};
 use crate::error_code::Code;
 use crate::fixed_texts::{INVALID_DIFF, PATCH_APPLIED, PATCH_FAILED};
-use crate::tool::{Preview, Tool, ToolContext, ToolError, ToolOutput};
+use crate::tool::{Preview, Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
 use crate::workspace::{Applied, Base, FileView, FileWrite};
 
 /// Applies a unified diff to the file whose hash it names.
@@ -50,6 +50,14 @@ impl Tool for SafePatch {
                 }
             }"#),
         }
+    }
+
+    fn effect(&self) -> ToolEffect {
+        ToolEffect::Writes
+    }
+
+    fn paths(&self, arguments: &Map<String, Value>) -> Vec<String> {
+        vec![text_argument(arguments, "file_path").to_owned()]
     }
 
     fn preview<'a>(&'a self, arguments: &'a Map<String, Value>, context: &'a ToolContext) -> BoxFuture<'a, Preview> {

@@ -4,6 +4,7 @@
 //! `apply_patch` would, with everything that is checked there.
 
 use emend_edit::patch::v4a;
+use emend_edit::truncate::{Mode as Truncation, OutputLimits};
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 
@@ -13,7 +14,7 @@ use crate::approval::Target;
 use crate::environment::FilePath;
 use crate::environment::command::{Command, OutputStream, timeout_text};
 use crate::error_code::Code;
-use crate::tool::{Preview, Tool, ToolContext, ToolError, ToolOutput};
+use crate::tool::{Preview, Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
 use crate::workspace::{CommandOutcome, Mode};
 
 /// The most changed files that are named.
@@ -21,6 +22,12 @@ const NAMED_MAX: usize = 20;
 
 /// Runs a command in the environment's shell.
 pub struct Shell;
+
+impl Shell {
+    /// The default output limits of the tool.
+    pub const OUTPUT_LIMITS: OutputLimits =
+        OutputLimits { chars_max: 30_000, mode: Truncation::HeadTail, lines_max: Some(256) };
+}
 
 impl Tool for Shell {
     fn definition(&self) -> ToolDefinition {
@@ -43,6 +50,14 @@ impl Tool for Shell {
         }
     }
 
+    fn effect(&self) -> ToolEffect {
+        ToolEffect::Runs
+    }
+
+    fn output_limits(&self) -> OutputLimits {
+        Self::OUTPUT_LIMITS
+    }
+
     fn canonical_name(&self) -> Option<&str> {
         Some(Self::NAME)
     }
@@ -56,7 +71,11 @@ impl Tool for Shell {
     fn target(&self, arguments: &Map<String, Value>) -> Target {
         let command = text_argument(arguments, "command");
         match patch_of(command) {
-            Some(_) => Target { tool: Some("apply_patch"), paths: self.paths(arguments), ..Target::default() },
+            Some(_) => Target {
+                tool: Some(("apply_patch", ToolEffect::Writes)),
+                paths: self.paths(arguments),
+                ..Target::default()
+            },
             None => Target { command: Some(command.to_owned()), ..Target::default() },
         }
     }

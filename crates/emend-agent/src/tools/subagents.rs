@@ -1,6 +1,7 @@
 //! `spawn_agent`, `send_input`, `wait` and `close_agent`: the model's hold on its subagents (S2 §7.2). What a subagent is and
 //! who drives it is the session's.
 
+use emend_edit::truncate::{Mode, OutputLimits};
 use emend_llm::{BoxFuture, Clock, Shared, ToolDefinition};
 use futures::future::{Either, select};
 use serde_json::{Map, Value, json};
@@ -9,7 +10,7 @@ use super::{number_argument, schema, text_argument};
 use crate::error_code::Code;
 use crate::event::AgentStatus;
 use crate::session::{Agents, Report, Task};
-use crate::tool::{Tool, ToolContext, ToolError, ToolOutput, ToolRegistry};
+use crate::tool::{Tool, ToolContext, ToolEffect, ToolError, ToolOutput, ToolRegistry};
 
 /// Adds the tools for subagents.
 pub fn register_subagent_tools(registry: &mut ToolRegistry) {
@@ -52,6 +53,10 @@ const WAIT: &str = r#"{"type": "object", "required": ["agent_id"], "properties":
 const CLOSE: &str = r#"{"type": "object", "required": ["agent_id"], "properties": {
   "agent_id": {"type": "string", "minLength": 1, "description": "The subagent's id."}}}"#;
 
+/// The default output limits of `spawn_agent`.
+pub(super) const SPAWN_OUTPUT_LIMITS: OutputLimits =
+    OutputLimits { chars_max: 20_000, mode: Mode::HeadTail, lines_max: None };
+
 /// One of the four.
 pub struct SubagentTool(Action);
 
@@ -86,16 +91,19 @@ impl Tool for SubagentTool {
         ToolDefinition { name: name.to_owned(), description: description.to_owned(), parameters }
     }
 
+    fn effect(&self) -> ToolEffect {
+        ToolEffect::Delegates
+    }
+
+    fn output_limits(&self) -> OutputLimits {
+        match self.0 {
+            Action::Spawn => SPAWN_OUTPUT_LIMITS,
+            Action::Send | Action::Wait | Action::Close => OutputLimits::default(),
+        }
+    }
+
     fn paths(&self, _arguments: &Map<String, Value>) -> Vec<String> {
         Vec::new()
-    }
-
-    fn interruptible(&self) -> bool {
-        true
-    }
-
-    fn is_for_subagents(&self) -> bool {
-        true
     }
 
     fn call<'a>(

@@ -15,7 +15,7 @@ use super::read_file::image_type;
 use super::{counted, number_argument, schema, text_argument};
 use crate::error_code::Code;
 use crate::search::is_binary;
-use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
+use crate::tool::{Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
 use crate::web::{Address, AddressError, to_text};
 
 /// What `web_fetch` may do.
@@ -189,16 +189,22 @@ impl Tool for WebFetch {
         }
     }
 
-    fn paths(&self, _arguments: &Map<String, Value>) -> Vec<String> {
-        Vec::new()
+    fn effect(&self) -> ToolEffect {
+        ToolEffect::Runs
     }
 
+    /// A request that only fetches changes nothing, so it may end early.
     fn interruptible(&self) -> bool {
         true
     }
 
+    /// Pages do not depend on each other.
     fn concurrent(&self) -> bool {
         true
+    }
+
+    fn paths(&self, _arguments: &Map<String, Value>) -> Vec<String> {
+        Vec::new()
     }
 
     fn call<'a>(
@@ -217,7 +223,7 @@ impl Tool for WebFetch {
                     return Err(ToolError::new(Code::Timeout, format!("{url} did not answer within {limit_ms} ms")));
                 }
             };
-            let limit = context.config.output_limits().of(Self::NAME).chars_max.saturating_sub(MARGIN_CHARS);
+            let limit = context.output_limits.chars_max.saturating_sub(MARGIN_CHARS);
             show(&page, offset, limit)
         })
     }

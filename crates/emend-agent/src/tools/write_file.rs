@@ -1,17 +1,24 @@
 //! `write_file` and `list_dir`.
 
 use emend_edit::patch::{Change, Patch};
+use emend_edit::truncate::{Mode, OutputLimits};
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 
-use super::{counted, hash_argument, number_argument, preview, schema, text_argument};
+use super::{counted, hash_argument, number_argument, preview, schema, target_of_search, text_argument};
+use crate::approval::Target;
 use crate::environment::{DirEntry, EntryKind};
 use crate::error_code::Code;
-use crate::tool::{Preview, Tool, ToolContext, ToolError, ToolOutput};
+use crate::tool::{Preview, Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
 use crate::workspace::{Base, FileWrite};
 
 /// Writes a whole file.
 pub struct WriteFile;
+
+impl WriteFile {
+    /// The default output limits of the tool.
+    pub const OUTPUT_LIMITS: OutputLimits = OutputLimits { chars_max: 1_000, mode: Mode::Tail, lines_max: None };
+}
 
 impl Tool for WriteFile {
     fn definition(&self) -> ToolDefinition {
@@ -35,6 +42,18 @@ impl Tool for WriteFile {
             }"#,
             ),
         }
+    }
+
+    fn effect(&self) -> ToolEffect {
+        ToolEffect::Writes
+    }
+
+    fn paths(&self, arguments: &Map<String, Value>) -> Vec<String> {
+        vec![text_argument(arguments, "file_path").to_owned()]
+    }
+
+    fn output_limits(&self) -> OutputLimits {
+        Self::OUTPUT_LIMITS
     }
 
     fn preview<'a>(&'a self, arguments: &'a Map<String, Value>, context: &'a ToolContext) -> BoxFuture<'a, Preview> {
@@ -110,16 +129,17 @@ impl Tool for ListDir {
         }
     }
 
-    fn interruptible(&self) -> bool {
-        true
-    }
-
-    fn concurrent(&self) -> bool {
-        true
+    fn effect(&self) -> ToolEffect {
+        ToolEffect::Reads
     }
 
     fn paths(&self, _arguments: &Map<String, Value>) -> Vec<String> {
         Vec::new()
+    }
+
+    /// The path of a search is subject to path rules. A search takes no canvas lease, so [`paths`](Tool::paths) is empty.
+    fn target(&self, arguments: &Map<String, Value>) -> Target {
+        target_of_search(arguments)
     }
 
     fn call<'a>(

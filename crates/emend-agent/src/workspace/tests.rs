@@ -41,6 +41,7 @@ impl World {
             config: Shared::default(),
             progress: Progress::default(),
             clock: Shared::new(TickingClock::default()),
+            output_limits: Default::default(),
             names: Shared::default(),
             agents: None,
         }

@@ -1,6 +1,6 @@
 //! The rules that decide which calls run, which are denied, and which need the user's approval.
 
-use emend_agent::approval::{Action, Policy, Rule};
+use emend_agent::approval::{Action, Policy, Rule, ToolEffect};
 use serde_json::Value;
 
 use super::json_fields::{Fields, Problem};
@@ -27,12 +27,12 @@ impl RuleOptions {
     }
 }
 
-/// Tools that only read or ask.
-const READING: [&str; 6] = ["read_file", "read_many_files", "grep", "glob", "list_dir", "clarify_user"];
+/// Effects of tools whose calls need no approval.
+const UNASKED: [ToolEffect; 2] = [ToolEffect::Reads, ToolEffect::Asks];
 
 /// Returns the policy for these rules.
 ///
-/// Without rules, every call beyond [`READING`] needs approval if there is an approver (`asks`), and every call is allowed
+/// Without rules, every call with another effect than [`UNASKED`] needs approval if there is an approver (`asks`), and every call is allowed
 /// otherwise.
 ///
 /// # Errors
@@ -42,7 +42,7 @@ pub(crate) fn policy(rules: Option<&[RuleOptions]>, asks: bool) -> Result<Policy
     let rule = |rule: &RuleOptions| Rule::new(rule.action, &rule.tool, rule.pattern.as_deref());
     let rules: Result<Vec<Rule>, _> = match rules {
         Some(rules) => rules.iter().map(rule).collect(),
-        None if asks => READING.iter().map(|tool| Rule::new(Action::Allow, tool, None)).collect(),
+        None if asks => Ok(UNASKED.map(|effect| Rule::for_effect(Action::Allow, effect)).into()),
         None => return Ok(Policy::default()),
     };
     let rules = rules.map_err(|error| Failure::new(emend_agent::error_code::Code::Configuration, error.to_string()))?;

@@ -1,7 +1,8 @@
 //! Hashes of texts, and truncation of texts to a model's limits.
 
+use emend_agent::tools::output_limits_of;
 use emend_edit::ContentHash;
-use emend_edit::truncate::{Limits, Mode, truncate_chars, truncate_lines, truncate_tool_output};
+use emend_edit::truncate::{Mode, OutputLimits, truncate_chars, truncate_lines, truncate_output};
 use wasm_bindgen::prelude::*;
 
 use super::{count, input_slots};
@@ -22,10 +23,13 @@ pub fn hash_text(bytes: u32) -> Result<String, JsValue> {
 /// Truncates a tool's output by the tool's limits or by the given ones; `undefined` if it fits.
 #[wasm_bindgen(js_name = truncateOf)]
 pub fn truncate_of(tool: &str, output: &str, chars_max: Option<u32>, lines_max: Option<u32>) -> Option<String> {
-    let mut limits = Limits::default();
-    limits.chars_max.extend(chars_max.map(|max| (tool.to_owned(), count(max))));
-    limits.lines_max.extend(lines_max.map(|max| (tool.to_owned(), count(max))));
-    let seen = truncate_tool_output(tool, output, &limits);
+    let own = output_limits_of(tool);
+    let limits = OutputLimits {
+        chars_max: chars_max.map_or(own.chars_max, count),
+        mode: own.mode,
+        lines_max: lines_max.map(count).or(own.lines_max),
+    };
+    let seen = truncate_output(output, limits);
     seen.truncated.then_some(seen.text)
 }
 

@@ -1,7 +1,8 @@
 //! Tools written in JavaScript, in addition to the core's own.
 
+use emend_agent::approval::Target;
 use emend_agent::error_code::Code;
-use emend_agent::tool::{Tool, ToolContext, ToolError, ToolOutput};
+use emend_agent::tool::{Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
 use emend_llm::{BoxFuture, ToolDefinition, tool};
 use js_sys::Function;
 use serde_json::{Map, Value, json};
@@ -35,8 +36,19 @@ impl Tool for JsTool {
         self.definition.clone()
     }
 
+    /// Nothing is known about the function, so the user is asked about its calls as about writes.
+    fn effect(&self) -> ToolEffect {
+        ToolEffect::Writes
+    }
+
     fn paths(&self, _arguments: &Map<String, Value>) -> Vec<String> {
         Vec::new()
+    }
+
+    /// Path rules see the argument `path`.
+    fn target(&self, arguments: &Map<String, Value>) -> Target {
+        let path = arguments.get("path").and_then(Value::as_str).map(str::to_owned);
+        Target { paths: path.into_iter().collect(), ..Target::default() }
     }
 
     /// True: its code runs outside the workspace, and not waiting for its result leaves no write half done.

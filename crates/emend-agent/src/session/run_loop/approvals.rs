@@ -61,7 +61,7 @@ pub(in crate::session) async fn approve(
     }
     let target = resolved(core, tool.target(arguments)).await;
     let canonical = tool.canonical_name().unwrap_or(&call.name);
-    let verdict = policy.decide(&[&call.name, canonical], &target);
+    let verdict = policy.decide(&[&call.name, canonical], tool.effect(), &target);
     match verdict.action {
         Action::Allow => Ok(Approved::ToRun),
         Action::Deny => {
@@ -70,7 +70,7 @@ pub(in crate::session) async fn approve(
             Err(ToolError::new(Code::PermissionDenied, message))
         }
         Action::Ask => {
-            let tool_name = target.tool.unwrap_or(canonical).to_owned();
+            let tool_name = target.tool.map_or(canonical, |(tool, _)| tool).to_owned();
             let grant = Grant { tool: tool_name, command: target.command };
             ask(core, call, grant, tool.preview(arguments, context).await, context).await
         }

@@ -18,6 +18,14 @@ impl crate::tool::Tool for Broken {
         emend_llm::ToolDefinition { name: "broken".to_owned(), description: String::new(), parameters }
     }
 
+    fn effect(&self) -> crate::tool::ToolEffect {
+        crate::tool::ToolEffect::Writes
+    }
+
+    fn paths(&self, _arguments: &serde_json::Map<String, Value>) -> Vec<String> {
+        Vec::new()
+    }
+
     fn call<'a>(
         &'a self,
         _arguments: &'a serde_json::Map<String, Value>,

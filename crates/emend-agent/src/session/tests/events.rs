@@ -7,7 +7,7 @@ use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::*;
 use crate::test_support::covers;
-use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
+use crate::tool::{Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
 use emend_llm::ToolDefinition;
 use serde_json::Map;
 
@@ -85,6 +85,14 @@ impl Tool for Chatty {
     fn definition(&self) -> ToolDefinition {
         let parameters = json!({"type": "object", "properties": {}});
         ToolDefinition { name: "chatty".to_owned(), description: "Prints.".to_owned(), parameters }
+    }
+
+    fn effect(&self) -> ToolEffect {
+        ToolEffect::Writes
+    }
+
+    fn paths(&self, _arguments: &Map<String, Value>) -> Vec<String> {
+        Vec::new()
     }
 
     fn call<'a>(

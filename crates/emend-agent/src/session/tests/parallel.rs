@@ -11,7 +11,7 @@ use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::*;
 use crate::test_support::covers;
-use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
+use crate::tool::{Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
 
 /// Counts how many calls of it run at the same time, and takes the longer the earlier it was called.
 #[derive(Default)]
@@ -28,12 +28,12 @@ impl Tool for Slow {
         ToolDefinition { name: name.to_owned(), description: String::new(), parameters }
     }
 
-    fn interruptible(&self) -> bool {
-        self.reads
+    fn effect(&self) -> ToolEffect {
+        if self.reads { ToolEffect::Reads } else { ToolEffect::Writes }
     }
 
-    fn concurrent(&self) -> bool {
-        self.reads
+    fn paths(&self, _arguments: &Map<String, Value>) -> Vec<String> {
+        Vec::new()
     }
 
     fn call<'a>(

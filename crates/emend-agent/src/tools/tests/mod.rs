@@ -1,5 +1,6 @@
 //! The tools, called as a model calls them, over files in memory.
 
+mod effects;
 mod preview;
 mod read;
 mod search;

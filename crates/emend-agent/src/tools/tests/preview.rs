@@ -37,6 +37,7 @@ fn world() -> World {
         config: Shared::default(),
         progress: Progress::default(),
         clock,
+        output_limits: Default::default(),
         names: Shared::default(),
         agents: None,
     };
