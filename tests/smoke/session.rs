@@ -70,8 +70,8 @@ impl Work {
 
     /// Submits a message and waits for the end of the run.
     async fn submit(&self, text: &str) -> Result<Vec<EventKind>, String> {
-        let turn = self.session.submit(text, CancelToken::new()).map_err(|error| error.to_string())?;
-        let events: Vec<EventKind> = turn.map(|Event { kind, .. }| kind).collect().await;
+        let run = self.session.submit(text, CancelToken::new()).map_err(|error| error.to_string())?;
+        let events: Vec<EventKind> = run.map(|Event { kind, .. }| kind).collect().await;
         let failed = events.iter().find_map(|kind| match kind {
             EventKind::Error(error) if error.code != Code::LimitReached.as_str() => Some(error.message.clone()),
             _ => None,
@@ -94,10 +94,10 @@ impl Work {
     /// Changes the task during the run; the result must follow the change.
     async fn steer(&self) -> Result<(), String> {
         let text = "Create a Flask web application with multiple routes";
-        let mut turn = self.session.submit(text, CancelToken::new()).map_err(|error| error.to_string())?;
+        let mut run = self.session.submit(text, CancelToken::new()).map_err(|error| error.to_string())?;
         let steering = "Actually, just create a single /health endpoint for now";
         self.session.steer(steering).map_err(|error| error.to_string())?;
-        while turn.next().await.is_some() {}
+        while run.next().await.is_some() {}
         let history = self.session.history();
         let place = history.iter().position(|message| message.text().contains(steering));
         let Some(place) = place else { return Err("the history does not contain the steering message".to_owned()) };

@@ -150,7 +150,7 @@ fn run(session: &Session) -> Result<usize> {
     let events: Vec<_> = block_on(run.collect());
     let ended = events.iter().any(|event| matches!(event.kind, EventKind::ProcessingEnd { .. }));
     let failed = events.iter().any(|event| matches!(event.kind, EventKind::Error { .. }));
-    ensure!(ended && !failed, "the turn failed: {:?}", events.last());
+    ensure!(ended && !failed, "the run failed: {:?}", events.last());
     Ok(events.len())
 }
 
@@ -168,16 +168,16 @@ fn turn(n_turns: usize) -> Result<(Duration, usize)> {
         run(&session)?;
         best = best.min(begun.elapsed());
     }
-    ensure!(session.history().len() >= 2 * n_turns + 4 * N_ROUNDS, "the history was cut");
+    ensure!(session.history().len() >= 2 * n_turns + 4 * N_ROUNDS, "the history is incomplete");
     Ok((best, transport.sent_bytes()))
 }
 
-/// Returns a response of very many pieces.
+/// Measures the delivery of one response in very many pieces.
 fn deliver() -> Result<Duration> {
     let (session, _) = session(vec![llm::answer_in_pieces(N_EVENTS)]);
     let begun = Instant::now();
     let n_events = run(&session)?;
-    ensure!(n_events >= N_EVENTS, "{n_events} events came");
+    ensure!(n_events >= N_EVENTS, "only {n_events} events arrived");
     Ok(begun.elapsed())
 }
 
@@ -188,6 +188,6 @@ fn memory() -> Result<f64> {
         run(&session)?;
     }
     let held = heap::in_use() - before;
-    ensure!(session.history().len() == 4000 && transport.sent_bytes() > 0, "the history was cut");
+    ensure!(session.history().len() == 4000 && transport.sent_bytes() > 0, "the history is incomplete");
     Ok(held as f64 / 1024.0 / 1024.0)
 }

@@ -337,7 +337,7 @@ pub(crate) const ROWS: [Row; 15] = [
         check: |family, outcome| {
             let results = outcome.results(family, 3);
             assert!(results[1].contains("completed after 2 turns") && results[1].contains("Made it."), "{results:?}");
-            let offers = |at: usize| outcome.bodies[at].to_string().contains(family.wire_name("spawn_agent"));
+            let offers = |at: usize| outcome.bodies[at].to_string().contains(family.exposed_name("spawn_agent"));
             assert!(outcome.bodies[1].to_string().contains(&Row::task(family)), "{}: the task", family.name);
             assert!(offers(0) && !offers(1) && !offers(2), "{}: a subagent starts none itself", family.name);
         },

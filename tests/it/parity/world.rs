@@ -114,17 +114,17 @@ pub(crate) const FAMILIES: [Family; 3] = [
 
 impl Family {
     /// Returns the exposed name.
-    pub(crate) fn wire_name(&self, tool: &str) -> &'static str {
+    pub(crate) fn exposed_name(&self, tool: &str) -> &'static str {
         let found = self.tools.iter().find(|(own, _)| *own == tool);
         found.unwrap_or_else(|| panic!("{} has no {tool}", self.name)).1
     }
 
     /// Returns the tool's canonical name. All editing tools count as `edit`, because each family has its own.
-    fn own_name(&self, wire_name: &str) -> String {
-        match self.tools.iter().find(|(_, wire)| *wire == wire_name) {
+    fn canonical_name(&self, exposed_name: &str) -> String {
+        match self.tools.iter().find(|(_, wire)| *wire == exposed_name) {
             Some(("apply_patch" | "edit_file" | "safe_patch", _)) => "edit".to_owned(),
             Some((own, _)) => (*own).to_owned(),
-            None => format!("?{wire_name}"),
+            None => format!("?{exposed_name}"),
         }
     }
 
@@ -139,7 +139,7 @@ impl Family {
                     };
                     (param.map_or(name.as_str(), |(_, _, wire)| *wire).to_owned(), value)
                 });
-                (self.wire_name(tool), Value::Object(renamed.collect()))
+                (self.exposed_name(tool), Value::Object(renamed.collect()))
             }
             Step::Edit(path, before, after) => self.edit(path, before, after),
         }
@@ -307,9 +307,9 @@ impl Outcome {
     pub(crate) fn log(&self, family: &Family) -> Vec<String> {
         let line = |event: &Event| match &event.kind {
             EventKind::UserInput { .. } => Some("user".to_owned()),
-            EventKind::ToolCallStart { tool_name, .. } => Some(format!("start {}", family.own_name(tool_name))),
+            EventKind::ToolCallStart { tool_name, .. } => Some(format!("start {}", family.canonical_name(tool_name))),
             EventKind::ToolCallEnd { tool_name, ok, .. } => {
-                Some(format!("{} {}", if *ok { "end" } else { "fail" }, family.own_name(tool_name)))
+                Some(format!("{} {}", if *ok { "end" } else { "fail" }, family.canonical_name(tool_name)))
             }
             EventKind::FileChanged { path, .. } => Some(format!("changed {path}")),
             EventKind::SubagentStart { .. } => Some("spawned".to_owned()),
@@ -375,8 +375,8 @@ pub(crate) async fn run(family: &Family, task: Task, connection: Connection) -> 
     let random = Shared::new(Ticks::default());
     let session = Session::new(profile.session_options(provider, workspace, clock, random, SessionConfig::default()));
     let mut events = Vec::new();
-    let mut turn = session.submit(&task.prompt, CancelToken::new()).unwrap();
-    while let Some(event) = turn.next().await {
+    let mut run = session.submit(&task.prompt, CancelToken::new()).unwrap();
+    while let Some(event) = run.next().await {
         (task.during)(&session, &event.kind);
         events.push(event);
     }
@@ -388,7 +388,7 @@ pub(crate) async fn run(family: &Family, task: Task, connection: Connection) -> 
         // In this order; tools that no row calls may be in between.
         let offered = wire::tool_names(family.api, body);
         let mut rest = offered.iter();
-        let is_subagents = !offered.iter().any(|name| name == family.wire_name("spawn_agent"));
+        let is_subagents = !offered.iter().any(|name| name == family.exposed_name("spawn_agent"));
         // Without a shell the shell tool is not offered; a subagent is not offered the subagent tools.
         let is_here = |own: &str| match own {
             "shell" => place == Place::Machine,

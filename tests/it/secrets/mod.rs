@@ -76,7 +76,7 @@ async fn session(world: &mut World, api: Api) {
         ],
         text(api, "Done."),
     );
-    let seen = world.turn("work on @notes.md and @./").await;
+    let seen = world.submit("work on @notes.md and @./").await;
     assert!(seen.contains("agent_1") && seen.contains("The child has looked."), "{seen}");
 
     let wrong = [
@@ -88,7 +88,7 @@ async fn session(world: &mut World, api: Api) {
         ("no_such_tool", json!({})),
     ];
     world.prepare(vec![calls(api, &wrong)], text(api, "That failed."));
-    world.turn("go wrong").await;
+    world.submit("go wrong").await;
 
     let (mut n_failed, mut n_hidden) = (0, 0);
     for (name, bytes) in failures(api) {
@@ -98,7 +98,7 @@ async fn session(world: &mut World, api: Api) {
             world.session = Session::resume(world.options(), store, world.session.id()).await.unwrap();
         }
         world.prepare(Vec::new(), bytes);
-        let seen = world.turn(name).await;
+        let seen = world.submit(name).await;
         assert!(seen.contains("\"ERROR\""), "{name} for {}: {seen}", api.name());
         n_failed += 1;
         n_hidden += usize::from(seen.contains("[redacted]"));
@@ -115,12 +115,12 @@ async fn session(world: &mut World, api: Api) {
     ] {
         let options = world.options_at(&url, &key);
         world.session = Session::resume(options, Arc::clone(&store), world.session.id()).await.unwrap();
-        let seen = world.turn("nobody is there").await;
+        let seen = world.submit("no server is there").await;
         assert!(seen.contains("\"ERROR\""), "{url}: {seen}");
     }
     world.session = Session::fork(world.options(), store, world.session.id(), None).await.unwrap();
     world.prepare(Vec::new(), text(api, "Hello again."));
-    assert!(world.turn("and now?").await.contains("Hello again."));
+    assert!(world.submit("and now?").await.contains("Hello again."));
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn no_output_contains_a_secret_unless_an_allowed_tool_prints_it() {
             println!("{} places, {n_outlets} outlets, {}", PLACES.len() + FILES.len(), api.name());
             // Positive control: output of a tool that the user allowed is shown.
             world.prepare(vec![calls(api, &[("shell", json!({"command": "cat .env"}))])], text(api, CONTROL));
-            world.turn("show me").await;
+            world.submit("show me").await;
             for (outlet, text, _) in world.outlets().await.into_iter().take(3) {
                 assert_eq!(leaks(&text, &FILES), [".env"], "{outlet} of {}", api.name());
                 assert_eq!(leaks(&text, &PLACES), [""; 0], "{outlet} of {}", api.name());

@@ -130,7 +130,7 @@ impl World {
     }
 
     /// Submits a message and returns the run's events as text.
-    pub(super) async fn turn(&mut self, text: &str) -> String {
+    pub(super) async fn submit(&mut self, text: &str) -> String {
         let mut seen = String::new();
         let mut run = match self.session.submit(text, CancelToken::new()) {
             Ok(run) => run,
