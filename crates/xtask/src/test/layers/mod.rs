@@ -110,17 +110,22 @@ fn describe(sources: &Crate, circle: &[usize]) -> String {
 }
 
 fn shared_names(sources: &Crate, layer: &Layer) -> Vec<String> {
-    let mut places: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    // Two types of one file are one type under different conditions: the compiler rejects others.
+    let mut places: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for (name, file) in sources.public_types() {
-        places.entry(name).or_default().push(file);
+        places.entry(name).or_default().insert(file);
     }
-    let shared: BTreeMap<&str, Vec<&str>> = places.into_iter().filter(|(_, files)| files.len() > 1).collect();
+    let shared: BTreeMap<&str, BTreeSet<&str>> = places.into_iter().filter(|(_, files)| files.len() > 1).collect();
     let unlisted = shared.iter().filter(|(name, _)| !layer.shared_names.contains_key(**name));
     let mut problems: Vec<String> =
-        unlisted.map(|(name, files)| format!("`{name}` is a public type of {}", files.join(" and "))).collect();
+        unlisted.map(|(name, files)| format!("`{name}` is a public type of {}", joined(files))).collect();
     let gone = layer.shared_names.keys().filter(|name| !shared.contains_key(name.as_str()));
     problems.extend(gone.map(|name| format!("layers.toml allows `{name}` twice, which is there once at most")));
     problems
+}
+
+fn joined(files: &BTreeSet<&str>) -> String {
+    files.iter().copied().collect::<Vec<_>>().join(" and ")
 }
 
 #[cfg(test)]
