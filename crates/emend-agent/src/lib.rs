@@ -1,7 +1,17 @@
-//! The agent: its loop, its tools, the workspace between tools and files, and the canvas.
+//! A coding agent for other programs to embed: sessions, tools, the workspace between tools and files, and the canvas.
 //!
-//! The crate runs natively and in a browser. Hosts provide files, processes, the network, time and randomness through
-//! [`environment::ExecutionEnvironment`], `emend_llm::Transport`, `emend_llm::Clock` and `emend_llm::Random`.
+//! The crate runs natively and in a browser tab. Files, processes, the network, time and randomness come from the host
+//! through [`ExecutionEnvironment`], `emend_llm::Transport`, `emend_llm::Clock` and `emend_llm::Random`.
+//!
+//! The types that an embedder needs first are re-exported here. This program (`examples/embed.rs`) runs a whole session:
+//!
+//! ```
+#![doc = include_str!("../examples/embed.rs")]
+//! ```
+//!
+//! Modules from the bottom up; each uses only those before it: [`error_code`] and [`search`]; [`environment`];
+//! [`approval`], [`event`] and [`canvas`]; [`workspace`]; [`tool`]; [`history`] and [`store`]; [`tools`], [`profile`] and
+//! [`prompt`]; [`session`].
 #![forbid(unsafe_code)]
 
 pub mod approval;
@@ -21,6 +31,16 @@ pub mod tool;
 pub mod tools;
 pub mod web;
 pub mod workspace;
+
+pub use approval::{Approver, Decision, Policy};
+pub use environment::memory::MemFs;
+pub use environment::{EnvError, ExecutionEnvironment, FilePath};
+pub use error_code::Code;
+pub use event::{Event, EventKind};
+pub use session::{ProfileChoice, Run, Session, SessionBuilder, SessionConfig};
+pub use store::Store;
+pub use tool::{Tool, ToolContext, ToolError, ToolOutput};
+pub use workspace::{Mode, Workspace};
 
 #[cfg(test)]
 mod test_support;

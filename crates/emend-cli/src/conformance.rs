@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use emend_agent::error_code::Code;
 use emend_agent::event::{EndReason, ErrorInfo, EventKind};
 use emend_agent::profile::Profile;
-use emend_agent::session::{Session, SessionConfig, call_tool};
+use emend_agent::session::{Session, SessionBuilder, SessionConfig, call_tool};
 use emend_agent::tool::ToolRegistry;
 use emend_agent::workspace::Mode;
 use emend_host::{OsRandom, ReqwestTransport, Timeouts};
@@ -110,8 +110,10 @@ impl Scene {
         };
         let id = profile.id;
         let (workspace, clock) = (Shared::clone(&project.workspace), Shared::clone(&project.clock));
-        let options = profile.session_options(Shared::clone(provider), workspace, clock, Shared::new(OsRandom), config);
-        Ok(Self { project, session: Session::new(options), profile: id, model })
+        let builder = SessionBuilder::new(Shared::clone(provider), "", workspace, Shared::new(OsRandom)).clock(clock);
+        let session = builder.with_profile(profile).config(config).build();
+        let session = session.map_err(|error| Failure::new(error.code(), error.to_string()))?;
+        Ok(Self { project, session, profile: id, model })
     }
 
     /// Runs one turn to its end; `look` sees each event.

@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 
 use emend_agent::approval::Approver;
 use emend_agent::error_code::Code;
-use emend_agent::profile::{Edits, Profile};
-use emend_agent::session::{Session, SessionConfig, SessionOptions};
+use emend_agent::profile::Edits;
+use emend_agent::session::{ProfileChoice, Session, SessionBuilder, SessionConfig, SessionOptions};
 use emend_agent::store::{Store, Summary, summaries};
-use emend_agent::tools::{ClarifyUser, core_tools, register_subagent_tools};
 use emend_agent::workspace::Mode;
 use emend_host::{OsRandom, Sandbox};
 use emend_llm::Shared;
@@ -17,7 +16,7 @@ use crate::failure::Failure;
 use crate::project::Project;
 use crate::provider::Chosen;
 use crate::settings::Settings;
-use crate::tools::web_fetch;
+use crate::tools::web_transport;
 use crate::{approve, provider, sessions};
 
 /// What differs between one task and a conversation.
@@ -133,48 +132,29 @@ fn session_options(
     asks: bool,
     config: SessionConfig,
 ) -> Result<SessionOptions, Failure> {
-    let model = chosen.model.as_str();
-    let profile = match settings.profile.value {
-        // The stand-in is of no family.
-        ProfileName::Auto if chosen.offline => None,
-        ProfileName::Auto => Profile::of(chosen.provider.name(), model),
-        ProfileName::Openai => Some(Profile::openai(model)),
-        ProfileName::Anthropic => Some(Profile::anthropic(model)),
-        ProfileName::Gemini => Some(Profile::gemini(model)),
-        ProfileName::None => None,
-    };
     let provider = Shared::clone(&chosen.provider);
     let (workspace, clock) = (Shared::clone(&project.workspace), Shared::clone(&project.clock));
-    let random = Shared::new(OsRandom);
-    let (web, subagents) = (settings.web.value, settings.subagents.value);
+    let profile = match settings.profile.value {
+        ProfileName::Auto => ProfileChoice::Auto,
+        ProfileName::Openai => ProfileChoice::Openai,
+        ProfileName::Anthropic => ProfileChoice::Anthropic,
+        ProfileName::Gemini => ProfileChoice::Gemini,
+        ProfileName::None => ProfileChoice::None,
+    };
     let edits = settings.edits.value.map(|edits| match edits {
         EditsName::Own => Edits::Own,
         EditsName::SafePatch => Edits::SafePatch,
     });
-    let edits = Edits::choose(edits, profile.is_some(), chosen.offline)
-        .map_err(|error| Failure::new(error.code(), error.to_string()))?;
-    let options = match profile {
-        Some(profile) => {
-            let profile = if let Some(edits) = edits { profile.with_edits(edits) } else { profile };
-            let profile = if web { profile.with_tool(web_fetch()) } else { profile };
-            let profile = if subagents { profile.with_subagents() } else { profile };
-            let profile = if asks { profile.with_questions() } else { profile };
-            profile.session_options(provider, workspace, clock, random, config)
-        }
-        None => {
-            let mut tools = core_tools();
-            if web {
-                tools.register(web_fetch());
-            }
-            if subagents {
-                register_subagent_tools(&mut tools);
-            }
-            if asks {
-                tools.register(Shared::new(ClarifyUser));
-            }
-            let (model, offline) = (chosen.model.clone(), false);
-            SessionOptions { provider, model, offline, tools, workspace, clock, random, config }
-        }
-    };
-    Ok(SessionOptions { offline: chosen.offline, ..options })
+    let mut builder = SessionBuilder::new(provider, chosen.model.as_str(), workspace, Shared::new(OsRandom))
+        .clock(clock)
+        .offline(chosen.offline)
+        .profile(profile)
+        .edits(edits)
+        .subagents(settings.subagents.value)
+        .questions(asks)
+        .config(config);
+    if settings.web.value {
+        builder = builder.web(web_transport());
+    }
+    builder.options().map_err(|error| Failure::new(error.code(), error.to_string()))
 }

@@ -13,7 +13,7 @@ use emend_agent::tools::{
 };
 use emend_agent::workspace::Mode;
 use emend_host::{ReqwestTransport, SystemClock, Timeouts};
-use emend_llm::{CancelToken, Shared};
+use emend_llm::{CancelToken, Shared, Transport};
 use serde_json::Value;
 
 use crate::args::ProfileName;
@@ -35,9 +35,13 @@ pub(crate) fn tools() -> ToolRegistry {
 const WEB_TIMEOUTS: Timeouts = Timeouts { connect_ms: 10_000, idle_ms: 20_000, total_ms: 30_000 };
 
 /// Returns the tool that fetches pages of the public web.
-pub(crate) fn web_fetch() -> Shared<dyn Tool> {
-    let transport = Shared::new(ReqwestTransport::new(WEB_TIMEOUTS).public_only());
-    Shared::new(WebFetch::new(transport, Shared::new(SystemClock), WebFetchOptions::default()))
+fn web_fetch() -> Shared<dyn Tool> {
+    Shared::new(WebFetch::new(web_transport(), Shared::new(SystemClock), WebFetchOptions::default()))
+}
+
+/// Returns the transport for pages: it connects to public addresses only.
+pub(crate) fn web_transport() -> Shared<dyn Transport> {
+    Shared::new(ReqwestTransport::new(WEB_TIMEOUTS).public_only())
 }
 
 /// Returns every name that a tool has in any family.

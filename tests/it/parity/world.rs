@@ -8,7 +8,7 @@ use emend_agent::environment::ExecutionEnvironment;
 use emend_agent::environment::memory::MemFs;
 use emend_agent::event::{Event, EventKind};
 use emend_agent::profile::Profile;
-use emend_agent::session::{Session, SessionConfig};
+use emend_agent::session::{Session, SessionBuilder};
 use emend_agent::workspace::{Mode, Workspace};
 use emend_edit::ContentHash;
 use emend_llm::{
@@ -373,7 +373,8 @@ pub(crate) async fn run(family: &Family, task: Task, connection: Connection) -> 
     let workspace = Shared::new(Workspace::new(disk.environment(), Mode::Direct, Shared::clone(&clock)));
     let profile = (family.profile)(family.model).with_subagents();
     let random = Shared::new(Ticks::default());
-    let session = Session::new(profile.session_options(provider, workspace, clock, random, SessionConfig::default()));
+    let builder = SessionBuilder::new(provider, "", workspace, random).clock(clock).with_profile(profile);
+    let session = builder.build().unwrap();
     let mut events = Vec::new();
     let mut run = session.submit(&task.prompt, CancelToken::new()).unwrap();
     while let Some(event) = run.next().await {

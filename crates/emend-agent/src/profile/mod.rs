@@ -8,7 +8,7 @@
 mod renamed;
 mod tool_names;
 
-use emend_llm::{Clock, Provider, Random, Shared, get_model_info};
+use emend_llm::{Shared, get_model_info};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -16,10 +16,8 @@ pub use renamed::Renamed;
 pub use tool_names::{Offer, OutputLayout, ProfileTool};
 
 use crate::error_code::Code;
-use crate::session::{SessionConfig, SessionOptions};
 use crate::tool::{ResultForm, Tool, ToolRegistry};
 use crate::tools::{SafePatch, built_in};
-use crate::workspace::Workspace;
 
 /// What a family of models works best with. Everything can be changed before a session is made of it; a tool that is
 /// registered later replaces one of the same name.
@@ -264,44 +262,6 @@ impl Profile {
         match &mut own[key] {
             Value::Array(list) => list.push(value),
             slot => *slot = json!([value]),
-        }
-    }
-
-    /// Returns what a session with this profile is made of. `config` keeps what the host set itself: its own base
-    /// instructions, documents, context window and provider options win.
-    #[must_use]
-    pub fn session_options(
-        self,
-        provider: Shared<dyn Provider>,
-        workspace: Shared<Workspace>,
-        clock: Shared<dyn Clock>,
-        random: Shared<dyn Random>,
-        config: SessionConfig,
-    ) -> SessionOptions {
-        let mut config = config;
-        config.base_prompt.get_or_insert_with(|| self.instructions());
-        if config.project_documents == SessionConfig::default().project_documents {
-            config.project_documents = self.project_documents;
-        }
-        config.context_window.get_or_insert(self.context_window_size);
-        config.result_form = self.result_form;
-        config.parallel_tool_calls &= self.supports_parallel_tool_calls;
-        config.streaming &= self.supports_streaming;
-        if let Some(timeout_ms) = self.default_command_timeout_ms {
-            config.default_command_timeout_ms = timeout_ms.min(config.max_command_timeout_ms);
-        }
-        for (name, options) in self.provider_options {
-            config.provider_options.entry(name).or_insert(options);
-        }
-        SessionOptions {
-            provider,
-            model: self.model,
-            offline: false,
-            tools: self.tools,
-            workspace,
-            clock,
-            random,
-            config,
         }
     }
 }

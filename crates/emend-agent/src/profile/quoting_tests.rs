@@ -18,8 +18,8 @@ use super::{Edits, Profile, tool_names};
 use crate::environment::ExecutionEnvironment;
 use crate::environment::memory::MemFs;
 use crate::event::EventKind;
-use crate::session::tests::{Answer, Setup, TickingClock, World};
-use crate::session::{Session, SessionConfig, call_tool};
+use crate::session::tests::{Answer, Setup, TickingClock, World, with_profile};
+use crate::session::{Session, SessionConfig, SessionOptions, call_tool};
 use crate::tool::{Tool, ToolError, ToolOutput, ToolRegistry};
 use crate::tools::{
     ClarifyUser, EditLines, SafePatch, WebFetch, WebFetchOptions, built_in, core_tools, register_subagent_tools,
@@ -259,8 +259,7 @@ fn run_command(profile: Profile, command: &str, cancels: bool) -> String {
     let name: &'static str = Box::leak(name.into_boxed_str());
     let other = world.options(vec![Answer::Call(vec![(name, arguments)]), Answer::Say("Done.")]);
     let config = SessionConfig::default();
-    let session =
-        Session::new(profile.session_options(other.provider, other.workspace, other.clock, other.random, config));
+    let session = Session::new(with_profile(profile, other, config));
     let cancel = CancelToken::new();
     let mut run = session.submit("do it", cancel.clone()).unwrap();
     let mut result = String::new();
@@ -319,8 +318,7 @@ fn user_documents_and_messages_are_quoted_unchanged_in_prompts() {
         let provider = Shared::new(Recording { inner: other.provider, requests: Mutex::default() });
         let config = SessionConfig { instructions: Some(document.clone()), ..SessionConfig::default() };
         let sent = Shared::clone(&provider);
-        let session =
-            Session::new(profile.session_options(provider, other.workspace, other.clock, other.random, config));
+        let session = Session::new(with_profile(profile, SessionOptions { provider, ..other }, config));
         let message = format!("{document}\nSee @notes/{FILE}.");
         let run = session.submit(&message, CancelToken::new()).unwrap();
         let _: Vec<_> = block_on(run.collect());

@@ -9,8 +9,8 @@ use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::*;
 use crate::event::{Event, EventKind};
-use crate::session::Session;
-use crate::session::tests::{Answer, Setup, World};
+use crate::session::tests::{Answer, Setup, World, with_profile};
+use crate::session::{Session, SessionConfig};
 use crate::test_support::covers;
 use crate::tool::ExposedNames;
 use crate::tools::Glob;
@@ -117,7 +117,7 @@ fn run(profile: Profile, fixture: &str, calls: Vec<(&'static str, Value)>) -> (W
     let world = World::new(fixture, vec![], Setup::default());
     let other = world.options(vec![Answer::Call(calls), Answer::Say("Done.")]);
     let config = SessionConfig::default();
-    let options = profile.session_options(other.provider, other.workspace, other.clock, other.random, config);
+    let options = with_profile(profile, other, config);
     let session = Session::new(options);
     let events: Vec<Event> = block_on(session.submit("do it", CancelToken::new()).unwrap().collect());
     assert!(events.iter().any(|event| matches!(event.kind, EventKind::ProcessingEnd { .. })));
@@ -212,7 +212,7 @@ fn a_profile_fills_in_what_the_host_left_open() {
     let options = |config: SessionConfig| {
         let other = World::new("", vec![], Setup::default()).options(vec![]);
         let profile = Profile::anthropic("claude-haiku-4-5");
-        profile.session_options(other.provider, other.workspace, other.clock, other.random, config).config
+        with_profile(profile, other, config).config
     };
     let config = options(SessionConfig::default());
     assert_eq!(config.project_documents, ["AGENTS.md", "CLAUDE.md"]);
@@ -269,13 +269,7 @@ fn results_have_the_form_of_each_familys_own_agent() {
             (shell.0, json!({ shell.1: "*** Begin Patch\n*** Delete File: a.txt\n*** End Patch" })),
         ];
         let other = world.options(vec![Answer::Call(calls), Answer::Say("Done.")]);
-        let options = profile("m").session_options(
-            other.provider,
-            other.workspace,
-            other.clock,
-            other.random,
-            SessionConfig::default(),
-        );
+        let options = with_profile(profile("m"), other, SessionConfig::default());
         let session = Session::new(options);
         let _: Vec<Event> = block_on(session.submit("do it", CancelToken::new()).unwrap().collect());
         let parts = &session.history()[2].content;

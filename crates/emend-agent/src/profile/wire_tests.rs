@@ -16,8 +16,8 @@ use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::Profile;
 use crate::event::{Event, EventKind};
-use crate::session::tests::{Setup, World};
-use crate::session::{Session, SessionConfig};
+use crate::session::tests::{Setup, World, with_profile};
+use crate::session::{Session, SessionConfig, SessionOptions};
 
 /// Gives one answer after the other and keeps what was asked.
 struct Wire {
@@ -94,7 +94,7 @@ fn run(api: Api, profile: Profile, effort: Option<&str>) -> (HttpRequest, Value,
     let provider = Shared::new(HttpProvider::new(adapter, Shared::clone(&wire) as Shared<dyn Transport>));
     let other = World::new("//- a.txt\none\n", vec![], Setup::default()).options(vec![]);
     let config = SessionConfig { reasoning_effort: effort.map(str::to_owned), ..SessionConfig::default() };
-    let options = profile.session_options(provider, other.workspace, other.clock, other.random, config);
+    let options = with_profile(profile, SessionOptions { provider, ..other }, config);
     let session = Session::new(options);
     let events: Vec<Event> = block_on(session.submit("read it", CancelToken::new()).unwrap().collect());
     let mut shown = String::new();

@@ -4,6 +4,7 @@
 //! so the same code runs under any executor and dropping the stream stops it. Which tools there are and where they act
 //! is decided by whoever makes the session.
 
+mod builder;
 mod input;
 mod options;
 mod persistence;
@@ -17,6 +18,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use emend_llm::{CancelToken, Clock, Message, Provider, Random, Shared, ToolResult};
 
+pub use builder::{ProfileChoice, SessionBuilder};
 pub use options::{SessionConfig, SessionOptions, SubmitError};
 pub use persistence::ResumeError;
 pub use pipeline::call_tool;

@@ -3,10 +3,8 @@
 use emend_agent::approval::Approver;
 use emend_agent::environment::memory::Quota;
 use emend_agent::error_code::Code;
-use emend_agent::profile::{Edits, Profile};
-use emend_agent::session::{SessionConfig, SessionOptions};
-use emend_agent::tool::Tool;
-use emend_agent::tools::{ClarifyUser, WebFetch, WebFetchOptions, core_tools, register_subagent_tools};
+use emend_agent::profile::Edits;
+use emend_agent::session::{ProfileChoice, SessionBuilder, SessionConfig, SessionOptions};
 use emend_agent::workspace::{Mode, Workspace};
 use emend_llm::anthropic::{Anthropic, Config};
 use emend_llm::{HttpProvider, Provider, Shared, ToolDefinition, Transport, get_latest_model};
@@ -27,8 +25,8 @@ use crate::js::{JsApprover, JsProvider};
 pub(crate) struct AgentOptions {
     pub(crate) model: ModelOptions,
     pub(crate) mode: Mode,
-    pub(crate) profile: ProfileName,
-    /// The edit tools, if not those of the model's family.
+    profile: ProfileChoice,
+    /// The edit tools, if not those of the family of the model.
     edits: Option<Edits>,
     /// Tools written in JavaScript. The function that runs them is one of the callbacks.
     pub(crate) tools: Vec<ToolDefinition>,
@@ -93,13 +91,10 @@ impl AgentOptions {
                 Some("direct") => Mode::Direct,
                 _ => Mode::Staged,
             },
-            profile: match fields.variant("profile", &["auto", "openai", "anthropic", "gemini", "none"])? {
-                Some("openai") => ProfileName::Openai,
-                Some("anthropic") => ProfileName::Anthropic,
-                Some("gemini") => ProfileName::Gemini,
-                Some("none") => ProfileName::None,
-                _ => ProfileName::Auto,
-            },
+            profile: fields
+                .variant("profile", &ProfileChoice::NAMES)?
+                .and_then(ProfileChoice::from_name)
+                .unwrap_or_default(),
             edits: fields.variant("edits", &["own", "safe_patch"])?.map(|name| match name {
                 "own" => Edits::Own,
                 _ => Edits::SafePatch,
@@ -142,49 +137,26 @@ impl AgentOptions {
     ) -> Result<SessionOptions, Failure> {
         let Model { provider, id, offline } = model;
         let (clock, random, config) = (Shared::new(BrowserClock), Shared::new(JsRandom), self.session_config(approve)?);
-        let profile = match self.profile {
-            // The offline model belongs to no family.
-            ProfileName::Auto if offline => None,
-            ProfileName::Auto => Profile::of(provider.name(), &id),
-            ProfileName::Openai => Some(Profile::openai(&id)),
-            ProfileName::Anthropic => Some(Profile::anthropic(&id)),
-            ProfileName::Gemini => Some(Profile::gemini(&id)),
-            ProfileName::None => None,
-        };
-        let edits = Edits::choose(self.edits, profile.is_some(), offline)
-            .map_err(|error| Failure::new(error.code(), error.to_string()))?;
-        let options = match profile {
-            Some(profile) => {
-                let profile = if self.questions { profile.with_questions() } else { profile };
-                let profile = if let Some(edits) = edits { profile.with_edits(edits) } else { profile };
-                let profile = if self.web_fetch { profile.with_tool(web_fetch(fetch)) } else { profile };
-                let profile = if self.subagents { profile.with_subagents() } else { profile };
-                profile.session_options(provider, workspace, clock, random, config)
-            }
-            None => {
-                let mut tools = core_tools();
-                if self.questions {
-                    tools.register(Shared::new(ClarifyUser));
-                }
-                if self.web_fetch {
-                    tools.register(web_fetch(fetch));
-                }
-                if self.subagents {
-                    register_subagent_tools(&mut tools);
-                }
-                SessionOptions { provider, model: id, offline, tools, workspace, clock, random, config }
-            }
-        };
-        Ok(SessionOptions { offline, ..options })
+        let mut builder = SessionBuilder::new(provider, id, workspace, random)
+            .clock(clock)
+            .offline(offline)
+            .profile(self.profile)
+            .edits(self.edits)
+            .subagents(self.subagents)
+            .questions(self.questions)
+            .config(config);
+        if self.web_fetch {
+            builder = builder.web(web_transport(fetch));
+        }
+        builder.options().map_err(|error| Failure::new(error.code(), error.to_string()))
     }
 }
 
 /// Limits for web pages that the model requests.
 const WEB_TIMEOUTS: FetchTimeouts = FetchTimeouts { head_ms: 20_000, idle_ms: 20_000, total_ms: 30_000 };
 
-fn web_fetch(fetch: &Function) -> Shared<dyn Tool> {
-    let transport = Shared::new(FetchTransport::new(fetch.clone(), WEB_TIMEOUTS).showing_redirects());
-    Shared::new(WebFetch::new(transport, Shared::new(BrowserClock), WebFetchOptions::default()))
+fn web_transport(fetch: &Function) -> Shared<dyn Transport> {
+    Shared::new(FetchTransport::new(fetch.clone(), WEB_TIMEOUTS).showing_redirects())
 }
 
 fn read_tool(value: &Value) -> Result<ToolDefinition, Problem> {
@@ -194,17 +166,6 @@ fn read_tool(value: &Value) -> Result<ToolDefinition, Problem> {
         description: fields.needed_text("description")?,
         parameters: fields.needed("parameters")?.clone(),
     })
-}
-
-/// The profile of a session.
-#[derive(Clone, Copy)]
-pub(crate) enum ProfileName {
-    /// The profile of the model's family, if there is one.
-    Auto,
-    Openai,
-    Anthropic,
-    Gemini,
-    None,
 }
 
 /// The model that responds.

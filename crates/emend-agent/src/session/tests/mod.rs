@@ -31,9 +31,16 @@ use super::*;
 use crate::environment::memory::MemFs;
 use crate::event::{Event, EventKind};
 use crate::history::{ContextStrategy, KeepEverything, is_valid};
+use crate::profile::Profile;
 use crate::test_support::ToyShell;
 use crate::tools::{ClarifyUser, core_tools};
 use crate::workspace::Mode;
+
+/// Returns the options of a session with this profile and these settings, otherwise like `other`.
+pub(crate) fn with_profile(profile: Profile, other: SessionOptions, config: SessionConfig) -> SessionOptions {
+    let builder = SessionBuilder::new(other.provider, "", other.workspace, other.random);
+    builder.clock(other.clock).with_profile(profile).config(config).options().unwrap()
+}
 
 /// Time that moves by one millisecond with every look.
 #[derive(Default)]
