@@ -1,6 +1,7 @@
-//! The models that are known by name: limits, abilities, prices. Advisory only: unknown names are sent as they are.
+//! The known models: limits, abilities, prices.
 //!
-//! The facts live in `data/models.json`, newest and best first within each provider.
+//! The catalogue is advisory: requests for unknown models are sent as they are. The data is in `data/models.json`, for
+//! each provider newest and best first.
 
 use std::sync::OnceLock;
 
@@ -9,55 +10,55 @@ use serde_json::Value;
 
 use crate::model::Usage;
 
-/// What is known of a model.
+/// The facts of one model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelInfo {
     /// The provider's own id, e.g. `claude-opus-4-6`.
     pub id: String,
-    /// The provider that serves it, by the name requests use.
+    /// Name of the provider that serves it.
     pub provider: String,
-    /// A name for people.
+    /// Name to show to users.
     pub display_name: String,
-    /// The most tokens of input and output together.
+    /// The size of the context window, in tokens: input and output together.
     pub context_window: u64,
-    /// The most tokens of output.
+    /// The largest output, in tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output: Option<u64>,
-    /// Whether it calls tools.
+    /// Whether the model calls tools.
     #[serde(default)]
     pub supports_tools: bool,
-    /// Whether it reads images.
+    /// Whether the model reads images.
     #[serde(default)]
     pub supports_vision: bool,
-    /// Whether it reasons before it answers.
+    /// Whether the model reasons before it responds.
     #[serde(default)]
     pub supports_reasoning: bool,
-    /// Whether it takes `temperature` and `top_p`.
+    /// Whether the model accepts `temperature` and `top_p`.
     #[serde(default = "yes")]
     pub supports_sampling: bool,
-    /// What it takes in: `text`, `image`, `audio`, `document`, `video`.
+    /// Kinds of input: `text`, `image`, `audio`, `document`, `video`.
     #[serde(default)]
     pub input_modalities: Vec<String>,
-    /// US dollars per million tokens of input.
+    /// Price of input, in US dollars per million tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_cost_per_million: Option<f64>,
-    /// US dollars per million tokens of output.
+    /// Price of output, in US dollars per million tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_cost_per_million: Option<f64>,
-    /// US dollars per million tokens read from the cache.
+    /// Price of input read from the cache, in US dollars per million tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_read_cost_per_million: Option<f64>,
-    /// US dollars per million tokens written to the cache, where writing costs extra.
+    /// Price of input written to the cache, in US dollars per million tokens, where writing costs extra.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write_cost_per_million: Option<f64>,
-    /// The values of `reasoning_effort` it takes, weakest first. A model that reasons but takes none has a budget of
+    /// The accepted values of `reasoning_effort`, weakest first. A reasoning model without values takes a budget of
     /// tokens instead.
     #[serde(default)]
     pub efforts: Vec<String>,
-    /// The month its training data ends, e.g. `2025-05`.
+    /// The month in which the training data ends, e.g. `2025-05`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub knowledge_cutoff: Option<String>,
-    /// Short names.
+    /// Short names of the model.
     #[serde(default)]
     pub aliases: Vec<String>,
 }
@@ -70,8 +71,8 @@ fn yes() -> bool {
 const EFFORTS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 
 impl ModelInfo {
-    /// Returns the strongest effort the model takes that does not exceed `effort`, or its weakest if all do. Nothing
-    /// if `effort` is not a known one or the model takes none.
+    /// Returns the strongest accepted effort that does not exceed `effort`, or the weakest if all exceed it. Returns
+    /// `None` if `effort` is unknown or the model accepts no effort.
     #[must_use]
     pub fn nearest_effort(&self, effort: &str) -> Option<&str> {
         let rank = |effort: &str| EFFORTS.iter().position(|known| *known == effort);
@@ -82,8 +83,8 @@ impl ModelInfo {
 }
 
 impl ModelInfo {
-    /// Returns what `usage` costs in US dollars at list price, if prices are known. Surcharges for long prompts are
-    /// left out.
+    /// Returns the cost of `usage` in US dollars at list price, if prices are known. Surcharges for long prompts are
+    /// not included.
     #[must_use]
     pub fn cost_usd(&self, usage: &Usage) -> Option<f64> {
         let (input, output) = (self.input_cost_per_million?, self.output_cost_per_million?);
@@ -107,7 +108,7 @@ fn models() -> &'static [ModelInfo] {
     })
 }
 
-/// Reads a line of the file. Derived code for the same is four times as large, and every page loads it.
+/// Reads one entry of the file. Derived code for the same is four times as large, and every page loads it.
 fn read(model: &Value) -> ModelInfo {
     let text = |name: &str| model[name].as_str().map(str::to_owned);
     let flag = |name: &str| model[name].as_bool();
@@ -136,8 +137,7 @@ fn read(model: &Value) -> ModelInfo {
     }
 }
 
-/// Returns what is known of the model with this id or alias. A dated id, e.g. `claude-opus-4-1-20250805`, is the
-/// undated model.
+/// Returns the model with this id or alias. A dated id, e.g. `claude-opus-4-1-20250805`, finds the undated model.
 #[must_use]
 pub fn get_model_info(model: &str) -> Option<&'static ModelInfo> {
     let find =
@@ -145,12 +145,12 @@ pub fn get_model_info(model: &str) -> Option<&'static ModelInfo> {
     find(model).or_else(|| find(undated(model)?))
 }
 
-/// Returns the known models, of one provider or of all.
+/// Returns the known models of one provider, or of all providers.
 pub fn list_models(provider: Option<&str>) -> impl Iterator<Item = &'static ModelInfo> {
     models().iter().filter(move |info| provider.is_none_or(|provider| info.provider == provider))
 }
 
-/// Returns the newest and best model of `provider` that has `capability`: `reasoning`, `vision` or `tools`.
+/// Returns the newest and best model of `provider` with `capability`: `reasoning`, `vision` or `tools`.
 #[must_use]
 pub fn get_latest_model(provider: &str, capability: Option<&str>) -> Option<&'static ModelInfo> {
     list_models(Some(provider)).find(|info| match capability {

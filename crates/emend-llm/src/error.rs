@@ -1,50 +1,50 @@
-//! What can go wrong between a request and its answer.
+//! Errors between a request and its response.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The class of a failure. [`code`](Self::code) is what HTTP and JavaScript callers branch on.
+/// The class of an error. HTTP and JavaScript callers branch on its [`code`](Self::code).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
     /// The key is missing or wrong (401).
     Authentication,
-    /// The key may not do this (403).
+    /// The key lacks the permission (403).
     AccessDenied,
-    /// The model or the address does not exist (404).
+    /// The model or the URL does not exist (404).
     NotFound,
-    /// The provider refused the request's shape (400, 409, 422).
+    /// The provider rejected the request as malformed (400, 409, 422).
     InvalidRequest,
     /// Too many requests (429).
     RateLimit,
-    /// The account has no budget left.
+    /// The account has no budget left (402, or 429 with a quota code).
     QuotaExceeded,
     /// The provider failed (5xx, 529).
     Server,
-    /// A filter blocked the request or the answer.
+    /// A content filter blocked the request or the response.
     ContentFilter,
-    /// The conversation does not fit the model's context (413, and 400 where the provider says so).
+    /// The conversation exceeds the model's context window (413, and 400 where the provider says so).
     ContextLength,
-    /// No answer in time (408, or a limit of ours).
+    /// No response in time (408, or a limit of this library).
     RequestTimeout,
-    /// The caller cancelled.
+    /// The caller cancelled the request.
     Abort,
     /// The provider could not be reached.
     Network,
-    /// The answer broke off or could not be read.
+    /// The response ended early or could not be read.
     Stream,
-    /// The model's tool call is unusable.
+    /// The model's tool call is invalid.
     InvalidToolCall,
-    /// No object of the wanted shape came.
+    /// The response is not an object of the requested shape.
     NoObjectGenerated,
-    /// The provider cannot be told to choose tools this way.
+    /// The provider does not support this tool choice.
     UnsupportedToolChoice,
-    /// The client is set up wrongly: no key, no provider, a bad URL.
+    /// The client is misconfigured: no key, no provider, a malformed URL.
     Configuration,
 }
 
 impl ErrorKind {
-    /// Returns the stable code. Codes never change.
+    /// Returns the stable code of the class. Codes never change.
     #[must_use]
     pub fn code(self) -> &'static str {
         match self {
@@ -69,31 +69,31 @@ impl ErrorKind {
     }
 }
 
-/// A failed call to a model. The message says what to do; it never holds a key.
+/// A failed call to a model. The message names the next step; it never contains a key.
 #[derive(Clone, Debug, PartialEq, thiserror::Error, Serialize, Deserialize)]
 #[error("{message}")]
 pub struct LlmError {
-    /// The class.
+    /// The class, which decides the code.
     pub kind: ErrorKind,
-    /// What happened and what to do about it.
+    /// The problem and the next step.
     pub message: String,
-    /// The provider, if one was chosen.
+    /// Name of the provider, if one was chosen.
     pub provider: Option<String>,
-    /// The HTTP status, if one came.
+    /// The HTTP status code, if a response arrived.
     pub status_code: Option<u16>,
-    /// The provider's own code.
+    /// The provider's own error code.
     pub error_code: Option<String>,
-    /// Whether the same call may succeed later.
+    /// Whether the same request may succeed later.
     pub retryable: bool,
-    /// How long the provider asks to wait, in milliseconds.
+    /// The wait that the provider asked for, in milliseconds.
     pub retry_after_ms: Option<u64>,
-    /// The provider's error body.
+    /// The provider's error body, with credentials redacted.
     pub raw: Option<Value>,
 }
 
 impl LlmError {
-    /// Returns an error of `kind` with its default retryability: rate limits, server, network and stream failures and
-    /// timeouts are retryable, everything else is not.
+    /// Returns an error of `kind` with its default retryability. Rate limits, server errors, network errors, broken
+    /// streams and timeouts are retryable; all other kinds are not.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         let retryable = matches!(
             kind,

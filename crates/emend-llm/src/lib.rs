@@ -1,8 +1,8 @@
 //! One client over the wire formats of the model providers.
 //!
-//! Messages go in, stream events come out. The adapters are sans-IO: they turn a [`Request`] into an
-//! [`HttpRequest`] and bytes back into [`StreamEvent`]s. Sockets, clocks and randomness belong to the host, which
-//! supplies a [`Transport`], a [`Clock`] and a [`Random`].
+//! Messages go in, stream events come out. The adapters do no I/O: they turn a [`Request`] into an [`HttpRequest`] and
+//! bytes back into [`StreamEvent`]s. The host owns sockets, clocks and randomness; it supplies a [`Transport`], a
+//! [`Clock`] and a [`Random`].
 #![forbid(unsafe_code)]
 
 pub mod cassette;

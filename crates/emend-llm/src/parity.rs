@@ -1,7 +1,7 @@
-//! What a caller sees is the same whichever provider answers: whole generations over each wire format.
+//! Callers see the same events and results from every provider: whole generations over each wire format.
 //!
-//! Tests only. Each case runs through the client, the loop, an adapter and a transport that plays bodies in the
-//! provider's own format.
+//! Each case runs through the client, the loop, an adapter and a transport that plays bodies in the provider's own
+//! format.
 
 use std::sync::Mutex;
 
@@ -27,7 +27,7 @@ use crate::transport::Transport;
 
 const APIS: [Api; 3] = [Api::OpenAiResponses, Api::AnthropicMessages, Api::Gemini];
 
-/// An answer, to be said in any format.
+/// A response, to be encoded in any wire format.
 #[derive(Default)]
 struct Said<'a> {
     text: &'a [&'a str],
@@ -35,7 +35,7 @@ struct Said<'a> {
     thought: Option<&'a str>,
 }
 
-/// Says an answer as the provider would stream it: 100 tokens of input, 60 of them cached, 20 of output, 8 of them
+/// Encodes a response as the provider would stream it: 100 tokens of input, 60 of them cached, 20 of output, 8 of them
 /// reasoning.
 fn say(api: Api, said: &Said<'_>) -> String {
     match api {
@@ -159,7 +159,7 @@ fn prompt() -> Generate {
     Generate { prompt: Some("go".into()), request, ..Generate::default() }
 }
 
-/// Generates with each provider; returns the results and what was sent.
+/// Generates with each provider. Returns the results and the requests.
 fn with_each(
     options: impl Fn() -> Generate,
     answers: &[Said<'_>],
@@ -366,7 +366,7 @@ fn warnings_say_what_was_left_out_of_a_request() {
     assert_eq!(transport.bodies()[0].get("temperature"), None);
 }
 
-/// Yields an event now and then, for ever.
+/// Yields an event from time to time, forever.
 fn endless() -> impl Stream<Item = Result<Vec<u8>, crate::transport::TransportError>> {
     let start = json!({"type": "message_start", "message": {"id": "m", "model": "x"}});
     let first = futures::stream::iter([Ok(sse(&[start]).into_bytes())]);

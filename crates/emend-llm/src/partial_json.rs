@@ -1,16 +1,15 @@
-//! Reads JSON while it arrives. What has come so far is a value at any time: arguments of a tool call can be shown
-//! while the model is still writing them.
+//! Reads JSON while it arrives: the arguments of a tool call can be shown while the model still writes them.
 //!
-//! The cost is linear in the text, however it is cut, because the value grows in place: nothing is parsed again and
-//! nothing is copied. Lenient at the end only: what is wrong in the middle is an error.
+//! The cost is linear in the text however it is cut, because the value grows in place: nothing is parsed again and
+//! nothing is copied. Only an incomplete end is accepted; a syntax error before the end is an error.
 
 use serde_json::{Map, Value};
 
-/// Why a text is no JSON.
+/// A syntax error in a JSON text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no JSON at byte {at}")]
 pub struct PartialJsonError {
-    /// The place, counted in bytes from the start of the text; anywhere inside a broken number or word.
+    /// Position in bytes from the start of the text. Inside a malformed number or word it may be any byte of it.
     pub at: usize,
 }
 
@@ -22,19 +21,19 @@ impl PartialJsonError {
     }
 }
 
-/// The deepest nesting that is accepted.
+/// The deepest accepted nesting.
 const DEPTH_MAX: usize = 128;
 
 /// An incremental reader of one JSON value.
 #[derive(Clone, Debug, Default)]
 pub struct PartialJson {
     root: Value,
-    /// The containers that are open, outermost first: true for an object.
+    /// The open containers, outermost first: true for an object.
     open: Vec<bool>,
     state: State,
-    /// A key, number or word that is not complete, or the digits of an escape.
+    /// An incomplete key, number or word, or the digits of an escape.
     token: String,
-    /// The first half of a character that JSON escapes as two.
+    /// The first half of a character that JSON escapes as a surrogate pair.
     surrogate: Option<u16>,
     n_bytes: usize,
     error: Option<PartialJsonError>,
@@ -42,11 +41,11 @@ pub struct PartialJson {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
-    /// A value must come; true where the container may also end.
+    /// Expects a value; true where the container may also end.
     #[default]
     Value,
     FirstItem,
-    /// A key must come.
+    /// Expects a key.
     Key,
     FirstKey,
     InKey,
@@ -63,29 +62,29 @@ enum State {
 }
 
 impl PartialJson {
-    /// Returns a reader that has read nothing.
+    /// Returns a reader without input.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Returns what has come so far. Texts may be cut; a number, a word or a key shows once it is complete.
+    /// Returns the value so far. A string may be incomplete; a number, word or key appears once it is complete.
     #[must_use]
     pub fn value(&self) -> &Value {
         &self.root
     }
 
-    /// Whether the value is complete.
+    /// Returns whether the value is complete.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.state == State::Done
     }
 
-    /// Takes the next piece of text.
+    /// Reads the next piece of text.
     ///
     /// # Errors
     ///
-    /// [`PartialJsonError`] at the first byte that cannot be part of JSON; every later call returns it again.
+    /// [`PartialJsonError`] at the first byte that is not valid JSON. Every later call returns the same error.
     pub fn push(&mut self, text: &str) -> Result<(), PartialJsonError> {
         if let Some(error) = self.error {
             return Err(error);
@@ -103,7 +102,8 @@ impl PartialJson {
         Ok(())
     }
 
-    /// Reads some of `text` and returns how many bytes it was, at least one; nothing if it is no JSON.
+    /// Reads the start of `text` and returns the number of bytes read, at least one. Returns `None` if the text is not
+    /// JSON.
     fn step(&mut self, text: &str) -> Option<usize> {
         match self.state {
             State::InString | State::InKey => return self.in_text(text),
@@ -166,7 +166,7 @@ impl PartialJson {
             b'"' if in_key => {
                 let key = std::mem::take(&mut self.token);
                 let fields = self.current()?.as_object_mut()?;
-                // The last of equal keys counts, and what is being read must stand last.
+                // The last of equal keys wins, and the value being read must be the last child.
                 fields.shift_remove(&key);
                 fields.insert(key, Value::Null);
                 self.state = State::Colon;
@@ -188,7 +188,7 @@ impl PartialJson {
     fn escape(&mut self, first: char, in_key: bool) -> Option<()> {
         let character = match first {
             'u' => {
-                // The digits are kept behind the key that is being read.
+                // The digits of the escape follow the key that is being read.
                 self.state = State::Unicode(in_key);
                 self.token.push('\0');
                 return Some(());
@@ -258,7 +258,7 @@ impl PartialJson {
         Some(())
     }
 
-    /// Puts a new value where one was awaited: at the root, at the last key, or at the end of the array.
+    /// Inserts a new value at the expected place: the root, the last key, or the end of the array.
     fn put(&mut self, value: Value) {
         match self.current() {
             None => self.root = value,
@@ -293,7 +293,7 @@ impl PartialJson {
     }
 }
 
-/// Follows the last child `depth` times: what is being read is always at the end.
+/// Follows the last child `depth` times. The value being read is always at the end.
 fn last_at(root: &mut Value, depth: usize) -> Option<&mut Value> {
     let mut value = root;
     for _ in 0..depth {
@@ -414,7 +414,7 @@ mod tests {
         covers("stream.partial_json");
         let inputs = (json_value(), any::<bool>(), prop::collection::vec(1_usize..9, 0..12));
         proptest!(config(2_000), |((value, pretty, cuts) in inputs)| {
-            // In an array, because a number at the root ends nowhere.
+            // In an array, because a number at the root has no end.
             let value = json!([value]);
             let text = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) };
             let text = escaped(&text.unwrap());
@@ -432,7 +432,7 @@ mod tests {
             let text = format!("[{inside}]");
             let expected = serde_json::from_str::<Value>(&text).ok();
             let found = read(&[&text]).ok().filter(PartialJson::is_complete).map(|reader| reader.value().clone());
-            // Duplicate keys aside, which both take.
+            // Except for duplicate keys, which both accept.
             prop_assert_eq!(found, expected, "{}", text);
         });
     }

@@ -1,7 +1,8 @@
-//! What differs between a threaded host and a browser tab, named once: sharing, sending, boxed futures, cancellation.
+//! Types that differ between a threaded host and a browser tab: shared pointers, thread bounds, boxed futures,
+//! cancellation.
 //!
-//! Natively a session may move between threads, so everything shared is `Send + Sync`. In a browser nothing is, and
-//! `Arc` without `Send` would only pretend. Nothing here waits for time or draws randomness: hosts pass those in.
+//! Natively a session may move between threads, so shared values are `Send + Sync`. A browser tab has one thread, so
+//! they are not. This module neither waits for time nor draws randomness: hosts pass those in.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -42,8 +43,8 @@ impl<T: ?Sized> MaybeSync for T {}
 
 /// A mutex whose lock ignores poisoning.
 ///
-/// A panic ends the task that holds the lock. The other holders go on with the value as it is: every step under a lock
-/// leaves it valid.
+/// A panic ends the task that holds the lock. The other holders continue with the value as it is: every step under a
+/// lock leaves it valid.
 #[derive(Debug, Default)]
 pub struct Mutex<T: ?Sized>(std::sync::Mutex<T>);
 
@@ -75,7 +76,7 @@ pub type BoxStream<'a, T> = Pin<Box<dyn Stream<Item = T> + Send + 'a>>;
 #[cfg(target_family = "wasm")]
 pub type BoxStream<'a, T> = Pin<Box<dyn Stream<Item = T> + 'a>>;
 
-/// Tells the time and waits. Supplied by the host: the core has no clock of its own.
+/// Tells the time and waits. The host supplies it, because the core has no clock.
 pub trait Clock: MaybeSend + MaybeSync {
     /// Returns the milliseconds since 1970-01-01T00:00:00Z.
     fn now_ms(&self) -> u64;
@@ -83,13 +84,13 @@ pub trait Clock: MaybeSend + MaybeSync {
     fn sleep(&self, ms: u64) -> BoxFuture<'static, ()>;
 }
 
-/// Draws random numbers. Supplied by the host, so that a seeded one makes a run repeatable.
+/// Draws random numbers. The host supplies it, so that a seeded generator makes a run repeatable.
 pub trait Random: MaybeSend + MaybeSync {
     /// Returns the next 64 random bits.
     fn next_u64(&self) -> u64;
 }
 
-/// Asks everything that holds a clone of it to stop. Cancelling cannot be taken back.
+/// Cancels everything that holds a clone of it. A cancellation is final.
 #[derive(Clone, Debug, Default)]
 pub struct CancelToken {
     inner: Shared<CancelState>,

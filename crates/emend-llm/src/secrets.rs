@@ -1,4 +1,4 @@
-//! Keeps keys out of error texts: providers quote parts of the key they refuse, and hosts the address they cannot reach.
+//! Removes credentials from texts: providers quote parts of a key that they reject, and network stacks quote URLs.
 
 use std::fmt;
 
@@ -20,20 +20,20 @@ impl fmt::Debug for Secrets {
 
 const REDACTED: &str = "[redacted]";
 
-/// How keys of the known providers begin.
+/// Prefixes of the keys of known providers.
 const KEY_PREFIXES: [&str; 8] = ["sk-", "sk_", "AIza", "xai-", "gsk_", "hf_", "pplx-", "csk-"];
 
-/// The shortest start or end of a key that is hidden, in bytes.
+/// The shortest prefix or suffix of a key that is redacted, in bytes.
 const FRAGMENT_BYTES_MIN: usize = 4;
 
 impl Secrets {
-    /// Returns the secrets worth hiding: very short ones, such as a placeholder key for a local server, would hide
-    /// ordinary words.
+    /// Returns the given secrets without very short ones: a placeholder key of a local server would hide ordinary
+    /// words.
     pub(crate) fn new(secrets: impl IntoIterator<Item = String>) -> Self {
         Self(secrets.into_iter().filter(|secret| secret.len() >= 2 * FRAGMENT_BYTES_MIN).collect())
     }
 
-    /// Returns `text` without credentials, whole or in part.
+    /// Returns `text` without credentials and without fragments of credentials.
     pub(crate) fn redact(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for secret in &self.0 {
@@ -47,12 +47,12 @@ impl Secrets {
             .collect()
     }
 
-    /// Returns the words of `text` that are credentials by their look.
+    /// Returns the words of `text` that look like credentials.
     pub(crate) fn credentials<'t>(&self, text: &'t str) -> Vec<&'t str> {
         text.split(is_boundary).filter(|word| self.is_credential(word)).collect()
     }
 
-    /// Returns `value` with every string redacted.
+    /// Returns `value` with every string and key redacted.
     pub(crate) fn redact_value(&self, value: Value) -> Value {
         match value {
             Value::String(text) => Value::String(self.redact(&text)),
@@ -65,7 +65,7 @@ impl Secrets {
         }
     }
 
-    /// Whether `word` is a key, or what is left of one after its middle was masked: `sk-ab***yz`.
+    /// Returns whether `word` is a key or the rest of a masked key, e.g. `sk-ab***yz`.
     fn is_credential(&self, word: &str) -> bool {
         let word = word.trim_end_matches(['.', '!', '?']);
         if KEY_PREFIXES.iter().any(|prefix| word.strip_prefix(prefix).is_some_and(|rest| rest.len() >= 8)) {
@@ -80,14 +80,14 @@ impl Secrets {
     }
 }
 
-/// How a header names the kind of credential that follows.
+/// Names of authentication schemes in front of a credential in a header.
 const SCHEMES: [&str; 3] = ["bearer", "basic", "token"];
 
-/// Parameters of an address that are no credentials.
+/// Parameters of a URL that never hold a credential.
 const HARMLESS_PARAMETERS: [&str; 2] = ["alt", "api-version"];
 
-/// Returns what may be a credential in the headers and the address of a request: the values of headers that are not
-/// known to be harmless, user and password, the values of parameters.
+/// Returns the possible credentials in the headers and the URL of a request: values of headers that are not known to be
+/// harmless, user and password, and values of parameters.
 pub(crate) fn credentials_of(headers: &Headers, url: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (_, value) in headers.0.iter().filter(|(name, _)| !is_harmless_header(name)) {
@@ -98,7 +98,7 @@ pub(crate) fn credentials_of(headers: &Headers, url: &str) -> Vec<String> {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if let Some((user, _)) = authority.rsplit_once('@') {
-        // As it stands in the address, and as it is sent.
+        // As written in the URL, and as sent.
         found.push(STANDARD.encode(user));
         found.push(user.split_once(':').map_or(user, |(_, password)| password).to_owned());
     }

@@ -1,5 +1,4 @@
-//! Helpers for the tests: decoding, a clock that is moved by hand, seeded randomness, a scripted provider
-//! and a scripted transport.
+//! Helpers for tests: decoding, a manual clock, seeded randomness, a scripted provider and a scripted transport.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -15,7 +14,7 @@ use crate::provider::{Adapter, EventStream, Provider};
 use crate::runtime::{BoxFuture, CancelToken, Clock, Random, Shared};
 use crate::transport::{Headers, HttpRequest, HttpResponse, Transport, TransportError};
 
-/// Decodes `body` cut into pieces of `size` bytes.
+/// Decodes `body`, cut into pieces of `size` bytes.
 pub(crate) fn decode_in(adapter: &dyn Adapter, body: &str, size: usize) -> (Vec<StreamEvent>, Result<(), LlmError>) {
     let mut decoder = adapter.decoder(&Headers::default());
     let mut events = Vec::new();
@@ -28,7 +27,7 @@ pub(crate) fn decode_in(adapter: &dyn Adapter, body: &str, size: usize) -> (Vec<
     (events, outcome)
 }
 
-/// Decodes `body` whole and byte by byte, expects the same both times, and returns it.
+/// Decodes `body` whole and byte by byte, expects the same result both times, and returns it.
 #[track_caller]
 pub(crate) fn decode(adapter: &dyn Adapter, body: &str) -> (Vec<StreamEvent>, Result<(), LlmError>) {
     let whole = decode_in(adapter, body, body.len().max(1));
@@ -36,7 +35,7 @@ pub(crate) fn decode(adapter: &dyn Adapter, body: &str) -> (Vec<StreamEvent>, Re
     whole
 }
 
-/// Decodes `body`, which must succeed, and returns the answer.
+/// Decodes `body`, which must succeed, and returns the response.
 #[track_caller]
 pub(crate) fn answer(adapter: &dyn Adapter, body: &str) -> Response {
     let (mut events, outcome) = decode(adapter, body);
@@ -68,7 +67,7 @@ pub(crate) fn encoded(adapter: &dyn Adapter, request: &Request) -> (HttpRequest,
     (http, body)
 }
 
-/// A clock that only moves when someone sleeps, which then takes no time.
+/// A clock that advances only through sleeps, which resolve at once.
 #[derive(Default)]
 pub(crate) struct ManualClock {
     slept: Mutex<Vec<u64>>,
@@ -81,7 +80,7 @@ impl ManualClock {
         Self { slept: Mutex::default(), never: true }
     }
 
-    /// Returns the waits so far, in milliseconds.
+    /// Returns the sleeps so far, in milliseconds.
     pub(crate) fn slept(&self) -> Vec<u64> {
         self.slept.lock().unwrap().clone()
     }
@@ -101,7 +100,7 @@ impl Clock for ManualClock {
     }
 }
 
-/// Xorshift: the same numbers for the same seed.
+/// Xorshift: equal seeds give equal numbers.
 pub(crate) struct SeededRandom(Mutex<u64>);
 
 impl SeededRandom {
@@ -126,10 +125,10 @@ pub(crate) fn config(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() }
 }
 
-/// One scripted answer: its events, or why none came.
+/// One scripted response: its events, or the error that prevents it.
 pub(crate) type Scripted = Result<Vec<Result<StreamEvent, LlmError>>, LlmError>;
 
-/// A provider that plays prepared answers in order and keeps the requests it got. When the answers run out it hangs.
+/// A provider that plays prepared responses in order and keeps its requests. Without a response left it hangs.
 pub(crate) struct Script {
     name: &'static str,
     answers: Mutex<VecDeque<Scripted>>,
@@ -177,7 +176,7 @@ fn finish(content: Vec<ContentPart>, reason: FinishKind) -> StreamEvent {
     StreamEvent::Finish { response }
 }
 
-/// Scripts an answer of text, a delta for each piece.
+/// Returns a scripted text response with one delta for each piece.
 pub(crate) fn says(pieces: &[&str]) -> Scripted {
     let id = || "t".to_owned();
     let deltas = pieces.iter().map(|piece| StreamEvent::TextDelta { text_id: id(), delta: (*piece).to_owned() });
@@ -188,7 +187,7 @@ pub(crate) fn says(pieces: &[&str]) -> Scripted {
     Ok(start.into_iter().chain(deltas).chain(end).map(Ok).collect())
 }
 
-/// Scripts an answer of tool calls: id, name, arguments.
+/// Returns a scripted response with tool calls: id, name, arguments.
 pub(crate) fn calls(calls: &[(&str, &str, Value)], reason: FinishKind) -> Scripted {
     let calls: Vec<ToolCall> = calls
         .iter()
@@ -210,8 +209,8 @@ pub(crate) fn calls(calls: &[(&str, &str, Value)], reason: FinishKind) -> Script
     Ok(events.into_iter().map(Ok).collect())
 }
 
-/// A transport that plays prepared answers in order, in chunks of 7 bytes, and keeps the requests it got. When the
-/// answers run out it hangs.
+/// A transport that plays prepared responses in order, in chunks of 7 bytes, and keeps its requests. Without a response
+/// left it hangs.
 #[derive(Default)]
 pub(crate) struct FakeTransport {
     answers: Mutex<VecDeque<(u16, Headers, String)>>,
@@ -224,7 +223,7 @@ impl FakeTransport {
         Shared::new(Self { answers: Mutex::new(answers), requests: Mutex::default() })
     }
 
-    /// Adds an answer with headers.
+    /// Adds a response with headers.
     pub(crate) fn push(&self, status: u16, headers: &[(&str, &str)], body: &str) {
         let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         self.answers.lock().unwrap().push_back((status, Headers(headers), body.to_owned()));
@@ -249,7 +248,7 @@ impl Transport for FakeTransport {
     }
 }
 
-/// Says which items of the checklist (`docs/llm-conformance.md`) the running test shows.
+/// Names the items of the checklist (`docs/llm-conformance.md`) that the running test demonstrates.
 pub(crate) fn covers(items: &str) {
     println!("covers: {items}");
 }

@@ -1,10 +1,10 @@
-//! The one door to the network: a host sends an [`HttpRequest`] and hands the answer's bytes back as they come.
+//! The boundary to the network: a host sends an [`HttpRequest`] and yields the bytes of the response as they arrive.
 
 use std::fmt;
 
 use crate::runtime::{BoxFuture, BoxStream, CancelToken, MaybeSend, MaybeSync};
 
-/// Header names and values in order. Names compare without case.
+/// Header names and values in order. Names are compared without regard to case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Headers(pub Vec<(String, String)>);
 
@@ -27,15 +27,15 @@ impl Headers {
 pub struct HttpRequest {
     /// `POST` or `GET`.
     pub method: &'static str,
-    /// The whole address.
+    /// The whole URL.
     pub url: String,
-    /// All headers the adapter wants sent.
+    /// All headers that the adapter sets.
     pub headers: Headers,
-    /// The body.
+    /// The encoded body; JSON for all wire formats.
     pub body: Vec<u8>,
 }
 
-/// Headers whose values anybody may see. What a host adds under other names may be a credential of a gateway's.
+/// Headers whose values are public. Headers that a host adds under other names may carry credentials of a gateway.
 const HARMLESS_HEADERS: [&str; 6] = [
     "accept",
     "anthropic-beta",
@@ -45,15 +45,15 @@ const HARMLESS_HEADERS: [&str; 6] = [
     "user-agent",
 ];
 
-/// Returns whether a header's value may be shown and logged. All others may be credentials.
+/// Returns whether a header's value may be shown and logged. All other values are treated as credentials.
 #[must_use]
 pub fn is_harmless_header(name: &str) -> bool {
     HARMLESS_HEADERS.iter().any(|harmless| name.eq_ignore_ascii_case(harmless))
 }
 
-/// Returns an address without what may be a credential: user, password, query and fragment.
+/// Returns a URL without the parts that may hold credentials: user, password, query and fragment.
 ///
-/// It is for errors and records, not for sending.
+/// The result is for errors and records, not for sending.
 #[must_use]
 pub fn public_address(url: &str) -> String {
     let url = url.split(['?', '#']).next().unwrap_or_default();
@@ -81,14 +81,15 @@ impl fmt::Debug for HttpRequest {
     }
 }
 
-/// The head of an answer, and its body as it arrives in chunks of any size. Its `Debug` form names the headers alone:
-/// some servers send back what they got.
+/// The head of a response, and its body as it arrives in chunks of any size.
+///
+/// Its `Debug` form shows the names of headers only, because some servers echo the request's credentials.
 pub struct HttpResponse {
-    /// The HTTP status.
+    /// The HTTP status code.
     pub status: u16,
-    /// The headers the host may see.
+    /// The headers that the host may read; a browser hides some.
     pub headers: Headers,
-    /// The body. A chunk may end inside a character.
+    /// The bytes of the body. A chunk may end inside a character.
     pub body: BoxStream<'static, Result<Vec<u8>, TransportError>>,
 }
 
@@ -103,7 +104,7 @@ impl fmt::Debug for HttpResponse {
     }
 }
 
-/// Why no answer came, or why it broke off.
+/// The reason why no response arrived, or why it ended early.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TransportError {
     /// The address could not be reached.
@@ -111,42 +112,46 @@ pub enum TransportError {
     Connect {
         /// Host and port.
         host: String,
-        /// What the host said.
+        /// The reason that the network stack reported.
         reason: String,
     },
-    /// A time limit ran out.
+    /// A time limit was exceeded.
     #[error("no answer from {host} within {after_ms} ms ({phase})")]
     Timeout {
         /// Host and port.
         host: String,
-        /// The limit.
+        /// The limit, in milliseconds.
         after_ms: u64,
         /// `connect`, `idle` or `total`.
         phase: &'static str,
     },
-    /// The connection ended in the middle of the answer.
+    /// The connection ended in the middle of the response.
     #[error("the connection to {host} broke off: {reason}")]
     Interrupted {
         /// Host and port.
         host: String,
-        /// What the host said.
+        /// The reason that the network stack reported.
         reason: String,
     },
-    /// The caller cancelled.
+    /// The caller cancelled the request.
     #[error("the request was cancelled")]
     Cancelled,
-    /// The request cannot be sent as it is, e.g. its URL is malformed, or no recorded exchange matches it.
+    /// The request cannot be sent as it is: its URL is malformed, or no recorded exchange matches it.
     #[error("{reason}")]
     Unsendable {
-        /// What is wrong and what to do.
+        /// The problem and the next step.
         reason: String,
     },
 }
 
-/// Sends requests. Hosts implement it: fetch in a browser, reqwest natively, a cassette in tests.
+/// Sends requests over HTTP. Hosts implement it: `fetch` in a browser, `reqwest` natively, a cassette in tests.
 pub trait Transport: MaybeSend + MaybeSync {
-    /// Sends `request` and resolves when the head of the answer is there.
+    /// Sends `request` and resolves when the head of the response has arrived.
     ///
-    /// Once `cancel` fires, this and the body's stream must end soon with [`TransportError::Cancelled`].
+    /// Once `cancel` fires, this future and the body's stream must end soon with [`TransportError::Cancelled`].
+    ///
+    /// # Errors
+    ///
+    /// [`TransportError`] if no response arrived. A response with an error status is `Ok`: the adapter decodes it.
     fn send(&self, request: HttpRequest, cancel: CancelToken) -> BoxFuture<'_, Result<HttpResponse, TransportError>>;
 }

@@ -1,18 +1,18 @@
-//! Differences: between neighbouring requests, to record them briefly, and between a recorded request and the one that
-//! came, to say what changed.
+//! Differences between requests: between neighbours, so that recordings are short, and between a recorded and an actual
+//! request, for error messages.
 
 use serde_json::{Map, Value};
 
 use super::scrub::NormalRequest;
 use super::{Cassette, Exchange, History, RecordedRequest};
 
-/// The fields that hold conversations.
+/// The fields that hold conversations, in all wire formats.
 const HISTORY_FIELDS: [&str; 3] = ["messages", "input", "contents"];
 
 /// The most characters shown of a text that differs.
 const SHOWN_CHARS_MAX: usize = 80;
 
-/// Returns `request` as the difference from `before`, the one before it in the same wire format.
+/// Returns `request` as the difference from `before`, the previous request in the same wire format.
 pub(super) fn shorten(request: &NormalRequest, before: Option<&NormalRequest>) -> RecordedRequest {
     let mut recorded = RecordedRequest {
         url: request.url.clone(),
@@ -64,11 +64,11 @@ pub(super) fn whole_body(cassette: &Cassette, exchange: &Exchange) -> Map<String
 /// The first place where two values differ.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Difference {
-    /// Where, e.g. `messages[2].content`.
+    /// Path, e.g. `messages[2].content`.
     pub(super) path: String,
-    /// What was recorded there, shortened.
+    /// The recorded value, shortened.
     pub(super) recorded: String,
-    /// What is there now, shortened.
+    /// The actual value, shortened.
     pub(super) now: String,
 }
 
@@ -103,7 +103,7 @@ fn in_places(path: String, recorded: Option<&Value>, now: Option<&Value>) -> Opt
     }
 }
 
-/// Shows two texts from shortly before the first character in which they differ.
+/// Returns two texts from shortly before the first character in which they differ.
 fn in_texts(path: String, recorded: &str, now: &str) -> Difference {
     let same = recorded.chars().zip(now.chars()).take_while(|(a, b)| a == b).count();
     let from = same.saturating_sub(SHOWN_CHARS_MAX / 4);

@@ -1,8 +1,8 @@
-//! Recorded exchanges with a provider: what a test replays, what runs offline, what a bug report attaches.
+//! Recorded exchanges with a provider, for tests, offline runs and bug reports.
 //!
-//! A [`Recorder`] wraps a transport and makes a [`Cassette`] of what passes; a [`Player`] answers from one. Keys never
-//! enter a cassette, and neither does the absolute path of the project. Reading and writing the file is the host's
-//! job, as is running on the recorded clock and seed.
+//! A [`Recorder`] wraps a transport and records a [`Cassette`]; a [`Player`] responds from one. Keys and the absolute
+//! path of the project never enter a cassette. The host reads and writes the file, and runs on the recorded clock and
+//! seed.
 
 mod compare;
 mod play;
@@ -23,95 +23,107 @@ use serde_json::{Map, Value};
 use crate::providers::Api;
 use crate::transport::{HttpRequest, TransportError, public_address};
 
-/// The version of the format that this library writes and reads.
+/// The version of the format that this library reads and writes.
 pub const VERSION: u32 = 1;
 
-/// What stands in a cassette for the project's absolute path.
+/// The placeholder of the project's absolute path.
 pub const ROOT_ALIAS: &str = "{{root}}";
 
-/// Recorded exchanges and what else a run depends on.
+/// Recorded exchanges and the other inputs of a run.
+///
+/// # Examples
+///
+/// ```
+/// use emend_llm::cassette::Cassette;
+///
+/// let text = r#"{"emend_cassette": 1, "clock_ms": 7, "seed": 9, "root": "{{root}}", "exchanges": []}"#;
+/// let cassette = Cassette::from_json(text)?;
+/// assert_eq!((cassette.clock_ms, cassette.seed, cassette.exchanges.len()), (7, 9, 0));
+/// assert_eq!(Cassette::from_json(&cassette.to_json())?, cassette);
+/// # Ok::<(), emend_llm::cassette::CassetteError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cassette {
-    /// The format's version.
+    /// Version of the format.
     pub emend_cassette: u32,
-    /// The clock when recording began, in milliseconds since 1970.
+    /// The clock at the start of the recording, in milliseconds since 1970.
     pub clock_ms: u64,
     /// The seed of the run's randomness.
     pub seed: u64,
-    /// What stands for the project's absolute path.
+    /// The placeholder of the project's absolute path.
     pub root: String,
-    /// The exchanges, in the order they began.
+    /// The exchanges, in the order in which they began.
     pub exchanges: Vec<Exchange>,
 }
 
-/// One request and its answer.
+/// One request and its response.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Exchange {
     /// The wire format, e.g. `anthropic-messages`.
     pub api: String,
-    /// How many requests of the same wire format came before.
+    /// The number of earlier requests in the same wire format.
     pub ordinal: usize,
-    /// What was sent.
+    /// The request.
     pub request: RecordedRequest,
-    /// What came back.
+    /// The response, or the reason why none came.
     pub answer: RecordedAnswer,
 }
 
-/// A request, told as the difference from the one before it (same wire format).
+/// A request, as the difference from the previous request in the same wire format.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecordedRequest {
-    /// The address without its query.
+    /// The URL without its query.
     pub url: String,
     /// SHA-256 of the normalised body, as `sha256:` and hex digits.
     pub digest: String,
-    /// Fields of the body that are as in the request before.
+    /// Names of the fields with the same value as in the previous request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unchanged: Vec<String>,
     /// The other fields of the body.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub body: Map<String, Value>,
-    /// The conversation.
+    /// The conversation, as a difference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history: Option<History>,
 }
 
-/// A conversation as the difference from the one before.
+/// A conversation, as the difference from the previous one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct History {
-    /// The body's field: `messages`, `input` or `contents`.
+    /// Name of the body's field: `messages`, `input` or `contents`.
     pub field: String,
-    /// How many messages from the start are as before.
+    /// The number of messages, from the start, that are the same as before.
     pub kept: usize,
-    /// The messages that follow them.
+    /// The messages after those.
     pub added: Vec<Value>,
 }
 
-/// What came back.
+/// The outcome of a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecordedAnswer {
-    /// An HTTP answer.
+    /// An HTTP response.
     Response(RecordedResponse),
-    /// No answer.
+    /// No response.
     Failure(RecordedFailure),
 }
 
-/// An HTTP answer.
+/// An HTTP response.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecordedResponse {
-    /// The status.
+    /// HTTP status code.
     pub status: u16,
     /// The headers that adapters read.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// The body: one text for each server-sent event, or one for all of it.
+    /// The body: one text for each server-sent event, or one text for all of it.
     pub chunks: Vec<String>,
-    /// How it broke off, if it did.
+    /// The reason why the body ended early, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<RecordedFailure>,
 }
 
-/// Why an answer did not come or broke off.
+/// The reason why a response did not come or ended early.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum RecordedFailure {
@@ -119,14 +131,14 @@ pub enum RecordedFailure {
     Connect {
         /// Host and port.
         host: String,
-        /// What the host said.
+        /// The reason that the network stack reported.
         reason: String,
     },
     /// [`TransportError::Timeout`].
     Timeout {
         /// Host and port.
         host: String,
-        /// The limit.
+        /// The limit, in milliseconds.
         after_ms: u64,
         /// `connect`, `idle` or `total`.
         phase: String,
@@ -135,31 +147,31 @@ pub enum RecordedFailure {
     Interrupted {
         /// Host and port.
         host: String,
-        /// What the host said.
+        /// The reason that the network stack reported.
         reason: String,
     },
     /// [`TransportError::Cancelled`].
     Cancelled,
     /// [`TransportError::Unsendable`].
     Unsendable {
-        /// What was wrong.
+        /// The problem and the next step.
         reason: String,
     },
 }
 
-/// A cassette that cannot be used.
+/// The reason why a cassette cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CassetteError {
     /// The text is not a cassette.
     #[error("this is not a cassette: {reason}")]
     Malformed {
-        /// What is wrong with it.
+        /// The syntax error.
         reason: String,
     },
-    /// The cassette has another format.
+    /// The cassette has another version of the format.
     #[error("this cassette has format {found}, and only format {VERSION} can be read: record it anew")]
     Version {
-        /// Its format.
+        /// Version of the cassette.
         found: u32,
     },
 }
@@ -173,11 +185,11 @@ impl CassetteError {
 }
 
 impl Cassette {
-    /// Reads a cassette.
+    /// Parses a cassette.
     ///
     /// # Errors
     ///
-    /// The text is no JSON of this form, or of another version of it.
+    /// [`CassetteError`] if the text is not JSON of this form, or has another version.
     pub fn from_json(text: &str) -> Result<Self, CassetteError> {
         let malformed = |error: serde_json::Error| CassetteError::Malformed { reason: error.to_string() };
         let value: Value = serde_json::from_str(text).map_err(malformed)?;
@@ -188,14 +200,14 @@ impl Cassette {
         }
     }
 
-    /// Writes the cassette, indented for readers.
+    /// Returns the cassette as indented JSON.
     #[must_use]
     pub fn to_json(&self) -> String {
-        // Everything in it is a JSON value with text keys, so there is nothing to fail on.
+        // Every value is JSON with text keys, so serialisation cannot fail.
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
 
-    /// Returns the exchange with these coordinates.
+    /// Returns the exchange of this wire format and number.
     fn exchange(&self, api: &str, ordinal: usize) -> Option<&Exchange> {
         self.exchanges.iter().find(|exchange| exchange.api == api && exchange.ordinal == ordinal)
     }
@@ -230,7 +242,7 @@ impl From<&RecordedFailure> for TransportError {
     }
 }
 
-/// Returns the wire format that a request is in.
+/// Returns the wire format of a request.
 fn api_of(request: &HttpRequest) -> String {
     let address = public_address(&request.url);
     let path = address.trim_end_matches('/');

@@ -1,4 +1,4 @@
-//! Answers requests from a cassette.
+//! A transport that responds from a cassette.
 
 use std::collections::HashMap;
 
@@ -8,48 +8,48 @@ use super::{Cassette, Exchange, RecordedAnswer, RecordedResponse};
 use crate::runtime::{BoxFuture, CancelToken, Mutex};
 use crate::transport::{Headers, HttpRequest, HttpResponse, Transport, TransportError};
 
-/// What is different where a cassette is played.
+/// The values that differ where a cassette is played.
 #[derive(Clone, Default)]
 pub struct PlayerOptions {
-    /// The project's absolute path here.
+    /// The project's absolute path on this machine.
     pub root: String,
-    /// The values that were left out of the recording, as far as requests here hold them.
+    /// The values that were redacted in the recording, as far as requests here contain them.
     pub secrets: Vec<String>,
 }
 
-/// A transport that answers from a cassette.
+/// A transport that responds from a cassette.
 ///
-/// The requests of each wire format must come in the recorded order and be as recorded, but for what changes from run
-/// to run. Any other request fails with [`TransportError::Unsendable`], which says what differs.
+/// The requests of each wire format must come in the recorded order and match the recording, except for values that
+/// change from run to run. Any other request fails with [`TransportError::Unsendable`], which names the difference.
 pub struct Player {
     cassette: Cassette,
     scrubber: Scrubber,
-    /// How many requests were answered, by wire format.
+    /// The number of requests with a response, by wire format.
     played: Mutex<HashMap<String, usize>>,
 }
 
 impl Player {
-    /// Returns a transport that answers from `cassette`.
+    /// Returns a transport that responds from `cassette`.
     #[must_use]
     pub fn new(cassette: Cassette, options: PlayerOptions) -> Self {
         let scrubber = Scrubber::new(&options.root, options.secrets);
         Self { cassette, scrubber, played: Mutex::default() }
     }
 
-    /// Returns the cassette, whose clock and seed a run must start from to repeat the recording.
+    /// Returns the cassette. A run repeats the recording only if it starts with its clock and seed.
     #[must_use]
     pub fn cassette(&self) -> &Cassette {
         &self.cassette
     }
 
-    /// Returns how many recorded exchanges were not asked for yet.
+    /// Returns the number of recorded exchanges that were not requested yet.
     #[must_use]
     pub fn remaining(&self) -> usize {
         let played: usize = self.played.lock().values().sum();
         self.cassette.exchanges.len().saturating_sub(played)
     }
 
-    /// Returns the exchange that answers `request`.
+    /// Returns the exchange of `request`.
     fn find(&self, request: &HttpRequest) -> Result<&Exchange, TransportError> {
         let request = self.scrubber.request(request);
         let mut played = self.played.lock();
@@ -72,7 +72,8 @@ impl Player {
         TransportError::Unsendable { reason }
     }
 
-    /// Says how a request differs from the recorded one. Equal ones, whose digest was edited, pass.
+    /// Returns the error for a request that differs from the recorded one. An equal request whose recorded digest was
+    /// edited passes.
     fn compare(&self, exchange: &Exchange, request: &NormalRequest) -> Result<(), TransportError> {
         let recorded = whole_body(&self.cassette, exchange);
         let Some(difference) = first_difference(&recorded, &request.body) else { return Ok(()) };

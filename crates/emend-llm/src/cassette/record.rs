@@ -1,7 +1,6 @@
-//! Records what passes through a transport.
+//! A transport that records.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::MutexGuard;
 
 use futures::StreamExt;
 
@@ -11,27 +10,27 @@ use super::{Cassette, Exchange, ROOT_ALIAS, RecordedAnswer, RecordedFailure, Rec
 use crate::runtime::{BoxFuture, CancelToken, Mutex, Shared};
 use crate::transport::{Headers, HttpRequest, HttpResponse, Transport, TransportError};
 
-/// What a recording starts from, and what must not get into it.
+/// The start values of a recording, and the values to redact.
 #[derive(Clone, Default)]
 pub struct RecorderOptions {
-    /// The clock now, in milliseconds since 1970.
+    /// The current time, in milliseconds since 1970.
     pub clock_ms: u64,
     /// The seed of the run's randomness.
     pub seed: u64,
     /// The project's absolute path.
     pub root: String,
-    /// Values to leave out wherever they stand, tool output included. Those of credential headers need no mention.
+    /// Values to redact everywhere, tool output included. Values of credential headers are redacted anyway.
     pub secrets: Vec<String>,
 }
 
-/// A transport that records what another one does.
+/// A transport that records the exchanges of another transport.
 pub struct Recorder {
     inner: Shared<dyn Transport>,
     options: RecorderOptions,
     exchanges: Shared<Mutex<Vec<Raw>>>,
 }
 
-/// An exchange as it happened. It may hold keys and never leaves this file.
+/// An exchange before redaction. It may hold keys and never leaves this file.
 struct Raw {
     request: HttpRequest,
     head: Option<(u16, Headers)>,
@@ -46,12 +45,12 @@ impl Recorder {
         Self { inner, options, exchanges: Shared::default() }
     }
 
-    /// Returns what was recorded so far.
+    /// Returns the recording so far.
     ///
-    /// Secrets and the root are left out; an answer that is still coming is recorded as far as it came.
+    /// Secrets and the root are redacted. A response that is still arriving is recorded as far as it came.
     #[must_use]
     pub fn cassette(&self) -> Cassette {
-        let raw = lock(&self.exchanges);
+        let raw = self.exchanges.lock();
         let mut scrubber = Scrubber::new(&self.options.root, self.options.secrets.iter().cloned());
         for exchange in raw.iter() {
             scrubber = scrubber.with_credentials(&exchange.request);
@@ -83,7 +82,7 @@ impl Recorder {
 fn answer(exchange: &Raw, scrubber: &Scrubber) -> RecordedAnswer {
     let failure = exchange.failure.clone().map(|failure| without_secrets(failure, scrubber));
     let Some((status, headers)) = &exchange.head else {
-        // A call that was dropped before its answer came was cancelled.
+        // A call that was dropped before its response was cancelled.
         return RecordedAnswer::Failure(failure.unwrap_or(RecordedFailure::Cancelled));
     };
     let headers = headers.0.iter().filter(|(name, _)| is_read(name));
@@ -96,7 +95,7 @@ fn answer(exchange: &Raw, scrubber: &Scrubber) -> RecordedAnswer {
     })
 }
 
-/// Whether adapters read this header. Others may identify the account.
+/// Returns whether adapters read this header. Other headers may identify the account.
 fn is_read(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     matches!(name.as_str(), "content-type" | "retry-after" | "retry-after-ms" | "x-should-retry")
@@ -115,27 +114,22 @@ fn without_secrets(failure: RecordedFailure, scrubber: &Scrubber) -> RecordedFai
     }
 }
 
-/// A panic elsewhere does not make the records wrong: each push is one step.
-fn lock(exchanges: &Mutex<Vec<Raw>>) -> MutexGuard<'_, Vec<Raw>> {
-    exchanges.lock()
-}
-
 impl Transport for Recorder {
     fn send(&self, request: HttpRequest, cancel: CancelToken) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
         Box::pin(async move {
             let index = {
-                let mut exchanges = lock(&self.exchanges);
+                let mut exchanges = self.exchanges.lock();
                 exchanges.push(Raw { request: request.clone(), head: None, body: Vec::new(), failure: None });
                 exchanges.len() - 1
             };
             let response = self.inner.send(request, cancel).await.inspect_err(|error| {
-                lock(&self.exchanges)[index].failure = Some(error.into());
+                self.exchanges.lock()[index].failure = Some(error.into());
             })?;
-            lock(&self.exchanges)[index].head = Some((response.status, response.headers.clone()));
+            self.exchanges.lock()[index].head = Some((response.status, response.headers.clone()));
             let exchanges = Shared::clone(&self.exchanges);
             let body = response.body.inspect(move |chunk| match chunk {
-                Ok(bytes) => lock(&exchanges)[index].body.extend_from_slice(bytes),
-                Err(error) => lock(&exchanges)[index].failure = Some(error.into()),
+                Ok(bytes) => exchanges.lock()[index].body.extend_from_slice(bytes),
+                Err(error) => exchanges.lock()[index].failure = Some(error.into()),
             });
             Ok(HttpResponse { body: Box::pin(body), ..response })
         })

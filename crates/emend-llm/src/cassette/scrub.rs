@@ -1,7 +1,7 @@
-//! Takes secrets and the project's path out of what is recorded, and what changes from run to run.
+//! Redacts secrets and the project's path in recordings, and removes values that change from run to run.
 //!
-//! A provider streams texts in pieces, so a secret may lie across several events: the pieces of one text are searched
-//! as one.
+//! A provider streams texts in pieces, so a secret may be split across several events. The pieces of one text are
+//! therefore searched as one text.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,23 +15,23 @@ use crate::transport::{HttpRequest, public_address};
 
 const REDACTED: &str = "[redacted]";
 
-/// What stands for the root inside of JSON that is itself a text, where it is written differently.
+/// The placeholder of the root inside JSON that is itself a text, where the root is escaped twice.
 const ROOT_ALIAS_IN_JSON: &str = "{{root|json}}";
 
-/// Lines that say something of the machine or the day.
+/// Prompt lines with facts about the machine or the day.
 const VOLATILE_LINES: [&str; 5] =
     ["Today's date:", "OS version:", "Platform:", "Working directory:", "Is git repository:"];
 
-/// Lines that only stand where the project is a repository.
+/// Prompt lines that appear only in a Git repository.
 const REPOSITORY_LINES: [&str; 3] = ["Git branch:", "Git status:", "Recent commits:"];
 
-/// Fields of a body that do not bear on the answer.
+/// Fields of a body that do not influence the response.
 const VOLATILE_FIELDS: [&str; 4] = ["metadata", "prompt_cache_key", "safety_identifier", "user"];
 
-/// Shorter values would hide ordinary words.
+/// The shortest value that is redacted, in bytes. Shorter values would hide ordinary words.
 const SECRET_BYTES_MIN: usize = 8;
 
-/// Returns the values of environment variables whose names say that they are secret.
+/// Returns the values of environment variables whose names mark them as secret.
 pub fn secrets_of_environment(variables: impl IntoIterator<Item = (String, String)>) -> Vec<String> {
     const MARKS: [&str; 7] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH"];
     let is_secret = |name: &str| {
@@ -42,7 +42,7 @@ pub fn secrets_of_environment(variables: impl IntoIterator<Item = (String, Strin
     secrets.map(|(_, value)| value).collect()
 }
 
-/// A request as it is compared.
+/// A request in the form in which requests are compared.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct NormalRequest {
     pub(super) api: String,
@@ -51,7 +51,7 @@ pub(super) struct NormalRequest {
 }
 
 impl NormalRequest {
-    /// Returns the digest of the body, whatever the order of its keys.
+    /// Returns the digest of the body, independent of the order of its keys.
     pub(super) fn digest(&self) -> String {
         let canonical = sorted(&Value::Object(self.body.clone())).to_string();
         let hash = Sha256::digest(canonical.as_bytes());
@@ -71,10 +71,10 @@ fn sorted(value: &Value) -> Value {
     }
 }
 
-/// Knows what must not be recorded.
+/// The values that must not be recorded.
 #[derive(Clone)]
 pub(super) struct Scrubber {
-    /// Each as it is, and as it stands in a JSON text.
+    /// Each value as it is, and as it is escaped in a JSON text.
     secrets: Vec<String>,
     root: String,
     by_look: Secrets,
@@ -91,7 +91,7 @@ impl Scrubber {
     fn with(&self, secrets: impl IntoIterator<Item = String>) -> Self {
         let mut all = self.secrets.clone();
         for secret in secrets.into_iter().filter(|secret| secret.len() >= SECRET_BYTES_MIN) {
-            // A conversation sends the same ones again and again.
+            // The requests of a conversation carry the same credentials.
             if !all.contains(&secret) {
                 all.extend(forms(&secret));
             }
@@ -104,7 +104,7 @@ impl Scrubber {
         self.with(credentials_of(&request.headers, &request.url))
     }
 
-    /// Returns `request` in the form that is recorded and compared.
+    /// Returns `request` in the form in which requests are recorded and compared.
     pub(super) fn request(&self, request: &HttpRequest) -> NormalRequest {
         let scrubber = self.with_credentials(request);
         let mut body = match serde_json::from_slice(&request.body) {
@@ -123,7 +123,7 @@ impl Scrubber {
             Value::Array(items) => items.into_iter().map(|item| self.request_value(item)).collect(),
             Value::Object(fields) => fields
                 .into_iter()
-                // Marks for the provider's cache move from request to request.
+                // Cache marks move from request to request.
                 .filter(|(key, _)| key != "cache_control")
                 .map(|(key, value)| (self.text(&key), self.request_value(value)))
                 .collect(),
@@ -131,7 +131,7 @@ impl Scrubber {
         }
     }
 
-    /// Returns `text` without secrets and with the alias for the root.
+    /// Returns `text` without secrets and with the placeholder of the root.
     pub(super) fn text(&self, text: &str) -> String {
         let mut scrubbed = String::with_capacity(text.len());
         let mut at = 0;
@@ -144,7 +144,7 @@ impl Scrubber {
         self.by_look.redact(&scrubbed)
     }
 
-    /// Returns the body of an answer as the texts to record: one for each server-sent event, else one.
+    /// Returns the body of a response as the texts to record: one for each server-sent event, else one.
     pub(super) fn body(&self, body: &str) -> Vec<String> {
         if let Ok(value) = serde_json::from_str::<Value>(body) {
             return vec![self.leaves(value).to_string()];
@@ -165,7 +165,7 @@ impl Scrubber {
         }
     }
 
-    /// Replaces what must not be recorded in the texts that the events stream piece by piece.
+    /// Redacts the texts that the events stream piece by piece.
     fn scrub_events(&self, events: &mut [Event]) {
         let mut texts: BTreeMap<String, Vec<Piece>> = BTreeMap::new();
         for (index, event) in events.iter().enumerate() {
@@ -195,7 +195,7 @@ impl Scrubber {
         }
     }
 
-    /// Returns where secrets and the root stand in `text`, in order, and what goes there instead.
+    /// Returns the positions of secrets and of the root in `text`, in order, with their replacements.
     fn matches<'a>(&self, text: &str, more_secrets: &'a [String]) -> Vec<(Range<usize>, &'a str)> {
         let mut found: Vec<(Range<usize>, &str)> = Vec::new();
         for secret in self.secrets.iter().chain(more_secrets) {
@@ -218,7 +218,7 @@ impl Scrubber {
         found
     }
 
-    /// Puts the root back into a recorded text, which is JSON or holds it.
+    /// Restores the root in a recorded text, which is JSON or contains JSON.
     pub(super) fn restore(&self, text: &str) -> String {
         if !text.contains("{{root") {
             return text.to_owned();
@@ -228,7 +228,7 @@ impl Scrubber {
     }
 }
 
-/// Returns `text` as it is, and as it is written inside a JSON text if that differs.
+/// Returns `text` as it is, and as it is escaped in a JSON text if that differs.
 fn forms(text: &str) -> Vec<String> {
     let escaped = escaped(text);
     if escaped == text { vec![escaped] } else { vec![text.to_owned(), escaped] }
@@ -253,9 +253,9 @@ fn without_volatile_lines(text: &str) -> String {
 
 /// One server-sent event.
 struct Event {
-    /// The event as received, its blank line included.
+    /// The event as received, with its blank line.
     text: String,
-    /// Its data, if that is one line of JSON.
+    /// The data of the event, if that is one line of JSON.
     data: Option<Value>,
     changed: bool,
 }
@@ -282,7 +282,7 @@ impl Event {
     }
 }
 
-/// Cuts a body behind each blank line.
+/// Splits a body after each blank line.
 fn split_events(body: &str) -> Vec<&str> {
     let mut events = Vec::new();
     let mut start = 0;
@@ -298,14 +298,14 @@ fn split_events(body: &str) -> Vec<&str> {
     events
 }
 
-/// A text in an event that may go on in later events.
+/// A text in an event that may continue in later events.
 struct Piece {
     event: usize,
     pointer: String,
     text: String,
 }
 
-/// Sorts the texts of an event by where they belong: the same place in a later event goes on with the same text.
+/// Groups the texts of an event by their position: the same position in a later event continues the same text.
 fn collect_pieces(
     value: &Value,
     event: usize,
@@ -329,7 +329,7 @@ fn collect_pieces(
             }
         }
         Value::Object(fields) => {
-            // What tells parallel texts apart in the four wire formats.
+            // Fields that distinguish parallel texts in the four wire formats.
             for field in ["index", "output_index", "content_index", "item_id"] {
                 if let Some(value) = fields.get(field) {
                     place.push_str(&format!("[{field}={value}]"));
@@ -350,8 +350,8 @@ fn collect_pieces(
     place.truncate(place_length);
 }
 
-/// Returns the part `span` of `whole` with the matches replaced, `None` if none touches it. What replaces a match goes
-/// where the match begins.
+/// Returns the part `span` of `whole` with the matches replaced, `None` if no match touches it. The replacement is
+/// inserted where the match begins.
 fn rewritten(whole: &str, span: &Range<usize>, matches: &[(Range<usize>, &str)]) -> Option<String> {
     let touching = matches.iter().filter(|(range, _)| range.start < span.end && range.end > span.start);
     let mut new = None;

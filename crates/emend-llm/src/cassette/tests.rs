@@ -21,7 +21,7 @@ use crate::transport::{Headers, HttpResponse, Transport};
 const KEY: &str = "topsecret-key-0123456789";
 const ROOT: &str = "/home/someone/project";
 
-/// Answers each request with the next script: pieces of a body, or a failure.
+/// Responds to each request with the next script: pieces of a body, or a failure.
 struct Scripted(Mutex<Vec<Script>>);
 
 type Script = Result<Vec<Result<String, TransportError>>, TransportError>;
@@ -68,7 +68,7 @@ fn request(root: &str, date: &str, messages: &[Message]) -> Request {
         description: String::new(),
         parameters: json!({"type": "object"}),
     });
-    // A recording from a repository plays elsewhere too.
+    // A recording from a repository plays outside of one, too.
     let branch = if date.starts_with("2026") { format!("Git branch: {root}\n") } else { String::new() };
     let system = Message::system(format!(
         "Be brief.\nWorking directory: {root}\nIs git repository: {}\n{branch}Today's date: {date}\nSee {root}/a.\n",
@@ -91,7 +91,7 @@ fn ask(provider: &HttpProvider, request: Request) -> Result<Response, crate::err
     }
 }
 
-/// Runs a turn whose tools give `results` in order, and returns the texts of all answers.
+/// Runs a turn whose tools return `results` in order. Returns the texts of all responses.
 fn run(provider: &HttpProvider, root: &str, date: &str, results: &[&str]) -> Vec<String> {
     let mut messages = vec![Message::user("rename Alpha to Beta")];
     let mut results = results.iter();
@@ -182,7 +182,7 @@ fn a_request_that_differs_is_shown_with_its_difference() {
     let more = [Message::user("rename Alpha to Beta"), Message::assistant("Yes?")];
     let error = ask(&player, request("/elsewhere", "x", &more)).unwrap_err();
     assert!(error.message.contains("messages[1]:\n  recorded: nothing\n  now: {\"role\":\"assistant\""), "{error}");
-    // What failed was not played.
+    // A failed request does not advance the cassette.
     assert!(ask(&player, request("/elsewhere", "x", &more[..1])).is_ok());
 }
 
@@ -241,7 +241,7 @@ fn framed(blocks: Vec<serde_json::Value>, stop_reason: &str) -> Vec<Result<Strin
     events.push(json!({"type": "message_stop"}));
     let text: String =
         events.iter().map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap())).collect();
-    // Cut without regard to events or characters.
+    // Split without regard to events or characters.
     text.as_bytes().chunks(37).map(|chunk| Ok(String::from_utf8(chunk.to_vec()).unwrap())).collect()
 }
 
@@ -255,7 +255,7 @@ fn no_secret_and_no_path_enters_a_cassette() {
     let mut asked = request(ROOT, "x", &[Message::user(format!("{KEY} in {ROOT}/.env: env-secret-value, {ROOT}s"))]);
     asked.metadata.insert("user_id".to_owned(), "someone".to_owned());
     let response = ask(&provider(recorder.clone()), asked).unwrap();
-    // The run itself is not touched.
+    // The run itself is not changed.
     assert_eq!(response.message.tool_calls()[0].arguments["path"], ROOT);
     let cassette = recorder.cassette();
     let json = cassette.to_json();
@@ -266,7 +266,7 @@ fn no_secret_and_no_path_enters_a_cassette() {
     let text = "[redacted] in {{root}}/.env: [redacted], /home/someone/projects";
     assert_eq!(user["content"][0]["text"], text);
 
-    // Played elsewhere, the model names the path that holds there.
+    // Played elsewhere, the model names the path that is valid there.
     let cassette = player(&cassette).cassette().clone();
     let secrets = vec!["env-secret-value".to_owned()];
     let player = Shared::new(Player::new(cassette, PlayerOptions { root: "C:\\new root\\".to_owned(), secrets }));

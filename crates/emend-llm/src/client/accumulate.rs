@@ -1,4 +1,4 @@
-//! Collects stream events into the answer they make, at any point of the stream.
+//! Collects the events of a stream into the response, at any point of the stream.
 
 use futures::StreamExt;
 
@@ -8,7 +8,7 @@ use crate::model::{
 };
 use crate::provider::EventStream;
 
-/// Collects events. Cheap per event: texts grow in place.
+/// Collects stream events. Each event is cheap: texts grow in place.
 #[derive(Clone, Debug, Default)]
 pub struct StreamAccumulator {
     id: String,
@@ -31,10 +31,10 @@ impl StreamAccumulator {
         Self::default()
     }
 
-    /// Takes the next event.
+    /// Adds the next event.
     pub fn process(&mut self, event: &StreamEvent) {
         match event {
-            // A stream that starts again replaces what it sent before.
+            // A stream that restarts replaces its earlier events.
             StreamEvent::StreamStart { id, model } => {
                 *self = Self { id: id.clone(), model: model.clone(), ..Self::default() };
             }
@@ -98,14 +98,14 @@ impl StreamAccumulator {
         })
     }
 
-    /// Returns the whole answer once the stream has finished.
+    /// Returns the whole response once the stream has finished.
     #[must_use]
     pub fn response(&self) -> Option<&Response> {
         self.response.as_ref()
     }
 
-    /// Returns what has come so far: the whole answer after the end, otherwise an answer that ends with `error`, in
-    /// which calls whose arguments are not complete hold them as text.
+    /// Returns the response so far. Before the end its finish reason is `error`, and calls with incomplete arguments
+    /// hold them as text.
     #[must_use]
     pub fn partial_response(&self) -> Response {
         if let Some(response) = &self.response {
@@ -139,11 +139,11 @@ impl StreamAccumulator {
     }
 }
 
-/// Reads a stream to its end and returns the whole answer.
+/// Reads a stream to its end and returns the whole response.
 ///
 /// # Errors
 ///
-/// The stream's own, or one of kind [`ErrorKind::Stream`] if it ends without its finish event.
+/// The error of the stream, or [`ErrorKind::Stream`] if it ends without its finish event.
 pub async fn collect(mut stream: EventStream) -> Result<Response, LlmError> {
     while let Some(event) = stream.next().await {
         if let StreamEvent::Finish { response } = event? {

@@ -1,9 +1,9 @@
-//! Tool calls for models that know none: the answer is constrained to one JSON object that is either a call or a
-//! final answer.
+//! Tool calls for models without native tool calls: the output is constrained to one JSON object, which is either a
+//! call or the final text.
 //!
-//! Meant for small local models behind a server that enforces a schema (llama.cpp, Ollama). The conversation is
-//! rewritten to text on the way in, and the object becomes ordinary events on the way out, so that nobody else has to
-//! know.
+//! It is meant for small local models behind a server that enforces a schema (llama.cpp, Ollama). The request's
+//! conversation is rewritten to text, and the object of the response becomes ordinary events, so that callers see a
+//! model with native tools.
 
 use std::collections::VecDeque;
 
@@ -21,13 +21,13 @@ use crate::providers::shared::response_builder::local_call_id;
 use crate::providers::shared::shared_encoding::result_text;
 use crate::runtime::{BoxFuture, CancelToken, Shared};
 
-/// A provider without native tools, made to look as if it had them.
+/// A provider that adds tool calls to a provider without them.
 pub struct ConstrainedTools {
     inner: Shared<dyn Provider>,
 }
 
 impl ConstrainedTools {
-    /// Wraps `inner`, which must enforce [`ResponseFormat::JsonSchema`] or at least be told of it.
+    /// Wraps `inner`, which must enforce [`ResponseFormat::JsonSchema`] or at least pass it to the model.
     #[must_use]
     pub fn new(inner: Shared<dyn Provider>) -> Self {
         Self { inner }
@@ -110,8 +110,8 @@ fn call_schema(tools: &[&ToolDefinition], may_answer: bool) -> Value {
     json!({"anyOf": shapes})
 }
 
-/// Shows a message to a model that knows no tools: its own calls as the objects it would have written, results as the
-/// user's.
+/// Rewrites a message for a model without tools: its own calls become the objects that it would have written, results
+/// become messages of the user.
 fn as_text(message: Message) -> Message {
     let has_tools =
         message.content.iter().any(|part| matches!(part, ContentPart::ToolCall(_) | ContentPart::ToolResult(_)));
@@ -138,14 +138,14 @@ fn as_text(message: Message) -> Message {
     Message { role, content: content.into(), name: message.name }
 }
 
-/// The id of the one text that an answer has.
+/// Id of the only text of a response.
 const TEXT_ID: &str = "text_0";
 
 struct Reading {
     answer: EventStream,
     json: PartialJson,
     text: String,
-    /// How many bytes of the final answer were passed on; nothing before it began.
+    /// Number of bytes of the final text that were yielded. If 0, the text block has not begun.
     shown: Option<usize>,
     ready: VecDeque<StreamEvent>,
 }
@@ -168,7 +168,7 @@ impl Reading {
             StreamEvent::TextStart { .. } | StreamEvent::TextEnd { .. } => {}
             StreamEvent::TextDelta { delta, .. } => {
                 self.text.push_str(&delta);
-                // What is no JSON is judged at the end.
+                // Text that is not JSON is examined at the end.
                 if self.json.push(&delta).is_ok()
                     && let Some(answer) = self.json.value()["answer"].as_str().map(str::to_owned)
                 {
@@ -185,7 +185,7 @@ impl Reading {
         }
     }
 
-    /// Passes on what is new of a text.
+    /// Yields the new part of a text.
     fn show(&mut self, text: &str) {
         let shown = *self.shown.get_or_insert_with(|| {
             self.ready.push_back(StreamEvent::TextStart { text_id: TEXT_ID.to_owned() });
@@ -202,7 +202,7 @@ impl Reading {
         content.retain(|part| !matches!(part, ContentPart::Text { .. }));
         let object: Map<String, Value> = match serde_json::from_str(self.text.trim()) {
             Ok(Value::Object(object)) => object,
-            // Cut off, or no JSON at all: what can be read of it is an answer.
+            // Truncated JSON or plain text: the readable part is the response.
             _ => Map::new(),
         };
         match object.get("tool").and_then(Value::as_str) {
@@ -268,7 +268,7 @@ mod tests {
         }
     }
 
-    /// Returns the events of an answer that comes in `pieces`, as short names, and its response.
+    /// Returns the events of a response that arrives in `pieces`, as short names, and the response.
     fn run(pieces: &[&str]) -> (Vec<String>, Response) {
         let provider = ConstrainedTools::new(Script::new("local", [says(pieces)]));
         let events: Vec<StreamEvent> = block_on(async {

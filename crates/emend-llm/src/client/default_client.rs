@@ -1,7 +1,7 @@
-//! The generator that the program's parts share unless they are given one.
+//! The default generator, shared by the parts of a program that have none of their own.
 //!
-//! Natively one for the process, in a browser one for the thread, where nothing else exists. The crate reads no
-//! environment, so a host sets it, or says how to make it when it is first needed.
+//! Natively there is one per process, in a browser one per thread. The crate reads no environment variables, so the
+//! host sets the default or passes a function that makes it on first use.
 
 use crate::error::{ErrorKind, LlmError};
 use crate::generate::Generator;
@@ -42,23 +42,23 @@ mod slot {
     }
 }
 
-/// Sets the default, or takes it away.
+/// Sets the default; `None` removes it.
 pub fn set_default_client(generator: Option<Generator>) {
     slot::set(generator);
 }
 
-/// Returns the default.
+/// Returns the default generator.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Configuration`] if none was set.
+/// [`ErrorKind::Configuration`] if no default was set.
 pub fn default_client() -> Result<Generator, LlmError> {
     slot::get().ok_or_else(|| {
         LlmError::new(ErrorKind::Configuration, "no default client is set: call `set_default_client` first")
     })
 }
 
-/// Returns the default, made by `make` and set if there is none yet.
+/// Returns the default generator. Without one it sets the one that `make` returns.
 pub fn default_client_or_set(make: impl FnOnce() -> Generator) -> Generator {
     slot::get().unwrap_or_else(|| {
         let generator = make();

@@ -11,21 +11,21 @@ use crate::provider::{Adapter, Decoder, EventStream, Provider};
 use crate::runtime::{BoxFuture, BoxStream, CancelToken, Shared};
 use crate::transport::{Transport, TransportError};
 
-/// An adapter over a transport.
+/// A provider that sends the requests of an adapter through a transport.
 pub struct HttpProvider {
     adapter: Shared<dyn Adapter>,
     transport: Shared<dyn Transport>,
 }
 
 impl HttpProvider {
-    /// Returns a provider that speaks `adapter`'s format over `transport`.
+    /// Returns a provider that uses the wire format of `adapter` over `transport`.
     #[must_use]
     pub fn new(adapter: Shared<dyn Adapter>, transport: Shared<dyn Transport>) -> Self {
         Self { adapter, transport }
     }
 }
 
-/// The largest error body that is read; the rest is dropped.
+/// The largest error body that is read, in bytes. The rest is discarded.
 const ERROR_BODY_BYTES_MAX: usize = 64 * 1024;
 
 impl Provider for HttpProvider {
@@ -113,7 +113,7 @@ struct ResponseStream {
 }
 
 impl ResponseStream {
-    /// Yields what is decoded before it asks for more bytes, so that events before a failure are never lost.
+    /// Yields all decoded events before it reads more bytes, so that no event before an error is lost.
     async fn next(mut self) -> Option<(Result<StreamEvent, LlmError>, Self)> {
         loop {
             if self.cancel.is_cancelled() && !self.done {
@@ -142,7 +142,7 @@ impl ResponseStream {
                     self.decoder.finish(&mut events)
                 }
             };
-            // A server may keep the connection open after the end; what it sends then is no part of the answer.
+            // A server may keep the connection open after the end; later bytes are not part of the response.
             if let Some(StreamEvent::Finish { response }) = events.last_mut() {
                 response.warnings.append(&mut self.warnings);
                 self.done = true;
@@ -155,7 +155,8 @@ impl ResponseStream {
         }
     }
 
-    /// Ends with `error` and hangs up at once: whoever keeps the stream would otherwise keep the provider working.
+    /// Ends the stream with `error` and closes the connection at once: a caller that keeps the stream would otherwise
+    /// keep the provider working.
     fn fail(&mut self, error: LlmError) {
         self.done = true;
         self.failure = Some(error);

@@ -1,4 +1,4 @@
-//! Middleware: code around every call of a client.
+//! Middleware: code that wraps every call of a client.
 
 use futures::StreamExt;
 
@@ -7,9 +7,13 @@ use crate::model::{Request, StreamEvent};
 use crate::provider::{EventStream, Provider};
 use crate::runtime::{BoxFuture, CancelToken, MaybeSend, MaybeSync, Shared};
 
-/// Wraps calls: sees the request before and the events after everything that was registered later.
+/// Wraps calls. It sees the request before, and the events after, all middleware that was added later.
 pub trait Middleware: MaybeSend + MaybeSync {
-    /// Handles a call. `next` passes it on; the returned stream may be the next one's, wrapped or replaced.
+    /// Handles a call. `next` runs the rest of the chain; the returned stream may be its stream, wrapped or replaced.
+    ///
+    /// # Errors
+    ///
+    /// The error of `next`, or an error that ends the call before a request is sent.
     fn call(
         &self,
         request: Request,
@@ -18,7 +22,7 @@ pub trait Middleware: MaybeSend + MaybeSync {
     ) -> BoxFuture<'static, Result<EventStream, LlmError>>;
 }
 
-/// The rest of the way to the provider.
+/// The rest of the chain: later middleware and the provider.
 pub struct Next {
     provider: Shared<dyn Provider>,
     middleware: Shared<Vec<Shared<dyn Middleware>>>,
@@ -26,12 +30,16 @@ pub struct Next {
 }
 
 impl Next {
-    /// Returns the way through all of `middleware` to `provider`.
+    /// Returns the chain through all of `middleware` to `provider`.
     pub(super) fn new(provider: Shared<dyn Provider>, middleware: Shared<Vec<Shared<dyn Middleware>>>) -> Self {
         Self { provider, middleware, index: 0 }
     }
 
-    /// Passes the request on.
+    /// Runs the rest of the chain.
+    ///
+    /// # Errors
+    ///
+    /// As [`Provider::stream`].
     pub fn run(mut self, request: Request, cancel: CancelToken) -> BoxFuture<'static, Result<EventStream, LlmError>> {
         let middleware = self.middleware.get(self.index).map(Shared::clone);
         self.index += 1;
@@ -42,7 +50,7 @@ impl Next {
     }
 }
 
-/// Middleware that shows each event to a function, for logs and budgets.
+/// Middleware that passes each event to a function, for logs and budgets.
 pub struct Observe<F>(pub F);
 
 impl<F> Middleware for Observe<F>

@@ -1,4 +1,5 @@
-//! Routes requests to the provider they name, through middleware. Never retries and never guesses a provider.
+//! The client: routes requests to the provider that they name, through middleware. It never retries and never guesses a
+//! provider.
 
 mod accumulate;
 pub mod constrained;
@@ -20,7 +21,35 @@ use crate::providers::registry::{self, PROVIDERS};
 use crate::runtime::{BoxFuture, CancelToken, Shared};
 use crate::transport::Transport;
 
-/// Holds the providers by name. Cheap to clone.
+/// A set of providers by name, with middleware around them. Cheap to clone.
+///
+/// # Examples
+///
+/// ```
+/// use emend_llm::anthropic::{Anthropic, Config};
+/// use emend_llm::cassette::{Cassette, Player, PlayerOptions};
+/// use emend_llm::{CancelToken, Client, HttpProvider, Message, Request, Shared, Transport};
+/// use futures::executor::block_on;
+///
+/// // A program passes the transport of its host; an empty cassette has no response to any request.
+/// let cassette = Cassette::from_json(
+///     r#"{"emend_cassette": 1, "clock_ms": 0, "seed": 0, "root": "{{root}}", "exchanges": []}"#,
+/// )?;
+/// let transport: Shared<dyn Transport> = Shared::new(Player::new(cassette, PlayerOptions::default()));
+///
+/// let adapter = Anthropic::new(Config { api_key: "key".to_owned(), ..Config::default() });
+/// let client = Client::new().with_provider(Shared::new(HttpProvider::new(Shared::new(adapter), transport)));
+/// assert_eq!(client.provider_names().collect::<Vec<_>>(), ["anthropic"]);
+///
+/// let request = Request {
+///     model: "claude-opus-4-6".to_owned(),
+///     messages: vec![Message::user("hello")],
+///     ..Request::default()
+/// };
+/// let error = block_on(client.complete(request, CancelToken::new())).unwrap_err();
+/// assert_eq!(error.kind.code(), "configuration");
+/// # Ok::<(), emend_llm::cassette::CassetteError>(())
+/// ```
 #[derive(Clone, Default)]
 pub struct Client {
     providers: Vec<Shared<dyn Provider>>,
@@ -35,15 +64,15 @@ impl Client {
         Self::default()
     }
 
-    /// Returns a client with the providers whose keys `variable` finds, in the order Anthropic, OpenAI, Gemini; the
-    /// first is the default. It reads what the providers' own tools read:
+    /// Returns a client with the providers whose variables `variable` finds, in the order of [`PROVIDERS`]. The first
+    /// is the default. The variables are those of the providers' own tools:
     ///
     /// - `ANTHROPIC_API_KEY`, `ANTHROPIC_BASE_URL`
     /// - `OPENAI_API_KEY`, `OPENAI_BASE_URL`, `OPENAI_ORG_ID`, `OPENAI_PROJECT_ID`
     /// - `GEMINI_API_KEY` or `GOOGLE_API_KEY`, `GEMINI_BASE_URL`
     ///
-    /// and for a server that copies Chat Completions `OPENAI_COMPATIBLE_BASE_URL` and, if it wants one,
-    /// `OPENAI_COMPATIBLE_API_KEY`. `browser` says that requests are sent by a web page.
+    /// A server with a copy of Chat Completions needs `OPENAI_COMPATIBLE_BASE_URL`; its key, if any, is
+    /// `OPENAI_COMPATIBLE_API_KEY`. `browser` is true if a web page sends the requests.
     pub fn from_env(
         variable: impl Fn(&str) -> Option<String>,
         transport: Shared<dyn Transport>,
@@ -60,7 +89,7 @@ impl Client {
         client
     }
 
-    /// Adds a provider, replacing one of the same name. The first becomes the default.
+    /// Adds a provider and replaces one of the same name. The first provider becomes the default.
     #[must_use]
     pub fn with_provider(mut self, provider: Shared<dyn Provider>) -> Self {
         self.default_provider.get_or_insert_with(|| provider.name().to_owned());
@@ -69,14 +98,14 @@ impl Client {
         self
     }
 
-    /// Sets which provider requests go to that name none.
+    /// Sets the provider of requests that name none.
     #[must_use]
     pub fn with_default_provider(mut self, name: impl Into<String>) -> Self {
         self.default_provider = Some(name.into());
         self
     }
 
-    /// Adds middleware inside what was added before.
+    /// Adds middleware inside the middleware that was added before.
     #[must_use]
     pub fn with_middleware(mut self, middleware: Shared<dyn Middleware>) -> Self {
         let mut all = Vec::clone(&self.middleware);
@@ -85,12 +114,12 @@ impl Client {
         self
     }
 
-    /// Returns the names of the providers.
+    /// Returns the names of the providers, in the order they were added.
     pub fn provider_names(&self) -> impl Iterator<Item = &str> {
         self.providers.iter().map(|provider| provider.name())
     }
 
-    /// Returns the provider of this name, the default one if there is no name.
+    /// Returns the provider with this name, or the default provider.
     ///
     /// # Errors
     ///
@@ -111,21 +140,21 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// The first that is wrong.
+    /// The error of the first provider with wrong settings.
     pub fn initialize(&self) -> Result<(), LlmError> {
         self.providers.iter().try_for_each(|provider| provider.initialize())
     }
 
-    /// Lets go of what the providers hold.
+    /// Releases the resources that the providers hold.
     pub fn close(&self) {
         self.providers.iter().for_each(|provider| provider.close());
     }
 
-    /// Sends a request and resolves once the answer begins.
+    /// Sends a request and resolves once the response begins.
     ///
     /// # Errors
     ///
-    /// As [`provider`](Self::provider), and what the provider reports before its answer begins.
+    /// As [`provider`](Self::provider), and the errors of the provider before the response begins.
     pub async fn stream(&self, request: Request, cancel: CancelToken) -> Result<EventStream, LlmError> {
         let provider = Shared::clone(self.provider(request.provider.as_deref())?);
         if let Some(choice) = request.tool_choice.as_ref().filter(|choice| !provider.supports_tool_choice(choice)) {
@@ -137,11 +166,11 @@ impl Client {
         next.run(request, cancel).await
     }
 
-    /// Sends a request and returns the whole answer.
+    /// Sends a request and returns the whole response.
     ///
     /// # Errors
     ///
-    /// As [`stream`](Self::stream), and what ends the answer early.
+    /// As [`stream`](Self::stream), and errors that end the response early.
     pub async fn complete(&self, request: Request, cancel: CancelToken) -> Result<Response, LlmError> {
         collect(self.stream(request, cancel).await?).await
     }
@@ -207,7 +236,7 @@ mod tests {
         check(&client, Some("b"), "the provider b is not set up; set up: a");
     }
 
-    /// Adds its name to the request's model and to the log when the finish event passes.
+    /// Appends its name to the request's model, and to the log when the finish event passes.
     struct Tag(&'static str, Shared<Mutex<Vec<String>>>);
 
     impl Middleware for Tag {
@@ -250,7 +279,7 @@ mod tests {
         assert_eq!(*heard.lock().unwrap(), 5);
     }
 
-    /// Answers nothing and keeps what it was sent.
+    /// Sends no response and keeps the requests.
     #[derive(Default)]
     struct Sink(Mutex<Vec<HttpRequest>>);
 

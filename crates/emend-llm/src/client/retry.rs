@@ -1,5 +1,5 @@
-//! Repeats calls that may succeed later. Nothing else in this crate repeats anything: providers and clients report
-//! the first failure, and whoever wants another attempt wraps the call in [`retry`] or [`retry_stream`].
+//! Retries calls that may succeed later. Providers and clients never retry: they return the first error. Callers wrap a
+//! call in [`retry`] or [`retry_stream`].
 
 use std::future::Future;
 
@@ -11,9 +11,10 @@ use crate::model::StreamEvent;
 use crate::provider::EventStream;
 use crate::runtime::{CancelToken, Clock, MaybeSend, MaybeSync, Random, Shared};
 
-/// Is told of each attempt that follows.
+/// Observes retries.
 pub trait RetryObserver: MaybeSend + MaybeSync {
-    /// The call failed with `error`; attempt number `attempt`, from 1, follows in `delay_ms` milliseconds.
+    /// Called before each retry: attempt number `attempt`, from 1, starts in `delay_ms` milliseconds because of
+    /// `error`.
     fn retrying(&self, error: &LlmError, attempt: u32, delay_ms: u64);
 }
 
@@ -23,21 +24,21 @@ impl<F: Fn(&LlmError, u32, u64) + MaybeSend + MaybeSync> RetryObserver for F {
     }
 }
 
-/// When to try again and how long to wait. The default is two retries after about one and two seconds.
+/// The number of retries and the delays between them. The default is two retries after about one and two seconds.
 #[derive(Clone)]
 pub struct RetryPolicy {
     /// The attempts after the first; 0 turns retries off.
     pub max_retries: u32,
-    /// The wait before the first retry, in milliseconds.
+    /// The delay before the first retry, in milliseconds.
     pub base_delay_ms: u64,
-    /// The longest wait, in milliseconds. If a provider asks for a longer one there is no retry: nobody is kept
-    /// waiting for minutes without knowing.
+    /// The longest delay, in milliseconds. A provider that asks for a longer one is not retried, because the user would
+    /// wait for minutes without knowing why.
     pub max_delay_ms: u64,
-    /// What each wait is multiplied by to give the next.
+    /// The factor from each delay to the next.
     pub backoff_multiplier: f64,
-    /// Whether to vary waits by half in either direction, so that many clients do not return at once.
+    /// Whether to vary delays by up to half in either direction, so that many clients do not retry at the same time.
     pub jitter: bool,
-    /// Is told of each retry.
+    /// Observes each retry.
     pub on_retry: Option<Shared<dyn RetryObserver>>,
 }
 
@@ -55,7 +56,7 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Returns the wait before retry number `retry`, from 0, in milliseconds.
+    /// Returns the delay before retry number `retry`, from 0, in milliseconds.
     #[must_use]
     pub fn delay_ms(&self, retry: u32, random: &dyn Random) -> u64 {
         let factor = self.backoff_multiplier.powi(i32::try_from(retry).unwrap_or(i32::MAX));
@@ -64,8 +65,8 @@ impl RetryPolicy {
         (delay * spread) as u64
     }
 
-    /// Decides after attempt `attempt`, from 0, failed with `error`: the wait in milliseconds, or nothing if the
-    /// error stands.
+    /// Returns the delay in milliseconds after attempt `attempt`, from 0, failed with `error`. Returns `None` if the
+    /// call must not be retried.
     #[must_use]
     pub fn next_delay_ms(&self, error: &LlmError, attempt: u32, random: &dyn Random) -> Option<u64> {
         if attempt >= self.max_retries || !error.retryable || error.kind == ErrorKind::Abort {
@@ -88,7 +89,7 @@ fn unit(random: &dyn Random) -> f64 {
 ///
 /// # Errors
 ///
-/// The last attempt's error; an error of kind [`ErrorKind::Abort`] if `cancel` fires while waiting.
+/// The error of the last attempt, or [`ErrorKind::Abort`] if `cancel` fires during a delay.
 pub async fn retry<T, F, C>(
     policy: &RetryPolicy,
     clock: &dyn Clock,
@@ -121,12 +122,12 @@ where
     }
 }
 
-/// Opens a stream, trying again until its first content has come: after that a failure is the caller's, because what
-/// was shown cannot be taken back.
+/// Opens a stream and retries until its first content has arrived. A later error is not retried, because the content
+/// may be visible already.
 ///
 /// # Errors
 ///
-/// As [`retry`]. ErrorDecoder after the first content come as items of the stream.
+/// As [`retry`]. Errors after the first content are items of the stream.
 pub async fn retry_stream<F, C>(
     policy: &RetryPolicy,
     clock: &dyn Clock,
@@ -145,7 +146,7 @@ where
     retry(policy, clock, random, cancel, attempt).await
 }
 
-/// Reads a stream up to its first content, and returns it with what was read put back.
+/// Reads a stream up to its first content, and returns the stream from its beginning.
 async fn first_content(mut stream: EventStream) -> Result<EventStream, LlmError> {
     let mut seen = Vec::new();
     while let Some(event) = stream.next().await {
@@ -174,7 +175,7 @@ mod tests {
         LlmError { retry_after_ms, ..LlmError::new(kind, "no") }
     }
 
-    /// Fails with `error` until attempt `succeeds_at`; returns the outcome, the attempts and the waits.
+    /// Fails with `error` until attempt `succeeds_at`. Returns the outcome, the number of attempts and the delays.
     fn run(policy: &RetryPolicy, error: &LlmError, succeeds_at: u32) -> (Result<u32, LlmError>, u32, Vec<u64>) {
         let clock = ManualClock::default();
         let attempts = Mutex::new(0);

@@ -1,7 +1,7 @@
-//! Chooses between a local and a remote model, and says why.
+//! Chooses between a local and a remote model, and reports the reason.
 //!
-//! In the hybrid mode a local answer is held back until it has passed: what was shown cannot be taken back when the
-//! remote model answers instead.
+//! In hybrid mode the local response is held back until it has passed all checks: events that were yielded could not be
+//! replaced by those of the remote model.
 
 use futures::StreamExt;
 use futures::future::{Either, select};
@@ -13,34 +13,35 @@ use crate::model::{FinishKind, Request, Response, StreamEvent};
 use crate::provider::{EventStream, Provider};
 use crate::runtime::{BoxFuture, CancelToken, Clock, MaybeSend, MaybeSync, Mutex, Shared};
 
-/// Which model answers.
+/// The model that responds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentMode {
-    /// The local one, always.
+    /// Always the local model.
     Local,
-    /// The remote one, always.
+    /// Always the remote model.
     #[default]
     Remote,
-    /// The local one first, the remote one where the policy says so.
+    /// The local model first, then the remote model where the policy says so.
     HybridAuto,
 }
 
-/// When the hybrid mode goes remote.
+/// The conditions under which the hybrid mode uses the remote model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RouterPolicy {
-    /// Which model answers.
+    /// The mode.
     pub agent_mode: AgentMode,
     /// Forbids the remote model whatever else is set, for experiments that must stay local.
     pub strict_local: bool,
-    /// How often the local model may try before an answer that does not pass goes remote. At least one.
+    /// The number of local attempts before a response that does not pass goes to the remote model. At least one.
     pub hybrid_max_local_attempts: u32,
-    /// Whether answers that do not pass (calls that do not match their schema, or the gate) go remote.
+    /// Whether to use the remote model if the response does not pass: a call that does not match its schema, or a
+    /// rejection by the gate.
     pub hybrid_remote_on_schema_fail: bool,
-    /// Whether a conversation that the local model cannot hold goes remote.
+    /// Whether to use the remote model if the conversation exceeds the local model's context window.
     pub hybrid_remote_on_context_overflow: bool,
-    /// After how many milliseconds without a whole local answer the request goes remote; never when absent.
+    /// Time limit of a whole local response, in milliseconds. After it the remote model responds. No limit if absent.
     pub hybrid_remote_on_timeout_ms: Option<u64>,
 }
 
@@ -57,44 +58,44 @@ impl Default for RouterPolicy {
     }
 }
 
-/// Why a model was chosen.
+/// The reason for a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RouteReason {
-    /// The mode says so.
+    /// The mode fixes the model.
     Mode,
-    /// The hybrid mode starts local.
+    /// The hybrid mode starts with the local model.
     LocalFirst,
-    /// The last local answer did not pass.
+    /// The last local response did not pass.
     SchemaFail,
-    /// The conversation does not fit the local model.
+    /// The conversation exceeds the local model's context window.
     ContextOverflow,
-    /// The local model took too long.
+    /// The local model exceeded its time limit.
     Timeout,
     /// The local model failed.
     LocalError,
-    /// The session asked for the remote model, e.g. because its rounds ran out without a usable edit.
+    /// The session asked for the remote model, e.g. because its rounds ended without a usable edit.
     Escalated,
 }
 
-/// One choice, for traces.
+/// One choice of a model, for traces.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RouteTrace {
-    /// The provider that is asked.
+    /// Name of the provider.
     pub provider: String,
-    /// Whether it is the local one.
+    /// Whether the provider is the local one.
     pub local: bool,
-    /// Why.
+    /// The reason.
     pub reason: RouteReason,
-    /// Which attempt this is, from 1, both providers together.
+    /// Number of the attempt, from 1, both providers together.
     pub attempt: u32,
-    /// What was wrong with the attempt before.
+    /// The problem of the attempt before.
     pub detail: Option<String>,
 }
 
-/// Is told of every choice.
+/// Observes every choice.
 pub trait RouteObserver: MaybeSend + MaybeSync {
-    /// A provider is about to be asked.
+    /// Called before a provider is asked.
     fn routed(&self, trace: &RouteTrace);
 }
 
@@ -104,9 +105,9 @@ impl<F: Fn(&RouteTrace) + MaybeSend + MaybeSync> RouteObserver for F {
     }
 }
 
-/// Judges a local answer before anyone sees it.
+/// A gate: checks a local response before it is yielded.
 pub trait ValidationGate: MaybeSend + MaybeSync {
-    /// Returns what is wrong with the answer, if anything.
+    /// Returns the problem of the response, `None` if it passes.
     fn problem(&self, request: &Request, response: &Response) -> Option<String>;
 }
 
@@ -121,11 +122,11 @@ impl<F: Fn(&Request, &Response) -> Option<String> + MaybeSend + MaybeSync> Valid
 pub struct Route {
     /// The provider.
     pub provider: Shared<dyn Provider>,
-    /// The model; the request's own when absent.
+    /// The model; the request's own if absent.
     pub model: Option<String>,
 }
 
-/// A provider that asks one of two others.
+/// A provider that chooses between a local and a remote provider for each request.
 pub struct Router {
     local: Option<Route>,
     remote: Option<Route>,
@@ -136,35 +137,35 @@ pub struct Router {
     escalated: Mutex<Option<String>>,
 }
 
-/// What came of a local attempt.
+/// The outcome of a local attempt.
 enum Local {
     Passed(Vec<StreamEvent>),
     Failed(RouteReason, LlmError),
 }
 
 impl Router {
-    /// Returns a router over the routes there are.
+    /// Returns a router over the given routes.
     #[must_use]
     pub fn new(local: Option<Route>, remote: Option<Route>, policy: RouterPolicy, clock: Shared<dyn Clock>) -> Self {
         Self { local, remote, policy, clock, gate: None, observer: None, escalated: Mutex::new(None) }
     }
 
-    /// Judges local answers by `gate` too.
+    /// Adds a gate for local responses.
     #[must_use]
     pub fn with_gate(mut self, gate: Shared<dyn ValidationGate>) -> Self {
         self.gate = Some(gate);
         self
     }
 
-    /// Tells `observer` of every choice.
+    /// Adds an observer of choices.
     #[must_use]
     pub fn with_observer(mut self, observer: Shared<dyn RouteObserver>) -> Self {
         self.observer = Some(observer);
         self
     }
 
-    /// Sends the following requests of the hybrid mode straight to the remote model. For what only the session can
-    /// see, such as rounds of tools that lead nowhere.
+    /// Makes the following requests of the hybrid mode use the remote model, for reasons that only the session can see,
+    /// e.g. rounds of tool calls without progress.
     pub fn escalate(&self, detail: impl Into<String>) {
         *self.escalated.lock() = Some(detail.into());
     }
@@ -192,7 +193,7 @@ impl Router {
         StreamEvent::ProviderEvent { raw: serde_json::json!({"type": "route", "route": trace}) }
     }
 
-    /// Asks one provider and puts the trace before its events.
+    /// Asks one provider and yields the trace before its events.
     async fn ask(
         &self,
         request: Request,
@@ -256,9 +257,9 @@ impl Router {
         }
     }
 
-    /// Reads a whole local answer and judges it.
+    /// Reads a whole local response and checks it.
     async fn try_local(&self, route: &Route, request: &Request, cancel: &CancelToken) -> Local {
-        // Its own token: giving up on the local model must not cancel the remote one.
+        // A token of its own: a local timeout must not cancel the remote model.
         let own = CancelToken::new();
         let answer = Box::pin(read(route, for_route(request.clone(), route), own.clone()));
         let limit = async {
@@ -296,8 +297,8 @@ impl Router {
         }
     }
 
-    /// Returns what is wrong with an answer: a call of an unknown tool, arguments that do not match, or what the gate
-    /// says.
+    /// Returns the problem of a response: a call of an unknown tool, arguments that do not match their schema, or the
+    /// problem that the gate reports.
     fn problem(&self, request: &Request, response: &Response) -> Option<String> {
         if response.finish_reason.reason == FinishKind::Error {
             return Some("the local model ended with an error".to_owned());
@@ -314,7 +315,7 @@ impl Router {
     }
 }
 
-/// Reads a whole answer.
+/// Reads a whole response.
 async fn read(route: &Route, request: Request, cancel: CancelToken) -> Result<(Vec<StreamEvent>, Response), LlmError> {
     let mut stream = route.provider.stream(request, cancel).await?;
     let mut events = Vec::new();
@@ -389,7 +390,7 @@ mod tests {
         calls(&[("1", "read", arguments)], FinishKind::ToolCalls)
     }
 
-    /// Asks a router over scripted answers; returns the outcome as text, and the choices with their reasons.
+    /// Asks a router over scripted responses. Returns the outcome as text, and the choices with their reasons.
     fn run(
         policy: RouterPolicy,
         local: impl IntoIterator<Item = Scripted>,

@@ -1,4 +1,4 @@
-//! Runs the calls of one answer: all at once, each with exactly one result, in the order of the calls.
+//! Runs the calls of one response: all at once, each with exactly one result, in the order of the calls.
 
 use futures::future::join_all;
 use serde_json::Value;
@@ -43,7 +43,7 @@ impl Generate {
         ToolResult { tool_call_id: call.id.clone(), name: call.name.clone(), content, is_error, image: None }
     }
 
-    /// Returns arguments that match the tool's schema, repaired if need be.
+    /// Returns arguments that match the tool's schema, repaired if necessary.
     async fn arguments(&self, call: &ToolCall, tool: &Tool) -> Result<Value, String> {
         let schema = &tool.definition().parameters;
         let problem = match schema::validate(schema, &call.arguments) {

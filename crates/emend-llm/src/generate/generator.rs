@@ -1,4 +1,4 @@
-//! The loop behind every generation: call the model, run its tools, call it again.
+//! The loop of every generation: call the model, run its tools, call it again.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -15,25 +15,63 @@ use crate::model::{FinishKind, Message, Request, Response, StreamEvent, ToolCall
 use crate::provider::EventStream;
 use crate::runtime::{BoxFuture, Clock, Random, Shared};
 
-/// A client with a clock and randomness: what the high-level calls need.
+/// A client with a clock and randomness, for the high-level calls.
+///
+/// # Examples
+///
+/// ```
+/// # use emend_llm::{BoxFuture, Clock, Random};
+/// # struct StoppedClock;
+/// # impl Clock for StoppedClock {
+/// #     fn now_ms(&self) -> u64 { 0 }
+/// #     fn sleep(&self, _: u64) -> BoxFuture<'static, ()> { Box::pin(std::future::pending()) }
+/// # }
+/// # struct Zero;
+/// # impl Random for Zero {
+/// #     fn next_u64(&self) -> u64 { 0 }
+/// # }
+/// use emend_llm::generate::{Generate, Generator};
+/// use emend_llm::tool::{Tool, ToolContext};
+/// use emend_llm::{Client, ErrorKind, Shared, ToolDefinition};
+/// use futures::executor::block_on;
+/// use serde_json::{Value, json};
+///
+/// let definition = ToolDefinition {
+///     name: "weather".to_owned(),
+///     description: "Returns the weather in a city.".to_owned(),
+///     parameters: json!({"type": "object", "properties": {"city": {"type": "string"}}}),
+/// };
+/// let weather = Tool::active(definition, |_: Value, _: ToolContext| async { Ok(json!("sunny")) })?;
+///
+/// // A program adds a provider to the client, and its host's clock and randomness.
+/// let generator = Generator { client: Client::new(), clock: Shared::new(StoppedClock), random: Shared::new(Zero) };
+/// let options = Generate {
+///     prompt: Some("What is the weather in Oslo?".to_owned()),
+///     tools: vec![weather],
+///     ..Generate::default()
+/// };
+/// let error = block_on(generator.generate(options)).unwrap_err();
+/// assert_eq!(error.kind, ErrorKind::Configuration, "there is no provider");
+/// # Ok::<(), emend_llm::tool::ToolError>(())
+/// ```
 #[derive(Clone)]
 pub struct Generator {
-    /// Where requests go.
+    /// Sends the requests.
     pub client: Client,
-    /// Waits between attempts and enforces limits.
+    /// Waits between attempts and enforces time limits.
     pub clock: Shared<dyn Clock>,
-    /// Spreads waits.
+    /// Varies the delays between attempts.
     pub random: Shared<dyn Random>,
 }
 
 impl Generator {
-    /// Generates an answer, running active tools.
+    /// Generates a response and runs active tools.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::InvalidRequest`] if both or neither of `prompt` and `messages` are given,
-    /// [`ErrorKind::RequestTimeout`] past a time limit, [`ErrorKind::Abort`] once cancelled, and what the provider
-    /// reports.
+    /// [`ErrorKind::RequestTimeout`] past a time limit, [`ErrorKind::Abort`] once cancelled, and the errors of the
+    /// provider.
     pub async fn generate(&self, options: Generate) -> Result<GenerateResult, LlmError> {
         let mut stream = self.stream(options)?;
         while let Some(event) = stream.next().await {
@@ -42,12 +80,12 @@ impl Generator {
         stream.into_result()
     }
 
-    /// As [`generate`](Self::generate), but yields events as they come.
+    /// As [`generate`](Self::generate), but yields events as they arrive.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidRequest`] if both or neither of `prompt` and `messages` are given. Everything else comes
-    /// as an item of the stream.
+    /// [`ErrorKind::InvalidRequest`] if both or neither of `prompt` and `messages` are given. All other errors are
+    /// items of the stream.
     pub fn stream(&self, options: Generate) -> Result<StreamResult, LlmError> {
         let messages = conversation(&options)?;
         let cancel = options.cancel.clone();
@@ -69,15 +107,15 @@ fn conversation(options: &Generate) -> Result<Vec<Message>, LlmError> {
     Ok(options.system.as_ref().map(Message::system).into_iter().chain(messages).collect())
 }
 
-/// The state between two events.
+/// The state of a generation between two events.
 struct Steps {
     generator: Generator,
     options: Generate,
     messages: Vec<Message>,
     steps: Vec<StepResult>,
-    /// The answer that is being read.
+    /// The response that is being read.
     answer: Option<EventStream>,
-    /// Ends the current step.
+    /// The time limit of the current step.
     step_limit: Option<BoxFuture<'static, ()>>,
     ready: VecDeque<GenerateEvent>,
     done: bool,
@@ -112,7 +150,7 @@ impl Steps {
         }
     }
 
-    /// Does the next thing: opens a step, reads an event, or runs the tools of a finished answer.
+    /// Takes one action: opens a step, reads an event, or runs the tools of a finished response.
     async fn advance(&mut self) -> Result<(), LlmError> {
         let Some(mut answer) = self.answer.take() else {
             self.step_limit = self.options.timeout.per_step_ms.map(|ms| self.generator.clock.sleep(ms));
@@ -140,12 +178,12 @@ impl Steps {
         Request { messages: self.messages.clone(), tools, ..self.options.request.clone() }
     }
 
-    /// Runs the tools, if they are ours to run, and decides whether to go on.
+    /// Runs the tools if all are active, and decides whether another step follows.
     async fn finish_step(&mut self, response: Response) {
         let calls: Vec<ToolCall> = response.message.tool_calls().into_iter().cloned().collect();
         let rounds = self.options.max_tool_rounds.unwrap_or(1);
         let budget_left = (self.steps.len() as u64) < u64::from(rounds);
-        // An answer that was cut off may hold half a call, which must not run.
+        // A truncated response may hold half a call, which must not run.
         let wanted = !calls.is_empty() && response.finish_reason.reason == FinishKind::ToolCalls;
         let passive =
             calls.iter().any(|call| self.options.tool(&call.name).is_some_and(|tool| tool.handler().is_none()));
@@ -172,7 +210,7 @@ async fn open(generator: Generator, options: Generate, request: Request) -> Resu
     .await
 }
 
-/// Waits for `future`, but not past the step's limit.
+/// Waits for `future`, but not past the time limit of the step.
 async fn limited<T>(
     limit: &mut Option<BoxFuture<'static, ()>>,
     future: impl Future<Output = T> + Unpin,

@@ -1,8 +1,7 @@
-//! The high-level calls: one prompt or conversation in, an answer out, with tools run in between and failed calls
-//! repeated.
+//! High-level calls: a prompt or conversation in, a response out. Tools run in between and failed calls are retried.
 //!
-//! There is one loop, [`Generator::stream`]; [`Generator::generate`] reads it to its end. Structured output builds on
-//! both in [`object`].
+//! There is one loop, [`Generator::stream`]; [`Generator::generate`] reads it to its end. [`object`] adds structured
+//! output to both.
 
 mod calls;
 mod generator;

@@ -1,7 +1,7 @@
-//! Structured output: an answer that is one JSON value of a given shape.
+//! Structured output: a response that is one JSON value with a given schema.
 //!
-//! Providers that enforce a schema are asked to, where the schema is one they take; the others are told in words. In
-//! both cases the answer is checked here before anyone sees it.
+//! A provider that enforces schemas is asked to, if it accepts the schema; other providers get an instruction in words.
+//! In both cases the response is validated here.
 
 use futures::StreamExt;
 use serde_json::Value;
@@ -16,11 +16,11 @@ use crate::model::{ResponseFormat, StreamEvent};
 use crate::partial_json::PartialJson;
 
 impl Generator {
-    /// Generates a value that matches `json_schema`; it is the `output` of the result.
+    /// Generates a value that matches `json_schema`. The value is the `output` of the result.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NoObjectGenerated`] if the answer is no JSON or does not match, and as
+    /// [`ErrorKind::NoObjectGenerated`] if the response is not JSON or does not match, and the errors of
     /// [`generate`](Self::generate).
     pub async fn generate_object(&self, options: Generate, json_schema: Value) -> Result<GenerateResult, LlmError> {
         let mut result = self.generate(with_format(options, &json_schema)).await?;
@@ -28,7 +28,7 @@ impl Generator {
         Ok(result)
     }
 
-    /// As [`generate_object`](Self::generate_object), but shows the value while it grows.
+    /// As [`generate_object`](Self::generate_object), but yields the value while it grows.
     ///
     /// # Errors
     ///
@@ -45,7 +45,7 @@ fn with_format(mut options: Generate, json_schema: &Value) -> Generate {
     options
 }
 
-/// Reads the value out of an answer. Where the shape is only asked for in words, models like to wrap it in a fence.
+/// Parses the value in a response. Without enforcement models often wrap it in a code fence.
 fn read_object(text: &str, json_schema: &Value) -> Result<Value, LlmError> {
     let no_object = |problem: String| {
         let raw = Some(Value::String(text.to_owned()));
@@ -64,7 +64,7 @@ fn read_object(text: &str, json_schema: &Value) -> Result<Value, LlmError> {
     }
 }
 
-/// A value that grows as it is generated.
+/// A value that grows while it is generated.
 pub struct ObjectStream {
     stream: StreamResult,
     json_schema: Value,
@@ -74,8 +74,8 @@ pub struct ObjectStream {
 }
 
 impl ObjectStream {
-    /// Waits for the value to change and returns it as far as it has come; nothing at the end. It is lent, not
-    /// copied, so that following a long value costs no more than its length.
+    /// Waits until the value changes and returns it as far as it has arrived, `None` at the end. The value is borrowed,
+    /// not copied, so the cost is linear in its length.
     pub async fn next(&mut self) -> Option<Result<&Value, LlmError>> {
         loop {
             match self.stream.next().await? {
@@ -95,8 +95,8 @@ impl ObjectStream {
         }
     }
 
-    /// Feeds the reader from the first bracket on, and returns whether it took anything. Text that is no JSON is left
-    /// for [`object`](Self::object) to report.
+    /// Feeds the reader from the first bracket on, and returns whether the value changed. [`object`](Self::object)
+    /// reports text that is not JSON.
     fn take(&mut self, delta: &str) -> bool {
         let start = if self.begun { Some(0) } else { delta.find(['{', '[']) };
         let Some(start) = start else { return false };
@@ -104,11 +104,11 @@ impl ObjectStream {
         self.partial.push(&delta[start..]).is_ok()
     }
 
-    /// Returns the whole value, checked, once the stream has ended.
+    /// Returns the whole value, validated, once the stream has ended.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NoObjectGenerated`] if the answer is no JSON or does not match the schema.
+    /// [`ErrorKind::NoObjectGenerated`] if the response is not JSON or does not match the schema.
     pub fn object(&self) -> Result<Value, LlmError> {
         read_object(&self.text, &self.json_schema)
     }

@@ -18,38 +18,38 @@ impl<F: Fn(&[StepResult]) -> bool + MaybeSend + MaybeSync> StopCondition for F {
     }
 }
 
-/// How long things may take, in milliseconds. Without a limit they may take forever.
+/// Time limits in milliseconds. An absent limit means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TimeoutConfig {
-    /// The whole operation, all steps and tools.
+    /// Limit of the whole operation, with all steps and tools.
     pub total_ms: Option<u64>,
-    /// One call of the model.
+    /// Limit of one model call.
     pub per_step_ms: Option<u64>,
 }
 
 /// The input of [`Generator::generate`] and [`Generator::stream`].
 #[derive(Clone, Default)]
 pub struct Generate {
-    /// Everything of the request but its messages and tools: those below replace its own.
+    /// All settings of the request except messages and tools, which the fields below replace.
     pub request: Request,
-    /// A user message. Excludes `messages`.
+    /// One user message. Excludes `messages`.
     pub prompt: Option<String>,
-    /// A conversation. Excludes `prompt`.
+    /// A whole conversation. Excludes `prompt`.
     pub messages: Option<Vec<Message>>,
-    /// Instructions, put first.
+    /// Instructions; the first message.
     pub system: Option<String>,
-    /// The tools, active or passive.
+    /// Active and passive tools.
     pub tools: Vec<Tool>,
-    /// How often tools are run and their results fed back; one round when absent.
+    /// The number of rounds of tool calls whose results are sent back; one if absent.
     pub max_tool_rounds: Option<u32>,
     /// Stops the loop early.
     pub stop_when: Option<Shared<dyn StopCondition>>,
-    /// Mends arguments that do not match.
+    /// Repairs arguments that do not match their schema.
     pub repair_tool_call: Option<Shared<dyn ToolCallRepair>>,
-    /// How failed calls are repeated; each step on its own.
+    /// Retries of failed model calls, for each step on its own.
     pub retry: RetryPolicy,
     /// Time limits.
     pub timeout: TimeoutConfig,
-    /// Cancels everything.
+    /// Cancels the whole operation.
     pub cancel: CancelToken,
 }

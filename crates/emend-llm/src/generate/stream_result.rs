@@ -1,4 +1,4 @@
-//! The stream of a generation, with its time limit and its sums.
+//! The stream of a generation, with its time limit and its totals.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -11,7 +11,7 @@ use crate::error::{ErrorKind, LlmError};
 use crate::model::{Response, StreamEvent, Usage};
 use crate::runtime::{BoxFuture, BoxStream};
 
-/// The events of a generation, and what they add up to.
+/// The events of a generation, and their totals so far.
 pub struct StreamResult {
     events: BoxStream<'static, Result<GenerateEvent, LlmError>>,
     accumulator: StreamAccumulator,
@@ -19,7 +19,7 @@ pub struct StreamResult {
 }
 
 impl StreamResult {
-    /// Returns the result of `events`, which end once `total` or `cancelled` resolves.
+    /// Returns the stream of `events`, which ends once `total` or `cancelled` resolves.
     pub(super) fn new(
         events: BoxStream<'static, Result<GenerateEvent, LlmError>>,
         total: Option<BoxFuture<'static, ()>>,
@@ -32,25 +32,25 @@ impl StreamResult {
         }
     }
 
-    /// Returns the answer of the last step, once it has finished.
+    /// Returns the response of the last step, once it has finished.
     #[must_use]
     pub fn response(&self) -> Option<&Response> {
         self.accumulator.response()
     }
 
-    /// Returns what has come of the current step.
+    /// Returns the response of the current step as far as it has arrived.
     #[must_use]
     pub fn partial_response(&self) -> Response {
         self.accumulator.partial_response()
     }
 
-    /// Returns the steps that are over.
+    /// Returns the finished steps.
     #[must_use]
     pub fn steps(&self) -> &[StepResult] {
         &self.steps
     }
 
-    /// Returns a stream of nothing but text.
+    /// Returns a stream of the text alone.
     pub fn text_stream(self) -> impl Stream<Item = Result<String, LlmError>> {
         self.filter_map(|event| {
             std::future::ready(match event {
@@ -61,11 +61,11 @@ impl StreamResult {
         })
     }
 
-    /// Returns the result, once the stream has ended well.
+    /// Returns the result, once the stream has ended without an error.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Stream`] if it was not read to its end.
+    /// [`ErrorKind::Stream`] if the stream was not read to its end.
     pub fn into_result(self) -> Result<GenerateResult, LlmError> {
         let Some(last) = self.steps.last().cloned() else {
             return Err(LlmError::new(ErrorKind::Stream, "the stream was not read to its end"));
@@ -89,7 +89,7 @@ impl Stream for StreamResult {
     }
 }
 
-/// Ends a stream when its time is over or the caller cancels, whatever it is waiting for.
+/// Ends a stream when its time limit expires or the caller cancels, also while it waits.
 struct Limited {
     events: BoxStream<'static, Result<GenerateEvent, LlmError>>,
     total: Option<BoxFuture<'static, ()>>,
@@ -121,15 +121,15 @@ impl Stream for Limited {
 }
 
 impl Limited {
-    /// Lets go of the answer, and so of its connection: whoever keeps the result for what has come would otherwise keep
-    /// the provider working.
+    /// Drops the response and its connection: a caller that keeps this stream for its totals would otherwise keep the
+    /// provider working.
     fn end(&mut self) {
         self.ended = true;
         self.events = Box::pin(futures::stream::empty());
     }
 }
 
-/// Returns the error of a time limit that ran out.
+/// Returns the error of an expired time limit.
 pub(super) fn timed_out(what: &str) -> LlmError {
     let error = LlmError::new(ErrorKind::RequestTimeout, format!("{what} took longer than its limit"));
     LlmError { retryable: false, ..error }

@@ -1,4 +1,4 @@
-//! The loop against a scripted provider.
+//! Tests of the loop against a scripted provider.
 
 use std::sync::Mutex;
 use std::task::Poll;
@@ -26,7 +26,7 @@ fn generator_of(provider: Shared<dyn Provider>, clock: ManualClock) -> Generator
     }
 }
 
-/// Generates with `options` against scripted answers; returns the result and the requests.
+/// Generates with `options` against scripted responses. Returns the result and the requests.
 fn run(
     options: Generate,
     answers: impl IntoIterator<Item = Scripted>,
@@ -41,7 +41,7 @@ fn definition(name: &str) -> ToolDefinition {
     ToolDefinition { name: name.into(), description: "Weather.".into(), parameters }
 }
 
-/// A tool that answers with the city, or fails for Atlantis.
+/// A tool that returns the city, or fails for Atlantis.
 fn weather() -> Tool {
     Tool::active(definition("weather"), |arguments: Value, context: ToolContext| async move {
         assert_eq!(context.messages.last().map(|message| message.role), Some(crate::model::Role::Assistant));
@@ -102,7 +102,7 @@ fn all_calls_of_an_answer_run_and_go_back_together_in_order() {
 #[test]
 fn calls_run_at_the_same_time() {
     covers("tool_loop.concurrent");
-    // Each call waits until the other has begun; one after the other they would wait forever.
+    // Each call waits until the other has begun: run in sequence, they would wait forever.
     let begun: Shared<Mutex<usize>> = Shared::default();
     let tool = Tool::active(definition("weather"), move |_: Value, _: ToolContext| {
         let begun = Shared::clone(&begun);
@@ -216,7 +216,7 @@ fn time_limits_and_cancelling_end_the_wait() {
     let cancelled = prompt(vec![]);
     cancelled.cancel.cancel();
     assert_eq!(run(cancelled, []).0.unwrap_err().kind, ErrorKind::Abort);
-    // Cancelled by the tool, while the next answer is awaited.
+    // Cancelled by the tool while the next response is awaited.
     let cancel = CancelToken::new();
     let tool = Tool::active(definition("weather"), |_: Value, context: ToolContext| async move {
         context.cancel.cancel();

@@ -1,4 +1,4 @@
-//! Tools that [`generate`](crate::generate) can run: a definition and, if the tool is active, a handler.
+//! Tools for [`generate`](crate::generate): a definition and, for active tools, a handler.
 
 use std::future::Future;
 
@@ -7,20 +7,24 @@ use serde_json::Value;
 use crate::model::{Message, ToolCall, ToolDefinition};
 use crate::runtime::{BoxFuture, CancelToken, MaybeSend, MaybeSync, Shared};
 
-/// What a handler may know besides its arguments.
+/// The context of a call, beside its arguments.
 #[derive(Clone)]
 pub struct ToolContext {
     /// The conversation up to the call.
     pub messages: Shared<Vec<Message>>,
-    /// Fires when the caller gives up.
+    /// Fires when the caller cancels.
     pub cancel: CancelToken,
-    /// The id of the call.
+    /// Id of the call.
     pub tool_call_id: String,
 }
 
-/// Runs a tool.
+/// The code of an active tool.
 pub trait ToolHandler: MaybeSend + MaybeSync {
-    /// Runs the tool with arguments that match its schema. An error is told to the model, which may try again.
+    /// Runs the tool with arguments that match its schema.
+    ///
+    /// # Errors
+    ///
+    /// A text for the model, which may correct its call.
     fn call(&self, arguments: Value, context: ToolContext) -> BoxFuture<'static, Result<Value, String>>;
 }
 
@@ -34,32 +38,32 @@ where
     }
 }
 
-/// Tries to mend the arguments of a call that does not match its schema.
+/// Repairs the arguments of a call that do not match the tool's schema.
 pub trait ToolCallRepair: MaybeSend + MaybeSync {
-    /// Returns better arguments, or nothing. `problem` says what is wrong with the ones there are.
+    /// Returns repaired arguments, or `None`. `problem` describes the mismatch.
     fn repair(&self, call: &ToolCall, problem: &str) -> BoxFuture<'static, Option<Value>>;
 }
 
-/// A tool for [`generate`](crate::generate).
+/// A tool for [`generate`](crate::generate), active or passive.
 #[derive(Clone)]
 pub struct Tool {
     definition: ToolDefinition,
     handler: Option<Shared<dyn ToolHandler>>,
 }
 
-/// Why a tool cannot be defined.
+/// The reason why a tool definition is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ToolError {
-    /// The name is not one that every provider takes.
+    /// Some provider would reject the name.
     #[error("{name:?} is no tool name: a letter, then letters, digits or _, at most 64 in all")]
     Name {
-        /// The name.
+        /// The rejected name.
         name: String,
     },
-    /// The parameters are not those of an object.
+    /// The parameters do not describe an object.
     #[error("the parameters of {name} must be a JSON Schema with \"type\": \"object\" at its root")]
     Parameters {
-        /// The tool's name.
+        /// Name of the tool.
         name: String,
     },
 }
@@ -75,15 +79,15 @@ impl ToolError {
     }
 }
 
-/// The longest tool name that every provider takes.
+/// The longest tool name that all providers accept, in characters.
 const NAME_CHARS_MAX: usize = 64;
 
 impl Tool {
-    /// Returns a passive tool: its calls are handed to the caller.
+    /// Returns a passive tool: its calls are returned to the caller.
     ///
     /// # Errors
     ///
-    /// [`ToolError`] if some provider would refuse the definition.
+    /// [`ToolError`] if some provider would reject the definition.
     pub fn passive(definition: ToolDefinition) -> Result<Self, ToolError> {
         let name = &definition.name;
         let first_is_letter = name.starts_with(|c: char| c.is_ascii_alphabetic());
@@ -112,7 +116,7 @@ impl Tool {
         &self.definition
     }
 
-    /// Returns what runs the tool's calls, if it is active.
+    /// Returns the handler of an active tool.
     #[must_use]
     pub fn handler(&self) -> Option<&Shared<dyn ToolHandler>> {
         self.handler.as_ref()

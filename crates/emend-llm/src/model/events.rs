@@ -6,39 +6,39 @@ use serde_json::Value;
 use super::content::ToolCall;
 use super::response::Response;
 
-/// One step of an answer as it arrives. `finish` comes last, exactly once, unless the stream fails.
+/// One event of a response. `Finish` comes last, exactly once, unless the stream fails.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum StreamEvent {
-    /// The answer began.
+    /// The response began.
     StreamStart {
-        /// The provider's id for the answer.
+        /// The provider's id of the response.
         id: String,
-        /// The model that answers.
+        /// The model that responds.
         model: String,
     },
     /// A text block began.
     TextStart {
-        /// Tells blocks of one answer apart.
+        /// Id of the block, unique within the response.
         text_id: String,
     },
-    /// More text.
+    /// A text block grew.
     TextDelta {
-        /// The block.
+        /// Id of the block.
         text_id: String,
-        /// The new text.
+        /// The added text.
         delta: String,
     },
     /// A text block ended.
     TextEnd {
-        /// The block.
+        /// Id of the block.
         text_id: String,
     },
     /// Reasoning began.
     ReasoningStart,
-    /// More reasoning.
+    /// Reasoning grew.
     ReasoningDelta {
-        /// The new text.
+        /// The added text.
         delta: String,
     },
     /// Reasoning ended.
@@ -47,29 +47,29 @@ pub enum StreamEvent {
     ToolCallStart {
         /// The call's id.
         id: String,
-        /// The tool's name.
+        /// Exposed name of the tool.
         name: String,
     },
-    /// More of a call's arguments.
+    /// The arguments of a tool call grew.
     ToolCallDelta {
         /// The call's id.
         id: String,
-        /// The next piece of the argument JSON.
+        /// The next piece of the arguments' JSON.
         delta: String,
     },
     /// A tool call is complete.
     ToolCallEnd {
-        /// The call.
+        /// The whole call, with parsed arguments.
         tool_call: ToolCall,
     },
-    /// The provider's own event, not mapped.
+    /// An event that only its provider knows.
     ProviderEvent {
-        /// As received.
+        /// The event as received.
         raw: Value,
     },
-    /// The answer is complete.
+    /// The response is complete.
     Finish {
-        /// All of it.
+        /// The whole response.
         response: Response,
     },
 }

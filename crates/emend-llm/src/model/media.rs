@@ -1,6 +1,6 @@
-//! Images, audio and documents on their way into a request.
+//! Images, audio and documents in requests.
 //!
-//! Adapters take addresses and base64 data. A local path must be read by the host first: adapters do no I/O.
+//! Adapters accept URLs and base64 data. Adapters do no I/O, so the host reads local paths first.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,14 +8,14 @@ use base64::engine::general_purpose::STANDARD;
 use crate::error::{ErrorKind, LlmError};
 use crate::model::{ContentPart, MediaData, Request};
 
-/// Where a medium comes from.
+/// The source of a medium.
 pub(crate) enum Source<'a> {
     Url(&'a str),
     Data { media_type: &'a str, data: &'a str },
 }
 
 impl Source<'_> {
-    /// Returns the address, or the data as a `data:` address.
+    /// Returns the URL, or the data as a `data:` URL.
     pub(crate) fn as_url(&self) -> String {
         match self {
             Self::Url(url) => (*url).to_owned(),
@@ -24,13 +24,13 @@ impl Source<'_> {
     }
 }
 
-/// Whether `url` names a local file: it starts with `/`, `./`, `../`, `~` or `file:`.
+/// Returns whether `url` is the path of a local file: it starts with `/`, `./`, `../`, `~` or `file:`.
 #[must_use]
 pub fn is_local_path(url: &str) -> bool {
     ["/", "./", "../", "~", "file:"].iter().any(|start| url.starts_with(start)) && !url.starts_with("//")
 }
 
-/// What files with these endings are, as all providers call it.
+/// MIME types by file extension.
 const TYPES: [(&str, &str); 14] = [
     ("png", "image/png"),
     ("jpg", "image/jpeg"),
@@ -49,7 +49,7 @@ const TYPES: [(&str, &str); 14] = [
 ];
 
 impl MediaData {
-    /// Returns the medium that a file holds: what it is by its ending, and the name people know it by.
+    /// Returns the medium with the contents of a file. Its type follows from the extension, its name from the path.
     #[must_use]
     pub fn from_file(path: &str, bytes: &[u8]) -> Self {
         let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
@@ -60,7 +60,7 @@ impl MediaData {
 }
 
 impl Request {
-    /// Returns the media that name local files. A host reads each and puts [`MediaData::from_file`] in its place.
+    /// Returns the media that name local files. A host reads each and replaces it by [`MediaData::from_file`].
     pub fn local_media(&mut self) -> impl Iterator<Item = &mut MediaData> {
         let parts = self.messages.iter_mut().flat_map(|message| &mut message.content);
         parts
@@ -73,7 +73,7 @@ impl Request {
     }
 }
 
-/// Returns where `media` comes from; `default_type` is for data without a type.
+/// Returns the source of `media`. Data without a type gets `default_type`.
 pub(crate) fn source<'a>(media: &'a MediaData, default_type: &'a str) -> Result<Source<'a>, LlmError> {
     let invalid = |message: String| Err(LlmError::new(ErrorKind::InvalidRequest, message));
     match (&media.url, &media.data) {

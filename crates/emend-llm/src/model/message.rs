@@ -5,30 +5,30 @@ use serde::{Deserialize, Serialize};
 use super::content::{ContentPart, ToolCall, ToolResult};
 use super::parts::Parts;
 
-/// Who produced a message.
+/// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// High-level instructions, typically first.
+    /// Instructions of the application, usually first.
     System,
-    /// Human input.
+    /// Input of the user.
     User,
-    /// Model output.
+    /// Output of the model.
     Assistant,
     /// Results of tool calls.
     Tool,
-    /// Privileged instructions from the application.
+    /// Instructions with a higher rank than the user's, where the provider knows the role.
     Developer,
 }
 
-/// One entry of a conversation.
+/// One message of a conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Message {
-    /// Who produced it.
+    /// The author.
     pub role: Role,
-    /// Its parts, in order. Copies of a message share them.
+    /// The parts in order. Copies of a message share them.
     pub content: Parts,
-    /// A name for attribution.
+    /// Name of the author, for providers that take one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }

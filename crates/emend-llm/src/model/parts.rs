@@ -1,8 +1,8 @@
-//! The parts of a message, shared between its copies.
+//! The parts of a message, shared between copies of the message.
 //!
-//! A session sends its whole history with every call to the model. Copies of a message share their parts, so building
-//! such a request costs the same per message however long the message is, and telling that a message is the one that
-//! was encoded last time takes one look at a pointer.
+//! A session sends its whole history with every model call. Copies of a message share their parts, so the cost of such
+//! a request is independent of the length of its messages, and one pointer comparison finds the messages that were
+//! encoded last time.
 
 use std::ops::{Deref, DerefMut};
 
@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::content::ContentPart;
 use crate::runtime::Shared;
 
-/// A list of parts that is cheap to copy. It is used as a `Vec`; changing one copy leaves the others as they are.
+/// A list of parts that is cheap to copy. It is used as a `Vec`; changing one copy leaves the others unchanged.
 #[derive(Clone, Debug, Default)]
 pub struct Parts(Shared<Vec<ContentPart>>);
 

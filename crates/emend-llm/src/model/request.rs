@@ -7,18 +7,18 @@ use serde_json::{Map, Value};
 
 use super::message::Message;
 
-/// A tool the model may call.
+/// A tool that the model may call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolDefinition {
-    /// Unique name: letters, digits, `_` and `-`, at most 64.
+    /// Unique name: letters, digits, `_` and `-`, at most 64 characters.
     pub name: String,
-    /// What it does, for the model.
+    /// Description for the model.
     pub description: String,
-    /// JSON Schema; the root is an object.
+    /// JSON Schema of the arguments; the root is an object.
     pub parameters: Value,
 }
 
-/// Whether and which tool the model must call.
+/// Whether the model must call a tool, and which.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "mode", rename_all = "snake_case")]
 pub enum ToolChoice {
@@ -27,26 +27,26 @@ pub enum ToolChoice {
     Auto,
     /// No tool may be called.
     None,
-    /// Some tool must be called.
+    /// The model must call some tool.
     Required,
-    /// This tool must be called.
+    /// The model must call this tool.
     Named {
-        /// The tool's name.
+        /// Name of the tool.
         tool_name: String,
     },
 }
 
-/// The form the answer must take.
+/// The format of the response.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ResponseFormat {
     /// Free text.
     Text,
-    /// Any JSON.
+    /// Any JSON value.
     Json,
-    /// JSON that a schema describes.
+    /// JSON that matches a schema.
     JsonSchema {
-        /// The schema.
+        /// The JSON Schema.
         json_schema: Value,
         /// Whether the provider must enforce it.
         #[serde(default)]
@@ -54,45 +54,45 @@ pub enum ResponseFormat {
     },
 }
 
-/// The input of `complete` and `stream`.
+/// The input of [`Client::complete`](crate::Client::complete) and [`Client::stream`](crate::Client::stream).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Request {
-    /// The provider's own model id.
+    /// The provider's id of the model.
     pub model: String,
-    /// The conversation.
+    /// The conversation, oldest message first.
     pub messages: Vec<Message>,
-    /// Which provider; the client's default when absent.
+    /// Name of the provider; the client's default if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
-    /// Tools the model may call.
+    /// Tools that the model may call.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolDefinition>,
-    /// Whether it must.
+    /// Whether the model must call a tool; the provider's default if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<ToolChoice>,
-    /// The form of the answer.
+    /// The format of the response; free text if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_format: Option<ResponseFormat>,
-    /// Sampling temperature.
+    /// Sampling temperature; the provider's default if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// Nucleus sampling.
+    /// Nucleus sampling threshold, 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
-    /// Output limit in tokens; the model's own limit when absent.
+    /// Output limit in tokens; the model's own limit if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
-    /// Texts that end the answer.
+    /// Texts at which the model stops.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stop_sequences: Vec<String>,
-    /// `none`, `minimal`, `low`, `medium`, `high`, `xhigh` or `max`; the provider's default when absent.
+    /// `none`, `minimal`, `low`, `medium`, `high`, `xhigh` or `max`; the provider's default if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_effort: Option<String>,
-    /// Arbitrary pairs for the provider's logs.
+    /// Key-value pairs for the provider's logs.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, String>,
-    /// Parameters that only one provider knows, keyed by provider name.
+    /// Parameters that only one provider knows, by provider name.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub provider_options: Map<String, Value>,
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::message::Message;
 
-/// Why generation ended, unified.
+/// The reason why generation ended, the same for all providers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FinishKind {
@@ -18,27 +18,27 @@ pub enum FinishKind {
     Length,
     /// The model wants tools called.
     ToolCalls,
-    /// A filter blocked the answer.
+    /// A content filter blocked the response.
     ContentFilter,
     /// Generation failed.
     Error,
-    /// The provider paused the turn; sending it back unchanged goes on.
+    /// The provider paused. Sending the response back unchanged continues it.
     Pause,
-    /// The provider's own reason, not mapped.
+    /// A reason of the provider without an equivalent here.
     Other,
 }
 
-/// Why generation ended: the unified reason and the provider's word.
+/// The reason why generation ended, and the provider's name for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FinishReason {
-    /// The unified reason.
+    /// The reason, the same for all providers.
     pub reason: FinishKind,
-    /// The provider's own string.
+    /// The provider's own name for the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<String>,
 }
 
-/// Token counts. `input_tokens` includes cached ones, whatever the provider's own counting.
+/// Token counts. `input_tokens` includes cached tokens, also where the provider's own count does not.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usage {
@@ -46,7 +46,7 @@ pub struct Usage {
     pub input_tokens: u64,
     /// Tokens generated, reasoning included.
     pub output_tokens: u64,
-    /// Tokens spent on reasoning.
+    /// Tokens generated as reasoning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_tokens: Option<u64>,
     /// Prompt tokens served from a cache.
@@ -55,13 +55,13 @@ pub struct Usage {
     /// Prompt tokens written to a cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_write_tokens: Option<u64>,
-    /// The provider's own numbers.
+    /// The provider's own counts, as received.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw: Option<Value>,
 }
 
 impl Usage {
-    /// Returns input plus output.
+    /// Returns the sum of input and output tokens.
     #[must_use]
     pub fn total_tokens(&self) -> u64 {
         self.input_tokens + self.output_tokens
@@ -87,56 +87,56 @@ impl Add for Usage {
     }
 }
 
-/// Something worth knowing that did not stop the call.
+/// A problem that did not stop the call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Warning {
-    /// What happened.
+    /// Text for the user.
     pub message: String,
-    /// A stable code.
+    /// Stable code, e.g. `unsupported_parameter`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
 }
 
-/// What the provider said of its rate limits.
+/// The rate limits that the provider reported.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RateLimitInfo {
-    /// Requests left in the window.
+    /// Requests left in the current window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests_remaining: Option<u64>,
     /// Requests per window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests_limit: Option<u64>,
-    /// Tokens left in the window.
+    /// Tokens left in the current window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_remaining: Option<u64>,
     /// Tokens per window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_limit: Option<u64>,
-    /// When the window resets, as the provider wrote it.
+    /// The end of the window, as the provider wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reset_at: Option<String>,
 }
 
-/// A whole answer.
+/// The complete response of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Response {
-    /// The provider's id.
+    /// The provider's id of the response.
     pub id: String,
-    /// The model that answered.
+    /// The model that responded.
     pub model: String,
-    /// The provider that answered.
+    /// Name of the provider that responded.
     pub provider: String,
-    /// The answer; its role is assistant.
+    /// The message of the model; its role is assistant.
     pub message: Message,
-    /// Why it ended.
+    /// The reason why generation ended.
     pub finish_reason: FinishReason,
-    /// Token counts.
+    /// Token counts of this call.
     pub usage: Usage,
-    /// What is worth knowing.
+    /// Problems that did not stop the call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
-    /// Rate limits, from the headers.
+    /// Rate limits from the response headers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_limit: Option<RateLimitInfo>,
 }

@@ -1,18 +1,18 @@
-//! Checks values against a subset of JSON Schema, the same on every host.
+//! Validates values against a subset of JSON Schema, with the same result on every host.
 //!
 //! The subset: `type`, `enum`, `const`, `properties`, `required`, `additionalProperties`, `items`, `anyOf`, `oneOf`,
 //! `allOf`, `$ref` into the schema itself, `minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`, `minLength`,
-//! `maxLength`, `minItems`, `maxItems`. Other keywords are ignored and named by [`unsupported_keywords`].
+//! `maxLength`, `minItems`, `maxItems`. Other keywords are ignored; [`unsupported_keywords`] lists them.
 
 use serde_json::{Map, Value};
 
-/// One thing that is wrong with a value.
+/// One violation of a schema.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {problem}", if path.is_empty() { "value" } else { path })]
 pub struct Violation {
-    /// Where, as a JSON pointer, e.g. `/edits/2/line`; empty for the whole.
+    /// JSON pointer to the value, e.g. `/edits/2/line`; empty for the root.
     pub path: String,
-    /// What is expected and what came.
+    /// The expected and the actual value.
     pub problem: String,
 }
 
@@ -24,7 +24,7 @@ impl Violation {
     }
 }
 
-/// The keywords that are checked.
+/// The keywords that are validated.
 const CHECKED: [&str; 20] = [
     "type",
     "enum",
@@ -50,19 +50,19 @@ const CHECKED: [&str; 20] = [
 /// Keywords that describe and do not constrain.
 const DESCRIBING: [&str; 9] =
     ["description", "title", "default", "examples", "$schema", "$id", "$comment", "definitions", "format"];
-/// The deepest nesting that is followed, so that a schema that refers to itself cannot exhaust the stack.
+/// The deepest nesting that is followed, so that a recursive schema cannot exhaust the stack.
 const DEPTH_MAX: usize = 100;
 
 /// Returns the first violation of `schema` in `value`.
 ///
 /// # Errors
 ///
-/// [`Violation`], which names the place, what was expected and what came.
+/// [`Violation`], which names the place, the expected and the actual value.
 pub fn validate(schema: &Value, value: &Value) -> Result<(), Violation> {
     Checker { root: schema }.check(schema, value, "", 0)
 }
 
-/// Returns the keywords of `schema` that [`validate`] does not check, sorted.
+/// Returns the keywords of `schema` that [`validate`] ignores, sorted.
 #[must_use]
 pub fn unsupported_keywords(schema: &Value) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
@@ -80,8 +80,8 @@ pub fn unsupported_keywords(schema: &Value) -> Vec<String> {
     found
 }
 
-/// Whether providers that enforce a schema strictly take it: every object lists all its properties as required and
-/// allows no others.
+/// Returns whether providers with strict enforcement accept the schema: every object lists all its properties as
+/// required and allows no others.
 #[must_use]
 pub fn is_strict(schema: &Value) -> bool {
     let mut strict = schema["type"] == "object";
@@ -162,7 +162,7 @@ impl Checker<'_> {
                 return Err(violation(path, format!("matches {n_matching} of the alternatives instead of one")));
             }
             if n_matching == 0 {
-                // The alternative that fails deepest is the one that was meant.
+                // The alternative that fails deepest is the intended one.
                 let meant = outcomes.into_iter().filter_map(Result::err).max_by_key(|error| error.path.len());
                 return Err(meant.unwrap_or_else(|| violation(path, "no alternative is allowed".to_owned())));
             }
@@ -256,8 +256,8 @@ fn check_ranges(schema: &Value, value: &Value, path: &str) -> Result<(), Violati
     Ok(())
 }
 
-/// Writes `10.0` as `10`. Formatting of numbers comes from the JSON writer, which is there anyway: the standard
-/// library's would weigh 12 kB more in a browser.
+/// Writes `10.0` as `10`. The JSON writer formats numbers, because it is part of the module anyway: the formatting of
+/// the standard library would add 12 kB to the browser's module.
 fn plain(number: f64) -> String {
     let text = Value::from(number).to_string();
     text.strip_suffix(".0").map_or_else(|| text.clone(), str::to_owned)

@@ -1,4 +1,4 @@
-//! The wire formats of the providers, each an [`Adapter`](crate::Adapter) of its own.
+//! The wire formats of the providers, one [`Adapter`](crate::Adapter) each, and the registry of providers.
 
 pub mod anthropic;
 pub mod gemini;

@@ -1,7 +1,7 @@
 //! The registry: one row per provider, and the wire formats by name.
 //!
-//! [`Client::from_env`](crate::Client::from_env), error texts and the lists of hosts are made from [`PROVIDERS`]. An
-//! adapter keeps its own name, key variable and address; a new one needs a row here and a variant of [`Api`].
+//! [`Client::from_env`](crate::Client::from_env), error texts and the lists of hosts are derived from [`PROVIDERS`].
+//! Each adapter keeps its own name, key variable and URL; a new adapter needs a row here and a variant of [`Api`].
 
 use super::shared::config::Config;
 use super::{anthropic, gemini, openai_chat, openai_responses};
@@ -11,24 +11,24 @@ use crate::provider::Adapter;
 use crate::runtime::Shared;
 use crate::transport::Headers;
 
-/// A wire format.
+/// A wire format. Several providers may use the same one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Api {
-    /// Anthropic's Messages.
+    /// Messages of Anthropic.
     AnthropicMessages,
-    /// OpenAI's Responses.
+    /// Responses of OpenAI.
     OpenAiResponses,
-    /// OpenAI's Chat Completions, also spoken by local servers.
+    /// Chat Completions of OpenAI, which local servers also speak.
     OpenAiChat,
-    /// Google's Gemini.
+    /// The Gemini API of Google.
     Gemini,
 }
 
 impl Api {
-    /// All of them.
+    /// All wire formats.
     pub const ALL: [Self; 4] = [Self::AnthropicMessages, Self::OpenAiResponses, Self::OpenAiChat, Self::Gemini];
 
-    /// Returns the name that people type.
+    /// Returns the name of the format, as users type it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -39,13 +39,13 @@ impl Api {
         }
     }
 
-    /// Returns the format of this name.
+    /// Returns the format with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|api| api.name() == name)
     }
 
-    /// Returns an adapter that speaks the format.
+    /// Returns an adapter for the format.
     #[must_use]
     pub fn adapter(self, config: Config) -> Shared<dyn Adapter> {
         match self {
@@ -56,7 +56,7 @@ impl Api {
         }
     }
 
-    /// Decodes a recorded answer, given in chunks, and returns the events and how it ended.
+    /// Decodes a recorded response, given in chunks, and returns its events and its outcome.
     pub fn decode<'a>(
         self,
         status: u16,
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn where_a_byte_order_mark_is_cut_makes_no_difference() {
         covers("stream.incomplete");
-        // The controls: without a mark, the same is found.
+        // Control: the same body without a mark.
         for body in [
             "7",
             "{\"error\":{\"message\":\"busy\"}}",

@@ -1,4 +1,4 @@
-//! Turns the events or the document of a Messages answer into unified events.
+//! Decodes a Messages response, streamed or whole, to unified events.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -24,7 +24,7 @@ pub(super) struct MessagesReader {
 enum Open {
     /// Text, reasoning or a tool call.
     Part(Slot),
-    /// A tool call whose start event already held arguments; they count if no delta comes.
+    /// A tool call whose start event already had arguments. They count if no delta follows.
     Filled(Slot, Value),
     /// A block that is kept verbatim, with the pieces of its `input`.
     Verbatim { slot: Slot, block: Map<String, Value>, input: String },
@@ -55,7 +55,7 @@ impl MessagesReader {
         }
     }
 
-    /// Begins a block. In a stream it is still empty, in a document complete.
+    /// Begins a block: empty in a stream, complete in a document.
     fn start_block(&mut self, block: Value, events: &mut Events) -> Open {
         match text(&block, "type") {
             "text" => {
@@ -269,7 +269,7 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Adds a delta to a block that is not known: texts grow, everything else is replaced.
+/// Adds a delta to a block of an unknown kind: texts grow, other fields are replaced.
 fn grow(block: &mut Map<String, Value>, delta: &Value) {
     for (key, value) in delta.as_object().into_iter().flatten().filter(|(key, _)| *key != "type") {
         match (block.get_mut(key), value) {
@@ -281,7 +281,7 @@ fn grow(block: &mut Map<String, Value>, delta: &Value) {
     }
 }
 
-/// The API counts cached tokens apart from `input_tokens`; the unified count includes them.
+/// The API does not count cached tokens in `input_tokens`; the unified count includes them.
 fn usage(raw: Map<String, Value>) -> Usage {
     let count = |key: &str| raw.get(key).and_then(Value::as_u64);
     let (read, written) = (count("cache_read_input_tokens"), count("cache_creation_input_tokens"));

@@ -1,4 +1,4 @@
-//! Turns a [`Request`] into the body of a Messages request.
+//! Encodes a [`Request`] as the body of a Messages request.
 
 use serde_json::{Map, Value, json};
 
@@ -11,20 +11,20 @@ use crate::model::{
 use crate::providers::shared::encode_cache::{self, EncodeCache};
 use crate::providers::shared::shared_encoding;
 
-/// An encoded body and what the headers must say of it.
+/// An encoded body and the facts that the headers depend on.
 pub(super) struct Body {
     pub(super) bytes: Vec<u8>,
     pub(super) betas: Vec<String>,
     pub(super) cached: bool,
 }
 
-/// The output limit for models that are not in the catalogue: the smallest of the models since Claude 4.
+/// The output limit of models that are not in the catalogue: the smallest limit since Claude 4.
 const MAX_TOKENS_UNKNOWN: u64 = 32_000;
-/// The smallest thinking budget the API takes.
+/// The smallest thinking budget that the API accepts, in tokens.
 const THINKING_TOKENS_MIN: u64 = 1024;
 const CACHE_MARKS_MAX: usize = 4;
 
-/// Encodes `request` for the adapter named `provider`, whose reasoning and blocks alone are echoed.
+/// Encodes `request` for the adapter named `provider`. Only reasoning and blocks of that provider are echoed.
 pub(super) fn body(
     request: &Request,
     stream: bool,
@@ -61,7 +61,7 @@ pub(super) fn body(
     })?
 }
 
-/// Returns all fields of the body but the messages.
+/// Returns all fields of the body except the messages.
 fn fields(
     request: &Request,
     stream: bool,
@@ -99,8 +99,8 @@ fn fields(
     body
 }
 
-/// The instructions: system and developer messages, wherever they stand, and what a format that the API does not
-/// enforce asks for.
+/// Returns the instructions: system and developer messages at any position, and the instruction for a format that the
+/// API does not enforce.
 fn system_blocks(request: &Request) -> Vec<Value> {
     let instructions = request.messages.iter().filter(|message| matches!(message.role, Role::System | Role::Developer));
     let mut texts: Vec<String> = instructions.map(Message::text).filter(|text| !text.is_empty()).collect();
@@ -108,21 +108,21 @@ fn system_blocks(request: &Request) -> Vec<Value> {
     texts.into_iter().map(|text| json!({"type": "text", "text": text})).collect()
 }
 
-/// What one message becomes: a role and its blocks. No blocks if the message goes elsewhere.
+/// The encoding of one message: a role and its blocks. Without blocks if the message is encoded elsewhere.
 #[derive(Default)]
 pub(super) struct Content {
     role: &'static str,
-    /// The results of tools, joined.
+    /// The tool results, joined.
     results: String,
     /// All other blocks, joined.
     others: String,
-    /// Cache marks among the blocks.
+    /// The number of cache marks among the blocks.
     marks: usize,
-    /// Whether the last block may carry one.
+    /// Whether the last block may carry a cache mark.
     markable: bool,
 }
 
-/// One message of the wire format. Roles alternate, so neighbours with one role are one turn.
+/// One message of the wire format. Roles alternate, so neighbouring messages of one role are merged.
 struct Turn {
     role: &'static str,
     json: String,
@@ -162,7 +162,7 @@ fn join_turns<'a>(contents: impl Iterator<Item = &'a Content>) -> Vec<Turn> {
 
 fn join_turn(group: &[&Content]) -> Turn {
     let role = group[0].role;
-    // The results must open the message that follows the calls, even if a user spoke in between.
+    // Results must open the message that follows the calls, even if a user message came in between.
     let results = group.iter().map(|content| content.results.as_str());
     let others = group.iter().map(|content| content.others.as_str());
     let mut json = format!("{{\"role\":\"{role}\",\"content\":[");
@@ -181,7 +181,7 @@ fn join_turn(group: &[&Content]) -> Turn {
 impl Turn {
     /// Marks the last block, if it may carry a mark, and returns whether it did.
     fn mark(&mut self) -> bool {
-        // The text ends with the brace of the last block, then those of the list and the message.
+        // The text ends with the braces of the last block, of the list and of the message.
         const END: &str = "}]}";
         if !self.markable || !self.json.ends_with(END) {
             return false;
@@ -247,7 +247,7 @@ fn document_block(document: &MediaData) -> Result<Value, LlmError> {
     Ok(block)
 }
 
-/// The API takes ids of letters, digits, `_` and `-` only; other providers use more.
+/// The API accepts ids of letters, digits, `_` and `-` only; other providers use more characters.
 fn call_id(id: &str) -> String {
     id.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' }).collect()
 }
@@ -275,7 +275,7 @@ fn tool_result(result: &ToolResult) -> Result<Value, LlmError> {
     Ok(block)
 }
 
-/// Reasoning goes back exactly as it came, and only to where it came from: its signature is void elsewhere.
+/// Reasoning is echoed unchanged, and only to its own provider: its signature is invalid elsewhere.
 fn thinking_block(thinking: &ThinkingData, provider: &str) -> Option<Value> {
     if thinking.provider.as_deref() != Some(provider) {
         return None;
@@ -310,10 +310,10 @@ fn insert_sampling(body: &mut Map<String, Value>, request: &Request, info: Optio
     }
 }
 
-/// Maps `reasoning_effort`. Models up to 4.5 take a budget of tokens, later ones an effort.
+/// Maps `reasoning_effort`. Models up to 4.5 take a budget of tokens, later models an effort.
 fn insert_thinking(body: &mut Map<String, Value>, request: &Request, info: Option<&ModelInfo>, max_tokens: u64) {
     let Some(effort) = request.reasoning_effort.as_deref().filter(|effort| *effort != "none") else { return };
-    // The API refuses to think when it is told which tool to call.
+    // The API rejects thinking together with a forced tool call.
     let forced = matches!(request.tool_choice, Some(ToolChoice::Required | ToolChoice::Named { .. }));
     if forced || info.is_some_and(|info| !info.supports_reasoning) {
         return;
@@ -334,7 +334,7 @@ fn insert_thinking(body: &mut Map<String, Value>, request: &Request, info: Optio
     };
     let budget = budget.min(max_tokens.saturating_sub(1));
     if budget >= THINKING_TOKENS_MIN {
-        // Thinking with a budget excludes a temperature.
+        // A thinking budget excludes a temperature.
         body.shift_remove("temperature");
         body.insert("thinking".into(), json!({"type": "enabled", "budget_tokens": budget}));
     }
@@ -344,7 +344,7 @@ fn count_marks(blocks: &[Value]) -> usize {
     blocks.iter().filter(|block| block.get("cache_control").is_some()).count()
 }
 
-/// Sets up to `marks_max` cache marks, the most useful first, and returns how many were set.
+/// Sets up to `marks_max` cache marks, the most useful first, and returns the number of marks set.
 fn set_marks(tools: &mut [Value], system: &mut [Value], turns: &mut [Turn], marks_max: usize) -> usize {
     let mut left = marks_max;
     let mut mark = |set: &mut dyn FnMut() -> bool| left -= usize::from(left > 0 && set());

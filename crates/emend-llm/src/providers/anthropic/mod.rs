@@ -1,6 +1,6 @@
 //! Anthropic's Messages API (`POST /v1/messages`).
 //!
-//! Encoding is in `encode`, decoding in `decode`. Cache breakpoints are set automatically: see [`Anthropic`].
+//! The adapter sets cache breakpoints itself: see [`Anthropic`].
 
 mod decode;
 mod encode;
@@ -23,18 +23,18 @@ use crate::transport::{Headers, HttpRequest};
 pub(super) const NAME: &str = "anthropic";
 /// Environment variable that errors name if the settings name none.
 pub(super) const KEY_VARIABLE: &str = "ANTHROPIC_API_KEY";
-/// Address of the provider if the settings give none.
+/// Base URL if the settings give none.
 pub(super) const BASE_URL: &str = "https://api.anthropic.com";
 const VERSION: &str = "2023-06-01";
 
-/// Speaks the Messages API.
+/// The adapter of the Messages API.
 ///
 /// Anthropic caches only up to marked blocks, at most four. Unless `provider_options.anthropic.auto_cache` is false,
-/// the marks go on the last tool, the end of the system prompt, and the last user messages but one and last: the
-/// first of the two is where the turn before wrote the cache, the second is where this turn will.
+/// the adapter marks the last tool, the end of the system prompt, and the last two user messages: the previous request
+/// wrote the cache up to the first of the two, and this request writes it up to the second.
 ///
-/// `provider_options.anthropic` is merged into the request's body, but for `auto_cache` and `beta_headers`; its
-/// `tools` are added to the request's own.
+/// `provider_options.anthropic` is merged into the request's body, except `auto_cache` and `beta_headers`. Its `tools`
+/// are added to the request's own.
 pub struct Anthropic {
     config: Config,
     errors: ErrorDecoder,

@@ -1,4 +1,4 @@
-//! The Messages format by small cases. Recorded traffic is in the workspace's own suite.
+//! Small cases of the Messages format. The workspace's test suite decodes recorded traffic.
 
 #[cfg(target_family = "wasm")]
 use wasm_bindgen_test::wasm_bindgen_test as test;

@@ -1,6 +1,6 @@
-//! Turns the chunks or the document of a Gemini answer into unified events.
+//! Decodes a Gemini response, streamed or whole, to unified events.
 //!
-//! A signature stays on exactly the part it came with: text with one is never joined with text without.
+//! A signature stays on exactly the part it came with: text with a signature is never joined with text without one.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ pub(super) struct GeminiReader {
     started: bool,
     /// The text (false) or thought (true) that the next part of its kind continues.
     current: Option<(bool, Slot)>,
-    /// The call whose arguments come in pieces.
+    /// The call whose arguments arrive in pieces.
     partial: Option<(Slot, PartialArgs)>,
     called: bool,
     usage: Option<Value>,
@@ -105,7 +105,7 @@ impl GeminiReader {
         };
         self.end_current(events);
         if text.is_empty() {
-            // Usually the last part of a stream: nothing to read, but it must go back.
+            // Usually the last part of a stream: it has no text, but it must be echoed.
             let data = json!({"text": "", "thoughtSignature": signature});
             self.answer.whole(ContentPart::Provider { provider: self.errors.provider.clone(), data });
             return;
@@ -144,7 +144,7 @@ impl GeminiReader {
         }
     }
 
-    /// Takes a call. It comes whole, or as a name, then pieces of arguments, then an empty object.
+    /// Reads a call. A call arrives whole, or as a name, then pieces of arguments, then an empty object.
     fn call(&mut self, call: &Value, signature: Option<String>, events: &mut Events) {
         let name = text(call, "name");
         if !name.is_empty() {
@@ -174,7 +174,7 @@ impl GeminiReader {
         }
     }
 
-    /// Ends the call whose arguments came in pieces; its end marker may be missing.
+    /// Ends the call whose arguments arrived in pieces; its end marker may be missing.
     fn end_partial(&mut self, events: &mut Events) {
         if let Some((slot, args)) = self.partial.take() {
             self.answer.delta(slot, &args.into_value().to_string(), events);
@@ -186,7 +186,7 @@ impl GeminiReader {
         self.end_partial(events);
         let raw = self.finish_reason.take();
         let reason = match raw.as_deref() {
-            // Google itself ends a call with STOP; servers that imitate it say FUNCTION_CALL.
+            // Google ends a call with STOP; servers that copy the API send FUNCTION_CALL.
             Some("STOP" | "FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" | "TOO_MANY_TOOL_CALLS") if self.called => {
                 FinishKind::ToolCalls
             }
@@ -223,7 +223,7 @@ impl Reader for GeminiReader {
     }
 
     fn whole(&mut self, body: Value, events: &mut Events) -> Result<(), LlmError> {
-        // Without `alt=sse` a stream comes as one array of chunks.
+        // Without `alt=sse` a stream is one array of chunks.
         let chunks = match body {
             Value::Array(chunks) => chunks,
             chunk => vec![chunk],
@@ -253,8 +253,8 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The API counts thoughts apart from the answer and results of its own tools apart from the prompt; the unified
-/// counts include them.
+/// The API counts thoughts separately from the output, and results of its own tools separately from the prompt. The
+/// unified counts include them.
 fn usage(raw: Value) -> Usage {
     let count = |key: &str| raw.get(key).and_then(Value::as_u64);
     let thoughts = count("thoughtsTokenCount");

@@ -1,4 +1,4 @@
-//! Turns a [`Request`] into the body of a Gemini request.
+//! Encodes a [`Request`] as the body of a Gemini request.
 
 use serde_json::{Map, Value, json};
 
@@ -12,7 +12,7 @@ use crate::model::{
 use crate::providers::shared::encode_cache::{self, EncodeCache};
 use crate::providers::shared::shared_encoding;
 
-/// Encodes `request` for the adapter named `provider`, whose signatures and parts alone are echoed.
+/// Encodes `request` for the adapter named `provider`. Only signatures and parts of that provider are echoed.
 pub(super) fn body(request: &Request, provider: &str, cache: &EncodeCache<Content>) -> Result<Vec<u8>, LlmError> {
     let mut options = shared_encoding::provider_options(request, &[provider, "gemini"]);
     let mut body = Map::new();
@@ -92,8 +92,8 @@ fn generation_config(request: &Request) -> Map<String, Value> {
     config
 }
 
-/// Maps `reasoning_effort`. Models of the 2.5 family take a budget of tokens, later ones a level; both together are
-/// refused.
+/// Maps `reasoning_effort`. Models of the 2.5 family take a budget of tokens, later models a level. The API rejects
+/// both together.
 fn thinking_config(request: &Request) -> Option<Value> {
     let effort = request.reasoning_effort.as_deref()?;
     let info = get_model_info(&request.model);
@@ -101,7 +101,7 @@ fn thinking_config(request: &Request) -> Option<Value> {
         return None;
     }
     if !request.model.contains("gemini-2.5") {
-        // There is no way to say none, and nothing beyond high: the nearest level comes closest.
+        // The API knows neither `none` nor a level above `high`: the nearest level is used.
         let wanted = match effort {
             "none" => "minimal",
             "xhigh" | "max" => "high",
@@ -111,7 +111,7 @@ fn thinking_config(request: &Request) -> Option<Value> {
         return Some(json!({"thinkingLevel": level.to_uppercase(), "includeThoughts": true}));
     }
     let budget = match effort {
-        // The Pro model cannot be told not to think.
+        // Thinking cannot be turned off for the Pro model.
         "none" if request.model.contains("pro") => 128,
         "none" => 0,
         "minimal" => 512,
@@ -122,13 +122,13 @@ fn thinking_config(request: &Request) -> Option<Value> {
     Some(json!({"thinkingBudget": budget, "includeThoughts": budget > 0}))
 }
 
-/// What one message becomes: a role and its parts, joined. No parts if the message goes elsewhere.
+/// The encoding of one message: a role and its parts, joined. Without parts if the message is encoded elsewhere.
 pub(super) struct Content {
     role: &'static str,
     parts: String,
 }
 
-/// All results of a turn go into one content; neighbours of one role are joined for that.
+/// All results of one round must be in one content, so neighbouring messages of one role are merged.
 fn join_turns<'a>(contents: impl Iterator<Item = &'a Content>) -> Vec<String> {
     let mut turns: Vec<String> = Vec::new();
     let mut role = "";
@@ -220,14 +220,14 @@ fn call_part(call: &ToolCall, provider: &str) -> Value {
 
 fn result_part(result: &ToolResult, before: &[Message]) -> Value {
     let response = match &result.content {
-        // One that says itself what went wrong is not wrapped once more.
+        // A result that is already an error object is not wrapped again.
         Value::Object(own) if !result.is_error || own.contains_key("error") => result.content.clone(),
         content => {
             let key = if result.is_error { "error" } else { "result" };
             json!({ key: shared_encoding::result_text(content) })
         }
     };
-    // Results are matched by name; one that does not carry it gets it from its call.
+    // The API matches results by name. A result without a name gets the name of its call.
     let call = || {
         let mut calls = before.iter().rev().flat_map(Message::tool_calls);
         calls.find(|call| call.id == result.tool_call_id).map(|call| call.name.clone())
@@ -240,7 +240,7 @@ fn result_part(result: &ToolResult, before: &[Message]) -> Value {
     json!({"functionResponse": function})
 }
 
-/// Thoughts need not go back, but a signature that came on one must.
+/// Thoughts need not be echoed, but a signature on a thought must be.
 fn thought_part(thinking: &ThinkingData, provider: &str) -> Option<Value> {
     let own = thinking.provider.as_deref() == Some(provider);
     let signature = thinking.signature.as_deref().filter(|_| own)?;

@@ -22,13 +22,13 @@ use crate::transport::{Headers, HttpRequest};
 pub(super) const NAME: &str = "gemini";
 /// Environment variable that errors name if the settings name none.
 pub(super) const KEY_VARIABLE: &str = "GEMINI_API_KEY";
-/// Address of the provider if the settings give none.
+/// Base URL if the settings give none.
 pub(super) const BASE_URL: &str = "https://generativelanguage.googleapis.com";
 
-/// Speaks the Gemini API. The key travels in a header, never in the address, which ends up in logs.
+/// The adapter of the Gemini API. The key is sent in a header, never in the URL, because URLs end up in logs.
 ///
-/// `provider_options`, under the adapter's name or `gemini`, are merged into the request's body; their `tools` are
-/// added to the request's own, and a null removes what the adapter would send.
+/// `provider_options`, under the adapter's name or `gemini`, are merged into the request's body. Their `tools` are
+/// added to the request's own. A null removes a field that the adapter would send.
 pub struct Gemini {
     config: Config,
     errors: ErrorDecoder,

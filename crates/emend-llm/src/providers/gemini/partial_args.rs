@@ -1,16 +1,16 @@
-//! Assembles arguments that come in pieces, each with the place it belongs to: `$.recipe.steps[0]`.
+//! Assembles arguments that arrive in pieces, each with its path: `$.recipe.steps[0]`.
 
 use serde_json::{Map, Value};
 
-/// The arguments of one call, as far as they came.
+/// The arguments of one call, as far as they arrived.
 #[derive(Default)]
 pub(super) struct PartialArgs {
     root: Map<String, Value>,
-    /// The place whose text the next piece continues.
+    /// The path of the text that the next piece continues.
     continued: Option<String>,
 }
 
-/// The largest index that a place may name; a larger one would only be there to fill memory.
+/// The largest index that a path may contain. A larger index would only serve to exhaust the memory.
 const INDEX_MAX: usize = 100_000;
 
 enum Step<'a> {
@@ -19,8 +19,8 @@ enum Step<'a> {
 }
 
 impl PartialArgs {
-    /// Adds `{"jsonPath": .., "stringValue" | "numberValue" | "boolValue" | "nullValue": .., "willContinue": ..}`.
-    /// A piece that cannot be placed is dropped.
+    /// Adds `{"jsonPath": .., "stringValue" | "numberValue" | "boolValue" | "nullValue": .., "willContinue": ..}`. A
+    /// piece with an invalid path is discarded.
     pub(super) fn add(&mut self, piece: &Value) {
         let Some(path) = piece["jsonPath"].as_str() else { return };
         let value = ["stringValue", "numberValue", "boolValue"].iter().find_map(|key| piece.get(*key));
@@ -69,7 +69,7 @@ impl PartialArgs {
     }
 }
 
-/// Reads `$.a.b[0]['c']`.
+/// Parses `$.a.b[0]['c']`.
 fn steps(path: &str) -> Option<Vec<Step<'_>>> {
     let mut rest = path.strip_prefix('$')?;
     let mut steps = Vec::new();

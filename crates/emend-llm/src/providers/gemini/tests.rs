@@ -1,4 +1,4 @@
-//! The Gemini API by small cases. Recorded traffic is in the workspace's own suite.
+//! Small cases of the Gemini API. The workspace's test suite decodes recorded traffic.
 
 #[cfg(target_family = "wasm")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
@@ -51,7 +51,7 @@ fn text_thoughts_and_usage() {
     assert_eq!(response.finish_reason, FinishReason { reason: FinishKind::Stop, raw: Some("STOP".into()) });
     assert_eq!((response.usage.input_tokens, response.usage.output_tokens), (10, 10));
     assert_eq!((response.usage.reasoning_tokens, response.usage.cache_read_tokens), (Some(6), Some(8)));
-    // Without `alt=sse` the chunks come as one array.
+    // Without `alt=sse` the response is one array of chunks.
     assert_eq!(answer(&adapter(), &json!(chunks).to_string()), response);
 }
 

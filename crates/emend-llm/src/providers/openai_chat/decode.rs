@@ -1,4 +1,4 @@
-//! Turns the chunks or the document of a Chat Completions answer into unified events.
+//! Decodes a Chat Completions response, streamed or whole, to unified events.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -24,7 +24,7 @@ pub(super) struct ChatReader {
     refusal: String,
 }
 
-/// A kind of running text, told apart by the field it comes in: it goes back in the same one.
+/// A kind of text, identified by its field: it is echoed in the same field.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,
@@ -47,14 +47,14 @@ impl ChatReader {
         }
     }
 
-    /// Takes one chunk, or a whole answer, which differs only in the name of the field that holds the message.
+    /// Reads one chunk, or a whole response, which differs only in the name of the field with the message.
     fn chunk(&mut self, chunk: &Value, events: &mut Events) -> Result<(), LlmError> {
         if chunk.get("error").is_some_and(|error| !error.is_null()) {
             return Err(self.errors.in_stream(chunk));
         }
         let id = chunk["id"].as_str().unwrap_or_default();
         let choices = chunk["choices"].as_array().map(Vec::as_slice).unwrap_or_default();
-        // Azure sends the verdict of its prompt filter first, in a chunk without an id or choices.
+        // Azure sends the verdict of its prompt filter first, in a chunk without id and choices.
         let empty = id.is_empty() && choices.is_empty();
         if !self.started && !empty {
             self.started = true;
@@ -134,7 +134,7 @@ impl ChatReader {
         }
     }
 
-    /// Returns the part that text of this kind continues, a new one if the last text was of another kind.
+    /// Returns the part that text of this kind continues, a new part if the last text was of another kind.
     fn slot(&mut self, kind: Kind, events: &mut Events) -> Slot {
         match self.current {
             Some((current, slot)) if current == kind => return slot,
@@ -197,7 +197,7 @@ impl ChatReader {
         let raw = self.finish_reason.take();
         let reason = match raw.as_deref() {
             _ if !self.refusal.is_empty() => FinishKind::ContentFilter,
-            // Some servers say `stop` although they call tools, and some say nothing but `[DONE]`.
+            // Some servers send `stop` although they call tools, and some send only `[DONE]`.
             Some("stop" | "tool_calls" | "function_call") | None if !self.calls.is_empty() => FinishKind::ToolCalls,
             Some("stop") | None => FinishKind::Stop,
             Some("length" | "model_length") => FinishKind::Length,
@@ -218,7 +218,7 @@ impl ChatReader {
     }
 }
 
-/// A chunk that holds a piece of text or of arguments and nothing else of interest: nearly every one of a stream.
+/// A chunk with a piece of text or of arguments and no other relevant field: nearly every chunk of a stream.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct QuickChunk {
@@ -277,7 +277,7 @@ struct QuickFunction {
 
 impl Reader for ChatReader {
     fn decode_delta_fast(&mut self, data: &str, events: &mut Events) -> bool {
-        // Parsing twice costs more than it saves unless the chunk looks right.
+        // Parsing twice costs more than it saves, so the chunk must look right first.
         if !self.started || !data.starts_with("{\"id\"") {
             return false;
         }
@@ -338,7 +338,7 @@ impl Reader for ChatReader {
     }
 }
 
-/// Adds a piece of signed reasoning; pieces of one block, told by index and type, make one.
+/// Adds a piece of signed reasoning. Pieces with the same index and type form one block.
 fn add_detail(kept: &mut Vec<Value>, detail: &Value) {
     let continues = |last: &&mut Value| last["type"] == detail["type"] && last["index"] == detail["index"];
     let (Some(last), Some(fields)) = (kept.last_mut().filter(continues), detail.as_object()) else {

@@ -1,4 +1,4 @@
-//! Turns a [`Request`] into the body of a Chat Completions request.
+//! Encodes a [`Request`] as the body of a Chat Completions request.
 
 use serde_json::{Map, Value, json};
 
@@ -9,8 +9,8 @@ use crate::model::{ContentPart, MediaData, Message, Request, ResponseFormat, Rol
 use crate::providers::shared::encode_cache::{self, EncodeCache};
 use crate::providers::shared::shared_encoding;
 
-/// Encodes `request` for the adapter named `provider`. OpenAI's own servers (`openai`) want a newer name for the
-/// output limit than the copies understand.
+/// Encodes `request` for the adapter named `provider`. OpenAI's own servers (`openai`) require a newer name for the
+/// output limit than the copies accept.
 pub(super) fn body(
     request: &Request,
     stream: bool,
@@ -103,7 +103,7 @@ fn response_format(format: Option<&ResponseFormat>) -> Option<Value> {
 fn encode_message(message: &Message, provider: &str, openai: bool, messages: &mut Vec<Value>) -> Result<(), LlmError> {
     match message.role {
         Role::System => messages.push(json!({"role": "system", "content": message.text()})),
-        // Only OpenAI knows the role; elsewhere it would be refused.
+        // Only OpenAI knows the role; other servers reject it.
         Role::Developer => {
             messages.push(json!({"role": if openai { "developer" } else { "system" }, "content": message.text()}));
         }
@@ -119,7 +119,7 @@ fn encode_message(message: &Message, provider: &str, openai: bool, messages: &mu
                 messages.push(tool_message(result));
                 images.extend(result.image.as_ref().map(|image| ContentPart::Image(image.clone())));
             }
-            // Tool messages hold text only, so pictures follow as the user's.
+            // Tool messages hold text only, so images follow as a user message.
             if !images.is_empty() {
                 messages.push(json!({"role": "user", "content": user_content(&images)?}));
             }
@@ -136,7 +136,7 @@ fn tool_message(result: &ToolResult) -> Value {
     })
 }
 
-/// Plain text stays a string, which every server understands; only mixed content becomes a list.
+/// Plain text stays a string, which every server accepts; only mixed content becomes a list.
 fn user_content(content: &[ContentPart]) -> Result<Value, LlmError> {
     if let [ContentPart::Text { text }] = content {
         return Ok(text.clone().into());
@@ -185,7 +185,7 @@ fn document_part(document: &MediaData) -> Result<Value, LlmError> {
     Ok(json!({"type": "file", "file": {"filename": name, "file_data": source.as_url()}}))
 }
 
-/// Returns the assistant's message, or nothing if it said nothing.
+/// Returns the assistant's message, `None` if it is empty.
 fn assistant(message: &Message, provider: &str) -> Option<Value> {
     let text = message.text();
     let calls: Vec<Value> = message.tool_calls().into_iter().map(tool_call).collect();
@@ -210,9 +210,9 @@ fn assistant(message: &Message, provider: &str) -> Option<Value> {
     Some(fields.into())
 }
 
-/// Echoes reasoning in the field it came in, to the provider it came from. `reasoning_content` goes back with tool
-/// calls only: DeepSeek requires it there and once refused it elsewhere. Signed `reasoning_details` always go back.
-/// Plain `reasoning` does not: no provider reads it.
+/// Echoes reasoning in the field it came in, to the provider it came from. `reasoning_content` is echoed with tool
+/// calls only: DeepSeek requires it there and once rejected it elsewhere. Signed `reasoning_details` are always echoed.
+/// Plain `reasoning` is not: no provider reads it.
 fn insert_reasoning(fields: &mut Map<String, Value>, message: &Message, provider: &str, has_calls: bool) {
     let own = message.content.iter().filter_map(|part| match part {
         ContentPart::Thinking(thinking) if thinking.provider.as_deref() == Some(provider) => Some(thinking),

@@ -1,8 +1,9 @@
 //! OpenAI's Chat Completions API (`POST /v1/chat/completions`) and the many servers that copy it: llama.cpp, Ollama,
 //! Groq, Mistral, DeepSeek, OpenRouter and others.
 //!
-//! For OpenAI's own models use [`OpenAiResponses`](crate::providers::openai_responses::OpenAiResponses): this API hides their
-//! reasoning. The copies differ in small ways, all of which are read; what is written is what most of them accept.
+//! For OpenAI's own models use [`OpenAiResponses`](crate::openai_responses::OpenAiResponses): this API hides their
+//! reasoning. The copies differ in details. The decoder reads all variants; the encoder writes the variant that most
+//! servers accept.
 
 mod decode;
 mod encode;
@@ -25,13 +26,13 @@ use crate::transport::{Headers, HttpRequest};
 pub(super) const NAME: &str = "openai_compatible";
 /// Environment variable that errors name if the settings name none.
 pub(super) const KEY_VARIABLE: &str = "OPENAI_API_KEY";
-/// Address of the provider if the settings give none.
+/// Base URL if the settings give none.
 pub(super) const BASE_URL: &str = "https://api.openai.com/v1";
 
-/// Speaks Chat Completions.
+/// The adapter of Chat Completions.
 ///
-/// `provider_options`, under the adapter's name or `openai_compatible`, are merged into the request's body; their
-/// `tools` are added to the request's own, and a null removes what the adapter would send.
+/// `provider_options`, under the adapter's name or `openai_compatible`, are merged into the request's body. Their
+/// `tools` are added to the request's own. A null removes a field that the adapter would send.
 pub struct OpenAiChat {
     config: Config,
     errors: ErrorDecoder,

@@ -1,4 +1,4 @@
-//! Chat Completions by small cases. Recorded traffic is in the workspace's own suite.
+//! Small cases of Chat Completions. The workspace's test suite decodes recorded traffic.
 
 #[cfg(target_family = "wasm")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
@@ -83,7 +83,7 @@ fn interleaved_calls_are_told_apart() {
     ];
     check(&pieces, "tool_calls", &both);
     check(&pieces, "stop", &both);
-    // A server that numbers every call 0, and gives arguments as an object.
+    // A server that numbers every call 0 and sends arguments as an object.
     check(&[call_piece(0, "a", "f", json!({"x": 1})), call_piece(0, "b", "g", json!({}))], "tool_calls", &both);
     check(&[call_piece(0, "a", "f", json!(""))], "length", &[("a", "f", json!(""))]);
     check(&[call_piece(0, "", "f", json!("{}"))], "stop", &[("local_c1_0", "f", json!({}))]);

@@ -1,6 +1,7 @@
-//! Turns the events or the document of a Responses answer into unified events.
+//! Decodes a Responses response, streamed or whole, to unified events.
 //!
-//! Items are keyed by their place (`output_index`): ids differ between an item's first and last event at some
+//! Items are keyed by their position (`output_index`), because some providers change an item's id between its first and
+//! last event. The final form of an item is that of `output_item.done`.
 //! providers. What counts is the item as its `output_item.done` gives it.
 
 use serde::Deserialize;
@@ -24,7 +25,7 @@ pub(super) struct ResponsesReader {
 enum Item {
     /// A message, with the text part of each of its contents.
     Message(IndexMap<Slot>),
-    /// A reasoning item, with the place of the summary or content its text has reached.
+    /// A reasoning item, with the position of the summary or content that its text has reached.
     Reasoning(Slot, Option<u64>),
     Call(Slot),
     /// An item kept verbatim.
@@ -32,7 +33,7 @@ enum Item {
     Done,
 }
 
-/// The fields of a call that the unified model holds, or that are void once the answer is over.
+/// The fields of a call that the unified model holds, or that are invalid after the response.
 const CALL_FIELDS: [&str; 7] = ["id", "type", "status", "call_id", "name", "arguments", "input"];
 
 impl ResponsesReader {
@@ -67,7 +68,7 @@ impl ResponsesReader {
         ContentPart::Provider { provider: self.errors.provider.clone(), data }
     }
 
-    /// Returns the text part of a message's content, begun if it is new.
+    /// Returns the text part of a message's content, and begins it if it is new.
     fn text_slot(&mut self, index: u64, content_index: u64, events: &mut Events) -> Option<Slot> {
         match self.items.get_or_insert_with(index, || Item::Message(IndexMap::default())) {
             Item::Message(slots) => Some(*slots.get_or_insert_with(content_index, || self.answer.open_text(events))),
@@ -148,7 +149,7 @@ impl ResponsesReader {
     fn finish_call(&mut self, slot: Slot, item: Value, events: &mut Events) {
         let whole = item["arguments"].as_str().or_else(|| item["input"].as_str()).unwrap_or_default();
         let known = self.answer.collected(slot).len();
-        // The pieces are a prefix of the whole; usually they are all of it.
+        // The pieces are a prefix of the whole text, and usually all of it.
         if let Some(rest) = whole.get(known..).filter(|_| whole.starts_with(self.answer.collected(slot))) {
             self.answer.delta(slot, rest, events);
         }
@@ -163,13 +164,13 @@ impl ResponsesReader {
         self.answer.close(slot, events);
     }
 
-    /// Ends the answer with the state the provider gives it.
+    /// Ends the response with the status that the provider reports.
     fn finish(&mut self, mut response: Value, events: &mut Events) -> Result<(), LlmError> {
         if response["status"] == "failed" || response.get("error").is_some_and(|error| !error.is_null()) {
             return Err(self.errors.in_stream(&response));
         }
         self.start_if_new(&response, events);
-        // The items that came one by one count; the list at the end may be empty.
+        // Items that arrived one by one take precedence; the list at the end may be empty.
         if let (true, Value::Array(output)) = (self.items.is_empty(), take(&mut response, "output")) {
             for (index, item) in output.into_iter().enumerate() {
                 self.finish_item(index as u64, item, events);
@@ -259,7 +260,7 @@ impl Reader for ResponsesReader {
                 self.finish(take(&mut event, "response"), events)?;
             }
             "error" => return Err(self.errors.in_stream(&event)),
-            // Repetitions of what the other events say.
+            // These events repeat the contents of others.
             "response.queued"
             | "response.in_progress"
             | "response.content_part.added"

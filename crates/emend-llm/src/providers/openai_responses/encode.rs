@@ -1,4 +1,4 @@
-//! Turns a [`Request`] into the body of a Responses request.
+//! Encodes a [`Request`] as the body of a Responses request.
 
 use serde_json::{Map, Value, json};
 
@@ -11,7 +11,7 @@ use crate::model::{
 use crate::providers::shared::encode_cache::{self, EncodeCache};
 use crate::providers::shared::shared_encoding;
 
-/// Encodes `request` for the adapter named `provider`, whose reasoning and items alone are echoed.
+/// Encodes `request` for the adapter named `provider`. Only reasoning and items of that provider are echoed.
 pub(super) fn body(
     request: &Request,
     stream: bool,
@@ -72,7 +72,7 @@ fn insert_generation(body: &mut Map<String, Value>, request: &Request) {
         body.insert("max_output_tokens".into(), max_tokens.into());
     }
     body.insert("store".into(), false.into());
-    // Models that do not reason refuse to be asked for it.
+    // Models without reasoning reject these fields.
     let reasons = info.map_or_else(|| looks_reasoning(&request.model), |info| info.supports_reasoning);
     if !reasons {
         return;
@@ -80,14 +80,14 @@ fn insert_generation(body: &mut Map<String, Value>, request: &Request) {
     body.insert("include".into(), json!(["reasoning.encrypted_content"]));
     if let Some(effort) = request.reasoning_effort.as_deref() {
         let effort = info.and_then(|info| info.nearest_effort(effort)).unwrap_or(effort);
-        // Without being asked for a summary the model gives none.
+        // Without this request the model sends no summary.
         let reasoning =
             if effort == "none" { json!({"effort": effort}) } else { json!({"effort": effort, "summary": "auto"}) };
         body.insert("reasoning".into(), reasoning);
     }
 }
 
-/// Whether a model that the catalogue does not know reasons, by its name.
+/// Returns whether a model that is not in the catalogue reasons, by its name.
 fn looks_reasoning(model: &str) -> bool {
     let name = model.rsplit('/').next().unwrap_or(model);
     if name.ends_with("-chat-latest") {
@@ -115,7 +115,7 @@ fn text_format(format: Option<&ResponseFormat>) -> Option<Value> {
     }
 }
 
-/// Returns the items that the message at `index` becomes.
+/// Returns the items of the message at `index`.
 fn items(messages: &[Message], index: usize, provider: &str) -> Result<Vec<Value>, LlmError> {
     let message = &messages[index];
     let mut items = Vec::new();
@@ -138,8 +138,8 @@ fn items(messages: &[Message], index: usize, provider: &str) -> Result<Vec<Value
     Ok(items)
 }
 
-/// Whether the call that a result answers took free text. The latest call of the id counts: some models use an id
-/// again in a later turn.
+/// Returns whether the call of a result took free text. The latest call with the id counts: some models reuse an id in
+/// a later round.
 fn answers_custom(before: &[Message], id: &str) -> bool {
     let calls = before.iter().rev().flat_map(Message::tool_calls);
     calls.into_iter().find(|call| call.id == id).is_some_and(|call| call.custom)
@@ -184,8 +184,8 @@ fn document_part(document: &MediaData) -> Result<Value, LlmError> {
     })
 }
 
-/// An assistant's message is several items. Ids are left out but for reasoning: nothing is stored that they could
-/// refer to.
+/// An assistant message becomes several items. Only reasoning items keep their ids: nothing is stored that the other
+/// ids could refer to.
 fn assistant_items(message: &Message, provider: &str, items: &mut Vec<Value>) {
     for (index, part) in message.content.iter().enumerate() {
         match part {
@@ -220,7 +220,7 @@ fn assistant_items(message: &Message, provider: &str, items: &mut Vec<Value>) {
 fn reasoning_item(thinking: &ThinkingData, provider: &str) -> Option<Value> {
     let own = thinking.provider.as_deref() == Some(provider);
     let mut item = thinking.provider_data.clone().filter(|_| own)?;
-    // A reasoning item that is not encrypted exists only on the server, which was told to store nothing.
+    // A reasoning item without encrypted content exists only on the server, which was told to store nothing.
     item.get("encrypted_content").filter(|content| content.is_string())?;
     if let Some(item) = item.as_object_mut() {
         item.shift_remove("status");

@@ -1,6 +1,6 @@
 //! OpenAI's Responses API (`POST /v1/responses`), also served by xAI, OpenRouter and llama.cpp.
 //!
-//! Used without server-side state: nothing is stored, and encrypted reasoning travels with the conversation.
+//! Requests use no state on the server: nothing is stored, and encrypted reasoning is part of the conversation.
 
 mod decode;
 mod encode;
@@ -23,13 +23,13 @@ use crate::transport::{Headers, HttpRequest};
 pub(super) const NAME: &str = "openai";
 /// Environment variable that errors name if the settings name none.
 pub(super) const KEY_VARIABLE: &str = "OPENAI_API_KEY";
-/// Address of the provider if the settings give none.
+/// Base URL if the settings give none.
 pub(super) const BASE_URL: &str = "https://api.openai.com/v1";
 
-/// Speaks the Responses API.
+/// The adapter of the Responses API.
 ///
-/// `provider_options`, under the adapter's name or `openai`, are merged into the request's body; their `tools` are
-/// added to the request's own, and a null removes what the adapter would send. Stop sequences do not exist here.
+/// `provider_options`, under the adapter's name or `openai`, are merged into the request's body. Their `tools` are
+/// added to the request's own. A null removes a field that the adapter would send. The API has no stop sequences.
 pub struct OpenAiResponses {
     config: Config,
     errors: ErrorDecoder,
@@ -37,8 +37,8 @@ pub struct OpenAiResponses {
 }
 
 impl OpenAiResponses {
-    /// Returns an adapter with these settings. An organisation and a project are named by the headers
-    /// `OpenAI-Organization` and `OpenAI-Project`.
+    /// Returns an adapter with these settings. The headers `OpenAI-Organization` and `OpenAI-Project` name an
+    /// organisation and a project.
     #[must_use]
     pub fn new(config: Config) -> Self {
         let errors = ErrorDecoder::new(&config, NAME, KEY_VARIABLE);

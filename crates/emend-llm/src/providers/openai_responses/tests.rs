@@ -1,4 +1,4 @@
-//! The Responses API by small cases. Recorded traffic is in the workspace's own suite.
+//! Small cases of the Responses API. The workspace's test suite decodes recorded traffic.
 
 #[cfg(target_family = "wasm")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
@@ -41,7 +41,7 @@ fn completed() -> Value {
     }}))
 }
 
-/// Reasoning whose encryption the first event gives differently, two contents with a phase, a call.
+/// Reasoning with different encrypted contents in its first and last event, two contents with a phase, a call.
 fn items() -> Vec<Value> {
     let reasoning = json!({"id": "rs_1", "type": "reasoning", "encrypted_content": "real",
         "summary": [{"type": "summary_text", "text": "A"}, {"type": "summary_text", "text": "B"}]});
@@ -121,7 +121,7 @@ fn a_document_decodes_as_the_stream_does() {
     document["output"] = done.map(|event| event["item"].clone()).collect();
     let whole = answer(&adapter(), &document.to_string());
     assert_eq!(whole, streamed);
-    // The list that ends a stream counts when no item came before it.
+    // The list at the end of a stream counts if no item came before it.
     let late = answer(&adapter(), &sse(&[created(), end(document)]));
     assert_eq!(late, streamed);
 }

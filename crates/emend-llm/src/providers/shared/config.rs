@@ -1,4 +1,4 @@
-//! What an adapter must be told: key, address, headers.
+//! The settings of an adapter: key, base URL, headers.
 
 use std::fmt;
 
@@ -8,16 +8,16 @@ use crate::transport::{Headers, public_address};
 /// The settings of one adapter. Its `Debug` form hides credentials.
 #[derive(Clone, Default)]
 pub struct Config {
-    /// The key. May be empty when `base_url` names a proxy or a local server that needs none.
+    /// API key. May be empty if `base_url` is a proxy or a local server without keys.
     pub api_key: String,
-    /// Where the API lives, without the endpoint; the provider's own when absent. A missing version segment is added
-    /// where the provider's own tools would add it. A query is kept and sent with every request, as some gateways ask for.
+    /// Base URL without the endpoint; the provider's own if absent. A missing version segment is added where the
+    /// provider's own tools would add it. A query is kept and sent with every request, as some gateways require.
     pub base_url: Option<String>,
-    /// Whether requests are sent by a web page. Some providers want to be told.
+    /// Whether a web page sends the requests. Some providers reject such requests unless they are marked.
     pub browser: bool,
-    /// The name that requests choose the provider by; the adapter's usual one when absent.
+    /// Name by which requests choose the provider; the adapter's default if absent.
     pub name: Option<String>,
-    /// The environment variable that error messages advise to set; the adapter's usual one when absent.
+    /// Environment variable of the key, for error messages; the adapter's default if absent.
     pub key_variable: Option<String>,
     /// Beta features to enable on every request. Anthropic only.
     pub betas: Vec<String>,
@@ -40,8 +40,8 @@ impl fmt::Debug for Config {
 }
 
 impl Config {
-    /// Returns all that no text may show: the key, the values of added headers, and what the base address holds beside
-    /// host and path.
+    /// Returns the values that no text may contain: the key, the values of added headers, and all parts of the base URL
+    /// except host and path.
     pub(crate) fn secrets(&self) -> Secrets {
         let more = credentials_of(&self.headers, self.base_url.as_deref().unwrap_or_default());
         Secrets::new([self.api_key.clone()].into_iter().chain(more))

@@ -1,8 +1,8 @@
-//! Remembers what the messages of a conversation encode to, so that a turn costs what is new in it.
+//! Caches the encoded messages of a conversation, so that a request costs only its new messages.
 //!
-//! A session sends its whole history with every call. Encoding it anew would make every turn dearer than the last;
-//! comparing it with the last call's messages and copying bytes costs a fraction, and needs no promise from callers:
-//! a message that changed is simply encoded again.
+//! A session sends its whole history with every model call. Encoding all of it would make every call more expensive
+//! than the last. Comparing the messages with those of the last call and copying bytes costs a fraction, and needs no
+//! promise of callers: a changed message is encoded again.
 
 use serde_json::{Map, Value};
 
@@ -11,12 +11,12 @@ use crate::model::Message;
 use crate::providers::shared::shared_encoding;
 use crate::runtime::Mutex;
 
-/// How many conversations are remembered: a session and a few subagents that share its adapter.
+/// The number of cached conversations: a session and a few subagents that share its adapter.
 const CONVERSATIONS_MAX: usize = 4;
 
-/// The segments of recent conversations. `S` is what one message encodes to.
+/// The encoded messages of recent conversations. `S` is the encoding of one message.
 pub(crate) struct EncodeCache<S> {
-    /// The most recent last.
+    /// The most recent conversation is last.
     conversations: Mutex<Vec<Vec<(Message, S)>>>,
 }
 
@@ -27,8 +27,8 @@ impl<S> Default for EncodeCache<S> {
 }
 
 impl<S> EncodeCache<S> {
-    /// Calls `assemble` with the segment of each of `messages`. `encode` is asked, by index, for those that are not
-    /// what they were last time; it may look at earlier messages but at no later ones.
+    /// Calls `assemble` with the encoding of each of `messages`. `encode` is called, by index, for messages that
+    /// changed since the last call. It may read earlier messages, but no later ones.
     pub(crate) fn with<R>(
         &self,
         messages: &[Message],
@@ -46,8 +46,8 @@ impl<S> EncodeCache<S> {
     }
 }
 
-/// Takes out the conversation that shares the most with `messages`, cut to what it shares. One that shares nothing is
-/// only replaced when there are too many.
+/// Removes and returns the cached conversation that shares the most messages with `messages`, truncated to the shared
+/// ones. If none shares a message, the oldest is discarded once there are too many.
 fn take_best<S>(conversations: &mut Vec<Vec<(Message, S)>>, messages: &[Message]) -> Vec<(Message, S)> {
     let mut best = (0, None);
     for (index, conversation) in conversations.iter().enumerate().rev() {
@@ -74,7 +74,7 @@ fn take_best<S>(conversations: &mut Vec<Vec<(Message, S)>>, messages: &[Message]
     }
 }
 
-/// Serialises a body with one more field, `key`, whose value is the array of `items`, each already JSON. An own value
+/// Serialises a body with one more field, `key`, whose value is the array of `items`, each already JSON. A field `key`
 /// of the body wins.
 pub(crate) fn splice<'a>(
     body: &Map<String, Value>,
@@ -105,7 +105,7 @@ pub(crate) fn splice<'a>(
     Ok(bytes)
 }
 
-/// Joins values as the items of an array are.
+/// Joins values with commas, as items of a JSON array.
 pub(crate) fn join(values: &[Value]) -> String {
     let mut joined = String::new();
     for value in values {
@@ -128,7 +128,7 @@ mod tests {
     #[cfg(target_family = "wasm")]
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
-    /// Encodes texts; returns the segments and which messages were encoded.
+    /// Encodes texts. Returns the joined encodings and the indexes of the messages that were encoded.
     fn run(segments: &EncodeCache<String>, texts: &[&str]) -> (String, Vec<usize>) {
         let messages: Vec<Message> = texts.iter().map(|text| Message::user(*text)).collect();
         let encoded = RefCell::new(Vec::new());

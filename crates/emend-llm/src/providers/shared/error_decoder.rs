@@ -1,7 +1,7 @@
-//! Turns a provider's error answer into an [`LlmError`]: which class, whether to retry and when, what to do about it.
+//! Turns a provider's error response into an [`LlmError`]: its class, whether and when to retry, and the next step.
 //!
-//! Statuses alone mislead (a wrong key is 400 at Gemini and xAI, an unsupported feature 500 at llama.cpp), so the
-//! provider's own codes and, last, its wording count too. Nothing here sends or waits.
+//! Statuses alone mislead: a wrong key is 400 at Gemini and xAI, an unsupported feature 500 at llama.cpp. So the
+//! provider's own codes and, last, its wording count too. This module neither sends nor waits.
 
 use serde_json::Value;
 
@@ -11,11 +11,11 @@ use crate::providers::shared::retry_after;
 use crate::secrets::Secrets;
 use crate::transport::Headers;
 
-/// What an error message needs to know of the adapter.
+/// The facts about an adapter that its errors need.
 #[derive(Clone, Debug)]
 pub(crate) struct ErrorDecoder {
     pub(crate) provider: String,
-    /// The environment variable that holds the key.
+    /// Environment variable of the key.
     pub(crate) key_variable: String,
     pub(crate) secrets: Secrets,
 }
@@ -27,13 +27,13 @@ const QUOTE_CHARS_MAX: usize = 2000;
 #[derive(Default)]
 struct Fields {
     message: String,
-    /// The provider's names for the failure, lower case: type, code, status, reasons.
+    /// The provider's names of the error in lower case: type, code, status, reasons.
     names: Vec<String>,
     error_code: Option<String>,
 }
 
 impl ErrorDecoder {
-    /// Returns what an adapter with these settings needs; `provider` and `key_variable` are its usual ones.
+    /// Returns the decoder of an adapter with these settings. `provider` and `key_variable` are its defaults.
     pub(crate) fn new(config: &Config, provider: &str, key_variable: &str) -> Self {
         Self {
             provider: config.name.clone().unwrap_or_else(|| provider.to_owned()),
@@ -42,13 +42,13 @@ impl ErrorDecoder {
         }
     }
 
-    /// Returns the error for a key that is missing before anything is sent.
+    /// Returns the error for a missing key, before anything is sent.
     pub(crate) fn missing_key(&self) -> LlmError {
         let message = format!("no key for {}: set {}", self.provider, self.key_variable);
         LlmError { provider: Some(self.provider.clone()), ..LlmError::new(ErrorKind::Configuration, message) }
     }
 
-    /// Returns the error for an answer whose status is not 2xx.
+    /// Returns the error for a response whose status is not 2xx.
     pub(crate) fn response(&self, status: u16, headers: &Headers, body: &[u8]) -> LlmError {
         let raw = serde_json::from_slice::<Value>(body).ok();
         let mut fields = raw.as_ref().map(read_fields).unwrap_or_default();
@@ -58,12 +58,12 @@ impl ErrorDecoder {
         self.build(Some(status), headers, &fields, raw)
     }
 
-    /// Returns the error for an error object inside a successful answer.
+    /// Returns the error for an error object inside a successful response.
     pub(crate) fn in_stream(&self, value: &Value) -> LlmError {
         self.build(None, &Headers::default(), &read_fields(value), Some(value.clone()))
     }
 
-    /// Returns the error for an answer that cannot be read.
+    /// Returns the error for an unreadable response.
     pub(crate) fn unreadable(&self, reason: impl Into<String>) -> LlmError {
         let reason = self.secrets.redact(&reason.into());
         LlmError { provider: Some(self.provider.clone()), ..LlmError::new(ErrorKind::Stream, reason) }
@@ -95,7 +95,7 @@ impl ErrorDecoder {
         error
     }
 
-    /// Says what happened and what to do, then quotes the provider.
+    /// Returns the text of an error: the problem, the next step, and a quotation of the provider.
     fn message(&self, error: &LlmError, quoted: &str) -> String {
         let provider = &self.provider;
         let advice = match error.kind {
@@ -145,7 +145,7 @@ impl ErrorDecoder {
     }
 }
 
-/// Reads the shapes that providers use: `{"error": {..}}`, `[{"error": ..}]`, `{"error": "text"}`, `{"detail": ..}`,
+/// Reads the shapes of all providers: `{"error": {..}}`, `[{"error": ..}]`, `{"error": "text"}`, `{"detail": ..}`,
 /// `{"message": ..}` and `{"response": {"error": ..}}`.
 fn read_fields(body: &Value) -> Fields {
     let body = body.get(0).unwrap_or(body);
@@ -179,7 +179,7 @@ fn read_fields(body: &Value) -> Fields {
     fields
 }
 
-/// Wordings of an overflowing context, lower case, from recorded answers.
+/// Wordings of an exceeded context window, lower case, from recorded responses.
 const CONTEXT_WORDS: [&str; 9] = [
     "prompt is too long",
     "exceed context limit",
@@ -192,10 +192,10 @@ const CONTEXT_WORDS: [&str; 9] = [
     "context_length_exceeded",
 ];
 
-/// Wordings of a wrong key that comes with another status than 401.
+/// Wordings of a wrong key, for providers that send another status than 401.
 const KEY_WORDS: [&str; 4] = ["api key not valid", "incorrect api key", "invalid api key", "api key expired"];
 
-/// Returns the class of a failure, and whether repeating the request cannot help although its class suggests so.
+/// Returns the class of an error, and whether a retry is useless although the class suggests one.
 fn classify(status: Option<u16>, fields: &Fields) -> (ErrorKind, bool) {
     let message = fields.message.to_ascii_lowercase();
     let named = |names: &[&str]| fields.names.iter().any(|name| names.contains(&name.as_str()));
@@ -227,7 +227,7 @@ fn classify(status: Option<u16>, fields: &Fields) -> (ErrorKind, bool) {
     }
     // An account limit that waiting does not lift.
     let too_large = says(&["request too large", "extra usage is required"]);
-    // Features that the server was started without, which llama.cpp calls its own failure.
+    // Features that the server was started without. llama.cpp reports them as an internal error.
     if status == Some(500) && says(&["requires --jinja flag", "input is not supported"]) {
         return (ErrorKind::InvalidRequest, true);
     }
@@ -253,8 +253,8 @@ fn kind_of_status(status: u16) -> ErrorKind {
     }
 }
 
-/// Classifies an error inside a successful answer, where no status helps. What is unknown may pass: a needless retry
-/// costs less than giving up.
+/// Returns the class of an error inside a successful response, which has no error status. An unknown error counts as
+/// retryable: a needless retry costs less than giving up.
 fn kind_of_names(named: &dyn Fn(&[&str]) -> bool) -> ErrorKind {
     if named(&["rate_limit_error", "rate_limit_exceeded", "resource_exhausted", "429"]) {
         ErrorKind::RateLimit

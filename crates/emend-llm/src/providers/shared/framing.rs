@@ -1,5 +1,7 @@
-//! The framing of an answer's body: an event stream or one JSON document. Sniffed from the first byte, because
-//! providers answer a streamed request with a whole document when it fails, and label either as they like.
+//! The framing of a response body: an event stream or one JSON document.
+//!
+//! The first byte decides, because providers may send a document where a stream was requested, and label either with
+//! any content type.
 
 use serde_json::Value;
 
@@ -10,43 +12,43 @@ use crate::providers::shared::response_builder::Events;
 use crate::providers::shared::sse::{SseError, SseItem, SseParser};
 use crate::runtime::MaybeSend;
 
-/// Reads one wire format out of its framing.
+/// Reads the payloads of one wire format.
 pub(crate) trait Reader: MaybeSend {
-    /// Takes an event of the kind that makes up nearly all of a stream without building a tree of it. Returns false,
-    /// having done nothing, for any other.
+    /// Reads an event of the most frequent kind without building a JSON tree. Returns false, without any effect, for
+    /// other events.
     fn decode_delta_fast(&mut self, data: &str, events: &mut Events) -> bool {
         let _ = (data, events);
         false
     }
-    /// Takes one event of a stream.
+    /// Reads one event of a stream.
     fn event(&mut self, value: Value, events: &mut Events) -> Result<(), LlmError>;
-    /// Takes a whole answer.
+    /// Reads a whole response.
     fn whole(&mut self, body: Value, events: &mut Events) -> Result<(), LlmError>;
-    /// Takes the end of a stream.
+    /// Handles the end of a stream.
     fn end(&mut self, events: &mut Events) -> Result<(), LlmError>;
-    /// Takes the `[DONE]` that some providers end a stream with.
+    /// Handles the `[DONE]` at the end of some streams.
     fn done(&mut self, events: &mut Events) -> Result<(), LlmError> {
         let _ = events;
         Ok(())
     }
-    /// Whether the finish event was emitted; what comes after it is ignored.
+    /// Returns whether the finish event was emitted. Later events are ignored.
     fn is_finished(&self) -> bool;
 }
 
-/// The largest document that is accepted, in bytes.
+/// The largest accepted document, in bytes.
 const DOCUMENT_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// The most text outside events that is kept, in bytes: enough for any error document.
+/// The largest kept text outside events, in bytes: enough for any error document.
 const STRAY_BYTES_MAX: usize = 64 * 1024;
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
-/// How much of unreadable text an error quotes, in characters.
+/// The length of quotations of unreadable text in errors, in characters.
 const EXCERPT_CHARS: usize = 120;
 
-/// Decodes a body with the reader of its format.
+/// Decodes a body with the reader of its wire format.
 pub(crate) struct BodyDecoder<R> {
     reader: R,
     errors: ErrorDecoder,
     framing: Framing,
-    /// The beginning of the body while it is not known what follows: nothing, or a part of a byte-order mark.
+    /// The beginning of the body until its framing is known: nothing, or a part of a byte-order mark.
     beginning: Vec<u8>,
     /// Lines outside events; providers write bare error documents into streams.
     stray: String,
@@ -74,8 +76,8 @@ impl<R: Reader> BodyDecoder<R> {
         Self { reader, errors, framing: Framing::Unknown, beginning: Vec::new(), stray: String::new() }
     }
 
-    /// Decides on the framing as soon as there is anything but blanks and a byte-order mark, and returns the body from
-    /// there on. Those are dropped, so that where the network cuts them makes no difference.
+    /// Decides on the framing at the first byte that is neither whitespace nor part of a byte-order mark, and returns
+    /// the body from there on. Those bytes are discarded, so the position of chunk boundaries makes no difference.
     fn sniff(&mut self, bytes: &[u8]) -> Result<Option<Vec<u8>>, LlmError> {
         let mut body = std::mem::take(&mut self.beginning);
         body.extend_from_slice(bytes);
@@ -98,7 +100,7 @@ impl<R: Reader> BodyDecoder<R> {
         Ok(Some(rest.to_vec()))
     }
 
-    /// What was too long once will be again: each attempt would only cost as much.
+    /// A response that is too long once will be too long again: each retry would only cost as much.
     fn too_long(&self, reason: String) -> LlmError {
         LlmError { retryable: false, ..self.errors.unreadable(reason) }
     }

@@ -1,9 +1,9 @@
-//! A small map from a provider's index to a part of the answer.
+//! A small map from a provider's index to a part of the response.
 //!
-//! An answer has a handful of parts open at a time, and they open in order: a sorted vector serves them, and a page
-//! loads less than for a tree of each kind of part.
+//! A response has a few parts open at a time, and they open in order. A sorted vector is enough, and adds less code to
+//! a page than a tree map for each kind of part.
 
-/// What is kept by index, in the order of the indexes.
+/// Values by index, in the order of the indexes.
 pub(crate) struct IndexMap<T>(Vec<(u64, T)>);
 
 impl<T> Default for IndexMap<T> {
@@ -29,7 +29,7 @@ impl<T> IndexMap<T> {
         self.place(index).ok().map(|at| &mut self.0[at].1)
     }
 
-    /// Returns what is kept there, after keeping what `make` returns if that was nothing.
+    /// Returns the value at `index`. Inserts the result of `make` if there is none.
     pub(crate) fn get_or_insert_with(&mut self, index: u64, make: impl FnOnce() -> T) -> &mut T {
         let at = self.place(index).unwrap_or_else(|at| {
             self.0.insert(at, (index, make()));
@@ -38,7 +38,7 @@ impl<T> IndexMap<T> {
         &mut self.0[at].1
     }
 
-    /// Keeps `value` and returns what was kept there before.
+    /// Inserts `value` and returns the previous value.
     pub(crate) fn insert(&mut self, index: u64, value: T) -> Option<T> {
         match self.place(index) {
             Ok(at) => Some(std::mem::replace(&mut self.0[at].1, value)),
@@ -53,7 +53,7 @@ impl<T> IndexMap<T> {
         self.place(index).ok().map(|at| self.0.remove(at).1)
     }
 
-    /// Takes everything out, in order.
+    /// Removes and returns all values, in order.
     pub(crate) fn take_all(&mut self) -> impl Iterator<Item = T> + use<T> {
         std::mem::take(&mut self.0).into_iter().map(|(_, value)| value)
     }

@@ -1,4 +1,4 @@
-//! The parts that the adapters share: settings, framing, error classes, the assembly of a response.
+//! The parts that adapters share: settings, framing, error classes, the assembly of a response.
 
 pub(crate) mod config;
 pub(crate) mod encode_cache;

@@ -1,10 +1,10 @@
-//! Reads what an answer's headers say of rate limits. For information only: nothing is throttled by it.
+//! Reads rate limits from response headers. They are information only: nothing is throttled.
 
 use crate::model::RateLimitInfo;
 use crate::transport::Headers;
 
-/// Returns the limits in the headers of Anthropic (`anthropic-ratelimit-requests-remaining`) or of OpenAI and those
-/// who copy it (`x-ratelimit-remaining-requests`), if there are any.
+/// Returns the limits in the headers of Anthropic (`anthropic-ratelimit-requests-remaining`) or of OpenAI and its
+/// copies (`x-ratelimit-remaining-requests`), if there are any.
 pub(crate) fn read(headers: &Headers) -> Option<RateLimitInfo> {
     let value = |what: &str, of: &str| {
         headers

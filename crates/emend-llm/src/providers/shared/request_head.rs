@@ -5,7 +5,7 @@ use super::error_decoder::ErrorDecoder;
 use crate::error::LlmError;
 use crate::transport::Headers;
 
-/// Joins a base address and an endpoint with exactly one slash. The query of the base goes to the end.
+/// Joins a base URL and an endpoint with exactly one slash. The query of the base URL moves to the end.
 pub(crate) fn join_url(base: &str, endpoint: &str) -> String {
     let (path, query) = base.split_once('?').unwrap_or((base, ""));
     let mut url = format!("{}/{}", path.trim_end_matches('/'), endpoint.trim_start_matches('/'));
@@ -16,7 +16,7 @@ pub(crate) fn join_url(base: &str, endpoint: &str) -> String {
     url
 }
 
-/// Adds the version segment to a base address whose path does not end with one.
+/// Adds the version segment to a base URL whose path does not end with one.
 pub(crate) fn with_version(base: &str, version: &str) -> String {
     let (path, query) = base.split_at(base.find('?').unwrap_or(base.len()));
     let path = path.trim_end_matches('/');
@@ -25,15 +25,19 @@ pub(crate) fn with_version(base: &str, version: &str) -> String {
     if versioned { format!("{path}{query}") } else { format!("{path}/{version}{query}") }
 }
 
-/// Adds the version segment to a bare host, as local servers are often named. A base address with a path stays as it is.
+/// Adds the version segment to a bare host, as local servers are often named. A base URL with a path is not changed.
 pub(crate) fn with_version_unless_path(base: &str, version: &str) -> String {
     let base = base.trim_end_matches('/');
     let has_path = base.split_once("://").is_some_and(|(_, rest)| rest.contains('/'));
     if has_path { base.to_owned() } else { with_version(base, version) }
 }
 
-/// Returns the headers of a JSON request whose key is a bearer token. A key may be missing only where a base address
-/// is set: a local server needs none and a proxy adds its own.
+/// Returns the headers of a JSON request with a bearer token.
+///
+/// # Errors
+///
+/// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) if key and base URL are both missing. With a base URL
+/// the key is optional: a local server needs none and a proxy adds its own.
 pub(crate) fn bearer_headers(config: &Config, errors: &ErrorDecoder) -> Result<Headers, LlmError> {
     let mut headers = Headers::default();
     headers.set("content-type", "application/json");

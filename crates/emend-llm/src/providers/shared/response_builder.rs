@@ -1,6 +1,6 @@
-//! Assembles one answer: what a decoder has read becomes events at once and a [`Response`] at the end.
+//! Assembles one response: decoded data becomes events at once and a [`Response`] at the end.
 //!
-//! Knows the unified model only. Which bytes mean what is for the decoders of the wire formats.
+//! This module knows the unified model only. The decoders know the wire formats.
 
 use serde_json::{Map, Value};
 
@@ -9,11 +9,11 @@ use crate::model::{
     ThinkingData, ToolCall, Usage, Warning,
 };
 
-/// A part of the answer that is being assembled. Valid until [`ResponseBuilder::start`] begins another answer.
+/// Index of a part of the response. Valid until [`ResponseBuilder::start`] begins another response.
 pub(crate) type Slot = usize;
 
-/// Takes the field `key` out of `value`. Nothing if there is none, whatever a provider sent in the place of an object:
-/// indexing to change would panic there.
+/// Removes and returns the field `key` of `value`. Returns null if there is none or `value` is not an object, where
+/// mutable indexing would panic.
 pub(crate) fn take(value: &mut Value, key: &str) -> Value {
     value.get_mut(key).map(Value::take).unwrap_or_default()
 }
@@ -62,18 +62,18 @@ impl ResponseBuilder {
         }
     }
 
-    /// Whether [`finish`](Self::finish) was called.
+    /// Returns whether [`finish`](Self::finish) was called.
     pub(crate) fn is_finished(&self) -> bool {
         self.finished
     }
 
-    /// Whether [`start`](Self::start) was called.
+    /// Returns whether [`start`](Self::start) was called.
     pub(crate) fn is_started(&self) -> bool {
         self.started
     }
 
-    /// Begins the answer `id`. Returns whether that is news; an answer with another id replaces what was there,
-    /// because a proxy that reconnects in the middle starts again from the beginning.
+    /// Begins the response `id` and returns whether it is new. A response with another id replaces the parts so far,
+    /// because a proxy that reconnects in the middle starts from the beginning.
     pub(crate) fn start(&mut self, id: &str, model: &str, events: &mut Events) -> bool {
         if self.started && self.id == id {
             return false;
@@ -103,7 +103,8 @@ impl ResponseBuilder {
         self.push(Content::Thinking(ThinkingData { provider, ..ThinkingData::default() }), true)
     }
 
-    /// Opens a tool call. An empty `id` is replaced by one made from the answer's id and the call's place in it.
+    /// Opens a tool call. An empty `id` is replaced by a local one, made from the response's id and the call's
+    /// position.
     pub(crate) fn open_call(&mut self, id: &str, name: &str, custom: bool, events: &mut Events) -> Slot {
         let id = if id.is_empty() { local_call_id(&self.id, self.parts.len()) } else { id.to_owned() };
         events.push(StreamEvent::ToolCallStart { id: id.clone(), name: name.to_owned() });
@@ -123,12 +124,12 @@ impl ResponseBuilder {
         self.push(Content::Whole(part), false)
     }
 
-    /// Adds text, reasoning or argument text to the part in `slot`, whichever it is.
+    /// Adds text, reasoning or argument text to the part in `slot`, according to its kind.
     pub(crate) fn delta(&mut self, slot: Slot, delta: &str, events: &mut Events) {
         self.delta_owned(slot, delta.to_owned(), events);
     }
 
-    /// As [`delta`](Self::delta), for text that nobody else needs.
+    /// As [`delta`](Self::delta), but takes the text without a copy.
     pub(crate) fn delta_owned(&mut self, slot: Slot, delta: String, events: &mut Events) {
         if delta.is_empty() {
             return;
@@ -167,7 +168,7 @@ impl ResponseBuilder {
         }
     }
 
-    /// Returns the text collected in `slot` so far: a text, a reasoning text or the raw arguments of a call.
+    /// Returns the text collected in `slot` so far: text, reasoning or the raw arguments of a call.
     pub(crate) fn collected(&self, slot: Slot) -> &str {
         match self.parts.get(slot).map(|part| &part.content) {
             Some(Content::Text { text, .. }) => text,
@@ -184,12 +185,12 @@ impl ResponseBuilder {
         }
     }
 
-    /// Returns the fields beside the text in `slot` that only its provider knows.
+    /// Returns the fields of the text in `slot` that only its provider knows.
     pub(crate) fn annotation(&mut self, slot: Slot) -> Option<&mut Map<String, Value>> {
         self.parts.get_mut(slot).map(|part| &mut part.annotation)
     }
 
-    /// Ends the part in `slot`. Ending it again does nothing.
+    /// Ends the part in `slot`. A second call has no effect.
     pub(crate) fn close(&mut self, slot: Slot, events: &mut Events) {
         let Some(part) = self.parts.get_mut(slot) else { return };
         if !std::mem::take(&mut part.open) {
@@ -208,7 +209,7 @@ impl ResponseBuilder {
         }
     }
 
-    /// Ends the answer: closes what is open and emits the finish event.
+    /// Ends the response: closes all open parts and emits the finish event.
     pub(crate) fn finish(&mut self, finish_reason: FinishReason, events: &mut Events) {
         self.finished = true;
         for slot in 0..self.parts.len() {
@@ -220,7 +221,7 @@ impl ResponseBuilder {
                 Content::Text { text, .. } => ContentPart::Text { text },
                 Content::Thinking(thinking) => ContentPart::Thinking(thinking),
                 Content::Call { mut call, .. } => {
-                    // Cut off before its first argument: that is not a call without arguments.
+                    // Truncated before its first argument, which differs from a call without arguments.
                     if finish_reason.reason == FinishKind::Length && call.raw_arguments.as_deref() == Some("") {
                         call.arguments = Value::String(String::new());
                     }
@@ -247,15 +248,15 @@ impl ResponseBuilder {
     }
 }
 
-/// Returns an id for the call at `place` in the response `response_id`: letters, digits, `_` and `-`, at most 64, as
-/// every provider takes them.
+/// Returns a local id for the call at `place` in the response `response_id`: letters, digits, `_` and `-`, at most 64
+/// characters, as every provider accepts.
 pub(crate) fn local_call_id(response_id: &str, place: usize) -> String {
     let valid: String =
         response_id.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')).take(40).collect();
     format!("{LOCAL_ID_PREFIX}{valid}_{place}")
 }
 
-/// Reads the arguments of a call. Nothing and `null` mean no arguments; what does not parse stays text.
+/// Parses the arguments of a call. An empty text and `null` mean no arguments; text that is not JSON stays text.
 fn read_arguments(raw: &str, custom: bool) -> Value {
     if custom {
         return Value::String(raw.to_owned());

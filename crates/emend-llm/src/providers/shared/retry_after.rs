@@ -1,13 +1,13 @@
-//! Reads how long a provider asks to wait, from its headers, its error body or its wording.
+//! Reads the wait that a provider asks for, from its headers, its error body or its wording.
 
 use serde_json::Value;
 
 use crate::transport::Headers;
 
-/// Returns the wait in milliseconds that an error answer asks for. Successful answers are never to be asked: Anthropic
-/// sends `retry-after` on them too.
+/// Returns the wait in milliseconds that an error response asks for. Must not be called for successful responses:
+/// Anthropic sends `retry-after` on them too.
 ///
-/// A date counts from the answer's own `Date` header, so that no clock is needed and a wrong one does no harm.
+/// A date counts from the response's own `Date` header, so that no clock is needed and a wrong clock does no harm.
 pub(crate) fn of_answer(headers: &Headers, body: Option<&Value>, message: &str) -> Option<u64> {
     if let Some(ms) = headers.get("retry-after-ms").and_then(|value| decimal(value.trim())) {
         return whole_ms(ms);
@@ -23,7 +23,8 @@ pub(crate) fn of_answer(headers: &Headers, body: Option<&Value>, message: &str) 
     body.and_then(retry_info).or_else(|| in_message(message))
 }
 
-/// Reads `7`, `0.5` and `-1`. The standard library reads every number there is, with 10 kB of tables that a page loads.
+/// Parses `7`, `0.5` and `-1`. The standard library's parser handles every number, with 10 kB of tables that a page
+/// would load.
 fn decimal(text: &str) -> Option<f64> {
     let (sign, digits) = text.strip_prefix('-').map_or((1.0, text), |digits| (-1.0, digits));
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
@@ -31,7 +32,7 @@ fn decimal(text: &str) -> Option<f64> {
         return None;
     }
     let (mut number, mut scale) = (0.0, 1.0);
-    // Up to 15 digits and so many places the division is the only step that rounds.
+    // With up to 15 digits and as many decimal places, the division is the only rounding step.
     for (digit, factor) in whole.chars().map(|digit| (digit, 1.0)).chain(fraction.chars().map(|digit| (digit, 10.0))) {
         number = number * 10.0 + f64::from(digit.to_digit(10)?);
         scale *= factor;
@@ -41,7 +42,7 @@ fn decimal(text: &str) -> Option<f64> {
 }
 
 fn whole_ms(ms: f64) -> Option<u64> {
-    // Casting saturates; NaN and negative waits are no waits.
+    // The cast saturates. NaN and negative waits are ignored.
     (ms >= 0.0).then(|| ms.ceil() as u64)
 }
 
@@ -50,14 +51,14 @@ fn date_ms(value: &str) -> Option<u64> {
     date.duration_since(std::time::UNIX_EPOCH).ok()?.as_millis().try_into().ok()
 }
 
-/// Google's `RetryInfo` detail: `{"retryDelay": "34.4s"}`.
+/// Reads Google's `RetryInfo` detail: `{"retryDelay": "34.4s"}`.
 fn retry_info(body: &Value) -> Option<u64> {
     let error = body.get(0).unwrap_or(body).get("error")?;
     let details = error.get("details")?.as_array()?;
     details.iter().find_map(|detail| duration_ms(detail.get("retryDelay")?.as_str()?))
 }
 
-/// OpenAI and Google write it into the message: `Please try again in 174ms.`, `Please retry in 40.02s.`
+/// Reads the wait in the messages of OpenAI and Google: `Please try again in 174ms.`, `Please retry in 40.02s.`
 fn in_message(message: &str) -> Option<u64> {
     let lower = message.to_ascii_lowercase();
     let after = ["try again in ", "retry in "].iter().find_map(|words| lower.split_once(words))?.1;
@@ -65,7 +66,7 @@ fn in_message(message: &str) -> Option<u64> {
     duration_ms(word.trim_end_matches(['.', ',', ')', ';']))
 }
 
-/// Reads `6ms`, `3.89s`, `1m0s`, `1h2m3.5s`.
+/// Parses `6ms`, `3.89s`, `1m0s`, `1h2m3.5s`.
 fn duration_ms(text: &str) -> Option<u64> {
     let mut rest = text;
     let mut ms = 0.0;

@@ -1,4 +1,4 @@
-//! What the encoders share: provider options, and the places where every wire format wants the same thing.
+//! Parts of requests that all encoders share: provider options, texts of results, arguments of calls.
 
 use serde_json::{Map, Value};
 
@@ -11,7 +11,7 @@ pub(crate) fn provider_options(request: &Request, names: &[&str]) -> Map<String,
     names.iter().find_map(|name| request.provider_options.get(*name)?.as_object()).cloned().unwrap_or_default()
 }
 
-/// Takes the array `key` out of the options.
+/// Removes and returns the array `key` of the options.
 pub(crate) fn take_array(options: &mut Map<String, Value>, key: &str) -> Vec<Value> {
     match options.shift_remove(key) {
         Some(Value::Array(items)) => items,
@@ -19,7 +19,7 @@ pub(crate) fn take_array(options: &mut Map<String, Value>, key: &str) -> Vec<Val
     }
 }
 
-/// Merges `from` into `into`: objects key by key, null removes, anything else replaces.
+/// Merges `from` into `into`: objects key by key, null removes, all other values replace.
 pub(crate) fn merge(into: &mut Map<String, Value>, from: Map<String, Value>) {
     for (key, value) in from {
         match (into.get_mut(&key), value) {
@@ -34,7 +34,7 @@ pub(crate) fn merge(into: &mut Map<String, Value>, from: Map<String, Value>) {
     }
 }
 
-/// Whether an object is one case of several, so that mixing it with another case would make nonsense.
+/// Returns whether an object is one case of a tagged union. Merging it with another case would be invalid.
 fn has_tag(object: &Map<String, Value>) -> bool {
     object.contains_key("type")
 }
@@ -45,7 +45,7 @@ pub(crate) fn to_bytes(body: &Map<String, Value>) -> Result<Vec<u8>, LlmError> {
         .map_err(|error| LlmError::new(ErrorKind::InvalidRequest, format!("the request cannot be encoded: {error}")))
 }
 
-/// Returns the text of a tool's result: itself, or its JSON.
+/// Returns a tool result as text: itself, or its JSON.
 pub(crate) fn result_text(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
@@ -54,8 +54,8 @@ pub(crate) fn result_text(content: &Value) -> String {
     }
 }
 
-/// Returns the arguments of a call as the object that every API wants. Arguments that never were one travel under a
-/// key that says so.
+/// Returns the arguments of a call as an object, which every API requires. Arguments that are not an object are wrapped
+/// under the key `INVALID_JSON`.
 pub(crate) fn arguments(call: &ToolCall) -> Value {
     match &call.arguments {
         Value::Object(_) => call.arguments.clone(),
@@ -63,7 +63,7 @@ pub(crate) fn arguments(call: &ToolCall) -> Value {
     }
 }
 
-/// Returns the arguments of a call as JSON text: as received where they parsed.
+/// Returns the arguments of a call as JSON text: as received if they were parsed.
 pub(crate) fn arguments_text(call: &ToolCall) -> String {
     match (&call.arguments, &call.raw_arguments) {
         (Value::Object(_), Some(raw)) if raw.trim_start().starts_with('{') => raw.clone(),
@@ -71,12 +71,12 @@ pub(crate) fn arguments_text(call: &ToolCall) -> String {
     }
 }
 
-/// Returns the fields of `call` that `provider` wants echoed, if it was the one who made it.
+/// Returns the fields of `call` that `provider` must get back, if they came from it.
 pub(crate) fn own_fields<'a>(call: &'a ToolCall, provider: &str) -> Option<&'a Map<String, Value>> {
     call.provider_data.as_ref()?.get(provider)?.as_object()
 }
 
-/// Returns the instruction that asks for a format in words, where the API does not enforce it.
+/// Returns an instruction in words for a format that the API does not enforce.
 pub(crate) fn format_instruction(format: Option<&ResponseFormat>) -> Option<String> {
     match format? {
         ResponseFormat::Json => {
@@ -90,8 +90,8 @@ pub(crate) fn format_instruction(format: Option<&ResponseFormat>) -> Option<Stri
     }
 }
 
-/// Returns the warning that a model takes no sampling parameters, if the request sets any: they are left out, because
-/// such a model would refuse the whole request.
+/// Returns a warning if the request sets sampling parameters that the model does not accept. They are omitted, because
+/// the model would reject the whole request.
 pub(crate) fn sampling_warnings(request: &Request) -> Vec<Warning> {
     let set = request.temperature.is_some() || request.top_p.is_some();
     let refused = get_model_info(&request.model).is_some_and(|info| !info.supports_sampling);

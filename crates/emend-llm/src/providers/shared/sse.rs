@@ -1,34 +1,34 @@
-//! Server-sent events: bytes in, in chunks of any size, events out.
+//! An incremental parser of server-sent events: bytes in, in chunks of any size, events out.
 //!
-//! Follows the WHATWG event stream grammar (LF, CRLF and CR line ends, comments, a leading byte order mark) with two
-//! deliberate differences. Lines that are no field are handed on as [`SseItem::Stray`], because providers write bare
-//! JSON errors into streams. The last event counts even when its closing blank line is missing, because servers omit
-//! it; whether the answer is complete is for the decoder to say.
+//! It follows the WHATWG event stream grammar (LF, CRLF and CR line endings, comments, a leading byte-order mark) with
+//! two deliberate differences. A line that is not a field is yielded as [`SseItem::Stray`], because providers write
+//! bare JSON errors into streams. The last event counts even if its closing blank line is missing, because servers omit
+//! it; the decoder decides whether the response is complete.
 
-/// The largest line or event that is accepted, in bytes. Recorded traffic stays below 1 MiB.
+/// The largest accepted line or event, in bytes. Recorded traffic stays below 1 MiB.
 pub const EVENT_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// What a stream consists of.
+/// One item of an event stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SseItem<'a> {
     /// An event with data.
     Event {
-        /// The `event` field, empty when there is none.
+        /// The `event` field; empty if absent.
         name: &'a str,
         /// The `data` fields, joined by line feeds.
         data: &'a str,
     },
-    /// A line that is no field of the grammar.
+    /// A line that is not a field of the grammar.
     Stray(&'a str),
 }
 
-/// Why a stream of events cannot be read.
+/// The reason why an event stream cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SseError {
     /// A line or the data of an event is longer than the limit.
     #[error("an event of the answer is longer than {bytes_max} bytes; the answer was dropped")]
     TooLong {
-        /// The limit.
+        /// The limit, in bytes.
         bytes_max: usize,
     },
     /// A line is not UTF-8.
@@ -50,7 +50,7 @@ impl SseError {
 /// An incremental parser. Its cost is linear in the bytes, however they are cut.
 #[derive(Debug)]
 pub struct SseParser {
-    /// The start of a line whose end has not come yet.
+    /// The start of a line whose end has not arrived.
     line: Vec<u8>,
     data: String,
     name: String,
@@ -68,7 +68,7 @@ impl Default for SseParser {
 }
 
 impl SseParser {
-    /// Returns a parser that refuses lines and events longer than `bytes_max`.
+    /// Returns a parser that rejects lines and events longer than `bytes_max`.
     #[must_use]
     pub fn new(bytes_max: usize) -> Self {
         Self {
@@ -82,7 +82,7 @@ impl SseParser {
         }
     }
 
-    /// Takes the next bytes and hands each item that they complete to `each`. Stops at the first error.
+    /// Parses the next bytes and passes each complete item to `each`. Stops at the first error.
     pub fn push<E: From<SseError>>(
         &mut self,
         mut bytes: &[u8],
@@ -117,7 +117,7 @@ impl SseParser {
         Ok(())
     }
 
-    /// Takes the end of the stream: what is pending counts as complete.
+    /// Handles the end of the stream: a pending line or event counts as complete.
     pub fn finish<E: From<SseError>>(&mut self, mut each: impl FnMut(SseItem<'_>) -> Result<(), E>) -> Result<(), E> {
         let line = std::mem::take(&mut self.line);
         if !line.is_empty() {
@@ -192,7 +192,7 @@ mod tests {
         Ok(items)
     }
 
-    /// Parses `text` whole, byte by byte and cut in two at every place, and expects the same items each time.
+    /// Parses `text` whole, byte by byte and split in two at every position, and expects the same items each time.
     #[track_caller]
     fn check(text: &str, expected: &[&str]) {
         let bytes = text.as_bytes();
