@@ -1,4 +1,4 @@
-//! Calls that the rules refuse, calls that the user is asked about, and commands in a turn.
+//! Calls that rules refuse, calls that need approval, and commands during a run.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -12,7 +12,7 @@ use crate::approval::{Action, Approval, ApprovalRequest, Approver, Policy, Rule}
 use crate::environment::layers::{LogEvent, Logging};
 use crate::test_support::covers;
 
-/// Answers from a list; when that is over, cancels the turn and never answers.
+/// Answers from a list; after its end, cancels the run and never answers.
 #[derive(Default)]
 struct Scripted {
     answers: Mutex<VecDeque<Approval>>,
@@ -122,7 +122,7 @@ fn an_edit_that_nobody_was_asked_about_writes_nothing_if_its_file_changes_meanwh
         let mut world = World::new(NOTES, vec![], setup(&[(Action::Ask, "*")], Some(&approver)));
         let mut tools = tools();
         tools.register(Shared::new(crate::tools::SafePatch));
-        // The environment changes as soon as the call was looked at; what it then is would be edited without a word.
+        // The file changes right after the preview; without a check, the new content would be edited unasked.
         let files = Shared::clone(&world.files);
         let change = move |event: &LogEvent<'_>| {
             if matches!(event, LogEvent::Finished { operation: "read", path: "notes.md", .. }) {
@@ -142,7 +142,7 @@ fn an_edit_that_nobody_was_asked_about_writes_nothing_if_its_file_changes_meanwh
     }
 }
 
-/// What the notes become when they have been looked at.
+/// The content of the notes after the preview.
 const LATER: &str = "four\n";
 
 #[test]
@@ -245,7 +245,7 @@ fn a_command_ends_with_the_turn_that_is_cancelled() {
     }
     let ended = ended.unwrap();
     assert_eq!(ended.code, "aborted");
-    // What it did until then is known, and can be undone.
+    // The changes until then are known and can be undone.
     assert_eq!(ended.data.unwrap()["changed"], json!(["notes.md"]));
     block_on(world.session.core.workspace.undo_runs(&[1])).unwrap();
     assert_eq!(world.disk("notes.md"), "one\ntwo\nthree\n");

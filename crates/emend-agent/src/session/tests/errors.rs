@@ -1,4 +1,4 @@
-//! Every failure that the design documents name: its code, where it shows, and the session afterwards.
+//! Drives a session into every documented failure: its code, its report, and the state of the session afterwards.
 
 #[cfg(target_family = "wasm")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
@@ -9,7 +9,7 @@ use crate::error_code::Code;
 use crate::event::EndReason;
 use crate::tools::SafePatch;
 
-/// A tool that fails as the system may.
+/// A tool that fails with each kind of error.
 struct Broken;
 
 impl crate::tool::Tool for Broken {
@@ -36,7 +36,7 @@ impl crate::tool::Tool for Broken {
     }
 }
 
-/// What the model answers so that a failure comes about, and how the session is set up for it.
+/// The set-up of a failure: the responses of the model and the options of the session.
 fn script(row: &Documented) -> (Vec<Answer>, Setup) {
     let call = |name: &'static str, arguments: Value| vec![Answer::Call(vec![(name, arguments)]), Answer::Say("Done.")];
     let patch = |path: &str, base: &str| json!({"file_path": path, "unified_diff": "@@ -1 +1 @@\n-uno\n+1\n", "base_content_sha256": base});
@@ -130,7 +130,7 @@ fn check_row(row: &Documented, world: &World, events: &[Event]) {
     assert_eq!(n_retries > 0, row.retried, "{name}");
 }
 
-/// Returns where an event shows a failure, and its code.
+/// Returns the report of a failure in an event, and its code.
 fn shown(kind: &EventKind) -> Option<(Shown, &'static str)> {
     Some(match kind {
         EventKind::ToolCallEnd { error: Some(error), .. } => (Shown::ErrorResult, error.code),
@@ -193,7 +193,7 @@ fn names_that_come_close_are_suggested_for_tools_paths_and_parameters() {
         world.turn("do it");
         world.last_results().join("\n")
     };
-    // By the beginning, then by a part, then by slips; three at most.
+    // By prefix, then by substring, then by edit distance; three at most.
     let path = result("read_file", json!({"file_path": "src/config"}));
     assert!(path.contains("Did you mean one of config.rs, configure.rs, my_config.rs?"), "{path}");
     let path = result("read_file", json!({"file_path": "src/ohter.rs"}));

@@ -1,4 +1,4 @@
-//! Several readers of one session's events, at different speeds.
+//! Several readers of one session's events at different speeds.
 
 use expect_test::expect;
 use futures::FutureExt;
@@ -78,7 +78,7 @@ fn what_is_no_longer_kept_has_to_be_read_anew() {
     assert!(!world.session.poll_events(gone.floor, 99).unwrap().is_empty());
 }
 
-/// Prints as it works.
+/// A tool that produces output while it runs.
 struct Chatty;
 
 impl Tool for Chatty {

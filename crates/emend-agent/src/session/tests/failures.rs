@@ -1,22 +1,22 @@
-//! The failures of tools and sessions: each with its code, how it is reported, and the state of the session afterwards.
+//! The table of failures of tools and sessions: code, report, and state of the session afterwards.
 //!
 //! `docs/errors.md` is generated from this table, and a test drives a session into every row.
 
 use crate::error_code::Code;
 use crate::event::SessionState;
 
-/// Where a failure shows.
+/// The report of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shown {
-    /// In the call's result, which the model reads; the loop goes on.
+    /// In the result of the call, which the model reads; the loop continues.
     ErrorResult,
-    /// In the call's result, which is no error.
+    /// In the result of the call, which is not an error.
     Result,
-    /// As an `ERROR` event; the turn ends.
+    /// As an `ERROR` event; the run ends.
     Error,
-    /// As a `WARNING` event; the turn ends.
+    /// As a `WARNING` event; the run ends.
     Warning,
-    /// As a `TURN_LIMIT` event; the turn ends.
+    /// As a `TURN_LIMIT` event; the run ends.
     TurnLimit,
     /// In the reason of `PROCESSING_END`.
     End,
@@ -25,17 +25,17 @@ pub(super) enum Shown {
 /// One failure.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Documented {
-    /// Its usual name.
+    /// Usual name of the failure.
     pub(super) name: &'static str,
-    /// What happened.
+    /// Cause of the failure.
     pub(super) example: &'static str,
-    /// Its code here; none if it is no error.
+    /// Error code; none if the result is not an error.
     pub(super) code: Option<Code>,
-    /// Where it shows.
+    /// Report.
     pub(super) shown: Shown,
-    /// The session afterwards.
+    /// State of the session afterwards.
     pub(super) state: SessionState,
-    /// Whether it is tried again before it counts.
+    /// Whether the call is retried first.
     pub(super) retried: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What ends a turn or makes it warn: limits, loops, answers that end badly, a context that fills up.
+//! Conditions that end a run or cause a warning: limits, loops, truncated responses, a full context.
 
 use expect_test::expect;
 #[cfg(target_family = "wasm")]
@@ -11,7 +11,7 @@ fn with_config(fixture: &str, answers: Vec<Answer>, config: SessionConfig) -> Wo
     World::new(fixture, answers, Setup { config, ..Setup::default() })
 }
 
-/// The lines that start with `prefix`.
+/// Returns the lines that start with `prefix`.
 fn only(events: &str, prefix: &str) -> String {
     events.lines().filter(|line| line.starts_with(prefix)).map(|line| format!("{line}\n")).collect()
 }
@@ -167,7 +167,7 @@ fn a_conversation_that_does_not_fit_is_a_warning_and_the_session_stays() {
 #[test]
 fn the_context_is_reported_once_for_each_step_from_eighty_percent() {
     covers("context.warning");
-    // 4,000 characters are the window; each message has its own share.
+    // The window is 4,000 characters; each message uses a part of it.
     let config =
         SessionConfig { context_window: Some(1_000), context: Shared::new(KeepEverything), ..SessionConfig::default() };
     let world = with_config("", vec![Answer::Say("."); 6], config);
@@ -203,7 +203,7 @@ fn room_is_made_by_pruning_old_outputs() {
     assert_eq!(again.tokens_after, again.tokens_before);
 }
 
-/// Drops the last message, whatever it is.
+/// Drops the last message.
 struct DropLast;
 
 impl ContextStrategy for DropLast {

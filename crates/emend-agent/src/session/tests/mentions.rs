@@ -1,4 +1,4 @@
-//! Files that the user mentions go along with the message, and count as read (S3 §5).
+//! Files mentioned in a message are sent with it and count as read.
 
 use expect_test::{Expect, expect};
 #[cfg(target_family = "wasm")]
@@ -10,7 +10,7 @@ use crate::test_support::covers;
 const FILES: &str =
     "//- a.md\none\ntwo\n//- two words.md\nthree\n//- src/a.rs\nfn a() {}\n//- src/deep/b.rs\nfn b() {}\n";
 
-/// What the model was sent of the user's message, after the words themselves, and the warnings of the turn.
+/// Returns the part of the user message after the user's own words, and the warnings of the run.
 fn sent(world: &World, text: &str) -> (String, Vec<String>) {
     let run = world.session.submit(text, CancelToken::new()).unwrap();
     let events: Vec<Event> = block_on(run.collect());

@@ -1,4 +1,4 @@
-//! Whole turns with a scripted model over files in memory: the log of events is the expectation.
+//! Whole runs with a scripted model over files in memory: the log of events is the expectation.
 
 mod approvals;
 mod errors;
@@ -42,7 +42,7 @@ pub(crate) fn with_profile(profile: Profile, other: SessionOptions, config: Sess
     builder.clock(other.clock).with_profile(profile).config(config).options().unwrap()
 }
 
-/// Time that moves by one millisecond with every look.
+/// A clock that advances by one millisecond on each query.
 #[derive(Default)]
 pub(crate) struct TickingClock {
     now_ms: Mutex<u64>,
@@ -70,32 +70,32 @@ impl Random for Counter {
     }
 }
 
-/// One answer of the scripted model.
+/// One response of the scripted model.
 #[derive(Clone)]
 pub(crate) enum Answer {
     Say(&'static str),
     Call(Vec<(&'static str, Value)>),
     SayThenBreakOff(&'static str),
-    /// Text that comes only with the end, as from a provider that does not stream.
+    /// Text that arrives only with the end, as from a provider without streaming.
     Whole(&'static str),
     Refuse(ErrorKind),
-    /// Text, calls, and why it ended.
+    /// Text, calls, and the finish reason.
     End(&'static str, Vec<(&'static str, Value)>, FinishKind),
 }
 
-/// A model that answers from a script and checks that every history it gets is valid.
+/// A model that responds from a script and checks the validity of each history.
 struct Script {
     answers: Mutex<VecDeque<Answer>>,
     requests: Mutex<Vec<Request>>,
-    /// Cancels the turn when so many answers have begun.
+    /// Cancels the run at the start of the response with this number.
     cancel_at: Option<usize>,
-    /// What the user does when so many answers have begun: takes the canvas back.
+    /// The user preempts the canvas at the start of the response with this number.
     preempt_at: Option<(usize, Shared<Workspace>)>,
-    /// What else happens when so many answers have begun.
+    /// Another action at the start of the response with this number.
     hooks: Mutex<Vec<(usize, Box<dyn Hook>)>>,
 }
 
-/// Something that a test lets happen.
+/// An action of a test.
 trait Hook: MaybeSend + MaybeSync {
     fn happen(&self);
 }
@@ -179,7 +179,7 @@ fn events_of(answer: &Answer, n_requests: usize) -> Vec<Result<StreamEvent, LlmE
     events
 }
 
-/// Every call is answered by exactly one result in the very next message, in order.
+/// Every call has exactly one result in the next message, in order.
 fn assert_history_is_valid(messages: &[Message]) {
     for (index, message) in messages.iter().enumerate() {
         let calls: Vec<&str> = message.tool_calls().iter().map(|call| call.id.as_str()).collect();
@@ -198,7 +198,7 @@ fn assert_history_is_valid(messages: &[Message]) {
     }
 }
 
-/// A session over `files` whose model follows `answers`.
+/// A session over `files` whose model responds with `answers`.
 pub(crate) struct World {
     files: Shared<MemFs>,
     script: Shared<Script>,
@@ -251,12 +251,12 @@ impl World {
         Self { files, script, session }
     }
 
-    /// Begins another session over the same files, with other tools.
+    /// Starts another session over the same files, with other tools.
     fn restart(&mut self, tools: ToolRegistry, answers: Vec<Answer>) {
         self.session = Session::new(SessionOptions { tools, ..self.options(answers) });
     }
 
-    /// Returns the options of another session over the same files, which follows these answers.
+    /// Returns the options of another session over the same files, with these responses.
     pub(crate) fn options(&self, answers: Vec<Answer>) -> SessionOptions {
         *self.script.answers.lock().unwrap() = answers.into();
         let core = &self.session.core;
@@ -272,13 +272,13 @@ impl World {
         }
     }
 
-    /// Lets something happen to the session when answer number `at` begins.
+    /// Schedules an action on the session at the start of response number `at`.
     fn when(&self, at: usize, happens: impl Fn(&Session) + MaybeSend + MaybeSync + 'static) {
         let session = self.session.clone();
         self.script.hooks.lock().unwrap().push((at, Box::new(move || happens(&session))));
     }
 
-    /// Runs one turn and returns its events, one a line.
+    /// Runs one message and returns its events, one per line.
     fn turn(&self, text: &str) -> String {
         let run = self.session.submit(text, CancelToken::new()).unwrap();
         let events: Vec<Event> = block_on(run.collect());

@@ -1,4 +1,4 @@
-//! Calls of one message that run at the same time, and those that wait.
+//! Calls of one message that run concurrently, and calls that wait.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
@@ -13,7 +13,7 @@ use super::*;
 use crate::test_support::covers;
 use crate::tool::{Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
 
-/// Counts how many calls of it run at the same time, and takes the longer the earlier it was called.
+/// A tool that counts its concurrent calls; earlier calls take longer.
 #[derive(Default)]
 struct Slow {
     reads: bool,
@@ -60,7 +60,7 @@ impl Tool for Slow {
     }
 }
 
-/// Runs one message of calls; returns the world and how many of `look` and of `change` ran at the same time.
+/// Runs one message with calls; returns the world and the highest number of concurrent calls of `look` and of `change`.
 fn run(calls: Vec<(&'static str, Value)>, parallel: bool) -> (World, String, [usize; 2]) {
     let mut world = World::new(NOTES, vec![], Setup::default());
     let tools = [true, false].map(|reads| Shared::new(Slow { reads, ..Slow::default() }));

@@ -1,4 +1,4 @@
-//! What the model is told before the conversation.
+//! System prompts of whole sessions.
 
 #[cfg(target_family = "wasm")]
 use wasm_bindgen_test::wasm_bindgen_test as test;

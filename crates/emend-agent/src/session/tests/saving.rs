@@ -19,7 +19,7 @@ fn store_of(world: &World) -> Shared<MemStore> {
 }
 
 fn saved(store: &MemStore, id: &str) -> String {
-    // At once, since a test looks from inside a turn that runs.
+    // Without waiting, because a test reads the store during a run.
     store.load(id).now_or_never().unwrap().unwrap().unwrap_or_default()
 }
 
@@ -27,7 +27,7 @@ fn texts(entries: &[HistoryEntry]) -> Vec<String> {
     entries.iter().map(|entry| format!("{:?} {}", entry.kind, entry.message.text())).collect()
 }
 
-/// A saved session of two turns, one of them with a round of tools.
+/// A saved session of two runs, one of them with a round of tools.
 fn world() -> (World, Shared<MemStore>) {
     let answers =
         vec![Answer::Call(vec![read(), edit("two", "2")]), Answer::Say("Done."), Answer::Say("You're welcome.")];
@@ -78,7 +78,7 @@ fn a_session_that_was_cut_off_at_any_byte_goes_on() {
         let n_whole = entries.iter().zip(&whole).take_while(|(a, b)| a == b).count();
         let mended = &entries[n_whole..];
         assert!(mended.is_empty() || (mended.len() == 1 && mended[0].kind == HistoryEntryKind::ToolResults), "{end}");
-        // Going on works, and what is saved then is the whole conversation again.
+        // The resumed session continues, and its document holds the whole conversation.
         let run = resumed.submit("are you there?", CancelToken::new()).unwrap();
         let events: Vec<Event> = block_on(run.collect());
         assert!(
@@ -176,7 +176,7 @@ fn what_cannot_be_resumed_is_refused() {
     assert_eq!(resume("newer").code(), Code::Unsupported);
 }
 
-/// A store whose disk is full at times.
+/// A store whose disk is sometimes full.
 #[derive(Default)]
 struct Full {
     inner: MemStore,

@@ -1,6 +1,8 @@
-//! Whole sessions by chance: a model that does anything, a user who interferes at any moment, a provider that fails.
-//! Each session follows from its seed, so one that breaks a rule can be run again. What a provider does wrong on the wire
-//! is simulated in `tests/it/provider_faults`.
+//! Simulates whole sessions from seeds: a model that does anything, a user who interferes at any moment, a provider
+//! that fails.
+//!
+//! Each session depends only on its seed, so a failing one can be repeated. `tests/it/provider_faults` simulates faults
+//! on the wire.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +15,7 @@ use crate::event::EndReason;
 use crate::store::{MemStore, Store};
 use crate::test_support::covers;
 
-/// Numbers that follow from a seed.
+/// A generator of numbers that depend only on the seed.
 struct Dice(AtomicU64);
 
 impl Dice {
@@ -36,7 +38,7 @@ impl Dice {
     }
 }
 
-/// What the user or the host does in the middle of a turn.
+/// An action of the user or the host during a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fault {
     Cancel,
@@ -51,7 +53,7 @@ enum Fault {
 const FAULTS: [Fault; 7] =
     [Fault::Cancel, Fault::Drop, Fault::Steer, Fault::FollowUp, Fault::Close, Fault::Compact, Fault::Edit];
 
-/// The moments at which that happens: after an event of this kind.
+/// The kinds of events after which an action happens.
 const MOMENTS: [&str; 8] = [
     "USER_INPUT",
     "ASSISTANT_TEXT_START",
@@ -63,7 +65,7 @@ const MOMENTS: [&str; 8] = [
     "FILE_CHANGED",
 ];
 
-/// Returns an answer that a model or its provider may give.
+/// Returns a random response of the model or its provider.
 fn any_answer(dice: &Dice) -> Answer {
     let calls = || {
         let n_calls = 1 + dice.below(3);
@@ -98,7 +100,7 @@ fn any_answer(dice: &Dice) -> Answer {
     }
 }
 
-/// What a session's events must look like, whatever happened.
+/// Checks the invariants of a session's events.
 fn check_events(events: &[Event], n_turns: usize) {
     let (mut open_calls, mut in_text, mut n_ended, mut closed) = (Vec::new(), false, 0, false);
     for (index, event) in events.iter().enumerate() {
@@ -116,7 +118,7 @@ fn check_events(events: &[Event], n_turns: usize) {
             }
             EventKind::ProcessingEnd { reason, .. } => {
                 n_ended += 1;
-                // A turn that was dropped can say no more than that.
+                // A dropped run emits no further events.
                 if *reason != EndReason::Aborted {
                     assert!(open_calls.is_empty() && !in_text);
                 }
@@ -129,10 +131,10 @@ fn check_events(events: &[Event], n_turns: usize) {
     assert_eq!(n_ended, n_turns, "one PROCESSING_END a turn");
 }
 
-/// How often which fault met which moment.
+/// Number of occurrences of each fault at each moment.
 type Histogram = BTreeMap<(&'static str, Fault), u32>;
 
-/// Runs one turn in which `fault` happens after the first event of kind `moment`.
+/// Runs one message; `fault` happens after the first event of kind `moment`.
 fn turn(world: &World, moment: &'static str, fault: Fault, histogram: &mut Histogram) {
     let cancel = CancelToken::new();
     let mut run = Some(world.session.submit("do it", cancel.clone()).unwrap());
@@ -155,7 +157,7 @@ fn turn(world: &World, moment: &'static str, fault: Fault, histogram: &mut Histo
         match fault {
             Fault::Cancel => {
                 cancel.cancel();
-                // A call that was only seen to begin has not run yet.
+                // A call whose arguments only started to arrive has not run yet.
                 if let EventKind::ToolCallStart { call_id, .. } = &event.kind {
                     begun_too_late.push(call_id.clone());
                 }
@@ -165,7 +167,7 @@ fn turn(world: &World, moment: &'static str, fault: Fault, histogram: &mut Histo
             Fault::FollowUp => drop(world.session.follow_up("then rest")),
             Fault::Close => world.session.close(),
             Fault::Compact => {
-                // The turn may be over by the time its last events are read.
+                // The run may have ended when its last events are read.
                 let busy = world.session.state() == SessionState::Processing;
                 assert_eq!(block_on(world.session.compact()) == Err(SubmitError::Busy), busy);
             }
@@ -198,7 +200,7 @@ fn simulate(seed: u64, histogram: &mut Histogram) {
         assert!(is_valid(&world.session.entries()), "{:?}", world.session.entries());
     }
     check_events(&world.session.poll_events(0, usize::MAX).unwrap(), n_turns);
-    // What was saved is what there is, but for the end of a turn that was dropped.
+    // The saved history equals the one in memory, except for the end of a dropped run.
     let resumed =
         Session::resume(world.options(vec![]), Shared::clone(&store) as Shared<dyn Store>, world.session.id());
     let (resumed, whole) = (block_on(resumed).unwrap().entries(), world.session.entries());
@@ -214,7 +216,7 @@ fn whatever_happens_the_rules_hold() {
     let mut histogram = Histogram::new();
     let one: Option<u64> = option_env!("EMEND_SEED").and_then(|seed| seed.parse().ok());
     for seed in one.map_or(0..n_seeds, |seed| seed..seed + 1) {
-        // On failure the last line says how to run that session again.
+        // On failure, the last line names the seed of that session.
         println!("EMEND_SEED={seed} cargo test -p emend-agent --lib whatever_happens");
         simulate(seed, &mut histogram);
     }

@@ -1,4 +1,4 @@
-//! What the user says while the agent works, questions of the agent's, changes of the model, and how a session ends.
+//! Steering messages, questions of the agent, model changes, and the end of a session.
 
 use expect_test::expect;
 #[cfg(target_family = "wasm")]
@@ -7,7 +7,7 @@ use wasm_bindgen_test::wasm_bindgen_test as test;
 use super::*;
 use crate::test_support::covers;
 
-/// The roles and texts of the last request's messages, without the system prompt.
+/// Returns the roles and texts of the last request's messages, without the system prompt.
 fn last_request(world: &World) -> String {
     let requests = world.script.requests.lock().unwrap();
     let messages = requests.last().unwrap().messages.iter().skip(1);

@@ -1,4 +1,4 @@
-//! Subagents: who may start how many, what they share, what the parent gets of them, and how they end.
+//! Subagents: their number, their shared state, their reports to the parent, and their end.
 
 use std::collections::BTreeMap;
 
@@ -10,15 +10,15 @@ use crate::tools::register_subagent_tools;
 #[cfg(target_family = "wasm")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
-/// What a conversation gets as its next answer.
+/// The next response of a conversation.
 #[derive(Clone)]
 enum Line {
     Now(Answer),
-    /// Nothing comes until the request is cancelled.
+    /// No response until the request is cancelled.
     Never,
 }
 
-/// Answers each conversation by its own script, found by its first message.
+/// Answers each conversation from its own script, selected by its first message.
 #[derive(Default)]
 struct Cast {
     scripts: Mutex<BTreeMap<String, VecDeque<Line>>>,
@@ -49,7 +49,7 @@ impl Provider for Cast {
     }
 }
 
-/// Time that moves when a test says so.
+/// A clock that a test advances.
 #[derive(Clone, Default)]
 struct HandClock {
     state: Shared<Mutex<(u64, Vec<std::task::Waker>)>>,
@@ -84,7 +84,7 @@ impl Clock for HandClock {
     }
 }
 
-/// Notes that there is more to do.
+/// Records that there is work to do.
 #[derive(Default)]
 struct Woken(std::sync::atomic::AtomicBool);
 
@@ -94,7 +94,7 @@ impl std::task::Wake for Woken {
     }
 }
 
-/// Lets a turn go on until it has ended or waits for something that only the test can bring about.
+/// Polls a run until it ends or waits for an action of the test.
 fn until_still(run: &mut Run) -> Vec<Event> {
     let woken = std::sync::Arc::new(Woken::default());
     let waker = std::task::Waker::from(std::sync::Arc::clone(&woken));
@@ -143,7 +143,7 @@ impl Stage {
         Self { files, cast, clock, session }
     }
 
-    /// Runs the parent's turn to its end.
+    /// Runs the parent to the end of its run.
     fn play(&self) -> Vec<Event> {
         let mut run = self.session.submit("parent", CancelToken::new()).unwrap();
         let events = until_still(&mut run);
@@ -156,7 +156,7 @@ impl Stage {
         events
     }
 
-    /// What the results of the conversation's last round say, one a call.
+    /// Returns the result texts of the conversation's last round, one per call.
     fn results(&self, who: &str) -> Vec<String> {
         let requests = self.cast.requests.lock().unwrap();
         let (_, last) = requests.iter().rev().find(|(name, _)| name == who).unwrap();
@@ -231,7 +231,7 @@ fn a_subagent_works_by_itself_and_its_result_is_the_parents() {
         assert!(!offered(name), "{name}");
     }
     assert!(child.messages[0].text().contains("for another agent"), "{}", child.messages[0].text());
-    // Neither conversation holds the other's.
+    // Neither conversation contains the other's messages.
     assert_eq!(stage.session.entries().len(), 6);
 }
 
@@ -312,7 +312,7 @@ fn a_wait_ends_with_its_time_and_the_subagent_goes_on() {
     ];
     let stage = Stage::new("", &scripts, SessionConfig::default());
     let mut run = stage.session.submit("parent", CancelToken::new()).unwrap();
-    // Everything that can happen without time going by.
+    // All events that need no time to pass.
     until_still(&mut run);
     assert_eq!(stage.cast.requests.lock().unwrap().len(), 3, "the parent waits");
     stage.clock.advance(499);
@@ -478,7 +478,7 @@ fn a_subagent_stays_in_its_directory_and_shares_files_and_undo() {
         stage.cast.requests.lock().unwrap().iter().find(|(who, _)| who == "child").unwrap().1.messages[0].text();
     assert!(prompt.contains("Root rules.") && prompt.contains("Source rules."), "{prompt}");
     assert!(prompt.contains("/src"), "{prompt}");
-    // One run: both edits are taken back together.
+    // One run: both edits are undone together.
     let workspace = &stage.session.core.workspace;
     assert_eq!(workspace.last_run(), 1);
     block_on(workspace.undo_runs(&[1])).unwrap();
@@ -503,7 +503,7 @@ fn parent_and_child_on_one_file_never_write_over_each_other() {
     ];
     let stage = Stage::new("//- a.txt\none\n", &scripts, SessionConfig::default());
     let events = stage.play();
-    // The child had not seen it, though its parent had; afterwards the parent had seen another state.
+    // The child had not read the file, although its parent had; afterwards the parent had read another version.
     let stale: Vec<String> = events
         .iter()
         .filter_map(|event| match &event.kind {
@@ -519,7 +519,7 @@ fn parent_and_child_on_one_file_never_write_over_each_other() {
     assert_eq!(stage.disk("a.txt"), "theirs\n");
 }
 
-/// A user who takes some time to answer and must not be asked anything else meanwhile. The first answer holds always.
+/// A user who takes time to answer and must not get a second question meanwhile. The first answer is `always`.
 #[derive(Default)]
 struct Slow {
     asking: Mutex<bool>,
@@ -573,7 +573,7 @@ fn a_session_and_its_subagents_ask_one_question_at_a_time_and_share_what_is_alwa
     stage.play();
     let on_disk = ["a.txt", "b.txt", "c.txt", "d.txt", "e.txt", "p.txt"].map(|path| stage.disk(path));
     assert_eq!(on_disk, ["1\n", "x", "x", "x", "x", "x"]);
-    // The first child's word holds for its sibling and its parent.
+    // The decision for the first child also applies to its sibling and its parent.
     assert_eq!(*slow.asked.lock().unwrap(), ["write_file b.txt", "edit_file a.txt"]);
 }
 

@@ -1,4 +1,4 @@
-//! What a turn does: reads and edits, refusals that teach, retries, cancelling, the canvas.
+//! Runs: reads and edits, errors that teach the model, retries, cancellation, the canvas.
 
 use expect_test::expect;
 #[cfg(target_family = "wasm")]

@@ -1,4 +1,4 @@
-//! Which writes need the file to be as the session last saw it (DESIGN §4.1), and what `safe_patch` answers (S3).
+//! Writes that require the file to be as the session last read it, and the answers of `safe_patch`.
 
 use emend_edit::ContentHash;
 use expect_test::expect;
@@ -28,22 +28,22 @@ fn world(fixture: &str, answers: Vec<Answer>) -> World {
     world
 }
 
-/// What the session knows of `a.txt` when it writes.
+/// The session's knowledge of `a.txt` at the time of the write.
 #[derive(Clone, Copy, Debug)]
 enum Known {
-    /// All of it, as it is.
+    /// All lines, unchanged since.
     AsItIs,
-    /// All of it, but the user has put a line before it since.
+    /// All lines, but the user has inserted a line before them since.
     Changed,
-    /// Its first three lines.
+    /// The first three lines.
     Partly,
-    /// Nothing.
+    /// No line.
     Unseen,
-    /// All of it, but it was deleted since.
+    /// All lines, but the file was deleted since.
     Deleted,
 }
 
-/// Reads the file as `known` says, then makes the call, and returns its result.
+/// Reads the file as `known` says, makes the call, and returns its result.
 fn write(known: Known, call: (&'static str, Value)) -> (World, String) {
     let read = |arguments: Value| Answer::Call(vec![("read_file", arguments)]);
     let mut answers = match known {
@@ -68,7 +68,7 @@ fn write(known: Known, call: (&'static str, Value)) -> (World, String) {
     (world, result)
 }
 
-/// What a call makes of line 9 of `a.txt`, by tool.
+/// The call of each tool that changes line 9 of `a.txt`.
 fn nine(tool: &str) -> (&'static str, Value) {
     let lines = |edit: Value| ("edit_lines", json!({"file_path": "a.txt", "edits": [edit]}));
     match tool {
@@ -164,7 +164,7 @@ fn calls_of_one_message_run_in_order_each_over_what_the_one_before_left() {
     let three = world(&fixture, call(vec![edit("1\n2", "A"), edit("A\n3", "B"), edit("B\n4", "C")]));
     three.turn("do it");
     assert_eq!(three.disk("a.txt"), "C\n5\n6\n7\n8\n9\n10\n");
-    // Line numbers are those of the text that was shown, which the first call has changed.
+    // Line numbers refer to the text as it was shown, which the first call has changed.
     let insert = (
         "edit_lines",
         json!({"file_path": "a.txt", "edits": [{"operation": "insert", "start_line": 1, "new_text": "0"}]}),
@@ -173,7 +173,7 @@ fn calls_of_one_message_run_in_order_each_over_what_the_one_before_left() {
     two.turn("do it");
     assert_eq!(two.disk("a.txt"), format!("0\n{TEN}"));
     assert!(two.last_results()[1].contains("earlier call of the same message"), "{:?}", two.last_results());
-    // The hash of the second diff is that of the text before the first.
+    // The hash of the second diff is that of the text before the first diff.
     let insert = safe_patch(&hash(TEN), "@@ -1,1 +1,2 @@\n+0\n 1\n 2\n");
     let two = world(&fixture, call(vec![insert, nine("safe_patch")]));
     two.turn("do it");
@@ -181,7 +181,7 @@ fn calls_of_one_message_run_in_order_each_over_what_the_one_before_left() {
     assert!(two.last_results()[1].contains(fixed_texts::STATE_MISMATCH), "{:?}", two.last_results());
 }
 
-/// Runs one `safe_patch` over `before` and returns its outcome as data, and the text the model sees.
+/// Runs one `safe_patch` over `before`; returns its outcome as data and the text that the model reads.
 fn patch(before: Option<&str>, base: &str, diff: &str) -> (World, Value, String) {
     let fixture = before.map(|text| format!("//- a.txt\n{text}")).unwrap_or_default();
     let world = world(&fixture, vec![Answer::Call(vec![safe_patch(base, diff)]), Answer::Say("Done.")]);
