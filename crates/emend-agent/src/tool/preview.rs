@@ -1,14 +1,15 @@
-//! What a tool says of a call before it runs, for whoever is asked whether it may.
+//! The preview of a call, for the user who is asked whether it may run.
 
 use serde_json::Value;
 
-/// What a call would do. Nothing has happened yet.
+/// The predicted outcome of a call that has not run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Preview {
-    /// Its arguments say all there is to say.
+    /// The arguments show everything.
     Plain,
-    /// What to show with the question, as an object. A call that edits shows `fileDiff` and its kin (S3 §5).
+    /// Details for the approval prompt, as an object. A call that edits gives `title`, `fileDiff` and the texts before and
+    /// after.
     Detail(Value),
-    /// It would be refused whatever the answer, so nobody is to be asked: running it, without leave to write, says why.
+    /// The call would fail. The user is not asked: the call runs without permission to write and returns its error.
     Futile,
 }

@@ -1,21 +1,21 @@
-//! How a model is shown what its calls gave: as text, or as the object that some families' own agents answer with.
+//! The form in which the model sees results: text, or the object that some families are trained on.
 
 use serde_json::{Map, Value, json};
 
-use super::ToolError;
+use super::error::ToolError;
 
-/// The form of results.
+/// The form of the results that the model sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ResultForm {
     /// The text of the tool, or `Tool error (NAME): [CODE] MESSAGE`.
     #[default]
     Text,
-    /// `{"ok": true, "data": {"output"}}` or `{"ok": false, "error": {"code", "message", "suggestions"}}` (S0 spec 5).
+    /// `{"ok": true, "data": {"output"}}` or `{"ok": false, "error": {"code", "message", "suggestions"}}`.
     Envelope,
 }
 
 impl ResultForm {
-    /// Returns what a call that worked is answered with. The text is as short as it is to be shown.
+    /// Returns the result of a call that worked. `text` is truncated already.
     #[must_use]
     pub fn done(self, text: String) -> Value {
         match self {
@@ -24,7 +24,7 @@ impl ResultForm {
         }
     }
 
-    /// Returns what a call that failed is answered with. `shorten` makes a text as short as it is to be shown.
+    /// Returns the result of a call that failed. `shorten` truncates a text.
     #[must_use]
     pub fn failed(self, tool: &str, error: &ToolError, shorten: impl FnOnce(&str) -> String) -> Value {
         let code = error.code.as_str();
@@ -38,14 +38,14 @@ impl ResultForm {
     }
 }
 
-/// Returns the text of a result in either form; `None` for what a host put there itself.
+/// Returns the text of a result in either form, or `None` for an object of another shape.
 #[must_use]
 pub fn result_text(content: &Value) -> Option<&str> {
     let envelope = || content.pointer("/data/output").or_else(|| content.pointer("/error/message"));
     content.as_str().or_else(|| content.get("ok").and_then(|_| envelope())?.as_str())
 }
 
-/// Puts another text into a result, which keeps its form.
+/// Replaces the text of a result, which keeps its form.
 pub(crate) fn replace_result_text(content: &mut Value, text: String) {
     for (outer, inner) in [("data", "output"), ("error", "message")] {
         let object = content.get_mut(outer).and_then(Value::as_object_mut);

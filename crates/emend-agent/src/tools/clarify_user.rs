@@ -4,7 +4,7 @@
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 
-use super::{schema, text_argument};
+use super::arguments::{schema, text_argument};
 use crate::error_code::Code;
 use crate::tool::{Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
 

@@ -5,8 +5,9 @@ use emend_edit::truncate::{Mode, OutputLimits};
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value};
 
-use super::apply_patch::apply;
-use super::{flag_argument, preview, schema, text_argument};
+use super::arguments::{flag_argument, schema, text_argument};
+use super::patching::apply;
+use super::preview;
 use crate::tool::{Preview, Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
 
 /// Replaces an exact string in a file.

@@ -11,8 +11,9 @@ use emend_edit::patch::{Change, Patch, PlannedFile, plan};
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value};
 
-use super::apply_patch::{plan_refused, report, writes};
-use super::{hash_argument, number_argument, preview, schema, text_argument};
+use super::arguments::{hash_argument, number_argument, schema, text_argument};
+use super::patching::{plan_refused, report, writes};
+use super::preview;
 use crate::tool::{Preview, Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
 use crate::workspace::Base;
 

@@ -1,11 +1,10 @@
-//! `grep` and `glob`.
+//! `grep`: lines of files that match a regular expression.
 
-use emend_edit::size::compact_sort::sort_by;
 use emend_edit::truncate::{Mode, OutputLimits};
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 
-use super::{counted, flag_argument, number_argument, schema, target_of_search, text_argument};
+use super::arguments::{flag_argument, number_argument, schema, target_of_search, text_argument};
 use crate::approval::Target;
 use crate::environment::FileMatches;
 use crate::error_code::Code;
@@ -173,68 +172,4 @@ fn finish(mut lines: Vec<String>, what: &str, shown: Vec<Value>, page: Page, n_r
         lines.push(format!("[{max} are shown and there are more; narrow the search or go on with offset {offset}]"));
     }
     ToolOutput::new(lines.join("\n"), json!({ what: shown, "truncated": more }))
-}
-
-/// Finds files by name.
-pub struct Glob;
-
-impl Glob {
-    /// The default output limits of the tool.
-    pub const OUTPUT_LIMITS: OutputLimits = OutputLimits { chars_max: 20_000, mode: Mode::Tail, lines_max: Some(500) };
-}
-
-impl Tool for Glob {
-    fn definition(&self) -> ToolDefinition {
-        ToolDefinition {
-            name: "glob".to_owned(),
-            description:
-                "Finds files by a pattern such as `**/*.ts`, newest first. Skips hidden files and what `.gitignore` \
-                          excludes."
-                    .to_owned(),
-            parameters: schema(
-                r#"{
-                "type": "object",
-                "required": ["pattern"],
-                "properties": {
-                    "pattern": {"type": "string", "minLength": 1, "description": "`*` stays within a directory, `**` does not; `{a,b}` is either."},
-                    "path": {"type": "string", "description": "Base directory. Default `.`."}
-                }
-            }"#,
-            ),
-        }
-    }
-
-    fn effect(&self) -> ToolEffect {
-        ToolEffect::Reads
-    }
-
-    fn output_limits(&self) -> OutputLimits {
-        Self::OUTPUT_LIMITS
-    }
-
-    fn paths(&self, _arguments: &Map<String, Value>) -> Vec<String> {
-        Vec::new()
-    }
-
-    /// The path of a search is subject to path rules. A search takes no canvas lease, so [`paths`](Tool::paths) is empty.
-    fn target(&self, arguments: &Map<String, Value>) -> Target {
-        target_of_search(arguments)
-    }
-
-    fn call<'a>(
-        &'a self,
-        arguments: &'a Map<String, Value>,
-        context: &'a ToolContext,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(async move {
-            let path = arguments.get("path").and_then(Value::as_str).unwrap_or(".");
-            let mut found = context.workspace.glob(path, text_argument(arguments, "pattern")).await?;
-            sort_by(&mut found, |a, b| {
-                b.metadata.modified_ms.cmp(&a.metadata.modified_ms).then_with(|| a.path.cmp(&b.path))
-            });
-            let lines: Vec<String> = found.iter().map(|entry| entry.path.to_string()).collect();
-            let text = if lines.is_empty() { "No files match.".to_owned() } else { lines.join("\n") };
-            Ok(ToolOutput::new(text, json!({ "files": lines, "summary": counted(lines.len(), "file") })))
-        })
-    }
 }

@@ -1,13 +1,17 @@
-//! The built-in tools (S2 §3.3): each a definition for the model and a call over the workspace.
+//! The built-in tools, one file each: a definition for the model and a call over the workspace.
 //!
-//! Tools check nothing twice: arguments are valid when a call begins, paths are resolved by the workspace, and text is
-//! located by the engines of `emend-edit`.
+//! Tools do not repeat checks: arguments are valid when a call begins, the workspace resolves paths, and the engines of
+//! `emend-edit` locate text.
 
 mod apply_patch;
+mod arguments;
 mod clarify_user;
 mod edit_file;
 mod edit_lines;
+mod glob;
 mod grep;
+mod list_dir;
+mod patching;
 mod preview;
 mod read_file;
 mod read_many_files;
@@ -17,17 +21,16 @@ mod subagents;
 mod web_fetch;
 mod write_file;
 
-use emend_edit::ContentHash;
-use emend_edit::text::ParseHashError;
 use emend_edit::truncate::OutputLimits;
 use emend_llm::Shared;
-use serde_json::{Map, Value};
 
 pub use apply_patch::ApplyPatch;
 pub use clarify_user::ClarifyUser;
 pub use edit_file::EditFile;
 pub use edit_lines::EditLines;
-pub use grep::{Glob, Grep};
+pub use glob::Glob;
+pub use grep::Grep;
+pub use list_dir::ListDir;
 pub use read_file::ReadFile;
 pub use read_many_files::ReadManyFiles;
 pub use safe_patch::SafePatch;
@@ -35,25 +38,22 @@ pub use shell::Shell;
 pub(crate) use shell::exit_code_first;
 pub use subagents::{SubagentTool, register_subagent_tools};
 pub use web_fetch::{WebFetch, WebFetchOptions};
-pub use write_file::{ListDir, WriteFile};
+pub use write_file::WriteFile;
 
-use crate::approval::Target;
-use crate::error_code::Code;
-use crate::tool::{Tool, ToolError, ToolRegistry};
+use crate::tool::{Tool, ToolRegistry};
 
-/// Returns a registry with every built-in tool. A session whose environment has no shell leaves that one out.
+/// Canonical names of the tools that a session without a profile has.
+const CORE: [&str; 9] =
+    ["read_file", "read_many_files", "write_file", "edit_file", "apply_patch", "grep", "glob", "list_dir", "shell"];
+
+/// Returns a registry of the tools that a session without a profile has, under their canonical names. The session leaves
+/// out `shell` if its environment has no shell.
 #[must_use]
 pub fn core_tools() -> ToolRegistry {
     let mut registry = ToolRegistry::new();
-    registry.register(Shared::new(ReadFile));
-    registry.register(Shared::new(ReadManyFiles));
-    registry.register(Shared::new(WriteFile));
-    registry.register(Shared::new(EditFile));
-    registry.register(Shared::new(ApplyPatch));
-    registry.register(Shared::new(Grep));
-    registry.register(Shared::new(Glob));
-    registry.register(Shared::new(ListDir));
-    registry.register(Shared::new(Shell));
+    for tool in CORE.into_iter().filter_map(built_in) {
+        registry.register(tool);
+    }
     registry
 }
 
@@ -90,52 +90,6 @@ pub(crate) fn built_in(canonical: &str) -> Option<Shared<dyn Tool>> {
         "clarify_user" => Shared::new(ClarifyUser),
         name => Shared::new(subagents::subagent_tool(name)?),
     })
-}
-
-/// Returns the subject of a search, whose paths are those that it looks through.
-fn target_of_search(arguments: &Map<String, Value>) -> Target {
-    let path = arguments.get("path").and_then(Value::as_str).map(str::to_owned);
-    Target { paths: path.into_iter().collect(), ..Target::default() }
-}
-
-fn text_argument<'a>(arguments: &'a Map<String, Value>, name: &str) -> &'a str {
-    arguments.get(name).and_then(Value::as_str).unwrap_or_default()
-}
-
-fn number_argument(arguments: &Map<String, Value>, name: &str) -> Option<usize> {
-    let number = arguments.get(name)?;
-    // Models write 3.0 for 3; validation has already refused fractions.
-    let whole = number.as_u64().or_else(|| number.as_f64().map(|number| number as u64))?;
-    usize::try_from(whole).ok()
-}
-
-fn flag_argument(arguments: &Map<String, Value>, name: &str) -> bool {
-    arguments.get(name).and_then(Value::as_bool).unwrap_or(false)
-}
-
-/// Reads a hash, in either written form.
-fn hash_argument(arguments: &Map<String, Value>, name: &str) -> Result<Option<ContentHash>, ToolError> {
-    let Some(text) = arguments.get(name).and_then(Value::as_str).filter(|text| !text.is_empty()) else {
-        return Ok(None);
-    };
-    text.parse().map(Some).map_err(|error: ParseHashError| {
-        ToolError::new(Code::InvalidArgument, format!("{name}: {error}; leave it out to mean the version shown last"))
-    })
-}
-
-/// Reads a tool's schema. It is a text, since code that builds the same weighs three times as much in a browser.
-fn schema(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_default()
-}
-
-/// Writes `count` with the right form of `noun`.
-fn counted(count: usize, noun: &str) -> String {
-    let ending = match count {
-        1 => "",
-        _ if noun.ends_with("ch") || noun.ends_with('s') => "es",
-        _ => "s",
-    };
-    format!("{count} {noun}{ending}")
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use emend_edit::truncate::{Mode, OutputLimits};
 use emend_llm::{BoxFuture, MediaData, ToolDefinition};
 use serde_json::{Map, Value, json};
 
-use super::{counted, number_argument, schema, text_argument};
+use super::arguments::{counted, number_argument, schema, text_argument};
 use crate::error_code::Code;
 use crate::tool::{Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
 use crate::workspace::FileView;

@@ -8,8 +8,8 @@ use emend_edit::text::split_lines;
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 
+use super::arguments::{counted, schema};
 use super::read_file::{LINES_DEFAULT, data_of, text_of};
-use super::{counted, schema};
 use crate::environment::FilePath;
 use crate::error_code::Code;
 use crate::search::glob::Glob;

@@ -11,7 +11,8 @@ use emend_edit::patch::{Diagnostic, EditError, HunkReason, PlannedFile, plan};
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 
-use super::{preview, schema, text_argument};
+use super::arguments::{schema, text_argument};
+use super::preview;
 use crate::error_code::Code;
 use crate::fixed_texts::{INVALID_DIFF, PATCH_APPLIED, PATCH_FAILED};
 use crate::tool::{Preview, Tool, ToolContext, ToolEffect, ToolError, ToolOutput};

@@ -8,8 +8,9 @@ use emend_edit::truncate::{Mode as Truncation, OutputLimits};
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 
-use super::apply_patch::{self, ApplyPatch};
-use super::{counted, number_argument, schema, text_argument};
+use super::apply_patch::ApplyPatch;
+use super::arguments::{counted, number_argument, schema, text_argument};
+use super::patching;
 use crate::approval::Target;
 use crate::environment::FilePath;
 use crate::environment::command::{Command, OutputStream, timeout_text};
@@ -154,7 +155,7 @@ async fn apply(patch: &str, context: &ToolContext) -> Result<ToolOutput, ToolErr
         let message = format!("This is a patch, but not a whole one: {error}. Send it to {tool}, by itself.");
         ToolError::new(Code::InvalidArgument, message)
     })?;
-    apply_patch::apply(context, parsed, diagnostics).await
+    patching::apply(context, parsed, diagnostics).await
 }
 
 /// Writes what the model sees.

@@ -6,7 +6,7 @@ use emend_llm::{BoxFuture, Clock, Shared, ToolDefinition};
 use futures::future::{Either, select};
 use serde_json::{Map, Value, json};
 
-use super::{number_argument, schema, text_argument};
+use super::arguments::{number_argument, schema, text_argument};
 use crate::error_code::Code;
 use crate::event::AgentStatus;
 use crate::session::{Agents, Report, Task};

@@ -11,8 +11,8 @@ use futures::StreamExt;
 use futures::future::{Either, select};
 use serde_json::{Map, Value, json};
 
+use super::arguments::{counted, number_argument, schema, text_argument};
 use super::read_file::image_type;
-use super::{counted, number_argument, schema, text_argument};
 use crate::error_code::Code;
 use crate::search::is_binary;
 use crate::tool::{Tool, ToolContext, ToolEffect, ToolError, ToolOutput};

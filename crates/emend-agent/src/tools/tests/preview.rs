@@ -1,20 +1,20 @@
 //! What calls that edit show before they run.
 
 use emend_edit::ContentHash;
-use emend_llm::{CancelToken, Clock};
+use emend_llm::{CancelToken, Clock, Shared};
 use expect_test::{Expect, expect};
 use futures::executor::block_on;
-use serde_json::json;
+use serde_json::{Value, json};
 #[cfg(target_family = "wasm")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
-use super::super::*;
 use crate::environment::ExecutionEnvironment;
 use crate::environment::memory::MemFs;
 use crate::profile::Profile;
 use crate::session::tests::TickingClock;
 use crate::test_support::covers;
-use crate::tool::{Preview, Progress, ToolContext};
+use crate::tool::{Preview, Progress, ToolContext, ToolRegistry};
+use crate::tools::*;
 use crate::workspace::{Mode, Seen, Workspace};
 
 struct World {
