@@ -1,9 +1,9 @@
-//! What the tests of this crate share: how many cases a property runs, and random edits whose outcome is known.
+//! Shared by the tests of this crate: the number of cases of a property, and random edits with a known result.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// Returns the settings of a property that runs `native` cases natively and a sample of 200 in the browser.
+/// Returns the settings of a property test: `native` cases natively, and a sample of 200 in the browser.
 ///
 /// The seed is fixed, so that a failure on one machine is a failure on all.
 pub(crate) fn cases(native: u32) -> ProptestConfig {
@@ -15,7 +15,7 @@ pub(crate) fn cases(native: u32) -> ProptestConfig {
     }
 }
 
-/// A line of a text, and what an edit does to it.
+/// A line of a text, and its part in an edit.
 #[derive(Clone, Debug)]
 pub(crate) struct ScriptLine {
     pub(crate) content: String,
@@ -30,18 +30,18 @@ pub(crate) struct ScriptLine {
 pub(crate) struct Script {
     pub(crate) bom: bool,
     pub(crate) lines: Vec<ScriptLine>,
-    /// The lines inserted after the last.
+    /// The lines inserted after the last line.
     pub(crate) appended: Vec<String>,
-    /// How many lines of context each hunk shows.
+    /// Number of context lines that each hunk shows.
     pub(crate) n_context: usize,
 }
 
-/// One hunk of a script: its lines with their markers, and where it starts.
+/// One hunk of a script: its lines with their markers, and its start.
 #[derive(Clone, Debug)]
 pub(crate) struct ScriptHunk {
     /// The first line it covers, from 0.
     pub(crate) old_start: usize,
-    /// Marker and content of each line, and the old line that it is.
+    /// Marker and content of each line, and the index of the old line, if it is one.
     pub(crate) lines: Vec<(char, String, Option<usize>)>,
 }
 
@@ -56,13 +56,13 @@ impl Script {
         if self.bom { "\u{feff}" } else { "" }
     }
 
-    /// Returns the hunks of the edit, each with its context; neighbours that touch are one.
+    /// Returns the hunks of the edit with their context. Hunks that touch are joined.
     pub(crate) fn hunks(&self) -> Vec<ScriptHunk> {
         let n_lines = self.lines.len();
         let inserted = |index: usize| self.lines.get(index).map_or(&self.appended, |line| &line.inserted);
         let is_changed =
             |index: usize| !inserted(index).is_empty() || self.lines.get(index).is_some_and(|line| line.deleted);
-        // The old lines that each change needs around it, with those that overlap merged.
+        // The old lines that each change needs around it, with overlapping ranges merged.
         let mut ranges: Vec<(usize, usize)> = Vec::new();
         for index in (0..=n_lines).filter(|&index| is_changed(index)) {
             let deleted = self.lines.get(index).is_some_and(|line| line.deleted);
@@ -89,8 +89,8 @@ impl Script {
     }
 }
 
-/// Returns scripts over few different lines, so that hunks repeat and compete. `eols` are the line endings to draw
-/// from; the last line may have none.
+/// Returns scripts over few distinct lines, so that hunks repeat and compete. `eols` are the line endings to draw
+/// from. The last line may have none.
 pub(crate) fn scripts(eols: &'static [&'static str]) -> impl Strategy<Value = Script> {
     let content = prop_oneof![8 => "[ab]", 1 => "[a-c]{2}", 1 => Just(String::new()), 1 => "[ab] {1,2}", 1 => "\t[ab]"];
     let line = (content, any::<prop::sample::Index>(), prop::bool::weighted(0.15), inserted(0.15));
@@ -106,11 +106,11 @@ pub(crate) fn scripts(eols: &'static [&'static str]) -> impl Strategy<Value = Sc
                     inserted,
                 })
                 .collect();
-            // A last line without content and ending is no line.
+            // A last line needs content or a line ending.
             if let Some(last) = lines.last_mut().filter(|last| open_end && !last.content.is_empty()) {
                 last.eol = "";
             }
-            // An empty line that LF ends, after one that CR ends, would be the second half of a CRLF.
+            // An empty line that ends in LF, after a line that ends in CR, would be the second half of a CRLF.
             for index in 1..lines.len() {
                 if lines[index - 1].eol == "\r" && lines[index].content.is_empty() && lines[index].eol == "\n" {
                     lines[index].eol = "\r\n";
@@ -126,13 +126,13 @@ fn inserted(probability: f64) -> impl Strategy<Value = Vec<String>> {
         .prop_flat_map(|some| if some { vec("[abx]{0,2}", 1..3).boxed() } else { Just(Vec::new()).boxed() })
 }
 
-/// Returns texts made of the pieces that matter to the parsers, so that random ones get somewhere.
+/// Returns texts made of pieces that matter to the parsers, so that random texts get far into them.
 pub(crate) fn pieces(pieces: &'static [&'static str]) -> impl Strategy<Value = String> + Clone {
     let piece = prop_oneof![8 => prop::sample::select(pieces).prop_map(str::to_owned), 1 => ".{0,3}"];
     vec(piece, 0..24).prop_map(|pieces| pieces.concat())
 }
 
-/// Says which items of `tests/it/agent_checklist.txt` the running test shows.
+/// Prints which items of `tests/it/agent_checklist.txt` the running test covers.
 pub(crate) fn covers(items: &str) {
     println!("covers: {items}");
 }

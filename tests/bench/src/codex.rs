@@ -1,12 +1,13 @@
-//! The way codex applies a v4a patch, stated again in plain Rust: a `String` per line, up to four passes over the rest
-//! of the file for each hunk, and lines taken out and put in one by one, from the last hunk to the first.
+//! The algorithm by which codex applies a v4a patch, restated in plain Rust: a `String` per line, up to four passes
+//! over the rest of the file for each hunk, and lines removed and inserted one by one, from the last hunk to the
+//! first.
 //!
-//! Only what the comparison needs is here: hunks that name their old lines, with at most one line after `@@`. The facts
+//! Only the part that the comparison needs is here: hunks with old lines and at most one line after `@@`. The facts
 //! are those of openai/codex at commit bd19459.
 
 use emend_edit::patch::v4a::V4aHunk;
 
-/// Applies the hunks, or returns none if one has no place.
+/// Applies the hunks. Returns `None` if one of them matches nowhere.
 pub(crate) fn apply(before: &str, hunks: &[V4aHunk]) -> Option<String> {
     let mut lines: Vec<String> = before.split('\n').map(str::to_owned).collect();
     if lines.last().is_some_and(String::is_empty) {

@@ -1,4 +1,4 @@
-//! The patch engines and the line log, each over 1k, 10k and 100k lines, so that growth shows.
+//! Benchmarks of the patch engines and the line log, each over 1k, 10k and 100k lines, so that growth shows.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use crate::{codex, heap};
 
 const SIZES: [usize; 3] = [1_000, 10_000, 100_000];
 
-/// One hunk for so many lines.
+/// Number of lines per hunk.
 const LINES_PER_HUNK: usize = 100;
 
 pub(crate) fn rows() -> Result<Vec<Row>> {
@@ -40,7 +40,8 @@ pub(crate) fn rows() -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Source code of sorts: functions of ten lines whose bodies repeat, so that a hunk needs its context or its `@@` line.
+/// Returns text like source code: functions of ten lines whose bodies repeat, so that a hunk needs its context or its
+/// `@@` line.
 fn source(n_lines: usize) -> String {
     let mut text = String::new();
     for number in 0..n_lines {
@@ -54,14 +55,14 @@ fn source(n_lines: usize) -> String {
     text
 }
 
-/// How a hunk says where it goes.
+/// How a hunk is located.
 #[derive(Clone, Copy)]
 enum Aim {
-    /// By three lines of context on each side, the function's first among them.
+    /// By five lines of context above, the first line of the function among them, and one below.
     Context,
     /// By the function's name after `@@` and one line of context.
     Anchor,
-    /// As `Context`, but the blanks at the ends of lines are wrong, so that the first pass fails.
+    /// Like `Context`, but with wrong whitespace at the ends of lines, so that the exact pass fails.
     LooseContext,
 }
 
@@ -101,13 +102,13 @@ fn patches(n_lines: usize, rows: &mut Vec<Row>) -> Result<()> {
     for (aim, name) in [
         (Aim::Context, "v4a apply, by context"),
         (Aim::Anchor, "v4a apply, by @@ line"),
-        (Aim::LooseContext, "v4a apply, wrong blanks"),
+        (Aim::LooseContext, "v4a apply, wrong whitespace"),
     ] {
         let hunks = hunks_of(&patch(&before, aim))?;
         let ours = v4a::apply(&before, &hunks)?.text;
-        let peer = codex::apply(&before, &hunks).context("the peer finds no place")?;
+        let peer = codex::apply(&before, &hunks).context("the peer cannot apply the patch")?;
         if matches!(aim, Aim::LooseContext) {
-            // Here the results differ by design: the peer writes the patch's wrong blanks over lines nobody named.
+            // Here the results differ by design: the peer writes the patch's wrong whitespace into context lines.
             ensure!(ours.lines().map(str::trim_end).eq(peer.lines().map(str::trim_end)), "{name}: results differ");
         } else {
             ensure!(ours == peer, "{name}: results differ");
@@ -119,7 +120,7 @@ fn patches(n_lines: usize, rows: &mut Vec<Row>) -> Result<()> {
     Ok(())
 }
 
-/// A patch that arrives in small pieces, with the operations so far asked for after each.
+/// Measures a patch that arrives in small pieces. The edits so far are read after each piece.
 fn streamed(n_lines: usize, rows: &mut Vec<Row>) -> Result<()> {
     let text = patch(&source(n_lines), Aim::Context);
     let pieces: Vec<&str> = text.as_bytes().chunks(24).map(std::str::from_utf8).collect::<Result<_, _>>()?;
@@ -132,7 +133,7 @@ fn streamed(n_lines: usize, rows: &mut Vec<Row>) -> Result<()> {
         }
         parser.finish().map(|(patch, _)| (patch, seen))
     };
-    ensure!(stream()?.0 == v4a::parse(&text)?.0, "the pieces give another patch");
+    ensure!(stream()?.0 == v4a::parse(&text)?.0, "the pieces parse to another patch");
     let taken = measure::millis(measure::alone(stream));
     rows.push(Row::alone(format!("v4a parser in 24-byte pieces, {} KB", text.len() / 1000), taken, "ms"));
     Ok(())
@@ -148,7 +149,7 @@ fn diffs(n_lines: usize, rows: &mut Vec<Row>) -> Result<()> {
     Ok(())
 }
 
-/// One change for each ten lines, then decisions here and there: reject, and open again.
+/// Measures decisions on a log with one change for every ten lines: rejecting and accepting changes here and there.
 fn decisions(n_lines: usize, rows: &mut Vec<Row>) -> Result<()> {
     let before = source(n_lines);
     let at_first = heap::in_use();

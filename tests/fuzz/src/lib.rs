@@ -1,7 +1,8 @@
-//! Fuzz targets: plain functions over bytes that panic when a parser breaks a promise, and what drives them.
+//! Fuzz targets, and the driver that runs them. A target is a function over bytes that panics if a parser breaks an
+//! invariant.
 //!
-//! The driver needs no instrumented build: it mutates samples that reach deep into each grammar. Inputs that once broke
-//! something are kept in `tests/fuzz/cases/TARGET/` and run with every test.
+//! The driver needs no instrumented build: it mutates samples that reach deep into each grammar. Inputs that once
+//! caused a failure are kept in `tests/fuzz/cases/TARGET/` and run with every test.
 
 pub mod mutate;
 mod patches;
@@ -9,15 +10,15 @@ mod providers;
 mod texts;
 mod web;
 
-/// A parser under attack.
+/// A parser to be fuzzed.
 pub struct Target {
-    /// What it is called, and where its cases are.
+    /// Its name, which is also the folder of its cases.
     pub name: &'static str,
-    /// Panics if a promise is broken.
+    /// Runs the parser on an input. Panics if an invariant is broken.
     pub run: fn(&[u8]),
-    /// Inputs to start from. Parts of an input are separated by [`SEPARATOR`].
+    /// Inputs to start from. [`SEPARATOR`] separates the parts of an input.
     pub samples: &'static [&'static str],
-    /// Words of the grammar.
+    /// Words of the grammar, which mutations insert.
     pub words: &'static [&'static str],
 }
 
@@ -41,14 +42,14 @@ pub const TARGETS: &[Target] = &[
     web::PAGES,
 ];
 
-/// Splits an input into so many texts; absent ones are empty.
+/// Splits an input into `N` texts. Missing ones are empty.
 fn texts<const N: usize>(data: &[u8]) -> [String; N] {
     let text = String::from_utf8_lossy(data);
     let mut parts = text.splitn(N, SEPARATOR);
     std::array::from_fn(|_| parts.next().unwrap_or_default().to_owned())
 }
 
-/// A small number drawn from the input, for the decisions a target has to make.
+/// Returns a number derived from the input, for decisions of a target.
 fn draw(data: &[u8], salt: u64) -> u64 {
     data.iter().fold(salt ^ 0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
         >> 7
@@ -59,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn samples_and_kept_cases_break_nothing() {
+    fn samples_and_kept_cases_pass() {
         for target in TARGETS {
             for sample in target.samples {
                 (target.run)(sample.as_bytes());
@@ -81,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_storm_breaks_nothing() {
+    fn a_short_fuzz_run_passes() {
         for target in TARGETS {
             let mut source = mutate::Source::new(target, 1);
             (0..500).for_each(|_| (target.run)(&source.next_input()));

@@ -1,5 +1,5 @@
-//! `emend-fuzz SECONDS SEED [TARGET…]`: attacks each target for so long, and keeps what broke it in `target/fuzz`.
-#![expect(clippy::print_stdout, reason = "what was tried and found is what the program is for")]
+//! `emend-fuzz SECONDS SEED [TARGET…]`: fuzzes each target for that time, and keeps failing inputs in `target/fuzz`.
+#![expect(clippy::print_stdout, reason = "printing its results is the purpose of the program")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -11,21 +11,21 @@ use emend_fuzz::{TARGETS, Target};
 
 fn main() -> Result<()> {
     let mut words = std::env::args().skip(1);
-    let usage = "say emend-fuzz SECONDS SEED [TARGET…]";
+    let usage = "usage: emend-fuzz SECONDS SEED [TARGET…]";
     let seconds: u64 = words.next().context(usage)?.parse().context(usage)?;
     let seed: u64 = words.next().context(usage)?.parse().context(usage)?;
     let names: Vec<String> = words.collect();
     let known = |name: &String| TARGETS.iter().any(|target| target.name == name);
     if let Some(unknown) = names.iter().find(|name| !known(name)) {
         let all: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
-        bail!("no target `{unknown}`; there are: {}", all.join(", "));
+        bail!("unknown target `{unknown}`; the targets are: {}", all.join(", "));
     }
-    let mut n_broken = 0;
+    let mut n_failed = 0;
     for target in TARGETS.iter().filter(|target| names.is_empty() || names.iter().any(|name| name == target.name)) {
-        match storm(target, Duration::from_secs(seconds), seed) {
+        match fuzz(target, Duration::from_secs(seconds), seed) {
             (n_inputs, None) => println!("{}: ok, {n_inputs} inputs in {seconds} s", target.name),
             (n_inputs, Some(input)) => {
-                n_broken += 1;
+                n_failed += 1;
                 let folder = Path::new("target/fuzz").join(target.name);
                 std::fs::create_dir_all(&folder)?;
                 let file = folder.join(format!("{seed}-{n_inputs}"));
@@ -34,12 +34,12 @@ fn main() -> Result<()> {
             }
         }
     }
-    ensure!(n_broken == 0, "{n_broken} targets were broken; move the inputs to tests/fuzz/cases once they are mended");
+    ensure!(n_failed == 0, "{n_failed} targets failed; fix them and move the inputs to tests/fuzz/cases");
     Ok(())
 }
 
-/// Returns how many inputs were tried, and the one that broke the target.
-fn storm(target: &Target, time: Duration, seed: u64) -> (u64, Option<Vec<u8>>) {
+/// Returns the number of inputs tried, and the first one that failed.
+fn fuzz(target: &Target, time: Duration, seed: u64) -> (u64, Option<Vec<u8>>) {
     let mut source = Source::new(target, seed);
     let begun = Instant::now();
     let mut n_inputs = 0;

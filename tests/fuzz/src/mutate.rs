@@ -1,11 +1,11 @@
-//! Makes inputs out of samples: a seeded stream of mutations, so that a run can be repeated.
+//! Generates inputs from samples: a seeded stream of mutations, so that a run can be repeated.
 
 use crate::Target;
 
-/// How long an input may get.
+/// Maximum length of an input.
 const BYTES_MAX: usize = 4096;
 
-/// How many inputs are remembered to build on.
+/// Maximum number of inputs kept for further mutation.
 const POOL_MAX: usize = 256;
 
 /// A stream of inputs for one target.
@@ -16,7 +16,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// Starts from the target's samples.
+    /// Starts from the samples of the target.
     #[must_use]
     pub fn new(target: &Target, seed: u64) -> Self {
         let common =
@@ -35,7 +35,8 @@ impl Source {
             self.mutate(&mut input);
         }
         input.truncate(BYTES_MAX);
-        // Chains of mutations get further than single ones; samples stay, so that the pool does not drift away.
+        // Chains of mutations reach further than single ones. Samples stay in the pool, so that it does not drift
+        // away.
         if self.below(8) == 0 {
             if self.pool.len() < POOL_MAX {
                 self.pool.push(input.clone());
@@ -74,7 +75,7 @@ impl Source {
         }
     }
 
-    /// Doubles, drops or moves a whole line: grammars go by lines.
+    /// Duplicates, deletes or moves a whole line, because the grammars are line-based.
     fn move_line(&mut self, input: &mut Vec<u8>) {
         let mut lines: Vec<Vec<u8>> = input.split_inclusive(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect();
         if lines.is_empty() {

@@ -1,4 +1,4 @@
-//! Targets for the patch engines.
+//! Targets for the patch formats.
 
 use std::collections::BTreeMap;
 
@@ -52,9 +52,9 @@ fn run_v4a(data: &[u8]) {
         rest = &rest[end..];
     }
     let streamed = pieces.and_then(|()| parser.finish());
-    assert_eq!(whole, streamed, "a patch in pieces is another patch");
+    assert_eq!(whole, streamed, "a patch in pieces parses differently");
     if let Ok((patch, _)) = whole {
-        carry_out(&patch, &before);
+        apply(&patch, &before);
     }
 }
 
@@ -89,14 +89,14 @@ fn run_unified(data: &[u8]) {
     for mode in [unified::DiffMode::Strict, unified::DiffMode::Located] {
         for parsed in [unified::parse(&text, mode), unified::parse_for("f", &text, mode)] {
             let Ok((patch, _)) = parsed else { continue };
-            carry_out(&patch, &before);
+            apply(&patch, &before);
             for edit in &patch.edits {
                 let Change::Unified(edit) = &edit.change else { continue };
                 let strict = unified::apply_strict(&before, &edit.hunks);
-                // Searching needs something to search for; only the stated line places a hunk that merely inserts.
+                // A search needs old lines. A hunk that only inserts is placed by its stated line alone.
                 let located = unified::apply_located(&before, &edit.hunks);
                 if let (Ok(strict), Ok(located)) = (strict, located) {
-                    assert_eq!(located.text, strict.text, "what stands in place is moved");
+                    assert_eq!(located.text, strict.text, "a hunk at its stated line is moved");
                 }
             }
         }
@@ -118,7 +118,7 @@ fn run_replace(data: &[u8]) {
     let [before, old, new] = texts(data);
     for replace_all in [false, true] {
         if let Ok(replaced) = replace::replace(&before, &old, &new, replace_all) {
-            assert_ne!(replaced.text, before, "a replacement that replaces nothing");
+            assert_ne!(replaced.text, before, "a replacement changes nothing");
         }
     }
 }
@@ -147,14 +147,15 @@ fn run_lines(data: &[u8]) {
     }
 }
 
-/// Plans a patch over files that all hold `before` or `FILE`, and checks that refusing is the only other outcome.
-fn carry_out(patch: &Patch, before: &str) {
+/// Applies a patch to files that all contain `before` or `FILE`. The patch must either change something or be
+/// rejected.
+fn apply(patch: &Patch, before: &str) {
     for text in [before, FILE] {
         let files: BTreeMap<String, Option<String>> =
             patch.paths().into_iter().map(|path| (path.to_owned(), Some(text.to_owned()))).collect();
         for files in [files, BTreeMap::new()] {
             match plan(patch, &files) {
-                Ok(planned) => assert!(!planned.is_empty(), "a patch that does nothing is not refused"),
+                Ok(planned) => assert!(!planned.is_empty(), "a patch that changes nothing is accepted"),
                 Err(error) => assert!(!error.to_string().is_empty()),
             }
         }

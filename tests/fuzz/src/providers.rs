@@ -1,4 +1,4 @@
-//! Targets for what providers send.
+//! Targets for the responses of providers.
 
 use emend_llm::partial_json::PartialJson;
 use emend_llm::{Api, Headers, LlmError, Response, StreamEvent};
@@ -41,7 +41,7 @@ fn run_answers(data: &[u8]) {
         let (events, whole) = api.decode(status, &headers, [data]);
         let (other_events, in_pieces) = api.decode(status, &headers, data.chunks(size));
         let (expected, found) = (outline(&events, whole), outline(&other_events, in_pieces));
-        assert_eq!(expected, found, "{} in pieces of {size} reads otherwise", api.name());
+        assert_eq!(expected, found, "{} in pieces of {size} decodes differently", api.name());
     }
 }
 
@@ -79,7 +79,7 @@ fn run_partial_json(data: &[u8]) {
         outcome = outcome.and_then(|()| reader.push(&text[start..start + letter.len_utf8()]));
     }
     let Ok(expected) = serde_json::from_str::<serde_json::Value>(&text) else { return };
-    assert!(outcome.is_ok(), "valid JSON is refused: {outcome:?}");
+    assert!(outcome.is_ok(), "valid JSON is rejected: {outcome:?}");
     if expected.is_object() || expected.is_array() || expected.is_string() {
         assert_eq!(reader.value(), &expected);
         assert!(reader.is_complete());

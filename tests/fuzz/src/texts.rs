@@ -1,4 +1,4 @@
-//! Targets for the diff, the merge, the line log, truncation and search patterns.
+//! Targets for diffs, merges, the line log, truncation and search patterns.
 
 use emend_agent::environment::gitignore::Gitignore;
 use emend_agent::search::glob::Glob;
@@ -22,17 +22,14 @@ fn run_diff(data: &[u8]) {
     let [base, ours, theirs] = texts(data);
     let patch = diff::unified(&base, &ours, draw(data, 2) as usize % 5, Names { old: "a/f", new: "b/f" });
     if base != ours {
-        // A unified diff counts LF lines only, so text with lone CRs may not come back; it is refused, never damaged.
+        // A unified diff only counts LF lines, so a text with lone CRs may be rejected. It must never be damaged.
         if let Ok((patch, _)) = unified::parse_for("f", &patch, unified::DiffMode::Strict)
             && let Some(emend_edit::patch::Change::Unified(edit)) = patch.edits.first().map(|edit| &edit.change)
             && let Ok(applied) = unified::apply_strict(&base, &edit.hunks)
         {
             assert_eq!(applied.text, ours);
         } else {
-            assert!(
-                [&base, &ours].iter().any(|text| text.replace("\r\n", "").contains('\r')),
-                "a diff that is refused"
-            );
+            assert!([&base, &ours].iter().any(|text| text.replace("\r\n", "").contains('\r')), "a diff is rejected");
         }
     }
     let merged = merge3(&base, &ours, &ours);
@@ -67,7 +64,7 @@ fn run_log(data: &[u8]) {
             4 => drop(log.reopen(&[id], by, 0)),
             _ => {
                 log.write(by, ChangeMeta::default(), part, Status::Pending);
-                assert_eq!(log.visible_text().as_deref(), Some(part), "what was written is not what is seen");
+                assert_eq!(log.visible_text().as_deref(), Some(part), "the visible text differs from the written one");
             }
         }
         let _ = log.hunks(HunkQuery::default());
@@ -75,7 +72,7 @@ fn run_log(data: &[u8]) {
     }
     let saved = serde_json::to_string(&log).unwrap_or_default();
     let loaded: Result<LineLog, _> = serde_json::from_str(&saved);
-    assert_eq!(loaded.ok().and_then(|log| log.disk_text()), log.disk_text(), "a saved log reads as another text");
+    assert_eq!(loaded.ok().and_then(|log| log.disk_text()), log.disk_text(), "a loaded log has another text");
 }
 
 pub(crate) const SAVED_LOG: Target = Target {

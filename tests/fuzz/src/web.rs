@@ -1,4 +1,4 @@
-//! Targets for what comes from the web: addresses and pages.
+//! Targets for data from the web: addresses and pages.
 
 use std::net::IpAddr;
 
@@ -41,7 +41,7 @@ fn run_addresses(data: &[u8]) {
     }
 }
 
-/// What is written out is read as the same, and what is taken for public is.
+/// Checks that a formatted address parses to itself, and that it is public exactly if its IP address is.
 fn check(address: &Address) {
     let text = address.to_string();
     assert_eq!(Address::parse(&text).as_ref(), Ok(address), "{text:?}");

@@ -1,6 +1,6 @@
-//! Unified diffs against programs nobody here wrote: `git apply`, GNU `patch` and `git diff --minimal`.
+//! Unified diffs against independent programs: `git apply`, GNU `patch` and `git diff --minimal`.
 //!
-//! Many random pairs go through one call of each program, as the files of one tree.
+//! One call of each program handles many random pairs, as the files of one tree.
 
 #![expect(clippy::disallowed_methods, reason = "these tests run on a host, with its files and programs")]
 
@@ -27,7 +27,7 @@ fn run(dir: &Path, program: &str, args: &[&str]) -> Output {
     Command::new(program).args(args).current_dir(dir).output().unwrap_or_else(|e| panic!("{program}: {e}"))
 }
 
-/// Writes the old texts and one patch for all pairs, lets `program` apply it, and compares every file.
+/// Writes the old texts and one patch for all pairs, applies it with `program`, and compares every file.
 fn check_applies(program: &str, args: &[&str], pairs: &[(String, String)]) {
     let dir = tempfile::tempdir().unwrap();
     let mut patch = String::new();
@@ -48,7 +48,7 @@ fn check_applies(program: &str, args: &[&str], pairs: &[(String, String)]) {
 
 #[test]
 fn git_and_patch_apply_our_diffs() {
-    // Both take a diff from or to an empty file for the creation or deletion of one.
+    // Both programs treat a diff from or to an empty file as its creation or deletion.
     let mut pairs = random_pairs();
     pairs.retain(|(old, new)| !old.is_empty() && !new.is_empty());
     check_applies("patch", &["-p1", "--binary", "--fuzz=0", "-s", "-i", "all.patch"], &pairs);
@@ -81,7 +81,8 @@ fn our_diffs_are_as_short_as_gits() {
         let lines = |text: &str| text.split_inclusive('\n').map(str::to_owned).collect::<Vec<_>>();
         let ops = diff_slices(&lines(old), &lines(new));
         let ours: usize = ops.iter().map(|op| op.old.len() + op.new.len()).sum();
-        // Git leaves out lines it finds confusing before it searches, even so: now and then it misses the shortest.
+        // Even with `--minimal`, git skips lines that it finds confusing before it searches, so it sometimes misses
+        // the shortest diff.
         assert!(ours <= gits, "{ours} against {gits}: {old:?} -> {new:?}");
         n_compared += 1;
         n_shorter += usize::from(ours < gits);

@@ -247,7 +247,7 @@ mod tests {
         }
 
         #[test]
-        fn merging_is_fair_and_idle_when_one_side_is((base, ours, theirs) in sides()) {
+        fn merging_is_symmetric_and_takes_the_only_changed_side((base, ours, theirs) in sides()) {
             prop_assert_eq!(merge3(&base, &base, &theirs), Merged { text: theirs.clone(), conflicts: 0 });
             prop_assert_eq!(merge3(&base, &ours, &base), Merged { text: ours.clone(), conflicts: 0 });
             prop_assert_eq!(merge3(&base, &ours, &ours), Merged { text: ours.clone(), conflicts: 0 });
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conflict_stands_between_markers() {
+    fn a_conflict_is_between_markers() {
         let merged = merge3("a\nb\nc\n", "a\nours\nc\n", "a\ntheirs\nc");
         let expected = "a\n<<<<<<< ours\nours\nc\n=======\ntheirs\nc\n>>>>>>> theirs\n";
         assert_eq!(merged, Merged { text: expected.to_owned(), conflicts: 1 });

@@ -1,4 +1,4 @@
-//! Tests of diffs: what they promise, over random texts, and how they read.
+//! Tests of diffs: properties over random texts, and their rendering.
 
 use expect_test::{Expect, expect};
 use proptest::collection::vec;
@@ -10,7 +10,7 @@ use super::*;
 use crate::test_support::cases;
 use crate::text::split_lines;
 
-/// Texts of few different lines, with all endings, so that there is much to match and many ways to.
+/// Returns texts of few distinct lines with all line endings, so that many lines match in many ways.
 pub(super) fn text() -> impl Strategy<Value = String> {
     let content = prop_oneof![
         12 => one_of(&["", "a", "b", "c", "}", "\ta"]),
@@ -27,7 +27,7 @@ fn one_of(texts: &'static [&'static str]) -> impl Strategy<Value = String> {
     prop::sample::select(texts).prop_map(str::to_owned)
 }
 
-/// The length of a longest common subsequence, by the textbook.
+/// Returns the length of a longest common subsequence, by the textbook algorithm.
 fn longest_common<T: PartialEq>(a: &[T], b: &[T]) -> usize {
     let mut best = vec![0; b.len() + 1];
     for x in a {
@@ -61,7 +61,7 @@ proptest! {
     #![proptest_config(cases(20_000))]
 
     #[test]
-    fn a_diff_is_right_and_minimal(a in text(), b in text()) {
+    fn a_diff_is_correct_and_minimal(a in text(), b in text()) {
         let (old, new) = (split_lines(&a), split_lines(&b));
         let ops = diff_lines(&a, &b);
         check_ops(&ops, &old, &new);
@@ -69,7 +69,7 @@ proptest! {
     }
 
     #[test]
-    fn the_greedy_search_is_right_and_minimal_or_gives_up(a in "[abc]{0,14}", b in "[abc]{0,14}", limit in 0..30_usize) {
+    fn the_greedy_search_is_correct_and_minimal_or_gives_up(a in "[abc]{0,14}", b in "[abc]{0,14}", limit in 0..30_usize) {
         let (old, new) = (a.as_bytes(), b.as_bytes());
         let n_common = longest_common(old, new);
         match super::greedy::matches(old, new, limit) {
@@ -109,7 +109,7 @@ proptest! {
 }
 
 #[test]
-fn large_texts_are_diffed_right_though_perhaps_not_minimally() {
+fn large_texts_get_a_correct_diff() {
     let line = |i: u32| (i * 7919 % 5003 % 97).to_string();
     let old: Vec<String> = (0..20_000).map(line).collect();
     let mut new = old.clone();
@@ -135,7 +135,7 @@ fn check_unified(a: &str, b: &str, context: usize, expected: &Expect) {
 }
 
 #[test]
-fn unified_text_reads_as_gits() {
+fn unified_text_equals_gits() {
     let old = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
     let new = "1\ntwo\n3\n4\n5\n6\n7\n8\n";
     check_unified(
@@ -167,7 +167,7 @@ fn unified_text_reads_as_gits() {
         \ No newline at end of file
     "]],
     );
-    // A lone CR does not end a line here, and CRLF is a line's last two characters.
+    // A lone CR does not end a line here, and CRLF is the last two characters of a line.
     check_unified(
         "a\rb\r\nc",
         "a\rB\r\nc",

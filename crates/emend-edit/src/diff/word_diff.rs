@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_changed_are_found() {
+    fn changed_words_are_found() {
         check("let a = f(x);", "let b = f(x);", (&["a"], &["b"]));
         check("the big dog barks", "the large cat barks", (&["big dog"], &["large cat"]));
         check("f(x)", "f(x, y)", (&[], &[", y"]));
@@ -114,7 +114,7 @@ mod tests {
         #![proptest_config(cases(2_000))]
 
         #[test]
-        fn outside_the_spans_the_lines_agree(old in "[ab_é .,()]{0,16}", new in "[ab_é .,()]{0,16}") {
+        fn the_lines_are_equal_outside_the_spans(old in "[ab_é .,()]{0,16}", new in "[ab_é .,()]{0,16}") {
             let spans = word_spans(&old, &new);
             let rest = |line: &str, ranges: &[Range<usize>]| {
                 let mut rest = line.to_owned();

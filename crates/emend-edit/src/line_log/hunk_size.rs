@@ -171,7 +171,7 @@ mod tests {
         #![proptest_config(cases(2_000))]
 
         #[test]
-        fn pieces_cover_both_sides_and_fit_where_seams_allow(old in lines(), new in lines()) {
+        fn pieces_cover_both_sides_and_are_within_the_limits_where_possible(old in lines(), new in lines()) {
             let old: Vec<&str> = old.iter().map(String::as_str).collect();
             let new: Vec<&str> = new.iter().map(String::as_str).collect();
             prop_assume!(!old.is_empty() || !new.is_empty());
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn large_sides_are_shared_in_proportion() {
+    fn large_sides_are_divided_in_proportion() {
         assert_eq!(part_of(100_000, 100_000, 200_000), 50_000);
         // Each side has more bytes, or more lines, than a product of two such numbers may have in 32 bits.
         let (long_line, many) = ("x".repeat(600_000) + "\n", "a\n\n".repeat(35_000));

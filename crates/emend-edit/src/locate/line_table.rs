@@ -186,7 +186,7 @@ mod tests {
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
     #[test]
-    fn contents_and_endings_make_the_text() {
+    fn contents_and_line_endings_concatenate_to_the_text() {
         for text in ["", "\u{feff}", "a", "\u{feff}a\r\nb\rc\n\n", "a\r\r\n"] {
             let table = LineTable::new(text);
             let joined: String = (0..table.len()).map(|line| [table.content(line), table.eol(line)].concat()).collect();
@@ -215,7 +215,7 @@ mod tests {
         }
 
         #[test]
-        fn with_and_without_the_index_the_same_is_found(
+        fn the_index_does_not_change_the_result(
             file in "[ab \u{2013}-]{0,24}",
             pattern in "[ab -]{1,3}",
             from in 0..8_usize,

@@ -56,7 +56,7 @@ mod tests {
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
     #[test]
-    fn it_sorts_as_the_standard_library_does() {
+    fn sorts_like_the_standard_library() {
         proptest!(cases(2_000), |(keys in prop::collection::vec(0..8_u8, 0..40))| {
             let mut items: Vec<(u8, String)> =
                 keys.iter().enumerate().map(|(index, &key)| (key, index.to_string())).collect();

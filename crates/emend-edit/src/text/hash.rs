@@ -120,7 +120,7 @@ mod tests {
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
     #[test]
-    fn both_written_forms_are_read() {
+    fn both_written_forms_are_parsed() {
         let hash = ContentHash::of(b"123");
         let hex = "a665a45920422f9d417e4867efdc4fb8a04a1f3fff1fa07e998e86f7f7a27ae3";
         assert_eq!(hash.hex(), hex);
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_refused() {
+    fn other_texts_are_rejected() {
         let hex = ContentHash::EMPTY.hex();
         for text in ["", "sha256:", "sha1:", &hex[1..], &format!("{hex}0"), &hex.replace('e', "g"), &"é".repeat(32)] {
             assert_eq!(text.parse::<ContentHash>(), Err(ParseHashError { text: text.to_owned() }));

@@ -16,7 +16,7 @@ use crate::test_support::cases;
 
 const TRIPLES: usize = 600;
 
-/// Lets git merge; returns the text, or nothing if it found a conflict.
+/// Merges with git. Returns the text, or `None` if there is a conflict.
 fn gits_merge(dir: &Path, base: &str, ours: &str, theirs: &str) -> Option<String> {
     for (name, text) in [("base", base), ("ours", ours), ("theirs", theirs)] {
         fs::write(dir.join(name), text).unwrap();
@@ -29,7 +29,7 @@ fn gits_merge(dir: &Path, base: &str, ours: &str, theirs: &str) -> Option<String
 }
 
 #[test]
-fn a_merge_without_conflict_is_gits() {
+fn a_merge_without_conflict_equals_gits() {
     let dir = tempfile::tempdir().unwrap();
     let mut runner = TestRunner::new(cases(1));
     let (n_clean, n_conflicts) = (Cell::new(0), Cell::new(0));

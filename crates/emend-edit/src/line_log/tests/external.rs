@@ -1,4 +1,4 @@
-//! Changes on the disk, and logs that were saved and loaded, damaged ones included.
+//! Changes on the disk, and saved logs that are loaded, damaged ones included.
 
 use std::cell::Cell;
 
@@ -35,7 +35,7 @@ fn after_an_external_change_the_disk_is_as_it_was_found() {
             let change = log.change(*id).unwrap();
             assert_eq!((change.origin, change.status), (Origin::External, Status::Accepted));
         }
-        // Only what the other program deleted is hidden by it.
+        // Only lines that the other program deleted are hidden by it.
         let after = Plain::of(&log);
         let ours = after.lines.iter().filter(|line| !ids.contains(&log.id_of(line.by)));
         for (was, is) in before.lines.iter().zip(ours) {
@@ -48,21 +48,21 @@ fn after_an_external_change_the_disk_is_as_it_was_found() {
 }
 
 #[test]
-fn a_save_that_was_not_noted_is_no_change() {
+fn an_unrecorded_save_is_not_a_change() {
     let mut log = LineLog::new(Some("a\nb\n"));
     type_in(&mut log, "a\nb\nmine\n");
     propose(&mut log, "A\nb\nmine\n");
     assert_eq!(log.external(Some("a\nb\nmine\n"), meta("disk")), []);
     assert_eq!(log.saved_text().as_deref(), Some("a\nb\nmine\n"));
     assert_eq!(log.pending().len(), 1);
-    // The proposal itself has got onto the disk: it is as good as accepted.
+    // The proposal itself is on the disk, so it counts as accepted.
     assert_eq!(log.external(Some("A\nb\nmine\n"), meta("disk")), []);
     assert_eq!(log.pending(), []);
     assert_eq!(log.disk_text().as_deref(), Some("A\nb\nmine\n"));
 }
 
 #[test]
-fn a_file_deleted_on_the_disk_keeps_what_is_pending() {
+fn a_file_deleted_on_the_disk_keeps_pending_changes() {
     let mut log = LineLog::new(Some("a\nb\n"));
     propose(&mut log, "a\nB\nc\n");
     log.external(None, meta("disk"));
@@ -71,7 +71,7 @@ fn a_file_deleted_on_the_disk_keeps_what_is_pending() {
 }
 
 #[test]
-fn compaction_keeps_the_text_and_goes_on_counting() {
+fn compaction_keeps_the_text_and_continues_the_numbering() {
     let mut log = LineLog::new(Some("a\nb"));
     let first = propose(&mut log, "a\nB\nc\n");
     assert!(!log.compact(), "a change is pending");
@@ -102,7 +102,7 @@ fn check_damaged(json: &serde_json::Value, expected: &LoadError) {
 }
 
 #[test]
-fn a_damaged_log_is_refused() {
+fn a_damaged_log_is_rejected() {
     let mut log = LineLog::new(Some("a\nb\n"));
     propose(&mut log, "a\nB\n");
     type_in(&mut log, "a\nB!\n");
@@ -144,7 +144,7 @@ fn damage_of_any_kind_never_panics() {
         *numbers[pick as usize % n] = value.into();
         let Ok(mut loaded) = serde_json::from_value::<LineLog>(json) else { return };
         count(&n_loaded, true);
-        // Whatever it says, it can be worked with.
+        // Whatever it contains, a loaded log must work.
         let _ = (loaded.visible_text(), loaded.disk_text(), loaded.hunks(HunkQuery::default()));
         propose(&mut loaded, "a\nx\n");
         assert_eq!(loaded.visible_text().as_deref(), Some("a\nx\n"));

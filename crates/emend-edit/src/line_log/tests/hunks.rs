@@ -1,4 +1,4 @@
-//! What hunks promise: they are the difference between the settled and the visible text, cut small, with lasting ids.
+//! Hunks: they are the difference between the settled and the visible text, cut small, with lasting ids.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -21,14 +21,14 @@ fn side(hunk: &Hunk, without: LineKind) -> Vec<String> {
     hunk.lines.iter().filter(|line| line.kind != without).map(|line| line.text.clone()).collect()
 }
 
-/// The lines of the settled and of the visible text.
+/// Returns the lines of the settled and of the visible text.
 fn texts(plain: &Plain) -> (Vec<String>, Vec<String>) {
     let is_settled = |index: &usize| plain.shows(&plain.lines[*index], |ix| plain.is_settled(ix));
     let settled: Vec<usize> = (0..plain.lines.len()).filter(is_settled).collect();
     (plain.render(&settled), plain.visible_lines())
 }
 
-/// A range of lines as an index range, undoing the rule that an empty one is numbered by the line before.
+/// Returns a range of lines as an index range, undoing the rule that an empty range has the number of the line before.
 fn range(start: usize, lines: usize) -> std::ops::Range<usize> {
     let from = start - usize::from(lines > 0);
     from..from + lines
@@ -70,7 +70,7 @@ fn every_pending_change_with_an_effect_is_in_one_hunk() {
         let pending = log.pending();
         assert!(distinct.iter().all(|id| pending.contains(id)));
         let others: Vec<ChangeId> = pending.into_iter().filter(|id| !distinct.contains(id)).collect();
-        // Once the hunks are decided on, what is left changes nothing, whichever way it goes.
+        // After the hunks are decided, deciding on the remaining changes has no effect, whichever way it goes.
         log.reject(&listed, DependentsPolicy::OnlyThese, Origin::User, 0).unwrap();
         let before = log.visible_text();
         log.reject(&others, DependentsPolicy::OnlyThese, Origin::User, 0).unwrap();
@@ -79,7 +79,7 @@ fn every_pending_change_with_an_effect_is_in_one_hunk() {
 }
 
 #[test]
-fn switching_a_hunk_is_what_it_shows() {
+fn switching_a_hunk_has_the_effect_it_shows() {
     let n_switched = Cell::new(0);
     let statuses = prop_oneof![Just(Status::Pending), Just(Status::Accepted), Just(Status::Rejected)];
     check((history(), any::<u8>(), statuses), |((base, steps), pick, status)| {
@@ -123,7 +123,7 @@ fn a_hunk_id_keeps_its_meaning() {
     });
 }
 
-/// The lines that the changes of a hunk insert and delete, wherever they are shown.
+/// Returns the lines that the changes of a hunk insert and delete, wherever they are shown.
 fn lines_of(log: &LineLog, id: &HunkId) -> Vec<String> {
     let ixs: BTreeSet<_> = log.changes_of(id).unwrap().iter().filter_map(|&id| log.index_of(id)).collect();
     let plain = Plain::of(log);
@@ -199,7 +199,7 @@ fn touching_edits_are_cut_between_edits_first() {
 }
 
 #[test]
-fn a_large_change_without_seams_is_flagged_and_can_be_split() {
+fn a_large_change_that_cannot_be_cut_is_marked_and_can_be_split() {
     let mut log = LineLog::new(Some("top\nbottom\n"));
     let code: String = (0..200).map(|index| format!("call({index})\n")).collect();
     propose(&mut log, &format!("top\n{code}bottom\n"));
@@ -215,7 +215,7 @@ fn a_large_change_without_seams_is_flagged_and_can_be_split() {
     let split = log.hunks(HunkQuery::default());
     check_within_limits(&split);
     assert_eq!(split.iter().map(|hunk| hunk.change_ids.clone()).collect::<Vec<_>>(), [[first], [second], [third]]);
-    // A line typed into the last part stands on that part alone.
+    // A line typed into the last part depends on that part alone.
     type_in(&mut log, &format!("top\n{}mine\n{}bottom\n", &code[..code.len() - 30], &code[code.len() - 30..]));
     assert_eq!(log.kept_on_disk(), [third]);
     log.reject(&[first, second], DependentsPolicy::Refuse, Origin::User, 0).unwrap();
@@ -246,7 +246,7 @@ fn a_deleted_file_is_one_hunk_whatever_its_size() {
 }
 
 #[test]
-fn a_line_changed_on_the_disk_as_well_makes_a_hunk_contested() {
+fn a_line_also_changed_on_the_disk_makes_a_hunk_contested() {
     let mut log = LineLog::new(Some("a\nb\nc\n"));
     propose(&mut log, "a\nB\nc\n");
     assert!(!log.hunks(HunkQuery::default())[0].contested);

@@ -1,4 +1,4 @@
-//! Tests of the line log: worked examples here, the properties L1 to L12 in `properties`.
+//! Tests of the line log: worked examples here, and the properties L1 to L12 in `properties` and `unique`.
 
 mod external;
 mod hunks;
@@ -30,7 +30,7 @@ fn check_texts(log: &LineLog, visible: &str, disk: &str) {
 }
 
 #[test]
-fn a_proposal_is_seen_but_not_on_the_disk() {
+fn a_proposal_is_visible_but_not_on_the_disk() {
     let mut log = LineLog::new(Some("a\nb\nc\n"));
     let ids = propose(&mut log, "a\nB\nc\n");
     check_texts(&log, "a\nB\nc\n", "a\nb\nc\n");
@@ -57,21 +57,21 @@ fn editing_inside_a_proposal_keeps_that_part_on_the_disk() {
 }
 
 #[test]
-fn undoing_leaves_what_somebody_decided_since() {
+fn undo_keeps_later_decisions() {
     let mut log = LineLog::new(Some("a\n"));
     let ids = propose(&mut log, "b\n");
     log.accept(&ids, Origin::User, 1).unwrap();
     log.reject(&ids, DependentsPolicy::Refuse, Origin::Agent, 2).unwrap();
     assert_eq!(log.undo(Origin::User, 3), None, "the acceptance is no longer in force");
     check_texts(&log, "a\n", "a\n");
-    // The control: what is still in force is undone.
+    // The positive control: an edit without later decisions is undone.
     log.accept(&ids, Origin::User, 4).unwrap();
     assert!(log.undo(Origin::User, 5).is_some());
     check_texts(&log, "a\n", "a\n");
 }
 
 #[test]
-fn a_line_without_ending_gets_one_only_when_it_is_not_last() {
+fn a_line_without_line_ending_gets_one_only_when_it_is_not_last() {
     let mut log = LineLog::new(Some("a\r\nb"));
     let ids = propose(&mut log, "a\r\nb\r\nc");
     assert_eq!(ids.len(), 1);
@@ -97,7 +97,7 @@ fn a_created_file_is_gone_once_all_of_it_is_rejected() {
 }
 
 #[test]
-fn a_rollback_is_hard_and_can_be_undone() {
+fn a_rollback_reverts_everything_and_can_be_undone() {
     let mut log = LineLog::new(Some("a\nb\n"));
     let kept = propose(&mut log, "a\nB\n");
     let checkpoint = log.checkpoint();

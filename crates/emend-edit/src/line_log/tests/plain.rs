@@ -1,14 +1,14 @@
-//! The plain model: what DESIGN says about tokens, restated without any of the log's bookkeeping.
+//! The plain model: the definitions of the line log, restated without its bookkeeping.
 //!
-//! `Plain::of` reads the facts out of a log and answers every question from the definitions, by looking at everything.
-//! `Plain::edit` goes further and takes edits itself, so that a log can be held against a model it had no part in.
+//! `Plain::of` reads the facts of a log and answers every question from the definitions, by looking at everything.
+//! `Plain::edit` also takes edits itself, so that a log can be compared with an independent model.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::line_log::types::{BASE, ChangeIx};
 use crate::line_log::{LineLog, Origin, Status};
 
-/// One line that ever was, in text order.
+/// One line that the file ever had, in text order.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PlainLine {
     pub(super) text: String,
@@ -31,7 +31,7 @@ pub(super) struct Plain {
 }
 
 impl Plain {
-    /// Reads the facts of a log: its tokens in order, and each change's status and direct dependencies.
+    /// Reads the facts of a log: its tokens in order, and the status and direct dependencies of each change.
     pub(super) fn of(log: &LineLog) -> Self {
         let line = |token| PlainLine {
             text: log.sequence.text(token).to_owned(),
@@ -50,7 +50,7 @@ impl Plain {
         }
     }
 
-    /// Starts a model with base lines that all have endings.
+    /// Starts a model with base lines that all have line endings.
     pub(super) fn new(base: &[String]) -> Self {
         let line = |text: &String| PlainLine { text: text.clone(), by: BASE, deleted_by: BTreeSet::new() };
         Self { lines: base.iter().map(line).collect(), changes: BTreeMap::new(), eol: "\n".to_owned() }
@@ -64,7 +64,7 @@ impl Plain {
         ix == BASE || self.changes[&ix].status == Status::Accepted
     }
 
-    /// The disk rule: on and not pending, or pending and some change on the disk stands on it.
+    /// Applies the disk rule: on and not pending, or pending with a change on the disk that depends on it.
     pub(super) fn is_on_disk(&self, ix: ChangeIx) -> bool {
         ix == BASE
             || match self.changes[&ix].status {
@@ -82,19 +82,19 @@ impl Plain {
         self.shows(line, |ix| self.is_on(ix))
     }
 
-    /// Indexes of the lines that the visible text shows.
+    /// Returns the indexes of the lines that the visible text shows.
     pub(super) fn visible(&self) -> Vec<usize> {
         (0..self.lines.len()).filter(|&index| self.is_visible(&self.lines[index])).collect()
     }
 
-    /// Indexes of the lines on the disk.
+    /// Returns the indexes of the lines on the disk.
     pub(super) fn on_disk(&self) -> Vec<usize> {
         let on: BTreeSet<ChangeIx> = self.changes.keys().copied().filter(|&ix| self.is_on_disk(ix)).collect();
         let shows = |line| self.shows(line, |ix| ix == BASE || on.contains(&ix));
         (0..self.lines.len()).filter(|&index| shows(&self.lines[index])).collect()
     }
 
-    /// The lines at these indexes as a text shows them: each with an ending, but for the last.
+    /// Returns the lines at these indexes as a text shows them: all but the last get a line ending if they have none.
     pub(super) fn render(&self, indexes: &[usize]) -> Vec<String> {
         let mut lines: Vec<String> = indexes.iter().map(|&index| self.lines[index].text.clone()).collect();
         let n = lines.len();
@@ -118,7 +118,7 @@ impl Plain {
         self.render(&self.on_disk()).concat()
     }
 
-    /// Changes that are on and reach one of `ids` over changes that are on.
+    /// Returns the changes that are on and lead to one of `ids` through changes that are on.
     pub(super) fn dependents(&self, ids: &BTreeSet<ChangeIx>) -> BTreeSet<ChangeIx> {
         let mut reached: BTreeSet<ChangeIx> = ids.iter().copied().filter(|&ix| self.is_on(ix)).collect();
         loop {
@@ -144,7 +144,7 @@ impl Plain {
             deps.insert(self.lines[index].by);
             self.lines[index].deleted_by.insert(ix);
         }
-        // The seam: behind the last line replaced, or else behind the visible left neighbour.
+        // The insertion point: after the last line replaced, or else after the visible line before.
         let seam = visible[..at + n_deleted].last().map_or(0, |&index| index + 1);
         if !new.is_empty() {
             let gap = match n_deleted {
@@ -160,25 +160,25 @@ impl Plain {
         self.changes.insert(ix, PlainChange { deps, ..change });
     }
 
-    /// Changes that are on and deleted a hidden line in `gap`, unless `right` stands in the place of that line: it is
-    /// by the deleter, or replaced a line that is, and so on.
+    /// Returns the changes that are on and deleted a hidden line in `gap`, unless `right` replaces that line: it comes
+    /// from the deleter, or replaced a line that does, and so on.
     fn deleters_in(&self, gap: std::ops::Range<usize>, ix: ChangeIx, right: Option<usize>) -> BTreeSet<ChangeIx> {
         let mut found = BTreeSet::new();
         for line in &self.lines[gap.clone()] {
             found.extend(line.deleted_by.iter().copied().filter(|&by| by != ix && self.is_on(by)));
         }
-        let mut stands_for: BTreeSet<ChangeIx> = right.iter().map(|&right| self.lines[right].by).collect();
+        let mut replaced_by: BTreeSet<ChangeIx> = right.iter().map(|&right| self.lines[right].by).collect();
         loop {
-            let replaced = self.lines[gap.clone()].iter().filter(|line| !line.deleted_by.is_disjoint(&stands_for));
-            let before = stands_for.len();
-            stands_for.extend(replaced.map(|line| line.by).collect::<Vec<_>>());
-            if stands_for.len() == before {
-                return found.difference(&stands_for).copied().collect();
+            let replaced = self.lines[gap.clone()].iter().filter(|line| !line.deleted_by.is_disjoint(&replaced_by));
+            let before = replaced_by.len();
+            replaced_by.extend(replaced.map(|line| line.by).collect::<Vec<_>>());
+            if replaced_by.len() == before {
+                return found.difference(&replaced_by).copied().collect();
             }
         }
     }
 
-    /// Changes that are on and have lines, shown or not, on both sides of `seam`.
+    /// Returns the changes that are on and have lines, shown or not, on both sides of `seam`.
     fn blocks_around(&self, seam: usize) -> BTreeSet<ChangeIx> {
         let authors = |lines: &[PlainLine]| -> BTreeSet<ChangeIx> { lines.iter().map(|line| line.by).collect() };
         let (before, behind) = (authors(&self.lines[..seam]), authors(&self.lines[seam..]));

@@ -1,6 +1,8 @@
-//! L1 to L7, L9, L10 and L12 over dense histories: few distinct lines, mixed endings, missing last endings, rewrites.
+//! L1 to L7, L9, L10 and L12 over dense histories: few distinct lines, mixed line endings, missing trailing newlines,
+//! rewrites.
 //!
-//! The facts (tokens, statuses, dependencies) are read out of the log; what follows from them is worked out anew.
+//! The facts (tokens, statuses, dependencies) are read from the log, and everything derived from them is computed
+//! anew.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +21,7 @@ use crate::text::split_lines;
 
 pub(super) const CASES: u32 = 20_000;
 
-/// Runs a property; a panic in it is a failure, and is shrunk.
+/// Runs a property. A panic in it is a failure, and its input is shrunk.
 pub(super) fn check<S: Strategy>(strategy: S, property: impl Fn(S::Value)) {
     let result = TestRunner::new(cases(CASES)).run(&strategy, |value| {
         property(value);
@@ -30,7 +32,7 @@ pub(super) fn check<S: Strategy>(strategy: S, property: impl Fn(S::Value)) {
     }
 }
 
-/// Prints how often something happened and fails if it was too seldom to trust the property.
+/// Prints how often something happened, and fails if it was too rare to trust the property.
 pub(super) fn check_share(what: &str, part: &Cell<u32>, whole: &Cell<u32>, percent_min: u32) {
     let percent = 100.0 * f64::from(part.get()) / f64::from(whole.get().max(1));
     println!("{what}: {} of {} ({percent:.1} %)", part.get(), whole.get());
@@ -49,7 +51,7 @@ fn ids_from(log: &LineLog, origin: Origin) -> Vec<ChangeId> {
     log.changes().filter(|change| change.origin == origin).map(|change| change.id).collect()
 }
 
-/// Everything a caller can see of the state.
+/// Returns everything that a caller can see of the state.
 fn views(log: &LineLog) -> (Option<String>, Option<String>, Vec<Status>, Option<String>) {
     let statuses = log.changes().map(|change| change.status).collect();
     (log.visible_text(), log.disk_text(), statuses, log.visible_path().map(str::to_owned))
@@ -66,7 +68,7 @@ fn set_status(log: &mut LineLog, id: ChangeId, status: Status) -> DecisionOutcom
     .unwrap()
 }
 
-/// Applies a derived patch to lines, from the end so that line numbers stay true.
+/// Applies the edits of a result to lines, from the end so that line numbers stay valid.
 fn patched(mut lines: Vec<String>, applied: &DecisionOutcome) -> Vec<String> {
     for edit in applied.edits.iter().rev() {
         lines.splice(edit.line..edit.line + edit.removed, edit.inserted.iter().cloned());
@@ -75,7 +77,7 @@ fn patched(mut lines: Vec<String>, applied: &DecisionOutcome) -> Vec<String> {
 }
 
 #[test]
-fn the_views_are_what_the_definitions_say() {
+fn the_views_follow_the_definitions() {
     check(history(), |(base, steps)| {
         let mut log = LineLog::new(base.as_deref());
         for step in &steps {
@@ -94,9 +96,9 @@ fn the_views_are_what_the_definitions_say() {
     });
 }
 
-/// Returns the length of a longest common subsequence of the lines seen and of those of a new text.
+/// Returns the length of a longest common subsequence of the visible lines and those of a new text.
 ///
-/// A line without an ending has to read as the new one does where that stands.
+/// A line without a line ending must read like the new line at its place.
 fn longest_common(seen: &[String], eol: &str, new: &[&str]) -> usize {
     let reads_as = |old: &str, at: usize| {
         let is_bare = !old.ends_with(['\n', '\r']);
@@ -115,7 +117,7 @@ fn longest_common(seen: &[String], eol: &str, new: &[&str]) -> usize {
 }
 
 #[test]
-fn l1_an_edit_changes_what_was_seen_by_exactly_that_edit() {
+fn l1_an_edit_changes_the_visible_text_by_exactly_that_edit() {
     let (n_writes, n_rewrites, n_bare) = (Cell::new(0), Cell::new(0), Cell::new(0));
     check(history(), |(base, steps)| {
         let mut log = LineLog::new(base.as_deref());
@@ -147,7 +149,7 @@ fn l1_an_edit_changes_what_was_seen_by_exactly_that_edit() {
 }
 
 #[test]
-fn l2_with_all_changes_off_the_base_is_back() {
+fn l2_with_all_changes_off_the_text_is_the_base() {
     check(history(), |(base, steps)| {
         let mut log = play(base.as_deref(), &steps);
         assert_eq!(log.base_text(), base);
@@ -217,7 +219,7 @@ fn l5_turning_agent_changes_off_never_hides_a_user_line() {
         for (was, is) in before.lines.iter().zip(&after.lines) {
             assert!(!is_users(was) || !before.is_visible(was) || after.is_visible(is), "lost {was:?}");
         }
-        // What the user wrote and nobody else's change deletes is visible now, and so it is on the disk.
+        // A user's line that no other change deletes is visible now, and so it is on the disk.
         let on_disk = after.on_disk();
         for index in after.visible() {
             assert!(!is_users(&after.lines[index]) || on_disk.contains(&index), "not saved: {:?}", after.lines[index]);
@@ -254,7 +256,7 @@ fn l6_a_decision_touches_only_its_own_lines() {
 }
 
 #[test]
-fn l7_a_status_change_is_the_derived_patch() {
+fn l7_the_returned_edits_give_the_new_text() {
     let n_edits = Cell::new(0);
     check((history(), any::<u8>(), 1..5_u8, 0..4_u8), |((base, steps), pick, n, kind)| {
         let mut log = play(base.as_deref(), &steps);
@@ -289,7 +291,7 @@ fn l7_a_status_change_is_the_derived_patch() {
 }
 
 #[test]
-fn l9_a_saved_log_goes_on_as_if_it_had_never_been_saved() {
+fn l9_a_loaded_log_behaves_like_the_saved_one() {
     check((history(), prop::collection::vec(step(), 0..5)), |((base, steps), more)| {
         let mut log = play(base.as_deref(), &steps);
         let json = serde_json::to_string(&log).unwrap();
@@ -305,7 +307,7 @@ fn l9_a_saved_log_goes_on_as_if_it_had_never_been_saved() {
 }
 
 #[test]
-fn l10_a_hard_rollback_is_the_text_at_the_checkpoint_and_can_be_undone() {
+fn l10_a_rollback_restores_the_checkpoint_and_can_be_undone() {
     let (n_cases, n_moved) = (Cell::new(0), Cell::new(0));
     check((history(), prop::collection::vec(step(), 1..8)), |((base, steps), more)| {
         let mut log = play(base.as_deref(), &steps);
@@ -316,7 +318,7 @@ fn l10_a_hard_rollback_is_the_text_at_the_checkpoint_and_can_be_undone() {
         let since = log.changes_since(checkpoint).unwrap();
         let applied = log.rollback_to(checkpoint, Origin::User, 0).unwrap();
         assert_eq!((log.visible_text(), log.visible_path().map(str::to_owned)), (then.0.clone(), then.2));
-        // A split stays, and with it the disk rule is finer: what nobody touched is no longer kept.
+        // A split stays, and makes the disk rule finer: untouched parts are no longer kept.
         if !more.iter().any(|step| matches!(step, Step::Split { .. })) {
             assert_eq!(log.disk_text(), then.1);
         }
@@ -334,7 +336,7 @@ fn l10_a_hard_rollback_is_the_text_at_the_checkpoint_and_can_be_undone() {
     check_share("rollbacks that change the text", &n_moved, &n_cases, 50);
 }
 
-/// Pairs of a line and one that stands in its place: deleted and inserted by one change, directly or over others.
+/// Returns pairs of a line and its replacement: deleted and inserted by one change, directly or through others.
 fn replacements(plain: &Plain) -> Vec<(usize, usize, BTreeSet<ChangeIx>)> {
     let n = plain.lines.len();
     let direct = |a: usize, b: usize| {
@@ -358,16 +360,16 @@ fn replacements(plain: &Plain) -> Vec<(usize, usize, BTreeSet<ChangeIx>)> {
 }
 
 #[test]
-fn l12_on_the_disk_no_line_stands_beside_its_own_replacement() {
+fn l12_the_disk_never_has_a_line_beside_its_replacement() {
     let n_pairs = Cell::new(0);
-    // Short histories: chains are searched by brute force.
+    // Short histories, because chains are searched by brute force.
     let steps = prop::collection::vec(prop_oneof![3 => edit(), 1 => step()], 1..7);
     check((super::steps::base(), steps), |(base, steps): (Option<String>, Vec<Step>)| {
         let log = play(base.as_deref(), &steps);
         let plain = Plain::of(&log);
         let on_disk: BTreeSet<usize> = disk_lines(&log, &plain);
         for (line, replacement, over) in replacements(&plain) {
-            // A change that was rejected although others stand on it leaves both, as the reviewer was told.
+            // Rejecting a change on which others depend may leave both lines; the reviewer was warned.
             if over.iter().all(|&ix| plain.is_on(ix)) {
                 let both = on_disk.contains(&line) && on_disk.contains(&replacement);
                 assert!(!both, "{:?} beside {:?}", plain.lines[line], plain.lines[replacement]);
@@ -379,7 +381,7 @@ fn l12_on_the_disk_no_line_stands_beside_its_own_replacement() {
     assert!(n_pairs.get() > 0);
 }
 
-/// The lines the log itself puts on the disk, told apart by where they stand.
+/// Returns the positions of the lines that the log itself puts on the disk.
 fn disk_lines(log: &LineLog, plain: &Plain) -> BTreeSet<usize> {
     let tokens: BTreeMap<u32, usize> = log.sequence.iter().enumerate().map(|(at, token)| (token, at)).collect();
     let shown: BTreeSet<usize> = log.tokens_in(crate::line_log::log::View::Disk).map(|token| tokens[&token]).collect();

@@ -1,4 +1,4 @@
-//! Random histories: what agent, user, disk and reviewer may do to a file, and how it is done to a log.
+//! Random histories: steps that agent, user, disk and reviewer may take, and how a log takes them.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use super::meta;
 use crate::line_log::{ChangeId, DependentsPolicy, LineLog, Origin, Status};
 use crate::text::{split_eol, split_lines};
 
-/// One splice of a text: positions are taken modulo what is there.
+/// One splice of a text. Positions are taken modulo the number of lines.
 #[derive(Clone, Debug)]
 pub(super) struct Spot {
     at: u8,
@@ -15,7 +15,7 @@ pub(super) struct Spot {
     inserted: Vec<String>,
 }
 
-/// One thing that happens to a file.
+/// One step of the history of a file.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
     /// A local edit, possibly in several places.
@@ -24,7 +24,7 @@ pub(super) enum Step {
         spots: Vec<Spot>,
         bare_end: bool,
     },
-    /// A text written anew: some of the lines it had, in any order, among new ones.
+    /// A rewritten text: some of its lines, in any order, among new ones.
     Rewrite {
         origin: Origin,
         picks: Vec<(Option<u8>, String)>,
@@ -67,10 +67,10 @@ pub(super) enum Decision {
     Reopen,
 }
 
-/// What a step came to.
+/// The result of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Outcome {
-    /// The text asked for, and the changes the log made of it.
+    /// The written text, and the changes that the log recorded.
     Wrote {
         text: String,
         ids: Vec<ChangeId>,
@@ -85,7 +85,7 @@ pub(super) fn line() -> impl Strategy<Value = String> {
     (content, eol).prop_map(|(content, eol)| format!("{content}{eol}"))
 }
 
-/// A text, or no file.
+/// Returns a text, or `None` for no file.
 pub(super) fn base() -> impl Strategy<Value = Option<String>> {
     let text = (vec(line(), 0..10), prop::bool::weighted(0.4)).prop_map(|(lines, bare_end)| text_of(&lines, bare_end));
     prop_oneof![1 => Just(None), 9 => text.prop_map(Some)]
@@ -165,7 +165,7 @@ pub(super) fn play(base: Option<&str>, steps: &[Step]) -> LineLog {
     log
 }
 
-/// Does one step to a log.
+/// Applies one step to a log.
 pub(super) fn take(log: &mut LineLog, step: &Step) -> Outcome {
     match step {
         Step::Edit { origin, spots, bare_end } => {
@@ -216,7 +216,7 @@ fn take_decision(log: &mut LineLog, step: &Step) {
     }
 }
 
-/// Carries out a decision; a refusal because of dependents is as good as none.
+/// Makes a decision. A rejection because of dependents counts as no decision.
 pub(super) fn decide(log: &mut LineLog, ids: &[ChangeId], to: Decision) {
     match to {
         Decision::Accept => drop(log.accept(ids, Origin::User, 0).unwrap()),
@@ -226,7 +226,7 @@ pub(super) fn decide(log: &mut LineLog, ids: &[ChangeId], to: Decision) {
     }
 }
 
-/// Every other agent write is applied at once, as in a terminal session.
+/// Applies every other agent write directly, as in a terminal session.
 fn write(log: &mut LineLog, origin: Origin, text: &str) -> Vec<ChangeId> {
     let status = if log.revision() % 5 == 4 { Status::Accepted } else { Status::Pending };
     log.write(origin, meta("write"), text, status)
@@ -251,7 +251,7 @@ fn rewrite(text: &str, picks: &[(Option<u8>, String)], bare_end: bool) -> String
     text_of(&picks.iter().map(pick).collect::<Vec<_>>(), bare_end)
 }
 
-/// Joins lines, gives those in the middle an ending, and takes the last one's away if asked to.
+/// Joins lines, gives each but the last a line ending, and removes the last one's if asked.
 fn text_of(lines: &[String], bare_end: bool) -> String {
     let mut text = String::new();
     for (index, line) in lines.iter().enumerate() {

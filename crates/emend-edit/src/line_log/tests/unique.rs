@@ -1,7 +1,7 @@
 //! L8 and L11 over histories in which every line is different, so that there is only one minimal diff.
 //!
-//! Here the log is held against models it had no part in: a plain restatement of its rules that is given the edits
-//! themselves, and a three-way merge.
+//! The log is compared with independent models: a plain restatement of its rules that gets the edits themselves, and a
+//! three-way merge.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ use crate::diff::merge3;
 use crate::line_log::types::ChangeIx;
 use crate::line_log::{ChangeId, DependentsPolicy, LineLog, Origin, Status};
 
-/// A splice: where, how many lines it deletes and inserts; or a decision about an earlier change.
+/// A splice (position, number of lines deleted and inserted), or a decision about an earlier change.
 #[derive(Clone, Debug)]
 enum Step {
     Splice { by_user: bool, at: u8, n_deleted: u8, n_inserted: u8 },
@@ -38,14 +38,14 @@ fn decision() -> impl Strategy<Value = Step> {
     (any::<u8>(), to).prop_map(|(pick, to)| Step::Decide { pick, to })
 }
 
-/// A log and the plain model beside it.
+/// A log, and the plain model with the same history.
 struct Pair {
     log: LineLog,
     plain: Plain,
     n_steps: usize,
 }
 
-/// A change and the visible texts right before and right after it.
+/// A change, and the visible texts directly before and after it.
 struct Made {
     ix: ChangeIx,
     before: String,
@@ -137,7 +137,7 @@ fn l8_without_dependents_a_rejection_is_a_three_way_merge() {
             count(&n_dependent, true);
             return;
         }
-        // Taking the change back out of what came later: its result is the base, its input the other side.
+        // Reverting the change in the later text is a merge: its result is the base, its input the other side.
         let now = pair.log.visible_text().unwrap_or_default();
         let merged = merge3(&chosen.after, &now, &chosen.before);
         if merged.conflicts > 0 {
@@ -173,7 +173,7 @@ fn l11_dependents_are_complete() {
     assert!(n_found.get() > 0);
 }
 
-/// The changes that change `ix` stands on, by looking at the texts before and after it.
+/// Returns the changes on which change `ix` depends, judged by the texts before and after it.
 fn needed(before: &Plain, after: &Plain, ix: ChangeIx) -> BTreeSet<ChangeIx> {
     let visible = before.visible();
     let is_gone = |index: &usize| {
@@ -194,7 +194,7 @@ fn needed(before: &Plain, after: &Plain, ix: ChangeIx) -> BTreeSet<ChangeIx> {
         {
             needed.insert(after.lines[left].by);
         }
-        // It inserted, replacing nothing, where k had deleted and put nothing in the place.
+        // It inserted, without replacing, where k had deleted without replacing.
         if gone.is_empty() {
             let gap = left.map_or(0, |left| left + 1)..right.unwrap_or(after.lines.len());
             let hidden = after.lines[gap].iter().filter(|line| line.by != ix);

@@ -1,4 +1,4 @@
-//! What a patch does to several files: everything or nothing, in order, one result per file.
+//! Patches of several files: all or nothing, in order, one result per file.
 
 use expect_test::{Expect, expect};
 
@@ -44,7 +44,7 @@ fn check_change(before: Option<&str>, change: Change, expected: Expect) {
 }
 
 #[test]
-fn a_file_becomes_one_that_can_be_run() {
+fn a_file_becomes_executable() {
     #[track_caller]
     fn check(fixture: &[(&str, &str)], diff: &str, expected: &[(&str, Option<&str>, Option<bool>)]) {
         let (patch, _) = crate::patch::unified::parse(diff, DiffMode::Strict).unwrap();
@@ -73,7 +73,7 @@ fn a_file_becomes_one_that_can_be_run() {
 }
 
 #[test]
-fn one_text_is_edited_by_what_only_edits() {
+fn edit_text_accepts_only_edits_of_one_text() {
     #[track_caller]
     fn check(body: &str, expected: Expect) {
         let edited = edit_text("a\nb\n", &v4a(body));
@@ -125,7 +125,7 @@ fn one_failure_stops_all() {
 }
 
 #[test]
-fn nothing_is_overwritten_unasked() {
+fn overwriting_needs_the_flag() {
     let fixture = [("a", "1\n"), ("b", "2\n")];
     let (add, moved) = ("*** Add File: a\n+x\n", "*** Update File: a\n*** Move to: b\n-1\n+x\n");
     check(&fixture, add, expect!["already_exists: a: the file already exists; update it instead of adding it"]);
@@ -153,7 +153,7 @@ fn a_move_onto_itself_is_an_edit() {
 }
 
 #[test]
-fn edits_of_one_file_follow_each_other() {
+fn edits_of_one_file_are_applied_in_order() {
     check(
         &[("f", "a\nb\n")],
         "*** Update File: f\n-a\n+A\n*** Update File: ./f\n A\n-b\n+B\n",
@@ -216,7 +216,7 @@ fn edits_of_one_file_follow_each_other() {
 }
 
 #[test]
-fn replacements_create_only_where_nothing_is() {
+fn replacements_create_only_missing_or_empty_files() {
     let replace =
         |old: &str, new: &str| Change::Replace { old: old.to_owned(), new: new.to_owned(), replace_all: false };
     check_change(
@@ -373,7 +373,7 @@ fn loose_matches_are_noted() {
 }
 
 #[test]
-fn a_failed_read_is_handed_on() {
+fn a_failed_read_is_returned() {
     #[derive(Debug, PartialEq)]
     enum Failure {
         Read,

@@ -1,4 +1,4 @@
-//! What a replacement finds, what it leaves alone, and what it says when it refuses.
+//! Replacements: the text they find, the text they leave alone, and their errors.
 
 use expect_test::{Expect, expect};
 use proptest::prelude::{any, prop, prop_assert, prop_assert_eq, proptest};
@@ -33,12 +33,12 @@ fn exact_text_is_spliced_in() {
     check("a\nb", "b", "c\nd", Exact, "a\nc\nd");
     check("\u{feff}a b\n", "a", "x", Exact, "\u{feff}x b\n");
     check("costs $1 \\1", "$1 \\1", "$2 \\2", Exact, "costs $2 \\2");
-    // Only the endings change, so they are what is meant.
+    // Only the line endings change, so that is the intended edit.
     check("a\nb\n", "a\n", "a\r\n", Exact, "a\r\nb\n");
 }
 
 #[test]
-fn line_endings_are_the_files() {
+fn new_lines_get_the_line_endings_of_the_file() {
     use Strategy::{Exact, LineEndings};
     check("a\r\nb\r\nc\r\n", "a\nb\n", "x\ny\nz\n", LineEndings, "x\r\ny\r\nz\r\nc\r\n");
     check("a\rb\rc", "a\nb", "x\ny", LineEndings, "x\ry\rc");
@@ -50,13 +50,13 @@ fn line_endings_are_the_files() {
 }
 
 #[test]
-fn the_last_line_may_lack_its_ending() {
+fn the_last_line_may_lack_its_line_ending() {
     use Strategy::LineEndings;
     check("a\nb", "b\n", "c\n", LineEndings, "a\nc");
     check("a\r\nb", "a\nb\n", "c\nd\n", LineEndings, "c\r\nd");
     check("a\nb", "b\n", "", LineEndings, "a\n");
     check("a\nb", "b\n", "c\nd", LineEndings, "a\nc\nd");
-    // To whoever sees lines without endings both are the same.
+    // To a reader who does not see line endings, both are the same.
     check_error(
         "b\na\nb",
         "b\n",
@@ -70,7 +70,7 @@ fn the_last_line_may_lack_its_ending() {
 }
 
 #[test]
-fn look_alikes_and_blanks_at_line_ends() {
+fn typographic_characters_and_trailing_whitespace_match() {
     use Strategy::UnicodeConfusables;
     check("a  \nb\t\nc\n", "a\nb\nc", "a\nX\nc", UnicodeConfusables, "a  \nX\nc\n");
     check("a\nb\n", "a \nb", "a \nc", UnicodeConfusables, "a\nc\n");
@@ -82,7 +82,7 @@ fn look_alikes_and_blanks_at_line_ends() {
         "say “hi” – now\ny\n",
     );
     check("x a\u{a0}b y\r\n", "a b", "c d", UnicodeConfusables, "x c d y\r\n");
-    // Blanks taken off the end must not run into the rest of a line.
+    // Whitespace trimmed from the end must not match the rest of a line.
     check_error(
         "ab c“d\n",
         "ab c\"  ",
@@ -101,7 +101,7 @@ fn look_alikes_and_blanks_at_line_ends() {
 }
 
 #[test]
-fn one_indentation_for_another() {
+fn one_indentation_is_exchanged_for_another() {
     use Strategy::Indentation;
     let before = "class A:\n    def f(self):\n        if x:\n            return 1\n\n    def g(self):\n        pass\n";
     check(
@@ -120,7 +120,7 @@ fn one_indentation_for_another() {
     );
     check("  a\r\n  b\r\n", "a\nb\n", "a\nc\nb\n", Indentation, "  a\r\n  c\r\n  b\r\n");
     check("  a\n  b", "a\nb\n", "a\nc\n", Indentation, "  a\n  c");
-    // Not the same on every line, or unclear for the new text.
+    // The difference is not the same on every line, or it is unclear for the new text.
     let refuse = |before: &str, old: &str, new: &str| {
         assert_eq!(replace(before, old, new, false).unwrap_err().code(), ErrorCode::Conflict)
     };
@@ -131,7 +131,7 @@ fn one_indentation_for_another() {
 }
 
 #[test]
-fn only_one_place_will_do() {
+fn several_places_are_rejected() {
     check_error(
         "fn f() {\n    x();\n}\n\nfn g() {\n    x();\n}\n",
         "    x();\n",
@@ -156,12 +156,12 @@ fn only_one_place_will_do() {
         panic!()
     };
     assert_eq!((lines.len(), n_places), (30, 30));
-    // One with LF and one with CRLF look the same, too.
+    // A line with LF and one with CRLF look the same too.
     assert_eq!(replace("a\r\nb\r\na\nb\n", "a\nb\n", "c\n", false).unwrap_err().code(), ErrorCode::Ambiguous);
 }
 
 #[test]
-fn all_places_if_asked() {
+fn replace_all_replaces_every_place() {
     let all = |before: &str, old: &str, new: &str| {
         replace(before, old, new, true).map(|replaced| (replaced.text, replaced.count))
     };
@@ -176,7 +176,7 @@ fn all_places_if_asked() {
 }
 
 #[test]
-fn what_is_no_edit_is_refused() {
+fn invalid_replacements_are_rejected() {
     check_error(
         "a",
         "a",
@@ -214,7 +214,7 @@ fn what_is_no_edit_is_refused() {
         "invalid_argument",
         expect!["the old text omits text (`...`); write every line literally"],
     );
-    // What the file or the old text has literally is no placeholder.
+    // Text that the file or the old text contains literally is not a placeholder.
     check(
         "// ... rest of code ...\na\n",
         "// ... rest of code ...\na",
@@ -226,7 +226,7 @@ fn what_is_no_edit_is_refused() {
 }
 
 #[test]
-fn near_misses_are_shown_and_refused() {
+fn similar_text_is_shown_and_rejected() {
     let before = "def f(x):\n    a = torch.zeros(3, dtype=torch.int64)\n    return a\n\ndef g(x):\n    return x\n";
     check_error(
         before,
@@ -257,7 +257,7 @@ fn near_misses_are_shown_and_refused() {
              return a
     "#]],
     );
-    // First and last line alone are no match.
+    // Matching only the first and the last line is not enough.
     assert_eq!(
         replace(before, "def f(x):\n    anything\n    return a\n", "x", false).unwrap_err().code(),
         ErrorCode::Conflict
@@ -283,7 +283,7 @@ fn near_misses_are_shown_and_refused() {
 const PLAIN: &[&str] = &["a", "a", "b", "b", "a", "b", "\n", "\n", "\r\n", " ", "  ", "“", "\"", "é"];
 const ODD: &[&str] = &["a", "a", "b", "b", "\n", "\n", "\r\n", "\r", " ", "“", "\"", "é", "\u{feff}"];
 
-/// Texts of few different pieces, so that strings repeat and nearly match.
+/// Returns texts of few distinct pieces, so that strings repeat and nearly match.
 fn texts(pieces: &'static [&'static str]) -> impl Generator<Value = String> {
     prop::collection::vec(prop::sample::select(pieces), 0..16).prop_map(|pieces| pieces.concat())
 }
@@ -301,9 +301,9 @@ fn flat(text: &str) -> String {
 proptest! {
     #![proptest_config(cases(20_000))]
 
-    // Whatever is accepted leaves every line outside the reported ones byte for byte.
+    // An accepted replacement leaves every line outside the reported ones unchanged, byte for byte.
     #[test]
-    fn nothing_else_changes(before in texts(ODD), old in texts(ODD), new in texts(ODD)) {
+    fn no_other_line_changes(before in texts(ODD), old in texts(ODD), new in texts(ODD)) {
         if let Ok(replaced) = replace(&before, &old, &new, false) {
             let (first, last) = replaced.lines[0];
             let lines = split_lines(&before);
@@ -312,9 +312,9 @@ proptest! {
         }
     }
 
-    // A stretch of the file that is there once is replaced, however its endings are written.
+    // A part of the file that occurs once is replaced, with whatever line endings it is written.
     #[test]
-    fn what_is_there_once_is_found(before in texts(PLAIN), new in texts(PLAIN), ends in any::<[prop::sample::Index; 2]>()) {
+    fn text_that_occurs_once_is_found(before in texts(PLAIN), new in texts(PLAIN), ends in any::<[prop::sample::Index; 2]>()) {
         let is_between = |at: usize| before.is_char_boundary(at) && !before[..at].ends_with('\r');
         let boundaries: Vec<usize> = (0..=before.len()).filter(|&at| is_between(at)).collect();
         let mut ends = ends.map(|end| boundaries[end.index(boundaries.len())]);
@@ -339,7 +339,7 @@ proptest! {
 }
 
 #[test]
-fn a_place_at_the_end_that_overlaps_the_one_before_is_no_second_place_to_replace() {
+fn a_place_at_the_end_that_overlaps_the_previous_one_is_not_replaced() {
     let replaced = replace("x\nr\nr", "\nr\n", "\ns\n", true).unwrap();
     assert_eq!((replaced.text.as_str(), replaced.count), ("x\ns\nr", 1));
     assert_eq!(replace("x\nr\nr", "\nr\n", "\ns\n", false).unwrap_err().code(), ErrorCode::Ambiguous);

@@ -1,4 +1,4 @@
-//! What unified diffs do, strict and located, and the properties that no table can cover.
+//! Unified diffs, strict and located: tables of cases, and properties over random diffs.
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
@@ -59,7 +59,7 @@ fn lines_far_down_are_found() {
 }
 
 #[test]
-fn hunks_that_stand_in_place() {
+fn hunks_at_their_stated_lines_are_applied() {
     check("a\nb\nc\n", "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n", "a\nB\nc\n");
     check("a\nb\nc\n", "--- a/f\t2024-01-01\n+++ b/f\n@@ -2 +1,0 @@ heading\n-b\n", "a\nc\n");
     check("a\nb\nc\nd\n", "@@ -1,1 +1,1 @@\n-a\n+A\n@@ -4 +4,2 @@\n d\n+e\n", "A\nb\nc\nd\ne\n");
@@ -68,23 +68,23 @@ fn hunks_that_stand_in_place() {
     check("a\r\nb\r\n", "@@ -1,2 +1,2 @@\n a\r\n-b\r\n+B\r\n", "a\r\nB\r\n");
     check("a\rb\nc\n", "@@ -1,2 +1 @@\n a\rb\n-c\n", "a\rb\n");
     check("\u{feff}a\n", "@@ -1 +1 @@\n-\u{feff}a\n+\u{feff}b\n", "\u{feff}b\n");
-    // A blank context line that lost its space.
+    // An empty context line that lost its space.
     check("a\n\nb\n", "@@ -1,3 +1,2 @@\n a\n\n-b\n", "a\n\n");
 }
 
 #[test]
-fn the_end_of_the_file_is_what_the_diff_says() {
+fn the_diff_decides_about_the_trailing_newline() {
     let open = "\\ No newline at end of file\n";
     check("a\nb", &format!("@@ -1,2 +1,2 @@\n a\n-b\n{open}+B\n{open}"), "a\nB");
     check("a\nb", &format!("@@ -1,2 +1,2 @@\n a\n-b\n{open}+b\n"), "a\nb\n");
     check("a\nb\n", &format!("@@ -1,2 +1,2 @@\n a\n-b\n+b\n{open}"), "a\nb");
     check("a", &format!("@@ -1 +1,2 @@\n-a\n{open}+a\n+b\n"), "a\nb\n");
-    // Without that line the diff says nothing about it, so only the located way leaves it as it is.
+    // Without that line the diff does not state it, so only located mode keeps the missing newline.
     check_located("a\nb", "@@ -1,2 +1,2 @@\n a\n-b\n+B\n", "a\nB");
 }
 
 #[test]
-fn strict_means_exactly_there() {
+fn strict_hunks_match_only_at_the_stated_line() {
     let strict = |before, diff, code, expected| check_error(before, diff, DiffMode::Strict, code, expected);
     strict(
         "x\na\n",
@@ -156,7 +156,7 @@ fn located_hunks_are_found_by_their_lines() {
     check_located("a\r\nb\r\n", "@@ -1,2 +1,3 @@\n a\n-b\n+B\n+C\n", "a\r\nB\r\nC\r\n");
     check_located("\u{feff}a\nb\n", "@@ -1 +1 @@\n-a\n+A\n", "\u{feff}A\nb\n");
     check_located("\u{feff}a\nb\n", "@@ -1,2 +1,1 @@\n-a\n b\n", "\u{feff}b\n");
-    // A stated line that fits settles which place is meant, even between equal ones.
+    // A stated line that matches decides which place is meant, even among equal ones.
     check("x\nx\nx\n", "@@ -2 +2 @@\n-x\n+y\n", "x\ny\nx\n");
     check_located("x\nx\nz\nx\n", "@@ -2 +2 @@\n-x\n+y\n@@ -9 +9 @@\n-z\n+Z\n", "x\ny\nZ\nx\n");
 }
@@ -207,7 +207,7 @@ fn located_hunks_are_never_guessed() {
 }
 
 #[test]
-fn the_corrected_diff_stands_in_place() {
+fn the_corrected_diff_applies_strictly() {
     let located = hunks("@@ -7,9 +7 @@\n b\n-c\n+C\n", DiffMode::Located).unwrap();
     let applied = apply_located("a\n b\nc\r\n", &located).unwrap();
     assert_eq!(applied.text, "a\n b\nC\r\n");
@@ -272,7 +272,7 @@ fn headers_name_the_files() {
 }
 
 #[test]
-fn mode_lines_say_whether_a_file_can_be_run() {
+fn mode_lines_decide_whether_a_file_is_executable() {
     #[track_caller]
     fn check(headers: &str, expected: Result<Option<bool>, &str>) {
         let diff = format!("diff --git a/f b/f\n{headers}");
@@ -309,7 +309,7 @@ fn mode_lines_say_whether_a_file_can_be_run() {
 }
 
 #[test]
-fn what_is_no_diff_is_refused() {
+fn invalid_diffs_are_rejected() {
     check_files(
         "",
         expect!["invalid_argument: no diff found: expected `--- a/path`, `+++ b/path` and hunks that start with `@@`"],
@@ -342,7 +342,7 @@ fn what_is_no_diff_is_refused() {
     assert!(matches!(parse_for("f", two, DiffMode::Located), Err(UnifiedParseError::SeveralFiles { n_files: 2, .. })));
 }
 
-/// Writes the script as a diff. `shift` and `miscount` falsify its numbers.
+/// Returns the script as a diff. `shift` and `miscount` falsify its numbers.
 fn diff_of(script: &Script, shift: usize, miscount: usize) -> String {
     use std::fmt::Write;
     let mut diff = String::from("--- a/f\n+++ b/f\n");
@@ -361,7 +361,7 @@ fn diff_of(script: &Script, shift: usize, miscount: usize) -> String {
     diff
 }
 
-/// Returns the script's outcome where new lines end in LF.
+/// Returns the result of the script if new lines end in LF.
 fn after(script: &Script) -> String {
     let mut out = String::new();
     for (index, line) in script.lines.iter().enumerate() {
@@ -374,7 +374,7 @@ fn after(script: &Script) -> String {
     out
 }
 
-/// Returns scripts that a diff can say: nothing may follow a line without an ending.
+/// Returns scripts that a diff can express: nothing may follow a line without line ending.
 fn sayable(eols: &'static [&'static str]) -> impl Strategy<Value = Script> {
     scripts(eols).prop_map(|mut script| {
         script.bom &= !script.lines.is_empty();
@@ -396,15 +396,16 @@ proptest! {
         }
     }
 
-    // Shifted by more than the file is long, no hunk stands where it says, so all are searched for.
+    // The numbers are shifted by more than the length of the file, so no hunk is at its stated line and all are
+    // searched.
     #[test]
-    fn a_located_diff_is_in_its_place(script in sayable(&["\n"]), miscount in 0..2_usize) {
+    fn a_located_diff_is_applied_at_its_place(script in sayable(&["\n"]), miscount in 0..2_usize) {
         if let Ok(hunks) = hunks(&diff_of(&script, 100, miscount), DiffMode::Located) {
             match apply_located(&script.before(), &hunks) {
                 Ok(applied) => {
                     let before = script.before();
                     let (bom, body) = split_bom(&before);
-                    // The mark stays where it is, whatever happens to the line after it.
+                    // The byte-order mark stays where it is, whatever happens to the line after it.
                     let expected = after(&Script { bom: false, ..script.clone() });
                     prop_assert_eq!(&applied.text, &[bom, &expected].concat());
                     let strict = apply_strict(body, &applied.corrected).map(|applied| [bom, &applied.text].concat());
@@ -415,9 +416,9 @@ proptest! {
         }
     }
 
-    // Texts of any characters and endings, and the diff of this crate between them.
+    // Texts of any characters and line endings, and the diff of this crate between them.
     #[test]
-    fn the_diff_of_two_texts_leads_from_one_to_the_other(
+    fn the_diff_of_two_texts_turns_one_into_the_other(
         a in "([ab]|\\PC|\\x00|\u{feff}|\r?\n|\r){0,16}",
         b in "([ab]|\\PC|\\x00|\u{feff}|\r?\n|\r){0,16}",
         n_context in 0..4_usize,
@@ -433,7 +434,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_it_panic(diff in diffs(), before in pieces(&["a", "b", "\n", "\r", "\u{feff}", " ", "é"])) {
+    fn no_input_panics(diff in diffs(), before in pieces(&["a", "b", "\n", "\r", "\u{feff}", " ", "é"])) {
         for mode in [DiffMode::Strict, DiffMode::Located] {
             let _ = parse(&diff, mode);
             let _ = apply(&before, &diff, mode);

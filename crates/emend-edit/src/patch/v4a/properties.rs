@@ -1,4 +1,4 @@
-//! What holds for every v4a patch: it goes to its one place or nowhere, and parsing it never fails badly.
+//! Properties of v4a patches: a patch is applied at its only place or not at all, and parsing never panics.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -35,7 +35,7 @@ fn hunks_of(patch: &str) -> Option<Vec<V4aHunk>> {
     }
 }
 
-/// Returns what the script's text is to become: kept lines byte for byte, new ones with the first line's ending.
+/// Returns the result of the script: kept lines byte for byte, new ones with the line ending of the first line.
 fn after(script: &Script) -> String {
     let before = script.before();
     let first = crate::text::first_eol(&before).unwrap_or("\n");
@@ -63,9 +63,9 @@ fn after(script: &Script) -> String {
 proptest! {
     #![proptest_config(cases(20_000))]
 
-    // The lines of a script compete for places. Whatever is accepted must be exactly the script's own outcome.
+    // The lines of a script compete for places. An accepted patch must give exactly the result of the script.
     #[test]
-    fn an_accepted_patch_is_in_its_place(script in scripts(EOLS)) {
+    fn an_accepted_patch_is_applied_at_its_place(script in scripts(EOLS)) {
         let patch = patch_of(&script);
         if let Some(hunks) = hunks_of(&patch) {
             match apply(&script.before(), &hunks) {
@@ -76,13 +76,13 @@ proptest! {
     }
 
     #[test]
-    fn both_ways_of_applying_agree(
+    fn the_fast_path_agrees_with_the_general_one(
         script in scripts(&["\n"]),
         clean in any::<bool>(),
         blanks in vec(prop_oneof![3 => Just(""), 1 => Just(" \t"), 1 => Just("\u{85}")], 1..6),
     ) {
         let patch = patch_of(&script);
-        // Blanks at the ends of some of the patch's lines, and of the file's in half of the cases.
+        // Whitespace at the ends of some lines of the patch, and in half of the cases of the file.
         let (header, lines) = patch.split_at(patch.find("@@").unwrap_or_default());
         let with_blank = |(line, blank): (&str, &&str)| match line.starts_with([' ', '-', '+']) {
             true => format!("{line}{blank}\n"),
@@ -101,7 +101,7 @@ proptest! {
     }
 
     #[test]
-    fn pieces_are_read_as_the_whole(patch in patches(), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6)) {
+    fn a_patch_in_pieces_parses_like_the_whole(patch in patches(), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6)) {
         let mut parser = Parser::new();
         let mut at: Vec<usize> = cuts.iter().map(|cut| cut.index(patch.len() + 1)).collect();
         at.sort_unstable();
@@ -118,7 +118,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_it_panic(patch in patches(), before in pieces(&["a", "b", "\n", "\r", "\u{feff}", " ", "é"])) {
+    fn no_input_panics(patch in patches(), before in pieces(&["a", "b", "\n", "\r", "\u{feff}", " ", "é"])) {
         if let Some(hunks) = hunks_of(&patch) {
             let _ = apply(&before, &hunks);
         }
@@ -159,7 +159,7 @@ fn patches() -> impl Strategy<Value = String> {
 }
 
 #[test]
-fn blanks_that_no_line_of_the_file_ends_in_need_no_search_by_lines() {
+fn trailing_whitespace_that_the_file_lacks_takes_the_fast_path() {
     #[track_caller]
     fn check(before: &str, patch: &str, expected: Option<(&str, Leniency)>) {
         let patch = format!("*** Begin Patch\n*** Update File: f\n{patch}*** End Patch\n");

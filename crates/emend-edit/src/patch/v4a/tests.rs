@@ -1,4 +1,4 @@
-//! What v4a patches do: one table per rule, then the properties that no table can cover.
+//! V4a patches: one table of cases per rule.
 
 use expect_test::{Expect, expect};
 
@@ -40,7 +40,7 @@ fn hunks_find_their_lines() {
 
 #[test]
 fn hunks_that_only_add() {
-    // Below the anchor, not at the end of the file.
+    // The line goes below the anchor, not to the end of the file.
     check("a\nb\nc\n", "@@ a\n+new\n", "a\nnew\nb\nc\n");
     check("a\nb\n", "@@\n+new\n", "a\nb\nnew\n");
     check("a\nb\n", "@@\n+new\n*** End of File\n", "a\nb\nnew\n");
@@ -69,7 +69,7 @@ fn anchors_narrow_step_by_step() {
         "@@ class B\n@@ def g\n-    x\n+    y\n",
         "class A\n  def f\n    x\nclass B\n  def f\n    x\n  def g\n    y\n",
     );
-    // The nearest match below an anchor is meant, but not if the anchor itself is there twice.
+    // The nearest match below an anchor is meant, except if the anchor itself occurs twice.
     check(before, "@@ class A\n-    x\n+    y\n", &before.replacen("    x", "    y", 1));
     check_error(
         before,
@@ -79,7 +79,7 @@ fn anchors_narrow_step_by_step() {
             "hunk 1 of 1 (patch line 3) matches in 3 places, lines 3, 6, 8; add context lines or an `@@` line that only one of them has"
         ],
     );
-    // An anchor that an earlier hunk lies below holds for later ones.
+    // An anchor above an earlier hunk also holds for later ones.
     check(
         before,
         "@@ class B\n@@ def f\n-    x\n+    1\n@@ class B\n@@ def g\n-    x\n+    2\n",
@@ -104,8 +104,8 @@ fn anchors_narrow_step_by_step() {
 }
 
 #[test]
-fn order_resolves_what_is_ambiguous_alone() {
-    // `-x` alone could be either line; below `mark` only one is left.
+fn order_resolves_hunks_that_are_ambiguous_alone() {
+    // `-x` alone matches either line; below `mark` only one is left.
     check("x\nmark\nx\n", "@@\n-mark\n+MARK\n@@\n-x\n+y\n", "x\nMARK\ny\n");
     check("x\nmark\nx\n", "@@\n-x\n+y\n@@\n-mark\n+MARK\n", "y\nMARK\nx\n");
     check_error(
@@ -125,12 +125,12 @@ fn order_resolves_what_is_ambiguous_alone() {
             "hunk 2 of 2 (patch line 6) matches in 3 places, lines 1, 2, 3; add context lines or an `@@` line that only one of them has"
         ],
     );
-    // Nothing changes, so nothing can change in the wrong place.
+    // The hunk changes nothing, so it cannot change the wrong place.
     check("x\nx\n", "@@\n x\n", "x\nx\n");
 }
 
 #[test]
-fn the_end_of_the_file() {
+fn end_of_file_hunks_match_only_at_the_end() {
     check("x\ny\nx\n", "@@\n-x\n+z\n*** End of File\n", "x\ny\nz\n");
     check_error(
         "x\ny\n",
@@ -153,13 +153,13 @@ fn a_missing_final_newline_stays_missing() {
 }
 
 #[test]
-fn endings_and_marks_stay() {
+fn line_endings_and_byte_order_marks_stay() {
     check("a\r\nb\rc\nd", "@@\n a\n-b\n+B\n c\n d\n", "a\r\nB\r\nc\nd");
     check("\u{feff}a\nb\n", "@@\n-a\n+A\n", "\u{feff}A\nb\n");
     check("\u{feff}a\nb\n", "@@\n a\n-b\n", "\u{feff}a\n");
     check("\u{feff}", "@@\n+a\n", "\u{feff}a\n");
     check("a\n\n\n", "@@\n-a\n+b\n", "b\n\n\n");
-    // An empty line after a CR would otherwise disappear into a CRLF.
+    // Otherwise an empty line after a CR would become part of a CRLF.
     check("a\nb\r", "@@\n b\n+\n+c\n", "a\nb\r\r\nc\n");
 }
 
@@ -167,7 +167,7 @@ fn endings_and_marks_stay() {
 fn loose_matches_leave_the_context_alone() {
     check("\tfoo  \n\tbar\n", "@@\n foo\n-bar\n+baz\n", "\tfoo  \nbaz\n");
     check("say “hi”\nx\n", "@@\n say \"hi\"\n-x\n", "say “hi”\n");
-    // A stricter match elsewhere wins over a looser one before it.
+    // A stricter match elsewhere takes precedence over a looser one before it.
     check("x  \nx\n", "@@\n-x\n+y\n", "x  \ny\n");
     let applied = apply("a \nb\n", &hunks("@@\n a\n-b\n")).unwrap();
     assert_eq!(applied.hunks[0].matched, Leniency::TrailingWhitespace);
@@ -190,7 +190,7 @@ fn blank_lines_at_the_end_of_a_hunk_may_be_spacing() {
 }
 
 #[test]
-fn refusals_say_what_is_there() {
+fn errors_show_the_text_of_the_file() {
     let before = "fn main() {\n    let a = 1;\n    let b = 2;\n    run(a, b);\n}\n";
     check_error(
         before,
@@ -230,7 +230,7 @@ fn refusals_say_what_is_there() {
 }
 
 #[test]
-fn what_stands_where_is_reported() {
+fn applied_hunks_report_their_lines() {
     let applied = apply("a\nb\nc\nd\ne\n", &hunks("@@\n-a\n@@\n c\n+x\n+y\n d\n@@\n+z\n")).unwrap();
     let spans: Vec<_> =
         applied.hunks.iter().map(|hunk| (hunk.old_start, hunk.old_lines, hunk.new_start, hunk.new_lines)).collect();
@@ -247,7 +247,7 @@ fn check_parse(text: &str, codes: &[&str], expected: Expect) {
 }
 
 #[test]
-fn wrappings_are_taken_off() {
+fn wrappings_are_removed_with_a_note() {
     let inner = "*** Begin Patch\n*** Delete File: a\n*** End Patch";
     let expected = || expect![["a: Delete\n"]];
     check_parse(inner, &[], expected());
@@ -299,7 +299,7 @@ fn an_indented_end_is_the_end_only_at_the_end() {
 }
 
 #[test]
-fn what_is_no_patch_is_refused() {
+fn invalid_patches_are_rejected() {
     #[track_caller]
     fn refuse(text: &str, expected: Expect) {
         expected.assert_eq(&parse(text).unwrap_err().to_string());
@@ -368,7 +368,7 @@ fn what_is_no_patch_is_refused() {
 }
 
 #[test]
-fn edits_show_while_they_arrive() {
+fn edits_are_visible_while_they_arrive() {
     let mut parser = Parser::new();
     let mut seen = Vec::new();
     for piece in ["*** Begin", " Patch\n*** Add File: a\n+on", "e\n+two\n", "*** Delete File: b\n", "*** End Patch"] {
