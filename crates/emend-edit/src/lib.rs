@@ -2,27 +2,37 @@
 //!
 //! The crate does not wait, read files or clocks, or know JSON. Callers pass texts in and get texts back.
 //!
-//! The layers, bottom up. Each module only uses the modules before it:
+//! Each module only uses the modules above it:
 //!
-//! | module | contents | |---|---| | [`text`] | decoding, lines, content hashes | | [`diff`] | line and word diffs,
-//! unified diffs, three-way merge | | [`patch`] | the patch formats, and applying patches in memory | | [`line_log`] |
-//! one file under review: changes, decisions, hunks, undo |
+//! | module | contents |
+//! |---|---|
+//! | [`text`] | decoding, lines, content hashes |
+//! | [`diff`] | line and word diffs, unified diffs, three-way merge |
+//! | [`patch`] | the patch formats, and applying patches in memory |
+//! | [`line_log`] | one file under review: changes, decisions, hunks, undo |
 //!
-//! An agent's edit, applied and reviewed:
+//! # Examples
+//!
+//! An agent's edit is applied, recorded as pending, and rejected by the user:
 //!
 //! ```
 //! use emend_edit::line_log::{ChangeMeta, DependentsPolicy, HunkQuery, Origin, Status};
 //! use emend_edit::patch::v4a;
 //! use emend_edit::{LineLog, edit_text};
 //!
-//! let before = "one\ntwo\nthree\n"; let (patch, _) = v4a::parse("*** Begin Patch\n*** Update File:
-//! a.txt\n@@\n-two\n+2\n*** End Patch\n")?; let after = edit_text(before, &patch)?.text;
+//! let before = "one\ntwo\nthree\n";
+//! let (patch, _) = v4a::parse("*** Begin Patch\n*** Update File: a.txt\n@@\n-two\n+2\n*** End Patch\n")?;
+//! let after = edit_text(before, &patch)?.text;
+//! assert_eq!(after, "one\n2\nthree\n");
 //!
-//! let mut log = LineLog::new(Some(before)); log.write(Origin::Agent, ChangeMeta::default(), &after, Status::Pending);
+//! let mut log = LineLog::new(Some(before));
+//! log.write(Origin::Agent, ChangeMeta::default(), &after, Status::Pending);
+//! assert_eq!(log.visible_text().as_deref(), Some("one\n2\nthree\n"));
 //! assert_eq!(log.disk_text().as_deref(), Some(before));
 //!
-//! let hunk = &log.hunks(HunkQuery::default())[0]; log.reject(&hunk.change_ids, DependentsPolicy::Refuse,
-//! Origin::User, 0)?; assert_eq!(log.visible_text().as_deref(), Some(before));
+//! let hunk = &log.hunks(HunkQuery::default())[0];
+//! log.reject(&hunk.change_ids, DependentsPolicy::Refuse, Origin::User, 0)?;
+//! assert_eq!(log.visible_text().as_deref(), Some(before));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![forbid(unsafe_code)]

@@ -50,7 +50,7 @@ fn check_ops<T: PartialEq + std::fmt::Debug>(ops: &[Op], old: &[T], new: &[T]) {
     let (mut old_at, mut new_at) = (0, 0);
     for (index, op) in ops.iter().enumerate() {
         assert!(!op.old.is_empty() || !op.new.is_empty());
-        assert!(index == 0 || op.old.start > old_at, "stretches touch: {ops:?}");
+        assert!(index == 0 || op.old.start > old_at, "ranges touch: {ops:?}");
         assert_eq!(old[old_at..op.old.start], new[new_at..op.new.start]);
         (old_at, new_at) = (op.old.end, op.new.end);
     }

@@ -83,10 +83,10 @@ fn bucket_of(line: &str, n_buckets: usize) -> usize {
 
 /// Trims as `str::trim` does, faster where the outer characters are ASCII.
 fn trimmed(line: &str) -> &str {
-    let is_blank = |byte: &u8| matches!(byte, b'\t'..=b'\r' | b' ');
+    let is_whitespace = |byte: &u8| matches!(byte, b'\t'..=b'\r' | b' ');
     let bytes = line.as_bytes();
-    let start = bytes.iter().position(|byte| !is_blank(byte)).unwrap_or(bytes.len());
-    let end = bytes.iter().rposition(|byte| !is_blank(byte)).map_or(start, |last| last + 1);
+    let start = bytes.iter().position(|byte| !is_whitespace(byte)).unwrap_or(bytes.len());
+    let end = bytes.iter().rposition(|byte| !is_whitespace(byte)).map_or(start, |last| last + 1);
     let content = &bytes[start..end];
     let is_outside_ascii = |byte: Option<&u8>| byte.is_some_and(|byte| !byte.is_ascii());
     if is_outside_ascii(content.first()) || is_outside_ascii(content.last()) {

@@ -58,7 +58,7 @@ pub(crate) enum PlacementError {
     NoContext,
 }
 
-/// What a format allows.
+/// The rules by which a patch format places its hunks.
 #[derive(Clone, Copy)]
 pub(crate) struct PlacementRules {
     /// The most lenient level.

@@ -22,7 +22,7 @@ pub struct LineEdits {
     pub expected_hash: Option<ContentHash>,
 }
 
-/// What an edit does to its range of lines.
+/// The effect of an edit on its range of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LineOperation {

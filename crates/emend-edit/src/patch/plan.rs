@@ -14,7 +14,7 @@ use crate::patch::model::{AppliedHunk, Diagnostic, EditedText};
 use crate::patch::replace::ReplaceError;
 use crate::patch::unified::{DiffMode, FileKind, UnifiedEdit};
 
-/// What happens to a file when a planned patch is written.
+/// The effect of a planned patch on a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
@@ -36,7 +36,7 @@ pub enum Operation {
 pub struct PlannedFile {
     /// Path of the file; for a move, its new path.
     pub path: String,
-    /// What happens to the file.
+    /// The effect on the file.
     pub operation: Operation,
     /// The text before, for a move that at the old path. `None` if there was no file.
     pub before: Option<String>,
@@ -60,11 +60,14 @@ pub struct PlannedFile {
 ///
 /// ```
 /// use std::collections::BTreeMap;
+///
 /// use emend_edit::patch::{Operation, plan, v4a};
 ///
-/// let text = "*** Begin Patch\n*** Update File: a.txt\n@@\n one\n-two\n+2\n*** End Patch\n"; let (patch, _) =
-/// v4a::parse(text)?; let files = BTreeMap::from([("a.txt".to_owned(), Some("one\ntwo\nthree\n".to_owned()))]); let
-/// planned = plan(&patch, &files)?; assert_eq!(planned[0].operation, Operation::Update);
+/// let text = "*** Begin Patch\n*** Update File: a.txt\n@@\n one\n-two\n+2\n*** End Patch\n";
+/// let (patch, _) = v4a::parse(text)?;
+/// let files = BTreeMap::from([("a.txt".to_owned(), Some("one\ntwo\nthree\n".to_owned()))]);
+/// let planned = plan(&patch, &files)?;
+/// assert_eq!(planned[0].operation, Operation::Update);
 /// assert_eq!(planned[0].after.as_deref(), Some("one\n2\nthree\n"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

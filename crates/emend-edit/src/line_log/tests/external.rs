@@ -43,7 +43,7 @@ fn after_an_external_change_the_disk_is_as_it_was_found() {
             assert_eq!(before.is_visible(was) && !is_deleted, after.is_visible(is));
         }
     });
-    println!("external changes: {}, saves nobody noted: {}", n_external.get(), n_as_saved.get());
+    println!("external changes: {}, unrecorded saves: {}", n_external.get(), n_as_saved.get());
     assert!(n_external.get() > 0 && n_as_saved.get() > 0);
 }
 

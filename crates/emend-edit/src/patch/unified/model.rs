@@ -11,7 +11,7 @@ pub enum DiffMode {
     Located,
 }
 
-/// What a diff does to its file besides changing lines.
+/// The effect of a diff on the file itself, besides its lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
     /// The file exists before and after.

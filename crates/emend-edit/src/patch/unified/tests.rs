@@ -34,7 +34,7 @@ fn check(before: &str, diff: &str, expected: &str) {
 
 #[track_caller]
 fn check_located(before: &str, diff: &str, expected: &str) {
-    assert!(apply(before, diff, DiffMode::Strict).is_err(), "the diff stands in place");
+    assert!(apply(before, diff, DiffMode::Strict).is_err(), "the diff matches at its stated lines");
     assert_eq!(apply(before, diff, DiffMode::Located), Ok(expected.to_owned()));
 }
 

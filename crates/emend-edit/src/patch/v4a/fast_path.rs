@@ -4,7 +4,7 @@
 //! trailing whitespace also qualifies if the file has none: exact matching cannot succeed, and trimmed matching is
 //! then a byte search.
 //!
-//! All other cases are left to [`super::apply`], errors included. A property test checks that both give the same
+//! All other cases are left to [`super::apply()`], errors included. A property test checks that both give the same
 //! result.
 
 use std::cmp::Reverse;

@@ -79,16 +79,16 @@ proptest! {
     fn the_fast_path_agrees_with_the_general_one(
         script in scripts(&["\n"]),
         clean in any::<bool>(),
-        blanks in vec(prop_oneof![3 => Just(""), 1 => Just(" \t"), 1 => Just("\u{85}")], 1..6),
+        endings in vec(prop_oneof![3 => Just(""), 1 => Just(" \t"), 1 => Just("\u{85}")], 1..6),
     ) {
         let patch = patch_of(&script);
         // Whitespace at the ends of some lines of the patch, and in half of the cases of the file.
         let (header, lines) = patch.split_at(patch.find("@@").unwrap_or_default());
-        let with_blank = |(line, blank): (&str, &&str)| match line.starts_with([' ', '-', '+']) {
-            true => format!("{line}{blank}\n"),
+        let with_ending = |(line, ending): (&str, &&str)| match line.starts_with([' ', '-', '+']) {
+            true => format!("{line}{ending}\n"),
             false => format!("{line}\n"),
         };
-        let patch = header.to_owned() + &lines.lines().zip(blanks.iter().cycle()).map(with_blank).collect::<String>();
+        let patch = header.to_owned() + &lines.lines().zip(endings.iter().cycle()).map(with_ending).collect::<String>();
         let mut before = script.before();
         if clean {
             before = before.split_inclusive('\n').map(|line| format!("{}\n", line.trim_end())).collect();
