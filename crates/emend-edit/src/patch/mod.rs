@@ -1,7 +1,7 @@
 //! Patches: edits of files as data, the formats that describe them, and applying them in memory.
 //!
 //! Each format parses to [`Change`]s: [`v4a`] and [`unified`] patches of several files, [`replace`] for one string,
-//! and [`line_edits`] by line number. [`plan`] applies a [`Patch`] to files given as texts, and [`edit_text`] applies
+//! and [`line_edits`] by line number. [`plan()`] applies a [`Patch`] to files given as texts, and [`edit_text()`] applies
 //! it to one text. Reading and writing the files is left to the caller.
 
 mod change;

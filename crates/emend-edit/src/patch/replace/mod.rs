@@ -3,7 +3,7 @@
 //! The old text is searched in four ways, strictest first, and the first way that finds anything decides: exactly;
 //! with any line ending for any other; ignoring whitespace at line ends and folding typographic characters; and with
 //! one indentation exchanged for another on every line. Similar text is never enough. The new text goes into the
-//! original bytes: lines that are in both strings keep the file's spelling and line endings. [`crate::patch::plan`]
+//! original bytes: lines that are in both strings keep the file's spelling and line endings. [`crate::patch::plan()`]
 //! decides whether a file may be created.
 
 mod error;

@@ -5,8 +5,8 @@
 //! grammar. Each accepted mistake is returned as a [`Diagnostic`](crate::patch::Diagnostic) that teaches the correct
 //! form.
 //!
-//! [`parse`] reads a whole patch, [`Parser`] one that is still arriving, and [`apply`] applies the hunks of one file
-//! to its text. [`crate::patch::plan`] also creates, moves and deletes files.
+//! [`parse`] reads a whole patch, [`Parser`] one that is still arriving, and [`apply()`] applies the hunks of one file
+//! to its text. [`crate::patch::plan()`] also creates, moves and deletes files.
 
 mod apply;
 mod envelope;
