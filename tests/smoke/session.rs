@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use emend_agent::error_code::Code;
 use emend_agent::event::{Event, EventKind};
-use emend_agent::session::{Session, SessionConfig, SessionOptions};
-use emend_agent::tools::{core_tools, register_subagent_tools};
+use emend_agent::session::{ProfileChoice, Session, SessionBuilder};
 use emend_agent::workspace::{Mode, Workspace};
 use emend_host::LocalEnvironment;
 use emend_llm::generate::Generator;
@@ -44,19 +43,13 @@ impl Work {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         let environment = LocalEnvironment::new(folder.path()).map_err(|error| error.to_string())?;
         let clock = Arc::clone(&generator.clock);
-        let workspace = Arc::new(Workspace::new(Arc::new(environment), Mode::Direct, Arc::clone(&clock)));
-        let mut tools = core_tools();
-        register_subagent_tools(&mut tools);
-        let session = Session::new(SessionOptions {
-            provider: Arc::new(generator.client.clone().with_default_provider(provider)) as Arc<dyn Provider>,
-            model: model.to_owned(),
-            offline: false,
-            tools,
-            workspace,
-            clock,
-            random: Arc::clone(&generator.random),
-            config: SessionConfig::default(),
-        });
+        let workspace = Arc::new(Workspace::new(Arc::new(environment), Mode::Direct, clock));
+        let provider = Arc::new(generator.client.clone().with_default_provider(provider)) as Arc<dyn Provider>;
+        let session = SessionBuilder::new(provider, model, workspace, Arc::clone(&generator.random))
+            .profile(ProfileChoice::None)
+            .subagents(true)
+            .build()
+            .map_err(|error| error.to_string())?;
         Ok(Self { session, folder })
     }
 

@@ -3,13 +3,12 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-use emend_agent::session::{Session, SessionConfig, SessionOptions};
+use emend_agent::session::{ProfileChoice, Session, SessionBuilder, SessionConfig, SessionOptions};
 use emend_agent::store::{MemStore, Store};
-use emend_agent::tools::{core_tools, register_subagent_tools};
 use emend_agent::workspace::{Mode, Workspace};
 use emend_host::{LocalEnvironment, ReqwestTransport};
 use emend_llm::cassette::{Recorder, RecorderOptions};
-use emend_llm::{Api, CancelToken, Clock, Config, Headers, HttpProvider, Provider, Request, Transport};
+use emend_llm::{Api, CancelToken, Config, Headers, HttpProvider, Provider, Random, Request, Transport};
 use emend_tests::chance::Ticks;
 use futures::StreamExt;
 
@@ -190,19 +189,10 @@ fn provider_with(api: Api, transport: Arc<dyn Transport>, url: &str, key: &str) 
 }
 
 fn options_of(provider: Arc<dyn Provider>, workspace: &Arc<Workspace>) -> SessionOptions {
-    let mut tools = core_tools();
-    register_subagent_tools(&mut tools);
     let time = Arc::new(Ticks::default());
     // Long enough for slow machines.
     let config = SessionConfig { default_command_timeout_ms: 600_000, ..SessionConfig::default() };
-    SessionOptions {
-        provider,
-        model: "m".to_owned(),
-        offline: false,
-        tools,
-        workspace: Arc::clone(workspace),
-        clock: Arc::clone(&time) as Arc<dyn Clock>,
-        random: time,
-        config,
-    }
+    let builder = SessionBuilder::new(provider, "m", Arc::clone(workspace), Arc::clone(&time) as Arc<dyn Random>);
+    let builder = builder.clock(time).profile(ProfileChoice::None).subagents(true).config(config);
+    builder.options().unwrap()
 }
