@@ -84,8 +84,7 @@ pub(crate) async fn redo(root: &Path) -> Result<ExitCode, Failure> {
 
 /// Brings back what was taken back last, keeps that and says so.
 pub(crate) async fn redo_last(project: &Project) -> Result<(), Failure> {
-    let paths = project.workspace.redo_runs().await;
-    let paths = paths.map_err(|error| Failure::new(error.code(), error.to_string()))?;
+    let paths = project.workspace.redo_runs().await?;
     project.save()?;
     let mut stdout = std::io::stdout().lock();
     for path in paths {

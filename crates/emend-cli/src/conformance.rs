@@ -104,23 +104,21 @@ impl Scene {
         let profile = Profile::of(name, &model).unwrap_or_else(|| Profile::openai(&model));
         let project = Project::open(Path::new("."), Mode::Direct)?;
         let config = SessionConfig {
-            policy: approve::policy(&Settings::defaults())?,
+            policy: approve::policy(&Settings::default())?,
             instructions: task.system_prompt.clone(),
             ..SessionConfig::default()
         };
         let id = profile.id;
         let (workspace, clock) = (Shared::clone(&project.workspace), Shared::clone(&project.clock));
         let builder = SessionBuilder::new(Shared::clone(provider), "", workspace, Shared::new(OsRandom)).clock(clock);
-        let session = builder.with_profile(profile).config(config).build();
-        let session = session.map_err(|error| Failure::new(error.code(), error.to_string()))?;
+        let session = builder.with_profile(profile).config(config).build()?;
         Ok(Self { project, session, profile: id, model })
     }
 
     /// Runs one turn to its end; `look` sees each event.
     async fn run(&self, prompt: &str, mut look: impl FnMut(&Session, &EventKind)) -> Result<Ended, Failure> {
         let mut ended = Ended { reason: EndReason::Error, output: String::new(), error: None };
-        let turn = self.session.submit(prompt, CancelToken::new());
-        let mut turn = turn.map_err(|error| Failure::new(error.code(), error.to_string()))?;
+        let mut turn = self.session.submit(prompt, CancelToken::new())?;
         while let Some(event) = turn.next().await {
             look(&self.session, &event.kind);
             match event.kind {

@@ -1,17 +1,23 @@
-//! What a command that failed prints, and with which status it exits.
+//! The failure of a command: its message on standard error and its exit status.
 
 use std::io::Write;
 use std::process::ExitCode;
 
+use emend_agent::approval::RuleError;
 use emend_agent::error_code::Code;
 use emend_agent::event::ErrorInfo;
+use emend_agent::profile::EditsError;
+use emend_agent::session::{ResumeError, SubmitError};
+use emend_agent::store::{ReadError, StoreError};
 use emend_agent::tool::ToolError;
+use emend_agent::workspace::ReviewError;
+use emend_host::{CommitError, StateError};
 
-/// A command that could not do what was asked.
+/// A failure of a command.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) code: Code,
-    /// What is printed; nothing is if it is empty.
+    /// Printed to standard error unless it is empty.
     pub(crate) message: String,
     pub(crate) suggestions: Vec<String>,
 }
@@ -21,13 +27,13 @@ impl Failure {
         Self { code, message: message.into(), suggestions: Vec::new() }
     }
 
-    /// Returns what an event says a turn failed with.
+    /// Returns the failure of a run, from its error event.
     pub(crate) fn of_event(error: ErrorInfo) -> Self {
         let code = Code::from_name(error.code).unwrap_or(Code::Internal);
         Self { code, message: error.message, suggestions: error.suggestions }
     }
 
-    /// Returns the failure in a line.
+    /// Returns the failure as one line.
     pub(crate) fn line(&self) -> String {
         format!("error [{}]: {}", self.code.as_str(), self.message)
     }
@@ -38,7 +44,7 @@ impl Failure {
         if self.message.is_empty() {
             return ExitCode::from(self.code.row().exit_status);
         }
-        // A standard error that is closed leaves only the exit status to speak.
+        // If standard error is closed the exit status still reports the failure.
         let _ = writeln!(stderr, "emend: {}", self.line());
         for suggestion in &self.suggestions {
             let _ = writeln!(stderr, "  try: {suggestion}");
@@ -46,6 +52,29 @@ impl Failure {
         ExitCode::from(self.code.row().exit_status)
     }
 }
+
+/// Makes failures of errors that have a code and no suggestions.
+macro_rules! from_errors {
+    ($($error:ty),* $(,)?) => {
+        $(impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Self::new(error.code(), error.to_string())
+            }
+        })*
+    };
+}
+
+from_errors!(
+    CommitError,
+    EditsError,
+    ReadError,
+    ResumeError,
+    ReviewError,
+    RuleError,
+    StateError,
+    StoreError,
+    SubmitError
+);
 
 impl From<ToolError> for Failure {
     fn from(error: ToolError) -> Self {
@@ -55,7 +84,7 @@ impl From<ToolError> for Failure {
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
-        // Whoever reads the output has seen enough (`| head`); there is nobody to tell.
+        // The reader of the output has closed it (`| head`), so nothing more is printed.
         if error.kind() == std::io::ErrorKind::BrokenPipe {
             return Self::new(Code::IoError, "");
         }

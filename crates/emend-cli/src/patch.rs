@@ -105,7 +105,7 @@ async fn carry_out(args: &PatchArgs) -> Result<Done, Refusal> {
         None => environment.check_commit(&changes),
         Some(state) => environment.commit(state, &changes, &mut steps::observer()),
     };
-    outcome.map_err(|error| Failure::new(error.code(), error.to_string()))?;
+    outcome.map_err(Failure::from)?;
     // The first version is that of the read, the second that of the write.
     let version = if args.check { 1 } else { 2 };
     let after = if args.check { None } else { planned.first() };

@@ -75,7 +75,7 @@ pub(crate) fn open_state(environment: &LocalEnvironment) -> Result<StateDir, Fai
             let message = format!("cannot save the data for undo: {error}; set XDG_STATE_HOME to another directory");
             Failure::new(error.code(), message)
         }
-        error => Failure::new(error.code(), error.to_string()),
+        error => Failure::from(error),
     })?;
     let recovered = environment
         .recover(&state, &mut |_| Ok(()))
@@ -125,8 +125,7 @@ impl Project {
         let state = Arc::new(open_state(&environment)?);
         let clock: Shared<dyn Clock> = Shared::new(SystemClock);
         let environment = Shared::new(environment.with_journal(Arc::clone(&state)));
-        let saved: Option<Snapshot> =
-            state.load(WORKSPACE_DOCUMENT).map_err(|error| Failure::new(error.code(), error.to_string()))?;
+        let saved: Option<Snapshot> = state.load(WORKSPACE_DOCUMENT)?;
         let workspace = Workspace::new(environment, mode, Shared::clone(&clock));
         if let Some(snapshot) = saved {
             workspace.restore(snapshot).map_err(|error| Failure::new(Code::IoError, error.to_string()))?;
@@ -145,14 +144,14 @@ impl Project {
     /// Returns what runs were asked for, as far as it was noted.
     pub(crate) fn run_notes(&self) -> Result<Vec<RunNote>, Failure> {
         let notes = self.state.load(RUNS_DOCUMENT);
-        Ok(notes.map_err(|error| Failure::new(error.code(), error.to_string()))?.unwrap_or_default())
+        Ok(notes?.unwrap_or_default())
     }
 
     fn note_run(&self, note: RunNote) -> Result<(), Failure> {
         let mut notes = self.run_notes()?;
         notes.retain(|noted| noted.run != note.run);
         notes.push(note);
-        self.state.save(RUNS_DOCUMENT, &notes).map_err(|error| Failure::new(error.code(), error.to_string()))
+        self.state.save(RUNS_DOCUMENT, &notes).map_err(Failure::from)
     }
 
     /// Returns where what the project's state holds beside documents is kept.
@@ -162,8 +161,6 @@ impl Project {
 
     /// Keeps the line logs for the next command.
     pub(crate) fn save(&self) -> Result<(), Failure> {
-        self.state
-            .save(WORKSPACE_DOCUMENT, &self.workspace.snapshot())
-            .map_err(|error| Failure::new(error.code(), error.to_string()))
+        self.state.save(WORKSPACE_DOCUMENT, &self.workspace.snapshot()).map_err(Failure::from)
     }
 }

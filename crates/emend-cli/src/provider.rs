@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use emend_agent::error_code::Code;
 use emend_host::{ReqwestTransport, Timeouts};
 use emend_llm::cassette::{Cassette, Player, PlayerOptions, Recorder, RecorderOptions, secrets_of_environment};
-use emend_llm::{Api, Client, Config, HttpProvider, Provider, Shared, Transport, get_latest_model};
+use emend_llm::{
+    Api, Client, Config, HttpProvider, PROVIDERS, Provider, ProviderInfo, Shared, Transport, get_latest_model,
+};
 use emend_offline::{self as offline, OfflineTransport};
 
-use crate::args::Model;
 use crate::failure::Failure;
 use crate::project::Project;
+use crate::settings::Model;
 
 /// A provider, and what has to be done when the run is over.
 pub(crate) struct Chosen {
@@ -69,28 +71,31 @@ pub(crate) fn choose(asked: &Model, record: Option<&Path>, project: &Project) ->
     Ok(Chosen { provider, model, offline, recorder })
 }
 
-/// Returns a provider that the environment has a key for.
-fn remote(name: &str, transport: &Shared<dyn Transport>) -> Result<Shared<dyn Provider>, Failure> {
+/// Returns a provider with the API key and address that the environment gives.
+fn remote(info: &ProviderInfo, transport: &Shared<dyn Transport>) -> Result<Shared<dyn Provider>, Failure> {
     let client = Client::from_env(variable, Shared::clone(transport), false);
-    client.provider(Some(name)).map(Shared::clone).map_err(|_| {
-        let variable = KEYS.iter().find(|(known, _)| *known == name);
-        let variable = variable.map_or("OPENAI_COMPATIBLE_BASE_URL", |(_, variable)| variable);
-        let what = if variable.ends_with("_KEY") { "API key" } else { "address" };
-        let message = format!("no {what} for {name}; set {variable}, or use --model offline");
+    client.provider(Some(info.name)).map(Shared::clone).map_err(|_| {
+        let what = if info.needs_base_url { "address" } else { "API key" };
+        let message = format!("no {what} for {}; set {}, or use --model offline", info.name, info.required_variable());
         Failure::new(Code::Configuration, message)
     })
 }
 
-/// The variables that hold keys, by provider.
-pub(crate) const KEYS: [(&str, &str); 3] =
-    [("anthropic", "ANTHROPIC_API_KEY"), ("openai", "OPENAI_API_KEY"), ("gemini", "GEMINI_API_KEY")];
+/// Returns the providers that need an API key.
+pub(crate) fn with_key() -> impl Iterator<Item = &'static ProviderInfo> {
+    PROVIDERS.iter().filter(|info| !info.needs_base_url)
+}
 
-/// Returns the newest model of the first provider that the environment has a key for, and the key's variable.
-pub(crate) fn newest() -> Option<(Model, &'static str)> {
-    KEYS.into_iter().find_map(|(provider, name)| {
-        variable(name)?;
-        let model = get_latest_model(provider, None)?.id.clone();
-        Some((Model::of_session(provider, &model)?, name))
+/// Returns whether the environment has an API key for a provider.
+pub(crate) fn has_key(info: &ProviderInfo) -> bool {
+    info.key_variables.iter().any(|name| variable(name).is_some())
+}
+
+/// Returns the newest known model of the first provider that the environment has an API key for.
+pub(crate) fn newest() -> Option<Model> {
+    with_key().filter(|info| has_key(info)).find_map(|provider| {
+        let model = get_latest_model(provider.name, None)?.id.clone();
+        Some(Model::Remote { provider, model })
     })
 }
 

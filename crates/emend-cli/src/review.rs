@@ -73,7 +73,7 @@ pub(crate) async fn decide(project: &Project, ask: Ask<'_>) -> Result<(), Failur
             } else {
                 project.workspace.reject(&ids, DependentsPolicy::OnlyThese).await
             };
-            outcome.map_err(|error| Failure::new(error.code(), error.to_string()))?;
+            outcome?;
             n_decided += 1;
             project.save()?;
         }

@@ -9,12 +9,12 @@ use emend_llm::{CancelToken, Shared};
 use futures::StreamExt;
 use serde_json::json;
 
-use crate::args::{Model, RunArgs};
+use crate::args::RunArgs;
 use crate::chat::Asker;
 use crate::failure::Failure;
 use crate::output::{Printer, Style};
 use crate::project::RunNotes;
-use crate::settings::Settings;
+use crate::settings::{Model, Settings};
 use crate::setup::{Host, Setup};
 use crate::signals;
 use crate::trace::Trace;
@@ -25,7 +25,7 @@ const TASK_BYTES_MAX: u64 = 16 << 20;
 
 pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let task = task(&args)?;
-    let settings = Settings::load(&args.session)?;
+    let settings = Settings::load(&args.session.root, &args.session.settings)?;
     // On a terminal the task is shown as a turn of a conversation is; with output that is piped on, line by line.
     let (asker, questions) = Asker::new();
     let shown = !args.json && !args.debug && terminal::is_interactive();
@@ -40,7 +40,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     }
     let cancel = CancelToken::new();
     let mut stopped_first = signals::CancelOnSignal::begin(&cancel);
-    let turn = session.submit(&task, cancel.clone()).map_err(|error| Failure::new(error.code(), error.to_string()))?;
+    let turn = session.submit(&task, cancel.clone())?;
     let style = Style { json: args.json, debug: args.debug };
     let outcome = match shown {
         true => chat::task(turn, (&cancel, &mut stopped_first), &setup, questions, &mut trace).await,

@@ -42,7 +42,7 @@ pub(crate) fn find(saved: Vec<Summary>, id: &str) -> Result<Summary, Failure> {
 
 async fn list(root: &Path, json: bool) -> Result<ExitCode, Failure> {
     let saved = match open(root)? {
-        Some(store) => summaries(&store).await.map_err(|error| Failure::new(error.code(), error.to_string()))?,
+        Some(store) => summaries(&store).await?,
         None => Vec::new(),
     };
     let mut stdout = std::io::stdout().lock();
@@ -73,7 +73,7 @@ fn open(root: &Path) -> Result<Option<FileStore>, Failure> {
 async fn show(root: &Path, id: &str, json: bool) -> Result<ExitCode, Failure> {
     let store = open(root)?;
     let found = match &store {
-        Some(store) => store.load(id).await.map_err(|error| Failure::new(error.code(), error.to_string()))?,
+        Some(store) => store.load(id).await?,
         None => None,
     };
     let Some(text) = found else {
@@ -85,7 +85,7 @@ async fn show(root: &Path, id: &str, json: bool) -> Result<ExitCode, Failure> {
             .err()
             .unwrap_or_else(|| Failure::new(Code::NotFound, "the session was deleted meanwhile")));
     };
-    let document = read_document(&text).map_err(|error| Failure::new(error.code(), error.to_string()))?;
+    let document = read_document(&text)?;
     let mut stdout = std::io::stdout().lock();
     if json {
         let shown = json!({ "session": document.header, "turns": document.entries, "n_damaged": document.n_damaged });
@@ -141,9 +141,9 @@ fn shown(number: usize, turn: &HistoryEntry) -> String {
 async fn delete(root: &Path, id: &str, json: bool) -> Result<ExitCode, Failure> {
     let project = Project::open(root, Mode::Direct)?;
     let store = project.sessions()?;
-    let saved = summaries(&*store).await.map_err(|error| Failure::new(error.code(), error.to_string()))?;
+    let saved = summaries(&*store).await?;
     let summary = find(saved, id)?;
-    remove_session(&*store, &summary.id).await.map_err(|error| Failure::new(error.code(), error.to_string()))?;
+    remove_session(&*store, &summary.id).await?;
     let mut stdout = std::io::stdout().lock();
     if json {
         writeln!(stdout, "{}", json!({ "deleted": summary.id }))?;

@@ -11,11 +11,11 @@ use emend_agent::workspace::Mode;
 use emend_host::{OsRandom, Sandbox};
 use emend_llm::Shared;
 
-use crate::args::{EditsName, Model, ProfileName, SessionArgs};
+use crate::args::SessionArgs;
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::provider::Chosen;
-use crate::settings::Settings;
+use crate::settings::{EditsName, Model, ProfileName, Settings};
 use crate::tools::web_transport;
 use crate::{approve, provider, sessions};
 
@@ -59,7 +59,7 @@ impl Setup {
         let config = SessionConfig {
             policy,
             approver: Some(host.approver),
-            reasoning_effort: settings.effort.value.clone(),
+            reasoning_effort: settings.effort.value.clone().map(|effort| effort.0),
             ..SessionConfig::default()
         };
         let options = session_options(&settings, &chosen, &project, host.answers_questions, config)?;
@@ -94,7 +94,7 @@ impl Origin {
         let Some(id) = args.fork.as_ref().or(args.resume.as_ref()) else {
             return Ok(Self { source: None, forks: false });
         };
-        let saved = summaries(store).await.map_err(|error| Failure::new(error.code(), error.to_string()))?;
+        let saved = summaries(store).await?;
         let source = if id.is_empty() {
             let message = "this project has no saved session to resume";
             saved.into_iter().next().ok_or_else(|| Failure::new(Code::NotFound, message))?
@@ -122,7 +122,7 @@ async fn open(
         Some(source) if origin.forks => Session::fork(options, store, &source.id, args.turns).await,
         Some(source) => Session::resume(options, store, &source.id).await,
     };
-    opened.map_err(|error| Failure::new(error.code(), error.to_string()))
+    opened.map_err(Failure::from)
 }
 
 fn session_options(
@@ -156,5 +156,5 @@ fn session_options(
     if settings.web.value {
         builder = builder.web(web_transport());
     }
-    builder.options().map_err(|error| Failure::new(error.code(), error.to_string()))
+    Ok(builder.options()?)
 }

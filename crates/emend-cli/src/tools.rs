@@ -16,9 +16,9 @@ use emend_host::{ReqwestTransport, SystemClock, Timeouts};
 use emend_llm::{CancelToken, Shared, Transport};
 use serde_json::Value;
 
-use crate::args::ProfileName;
 use crate::failure::Failure;
 use crate::project::Project;
+use crate::settings::ProfileName;
 use crate::signals;
 
 /// Every tool there is, those included that a session only has if its profile or its host asks for them.

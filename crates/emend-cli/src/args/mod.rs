@@ -9,8 +9,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use emend_llm::Api;
 
+use crate::settings::ProfileName;
+pub(crate) use session::SessionArgs;
 use session::session_id;
-pub(crate) use session::{EFFORTS, EditsName, Model, ProfileName, SessionArgs, effort};
 
 /// A coding agent for the terminal.
 ///

@@ -9,9 +9,8 @@ use emend_llm::{Shared, list_models};
 
 use super::Chat;
 use super::wrap::{truncated, wrap_text};
-use crate::args::{self, EFFORTS, Model};
 use crate::failure::Failure;
-use crate::provider::KEYS;
+use crate::settings::{Effort, Model};
 use crate::style::{self, Style};
 use crate::{checkpoints, provider, review, sessions, text_diff, undo};
 
@@ -107,12 +106,13 @@ fn model(chat: &mut Chat, name: &str) -> Result<(), Failure> {
     if name.is_empty() {
         let mut lines =
             vec![format!("Model: {}. To change it: /model MODEL, e.g. one of", chat.model), "  offline".to_owned()];
-        for (provider, key) in KEYS {
-            if std::env::var_os(key).is_none() {
-                lines.push(format!("  {provider}:…  (needs {key})"));
+        for info in provider::with_key() {
+            let name = info.name;
+            if !provider::has_key(info) {
+                lines.push(format!("  {name}:…  (needs {})", info.required_variable()));
                 continue;
             }
-            lines.extend(list_models(Some(provider)).map(|info| format!("  {provider}:{}", info.id)));
+            lines.extend(list_models(Some(name)).map(|model| format!("  {name}:{}", model.id)));
         }
         return Ok(chat.screen.print(&lines)?);
     }
@@ -132,14 +132,14 @@ fn model(chat: &mut Chat, name: &str) -> Result<(), Failure> {
 fn effort(chat: &mut Chat, effort: &str) -> Result<(), Failure> {
     if effort.is_empty() {
         let now = chat.setup.session.config().reasoning_effort.unwrap_or_else(|| "the model's own default".to_owned());
-        let known = EFFORTS.join(", ");
+        let known = Effort::ALL.join(", ");
         let text =
             format!("Effort: {now}. To change it: /effort LEVEL, one of {known}. Each model supports some of them.");
         return Ok(chat.screen.say(0, &text, Style::new())?);
     }
-    let effort = args::effort(effort).map_err(|what| Failure::new(Code::InvalidArgument, what))?;
-    chat.setup.session.configure(|config| config.reasoning_effort = Some(effort.clone()));
-    Ok(chat.screen.print(&[format!("Effort: {effort}, from the next message on.")])?)
+    let effort = effort.parse::<Effort>().map_err(|what| Failure::new(Code::InvalidArgument, what))?;
+    chat.setup.session.configure(|config| config.reasoning_effort = Some(effort.0.clone()));
+    Ok(chat.screen.print(&[format!("Effort: {}, from the next message on.", effort.0)])?)
 }
 
 async fn diff(chat: &mut Chat) -> Result<(), Failure> {
@@ -173,19 +173,17 @@ async fn undo_turn(chat: &mut Chat) -> Result<(), Failure> {
     let paths: Vec<&str> = undone.restored.iter().map(|path| path.as_str()).collect();
     // The model would go on from texts that are gone.
     let note = format!("[I undid your last changes in {}.]", paths.join(", "));
-    chat.setup.session.steer(&note).map_err(|error| Failure::new(error.code(), error.to_string()))
+    chat.setup.session.steer(&note).map_err(Failure::from)
 }
 
 async fn compact(chat: &mut Chat) -> Result<(), Failure> {
-    let made = chat.setup.session.compact().await;
-    let made = made.map_err(|error| Failure::new(error.code(), error.to_string()))?;
+    let made = chat.setup.session.compact().await?;
     let line = format!("Context: about {} tokens before, {} now.", made.tokens_before, made.tokens_after);
     Ok(chat.screen.print(&[line])?)
 }
 
 async fn resume(chat: &mut Chat, id: &str) -> Result<(), Failure> {
-    let saved = summaries(&*chat.setup.store).await;
-    let saved = saved.map_err(|error| Failure::new(error.code(), error.to_string()))?;
+    let saved = summaries(&*chat.setup.store).await?;
     let id = match id {
         "" => {
             let others: Vec<_> = saved.iter().filter(|summary| summary.id != chat.setup.session.id()).collect();

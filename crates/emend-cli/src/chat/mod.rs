@@ -22,13 +22,13 @@ use std::process::ExitCode;
 use emend_agent::error_code::Code;
 use emend_agent::event::EndReason;
 use emend_agent::session::{Run, Session};
-use emend_llm::{CancelToken, Shared};
+use emend_llm::{CancelToken, ProviderInfo, Shared};
 use futures::channel::mpsc::UnboundedReceiver;
 
-use crate::args::{Model, SessionArgs};
+use crate::args::SessionArgs;
 use crate::failure::Failure;
 use crate::provider;
-use crate::settings::Settings;
+use crate::settings::{Model, Settings};
 use crate::setup::{Host, Setup};
 use crate::signals;
 use crate::style::{self, Painter};
@@ -57,9 +57,8 @@ pub(crate) async fn chat(args: SessionArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::new(Code::InvalidArgument, message));
     }
     signals::begin_conversation();
-    let settings = Settings::load(&args)?;
-    let newest = provider::newest();
-    let fallback = newest.as_ref().map_or(Model::Offline, |(model, _)| model.clone());
+    let settings = Settings::load(&args.root, &args.settings)?;
+    let fallback = provider::newest().unwrap_or(Model::Offline);
     let (asker, mut questions) = Asker::new();
     let host = Host { record: None, approver: Shared::new(asker), fallback: &fallback, answers_questions: true };
     let setup = Setup::open(&args, settings, host).await?;
@@ -106,7 +105,7 @@ impl Chat {
         let root = self.setup.project.workspace.environment().working_directory();
         let mut lines = vec![format!("{} · {} · {root}", painter.paint(style::BOLD, "emend"), self.model)];
         if self.model == Model::Offline && self.setup.settings.model.value.is_none() {
-            let keys: Vec<&str> = provider::KEYS.iter().map(|(_, variable)| *variable).collect();
+            let keys: Vec<&str> = provider::with_key().map(ProviderInfo::required_variable).collect();
             let text = format!(
                 "No API key is set, so the offline model answers. It is not an AI; it understands a few instructions \
                  such as \"rename a to b\". To use an AI model, set {}.",
@@ -189,8 +188,7 @@ impl Chat {
         }
         let cancel = CancelToken::new();
         let mut stopped_first = signals::CancelOnSignal::begin(&cancel);
-        let run = self.setup.session.submit(text, cancel.clone());
-        let run = run.map_err(|error| Failure::new(error.code(), error.to_string()))?;
+        let run = self.setup.session.submit(text, cancel.clone())?;
         let ended = follow(run, (&cancel, &mut stopped_first), &self.setup, questions, &mut self.screen, trace).await?;
         self.setup.project.save()?;
         Ok(ended)
@@ -199,8 +197,7 @@ impl Chat {
     /// Opens a saved session in place of the one that is open.
     async fn reopen(&mut self, id: &str) -> Result<(), Failure> {
         let options = self.setup.options(&self.setup.chosen)?;
-        let session = Session::resume(options, Shared::clone(&self.setup.store), id).await;
-        self.setup.session = session.map_err(|error| Failure::new(error.code(), error.to_string()))?;
+        self.setup.session = Session::resume(options, Shared::clone(&self.setup.store), id).await?;
         Ok(())
     }
 }

@@ -167,7 +167,7 @@ fn a_slip_that_is_accepted_is_told_of() {
     assert_eq!(codes, [("fenced", &Value::Null), ("loose_match", &json!("a.txt"))]);
     let project = Project::new(&[("a.txt", b"one  \n")]);
     let outcome = patch(&project, &[], text.as_bytes());
-    assert!(outcome.stdout.contains("\nnote: a.txt: hunk 1 matches at line 1 but for"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("\nnote: a.txt: hunk 1 matches at line 1 except for"), "{}", outcome.stdout);
 }
 
 #[test]

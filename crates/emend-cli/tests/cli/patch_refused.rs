@@ -131,7 +131,7 @@ fn replacements_are_unique_or_refused() {
     check(&[], &replace("notes.md", "", "x"), "invalid_argument", &["only creates new files"]);
     check(&[], &replace("main.rs", "a", "b"), "not_found", &["main.rs"]);
     check(&[], &replace("", "a", "b"), "invalid_argument", &["path is empty"]);
-    check(&[], &replace("notes.md", "alpha", "A\n... rest of the file unchanged ..."), "invalid_argument", &["leaves"]);
+    check(&[], &replace("notes.md", "alpha", "A\n... rest of the file unchanged ..."), "invalid_argument", &["omits"]);
 }
 
 #[test]

@@ -26,17 +26,17 @@ fn flags_win_over_the_environment_over_the_project_over_the_user() {
     let shown = outcome.assert_ok().stdout.replace(project.root.path().to_str().unwrap(), "ROOT");
     expect_test::expect![[r#"
         model          anthropic:from-file  ROOT/config/emend/config.toml
+        effort         max                  EMEND_EFFORT
         profile        none                 --profile
         edits          -                    default
-        effort         max                  EMEND_EFFORT
-        review         true                 ./.emend.toml
-        sandbox        false                default
         subagents      false                default
-        web            true                 ROOT/config/emend/config.toml
+        review         true                 ./.emend.toml
         allow          shell:cargo *        ROOT/config/emend/config.toml
         ask            write_file           ./.emend.toml
         deny           shell:rm *           ./.emend.toml
         deny           web_fetch            --deny
+        sandbox        false                default
+        web            true                 ROOT/config/emend/config.toml
 
         your file     ROOT/config/emend/config.toml
         project file  ./.emend.toml

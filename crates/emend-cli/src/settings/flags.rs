@@ -1,0 +1,70 @@
+//! Command-line options of the settings, made from the table.
+
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+
+use super::table::{Row, Settings, TABLE};
+
+/// The options that were given.
+#[derive(Clone, Default)]
+pub(crate) struct SettingFlags {
+    /// Each option with its values.
+    pub(super) given: Vec<(&'static Row, Vec<String>)>,
+}
+
+impl std::fmt::Debug for SettingFlags {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_map().entries(self.given.iter().map(|(row, values)| (row.name, values))).finish()
+    }
+}
+
+impl Args for SettingFlags {
+    fn augment_args(command: Command) -> Command {
+        command.args(TABLE.iter().map(option))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+fn option(row: &'static Row) -> Arg {
+    let mut option =
+        Arg::new(row.name).long(row.option.trim_start_matches('-')).help(row.help).help_heading(row.heading);
+    if !row.details.is_empty() {
+        option = option.long_help(format!("{}.\n\n{}", row.help, row.details));
+    }
+    if !row.value_name.is_empty() {
+        option = option.value_name(row.value_name).action(ArgAction::Set);
+    }
+    if let Some(other) = row.requires {
+        option = option.requires(other);
+    }
+    (row.field)(&mut Settings::default()).option(option)
+}
+
+impl FromArgMatches for SettingFlags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut flags = Self::default();
+        flags.update_from_arg_matches(matches)?;
+        Ok(flags)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        for row in &TABLE {
+            let values = match row.value_name {
+                "" => {
+                    if matches.get_flag(row.name) {
+                        vec!["true".to_owned()]
+                    } else {
+                        Vec::new()
+                    }
+                }
+                _ => matches.get_many::<String>(row.name).into_iter().flatten().cloned().collect(),
+            };
+            if !values.is_empty() {
+                self.given.push((row, values));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,203 @@
+//! The table of settings. A new setting is a field of [`Settings`] and a row of [`TABLE`].
+
+use super::field::{Field, Sourced};
+use super::values::{EditsName, Effort, Model, ProfileName};
+
+/// The settings in effect.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Settings {
+    pub(crate) model: Sourced<Option<Model>>,
+    pub(crate) effort: Sourced<Option<Effort>>,
+    pub(crate) profile: Sourced<ProfileName>,
+    pub(crate) edits: Sourced<Option<EditsName>>,
+    pub(crate) subagents: Sourced<bool>,
+    pub(crate) review: Sourced<bool>,
+    pub(crate) allow: Vec<Sourced<String>>,
+    pub(crate) ask: Vec<Sourced<String>>,
+    pub(crate) deny: Vec<Sourced<String>>,
+    pub(crate) sandbox: Sourced<bool>,
+    pub(crate) sandbox_write: Vec<Sourced<String>>,
+    pub(crate) web: Sourced<bool>,
+}
+
+/// The right of a project's settings file to set a value. Anyone may have written that file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ProjectRight {
+    /// The project cannot set it: it could give the agent more rights, or cost money.
+    Never,
+    /// The project can switch it on.
+    SwitchOn,
+    Set,
+}
+
+/// A setting.
+pub(super) struct Row {
+    /// Name in settings files. The environment variable is `EMEND_NAME`, in capitals.
+    pub(super) name: &'static str,
+    /// Command-line option, with its dashes.
+    pub(super) option: &'static str,
+    pub(super) field: fn(&mut Settings) -> &mut dyn Field,
+    pub(super) project: ProjectRight,
+    /// Placeholder for the value in the help, empty for switches.
+    pub(super) value_name: &'static str,
+    /// The name of another setting without which the option has no effect.
+    pub(super) requires: Option<&'static str>,
+    pub(super) heading: &'static str,
+    pub(super) help: &'static str,
+    /// More paragraphs for `--help`.
+    pub(super) details: &'static str,
+}
+
+impl Row {
+    /// Returns the name of the environment variable.
+    pub(super) fn variable(&self) -> String {
+        format!("EMEND_{}", self.name.to_uppercase())
+    }
+}
+
+const MODEL: &str = "Model options";
+const PERMISSION: &str = "Permission options";
+
+/// All settings, in the order in which help and `emend config` list them.
+pub(super) static TABLE: [Row; 12] = [
+    Row {
+        name: "model",
+        option: "--model",
+        field: |settings| &mut settings.model,
+        project: ProjectRight::Never,
+        value_name: "MODEL",
+        requires: None,
+        heading: MODEL,
+        help: "Model to use: `PROVIDER:MODEL`, `offline` or `cassette:FILE`",
+        details: "Providers: anthropic, openai, gemini and openai_compatible. Their API keys are read from environment \
+                  variables. `emend models` lists known models.\n\n\
+                  `offline` is a demo model that needs no API key. It is not an AI; it understands a few instructions, \
+                  e.g. \"rename a to b\". `cassette:FILE` replays a file that `emend run --record` wrote.\n\n\
+                  By default a resumed conversation continues with its model. A new conversation uses the newest model \
+                  of the first provider that has an API key, else offline. `emend run` uses offline.",
+    },
+    Row {
+        name: "effort",
+        option: "--effort",
+        field: |settings| &mut settings.effort,
+        project: ProjectRight::Set,
+        value_name: "LEVEL",
+        requires: None,
+        heading: MODEL,
+        help: "Reasoning effort of the model. Each model supports only some levels",
+        details: "",
+    },
+    Row {
+        name: "profile",
+        option: "--profile",
+        field: |settings| &mut settings.profile,
+        project: ProjectRight::Set,
+        value_name: "FAMILY",
+        requires: None,
+        heading: MODEL,
+        help: "Prompt and tool names to use, by model family",
+        details: "A profile imitates the agent of the model's maker: its tool names, parameters and instructions.",
+    },
+    Row {
+        name: "edits",
+        option: "--edits",
+        field: |settings| &mut settings.edits,
+        project: ProjectRight::Set,
+        value_name: "TOOL",
+        requires: None,
+        heading: MODEL,
+        help: "Editing tool to give the model. The default depends on the model family",
+        details: "",
+    },
+    Row {
+        name: "subagents",
+        option: "--subagents",
+        field: |settings| &mut settings.subagents,
+        project: ProjectRight::Never,
+        value_name: "",
+        requires: None,
+        heading: MODEL,
+        help: "Let the model start subagents that work on parts of the task in parallel",
+        details: "",
+    },
+    Row {
+        name: "review",
+        option: "--review",
+        field: |settings| &mut settings.review,
+        project: ProjectRight::SwitchOn,
+        value_name: "",
+        requires: None,
+        heading: PERMISSION,
+        help: "Hold back changes until you accept them one by one",
+        details: "By default changes are written to the files at once. With --review you decide on each at the end of \
+                  the task, or with `emend review`.",
+    },
+    Row {
+        name: "allow",
+        option: "--allow",
+        field: |settings| &mut settings.allow,
+        project: ProjectRight::Never,
+        value_name: "TOOL[:PATTERN]",
+        requires: None,
+        heading: PERMISSION,
+        help: "Allow tool calls without asking, e.g. `shell` or `shell:cargo *`",
+        details: "By default edits are allowed, and commands (tool `shell`) and web pages are asked about. PATTERN must \
+                  match the whole command or file path; `*` matches any text. Can be given several times. `emend tools \
+                  list` lists the tools.",
+    },
+    Row {
+        name: "ask",
+        option: "--ask",
+        field: |settings| &mut settings.ask,
+        project: ProjectRight::Set,
+        value_name: "TOOL[:PATTERN]",
+        requires: None,
+        heading: PERMISSION,
+        help: "Ask before tool calls, e.g. `edit_file` or `write_file:*.lock`",
+        details: "",
+    },
+    Row {
+        name: "deny",
+        option: "--deny",
+        field: |settings| &mut settings.deny,
+        project: ProjectRight::Set,
+        value_name: "TOOL[:PATTERN]",
+        requires: None,
+        heading: PERMISSION,
+        help: "Refuse tool calls, e.g. `shell:git push *` or `edit_file:*.lock`. Overrides --allow, which overrides --ask",
+        details: "",
+    },
+    Row {
+        name: "sandbox",
+        option: "--sandbox",
+        field: |settings| &mut settings.sandbox,
+        project: ProjectRight::SwitchOn,
+        value_name: "",
+        requires: None,
+        heading: PERMISSION,
+        help: "Restrict where commands can write: the project, the temporary directory, and --sandbox-write",
+        details: "Reading, network access and changes of file permissions are not restricted. Needs Linux 6.2 or later.",
+    },
+    Row {
+        name: "sandbox_write",
+        option: "--sandbox-write",
+        field: |settings| &mut settings.sandbox_write,
+        project: ProjectRight::Never,
+        value_name: "PATH",
+        requires: Some("sandbox"),
+        heading: PERMISSION,
+        help: "With --sandbox: also let commands write here, e.g. in a package manager's cache",
+        details: "",
+    },
+    Row {
+        name: "web",
+        option: "--web",
+        field: |settings| &mut settings.web,
+        project: ProjectRight::Never,
+        value_name: "",
+        requires: None,
+        heading: PERMISSION,
+        help: "Let the model fetch public web pages. Emend asks before each, unless --allow web_fetch is given",
+        details: "",
+    },
+];

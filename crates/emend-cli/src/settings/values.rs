@@ -1,0 +1,126 @@
+//! Types of setting values: models, profiles, editing tools, reasoning efforts.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::ValueEnum;
+use emend_llm::{PROVIDERS, ProviderInfo};
+use emend_offline as offline;
+
+/// The model of a session, as `--model` names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Model {
+    /// The offline model.
+    Offline,
+    /// A provider's model.
+    Remote {
+        provider: &'static ProviderInfo,
+        /// The provider's name of the model.
+        model: String,
+    },
+    /// A recording that is replayed.
+    Cassette(PathBuf),
+}
+
+impl Model {
+    /// Returns the model of a saved session, `None` if its provider is unknown.
+    pub(crate) fn of_session(provider: &str, model: &str) -> Option<Self> {
+        if model == offline::MODEL { Some(Self::Offline) } else { format!("{provider}:{model}").parse().ok() }
+    }
+}
+
+impl FromStr for Model {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            None if text == offline::MODEL => Ok(Self::Offline),
+            Some(("cassette", file)) if !file.is_empty() => Ok(Self::Cassette(PathBuf::from(file))),
+            Some((name, model)) if !model.is_empty() => {
+                let names = || PROVIDERS.map(|info| info.name).join(", ");
+                let unknown = || format!("unknown provider {name:?}; expected one of {}", names());
+                Ok(Self::Remote { provider: ProviderInfo::of_name(name).ok_or_else(unknown)?, model: model.to_owned() })
+            }
+            _ => Err("expected PROVIDER:MODEL, e.g. openai:gpt-5, or offline, or cassette:FILE".to_owned()),
+        }
+    }
+}
+
+impl std::fmt::Display for Model {
+    /// Writes a model as `--model` takes it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Offline => f.write_str(offline::MODEL),
+            Self::Remote { provider, model } => write!(f, "{}:{model}", provider.name),
+            Self::Cassette(path) => write!(f, "cassette:{}", path.display()),
+        }
+    }
+}
+
+/// The profile of a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProfileName {
+    /// Choose by the model's name.
+    #[default]
+    Auto,
+    /// Tool names and prompt for GPT models.
+    Openai,
+    /// Tool names and prompt for Claude models.
+    Anthropic,
+    /// Tool names and prompt for Gemini models.
+    Gemini,
+    /// Emend's own tool names and prompt.
+    None,
+}
+
+/// The editing tool of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EditsName {
+    /// The tool of the model family's own agent: patches or text replacement.
+    Own,
+    /// Diffs with a hash of the text they were made for. Default for Gemini.
+    #[value(name = "safe_patch")]
+    SafePatch,
+}
+
+/// A reasoning effort. Each model supports some of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Effort(pub(crate) String);
+
+impl Effort {
+    pub(crate) const ALL: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+}
+
+impl FromStr for Effort {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let effort = text.trim().to_lowercase();
+        if Self::ALL.contains(&effort.as_str()) {
+            return Ok(Self(effort));
+        }
+        Err(format!("unknown effort {effort:?}; expected one of {}", Self::ALL.join(", ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn models_are_named_by_provider_and_name() {
+        assert_eq!("offline".parse(), Ok(Model::Offline));
+        let remote = |provider: &str, model: &str| {
+            Ok(Model::Remote { provider: ProviderInfo::of_name(provider).unwrap(), model: model.to_owned() })
+        };
+        assert_eq!("anthropic:claude-x".parse(), remote("anthropic", "claude-x"));
+        assert_eq!("openai_compatible:qwen3:8b".parse(), remote("openai_compatible", "qwen3:8b"));
+        assert_eq!("cassette:a:b.json".parse(), Ok(Model::Cassette(PathBuf::from("a:b.json"))));
+        for wrong in ["", "anthropic", "anthropic:", "claude:x", "cassette:"] {
+            assert!(wrong.parse::<Model>().is_err(), "{wrong:?}");
+        }
+        for text in ["offline", "openai_compatible:qwen3:8b", "cassette:a:b.json"] {
+            assert_eq!(text.parse::<Model>().unwrap().to_string(), text);
+        }
+    }
+}
