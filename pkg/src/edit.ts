@@ -1,8 +1,8 @@
 /**
  * `emend/edit`: patches, diffs and the line log, without an agent.
  *
- * Importing it does nothing; {@link load} loads the module, once. Everything after that is synchronous: a diff is wanted
- * inside a render or a transaction, where waiting would tear.
+ * Importing it loads nothing; {@link load} loads the wasm module once. All other functions are synchronous, because a
+ * render or a transaction cannot wait for a diff.
  */
 
 import * as diffs from "./edit/diff.js";
@@ -44,79 +44,82 @@ export {
 export type { InitOptions, WasmSource } from "./wasm/types.js";
 
 /**
- * Everything `emend/edit` does. The functions need no `this`: take them apart as you like.
+ * The functions of `emend/edit`. They do not use `this`, so they can be destructured.
  *
- * Strings with lone surrogates are taken as if each were U+FFFD, as everywhere where text becomes bytes.
+ * Lone surrogates in strings are read as U+FFFD, as in every conversion of text to bytes.
  */
 export interface Edit {
-  /** Returns the hash that names one state of a file: `sha256:` and 64 digits. A string is hashed as UTF-8. */
+  /** Returns the hash of a file's content: `sha256:` and 64 hexadecimal digits. A string is hashed as UTF-8. */
   hash(content: string | Uint8Array): string;
 
-  /** Cuts what a tool printed to what a model may see. The limits are those of the tool unless given. */
+  /** Truncates a tool's output for the model. The default limits are those of the tool. */
   truncateOutput(tool: string, output: string, limits?: Omit<TruncateLimits, "keep">): Truncated;
 
-  /** Cuts a text by characters, then by lines. */
+  /** Truncates a text to a number of characters, then to a number of lines. */
   truncate(text: string, limits: TruncateLimits): Truncated;
 
-  /** Returns the hunks between two texts, none if they are equal. Lines own their endings: LF, CRLF or CR. */
+  /** Returns the hunks between two texts, none if they are equal. A line includes its line ending: LF, CRLF or CR. */
   diff(before: string, after: string, options?: DiffOptions): DiffHunk[];
 
-  /** Returns the words in which two forms of a line differ. */
+  /** Returns the words in which two versions of a line differ. */
   diffWords(before: string, after: string): WordDiff;
 
   /** Returns a unified diff that git and patch can apply, empty if the texts are equal. */
   unifiedDiff(before: string, after: string, options?: UnifiedOptions): string;
 
-  /** Merges what two sides made of `base`. With 0 conflicts `text` is the merge; else they stand in it between markers. */
+  /** Merges two versions of `base`. If there are conflicts, `text` contains them between conflict markers. */
   merge3(base: string, ours: string, theirs: string): { text: string; conflicts: number };
 
-  /** Lays three texts side by side: stretches that cover all of each. */
+  /** Aligns three texts: returns regions that cover each text completely. */
   compare3(base: string, ours: string, theirs: string): Region[];
 
   /**
-   * Reads a patch without carrying it out.
+   * Parses a patch without applying it.
    *
-   * @throws {EmendError} with code `invalid_argument` or `unsupported` if it is none.
+   * @throws {EmendError} with code `invalid_argument` if it is not a patch, `unsupported` if its operations are not
+   *   supported.
    */
   parse(patch: PatchInput): ParsedPatch;
 
-  /** Begins to read a v4a patch that is still arriving. */
+  /** Returns a parser for a v4a patch that arrives in pieces. */
   parseStream(): patches.PatchStream;
 
   /**
-   * Says what a patch makes of some files: all of it, or it throws. `files` is asked for the paths the patch names.
+   * Computes the changes that a patch makes to some files. Only the paths that the patch names are looked up in
+   * `files`.
    *
-   * @throws {EmendError} `not_found`, `already_exists`, `ambiguous`, `conflict`, `stale` or `invalid_argument`, with
-   * `suggestions`; `patchProblem(error)` has the place and what stands there.
+   * @throws {EmendError} if any part of the patch fails, with code `not_found`, `already_exists`, `ambiguous`,
+   *   `conflict`, `stale` or `invalid_argument`, and with `suggestions`. {@link patchProblem} returns the place and its
+   *   content.
    */
   plan(patch: PatchInput, files: FileSource): Planned;
 
-  /** Returns `files` with a patch carried out; the record given stays as it is. Throws as {@link plan} does. */
+  /** Returns a copy of `files` with a patch applied. Throws as {@link plan} does. */
   apply(patch: PatchInput, files: Readonly<Record<string, string>>): Record<string, string>;
 
   /**
-   * Carries out a patch on one text, whatever path the patch names.
+   * Applies a patch to one text. The path in the patch is ignored.
    *
-   * @throws {EmendError} as {@link plan} does; `invalid_argument` too for a patch that creates, deletes or moves a file,
-   * or names two.
+   * @throws {EmendError} as {@link plan} does, and with code `invalid_argument` for a patch that creates, deletes or
+   *   moves a file, or that names two files.
    */
   editText(text: string, patch: PatchInput): TextEdit<string>;
 
   /**
-   * Takes a text into the module, where patches are carried out on it without it crossing again: for a text that is
-   * edited more than once. Close it when it is no longer needed.
+   * Copies a text into the module, where patches are applied to it without copying it again. Use it for a text that is
+   * edited more than once, and close it when it is no longer needed.
    *
    * @throws {EmendError} with code `unsupported` for bytes that are binary or not UTF-8.
    */
   openText(content: string | Uint8Array): Text;
 
-  /** Begins a log for a file with this text; `null` if the file does not exist yet. */
+  /** Creates a line log for a file with this text, or with `null` for a file that does not exist yet. */
   openLog(base: string | null): LineLog;
 
   /**
-   * Loads a log from what {@link LineLog.save} gave.
+   * Creates a line log from the result of {@link LineLog.save}.
    *
-   * @throws {EmendError} with code `invalid_argument` if it is damaged or was saved by a later version.
+   * @throws {EmendError} with code `invalid_argument` if the data is damaged or was saved by a later version.
    */
   loadLog(saved: string): LineLog;
 }
@@ -163,12 +166,12 @@ function truncated(whole: string, cut: string | undefined): Truncated {
 }
 
 /**
- * Loads the module, and returns everything it does.
+ * Loads the wasm module, and returns its functions.
  *
- * The first call that succeeds decides where the module comes from; later ones do nothing. After a failure it may be
- * called again.
+ * The first successful call decides which source is used; later calls do nothing. After a failure it can be called
+ * again.
  *
- * @throws {EmendError} with code `load_failed` if there is no module where it was looked for.
+ * @throws {EmendError} with code `load_failed` if the source does not hold the module.
  */
 export async function load(options: InitOptions = {}): Promise<Edit> {
   await editModule.load(options);

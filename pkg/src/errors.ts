@@ -1,6 +1,6 @@
-/** What can be thrown. Branch on `code`: codes never change, messages may. */
+/** The error classes. Branch on `code`: codes never change, messages may. */
 
-/** The code of an {@link EmendError}. New ones may be added. */
+/** Code of an {@link EmendError}. Codes may be added. */
 export type ErrorCode =
   | "aborted"
   | "already_exists"
@@ -34,23 +34,23 @@ export type ErrorCode =
   | "STALE_EPOCH"
   | (string & {});
 
-/** What an error may carry besides its code and message. */
+/** Optional details of an error. */
 export interface ErrorDetails {
-  /** Facts for the caller, e.g. the hunks that stand in the way. */
+  /** Structured facts for the caller, e.g. the dependent hunks. */
   data?: unknown;
   /** Whether the same call may succeed later. */
   retryable?: boolean;
-  /** What to try instead, best first. */
+  /** Alternatives to try, best first. */
   suggestions?: readonly string[];
   cause?: unknown;
 }
 
-/** Marks errors of every copy of this package, so that two installed copies recognise each other's. */
+/** Property that marks errors of this package. It is the same in every installed copy. */
 const BRAND = Symbol.for("emend.error");
 
-/** The base of everything this package throws. */
+/** Base class of all errors of this package. */
 export class EmendError extends Error {
-  // A literal, because minifiers rename classes.
+  // A literal: minifiers rename classes.
   override readonly name: string = "EmendError";
   readonly code: ErrorCode;
   readonly data: unknown;
@@ -67,22 +67,22 @@ export class EmendError extends Error {
   }
 }
 
-/** The caller's signal fired. `cause` is the signal's reason. */
+/** The caller's signal fired. `cause` is the reason of the signal. */
 export class AbortError extends EmendError {
   override readonly name = "AbortError";
 }
 
-/** Someone else holds it: the agent already runs, or the canvas is leased. */
+/** The resource is in use: the agent has a run, or the events already have a reader. */
 export class BusyError extends EmendError {
   override readonly name = "BusyError";
 }
 
-/** The change does not fit the present state; nothing was changed. */
+/** The change does not fit the current state. Nothing was changed. */
 export class ConflictError extends EmendError {
   override readonly name = "ConflictError";
 }
 
-/** The model's provider refused, failed or could not be reached. */
+/** The provider rejected the request, failed, or could not be reached. */
 export class ProviderError extends EmendError {
   override readonly name = "ProviderError";
 }
@@ -92,22 +92,22 @@ export class ConfigError extends EmendError {
   override readonly name = "ConfigError";
 }
 
-/** A bug in this package stopped the core. Every agent of that core is lost; a new one starts a fresh core. */
+/** A bug in this package stopped the core. All its agents are lost. A new agent starts a fresh core. */
 export class PanicError extends EmendError {
   override readonly name = "PanicError";
 }
 
-/** An object was made without the function that initialises it. */
+/** An object was created without its initialization, e.g. with `new Agent()`. */
 export class NotInitializedError extends EmendError {
   override readonly name = "NotInitializedError";
 }
 
-/** The agent was closed. */
+/** The agent, client or text was closed. */
 export class ClosedError extends EmendError {
   override readonly name = "ClosedError";
 }
 
-/** Returns whether `value` is an error of this package, or of another copy of it, and has `code` if one is given. */
+/** Returns whether `value` is an error of any installed copy of this package and, if `code` is given, has that code. */
 export function isEmendError(value: unknown, code?: ErrorCode): value is EmendError {
   if (!(value instanceof Error) || !(BRAND in value)) return false;
   return code === undefined || (value as Partial<EmendError>).code === code;
@@ -116,7 +116,7 @@ export function isEmendError(value: unknown, code?: ErrorCode): value is EmendEr
 const CLASSES = { AbortError, BusyError, ConfigError, ConflictError, PanicError, ProviderError };
 
 /**
- * Makes the error that the core names.
+ * Creates an error of the class that the core names.
  * @internal
  */
 export function makeError(className: string, code: string, message: string, details?: ErrorDetails): EmendError {

@@ -1,7 +1,8 @@
 /**
- * `emend/llm`: one client for the models of every provider, without an agent.
+ * `emend/llm`: one client for the models of several providers, without an agent.
  *
- * Importing it does nothing: {@link Client.create} loads the module, or {@link load} for what needs no client.
+ * Importing it loads nothing: {@link Client.create} loads the wasm module, or {@link load} for functions without a
+ * client.
  */
 
 import { type Formats, formats } from "./llm/formats.js";
@@ -28,11 +29,11 @@ export type * from "./llm/types.js";
 export type { InitOptions, WasmSource } from "./wasm/types.js";
 
 /**
- * Loads the module, and returns what it does without a network: the wire formats and the catalogue of models.
+ * Loads the wasm module, and returns the functions that need no network: the wire formats and the catalogue of models.
  *
- * The first call that succeeds decides where the module comes from, for `emend/edit` too; later ones do nothing.
+ * The first successful call decides which source is used; later calls do nothing.
  *
- * @throws {EmendError} with code `load_failed` if there is no module where it was looked for.
+ * @throws {EmendError} with code `load_failed` if the source does not hold the module.
  */
 export async function load(options: InitOptions = {}): Promise<Formats> {
   await llmModule.load(options);

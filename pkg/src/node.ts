@@ -1,4 +1,4 @@
-/** What only Node has: conversations as files, and folders by their paths. */
+/** `emend/node`: functions that need Node. A session store of files, and folders by their paths. */
 
 import { constants } from "node:fs";
 import { lstat, mkdir, open, readdir, readFile, rm } from "node:fs/promises";
@@ -13,8 +13,10 @@ import type { SessionStore } from "./sessions/types.js";
 const EXTENSION = ".jsonl";
 
 /**
- * Returns a store of files in `directory`, which is made when the first conversation is saved. Nobody else may read them.
- * One process at a time may write a session; the same sessions can be read by the `emend` command's own store.
+ * Returns a session store of files in `directory`. The directory is created when the first session is saved. Only the
+ * current user may read the files.
+ *
+ * Only one process at a time may write a session. The `emend` command reads and writes the same format.
  */
 export function fileStore(directory: string): SessionStore {
   const path = (name: string): string => join(directory, name + EXTENSION);
@@ -46,10 +48,10 @@ export function fileStore(directory: string): SessionStore {
 }
 
 /**
- * Reads the folder at `path` into files as `Agent.create` takes them. Links, devices and the like are left out. `filter` is
- * asked about directories too, with a `/` at their end; what is below one that it refuses is not looked at.
+ * Reads the folder at `path` into a record of files for `Agent.create`. Symbolic links, devices and other special files
+ * are skipped. `filter` is called for directories too, with a path that ends in `/`; a rejected directory is not read.
  *
- * @throws {EmendError} with code `limit_reached` past `maxBytes` or `maxFiles`, before what is too much is read.
+ * @throws {EmendError} with code `limit_reached` past `maxBytes` or `maxFiles`, before the excess is read.
  */
 export async function fromDirectory(path: string, options: ImportOptions = {}): Promise<Record<string, Uint8Array>> {
   const gathered = new Gathered(options);
@@ -58,10 +60,10 @@ export async function fromDirectory(path: string, options: ImportOptions = {}): 
 }
 
 /**
- * Writes files, as `files.export()` gives them, into the folder at `path`, which is made if it is not there. What else is
- * in it stays.
+ * Writes files in the form that `files.export()` returns into the folder at `path`, and creates the folder if
+ * necessary. Other files in the folder stay.
  *
- * @throws {EmendError} with code `permission_denied` if a link in the folder stands in the way: nothing is written through it.
+ * @throws {EmendError} with code `permission_denied` if a symbolic link is in the way: nothing is written through it.
  */
 export async function toDirectory(path: string, files: FilesIn): Promise<void> {
   const contents = contentsOf(files);
@@ -79,7 +81,7 @@ export async function toDirectory(path: string, files: FilesIn): Promise<void> {
   });
 }
 
-// Links are not followed, and what waits for another process, as a FIFO does, is not waited for. Windows has neither flag.
+// These flags prevent following symbolic links and blocking on FIFOs. Windows has neither flag.
 const { O_CREAT, O_NOFOLLOW = 0, O_NONBLOCK = 0, O_RDONLY, O_TRUNC, O_WRONLY } = constants;
 
 async function takeBelow(root: string, below: string, gathered: Gathered): Promise<void> {
@@ -112,7 +114,7 @@ async function makeDirectory(place: string): Promise<void> {
   if ((await lstat(place)).isDirectory()) return;
   throw new EmendError(
     "permission_denied",
-    `${place} is a link or a file where a directory is needed; nothing is written through it`,
+    `${place} is a symbolic link or a file where a directory is needed; nothing was written through it`,
   );
 }
 

@@ -1,7 +1,8 @@
 /**
  * Checks of arguments, made before a call into wasm.
  *
- * The guard around wasm treats every unexpected exception as a defect of the module, so wrong arguments must not get there.
+ * The guard around wasm treats every unexpected exception as a defect of the module, so wrong arguments must not get
+ * there.
  */
 
 import { snakeKeys } from "./case.js";

@@ -265,30 +265,30 @@ test("what a method gives that is of the wrong shape is refused with what was ex
     const work = method === "read" ? agent.files.read("a.txt") : agent.files.list();
     await assert.rejects(work, (error) => {
       assert.ok(
-        error.code === "io_error" && error.message.includes(`\`${method}\` must give ${expected}`),
+        error.code === "io_error" && error.message.includes(`\`${method}\` must return ${expected}`),
         error.message,
       );
       return true;
     });
     environment[method] = good;
   };
-  await check("read", 3, "a Uint8Array, an ArrayBuffer, a string, or null; it gave 3");
-  await check("read", { text: "a" }, 'a Uint8Array, an ArrayBuffer, a string, or null; it gave {"text":"a"}');
-  await check("list", undefined, "an array, or anything else to iterate over; it gave undefined");
-  await check("list", "a.txt", 'an array, or anything else to iterate over; it gave "a.txt"');
-  await check("list", [7], "texts, or objects with a `name`; it gave 7");
-  await check("list", [""], 'texts, or objects with a `name`; it gave ""');
-  await check("list", ["src/a.txt"], "names of entries, without their directory");
-  await check("list", [".."], "names of entries, without their directory");
+  await check("read", 3, "a Uint8Array, an ArrayBuffer, a string, or null; it returned 3");
+  await check("read", { text: "a" }, 'a Uint8Array, an ArrayBuffer, a string, or null; it returned {"text":"a"}');
+  await check("list", undefined, "an array or another iterable; it returned undefined");
+  await check("list", "a.txt", 'an array or another iterable; it returned "a.txt"');
+  await check("list", [7], "strings, or objects with a `name`; it returned 7");
+  await check("list", [""], 'strings, or objects with a `name`; it returned ""');
+  await check("list", ["src/a.txt"], "names of entries without their directory");
+  await check("list", [".."], "names of entries without their directory");
   await check("list", [{ name: "a.txt", kind: "fifo" }], "a `kind` that is file, directory, link or other");
   await check("list", [{ name: "a.txt", kind: "file", size: -1 }], "the `size` of a file, in bytes");
-  await check("stat", "file", 'a `kind` that is file, directory, link or other; it gave "file"');
+  await check("stat", "file", 'a `kind` that is file, directory, link or other; it returned "file"');
   await check("stat", { kind: "file" }, "the `size` of a file, in bytes");
   await check("stat", { kind: "file", size: 1, modifiedMs: "now" }, "`modifiedMs` as a number");
   await check("stat", { kind: "link" }, "the `target` of a link");
   const circle = {};
   circle.self = circle;
-  await check("read", circle, "a Uint8Array, an ArrayBuffer, a string, or null; it gave [object Object]");
+  await check("read", circle, "a Uint8Array, an ArrayBuffer, a string, or null; it returned [object Object]");
   for (const content of ["ü\n", bytes("ü\n"), bytes("ü\n").buffer, Buffer.from("ü\n")]) {
     environment.read = () => content;
     assert.equal((await agent.files.read("a.txt")).text, "ü\n");

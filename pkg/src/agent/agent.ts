@@ -41,7 +41,9 @@ import type { Compaction, Review } from "./types.js";
 /** Proves that the constructor is called by {@link Agent.create}. */
 const CREATE = Symbol("create");
 
-/** A coding agent over files in memory or in a host's environment. It proposes edits; the user accepts or rejects them. */
+/**
+ * A coding agent over files in memory or in a host's environment. It proposes edits; the user accepts or rejects them.
+ */
 export class Agent {
   /** The project's files. */
   readonly files: Files;
@@ -123,12 +125,12 @@ export class Agent {
   }
 
   /**
-   * Creates an agent that continues a saved session, in the same document of `options.store`. A tool call whose result was
-   * lost in a crash gets a result that says so. Files are not saved with a session: pass them again.
+   * Creates an agent that continues a saved session, in the same document of `options.store`. A tool call whose result
+   * was lost in a crash gets a result that says so. Files are not saved with a session: pass them again.
    *
    * @throws {ConfigError} if the options are wrong or have no store.
-   * @throws {EmendError} with code `not_found` if the store has no such session, `unsupported` if another version of this
-   *   package saved it.
+   * @throws {EmendError} with code `not_found` if the store has no such session, `unsupported` if another version of
+   *   this package saved it.
    */
   static resume(id: string, options: AgentOptions): Promise<Agent> {
     return Agent.#continue(requireText("the id", id), options, false, undefined);
@@ -164,7 +166,9 @@ export class Agent {
     return removeSession(store, requireText("the id", id));
   }
 
-  /** The session's id, for {@link resume}. It changes when a new session begins because a provider refused the last one. */
+  /**
+   * The session's id, for {@link resume}. It changes when a new session begins because a provider refused the last one.
+   */
   get sessionId(): string {
     return this.#bridge.callJson((handle) => handle.sessionId());
   }
@@ -188,7 +192,8 @@ export class Agent {
   }
 
   /**
-   * Queues a task. The current run continues with it when the present task is done. Without a run it waits for the next.
+   * Queues a task. The current run continues with it when the present task is done. Without a run it waits for the
+   * next.
    *
    * @throws {EmendError} with code `invalid_argument` if the task is empty.
    */
@@ -198,11 +203,11 @@ export class Agent {
   }
 
   /**
-   * Subscribes to the session's events after a cursor, past and future, independently of who reads the run. Any number of
-   * readers may subscribe. A slow reader gets coalesced text deltas and misses nothing else.
+   * Subscribes to the session's events after a cursor, past and future, independently of who reads the run. Any number
+   * of readers may subscribe. A slow reader gets coalesced text deltas and misses nothing else.
    *
-   * @throws {EmendError} with code `resync_required` if events after the cursor are no longer kept. Rebuild the state from
-   *   {@link turns} and {@link review}, and subscribe again after `error.data.last`.
+   * @throws {EmendError} with code `resync_required` if events after the cursor are no longer kept. Rebuild the state
+   *   from {@link turns} and {@link review}, and subscribe again after `error.data.last`.
    */
   events(options: EventsOptions = {}): EventFeed {
     const { after = 0 } = options;
@@ -222,8 +227,8 @@ export class Agent {
   }
 
   /**
-   * Changes the model, its tools or its limits. A run uses the new options from its next model call on. History, files and
-   * review do not change. `null` resets an option to its default.
+   * Changes the model, its tools or its limits. A run uses the new options from its next model call on. History, files
+   * and review do not change. `null` resets an option to its default.
    *
    * @throws {ConfigError} if the options are wrong. Then no option changes.
    */

@@ -22,7 +22,10 @@ export class AgentBridge {
     this.#handle = wasm.call(create);
   }
 
-  /** Calls a synchronous method that returns JSON, and parses the JSON. `work` runs inside the guard: it only makes the call. */
+  /**
+   * Calls a synchronous method that returns JSON, and parses the JSON. `work` runs inside the guard: it only makes the
+   * call.
+   */
   callJson<T>(work: (handle: AgentHandle) => string): T {
     return JSON.parse(this.call(work)) as T;
   }

@@ -4,7 +4,10 @@ import { requireText } from "../validate.js";
 import type { AgentBridge } from "./bridge.js";
 import type { CanvasState } from "./types.js";
 
-/** The file that is open in the user's editor. The agent edits it under a lease, which the user can take back at any time. */
+/**
+ * The file that is open in the user's editor. The agent edits it under a lease, which the user can take back at any
+ * time.
+ */
 export class Canvas {
   readonly #bridge: AgentBridge;
 

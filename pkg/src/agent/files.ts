@@ -41,8 +41,8 @@ export class Files {
   }
 
   /**
-   * Writes a file as the user. The edit is saved at once and needs no review. If `path` is open in the canvas, the canvas is
-   * taken back from the agent.
+   * Writes a file as the user. The edit is saved at once and needs no review. If `path` is open in the canvas, the
+   * canvas is taken back from the agent.
    */
   async write(path: string, text: string, options: WriteOptions = {}): Promise<FileState> {
     const file = requireText("the path", path);
@@ -63,13 +63,15 @@ export class Files {
   }
 
   /**
-   * Returns the lines of the visible files that match a regular expression, sorted by path and line. Lines are matched one
-   * by one, without their line endings. Hidden files, binary files and files that `.gitignore` excludes are skipped.
+   * Returns the lines of the visible files that match a regular expression, sorted by path and line. Lines are matched
+   * one by one, without their line endings. Hidden files, binary files and files that `.gitignore` excludes are
+   * skipped.
    *
-   * The regular expression engine is the agent's own: its time is linear in the text for every pattern, and it has neither
-   * look-around nor back-references.
+   * The regular expression engine is the agent's own: its time is linear in the text for every pattern, and it has
+   * neither look-around nor back-references.
    *
-   * @throws {EmendError} with code `invalid_argument` if the pattern or a glob is malformed, `not_found` if there is no `path`.
+   * @throws {EmendError} with code `invalid_argument` if the pattern or a glob is malformed, `not_found` if there is no
+   *   `path`.
    */
   async grep(pattern: string, options: GrepOptions = {}): Promise<FileMatches[]> {
     const text = requireText("the pattern", pattern);
@@ -93,8 +95,8 @@ export class Files {
   }
 
   /**
-   * Returns the bytes of all files, in the form that {@link Agent.create} takes: the saved content or, with `pending`, the
-   * visible content. An empty directory is an entry whose path ends in `/`. Symbolic links are omitted.
+   * Returns the bytes of all files, in the form that {@link Agent.create} takes: the saved content or, with `pending`,
+   * the visible content. An empty directory is an entry whose path ends in `/`. Symbolic links are omitted.
    */
   async export(options: ExportOptions = {}): Promise<Record<string, Uint8Array>> {
     const listed = this.#bridge.call((handle) => handle.exportFiles());

@@ -12,17 +12,17 @@ import type { Files } from "./files.js";
 export type ModelOptions = OfflineModel | AnthropicModel | CustomModel;
 
 /**
- * The offline model: deterministic, without a key and without network access. It is not an AI. It understands a handful of
- * instructions ("rename A to B", "replace "a" with "b"", …) and carries them out on the real files. To any other text it
- * answers with the list of instructions that it understands.
+ * The offline model: deterministic, without a key and without network access. It is not an AI. It understands a handful
+ * of instructions ("rename A to B", "replace "a" with "b"", …) and carries them out on the real files. To any other
+ * text it answers with the list of instructions that it understands.
  */
 export interface OfflineModel {
   provider: "offline";
   /** Delay before each piece of an answer, in milliseconds, so that a user can watch. Default 0. */
   paceMs?: number;
   /**
-   * Source of its wasm module, `emend/offline.wasm`, which the first request loads. Default: the file beside this package's
-   * own. The first load decides.
+   * Source of its wasm module, `emend/offline.wasm`, which the first request loads. Default: the file beside this
+   * package's own. The first load decides.
    */
   wasm?: InitOptions["wasm"];
 }
@@ -48,16 +48,16 @@ export interface CustomModel {
 /** Options of {@link Agent.create}. */
 export interface AgentOptions {
   /**
-   * Initial content of the in-memory file system, by path. An empty entry whose path ends in `/` is a directory. `fromZip`
-   * and `fromDirectory` return this form. The `files` of another agent are accepted too: this agent gets their saved
-   * content without copying it, and later changes of one agent are not visible to the other.
+   * Initial content of the in-memory file system, by path. An empty entry whose path ends in `/` is a directory.
+   * `fromZip` and `fromDirectory` return this form. The `files` of another agent are accepted too: this agent gets
+   * their saved content without copying it, and later changes of one agent are not visible to the other.
    */
   files?: FilesIn | Files;
   /** Files of your own instead of `files`: the agent reads and saves them. See {@link ExecutionEnvironment}. */
   environment?: ExecutionEnvironment;
   /**
-   * Limits of the in-memory files. A write that would exceed them is rejected with code `limit_reached`: the model gets an
-   * error result, your own calls throw. Writes that make files smaller are allowed. Default: no limit.
+   * Limits of the in-memory files. A write that would exceed them is rejected with code `limit_reached`: the model gets
+   * an error result, your own calls throw. Writes that make files smaller are allowed. Default: no limit.
    */
   quota?: Quota;
   /** The model. Default: the offline model. */
@@ -65,39 +65,40 @@ export interface AgentOptions {
   /** `staged`: edits wait for review. `direct`: edits are saved at once. Default `staged`. */
   mode?: "staged" | "direct";
   /**
-   * The tool names, parameters and instructions that suit a family of models. `auto`: the profile of the model's family, if
-   * there is one. `none`: tools by their canonical names. Default `auto`.
+   * The tool names, parameters and instructions that suit a family of models. `auto`: the profile of the model's
+   * family, if there is one. `none`: tools by their canonical names. Default `auto`.
    */
   profile?: "auto" | "openai" | "anthropic" | "gemini" | "none";
   /**
-   * How the model edits. `own`: with patches or text replacement, as the profile says. `safe_patch`: with diffs that are
-   * bound to the exact text they were made for. Default: `safe_patch` for Gemini models, `own` for others. Requires a
-   * profile and a model other than the offline model.
+   * How the model edits. `own`: with patches or text replacement, as the profile says. `safe_patch`: with diffs that
+   * are bound to the exact text they were made for. Default: `safe_patch` for Gemini models, `own` for others. Requires
+   * a profile and a model other than the offline model.
    */
   edits?: "own" | "safe_patch";
   /**
-   * Your own tools, in addition to the agent's. A tool replaces the agent's tool of the same name. `execute` gets arguments
-   * that match the schema. The model is shown its return value: a string as it is, other values as JSON. An exception
-   * becomes an error result and does not end the run. `signal` fires when the run is cancelled.
+   * Your own tools, in addition to the agent's. A tool replaces the agent's tool of the same name. `execute` gets
+   * arguments that match the schema. The model is shown its return value: a string as it is, other values as JSON. An
+   * exception becomes an error result and does not end the run. `signal` fires when the run is cancelled.
    */
   // biome-ignore lint/suspicious/noExplicitAny: each tool has arguments of its own.
   tools?: readonly Tool<any>[];
   /** Whether the model may ask the user a question, which ends the run with reason `awaiting_input`. Default false. */
   questions?: boolean;
   /**
-   * Whether the model may fetch public web pages (`web_fetch`). In a browser, CORS decides which pages can be read. In Node
-   * only public addresses are connected to, after name resolution; a `fetch` of yours must check that itself. Default false.
+   * Whether the model may fetch public web pages (`web_fetch`). In a browser, CORS decides which pages can be read. In
+   * Node only public addresses are connected to, after name resolution; a `fetch` of yours must check that itself.
+   * Default false.
    */
   webFetch?: boolean;
   /**
-   * Whether the model may start subagents, which work on parts of a task concurrently, with the same files and review. They
-   * advance only while a run does, and are aborted with it. Default false.
+   * Whether the model may start subagents, which work on parts of a task concurrently, with the same files and review.
+   * They advance only while a run does, and are aborted with it. Default false.
    */
   subagents?: boolean;
   /**
-   * Whether the model may run commands: an emulated bash over the same files, with grep, sed, awk and about a hundred other
-   * commands, without network access and without programs. Its module (1.7 MiB) is loaded with the first command. A script
-   * that computes without waiting blocks the page; it times out after a hundred thousand steps. Default false.
+   * Whether the model may run commands: an emulated bash over the same files, with grep, sed, awk and about a hundred
+   * other commands, without network access and without programs. Its module (1.7 MiB) is loaded with the first command.
+   * A script that computes without waiting blocks the page; it times out after a hundred thousand steps. Default false.
    */
   shell?: boolean | ShellOptions;
   /** Text appended to the system prompt. */
@@ -113,11 +114,15 @@ export interface AgentOptions {
   /** Sends HTTP requests. Default: the global `fetch`. */
   fetch?: (url: string, options: RequestInit) => Response | Promise<Response>;
   /**
-   * Rules that allow, deny or ask about tool calls. The first rule that matches a call decides. A call that no rule matches
-   * is asked about if there is an `approve` function, and allowed otherwise. Default with `approve`: reading is allowed.
+   * Rules that allow, deny or ask about tool calls. The first rule that matches a call decides. A call that no rule
+   * matches is asked about if there is an `approve` function, and allowed otherwise. Default with `approve`: reading is
+   * allowed.
    */
   policy?: readonly PolicyRule[];
-  /** Asks the user about a call. The run waits for the answer; cancelling the run ends the wait. An exception denies the call. */
+  /**
+   * Asks the user about a call. The run waits for the answer; cancelling the run ends the wait. An exception denies the
+   * call.
+   */
   approve?: Approve;
 }
 
@@ -169,7 +174,9 @@ export interface PolicyRule {
   action: "allow" | "ask" | "deny";
   /** The tool's canonical name, e.g. `edit_file`, or `*` for every tool. */
   tool: string;
-  /** Restricts the rule to calls whose path matches this glob, or whose command does. In commands `*` matches any text. */
+  /**
+   * Restricts the rule to calls whose path matches this glob, or whose command does. In commands `*` matches any text.
+   */
   pattern?: string;
 }
 

@@ -6,7 +6,10 @@ import { glue } from "../wasm/core.js";
 import type { Driver, WasmInstance } from "../wasm/instance.js";
 import type { AgentEvent, EventKind, RunResult } from "./types.js";
 
-/** Number of unread events from which on a delta is coalesced with the delta before it. No other event is coalesced or dropped. */
+/**
+ * Number of unread events from which on a delta is coalesced with the delta before it. No other event is coalesced or
+ * dropped.
+ */
 const UNREAD_MAX = 256;
 
 /** Kinds of events that may be coalesced. */
@@ -81,10 +84,11 @@ export class Run implements AsyncIterable<AgentEvent> {
   }
 
   /**
-   * The result of the run. A provider's failure is its `error`. The promise rejects only if the core panicked or the agent
-   * was closed.
+   * The result of the run. A provider's failure is its `error`. The promise rejects only if the core panicked or the
+   * agent was closed.
    *
-   * Reading this property before the events makes the run advance without a reader. The events can still be iterated over.
+   * Reading this property before the events makes the run advance without a reader. The events can still be iterated
+   * over.
    */
   get result(): Promise<RunResult> {
     if (!this.#iterated) this.#advanceAlone();
@@ -97,8 +101,8 @@ export class Run implements AsyncIterable<AgentEvent> {
   }
 
   /**
-   * Sends the model a message during the run. The model sees it after the current tool calls, or after the answer that it is
-   * writing. Use {@link Agent.followUp} for a message that can wait until the task is done.
+   * Sends the model a message during the run. The model sees it after the current tool calls, or after the answer that
+   * it is writing. Use {@link Agent.followUp} for a message that can wait until the task is done.
    *
    * @throws {EmendError} with code `conflict` if the run has ended, `invalid_argument` if the text is empty.
    */

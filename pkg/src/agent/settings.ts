@@ -98,8 +98,8 @@ export function settingsJson(settings: Settings): string {
 type Fetch = NonNullable<AgentOptions["fetch"]>;
 
 /**
- * Returns a function that calls `send` or `fetchPage` after the core has returned: both may be the caller's code, which may
- * call the agent. Model requests carry a key and therefore allow no redirect; all other requests are web pages.
+ * Returns a function that calls `send` or `fetchPage` after the core has returned: both may be the caller's code, which
+ * may call the agent. Model requests carry a key and therefore allow no redirect; all other requests are web pages.
  */
 export function deferredFetch(send: Fetch, fetchPage: Fetch): (url: string, options: RequestInit) => Promise<Response> {
   return (url, options) =>

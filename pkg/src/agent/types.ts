@@ -61,7 +61,10 @@ export interface EventData {
   FILE_CHANGED: { path: string; revision: number; pending_hunks: number };
   CANVAS_LEASE: { path: string; state: "held" | "released" | "preempted" | "expired"; epoch: number };
   SUBAGENT_START: { agent_id: string; task: string; model: string; working_dir?: string };
-  /** An event of a subagent's own session. Text deltas are omitted, and `FILE_CHANGED` is reported by the parent session. */
+  /**
+   * An event of a subagent's own session. Text deltas are omitted, and `FILE_CHANGED` is reported by the parent
+   * session.
+   */
   SUBAGENT_EVENT: { agent_id: string; event: { [K in EventKind]: { kind: K; data: EventData[K] } }[EventKind] };
   /** `output` is the subagent's last text, or the reason of its failure. */
   SUBAGENT_END: { agent_id: string; status: "completed" | "failed"; output: string; turns_used: number };
@@ -177,7 +180,10 @@ export interface FileMatches {
 export interface LineMatch {
   /** Line number, from 1. */
   line: number;
-  /** The line without its line ending. Of a line over 1,000 bytes, the part around the match, with `…` where text is omitted. */
+  /**
+   * The line without its line ending. Of a line over 1,000 bytes, the part around the match, with `…` where text is
+   * omitted.
+   */
   text: string;
   /** Whether the line matches. `false` for a context line. */
   isMatch: boolean;

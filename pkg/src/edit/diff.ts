@@ -1,4 +1,4 @@
-/** Diffs: the module says which lines, the lines themselves are cut from the texts that are here already. */
+/** Diffs and merges. The module returns positions; the lines are sliced from the caller's own strings. */
 
 import { optionalCount, requireText } from "../validate.js";
 import { editModule, glue, putText } from "../wasm/edit.js";

@@ -1,6 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
-/** The line log: one file under review, every change to it, and what was decided about each. */
+/** The line log: one file under review, with every change to it and every decision about them. */
 
 import { camelKeys } from "../case.js";
 import type { LogHandle } from "../edit-core.js";
@@ -19,13 +19,13 @@ import type {
   WriteInfo,
 } from "./log-types.js";
 
-/** A change's number or a hunk's name. */
+/** The id of a change, or the id of a hunk. */
 export type ChangeRef = number | string;
 
 /**
- * The log of one file. Any change can be switched off and on again, in any order, and no line is ever lost by it.
+ * The log of one file. Changes can be switched off and on again in any order, and no line is lost.
  *
- * Times are taken from `Date.now()` unless given. Free it with {@link close} when the file is closed.
+ * Times default to `Date.now()`. Call {@link close} when the file is closed, to free the memory.
  */
 export class LineLog {
   readonly #wasm: WasmInstance;
@@ -38,113 +38,116 @@ export class LineLog {
     this.#handle = this.#wasm.call(create);
   }
 
-  /** What agent and user see: everything that is on. `null` if the file does not exist in it. */
+  /**
+   * The text that agent and user see, with all changes that are on. `null` if the file does not exist in this state.
+   */
   get visibleText(): string | null {
     return this.#text("visible");
   }
 
-  /** What a save writes: pending changes are off, except those that the user's own lines stand on. */
+  /** The text that a save writes: without pending changes, except those on which the user's own lines depend. */
   get diskText(): string | null {
     return this.#text("disk");
   }
 
-  /** The text with every pending change off: the old side of the review. */
+  /** The text without any pending change: the old side of the review. */
   get settledText(): string | null {
     return this.#text("settled");
   }
 
-  /** The text the log began with. */
+  /** The initial text of the log. */
   get baseText(): string | null {
     return this.#text("base");
   }
 
-  /** The text last known to be on the disk: see {@link markSaved}. */
+  /** The text that is on disk as far as known; see {@link markSaved}. */
   get savedText(): string | null {
     return this.#text("saved");
   }
 
-  /** The path the file was renamed to in the visible state; `null` if it was not renamed. */
+  /** The path of the file in the visible state if it was renamed, else `null`. */
   get visiblePath(): string | null {
     return this.#call((handle) => handle.path(false)) ?? null;
   }
 
-  /** The path the file was renamed to in the state that is to be saved; `null` if it was not renamed. */
+  /** The path of the file in the state to be saved if it was renamed, else `null`. */
   get diskPath(): string | null {
     return this.#call((handle) => handle.path(true)) ?? null;
   }
 
-  /** Grows with everything that enters the log. */
+  /** Number that grows with every entry of the log. */
   get revision(): number {
     return this.#call((handle) => handle.revision);
   }
 
-  /** How many lines the visible text has. */
+  /** Number of lines of the visible text. */
   get visibleLines(): number {
     return this.#call((handle) => handle.visibleLines);
   }
 
   /**
-   * Records that the visible text became `text`; creates the file if there is none.
+   * Records that the visible text became `text`. Creates the file if it does not exist.
    *
-   * Only what differs becomes changes, so whole texts can be written. Returns their ids, none if nothing differs.
+   * Only the differences become changes, so whole texts can be passed. Returns the ids of the changes, none if the text
+   * is unchanged.
    */
   write(text: string, info: WriteInfo): number[] {
-    const [content, options] = [requireText("the text", text), written(info)];
+    const [content, options] = [requireText("the text", text), writeInfoJson(info)];
     return this.#json((handle) => handle.write(putText(0, content), options));
   }
 
-  /** Records that the file was deleted. Returns the change; `null` if there was no file. */
+  /** Records that the file was deleted. Returns the id of the change, or `null` if there was no file. */
   delete(info: WriteInfo): number | null {
-    const options = written(info);
+    const options = writeInfoJson(info);
     return this.#json((handle) => handle.delete(options));
   }
 
-  /** Records that the file has another path. Returns the change; `null` if it had that path already. */
+  /** Records that the file was renamed. Returns the id of the change, or `null` if it already had that path. */
   rename(to: string, info: WriteInfo): number | null {
-    const [path, options] = [requireText("the path", to), written(info)];
+    const [path, options] = [requireText("the path", to), writeInfoJson(info)];
     return this.#json((handle) => handle.rename(path, options));
   }
 
-  /** Records what another program made of the file on the disk; `null`: it is gone. Pending changes stay. */
+  /** Records the text that another program wrote to disk, or `null` if it removed the file. Pending changes stay. */
   external(text: string | null, info: Omit<WriteInfo, "origin" | "status"> = {}): number[] {
     const content = text === null ? undefined : requireText("the text", text);
-    const options = written({ ...info, origin: "external" });
+    const options = writeInfoJson({ ...info, origin: "external" });
     return this.#json((handle) => handle.external(content, options));
   }
 
-  /** Notes that the disk now holds {@link diskText}. */
+  /** Records that {@link diskText} is now on disk. */
   markSaved(): void {
     this.#call((handle) => handle.markSaved());
   }
 
-  /** Every change, in the order they were made. */
+  /** Returns all changes, oldest first. */
   changes(): LogChange[] {
     return this.#json((handle) => handle.changes());
   }
 
-  /** One change; `null` if there is none of that number, or it was split. */
+  /** Returns one change, or `null` if there is none with that id or it was split. */
   change(id: number): LogChange | null {
     const number = requireId("the id", id);
     return this.#json((handle) => handle.changes(number));
   }
 
-  /** The changes that wait for a decision. */
+  /** Returns the ids of the pending changes. */
   pending(): number[] {
     return this.#json((handle) => handle.pending());
   }
 
-  /** The pending changes that are on the disk all the same. */
+  /** Returns the ids of the pending changes that are on disk. */
   keptOnDisk(): number[] {
     return this.#json((handle) => handle.keptOnDisk());
   }
 
-  /** Every change that is on and directly or indirectly stands on one of these. */
+  /** Returns the changes that are on and depend, directly or indirectly, on one of these. */
   dependents(ids: readonly ChangeRef[]): number[] {
     const refs = requireRefs(ids);
     return this.#json((handle) => handle.dependents(refs));
   }
 
-  /** The hunks of a review, in text order. */
+  /** Returns the hunks of a review, in the order of the text. */
   hunks(query: HunkQuery = {}): LogHunk[] {
     const {
       statuses = ["pending"],
@@ -156,97 +159,100 @@ export class LineLog {
     return this.#json((handle) => handle.hunks(json));
   }
 
-  /** Accepts: on, and on the disk. */
+  /** Accepts changes: they are on, in the visible text and on disk. */
   accept(ids: readonly ChangeRef[], info: DecisionInfo = {}): Applied {
     return this.#decide("accept", ids, info);
   }
 
   /**
-   * Rejects: off.
+   * Rejects changes: they are off.
    *
-   * @throws {ConflictError} if later changes stand on them and `dependents` is `refuse`; nothing changed then.
+   * @throws {ConflictError} if later changes depend on them and `dependents` is `refuse`. Then nothing changes.
    */
   reject(ids: readonly ChangeRef[], info: RejectInfo = {}): Applied {
     return this.#decide("reject", ids, info);
   }
 
-  /** Makes the agent's changes pending again. The user's stay as they are. */
+  /** Makes changes of the agent pending again. Changes of the user are not affected. */
   reopen(ids: readonly ChangeRef[], info: DecisionInfo = {}): Applied {
     return this.#decide("reopen", ids, info);
   }
 
-  /** Switches off as {@link reject} does, with the status `rolled_back`. */
+  /** Switches changes off as {@link reject} does, with the status `rolled_back`. */
   rollback(ids: readonly ChangeRef[], info: RejectInfo = {}): Applied {
     return this.#decide("rollback", ids, info);
   }
 
-  /** The changes that a hunk's name stands for, those a split has made of them included. */
+  /** Returns the changes of a hunk, including those that result from a split. */
   changesOf(hunkId: string): number[] {
     const name = requireText("the hunk's id", hunkId);
     return this.#json((handle) => handle.changesOf(name));
   }
 
-  /** Takes back the last edit or decision of `by`; `null` if there is none. What others did since stays. */
+  /** Undoes the last edit or decision of `by`. Returns `null` if there is none. Later entries of others stay. */
   undo(info: DecisionInfo = {}): Applied | null {
-    const options = decided(info);
-    return applied(this.#json((handle) => handle.step(false, options)));
+    const options = decisionInfoJson(info);
+    return countedFrom1(this.#json((handle) => handle.step(false, options)));
   }
 
-  /** Takes back the last undo of `by`; `null` if there is none. */
+  /** Reverts the last undo of `by`. Returns `null` if there is none. */
   redo(info: DecisionInfo = {}): Applied | null {
-    const options = decided(info);
-    return applied(this.#json((handle) => handle.step(true, options)));
+    const options = decisionInfoJson(info);
+    return countedFrom1(this.#json((handle) => handle.step(true, options)));
   }
 
-  /** Marks the present state, to come back to with {@link rollbackTo}. */
+  /** Creates a checkpoint of the current state for {@link rollbackTo}, and returns its number. */
   checkpoint(): number {
     return this.#call((handle) => handle.checkpoint());
   }
 
-  /** Forgets a checkpoint. Returns whether there was one. */
+  /** Removes a checkpoint. Returns whether it existed. */
   release(checkpoint: number): boolean {
     const number = requireId("the checkpoint", checkpoint);
     return this.#call((handle) => handle.release(number));
   }
 
-  /** What {@link rollbackTo} would switch off. */
+  /** Returns the changes that {@link rollbackTo} would switch off. */
   changesSince(checkpoint: number): number[] {
     const number = requireId("the checkpoint", checkpoint);
     return this.#json((handle) => handle.changesSince(number));
   }
 
-  /** Takes the text back to a checkpoint, whoever changed it since, as one entry that {@link undo} takes back. */
+  /** Restores the text of a checkpoint, whatever the origin of the later changes. One {@link undo} reverts it. */
   rollbackTo(checkpoint: number, info: DecisionInfo = {}): Applied {
-    const [number, options] = [requireId("the checkpoint", checkpoint), decided(info)];
-    return applied<Applied>(this.#json((handle) => handle.rollbackTo(number, options)));
+    const [number, options] = [requireId("the checkpoint", checkpoint), decisionInfoJson(info)];
+    return countedFrom1<Applied>(this.#json((handle) => handle.rollbackTo(number, options)));
   }
 
   /**
-   * Splits a change in two: the first gets its first `line` lines, removed ones counted before added ones.
+   * Splits a change in two. The first part gets its first `line` lines, removed lines counted before added lines.
    *
-   * The old id stands for both from now on. Returns the parts; `null` if one would be empty.
+   * From then on the old id means both parts. Returns the ids of the parts, or `null` if one of them would be empty.
    */
   split(id: number, line: number): [first: number, second: number] | null {
     const [number, at] = [requireId("the id", id), requireCount("`line`", line)];
     return this.#json((handle) => handle.split(number, at));
   }
 
-  /** The history, oldest first. It only grows. */
+  /** Returns the entries of the log, oldest first. The log only grows. */
   entries(): LogEntry[] {
     return this.#json((handle) => handle.entries());
   }
 
-  /** Drops everything but the present text if nothing is pending, no checkpoint is left and all is saved. */
+  /**
+   * Drops everything except the current text if nothing is pending, there is no checkpoint, and all is saved. Returns
+   * whether it did.
+   */
   compact(): boolean {
     return this.#call((handle) => handle.compact());
   }
 
-  /** All of it as text, for {@link Edit.loadLog}. */
+  /** Serializes the log for {@link Edit.loadLog}. */
   save(): string {
     return this.#call((handle) => handle.save());
   }
 
-  /** Frees its memory. Every later call throws a {@link ClosedError}. */
+  /** Frees the memory. Every later call throws a {@link ClosedError}. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -258,8 +264,8 @@ export class LineLog {
   }
 
   #decide(decision: string, ids: readonly ChangeRef[], info: RejectInfo): Applied {
-    const [refs, options] = [requireRefs(ids), decided(info)];
-    return applied<Applied>(this.#json((handle) => handle.decide(JSON.stringify(decision), refs, options)));
+    const [refs, options] = [requireRefs(ids), decisionInfoJson(info)];
+    return countedFrom1<Applied>(this.#json((handle) => handle.decide(JSON.stringify(decision), refs, options)));
   }
 
   #json<T>(work: (handle: LogHandle) => string): T {
@@ -289,11 +295,11 @@ export function loadLog(saved: string): LineLog {
   return new LineLog(() => glue.LogHandle.load(text));
 }
 
-function written(info: WriteInfo): string {
+function writeInfoJson(info: WriteInfo): string {
   return optionsJson("the options", { ...requireRecord("the options", info), atMs: moment(info.atMs) });
 }
 
-function decided(info: DecisionInfo): string {
+function decisionInfoJson(info: DecisionInfo): string {
   return optionsJson("the options", { by: "user", ...requireRecord("the options", info), atMs: moment(info.atMs) });
 }
 
@@ -303,12 +309,12 @@ function moment(given: number | undefined): number {
 
 function requireRefs(ids: readonly ChangeRef[]): string {
   const isRef = (id: unknown): boolean => typeof id === "string" || (Number.isSafeInteger(id) && (id as number) >= 0);
-  if (!Array.isArray(ids) || !ids.every(isRef)) throw invalid("ids must be an array of change numbers and hunk names");
+  if (!Array.isArray(ids) || !ids.every(isRef)) throw invalid("ids must be an array of change ids and hunk ids");
   return JSON.stringify(ids);
 }
 
-/** Rust counts the lines of these edits from 0. */
-function applied<T extends Applied | null>(given: T): T {
+/** Converts the line numbers of the edits, which Rust counts from 0, to numbers from 1. */
+function countedFrom1<T extends Applied | null>(given: T): T {
   for (const edit of given?.edits ?? []) edit.line += 1;
   return given;
 }

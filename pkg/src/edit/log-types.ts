@@ -1,120 +1,126 @@
-/** The plain data of a {@link LineLog}. Lines are counted from 1. */
+/** Public types of the {@link LineLog}. Line numbers start at 1. */
 
-/** Who made a change or a decision: the model, the person, or another program that changed the file on the disk. */
+/** The origin of a change or a decision: the agent, the user, or another program that changed the file on disk. */
 export type Origin = "agent" | "user" | "external";
 
-/** What has been decided about a change. `pending` and `accepted` ones show. */
+/** The status of a change. `pending` and `accepted` changes are part of the visible text. */
 export type Status = "pending" | "accepted" | "rejected" | "rolled_back";
 
-/** Who writes, and what is to be known about it later. */
+/** The origin and metadata of a change. */
 export interface WriteInfo {
   origin: Origin;
-  /** The agent's run, or whatever groups the person's edits. */
+  /** Id of the agent's run, or of a group of the user's edits. */
   run?: string;
-  /** The edit or tool call within the run. */
+  /** Id of the edit or tool call within the run. */
   edit?: string;
-  /** When, in milliseconds since 1970. Default: now. */
+  /** Time, in milliseconds since 1970. Default: now. */
   atMs?: number;
-  /** What an agent's change begins as. What others wrote is always accepted. Default `pending`. */
+  /** Initial status of an agent's change. Changes of other origins are always accepted. Default `pending`. */
   status?: "pending" | "accepted";
 }
 
-/** Who decides. */
+/** The origin and time of a decision. */
 export interface DecisionInfo {
   /** Default `user`. */
   by?: Origin;
-  /** When, in milliseconds since 1970. Default: now. */
+  /** Time, in milliseconds since 1970. Default: now. */
   atMs?: number;
 }
 
-/** Who decides, and what becomes of later changes that stand on those switched off. */
+/** A decision that switches changes off, and its effect on dependent changes. */
 export interface RejectInfo extends DecisionInfo {
-  /** `refuse`: throws. `only`: they stay. `with`: they are switched off too. Default `refuse`. */
+  /**
+   * `refuse`: throws if there are dependent changes. `only`: they stay. `with`: they are switched off too. Default
+   * `refuse`.
+   */
   dependents?: "refuse" | "only" | "with";
 }
 
-/** A change. */
+/** One change in the log. */
 export interface LogChange {
   id: number;
   origin: Origin;
   meta: { run: string; edit: string; atMs: number };
-  /** The revision it was made against. */
+  /** Revision of the log on which the change is based. */
   baseRevision: number;
   op: ChangeOp;
   status: Status;
   insertedLines: number;
   deletedLines: number;
-  /** The changes it directly stands on. */
+  /** Ids of the changes on which it directly depends. */
   deps: number[];
-  /** Whether the text on the disk shows it. */
+  /** Whether the text on disk contains it. */
   onDisk: boolean;
 }
 
-/** What a change did. */
+/** The operation of a change. */
 export type ChangeOp = "edit" | "create" | "delete" | { rename: { to: string } };
 
-/** One replacement in the visible text. Those of one call are in order, and all count in the text before it. */
+/**
+ * One replacement in the visible text. The edits of one call are in order, and their line numbers refer to the text
+ * before the call.
+ */
 export interface VisibleEdit {
-  /** The first line replaced; where none is removed, the line to insert before. */
+  /** First replaced line. If no line is removed, the line before which to insert. */
   line: number;
-  /** How many lines go. */
+  /** Number of removed lines. */
   removed: number;
-  /** The lines that come, with their endings. */
+  /** Inserted lines, with their line endings. */
   inserted: string[];
 }
 
-/** What a decision did. */
+/** Effect of a decision. */
 export interface Applied {
-  /** The log's revision now. */
+  /** Revision of the log after the decision. */
   revision: number;
-  /** The changes whose status is another now. */
+  /** Ids of the changes whose status changed. */
   changed: number[];
-  /** What this does to the visible text. */
+  /** Edits of the visible text. */
   edits: VisibleEdit[];
 }
 
-/** Which hunks {@link LineLog.hunks} lists. */
+/** Query of {@link LineLog.hunks}. */
 export interface HunkQuery {
-  /** Changes of these statuses. Default: pending ones. */
+  /** Statuses of the changes. Default: `pending` only. */
   statuses?: readonly Status[];
-  /** Changes of this origin. Default `agent`. */
+  /** Origin of the changes. Default `agent`. */
   origin?: Origin;
-  /** Changes of this run only. */
+  /** Run of the changes. Default: all runs. */
   run?: string;
-  /** Unchanged lines around a hunk. Default 3. */
+  /** Number of unchanged lines around a hunk. Default 3. */
   context?: number;
 }
 
-/** What is decided on as one. */
+/** A group of changes that is accepted or rejected as a whole. */
 export interface LogHunk {
-  /** Its name, which keeps its meaning while the review lasts. Decisions take it in the place of change ids. */
+  /** Id, stable during the review. Decisions accept it instead of change ids. */
   id: string;
   changeIds: number[];
   status: Status;
-  /** What happens to the file itself. */
+  /** Operation on the file itself, if any. */
   entry: ChangeOp | null;
-  /** First line in the text without pending changes; with none, the line before. */
+  /** First line in the text without pending changes. If there is none, the line before. */
   oldStart: number;
   oldLines: number;
-  /** First line in the visible text, by the same rule. */
+  /** First line in the visible text. If there is none, the line before. */
   newStart: number;
   newLines: number;
   lines: LogLine[];
-  /** What stands on it. */
+  /** Ids of the changes that depend on it. */
   dependents: number[];
-  /** It is on the disk although it is pending, because a line that is not the agent's stands on it. */
+  /** Whether it is on disk although it is pending, because a line that is not the agent's depends on it. */
   keptByUser: boolean;
-  /** It is on the disk although it is pending, because something there stands on it. */
+  /** Whether it is on disk although it is pending, because a change on disk depends on it. */
   kept: boolean;
-  /** It removes a line that the user wrote. */
+  /** Whether it removes a line that the user wrote. */
   removesUserLines: boolean;
-  /** The user changed something in its place. */
+  /** Whether the user changed the same place. */
   contested: boolean;
-  /** It is larger than a hunk should be and has no seam: see {@link LineLog.split}. */
+  /** Whether it is larger than a hunk should be and cannot be divided automatically; see {@link LineLog.split}. */
   oversized: boolean;
 }
 
-/** One line of a hunk, with its own ending; a number is `null` where the line is not. */
+/** One line of a hunk, line ending included. A line number is `null` on the side that lacks the line. */
 export interface LogLine {
   kind: "context" | "added" | "removed";
   text: string;
@@ -122,9 +128,9 @@ export interface LogLine {
   new: number | null;
 }
 
-/** An entry of the history. */
+/** An entry of the log. */
 export interface LogEntry {
-  /** From 1. */
+  /** Number, from 1. */
   number: number;
   by: Origin;
   atMs: number;
@@ -136,11 +142,11 @@ export interface LogEntry {
     | { rollback: { checkpoint: number | null } }
     | { undo: { entry: number } }
     | { redo: { entry: number } };
-  /** The statuses it set. */
+  /** Statuses that the entry changed. */
   set: { change: number; from: Status; to: Status }[];
 }
 
-/** The `data` of an error that a decision throws. */
+/** The `data` of an error thrown by a decision. */
 export type DecisionProblem =
   | { kind: "unknown_change" | "unknown_checkpoint"; id: number }
   | { kind: "has_dependents"; dependents: number[]; fromUser: number };

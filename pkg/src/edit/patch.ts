@@ -1,4 +1,4 @@
-/** Patches: read, shown, and carried out on texts in memory. */
+/** Parses, plans and applies patches. */
 
 import { camelKeys } from "../case.js";
 import type { PatchHandle, PatchReader } from "../edit-core.js";
@@ -43,7 +43,7 @@ export function apply(patch: PatchInput, files: Readonly<Record<string, string>>
   return out;
 }
 
-/** Returns why a patch was refused, if `error` says that one was. */
+/** Returns the reason and the place if `error` reports a patch that could not be applied, else `undefined`. */
 export function patchProblem(error: unknown): PatchProblem | undefined {
   if (!(error instanceof Error)) return undefined;
   const { data } = error as Partial<EmendError>;
@@ -51,7 +51,7 @@ export function patchProblem(error: unknown): PatchProblem | undefined {
 }
 
 /**
- * Does something with a patch, and frees it.
+ * Calls `work` with a patch in the module, and frees the patch.
  *
  * @internal
  */
@@ -66,28 +66,28 @@ export function withPatch<T>(patch: PatchInput, work: (wasm: WasmInstance, handl
   }
 }
 
-/** A patch that is a text: how Rust numbers its format, and the path it is for, if it says. */
-export interface Written {
+/** A patch in a text format: the number of its format in Rust, and the path that it is for, if given. */
+export interface TextPatch {
   format: number;
   text: string;
   path: string | undefined;
 }
 
-const WRITTEN = { v4a: 0, unified: 1, located: 2 } as const;
+const FORMAT_NUMBERS = { v4a: 0, unified: 1, located: 2 } as const;
 
-/** Returns a patch that is a text; `undefined` for one of the other formats. */
-export function written(patch: PatchInput): Written | undefined {
+/** Returns a patch in a text format, or `undefined` for the other formats. */
+export function asTextPatch(patch: PatchInput): TextPatch | undefined {
   const input = requireRecord("the patch", patch);
   if (patch.format !== "v4a" && patch.format !== "unified" && patch.format !== "located") return undefined;
   const text = requireText("`text`", input.text);
   const path = patch.format === "v4a" || patch.path === undefined ? undefined : requireText("`path`", patch.path);
-  return { format: WRITTEN[patch.format], text, path };
+  return { format: FORMAT_NUMBERS[patch.format], text, path };
 }
 
-/** Checks a patch's form; what it says is checked when it is opened. */
+/** Checks the types of a patch's properties, and returns the function that opens it in the module. */
 function opener(patch: PatchInput): () => PatchHandle {
   const input = requireRecord("the patch", patch);
-  const text = written(patch);
+  const text = asTextPatch(patch);
   if (text !== undefined) {
     return () =>
       patch.format === "v4a"
@@ -106,9 +106,7 @@ function opener(patch: PatchInput): () => PatchHandle {
       return () => glue.PatchHandle.lines(path, edits);
     }
     default:
-      throw invalid(
-        `there is no format ${JSON.stringify(input.format)}; there are v4a, unified, located, replace and lines`,
-      );
+      throw invalid(`unknown format ${JSON.stringify(input.format)}; use v4a, unified, located, replace or lines`);
   }
 }
 
@@ -129,12 +127,12 @@ function checked(path: string, text: unknown): string | null {
   return text === null || text === undefined ? null : requireText(`files[${JSON.stringify(path)}]`, text);
 }
 
-/** How many numbers Rust gives for a hunk. */
+/** Number of values per hunk in the results from Rust. */
 export const HUNK_NUMBERS = 6;
 
 const MATCHED = ["exact", "trailing_blanks", "indentation", "look_alikes"] as const;
 
-/** Reads where hunks were put, from the numbers from `begin` until before `end`. */
+/** Decodes the placed hunks in `numbers` from index `begin` to before `end`. */
 export function appliedHunks(numbers: Uint32Array, begin: number, end: number): AppliedHunk[] {
   const hunks: AppliedHunk[] = [];
   for (let at = begin; at < end; at += HUNK_NUMBERS) {
@@ -150,7 +148,7 @@ export function appliedHunks(numbers: Uint32Array, begin: number, end: number): 
   return hunks;
 }
 
-/** The fields that Rust says of a planned file. Its texts and hunks are put in here. */
+/** The fields of a planned file that Rust returns. Its texts and hunks are added in JavaScript. */
 interface PlannedEntry {
   path: string;
   operation: FileChange["operation"];
@@ -161,7 +159,7 @@ interface PlannedEntry {
 
 function planned(wasm: WasmInstance, handle: PatchHandle, read: Read): Planned {
   const texts = new Map<string, string | null>();
-  // The caller's own code runs here, outside of any call into the module.
+  // The caller's code runs here, outside of any call into the module.
   for (const path of wasm.call(() => handle.paths())) texts.set(path, read(path));
   const [json, numbers, ...after] = wasm.call(() => {
     let index = 0;
@@ -192,11 +190,11 @@ function planned(wasm: WasmInstance, handle: PatchHandle, read: Read): Planned {
   return { changes, diagnostics };
 }
 
-/** A v4a patch that is still arriving, for showing it before it is complete. */
+/** A parser for a v4a patch that arrives in pieces, so that the patch can be shown before it is complete. */
 export class PatchStream {
   readonly #wasm: WasmInstance;
   readonly #reader: PatchReader;
-  /** The edits that can no longer change. */
+  /** Edits that can no longer change. */
   readonly #settled: ParsedEdit[] = [];
   #begun = 0;
   #finished = false;
@@ -208,9 +206,9 @@ export class PatchStream {
   }
 
   /**
-   * Reads the next piece.
+   * Parses the next piece.
    *
-   * @throws {EmendError} as soon as the text can no longer become a patch, and from then on.
+   * @throws {EmendError} as soon as the text cannot become a valid patch, and on every later call.
    */
   push(text: string): void {
     this.#refuseIfFinished();
@@ -218,7 +216,7 @@ export class PatchStream {
     this.#begun = this.#wasm.call(() => this.#reader.push(piece));
   }
 
-  /** What was read so far; the last edit may still grow. Getting it costs as much as that one is long. */
+  /** The edits parsed so far. The last one may still grow. The cost of a read is proportional to its length. */
   get edits(): ParsedEdit[] {
     this.#refuseIfFinished();
     const from = this.#settled.length;
@@ -227,7 +225,7 @@ export class PatchStream {
     return [...this.#settled, ...rest.slice(-1)];
   }
 
-  /** How many edits have begun. */
+  /** Number of edits that have begun. */
   get length(): number {
     return this.#begun;
   }
@@ -235,14 +233,14 @@ export class PatchStream {
   /**
    * Ends the patch.
    *
-   * @throws {EmendError} with code `invalid_argument` if it is not complete; nothing of it may be applied then.
+   * @throws {EmendError} with code `invalid_argument` if the patch is incomplete. Then no part of it may be applied.
    */
   finish(): ParsedPatch {
     return this.#end((handle) => describe(this.#wasm, handle));
   }
 
   /**
-   * Ends the patch and carries it out, as {@link Edit.plan} does.
+   * Ends the patch and plans it as {@link Edit.plan} does.
    *
    * @throws {EmendError} as {@link finish} and {@link Edit.plan} do.
    */
@@ -268,6 +266,6 @@ export class PatchStream {
   }
 
   #refuseIfFinished(): void {
-    if (this.#finished) throw new EmendError("closed", "the patch was finished; make a new stream for the next one");
+    if (this.#finished) throw new EmendError("closed", "the patch was finished; call `parseStream()` for the next one");
   }
 }

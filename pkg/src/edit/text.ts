@@ -1,50 +1,53 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
-/** Patches on single texts, and texts that stay in the module, so that only the patches cross. */
+/** Applies patches to single texts, and keeps texts in the module so that only patches are copied. */
 
 import { camelKeys } from "../case.js";
 import { ClosedError } from "../errors.js";
 import { invalid, requireCount, requireText } from "../validate.js";
 import { editModule, glue, memory, putText } from "../wasm/edit.js";
 import type { WasmInstance } from "../wasm/instance.js";
-import { appliedHunks, HUNK_NUMBERS, withPatch, written } from "./patch.js";
+import { appliedHunks, asTextPatch, HUNK_NUMBERS, withPatch } from "./patch.js";
 import type { AppliedHunk, Diagnostic, PatchInput } from "./types.js";
 
-/** What a patch makes of one text. */
+/** Result of a patch on one text. */
 export interface TextEdit<T> {
-  /** The new text. The old one stays as it is. */
+  /** The new text. The old text does not change. */
   text: T;
-  /** Where the hunks went, in the patch's order. */
+  /** Where the hunks were applied, in the order of the patch. */
   hunks: AppliedHunk[];
-  /** What was odd about the patch, and what it was accepted with. */
+  /** Deviations in the patch that were accepted. */
   diagnostics: Diagnostic[];
 }
 
 export function editText(text: string, patch: PatchInput): TextEdit<string> {
   const before = requireText("the text", text);
-  const asText = written(patch);
+  const asText = asTextPatch(patch);
   const wasm = editModule.live();
   const units = before.length;
   return asText === undefined
-    ? withPatch(patch, (_, handle) => wasm.call(() => made(before, glue.editText(putText(0, before), units, handle))))
+    ? withPatch(patch, (_, handle) =>
+        wasm.call(() => editResult(before, glue.editText(putText(0, before), units, handle))),
+      )
     : wasm.call(() =>
-        made(
+        editResult(
           before,
           glue.editTextWritten(putText(0, before), units, asText.format, putText(1, asText.text), asText.path),
         ),
       );
 }
 
-/** Reads what a patch made of `before`: `text` is all of it, or what is new in it. */
-function made(before: string, text: string): TextEdit<string> {
+/** Returns the result of a patch on `before`. `text` is the whole new text, or only its new parts. */
+function editResult(before: string, text: string): TextEdit<string> {
   const { cuts, ...said } = report();
   return { text: cuts === undefined ? text : joined(before, cuts, text), ...said };
 }
 
 /**
- * Puts what is new into a text: for each stretch, where it begins and ends and how long what comes for it is.
+ * Splices new text into `before`. `cuts` has three numbers for each replaced range: its start, its end, and the length
+ * of its replacement in `fresh`.
  *
- * The engine makes no copy of what stays until someone reads the whole.
+ * JavaScript engines do not copy the unchanged parts until the whole string is read.
  */
 function joined(before: string, cuts: Uint32Array, fresh: string): string {
   let [text, at, used] = ["", 0, 0];
@@ -56,10 +59,10 @@ function joined(before: string, cuts: Uint32Array, fresh: string): string {
   return text + before.slice(at);
 }
 
-/** Instead of a number of stretches: there are none since the text came whole. */
+/** Value of the number of ranges that means: the text is whole, there are no ranges. */
 const WHOLE = 2 ** 32 - 1;
 
-/** Reads the module's report on the last patch, where it is. Called inside the guard. */
+/** Reads the report on the last patch from the module's memory. Call it inside the guard. */
 function report(): Omit<TextEdit<never>, "text"> & { cuts: Uint32Array | undefined } {
   const numbers = new Uint32Array(memory().buffer, glue.reportAt());
   const [nHunks, nCuts, hasDiagnostics] = [numbers[0]!, numbers[1]!, numbers[2] === 1];
@@ -71,7 +74,7 @@ function report(): Omit<TextEdit<never>, "text"> & { cuts: Uint32Array | undefin
   };
 }
 
-/** Frees the texts that nobody closed. */
+/** Frees texts that were collected without being closed. */
 const collected = new FinalizationRegistry<{ wasm: WasmInstance; id: number }>(({ wasm, id }) => free(wasm, id));
 
 function free(wasm: WasmInstance, id: number): void {
@@ -79,13 +82,13 @@ function free(wasm: WasmInstance, id: number): void {
 }
 
 /**
- * A text in the module's memory. It never changes: {@link apply} makes another one.
+ * A text in the module's memory. It never changes: {@link apply} returns a new one.
  *
- * It holds as many bytes as it has in UTF-8 until it is closed, or collected.
+ * It occupies its length in UTF-8 until it is closed or collected.
  */
 export class Text {
   readonly #wasm: WasmInstance;
-  /** Which text it is in the module. */
+  /** Number of the text in the module. */
   readonly #id: number;
   #closed = false;
 
@@ -96,51 +99,53 @@ export class Text {
     collected.register(this, { wasm, id }, this);
   }
 
-  /** How many bytes it has in UTF-8. */
+  /** Length in UTF-8, in bytes. */
   get byteLength(): number {
     return this.#call(glue.textByteLength);
   }
 
-  /** How many lines it has. Lines end in LF, CRLF or CR. */
+  /** Number of lines. Lines end in LF, CRLF or CR. */
   get lineCount(): number {
     return this.#call(glue.textLineCount);
   }
 
-  /** The hash that names this state of a file, as {@link Edit.hash} gives it. */
+  /** The hash of the text, as {@link Edit.hash} returns it. */
   get hash(): string {
     return this.#call(glue.textHash);
   }
 
   /**
-   * Carries out a patch on this text, whatever path the patch names.
+   * Applies a patch to this text. The path in the patch is ignored.
    *
    * @throws {EmendError} as {@link Edit.editText} does.
    */
   apply(patch: PatchInput): TextEdit<Text> {
-    const asText = written(patch);
+    const asText = asTextPatch(patch);
     return asText === undefined
-      ? withPatch(patch, (_, handle) => this.#call((id) => this.#made(glue.textApply(id, handle))))
-      : this.#call((id) => this.#made(glue.textApplyWritten(id, asText.format, putText(0, asText.text), asText.path)));
+      ? withPatch(patch, (_, handle) => this.#call((id) => this.#edited(glue.textApply(id, handle))))
+      : this.#call((id) =>
+          this.#edited(glue.textApplyWritten(id, asText.format, putText(0, asText.text), asText.path)),
+        );
   }
 
-  /** Returns the lines from `first` to `last`, both included and counted from 1, each with its ending. */
+  /** Returns the lines from `first` to `last`, both included and counted from 1, with their line endings. */
   lines(first: number, last: number): string {
     const [from, end] = [requireCount("`first`", first), requireCount("`last`", last)];
-    if (from === 0) throw invalid("lines are counted from 1");
+    if (from === 0) throw invalid("line numbers start at 1");
     return this.#call((id) => glue.textLines(id, from - 1, end)) as string;
   }
 
-  /** Returns all of it as a string. */
+  /** Returns the text as a string. */
   toString(): string {
     return this.#call(glue.textString) as string;
   }
 
-  /** Returns its bytes, UTF-8. */
+  /** Returns the text as UTF-8. */
   toBytes(): Uint8Array {
     return this.#call(glue.textBytes);
   }
 
-  /** Frees its memory. Nothing else can be asked of it then. */
+  /** Frees the memory. Every later call throws a {@link ClosedError}. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -148,8 +153,8 @@ export class Text {
     free(this.#wasm, this.#id);
   }
 
-  /** Takes the text that a patch just made, with what the module reports. */
-  #made(id: number): TextEdit<Text> {
+  /** Returns the text that a patch just created, with the module's report. */
+  #edited(id: number): TextEdit<Text> {
     const text = new Text(this.#wasm, id);
     const { hunks, diagnostics } = report();
     return { text, hunks, diagnostics };

@@ -1,59 +1,59 @@
-/** The plain data of `emend/edit`. Lines are counted from 1; places inside a text are indices of its UTF-16 code units. */
+/** Public types of `emend/edit`. Line numbers start at 1. Positions in a text are indices of UTF-16 code units. */
 
-/** From where to where in a string: `text.slice(start, end)`. */
+/** A range of a string: `text.slice(start, end)`. */
 export type Span = [start: number, end: number];
 
-/** What {@link Edit.diff} takes. */
+/** Options of {@link Edit.diff}. */
 export interface DiffOptions {
-  /** Unchanged lines around each change. Default 3. */
+  /** Number of unchanged lines around each change. Default 3. */
   context?: number;
-  /** Whether to say which words of a line differ. Default `false`. */
+  /** Whether to compute the words that differ within lines. Default `false`. */
   words?: boolean;
 }
 
 /** One hunk of a diff. */
 export interface DiffHunk {
-  /** First old line; with no old line, the line before (0 at the top), as unified diffs count. */
+  /** First old line. If there is none, the line before it (0 at the top), as in unified diffs. */
   oldStart: number;
   oldLines: number;
-  /** First new line, by the same rule. */
+  /** First new line. If there is none, the line before it. */
   newStart: number;
   newLines: number;
-  /** The lines, removed before added. */
+  /** The lines. Removed lines precede added lines. */
   lines: DiffLine[];
 }
 
-/** One line of a hunk. `text` has the line's own ending; `spans` say where it differs from the line it replaces. */
+/** One line of a hunk. `text` includes the line ending. `spans` are the ranges that differ from the replaced line. */
 export type DiffLine =
   | { kind: "context"; text: string; oldNumber: number; newNumber: number; spans?: Span[] }
   | { kind: "removed"; text: string; oldNumber: number; newNumber?: never; spans?: Span[] }
   | { kind: "added"; text: string; oldNumber?: never; newNumber: number; spans?: Span[] };
 
-/** Where two forms of a line differ, word by word. */
+/** The words in which two versions of a line differ. */
 export interface WordDiff {
-  /** What the new form lacks, in the old one. */
+  /** Ranges of the old version that the new version lacks. */
   old: Span[];
-  /** What the old form lacks, in the new one. */
+  /** Ranges of the new version that the old version lacks. */
   new: Span[];
 }
 
-/** What {@link Edit.unifiedDiff} takes. */
+/** Options of {@link Edit.unifiedDiff}. */
 export interface UnifiedOptions {
-  /** Unchanged lines around each change. Default 3. */
+  /** Number of unchanged lines around each change. Default 3. */
   context?: number;
-  /** The name after `---`; `null` for a file that is created. Default `a/file`. */
+  /** File name after `---`, or `null` if the file is created. Default `a/file`. */
   oldName?: string | null;
-  /** The name after `+++`; `null` for a file that is deleted. Default `b/file`. */
+  /** File name after `+++`, or `null` if the file is deleted. Default `b/file`. */
   newName?: string | null;
 }
 
-/** Some lines of a text. With none, `start` is the line before which they would be. */
+/** A range of lines. If it is empty, `start` is the line that follows it. */
 export interface LineRange {
   start: number;
   lines: number;
 }
 
-/** A stretch of three texts. `same`: both sides changed it to the same text. */
+/** A region of three texts. `same`: both sides changed it to the same text. */
 export interface Region {
   kind: "unchanged" | "ours" | "theirs" | "same" | "conflict";
   base: LineRange;
@@ -61,51 +61,53 @@ export interface Region {
   theirs: LineRange;
 }
 
-/** What a text is cut to. */
+/** Limits of a truncation. */
 export interface TruncateLimits {
-  /** Most characters (Unicode scalar values) kept, markers aside. */
+  /** Maximum number of characters (Unicode scalar values), without markers. */
   chars?: number;
-  /** Most lines kept. */
+  /** Maximum number of lines. */
   lines?: number;
-  /** What stays of too many characters: the first and last half, or the end. Default `head_tail`. */
+  /** Which characters to keep: those at the start and the end, or only those at the end. Default `head_tail`. */
   keep?: "head_tail" | "tail";
 }
 
-/** A text as a model may see it. */
+/** A truncated text. */
 export interface Truncated {
-  /** The text, with a marker wherever something is missing. */
+  /** The text, with a marker at each omission. */
   text: string;
   truncated: boolean;
 }
 
 /** A patch, in one of five formats. */
 export type PatchInput =
-  /** What `apply_patch` takes: hunks that find their own place. `overwrite`: creating and moving may replace files. */
+  /** The format of `apply_patch`: hunks are located by their lines. `overwrite`: create and move may replace files. */
   | { format: "v4a"; text: string; overwrite?: boolean }
   /**
-   * A unified diff. `unified`: every hunk must stand exactly where it says. `located`: the numbers are hints, a hunk is
-   * found by its lines. With `path` the diff is for that file, whatever its headers say.
+   * A unified diff. `unified`: every hunk must match exactly at its line number. `located`: line numbers are hints, and
+   * hunks are located by their lines. `path` replaces the file name in the headers.
    */
   | { format: "unified" | "located"; text: string; path?: string }
-  /** Replaces one string, which must be there once unless `replaceAll`; an empty `oldText` creates the file. */
+  /**
+   * Replaces a string, which must occur exactly once unless `replaceAll` is set. An empty `oldText` creates the file.
+   */
   | { format: "replace"; path: string; oldText: string; newText: string; replaceAll?: boolean }
-  /** Replaces, inserts and deletes lines by number. */
+  /** Replaces, inserts and deletes lines by line number. */
   | { format: "lines"; path: string; edits: readonly LinesEdit[]; expectedHash?: string };
 
-/** One edit by line numbers. All numbers are those of the text before any edit. */
+/** One edit by line number. All line numbers refer to the text before all edits. */
 export interface LinesEdit {
   operation: "replace" | "insert" | "delete";
-  /** The first line; for an insertion the line to insert before, one past the last to append. */
+  /** First line. For an insertion, the line to insert before; the last line plus one appends. */
   startLine: number;
-  /** The last line, included. Default: `startLine`. */
+  /** Last line, inclusive. Default: `startLine`. */
   endLine?: number | null;
-  /** The new lines. */
+  /** Text of the new lines. */
   newText?: string;
-  /** The hash of the file, or of these lines, as they were read. */
+  /** Hash of the file, or of these lines, at the time they were read. */
   expectedHash?: string | null;
 }
 
-/** What a patch says about one file. */
+/** The edit of one file in a patch. */
 export type ParsedEdit =
   | { operation: "create"; path: string; text: string; hunks?: never }
   | { operation: "create"; path: string; text?: never; hunks: ParsedHunk[]; executable?: boolean }
@@ -114,48 +116,48 @@ export type ParsedEdit =
   | { operation: "replace"; path: string; oldText: string; newText: string; replaceAll: boolean }
   | { operation: "lines"; path: string; edits: LinesEdit[] };
 
-/** A hunk as a patch writes it. */
+/** A hunk as written in the patch. */
 export interface ParsedHunk {
-  /** The old line that a unified diff states. */
+  /** Old line number in a unified diff. */
   oldStart?: number;
-  /** The lines that v4a names after `@@`, outermost first. */
+  /** Anchor lines after `@@` in v4a, outermost first. */
   anchors?: string[];
-  /** Whether v4a says that it ends where the file ends. */
+  /** Whether the hunk ends at the end of the file (v4a). */
   endOfFile?: boolean;
-  /** The line of the patch it starts on. */
+  /** First line of the hunk in the patch. */
   patchLine: number;
   lines: { kind: "context" | "added" | "removed"; text: string }[];
 }
 
-/** Something that was accepted and should be done differently next time. */
+/** A deviation that was accepted but should be avoided. */
 export interface Diagnostic {
-  /** Stable, e.g. `loose_match`. */
+  /** Stable code, e.g. `loose_match`. */
   code: string;
   message: string;
-  /** The line of the patch; for notes about a file's text, of the file. */
+  /** Line of the patch, or of the file if the diagnostic concerns its text. */
   line: number | null;
 }
 
-/** A patch that was read. */
+/** A parsed patch. */
 export interface ParsedPatch {
   edits: ParsedEdit[];
-  /** Every file it touches. */
+  /** Paths of all files that the patch touches. */
   paths: string[];
   diagnostics: Diagnostic[];
 }
 
-/** Where {@link Edit.plan} finds texts: by path, or asked for one by one. No text means no file. */
+/** Source of the texts for {@link Edit.plan}. A missing text means that there is no such file. */
 export type FileSource =
   | Readonly<Record<string, string>>
   | ReadonlyMap<string, string>
   | ((path: string) => string | null | undefined);
 
-/** What a patch does to one file. */
+/** The effect of a patch on one file. */
 export type FileChange = {
   path: string;
-  /** Whether the file is to be one that can be run, if a git diff says so. */
+  /** Whether the file becomes executable, if a git diff specifies it. */
   executable?: boolean;
-  /** Where its hunks went, in the patch's order. */
+  /** Where its hunks were applied, in the order of the patch. */
   hunks: AppliedHunk[];
   diagnostics: Diagnostic[];
 } & (
@@ -165,26 +167,26 @@ export type FileChange = {
   | { operation: "rename"; from: string; before: string; after: string; overwritten: string | null }
 );
 
-/** Where a hunk was put. */
+/** Where a hunk was applied. */
 export interface AppliedHunk {
-  /** Its number in its file's edit, from 1. */
+  /** Number of the hunk in the edit of its file, from 1. */
   number: number;
   oldStart: number;
   oldLines: number;
   newStart: number;
   newLines: number;
-  /** How its lines were found, the strictest way first. */
+  /** How loosely its lines matched, from strict to loose. */
   matched: "exact" | "trailing_blanks" | "indentation" | "look_alikes";
 }
 
-/** What {@link Edit.plan} gives. */
+/** Result of {@link Edit.plan}. */
 export interface Planned {
   changes: FileChange[];
-  /** What was odd about the patch itself. */
+  /** Deviations in the patch itself that were accepted. */
   diagnostics: Diagnostic[];
 }
 
-/** Why a patch was refused, with the places its author may have meant: `patchProblem(error)`. */
+/** Why a patch could not be applied, with similar places: the result of `patchProblem(error)`. */
 export type PatchProblem =
   | { kind: "empty" }
   | { kind: "not_found"; path: string; verb: string }
@@ -195,7 +197,7 @@ export type PatchProblem =
   | { kind: "replace"; path: string; error: ReplaceReason }
   | { kind: "lines"; path: string; error: LinesReason };
 
-/** Why a hunk was refused. Lines are the file's. */
+/** Why a hunk could not be applied. Line numbers refer to the file. */
 export type HunkReason =
   | { kind: "anchor_not_found"; anchor: string; nearest: Nearest[] }
   | { kind: "not_found"; nearest: Nearest[] }
@@ -206,7 +208,7 @@ export type HunkReason =
   | { kind: "not_in_place"; line: number; differsAt: number; asked: string; found: string | null }
   | { kind: "past_end"; line: number; nLines: number };
 
-/** Why a replacement was refused. */
+/** Why a replacement could not be applied. */
 export type ReplaceReason =
   | { kind: "no_change" | "empty_old" }
   | { kind: "leaves_out"; placeholder: string; inNew: boolean }
@@ -214,7 +216,7 @@ export type ReplaceReason =
   | { kind: "already_applied" | "over_escaped"; line: number }
   | { kind: "ambiguous"; lines: number[]; blocks: (string | null)[]; nPlaces: number; strategy: string };
 
-/** Why line edits were refused. Edits are counted from 1; 0 stands for all of them. */
+/** Why line edits could not be applied. Edits are numbered from 1; 0 means all of them. */
 export type LinesReason =
   | { kind: "no_edits" }
   | { kind: "out_of_range"; edit: number; line: number; nLines: number; insert: boolean }
@@ -223,12 +225,12 @@ export type LinesReason =
   | { kind: "text_mismatch"; edit: number; deletes: boolean }
   | { kind: "stale"; edit: number; expected: string; actual: string };
 
-/** A region of the file that resembles what was asked for. */
+/** A region of the file that is similar to the requested text. */
 export interface Nearest {
   line: number;
   nLines: number;
-  /** The first line that differs; `null` on a side that has a line less. */
+  /** The first line that differs. A text is `null` on the side that has fewer lines. */
   difference: { askedLine: number; asked: string | null; line: number; found: string | null } | null;
-  /** What was asked for (`-`) against what is there (`+`). */
+  /** Diff of the requested text (`-`) and the text of the file (`+`). */
   diff: string;
 }

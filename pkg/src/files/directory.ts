@@ -1,4 +1,4 @@
-/** Folders in and out: those that a person hands to a page. */
+/** Reads and writes the folders that a user gives to a page. */
 
 import { invalid } from "../validate.js";
 import { cleanPath, contentsOf, Gathered, onFolder } from "./project-files.js";
@@ -15,7 +15,7 @@ interface FileHandle {
   createWritable(): Promise<WritableFile>;
 }
 
-/** A handle with all that it has; the declared type leaves out what older declarations of the DOM lack. */
+/** The methods of a directory handle. The public type omits those that older DOM declarations lack. */
 interface Directory {
   readonly kind: "directory";
   entries(): AsyncIterable<[string, Directory | FileHandle]>;
@@ -24,11 +24,11 @@ interface Directory {
 }
 
 /**
- * Reads a folder into files as `Agent.create` takes them: what `showDirectoryPicker()` gave, the browser's own file system,
- * or the `files` of an `<input webkitdirectory>`. `filter` is asked about directories too, with a `/` at their end; what is
- * below one that it refuses is not looked at.
+ * Reads a folder into a record of files for `Agent.create`. The folder is a handle from `showDirectoryPicker()` or from
+ * the browser's private file system, or the `files` of an `<input webkitdirectory>`. `filter` is called for directories
+ * too, with a path that ends in `/`; a rejected directory is not read.
  *
- * @throws {EmendError} with code `limit_reached` past `maxBytes` or `maxFiles`, before what is too much is read.
+ * @throws {EmendError} with code `limit_reached` past `maxBytes` or `maxFiles`, before the excess is read.
  */
 export async function fromDirectory(
   source: DirectoryHandle | Iterable<PickedFile>,
@@ -38,13 +38,13 @@ export async function fromDirectory(
   const { kind, [Symbol.iterator]: list } = Object(source) as { kind?: unknown; [Symbol.iterator]?: unknown };
   if (list !== undefined) await onFolder(() => takePicked(source as Iterable<PickedFile>, gathered));
   else if (kind === "directory") await onFolder(() => takeBelow(source as unknown as Directory, "", gathered));
-  else throw invalid("a directory's handle or a list of files is needed");
+  else throw invalid("the source must be a directory handle or a list of files");
   return gathered.files();
 }
 
-/** Writes files, as `files.export()` gives them, into a folder. What else is in it stays. */
+/** Writes files in the form that `files.export()` returns into a folder. Other files in the folder stay. */
 export async function toDirectory(target: DirectoryHandle, files: FilesIn): Promise<void> {
-  if (Object(target).kind !== "directory") throw invalid("a directory's handle is needed");
+  if (Object(target).kind !== "directory") throw invalid("the target must be a directory handle");
   const contents = contentsOf(files);
   await onFolder(async () => {
     for (const [path, bytes] of contents) await put(target as unknown as Directory, path.split("/"), bytes);
@@ -52,7 +52,7 @@ export async function toDirectory(target: DirectoryHandle, files: FilesIn): Prom
 }
 
 async function put(directory: Directory, names: string[], bytes: Uint8Array): Promise<void> {
-  // Of a directory's path it is empty.
+  // Empty if the path is a directory's.
   const name = names.pop() as string;
   for (const above of names) directory = await directory.getDirectoryHandle(above, { create: true });
   if (name === "") return;
@@ -78,7 +78,7 @@ async function takeBelow(directory: Directory, path: string, gathered: Gathered)
 async function takePicked(files: Iterable<PickedFile>, gathered: Gathered): Promise<void> {
   const refused = new Set<string>();
   for (const file of files) {
-    // The first segment is the name of the folder that was picked.
+    // The first segment is the name of the picked folder.
     const path = file.webkitRelativePath.replace(/^[^/]*\//, "") || file.name;
     const above = path
       .split("/")

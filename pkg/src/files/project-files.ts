@@ -1,4 +1,4 @@
-/** Files on their way in from an archive or a folder: their paths are checked, and they are counted against limits. */
+/** Checks the paths of imported and exported files, and counts imported files against limits. */
 
 import { EmendError } from "../errors.js";
 import { invalid, requireRecord } from "../validate.js";
@@ -8,29 +8,33 @@ const BYTES_DEFAULT = 256 * 1024 * 1024;
 const FILES_DEFAULT = 50_000;
 
 /**
- * Returns `path` without empty segments and `.`; with a `/` at its end if it is a directory's.
+ * Returns `path` without empty and `.` segments. The path of a directory keeps its final `/`.
  *
- * @throws {EmendError} if it could lead anywhere but below the folder that it is relative to, on any system.
+ * @throws {EmendError} with code `permission_denied` if the path could lead out of its folder on any operating system.
  */
 export function cleanPath(path: string): string {
   const refuse = (why: string): never => {
-    throw new EmendError("permission_denied", `the path ${JSON.stringify(path)} ${why}; nothing was taken over`, {
-      suggestions: ["make it again with relative paths, or leave this one out with `filter`"],
-    });
+    throw new EmendError(
+      "permission_denied",
+      `the path ${JSON.stringify(path)} ${why}; nothing was imported or exported`,
+      {
+        suggestions: ["use relative paths only, or exclude this path with `filter`"],
+      },
+    );
   };
   if (path.startsWith("/") || /^[A-Za-z]:/.test(path)) refuse("is absolute");
-  if (path.includes("\\")) refuse("holds a backslash, which some systems take for a slash");
-  if (path.includes("\0")) refuse("holds a zero character");
+  if (path.includes("\\")) refuse("contains a backslash, which some systems read as a slash");
+  if (path.includes("\0")) refuse("contains a NUL character");
   const segments = path.split("/");
   if (segments.includes("..")) refuse("leads out of its folder");
   const clean = segments.filter((segment) => segment !== "" && segment !== ".").join("/");
   return clean !== "" && /\/\.?$/.test(path) ? `${clean}/` : clean;
 }
 
-/** Gathers files until a limit is passed. Every path is there once, and nothing is below a file. */
+/** Collects files up to a limit. Every path occurs once, and no path is below a file. */
 export class Gathered {
   readonly #files = new Map<string, Uint8Array>();
-  /** The directories above what was gathered, without their slashes. */
+  /** The parent directories of the collected files, without a final slash. */
   readonly #above = new Set<string>();
   readonly #filter: (path: string) => boolean;
   readonly #maxBytes: number;
@@ -49,33 +53,29 @@ export class Gathered {
     return this.#filter(path);
   }
 
-  /** Bytes that may still come. */
+  /** Number of bytes until the limit. */
   get room(): number {
     return this.#maxBytes - this.#bytes;
   }
 
-  /** Refuses what is larger than the room that is left. */
+  /** Throws if `bytes` more would exceed the limit. */
   reserve(path: string, bytes: number): void {
     if (bytes <= this.room) return;
-    throw new EmendError(
-      "limit_reached",
-      `with ${path} there are more than the ${this.#maxBytes} bytes of \`maxBytes\``,
-      {
-        suggestions: ["leave files out with `filter`", "allow more with `maxBytes`"],
-      },
-    );
+    throw new EmendError("limit_reached", `with ${path} the files exceed \`maxBytes\`, ${this.#maxBytes} bytes`, {
+      suggestions: ["exclude files with `filter`", "raise `maxBytes`"],
+    });
   }
 
-  /** Takes a file, or a directory if `path` ends in `/`; both are clean. */
+  /** Adds a file, or a directory if `path` ends in `/`. The path must be clean. */
   add(path: string, bytes: Uint8Array): void {
     const name = path.endsWith("/") ? path.slice(0, -1) : path;
-    // Directories are named by what is in them, and often once more by an entry of their own.
+    // Archives often have an entry for a directory in addition to those of its files.
     if (name !== path && this.#above.has(name)) return;
     const twice = this.#files.has(name) || this.#above.has(name) || (name === path && this.#files.has(`${path}/`));
     if (twice) throw this.#clash(path);
     if (this.#files.size >= this.#maxFiles && !this.#files.has(path)) {
-      throw new EmendError("limit_reached", `there are more than the ${this.#maxFiles} files of \`maxFiles\``, {
-        suggestions: ["leave files out with `filter`", "allow more with `maxFiles`"],
+      throw new EmendError("limit_reached", `there are more files than \`maxFiles\`, ${this.#maxFiles}`, {
+        suggestions: ["exclude files with `filter`", "raise `maxFiles`"],
       });
     }
     this.reserve(path, bytes.length);
@@ -90,19 +90,15 @@ export class Gathered {
     this.#files.set(path, bytes);
   }
 
-  /** What `Agent.create` takes. */
+  /** Returns the files as a record for `Agent.create`. */
   files(): Record<string, Uint8Array> {
     return Object.fromEntries(this.#files);
   }
 
   #clash(path: string): EmendError {
-    return new EmendError(
-      "already_exists",
-      `${JSON.stringify(path)} is there twice, or once as a file and once as a directory`,
-      {
-        suggestions: ["leave one out with `filter`, or make it again without"],
-      },
-    );
+    return new EmendError("already_exists", `${JSON.stringify(path)} occurs twice, or is both a file and a directory`, {
+      suggestions: ["exclude one of them with `filter`, or rename it"],
+    });
   }
 }
 
@@ -111,10 +107,10 @@ function limit(what: string, value: unknown): number {
   return value;
 }
 
-/** Files on their way out: each with its clean path and its bytes, sorted. */
+/** Returns the clean path and the bytes of each file to export, sorted by path. */
 export function contentsOf(files: FilesIn): [path: string, bytes: Uint8Array][] {
   const encoder = new TextEncoder();
-  // The same checks as on the way in, so that what goes out can come in again.
+  // The same checks as on import, so that every export can be imported again.
   const gathered = new Gathered({ maxBytes: Infinity, maxFiles: Infinity });
   for (const [path, content] of Object.entries(requireRecord("the files", files))) {
     const bytes = typeof content === "string" ? encoder.encode(content) : content;
@@ -122,13 +118,13 @@ export function contentsOf(files: FilesIn): [path: string, bytes: Uint8Array][] 
       throw invalid(`files[${JSON.stringify(path)}] must be a string or a Uint8Array`);
     const clean = cleanPath(path);
     if (clean === "" || (clean.endsWith("/") && bytes.length > 0))
-      throw invalid(`${JSON.stringify(path)} is no file's path`);
+      throw invalid(`${JSON.stringify(path)} is not a file path`);
     gathered.add(clean, bytes);
   }
   return Object.entries(gathered.files()).sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-/** What a folder's own failures mean; by the codes of Node and the names of the DOM. */
+/** Error codes by Node's error codes and by the names of DOM exceptions. */
 const CODES: Readonly<Record<string, string>> = {
   ENOENT: "not_found",
   NotFoundError: "not_found",
@@ -139,7 +135,7 @@ const CODES: Readonly<Record<string, string>> = {
   SecurityError: "permission_denied",
 };
 
-/** Runs `work` on a folder; what goes wrong there is thrown as an error of this package. */
+/** Runs `work` on a folder, and converts exceptions to {@link EmendError}s. */
 export async function onFolder<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -1,8 +1,8 @@
 /**
  * Reads and writes zip archives. `fflate`, which is loaded when first needed, inflates, deflates and writes.
  *
- * Archives are parsed here, by their central directory, because `fflate` exposes neither symbolic links nor encryption. No
- * header is trusted: sizes are counted while inflating, and checksums and paths are verified.
+ * Archives are parsed here, by their central directory, because `fflate` exposes neither symbolic links nor encryption.
+ * No header is trusted: sizes are counted while inflating, and checksums and paths are verified.
  */
 
 import { EmendError } from "../errors.js";
@@ -31,18 +31,20 @@ const [TYPE, DIRECTORY, REGULAR, LINK] = [0o170000, 0o040000, 0o100000, 0o120000
 /** MS-DOS attribute of a directory. */
 const DOS_DIRECTORY = 0x10;
 
-/** Size of the pieces in which large input is inflated. Deflate expands at most about a thousandfold, so excess is noticed within 8 MiB. */
+/**
+ * Size of the pieces in which large input is inflated. Deflate expands at most about a thousandfold, so excess is
+ * noticed within 8 MiB.
+ */
 const PIECE_BYTES = 8 * 1024;
 /** Size up to which input is inflated in one piece, which takes a fraction of the time. Most files are small. */
 const AT_ONCE_BYTES = 64 * 1024;
 
 /**
- * Reads a zip archive into files as `Agent.create` takes them. Links are not among them, and nothing is read that could not
- * be written again below any folder.
+ * Reads a zip archive into a record of files for `Agent.create`.
  *
- * @throws {EmendError} with code `limit_reached` past `maxBytes` or `maxFiles`, `permission_denied` for a path that leads out,
- *   `already_exists` for one that is there twice, `unsupported` for encrypted entries and links, and `invalid_argument` for what
- *   is damaged or no archive.
+ * @throws {EmendError} with code `limit_reached` past `maxBytes` or `maxFiles`, `permission_denied` for a path that
+ *   leads out of the archive, `already_exists` for a duplicate path, `unsupported` for encrypted entries and symbolic
+ *   links, and `invalid_argument` for damaged data or data that is not an archive.
  */
 export async function fromZip(
   archive: Uint8Array | ArrayBuffer | BlobLike,
@@ -61,10 +63,11 @@ export async function fromZip(
 }
 
 /**
- * Returns a zip archive of files in the form that `files.export()` returns. The same files and time give the same bytes.
+ * Returns a zip archive of files in the form that `files.export()` returns. The same files and time give the same
+ * bytes.
  *
- * @throws {EmendError} with code `invalid_argument` for a path or a level that an archive cannot have, `permission_denied`
- *   for a path that leads out of the archive, and `limit_reached` past 65,534 files or 4 GiB.
+ * @throws {EmendError} with code `invalid_argument` for a path or a level that an archive cannot have,
+ *   `permission_denied` for a path that leads out of the archive, and `limit_reached` past 65,534 files or 4 GiB.
  */
 export async function toZip(files: FilesIn, options: ZipOptions = {}): Promise<Uint8Array> {
   const { level = 6, modified = new Date() } = options;
@@ -102,7 +105,7 @@ function tooLarge(): EmendError {
 }
 
 async function bytesOf(archive: unknown): Promise<Uint8Array> {
-  // Not as it is: a Buffer of Node's gives views where others copy.
+  // A plain Uint8Array: `slice` of Node's Buffer returns a view instead of a copy.
   if (archive instanceof Uint8Array) return new Uint8Array(archive.buffer, archive.byteOffset, archive.byteLength);
   if (archive instanceof ArrayBuffer) return new Uint8Array(archive);
   const { arrayBuffer } = Object(archive) as Partial<BlobLike>;
@@ -114,11 +117,15 @@ async function load(): Promise<Fflate> {
   try {
     return await import("fflate");
   } catch (cause) {
-    throw new EmendError("load_failed", "the package `fflate`, which zip archives need, could not be loaded", {
-      cause,
-      retryable: true,
-      suggestions: ["install it; a page without a bundler names it in an import map"],
-    });
+    throw new EmendError(
+      "load_failed",
+      "the package `fflate`, which reads and writes zip archives, could not be loaded",
+      {
+        cause,
+        retryable: true,
+        suggestions: ["install it; on a page without a bundler, add it to the import map"],
+      },
+    );
   }
 }
 
@@ -131,11 +138,11 @@ interface Entry {
   size: number;
   offset: number;
   flags: number;
-  /** The file's type as Unix has it, 0 if it is not said. */
+  /** Unix file type, 0 if the entry does not have one. */
   type: number;
 }
 
-/** Reads the central directory, which has the last word about what is in an archive. */
+/** Reads the central directory, which is authoritative for the content of an archive. */
 function* entries(bytes: Uint8Array): Generator<Entry> {
   const data = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const end = findEnd(data);
@@ -145,13 +152,13 @@ function* entries(bytes: Uint8Array): Generator<Entry> {
     data.getUint32(end + 16, true),
   ];
   if (count === ELSEWHERE_16 || size === ELSEWHERE_32 || start === ELSEWHERE_32)
-    throw unsupported("it is in the 64-bit form");
-  if (start + size > end) throw damaged("its directory is cut off");
+    throw unsupported("it uses the ZIP64 format");
+  if (start + size > end) throw damaged("its directory is truncated");
   for (let index = 0, at = start; index < count; index += 1) {
-    if (at + CENTRAL_BYTES > end || data.getUint32(at, true) !== CENTRAL) throw damaged("its directory is cut off");
+    if (at + CENTRAL_BYTES > end || data.getUint32(at, true) !== CENTRAL) throw damaged("its directory is truncated");
     const nameBytes = data.getUint16(at + 28, true);
     const next = at + CENTRAL_BYTES + nameBytes + data.getUint16(at + 30, true) + data.getUint16(at + 32, true);
-    if (next > end) throw damaged("its directory is cut off");
+    if (next > end) throw damaged("its directory is truncated");
     const madeBy = data.getUint8(at + 5);
     yield {
       path: decodeName(bytes.subarray(at + CENTRAL_BYTES, at + CENTRAL_BYTES + nameBytes)),
@@ -167,57 +174,57 @@ function* entries(bytes: Uint8Array): Generator<Entry> {
   }
 }
 
-/** Finds the record at the end of an archive: the comment behind it reaches to the last byte. */
+/** Returns the offset of the end record. The comment after it must reach to the last byte. */
 function findEnd(data: DataView): number {
   const last = data.byteLength - END_BYTES;
   for (let at = last; at >= 0 && at >= last - COMMENT_BYTES_MAX; at -= 1) {
     if (data.getUint32(at, true) === END && at + END_BYTES + data.getUint16(at + 20, true) === data.byteLength)
       return at;
   }
-  throw damaged("it is no zip archive, or its end is missing");
+  throw damaged("it is not a zip archive, or its end is missing");
 }
 
 function decodeName(name: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(name);
   } catch {
-    throw unsupported("it has names that are not in UTF-8");
+    throw unsupported("it has names that are not UTF-8");
   }
 }
 
-/** Returns an entry's bytes, if it is a file, fits into the room that is left and has the checksum that it should. */
+/** Returns the bytes of an entry. Throws unless it is a file within the limits with the right checksum. */
 function content(fflate: Fflate, bytes: Uint8Array, entry: Entry, gathered: Gathered): Uint8Array {
   const { path, method, offset, packedSize, size } = entry;
   const name = JSON.stringify(path);
   if ((entry.flags & ENCRYPTED) !== 0) throw unsupported(`${name} is encrypted`);
-  if (entry.type === LINK) throw unsupported(`${name} is a link`);
-  if (entry.type !== 0 && entry.type !== REGULAR) throw unsupported(`${name} is no regular file`);
-  if (method !== STORED && method !== DEFLATED) throw unsupported(`${name} is packed by method ${method}`);
-  if ([packedSize, size, offset].includes(ELSEWHERE_32)) throw unsupported(`${name} is in the 64-bit form`);
+  if (entry.type === LINK) throw unsupported(`${name} is a symbolic link`);
+  if (entry.type !== 0 && entry.type !== REGULAR) throw unsupported(`${name} is not a regular file`);
+  if (method !== STORED && method !== DEFLATED) throw unsupported(`${name} uses compression method ${method}`);
+  if ([packedSize, size, offset].includes(ELSEWHERE_32)) throw unsupported(`${name} uses the ZIP64 format`);
   const data = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (offset + LOCAL_BYTES > bytes.length || data.getUint32(offset, true) !== LOCAL)
-    throw damaged(`${name} is not where it should be`);
+    throw damaged(`${name} is not at the stated position`);
   const start = offset + LOCAL_BYTES + data.getUint16(offset + 26, true) + data.getUint16(offset + 28, true);
-  if (start + packedSize > bytes.length) throw damaged(`${name} is cut off`);
+  if (start + packedSize > bytes.length) throw damaged(`${name} is truncated`);
   gathered.reserve(path, size);
   const packed = bytes.subarray(start, start + packedSize);
   const found = method === STORED ? packed.slice() : inflate(fflate, packed, size, name);
-  if (found.length !== size || crc32(found) !== entry.crc) throw damaged(`${name} is not what its checksum says`);
+  if (found.length !== size || crc32(found) !== entry.crc) throw damaged(`${name} does not match its checksum`);
   return found;
 }
 
-/** Inflates `packed`, which may become no more than the `size` that is said and was found to fit. */
+/** Inflates `packed`. Throws if the result is larger than `size`, which was checked against the limits. */
 function inflate(fflate: Fflate, packed: Uint8Array, size: number, name: string): Uint8Array {
   const chunks: Uint8Array[] = [];
   let n = 0;
   const take = (chunk: Uint8Array): void => {
     n += chunk.length;
-    if (n > size) throw damaged(`${name} is larger than it says`);
+    if (n > size) throw damaged(`${name} is larger than stated`);
     chunks.push(chunk);
   };
   try {
     if (packed.length <= AT_ONCE_BYTES) {
-      // What does not fit is dropped, so that a byte too many is all that is needed to see it.
+      // `fflate` drops output that does not fit. One spare byte is enough to detect an excess.
       take(fflate.inflateSync(packed, { out: new Uint8Array(size + 1) }));
       return chunks[0] as Uint8Array;
     }
@@ -230,7 +237,7 @@ function inflate(fflate: Fflate, packed: Uint8Array, size: number, name: string)
     } while (at < packed.length);
   } catch (cause) {
     if (cause instanceof EmendError) throw cause;
-    throw damaged(`${name} cannot be unpacked`, cause);
+    throw damaged(`${name} cannot be inflated`, cause);
   }
   return chunks.length === 1 ? (chunks[0] as Uint8Array) : joined(chunks);
 }
@@ -259,7 +266,7 @@ function crc32(bytes: Uint8Array): number {
 }
 
 function damaged(why: string, cause?: unknown): EmendError {
-  const details = { suggestions: ["get or make the archive again"] };
+  const details = { suggestions: ["download or create the archive again"] };
   return new EmendError(
     "invalid_argument",
     `the archive cannot be read: ${why}`,
@@ -268,7 +275,7 @@ function damaged(why: string, cause?: unknown): EmendError {
 }
 
 function unsupported(why: string): EmendError {
-  return new EmendError("unsupported", `the archive cannot be taken over: ${why}`, {
-    suggestions: ["make it again without that, or leave the entry out with `filter`"],
+  return new EmendError("unsupported", `the archive cannot be imported: ${why}`, {
+    suggestions: ["create it again without that, or exclude the entry with `filter`"],
   });
 }

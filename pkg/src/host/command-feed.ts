@@ -1,6 +1,8 @@
 /** Passes a command's output, and then its end, to the core. */
 
-/** Length at which a piece of unread output is no longer extended, in UTF-16 units. Further output starts a new piece. */
+/**
+ * Length at which a piece of unread output is no longer extended, in UTF-16 units. Further output starts a new piece.
+ */
 const PIECE_MAX = 1 << 16;
 
 /** One of a command's output streams. */
@@ -36,8 +38,8 @@ export function commandSettings(fields: string): CommandSettings {
 /** A running command as the core uses it. Neither method runs the host's code before it returns. */
 export interface Command {
   /**
-   * Resolves to the next output: `1` (stdout) or `2` (stderr), then the text. At the end it resolves to `e` (ended), `t`
-   * (timed out) or `c` (cancelled), then the exit status. Rejects with the reason as text.
+   * Resolves to the next output: `1` (stdout) or `2` (stderr), then the text. At the end it resolves to `e` (ended),
+   * `t` (timed out) or `c` (cancelled), then the exit status. Rejects with the reason as text.
    */
   next(): Promise<string>;
   cancel(): void;

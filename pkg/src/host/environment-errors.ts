@@ -1,6 +1,6 @@
-/** What a host's environment throws, in the core's terms. */
+/** Maps the exceptions of a host's environment to error codes of the core. */
 
-/** A code of the core's, and what is wrong if that is known without asking. */
+/** An error code of the core, and the reason if the code of the exception implies it. */
 interface Meaning {
   code: "not_found" | "invalid_argument" | "permission_denied" | "limit_reached" | "io_error";
   reason?: string;
@@ -12,9 +12,9 @@ const FULL: Meaning = { code: "limit_reached" };
 const INVALID: Meaning = { code: "invalid_argument" };
 const IS_DIRECTORY: Meaning = { ...INVALID, reason: "it is a directory" };
 const NOT_DIRECTORY: Meaning = { ...INVALID, reason: "it is not a directory" };
-const BLOCKED: Meaning = { ...INVALID, reason: "a file is in the place of a directory above it" };
+const BLOCKED: Meaning = { ...INVALID, reason: "a parent directory of the path is a file" };
 
-/** By the codes of Node and of VS Code, the names of DOM exceptions, and the core's own codes. */
+/** Error codes by the codes of Node and VS Code, the names of DOM exceptions, and the core's own codes. */
 const MEANINGS: ReadonlyMap<string, Meaning> = new Map([
   ...named(GONE, "ENOENT", "NotFoundError", "FileNotFound", "not_found"),
   ...named(FORBIDDEN, "EACCES", "EPERM", "EROFS", "EBUSY", "ETXTBSY", "NotAllowedError", "SecurityError"),
@@ -30,7 +30,7 @@ function named(meaning: Meaning, ...names: string[]): [string, Meaning][] {
   return names.map((name) => [name, meaning]);
 }
 
-/** Says what something thrown by `operation` means. */
+/** Returns the error code for an exception of `operation`. */
 export function codeOf(thrown: unknown, operation: string): Meaning {
   const { code, name } = Object(thrown) as { code?: unknown; name?: unknown };
   const listing = operation === "list" || operation === "walk";
@@ -42,15 +42,15 @@ export function codeOf(thrown: unknown, operation: string): Meaning {
   return MEANINGS.get(code as string) ?? MEANINGS.get(name as string) ?? { code: "io_error" };
 }
 
-/** Returns what was thrown as text. */
+/** Returns the message of an exception. */
 export function messageOf(thrown: unknown): string {
   const { message, name } = Object(thrown) as { message?: unknown; name?: unknown };
   if (typeof message === "string" && message !== "") return message;
   return typeof name === "string" && name !== "" ? name : String(thrown);
 }
 
-/** What the core is told of something thrown: its JSON text. */
-export function describe(thrown: unknown, operation: string): string {
+/** Encodes an exception as JSON for the core. */
+export function exceptionJson(thrown: unknown, operation: string): string {
   const { code, reason } = codeOf(thrown, operation);
   return JSON.stringify({ code, message: reason ?? messageOf(thrown) });
 }

@@ -1,116 +1,123 @@
-/** What an environment is: the files, and perhaps a shell, that a host lends its agent in place of files in memory. */
+/** Public types of an environment: files, and optionally a shell, that a host provides instead of files in memory. */
 
-/** What takes a while may be a promise. */
+/** A value or a promise of it. */
 export type Later<T> = T | PromiseLike<T>;
 
-/** What every method is given last. */
+/** The last argument of every method. */
 export interface CallOptions {
-  /** Fires when nobody waits for the answer any more, e.g. because the run was cancelled. */
+  /** Fires when the result is no longer needed, e.g. because the run was cancelled. */
   readonly signal: AbortSignal;
 }
 
-/** What stands at a path, links not followed. */
+/** Properties of a path. Symbolic links are not followed. */
 export interface FileStat {
   kind: "file" | "directory" | "link" | "other";
-  /** Bytes of a file. */
+  /** Size of a file, in bytes. */
   size?: number | undefined;
-  /** When it was last changed, in milliseconds since 1970. Nothing is verified by it: contents are compared. */
+  /** Modification time, in milliseconds since 1970. The agent compares contents, not times, to detect changes. */
   modifiedMs?: number | undefined;
-  /** What a link says: a path from its own directory, or an absolute one under `workingDirectory`. */
+  /** Target of a symbolic link: a path relative to its directory, or an absolute path below `workingDirectory`. */
   target?: string | undefined;
 }
 
-/** What {@link ExecutionEnvironment.list} gives of an entry. What it leaves out is asked of `stat`. */
+/** A directory entry from {@link ExecutionEnvironment.list}. The agent calls `stat` for missing properties. */
 export interface ListEntry extends Partial<FileStat> {
   name: string;
 }
 
-/** What {@link ExecutionEnvironment.glob} gives of a file. What it leaves out is asked of `stat`. */
+/** A file from {@link ExecutionEnvironment.glob}. The agent calls `stat` for missing properties. */
 export interface FoundFile extends Partial<FileStat> {
-  /** Its path from the root. */
+  /** Path relative to the root. */
   path: string;
 }
 
+/** Options of {@link ExecutionEnvironment.glob}. */
 export interface HostGlobOptions extends CallOptions {
-  /** The directory to look in. The pattern is relative to it. */
+  /** Directory that the pattern is relative to. */
   readonly path: string;
 }
 
+/** Options of {@link ExecutionEnvironment.grep}. */
 export interface HostGrepOptions extends CallOptions {
-  /** The directory to search. */
+  /** Directory to search. */
   readonly path: string;
   readonly ignoreCase: boolean;
-  /** Only files whose path from `path`, or whose name, matches this. */
+  /** Glob that selects files by their path relative to `path`, or by their name. */
   readonly glob: string | undefined;
 }
 
+/** Options of {@link ExecutionEnvironment.exec}. */
 export interface ExecOptions extends CallOptions {
-  /** Where it runs: a path from the root. */
+  /** Working directory of the command, relative to the root. */
   readonly workingDirectory: string;
-  /** Variables beside the environment's own. */
+  /** Environment variables, in addition to the environment's own. */
   readonly env: Readonly<Record<string, string>>;
-  /** When `signal` will fire at the latest. What has not ended two seconds after that is no longer waited for. */
+  /** Time after which `signal` fires, in milliseconds. Two seconds later the agent stops waiting for the command. */
   readonly timeoutMs: number;
-  /** Shows what it prints, as it comes. */
+  /** Reports output while the command runs. */
   readonly onOutput: (text: string, stream?: "stdout" | "stderr") => void;
 }
 
-/** How a command ended. */
+/** Result of a command. */
 export interface ExecResult {
   exitCode: number;
-  /** What it printed, beside what `onOutput` was given. */
+  /** Output that was not reported with `onOutput`. */
   stdout?: string | undefined;
   stderr?: string | undefined;
 }
 
 /**
- * Where an agent works: an editor's files, a directory that the user picked, a server. Every method may return a promise.
+ * The files that an agent works on: those of an editor, of a directory that the user picked, or of a server. Every
+ * method may return a promise.
  *
- * Paths are relative to the root, with `/` between, without `.` and `..`; the root itself is the empty path. The agent
- * never asks for what is outside: it follows links by itself, so **do not follow them in `stat` and `list`**.
+ * Paths are relative to the root, use `/` as separator, and contain neither `.` nor `..`. The root is the empty path.
+ * The agent never requests a path outside the root. It resolves symbolic links itself, so **do not follow them in
+ * `stat` and `list`**.
  *
- * What a method throws is told to the model. An `error.code` of Node's (`ENOENT`, `EACCES`, `EISDIR`, `ENOTDIR`, `EEXIST`,
- * `ENOSPC`, `EROFS`, …) or of this package's, and the name of a `DOMException` (`NotFoundError`, `NotAllowedError`,
- * `TypeMismatchError`, `QuotaExceededError`, …), say what is wrong; anything else is `io_error` with its message.
+ * The model is shown the exceptions of these methods. The error code is derived from an `error.code` of Node (`ENOENT`,
+ * `EACCES`, `EISDIR`, `ENOTDIR`, `EEXIST`, `ENOSPC`, `EROFS`, …) or of this package, or from the name of a
+ * `DOMException` (`NotFoundError`, `NotAllowedError`, `TypeMismatchError`, `QuotaExceededError`, …). Every other
+ * exception has code `io_error`.
  *
- * Files are compared by what they hold before they are written, and a change of several files that fails is taken back.
+ * The agent compares the content of a file before it writes it. If a change of several files fails, the files that were
+ * already written are restored.
  */
 export interface ExecutionEnvironment {
-  /** The root as users and models know it: an absolute path with `/` between. Default `/workspace`. */
+  /** Path of the root as shown to users and models: absolute, with `/` as separator. Default `/workspace`. */
   readonly workingDirectory?: string | undefined;
-  /** What the model is told it works on; Node's `win32` counts as `windows`. Default `wasm`. */
+  /** Platform that the model is told. Node's `win32` means `windows`. Default `wasm`. */
   readonly platform?: "linux" | "darwin" | "windows" | "win32" | "wasm" | undefined;
-  /** The system's version, for the model. */
+  /** Version of the operating system that the model is told. */
   readonly osVersion?: string | undefined;
 
-  /** Gets ready. Called before the first task, and again if it failed. */
+  /** Prepares the environment. Called before the first run, and again after a failure. */
   initialize?(options: CallOptions): Later<void>;
-  /** Returns what a file holds; text is taken as UTF-8. Nothing at all means that there is no such file. */
+  /** Returns the content of a file, a string being UTF-8. Returns `null` or `undefined` if there is no such file. */
   read(path: string, options: CallOptions): Later<Uint8Array | ArrayBuffer | string | null | undefined>;
-  /** Writes a file, and makes the directories above it. It is waited for, also when the run is cancelled. */
+  /** Writes a file, and creates its parent directories. The agent awaits it even if the run is cancelled. */
   write(path: string, content: Uint8Array, options: CallOptions): Later<void>;
-  /** Removes a file. It is waited for, also when the run is cancelled. */
+  /** Removes a file. The agent awaits it even if the run is cancelled. */
   remove(path: string, options: CallOptions): Later<void>;
-  /** Returns what stands at a path; nothing at all if nothing does. */
+  /** Returns the properties of a path, or `null` or `undefined` if it does not exist. */
   stat(path: string, options: CallOptions): Later<FileStat | null | undefined>;
-  /** Returns the entries of a directory, by name or with what is known of them, in any order. */
+  /** Returns the entries of a directory in any order: their names, or objects with known properties. */
   list(path: string, options: CallOptions): Later<Iterable<string | ListEntry> | AsyncIterable<string | ListEntry>>;
   /**
-   * Finds files faster than by walking. It may find too many, since they are matched again; it has to leave out what is
-   * hidden or ignored.
+   * Finds files faster than a walk with `list`. The agent matches the results again, so there may be too many. Hidden
+   * and ignored files must not be among them.
    */
   glob?(
     pattern: string,
     options: HostGlobOptions,
   ): Later<Iterable<string | FoundFile> | AsyncIterable<string | FoundFile>>;
   /**
-   * Finds the files that may have a line which matches, a regular expression in the syntax of Rust's `regex`. They are
-   * read and searched again, so it may find too many; it has to leave out what is hidden or ignored.
+   * Finds files that may have a matching line. The pattern has the syntax of Rust's `regex`. The agent reads and
+   * searches the results again, so there may be too many. Hidden and ignored files must not be among them.
    */
   grep?(
     pattern: string,
     options: HostGrepOptions,
   ): Later<Iterable<string | FoundFile> | AsyncIterable<string | FoundFile>>;
-  /** Runs a command in a shell until it ends. With it the model has a tool for that; it needs `mode: "direct"`. */
+  /** Runs a command in a shell until it ends. It gives the model the shell tool, and requires `mode: "direct"`. */
   exec?(command: string, options: ExecOptions): Later<ExecResult>;
 }

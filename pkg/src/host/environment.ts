@@ -1,12 +1,12 @@
-/** An environment of the host's, as the core calls it: what it gives is checked, what it throws is mapped. */
+/** Connects a host's environment to the core: checks its return values and maps its exceptions to error codes. */
 
 import { ConfigError, EmendError } from "../errors.js";
-import { codeOf, describe } from "./environment-errors.js";
+import { codeOf, exceptionJson } from "./environment-errors.js";
 import type { ExecutionEnvironment, FileStat, FoundFile, ListEntry } from "./environment-types.js";
 import { HostCommand } from "./host-command.js";
 
-/** A call under way. `cancel` runs nothing of the host's before it returns. */
-interface Call {
+/** A running call. `cancel` does not run the host's code before it returns. */
+interface RunningCall {
   result: Promise<unknown>;
   cancel(): void;
 }
@@ -15,28 +15,28 @@ const REQUIRED = ["read", "write", "remove", "stat", "list"] as const;
 const PLATFORMS = ["wasm", "linux", "darwin", "windows"];
 const OPTIONAL = ["initialize", "glob", "grep", "exec"] as const;
 
-/** How many answers of the host's are waited for at a time. */
-const AT_ONCE = 16;
+/** Maximum number of concurrent calls of the host's methods within one operation. */
+const CONCURRENT_MAX = 16;
 
-/** What is told of an entry, in the order in which it crosses. */
+/** The fields of an entry, in the order in which they are passed to the core. */
 type Fields = [kind: string, size: string, modifiedMs: string];
 
-/** The core's `HostEnvironment`; what its operations give is said there. */
+/** The object behind `HostEnvironment` in Rust, which documents the results of the operations. */
 export class HostFiles {
   readonly root: string;
-  /** Its place in the list that the core has, too. */
+  /** Index into a list that the core shares. */
   readonly platform: number;
   readonly osVersion: string;
   readonly #host: ExecutionEnvironment;
   readonly #methods: ReadonlySet<string>;
-  /** Ends the calls that may be given up. */
+  /** Functions that end the pending calls that only read. */
   readonly #reading = new Set<() => void>();
 
-  /** @throws {ConfigError} if `host` lacks a method, or something in it is of the wrong kind. */
+  /** @throws {ConfigError} if `host` lacks a method, or has a property of the wrong type. */
   constructor(host: ExecutionEnvironment) {
     const given = Object(host) as Record<string, unknown>;
     const missing = REQUIRED.filter((name) => typeof given[name] !== "function");
-    if (missing.length > 0) throw wrong(`the environment lacks ${missing.map((name) => `\`${name}\``).join(", ")}`);
+    if (missing.length > 0) throw wrong(`the environment needs ${missing.map((name) => `\`${name}\``).join(", ")}`);
     const others = OPTIONAL.filter((name) => given[name] !== undefined);
     const strange = others.find((name) => typeof given[name] !== "function");
     if (strange !== undefined) throw wrong(`the environment's \`${strange}\` must be a function`);
@@ -48,7 +48,8 @@ export class HostFiles {
     if (this.platform < 0) {
       throw wrong("the environment's `platform` must be linux, darwin, windows or wasm");
     }
-    if (typeof osVersion !== "string" || osVersion === "") throw wrong("the environment's `osVersion` must be a text");
+    if (typeof osVersion !== "string" || osVersion === "")
+      throw wrong("the environment's `osVersion` must be a string with at least one character");
     this.root = workingDirectory;
     this.osVersion = osVersion;
     this.#host = host;
@@ -59,22 +60,22 @@ export class HostFiles {
     return this.#methods.has(method);
   }
 
-  /** Starts an operation; the host's code runs after this has returned, since it may call back in. */
-  call(operation: string, path: string, given: unknown): Call {
+  /** Starts an operation. The host's code runs after this method has returned, because it may call the agent. */
+  call(operation: string, path: string, given: unknown): RunningCall {
     const abort = new AbortController();
     let over = false;
     const result = new Promise((resolve, reject) => {
-      const giveUp = (): void => {
+      const abandon = (): void => {
         abort.abort();
         reject(JSON.stringify({ code: "aborted", message: "the run was cancelled" }));
       };
-      // What writes is waited for, so that nothing stays half-way.
-      if (operation !== "write" && operation !== "remove") this.#reading.add(giveUp);
+      // Writes are always awaited, so that no change stays incomplete.
+      if (operation !== "write" && operation !== "remove") this.#reading.add(abandon);
       this.#do(operation, path, given, abort.signal)
-        .then(resolve, (thrown: unknown) => reject(describe(thrown, operation)))
+        .then(resolve, (thrown: unknown) => reject(exceptionJson(thrown, operation)))
         .finally(() => {
           over = true;
-          this.#reading.delete(giveUp);
+          this.#reading.delete(abandon);
         });
     });
     return {
@@ -109,9 +110,9 @@ export class HostFiles {
       case "read":
         return this.#read(path, signal);
       case "contents":
-        return each((given as string).split("\0"), (file) => passedOver(this.#read(file, signal)));
+        return mapConcurrent((given as string).split("\0"), (file) => orSkipped(this.#read(file, signal)));
       case "write":
-        if (path === "") throw new EmendError("invalid_argument", "it is the root");
+        if (path === "") throw new EmendError("invalid_argument", "the path is the root");
         return void (await this.#host.write(path, given as Uint8Array, { signal }));
       case "remove":
         return void (await this.#host.remove(path, { signal }));
@@ -123,7 +124,7 @@ export class HostFiles {
         const [pattern = "", letter, glob] = (given as string).split("\0");
         const options = { path, ignoreCase: letter === "i", glob: glob || undefined, signal };
         const found = await gather("grep", await this.#host.grep?.(pattern, options));
-        // They are read anyway.
+        // The core reads the files anyway, so it needs no sizes.
         return found.flatMap((item) => [nameOf("grep", item), "f", "0", "0"]).join("\0");
       }
     }
@@ -134,7 +135,7 @@ export class HostFiles {
     try {
       given = await this.#host.stat(path, { signal });
     } catch (thrown) {
-      // What is below a file is not there either.
+      // A path below a file does not exist either.
       if (codeOf(thrown, "stat").code === "not_found") return undefined;
       throw thrown;
     }
@@ -150,12 +151,13 @@ export class HostFiles {
     throw unfit("read", "a Uint8Array, an ArrayBuffer, a string, or null", given);
   }
 
-  /** Gives of each directory its `.gitignore`, if `rules` are wanted, and its entries. */
+  /** Returns the entries of each directory and, with `rules`, its `.gitignore`. */
   async #directories(start: string, paths: readonly string[], rules: boolean, signal: AbortSignal): Promise<string> {
-    const listed = await each(paths, async (path) => {
+    const listed = await mapConcurrent(paths, async (path) => {
       const listing = this.#directory(path, rules, signal);
-      // Below the start, one that is gone or forbidden is passed over; whatever else fails must not look like no files.
-      return path === start ? listing : ((await passedOver(listing)) ?? ["", "0"]);
+      // Below the start, a missing or forbidden directory is skipped. Other errors must not look like an empty
+      // directory.
+      return path === start ? listing : ((await orSkipped(listing)) ?? ["", "0"]);
     });
     return listed.flat().join("\0");
   }
@@ -167,27 +169,27 @@ export class HostFiles {
     return [has ? await this.#rules(path, signal) : "", String(fields.length / 4), ...fields];
   }
 
-  /** Gives a directory's `.gitignore`, which need not be there. */
+  /** Returns a directory's `.gitignore`, or an empty text. */
   async #rules(path: string, signal: AbortSignal): Promise<string> {
-    const rules = await passedOver(this.#read(path === "" ? ".gitignore" : `${path}/.gitignore`, signal));
+    const rules = await orSkipped(this.#read(path === "" ? ".gitignore" : `${path}/.gitignore`, signal));
     return new TextDecoder().decode(rules).replaceAll("\0", "\ufffd");
   }
 
-  /** Gives the name and the fields of each entry, four texts in all. One that is gone since is left out. */
+  /** Returns the name and the fields of each entry, four texts per entry. Entries that no longer exist are skipped. */
   async #described(
     method: "list" | "glob",
     base: string,
     items: readonly Item[],
     signal: AbortSignal,
   ): Promise<string[]> {
-    const described = await each(items, async (item) => {
+    const described = await mapConcurrent(items, async (item) => {
       const name = nameOf(method, item);
       const known =
         typeof item === "object" && item.kind !== undefined && (item.kind !== "file" || item.size !== undefined);
-      // What a link says is only asked when it is followed.
+      // The core asks for a link's target only when it follows the link.
       const fields = known
         ? fieldsOf(method, { target: "", ...(item as FileStat) })
-        : await passedOver(this.#stat(base + name, signal));
+        : await orSkipped(this.#stat(base + name, signal));
       return fields === undefined ? [] : [name, ...fields];
     });
     return described.flat();
@@ -201,21 +203,21 @@ async function gather(method: string, given: unknown): Promise<Item[]> {
     Iterable<Item> & AsyncIterable<Item>
   >;
   if (typeof given === "string" || (typeof some !== "function" && typeof later !== "function")) {
-    throw unfit(method, "an array, or anything else to iterate over", given);
+    throw unfit(method, "an array or another iterable", given);
   }
   const items: Item[] = [];
   for await (const item of given as Iterable<Item> | AsyncIterable<Item>) items.push(item);
   return items;
 }
 
-/** Returns the name of an entry; a path where files are found. */
+/** Returns the name of an entry of `list`, or the path of a file that `glob` or `grep` found. */
 function nameOf(method: "list" | "glob" | "grep", item: Item): string {
   const key = method === "list" ? "name" : "path";
   const name: unknown = typeof item === "string" ? item : (Object(item) as Record<string, unknown>)[key];
   if (typeof name !== "string" || name === "" || name.includes("\0"))
-    throw unfit(method, `texts, or objects with a \`${key}\``, item);
+    throw unfit(method, `strings, or objects with a \`${key}\``, item);
   if (method === "list" && (name.includes("/") || name === "." || name === "..")) {
-    throw unfit(method, "names of entries, without their directory", item);
+    throw unfit(method, "names of entries without their directory", item);
   }
   return name;
 }
@@ -237,31 +239,31 @@ function fieldsOf(method: string, given: FileStat): Fields {
   ];
 }
 
-/** Does without what is gone, forbidden, or something else than it was. */
-async function passedOver<T>(answer: Promise<T>): Promise<T | undefined> {
+/** Returns `undefined` if the entry is missing, forbidden, or of another type than expected. */
+async function orSkipped<T>(answer: Promise<T>): Promise<T | undefined> {
   return answer.catch((thrown: unknown) => {
     if (codeOf(thrown, "read").code === "io_error") throw thrown;
     return undefined;
   });
 }
 
-/** Does something with each item, with a few at a time. */
-async function each<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
+/** Maps items with a limited number of concurrent calls, and keeps their order. */
+async function mapConcurrent<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
   const done = new Array<R>(items.length);
   const ahead = items.entries();
   const some = async (): Promise<void> => {
     for (const [index, item] of ahead) done[index] = await work(item);
   };
-  await Promise.all(Array.from({ length: Math.min(AT_ONCE, items.length) }, some));
+  await Promise.all(Array.from({ length: Math.min(CONCURRENT_MAX, items.length) }, some));
   return done;
 }
 
-/** Refuses what a method gave. */
+/** Returns the error for a wrong return value of a method. */
 export function unfit(method: string, expected: string, given: unknown): TypeError {
-  return new TypeError(`\`${method}\` must give ${expected}; it gave ${shown(given)}`);
+  return new TypeError(`\`${method}\` must return ${expected}; it returned ${shown(given)}`);
 }
 
-/** How much of a value an error shows, in characters. */
+/** Maximum length of a value in an error message, in characters. */
 const SHOWN_MAX = 60;
 
 function shown(value: unknown): string {
@@ -269,7 +271,7 @@ function shown(value: unknown): string {
   try {
     text = JSON.stringify(value);
   } catch {
-    // What is no plain data has a name at least.
+    // Not plain data, for example a cycle.
   }
   text ??= String(value);
   return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text;

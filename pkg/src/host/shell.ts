@@ -1,8 +1,8 @@
 /**
  * Runs commands in the emulated shell, over the files in the core.
  *
- * The shell and the core are two wasm modules that share no memory. A script runs in the shell's module; each of its file
- * operations is a call into the core.
+ * The shell and the core are two wasm modules that share no memory. A script runs in the shell's module; each of its
+ * file operations is a call into the core.
  */
 
 import type { FilesHandle } from "../core.js";

@@ -12,8 +12,8 @@ export interface ApprovalRequest {
 }
 
 /**
- * The user's decision. `always` also allows similar calls for the rest of the session: the same command, or any call of the
- * same tool. The model is shown `reason`.
+ * The user's decision. `always` also allows similar calls for the rest of the session: the same command, or any call of
+ * the same tool. The model is shown `reason`.
  */
 export type ApprovalAnswer = "allow" | "always" | "deny" | { decision: "allow" | "always" | "deny"; reason?: string };
 
@@ -22,6 +22,9 @@ export type Approve = (request: ApprovalRequest) => ApprovalAnswer | Promise<App
 
 /** Options of the emulated shell. */
 export interface ShellOptions {
-  /** Source of the shell's module, `emend/shell.wasm`. Default: the file beside this package's own. The first load decides. */
+  /**
+   * Source of the shell's module, `emend/shell.wasm`. Default: the file beside this package's own. The first load
+   * decides.
+   */
   wasm?: InitOptions["wasm"];
 }

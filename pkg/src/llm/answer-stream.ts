@@ -1,9 +1,9 @@
-/** A stream of events from the module: read one by one, or awaited as a whole. */
+/** A stream of events from the wasm module, and its result. */
 
 import { AbortError, BusyError, type EmendError } from "../errors.js";
 import { asError, type Driver, type Failure, type WasmInstance } from "../wasm/instance.js";
 
-/** What a stream is read from. */
+/** The source of a stream in the wasm module. */
 export interface StreamSource {
   readonly id: number;
   poll(): string | undefined;
@@ -11,20 +11,21 @@ export interface StreamSource {
   free(): void;
 }
 
-/** How a kind of stream turns the module's items into events and, at the end, into its result. */
+/** Converts the module's items into the events and the result of one kind of stream. */
 export interface Reading<E, R> {
-  /** Returns the event an item is; `undefined` if it is none. */
+  /** Returns the event for an item, or `undefined` if the item is not an event. */
   take(item: { type: string }): E | undefined;
-  /** Returns the result, once the items are over. */
+  /** Returns the result. Called after the last item. */
   result(): R;
-  /** Called when it is over, whatever the reason. */
+  /** Called when the stream has ended for any reason. */
   end?(): void;
 }
 
 /**
- * Events as they come. Iterate over it, or only await {@link result}; until one of both it waits.
+ * A stream of events. Iterate over it, or only await {@link result}. The request is not sent before either.
  *
- * It goes no further than it is read. Leaving the loop early cancels it. A failure comes after every event before it.
+ * The stream advances only as far as it is read. Leaving the loop early cancels it. A failure is reported after all
+ * events before it.
  */
 export class AnswerStream<E, R> implements AsyncIterable<E> {
   readonly #wasm: WasmInstance;
@@ -55,17 +56,20 @@ export class AnswerStream<E, R> implements AsyncIterable<E> {
     this.#result = new Promise((resolve, reject) => {
       this.#settle = { resolve, reject };
     });
-    // A failure is reported to whoever reads; that nobody awaits the result is no error of its own.
+    // A failure is reported to the reader. A result that is not awaited is not an unhandled rejection.
     this.#result.catch(() => {});
   }
 
-  /** What it came to. If nobody iterates yet, it goes on by itself from here, and its events cannot be read any more. */
+  /**
+   * The result. If no loop iterates yet, reading this property makes the stream advance by itself, and its events can
+   * no longer be read.
+   */
   get result(): Promise<R> {
     if (!this.#iterated) void this.#drain();
     return this.#result;
   }
 
-  /** Gives it up: it ends with an {@link AbortError}. */
+  /** Cancels the stream, which ends with an {@link AbortError}. */
   cancel(): void {
     if (this.#source !== undefined && !this.#wasm.isDead) this.#wasm.call(() => this.#source?.cancel());
     this.#wake?.();
@@ -74,11 +78,11 @@ export class AnswerStream<E, R> implements AsyncIterable<E> {
   /**
    * Iterates over the events.
    *
-   * @throws {EmendError} after the last event, if it failed or was given up.
-   * @throws {BusyError} if the events are read elsewhere already.
+   * @throws {EmendError} after the last event, if the call failed or was cancelled.
+   * @throws {BusyError} if the events are already being read.
    */
   [Symbol.asyncIterator](): AsyncIterator<E, undefined> {
-    if (this.#iterated) throw new BusyError("busy", "the events of an answer can be read once");
+    if (this.#iterated) throw new BusyError("busy", "the events of a response can be read only once");
     this.#iterated = true;
     const events = this.#events();
     return {
@@ -86,7 +90,7 @@ export class AnswerStream<E, R> implements AsyncIterable<E> {
       return: async () => {
         this.cancel();
         await events.return(undefined).catch(() => {});
-        this.#settle.reject(new AbortError("aborted", "the answer was given up"));
+        this.#settle.reject(new AbortError("aborted", "the request was cancelled"));
         return { done: true, value: undefined };
       },
     };
@@ -96,7 +100,7 @@ export class AnswerStream<E, R> implements AsyncIterable<E> {
     try {
       for await (const _ of this);
     } catch {
-      // The result says so.
+      // The result rejects with the same error.
     }
   }
 
@@ -160,7 +164,7 @@ export class AnswerStream<E, R> implements AsyncIterable<E> {
     this.#reading.end?.();
   }
 
-  /** Names the signal's reason as the cause. */
+  /** Adds the signal's reason as the cause of an abort. */
   #asAbort(error: unknown): unknown {
     if (!this.#signal?.aborted || (error as EmendError).code !== "aborted") return error;
     return new AbortError("aborted", (error as EmendError).message, { cause: this.#signal.reason });

@@ -1,6 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
-/** The client: requests to models of any provider, and generation with tools. */
+/** The client: requests to the models of several providers, and generation with tools. */
 
 import { ClosedError, ConfigError, type EmendError, NotInitializedError } from "../errors.js";
 import type { ClientHandle } from "../llm-core.js";
@@ -26,10 +26,10 @@ import type {
   ToolResult,
 } from "./types.js";
 
-/** Shows that {@link Client.create} is at work. */
+/** Proves that the constructor is called by {@link Client.create}. */
 const CREATE = Symbol("create");
 
-/** A client of one or more providers. It sends what you ask for and nothing else. */
+/** A client of one or more providers. It sends only the requests that you make. */
 export class Client {
   readonly #wasm: WasmInstance;
   readonly #handle: ClientHandle;
@@ -38,16 +38,16 @@ export class Client {
 
   private constructor(create: symbol, wasm: WasmInstance, open: () => ClientHandle) {
     if (create !== CREATE) {
-      throw new NotInitializedError("not_initialized", "a client is made by `await Client.create(options)`");
+      throw new NotInitializedError("not_initialized", "create a client with `await Client.create(options)`");
     }
     this.#wasm = wasm;
     this.#handle = wasm.call(open);
   }
 
   /**
-   * Makes a client, and loads the module if that has not happened yet. Nothing is sent.
+   * Creates a client. Loads the wasm module first if necessary. Sends no request.
    *
-   * @throws {ConfigError} if the options are wrong: no provider, no key, an unknown format.
+   * @throws {ConfigError} if the options are wrong: no provider, no key, or an unknown format.
    */
   static async create(options: ClientOptions): Promise<Client> {
     const {
@@ -67,31 +67,32 @@ export class Client {
       env === undefined
         ? undefined
         : Object.fromEntries(Object.entries(env).filter(([, value]) => typeof value === "string"));
-    const json = plain({ ...rest, providers: settings, env: variables });
+    const json = requestJson({ ...rest, providers: settings, env: variables });
     await llmModule.load();
     const deferred = (url: string, init: RequestInit): Promise<globalThis.Response> =>
       Promise.resolve().then(() => send(url, init));
     return new Client(CREATE, llmModule.live(), () => new glue.ClientHandle(json, deferred, openers));
   }
 
-  /** The names of its providers. */
+  /** Names of the client's providers. */
   get providers(): string[] {
     return this.#call((handle) => handle.providers());
   }
 
   /**
-   * Sends a request and returns the whole answer. A failed call is not repeated: {@link generate} does that.
+   * Sends a request and returns the complete response. A failed call is not retried; use {@link generate} for retries.
    *
-   * @throws {ProviderError} if the provider refused, failed or could not be reached; see {@link llmProblem}.
+   * @throws {ProviderError} if the provider rejected the request, failed or could not be reached; see
+   *   {@link llmProblem}.
    * @throws {AbortError} if `signal` fired.
    */
   async complete(request: Request, options: CallOptions = {}): Promise<Response> {
     return this.stream(request, options).result;
   }
 
-  /** Sends a request when it is first read, and yields the answer as it comes. */
+  /** Returns a stream of the response. The request is sent when the stream is first read. */
   stream(request: Request, options: CallOptions = {}): AnswerStream<StreamEvent, Response> {
-    const json = plain(requireRecord("the request", request));
+    const json = requestJson(requireRecord("the request", request));
     let whole: Response | undefined;
     const reading: Reading<StreamEvent, Response> = {
       take: (item) => {
@@ -104,12 +105,14 @@ export class Client {
     return this.#open((handle) => handle.stream(json, undefined), reading, options.signal);
   }
 
-  /** Generates an answer, running tools, and repeating failed calls where that may help. Throws as {@link complete} does. */
+  /**
+   * Generates a response, runs tools, and retries failed calls where a retry may help. Throws as {@link complete} does.
+   */
   async generate(options: GenerateOptions): Promise<GenerateResult> {
     return this.generateStream(options).result;
   }
 
-  /** As {@link generate}, but yields the model's events, and after each step what it came to. */
+  /** Streams what {@link generate} does: the model's events, and the result of each step. */
   generateStream(options: GenerateOptions): AnswerStream<GenerateEvent, GenerateResult> {
     const { json, run, abort } = generation(options);
     const steps: Step[] = [];
@@ -135,16 +138,17 @@ export class Client {
   /**
    * Generates a value that matches a JSON Schema.
    *
-   * @throws {ProviderError} with `llmProblem(error).kind` `no_object_generated` if what came does not match.
+   * @throws {ProviderError} with `llmProblem(error).kind` `no_object_generated` if the response does not match the
+   *   schema.
    */
   async generateObject<T = unknown>(options: GenerateOptions, schema: object): Promise<T> {
     return this.streamObject<T>(options, schema).result;
   }
 
-  /** As {@link generateObject}, but shows the value while it grows: each event is all of it so far, unchecked. */
+  /** Streams what {@link generateObject} does. Each event is the whole value so far, not validated. */
   streamObject<T = unknown>(options: GenerateOptions, schema: object): AnswerStream<unknown, T> {
     const { json, run, abort } = generation(options);
-    const shape = plain(requireRecord("the schema", schema));
+    const shape = requestJson(requireRecord("the schema", schema));
     let output: unknown;
     const reading: Reading<unknown, T> = {
       take: (item) => {
@@ -158,7 +162,7 @@ export class Client {
     return this.#open((handle) => handle.generateObject(json, shape, run), reading, options.signal);
   }
 
-  /** Ends everything and frees the memory. What is under way fails with a {@link ClosedError}. */
+  /** Closes the client and frees its memory. Active calls fail with a {@link ClosedError}. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -192,10 +196,10 @@ if (Symbol.dispose !== undefined) {
   };
 }
 
-/** Runs a tool: gives the JSON text of what it gave, or rejects with what the model is told. */
+/** Runs a tool. Resolves to its result as JSON, or rejects with the error message for the model. */
 type RunTool = (name: string, args: string, toolCallId: string) => Promise<string>;
 
-/** Sorts what a generation is given. */
+/** Splits the options of a generation into plain data and functions. */
 function generation(options: GenerateOptions): { json: string; run: RunTool; abort: AbortController } {
   const given = requireRecord("the options", options) as unknown as GenerateOptions;
   const { prompt, messages, system, tools = [], maxToolRounds, retry, timeout, signal: _, ...request } = given;
@@ -208,7 +212,16 @@ function generation(options: GenerateOptions): { json: string; run: RunTool; abo
     parameters,
     active: execute !== undefined,
   }));
-  const json = plain({ request, prompt, messages, system, tools: described, maxToolRounds, retry: policy, timeout });
+  const json = requestJson({
+    request,
+    prompt,
+    messages,
+    system,
+    tools: described,
+    maxToolRounds,
+    retry: policy,
+    timeout,
+  });
   const abort = new AbortController();
   const run: RunTool = async (name, args, toolCallId) => {
     await undefined;
@@ -238,11 +251,11 @@ function resultOf(steps: Step[], totalUsage: TokenUsage): GenerateResult {
   return { text, toolCalls, response, steps, totalUsage };
 }
 
-function plain(value: unknown): string {
+function requestJson(value: unknown): string {
   try {
     return JSON.stringify(value) ?? "null";
   } catch (cause) {
-    throw new ConfigError("configuration", "the options hold something that is not plain data", {
+    throw new ConfigError("configuration", "the options must be plain data, except for documented functions", {
       cause,
     }) satisfies EmendError;
   }

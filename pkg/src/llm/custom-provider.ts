@@ -3,7 +3,9 @@
 import { ConfigError } from "../errors.js";
 import type { CustomProvider, ProviderEvent, Request } from "./types.js";
 
-/** An open response. Neither method runs the provider's code before it returns, because that code may call the module. */
+/**
+ * An open response. Neither method runs the provider's code before it returns, because that code may call the module.
+ */
 interface OpenResponse {
   next(): Promise<string | undefined>;
   cancel(): void;

@@ -1,4 +1,4 @@
-/** The wire formats without any I/O, and the catalogue of models. */
+/** The wire formats without I/O, and the catalogue of models. */
 
 import { EmendError as Base, type EmendError } from "../errors.js";
 import type { DecoderHandle } from "../llm-core.js";
@@ -9,32 +9,33 @@ import type { EncodedRequest, HttpProvider, LlmProblem, ModelInfo, Request, Stre
 
 type HeaderList = Iterable<readonly [string, string]>;
 
-/** Everything that needs no network. */
+/** The functions of `emend/llm` that need no network. */
 export interface Formats {
   /**
-   * Returns the HTTP request that asks a provider for an answer, a streamed one unless `stream` is `false`.
+   * Returns the HTTP request for a model response, which is streamed unless `stream` is `false`.
    *
-   * @throws {ConfigError} or {EmendError} if the format cannot say it.
+   * @throws {EmendError} if the format cannot express the request; a {@link ConfigError} if the provider's settings are
+   *   wrong.
    */
   encode(provider: HttpProvider, request: Request, options?: { stream?: boolean }): EncodedRequest;
-  /** Begins to decode an answer in a provider's format. */
+  /** Returns a decoder for a response in a provider's format. */
   decoder(api: HttpProvider["api"], options?: { headers?: HeaderList }): Decoder;
-  /** Reads the body of an answer whose status is not 2xx: the error a client would throw. */
+  /** Returns the error that a client throws for a response whose status is not 2xx. */
   decodeError(
     api: HttpProvider["api"],
     answer: { status: number; headers?: HeaderList; body: string | Uint8Array },
   ): EmendError;
-  /** The known models, newest and best first, of one provider or of all. */
+  /** Returns the known models of one provider or of all, newest and best first. */
   models(provider?: string): ModelInfo[];
-  /** What is known of a model, by its id or a short name; `null` if nothing is. */
+  /** Returns the catalogue entry of a model by its id or alias, or `null` if the model is not known. */
   modelInfo(id: string): ModelInfo | null;
-  /** The newest model of a provider that can do something: `tools`, `vision` or `reasoning`. */
+  /** Returns the newest known model of a provider, optionally with a capability, or `null` if there is none. */
   latestModel(provider: string, capability?: "tools" | "vision" | "reasoning"): ModelInfo | null;
 }
 
 const encoder = new TextEncoder();
 
-/** Decodes one answer, whole or in pieces of any size. */
+/** Decodes one response, whole or in pieces of any size. */
 export class Decoder {
   readonly #wasm: WasmInstance;
   readonly #handle: DecoderHandle;
@@ -47,8 +48,8 @@ export class Decoder {
   }
 
   /**
-   * Takes the next bytes, which may end inside a character. Returns the events they complete and, if the answer turns
-   * out to be broken, the error after them; nothing comes after that.
+   * Decodes the next bytes, which may end inside a character. Returns the completed events and, if the response is
+   * malformed, the error after them. After an error there are no more events.
    */
   push(bytes: Uint8Array | string): { events: StreamEvent[]; error?: EmendError } {
     const chunk = typeof bytes === "string" ? encoder.encode(bytes) : bytes;
@@ -56,7 +57,7 @@ export class Decoder {
     return this.#read(() => this.#handle.push(chunk));
   }
 
-  /** Takes the end of the answer. One that ends without its closing event is broken. */
+  /** Ends the response. Returns an error if the closing event is missing. */
   finish(): { events: StreamEvent[]; error?: EmendError } {
     const last = this.#read(() => this.#handle.finish());
     this.#finished = true;
@@ -65,7 +66,7 @@ export class Decoder {
   }
 
   #read(work: () => string): { events: StreamEvent[]; error?: EmendError } {
-    if (this.#finished) throw new Base("closed", "the answer was decoded; make a new decoder for the next one");
+    if (this.#finished) throw new Base("closed", "the response was decoded; call `decoder()` for the next one");
     const { events, error } = JSON.parse(this.#wasm.call(work)) as { events: StreamEvent[]; error?: Failure };
     return error === undefined ? { events } : { events, error: asError(error) };
   }
@@ -102,7 +103,7 @@ export const formats: Formats = Object.freeze({
   },
 } satisfies Formats);
 
-/** Returns what is known of a failed call to a model, if `error` is one. */
+/** Returns the details if `error` is a failed model call, else `undefined`. */
 export function llmProblem(error: unknown): LlmProblem | undefined {
   if (!(error instanceof Error)) return undefined;
   const { data } = error as Partial<EmendError>;

@@ -1,14 +1,17 @@
-/** The plain data of `emend/llm`. Messages, events and answers have the names that every host of Emend gives them. */
+/**
+ * Public types of `emend/llm`. Messages, events and responses have snake_case keys: they are the same data in every
+ * host of Emend. Options of JavaScript functions have camelCase keys.
+ */
 
-/** Who said it. */
+/** Role of a message. */
 export type Role = "system" | "user" | "assistant" | "tool" | "developer";
 
-/** An image, a recording or a document: by address or by its bytes. */
+/** An image, an audio recording or a document, by URL or by its bytes. */
 export interface MediaData {
   url?: string;
-  /** The bytes, base64-encoded. */
+  /** The bytes in base64. */
   data?: string;
-  /** E.g. `image/png`. */
+  /** Media type, e.g. `image/png`. */
   media_type?: string;
   /** Images only. */
   detail?: "auto" | "low" | "high";
@@ -16,21 +19,21 @@ export interface MediaData {
   file_name?: string;
 }
 
-/** A call that the model wants made. */
+/** A tool call that the model requests. */
 export interface ToolCall {
   id: string;
   name: string;
-  /** Parsed; a string if it did not parse. */
+  /** The parsed arguments, or the raw string if it is not valid JSON. */
   arguments: unknown;
-  /** As received. */
+  /** The arguments as received. */
   raw_arguments?: string;
-  /** The arguments are free text. */
+  /** Whether the arguments are free text instead of JSON. */
   custom?: boolean;
-  /** The provider's own, to be sent back as it is. */
+  /** Data of the provider, which must be sent back unchanged. */
   provider_data?: unknown;
 }
 
-/** What a call gave. */
+/** The result of a tool call. */
 export interface ToolResult {
   tool_call_id: string;
   name: string;
@@ -39,7 +42,7 @@ export interface ToolResult {
   image?: MediaData;
 }
 
-/** Reasoning, with what lets the provider accept it back. */
+/** Reasoning, with the data that the provider requires when it is sent back. */
 export interface ThinkingData {
   text: string;
   signature?: string;
@@ -56,77 +59,80 @@ export type ContentPart =
   | ({ kind: "thinking" | "redacted_thinking" } & ThinkingData)
   | { kind: "provider"; provider: string; data: unknown };
 
-/** One entry of a conversation. */
+/** One message of a conversation. */
 export interface Message {
   role: Role;
   content: ContentPart[];
   name?: string;
 }
 
-/** A tool as the model is told of it. */
+/** The definition of a tool for the model. */
 export interface ToolDefinition {
-  /** A letter, then letters, digits or `_`, at most 64. */
+  /** Name: a letter, then letters, digits or `_`, at most 64 characters. */
   name: string;
   description: string;
-  /** JSON Schema with an object at its root. */
+  /** JSON Schema of the arguments, with an object at its root. */
   parameters: object;
 }
 
-/** A tool for {@link Client.generate}. */
+/** A tool with a function. */
 export interface Tool<Arguments = unknown> extends ToolDefinition {
-  /** Runs a call, whose arguments match the schema. Without it the call is handed to you. What it throws, the model is told. */
+  /**
+   * Runs a call. The arguments match the schema. The model is shown the message of an exception. Without this function,
+   * {@link Client.generate} returns the calls to you.
+   */
   execute?(args: Arguments, context: ToolContext): unknown;
 }
 
-/** What {@link Tool.execute} may know besides the arguments. */
+/** Second argument of {@link Tool.execute}. */
 export interface ToolContext {
-  /** Fires when the generation is over or given up. */
+  /** Fires when the run or generation ends or is cancelled. */
   signal: AbortSignal;
   toolCallId: string;
 }
 
-/** Whether and which tool must be called. */
+/** Whether the model must call a tool, and which one. */
 export type ToolChoice = { mode: "auto" | "none" | "required" } | { mode: "named"; tool_name: string };
 
-/** A request. */
+/** A request to a model. */
 export interface Request {
-  /** The provider's own id of the model. */
+  /** The provider's id of the model. */
   model: string;
   messages: Message[];
-  /** Default: the client's. */
+  /** Name of the provider. Default: the client's default provider. */
   provider?: string;
   tools?: ToolDefinition[];
   tool_choice?: ToolChoice;
   response_format?: { type: "text" | "json" } | { type: "json_schema"; json_schema: object; strict?: boolean };
   temperature?: number;
   top_p?: number;
-  /** Default: what the model can. */
+  /** Maximum number of generated tokens. Default: the model's maximum. */
   max_tokens?: number;
   stop_sequences?: string[];
-  /** `none`, `minimal`, `low`, `medium`, `high`, `xhigh` or `max`. */
+  /** Reasoning effort: `none`, `minimal`, `low`, `medium`, `high`, `xhigh` or `max`. */
   reasoning_effort?: string;
   metadata?: Record<string, string>;
-  /** By provider: what only that one knows. */
+  /** Options that only one provider knows, by the name of the provider. */
   provider_options?: Record<string, unknown>;
 }
 
-/** Tokens, in one way of counting for every provider. */
+/** Tokens spent, counted in the same way for every provider. */
 export interface TokenUsage {
-  /** Cached ones included. */
+  /** Tokens in the prompt, cached ones included. */
   input_tokens: number;
-  /** Reasoning included. */
+  /** Tokens generated, reasoning included. */
   output_tokens: number;
   reasoning_tokens?: number;
   cache_read_tokens?: number;
   cache_write_tokens?: number;
-  /** The provider's own numbers. */
+  /** The provider's own usage data. */
   raw?: unknown;
 }
 
-/** Why an answer ended. */
+/** Why a response ended. */
 export type FinishKind = "stop" | "length" | "tool_calls" | "content_filter" | "error" | "pause" | "other";
 
-/** A whole answer. */
+/** A complete model response. */
 export interface Response {
   id: string;
   model: string;
@@ -144,7 +150,7 @@ export interface Response {
   };
 }
 
-/** One step of an answer as it arrives. `finish` is the last, unless the answer fails. */
+/** One event of a streamed response. `finish` is the last one, unless the response fails. */
 export type StreamEvent =
   | { type: "stream_start"; id: string; model: string }
   | { type: "text_start"; text_id: string }
@@ -159,14 +165,16 @@ export type StreamEvent =
   | { type: "provider_event"; raw: unknown }
   | { type: "finish"; response: Response };
 
-/** What a provider written in JavaScript yields. Only text, calls and the end are needed: the rest follows from them. */
+/**
+ * An event of a provider written in JavaScript. Only text, tool calls and `finish` are required; the rest is derived.
+ */
 export type ProviderEvent =
   | { type: "stream_start"; id?: string; model?: string }
   | { type: "text_start" | "text_end" | "reasoning_start" | "reasoning_end" }
   | { type: "text_delta" | "reasoning_delta"; delta: string }
-  /** `arguments`: the value, or its JSON text. */
+  /** `arguments` is the value, or its JSON text. */
   | { type: "tool_call"; id?: string; name: string; arguments: unknown }
-  /** Must come last. `reason` is worked out if it is not given. */
+  /** Must be the last event. A missing `reason` is derived. */
   | {
       type: "finish";
       reason?: FinishKind;
@@ -174,9 +182,10 @@ export type ProviderEvent =
     };
 
 /**
- * A provider written in JavaScript: WebLLM, a model of the browser's own, or anything else.
+ * A provider written in JavaScript, such as WebLLM or the browser's built-in model.
  *
- * `stream` answers a request. When `signal` fires nobody listens any more; the iterator's `return` is called too.
+ * `stream` returns the response to a request. When `signal` fires, the response is no longer needed; the iterator's
+ * `return` is called too.
  */
 export interface CustomProvider {
   name: string;
@@ -184,93 +193,95 @@ export interface CustomProvider {
     request: Request,
     options: { signal: AbortSignal },
   ): AsyncIterable<ProviderEvent> | Promise<AsyncIterable<ProviderEvent>>;
-  /** How long it may yield nothing. Default 5 minutes. */
+  /** Maximum time without an event, in milliseconds. Default: 5 minutes. */
   idleTimeoutMs?: number;
 }
 
-/** A wire format. */
+/** Name of a wire format. */
 export type ApiName = "anthropic-messages" | "openai-responses" | "openai-chat" | "gemini";
 
-/** A provider behind HTTP. */
+/** A provider with an HTTP interface. */
 export interface HttpProvider {
   api: ApiName;
-  /** What requests choose it by. Default: the format's usual provider. */
+  /** Name by which requests select it. Default: the usual provider of the format. */
   name?: string;
-  /** Sent to the provider and kept nowhere else. A local server or a proxy may need none. */
+  /** Sent to the provider and stored nowhere. A local server or a proxy may not need one. */
   apiKey?: string;
-  /** Another address that speaks the same format. */
+  /** URL of another server that speaks the same format. */
   baseUrl?: string;
   headers?: Readonly<Record<string, string>>;
-  /** Beta features. Anthropic only. */
+  /** Names of beta features (Anthropic only). */
   betas?: readonly string[];
 }
 
-/** How failed calls are repeated. */
+/** Policy for retries of failed calls. */
 export interface RetryPolicy {
-  /** Default 2. */
+  /** Maximum number of retries. Default 2. */
   maxRetries?: number;
-  /** The first wait. Default 1000. */
+  /** Delay before the first retry, in milliseconds. Default 1000. */
   baseDelayMs?: number;
-  /** A provider that asks for a longer wait is not asked again. Default 60000. */
+  /** Maximum delay, in milliseconds. If the provider requests a longer one, the call is not retried. Default 60000. */
   maxDelayMs?: number;
-  /** Default 2. */
+  /** Factor between successive delays. Default 2. */
   backoffMultiplier?: number;
-  /** Default `true`. */
+  /** Whether to randomize delays. Default `true`. */
   jitter?: boolean;
 }
 
-/** What {@link Client.create} takes. */
+/** Options of {@link Client.create}. */
 export interface ClientOptions {
-  /** The first is the one that requests go to which name none. */
+  /** Providers. Requests without a `provider` go to the first one. */
   providers?: readonly (HttpProvider | CustomProvider)[];
-  /** Variables such as `ANTHROPIC_API_KEY`: those that are set bring their providers along. E.g. `process.env`. */
+  /**
+   * Environment variables, e.g. `process.env`. Each API key among them, such as `ANTHROPIC_API_KEY`, adds its provider.
+   */
   env?: Readonly<Record<string, string | undefined>>;
   defaultProvider?: string;
-  /** Sends requests instead of the global `fetch`. */
+  /** Sends HTTP requests. Default: the global `fetch`. */
   fetch?: (url: string, options: RequestInit) => globalThis.Response | Promise<globalThis.Response>;
 }
 
-/** What every call takes. */
+/** Options of every call. */
 export interface CallOptions {
   signal?: AbortSignal;
 }
 
-/** What {@link Client.generate} takes. Either `prompt` or `messages`. */
+/** Options of {@link Client.generate}. Give either `prompt` or `messages`. */
 export interface GenerateOptions extends CallOptions, Omit<Request, "messages" | "tools"> {
   prompt?: string;
   messages?: readonly Message[];
-  /** Instructions, put first. */
+  /** System prompt. */
   system?: string;
   tools?: readonly Tool<never>[];
-  /** How often tools are run and the model is asked again. Default 1. */
+  /** Maximum number of times that tools are run and the model is called again. Default 1. */
   maxToolRounds?: number;
-  /** `false`: a failed call is not repeated. */
+  /** `false`: failed calls are not retried. */
   retry?: RetryPolicy | false;
   timeout?: { totalMs?: number; perStepMs?: number };
 }
 
-/** One call of the model, and what the tools it asked for gave. */
+/** One model call, and the results of the tool calls it requested. */
 export interface Step {
   response: Response;
   toolResults: ToolResult[];
 }
 
-/** What a generation came to. */
+/** Result of a generation. */
 export interface GenerateResult {
-  /** The text of the last step. */
+  /** Text of the last step. */
   text: string;
-  /** The calls of the last step. */
+  /** Tool calls of the last step. */
   toolCalls: ToolCall[];
   response: Response;
   steps: Step[];
-  /** Of all steps. */
+  /** Tokens of all steps. */
   totalUsage: TokenUsage;
 }
 
-/** What a generation yields: the model's events, and after each step what it came to. */
+/** Event of a generation: an event of the model, or the result of a step. */
 export type GenerateEvent = StreamEvent | ({ type: "step_finish" } & Step);
 
-/** An HTTP request, ready to be sent. */
+/** An encoded HTTP request. */
 export interface EncodedRequest {
   method: string;
   url: string;
@@ -278,7 +289,7 @@ export interface EncodedRequest {
   body: string;
 }
 
-/** What is known of a model. Models that are not known work all the same. */
+/** Catalogue entry of a model. Models without an entry work too. */
 export interface ModelInfo {
   id: string;
   provider: string;
@@ -296,12 +307,12 @@ export interface ModelInfo {
   cache_read_cost_per_million?: number;
   cache_write_cost_per_million?: number;
   efforts: string[];
-  /** E.g. `2025-05`. */
+  /** Month, e.g. `2025-05`. */
   knowledge_cutoff?: string;
   aliases: string[];
 }
 
-/** The `data` of an error of a call: `llmProblem(error)`. */
+/** Details of a failed model call: the result of `llmProblem(error)`. */
 export interface LlmProblem {
   kind:
     | "authentication"
@@ -323,9 +334,9 @@ export interface LlmProblem {
     | "configuration";
   provider: string | null;
   statusCode: number | null;
-  /** The provider's own code. */
+  /** The provider's error code. */
   errorCode: string | null;
   retryAfterMs: number | null;
-  /** The provider's answer. */
+  /** Body of the provider's error response. */
   raw: unknown;
 }

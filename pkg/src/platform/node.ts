@@ -26,8 +26,8 @@ type Resolve = (
 ) => void;
 
 /**
- * Fetches a web page, and connects only to addresses that `isPublic` accepts. The address that is checked is the one that
- * is connected to, after name resolution. Redirects are returned, so that the caller checks each hop.
+ * Fetches a web page, and connects only to addresses that `isPublic` accepts. The address that is checked is the one
+ * that is connected to, after name resolution. Redirects are returned, so that the caller checks each hop.
  */
 export function publicFetch(
   url: string,

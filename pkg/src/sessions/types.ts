@@ -10,8 +10,8 @@ import type { Message } from "../llm/types.js";
  */
 export interface SessionStore {
   /**
-   * Appends lines, each with its newline, to a document, and creates the document if there is none. The lines are durable
-   * when the promise resolves. If the document ends inside a line, after a crash, write a newline first.
+   * Appends lines, each with its newline, to a document, and creates the document if there is none. The lines are
+   * durable when the promise resolves. If the document ends inside a line, after a crash, write a newline first.
    */
   append(name: string, lines: string): void | PromiseLike<void>;
   /** Returns the text of a document, or `null` if there is none. */

@@ -6,7 +6,8 @@ import type { InitOptions } from "./types.js";
 /**
  * Loads the core. The call is optional: {@link Agent.create} loads it too.
  *
- * The first successful call decides which source is used; later calls do nothing. After a failure it can be called again.
+ * The first successful call decides which source is used; later calls do nothing. After a failure it can be called
+ * again.
  *
  * @throws {EmendError} with code `load_failed` if the source does not hold the core.
  */

@@ -1,9 +1,9 @@
 /**
  * One instance of a wasm module, from its start to its first panic.
  *
- * **Every entry into wasm goes through {@link WasmInstance.call}.** Rust exports no closures: timers and promises settle
- * through this class. A trap is therefore always caught where the caller can be informed. After a panic nothing enters the
- * dead instance: no late timer, no network response and no object that belongs to it.
+ * **Every entry into wasm goes through {@link WasmInstance.call}.** Rust exports no closures: timers and promises
+ * settle through this class. A trap is therefore always caught where the caller can be informed. After a panic nothing
+ * enters the dead instance: no late timer, no network response and no object that belongs to it.
  */
 
 import { type EmendError, makeError, PanicError } from "../errors.js";

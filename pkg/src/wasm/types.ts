@@ -5,7 +5,10 @@ type CompiledModule = typeof globalThis extends { WebAssembly: { Module: abstrac
   ? M
   : never;
 
-/** A source from which a wasm module can be loaded: a URL (also as a string), a response, its bytes, or a compiled module. */
+/**
+ * A source from which a wasm module can be loaded: a URL (also as a string), a response, its bytes, or a compiled
+ * module.
+ */
 export type WasmSource = URL | string | Response | ArrayBuffer | ArrayBufferView | CompiledModule;
 
 /** Options of the functions that load a wasm module. */
