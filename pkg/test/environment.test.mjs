@@ -142,10 +142,10 @@ test("what is missing or wrong in an environment is named when the agent is made
       String(reason),
     );
   };
-  await refused({ environment: {} }, /^the environment lacks `read`, `write`, `remove`, `stat`, `list`$/);
-  await refused({ environment: null }, /lacks `read`/);
+  await refused({ environment: {} }, /^the environment needs `read`, `write`, `remove`, `stat`, `list`$/);
+  await refused({ environment: null }, /needs `read`/);
   const good = mapped({});
-  await refused({ environment: { ...good, stat: undefined, list: "no" } }, /lacks `stat`, `list`$/);
+  await refused({ environment: { ...good, stat: undefined, list: "no" } }, /needs `stat`, `list`$/);
   await refused({ environment: { ...good, exec: true } }, /`exec` must be a function/);
   await refused({ environment: { ...good, workingDirectory: "here" } }, /`workingDirectory`/);
   await refused({ environment: { ...good, platform: "beos" } }, /`platform`/);
@@ -247,7 +247,7 @@ test("what a method throws is told by its code or its name", async (t) => {
     [failure("EROFS"), "permission_denied", "a.txt: EROFS"],
     [dom("NoModificationAllowedError"), "permission_denied", "a.txt: why"],
     [failure("EEXIST"), "invalid_argument", '"a.txt": it exists already'],
-    [failure("ENOTDIR"), "invalid_argument", '"a.txt": a file is in the place of a directory above it'],
+    [failure("ENOTDIR"), "invalid_argument", '"a.txt": a parent directory of the path is a file'],
   ]) {
     await check("write", error, code, message);
   }

@@ -85,7 +85,7 @@ export class App {
   async chooseModel(fields) {
     await this.page.getByRole("button", { name: /^Model:/ }).click();
     const dialog = this.page.getByRole("dialog", { name: "Model" });
-    await dialog.getByRole("radio", { name: fields.apiKey === undefined ? /Offline stand-in/ : /Anthropic/ }).check();
+    await dialog.getByRole("radio", { name: fields.apiKey === undefined ? /Offline model/ : /Anthropic/ }).check();
     if (fields.pace !== undefined) await dialog.getByLabel("Pace").selectOption(fields.pace);
     if (fields.apiKey !== undefined) await dialog.getByLabel("API key", { exact: true }).fill(fields.apiKey);
     if (fields.baseUrl !== undefined) await dialog.getByLabel("Base URL").fill(fields.baseUrl);

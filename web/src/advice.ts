@@ -1,17 +1,17 @@
 /**
- * What a failure means to someone at this page, and what they can do here.
+ * Explains failures to the user of the page, with remedies that exist there.
  *
- * The engine's own messages are written for every host; where the page knows better (there are no environment
- * variables in a browser) it says so in its own words and shows the engine's as details. Pure.
+ * The engine's messages are written for every host. Where they do not fit a browser, which has for example no
+ * environment variables, the page uses its own words and shows the engine's message as details.
  */
 import type { Failure } from "./engine.js";
 
 export interface Advice {
   readonly title: string;
   readonly steps: readonly string[];
-  /** The engine's message, where the title does not say it. */
+  /** The engine's message, unless the title is that message. */
   readonly details: string | null;
-  /** Whether the model settings are where to go. */
+  /** Whether the model settings are the remedy. */
   readonly settings: boolean;
 }
 
@@ -24,24 +24,24 @@ interface Known {
 const KNOWN: Record<string, Known> = {
   authentication: {
     title: "The provider refused the API key.",
-    steps: ["Check the key, and that it belongs to this provider and address."],
+    steps: ["Check that the key is correct and belongs to this provider and base URL."],
     settings: true,
   },
   configuration: { title: "The model is not set up.", steps: ["Check its settings."], settings: true },
   network: {
     title: "The provider could not be reached.",
-    steps: ["Check the connection and the base URL.", "Or use the offline stand-in, which needs no network."],
+    steps: ["Check the connection and the base URL.", "Or use the offline model, which needs no network."],
     settings: true,
   },
-  timeout: { title: "The provider took too long to answer.", steps: ["Send the message again."] },
+  timeout: { title: "The provider timed out.", steps: ["Send the message again."] },
   stream: {
-    title: "The answer broke off.",
-    steps: ["What was edited by then waits for your review.", "Send “continue” to go on."],
+    title: "The response ended unexpectedly.",
+    steps: ["The edits so far wait for your review.", "Send “continue” to continue."],
   },
-  provider: { title: "The provider could not answer.", steps: ["Wait a moment and send the message again."] },
+  provider: { title: "The provider failed.", steps: ["Wait a moment, then send the message again."] },
   context_length: {
-    title: "The conversation has become too long for this model.",
-    steps: ["Save what you accepted and open the folder again to start a new conversation."],
+    title: "The conversation is too long for this model.",
+    steps: ["Save the accepted changes, then open the folder again to start a new conversation."],
   },
   internal: {
     title: "The engine stopped because of a bug.",
@@ -49,7 +49,7 @@ const KNOWN: Record<string, Known> = {
   },
 };
 
-/** What to show for `failure`. */
+/** Returns the explanation of a failure. */
 export function advise(failure: Failure): Advice {
   const known = KNOWN[failure.code];
   if (!known) return { title: failure.message, steps: failure.suggestions, details: null, settings: false };

@@ -1,11 +1,11 @@
 /**
- * The conversation as the sidebar shows it: a pure function of the events so far.
+ * The conversation in the sidebar, as a pure function of the events so far.
  *
- * Files, hunks and the lease are read from the engine when an event says they changed; they are not kept here.
+ * Files and hunks are not part of it: the page reads them from the engine when an event reports a change.
  */
 import type { AgentEvent, Failure, Usage } from "./engine.js";
 
-/** One item of the transcript; `id` never changes while the item grows. */
+/** One item of the transcript. Its `id` is stable while the item grows. */
 export type Entry = UserEntry | TextEntry | ToolEntry | LeaseEntry | NoticeEntry | EndEntry;
 
 export interface UserEntry {
@@ -14,7 +14,7 @@ export interface UserEntry {
   readonly text: string;
 }
 
-/** What the model says, or thinks, growing while it streams. */
+/** Text or reasoning of the model, which grows while it streams. */
 export interface TextEntry {
   readonly kind: "assistant" | "reasoning";
   readonly id: string;
@@ -31,7 +31,7 @@ export interface ToolEntry {
   readonly status: "running" | "ok" | "failed" | "cancelled";
   readonly output: string;
   readonly failure: Failure | null;
-  /** Milliseconds; null while it runs. */
+  /** Duration in milliseconds, or null while the call runs. */
   readonly duration: number | null;
 }
 
@@ -45,7 +45,7 @@ export interface LeaseEntry {
 
 export type LeaseState = Extract<AgentEvent, { kind: "CANVAS_LEASE" }>["data"]["state"];
 
-/** A warning or an error, with what to do about it. */
+/** A warning or an error, with its remedies. */
 export interface NoticeEntry {
   readonly kind: "notice";
   readonly id: string;
@@ -53,30 +53,30 @@ export interface NoticeEntry {
   readonly failure: Failure;
 }
 
-/** The line under a finished answer. */
+/** The line at the end of a run. */
 export interface EndEntry {
   readonly kind: "end";
   readonly id: string;
   readonly reason: string;
-  /** Null for the stand-in model: it counts characters as tokens, which cost nothing. */
+  /** Null for the offline model, which counts characters as tokens. */
   readonly usage: Usage | null;
   readonly toolCalls: number;
 }
 
 export interface ChatState {
   readonly entries: readonly Entry[];
-  /** Whether the session's model is the stand-in. */
+  /** Whether the session uses the offline model. */
   readonly offline: boolean;
   readonly running: boolean;
-  /** What the assistant does right now, for the line above the composer. */
+  /** Current activity of the assistant, shown above the composer. */
   readonly activity: string;
 }
 
 export const EMPTY_CHAT: ChatState = { entries: [], offline: false, running: false, activity: "" };
 
-/** The state after `event`. Kinds it has no use for leave the state as it is. */
+/** Returns the state after `event`. Kinds of events that are not shown do not change the state. */
 export function reduce(state: ChatState, event: AgentEvent): ChatState {
-  // Cursors begin anew with each session, and changing the model begins one.
+  // Cursors restart with each session, and a change of the model starts a session.
   const id = `${event.session_id}-${event.cursor}`;
   switch (event.kind) {
     case "SESSION_START":
@@ -121,8 +121,8 @@ export function reduce(state: ChatState, event: AgentEvent): ChatState {
     case "TURN_LIMIT":
       return notice(state, id, "warning", {
         code: "turn_limit",
-        message: "The assistant reached its limit of steps for one request.",
-        suggestions: ["Send “continue” to let it go on."],
+        message: "The assistant reached its limit of steps for one task.",
+        suggestions: ["Send “continue” to let it continue."],
       });
     case "ERROR":
       return notice(state, id, "error", event.data);
@@ -133,12 +133,12 @@ export function reduce(state: ChatState, event: AgentEvent): ChatState {
   }
 }
 
-/** A message of the page itself: not an event of the agent, but shown in order with them. */
+/** Adds a message of the page itself, in order with the events. */
 export function addNotice(state: ChatState, id: string, level: NoticeEntry["level"], failure: Failure): ChatState {
   return notice(state, id, level, failure);
 }
 
-/** The run is over although no event said so (it failed to start, or the engine died). */
+/** Ends a run that ended without an event, because it failed to start or the engine panicked. */
 export function stopRun(state: ChatState): ChatState {
   if (!state.running) return state;
   return { ...state, entries: cancelTools(settle(state.entries)), running: false, activity: "" };
@@ -161,7 +161,7 @@ function growText(state: ChatState, kind: TextEntry["kind"], id: string, delta: 
   return { ...state, entries: [...state.entries.slice(0, -1), { ...last, text: last.text + delta }] };
 }
 
-/** The end event carries the whole text: it wins over what was put together from pieces. */
+/** Ends a text. The end event has the complete text, which replaces the collected deltas. */
 function closeText(state: ChatState, kind: TextEntry["kind"], text: string): ChatState {
   const index = state.entries.findLastIndex((entry) => entry.kind === kind && entry.streaming);
   const entry = state.entries[index];
@@ -170,7 +170,7 @@ function closeText(state: ChatState, kind: TextEntry["kind"], text: string): Cha
   return { ...state, entries: state.entries.with(index, { ...entry, text: text || entry.text, streaming: false }) };
 }
 
-/** No text streams any more once something else has begun. */
+/** Ends a streaming text when another entry begins. */
 function settle(entries: readonly Entry[]): readonly Entry[] {
   const last = entries.at(-1);
   if (last?.kind !== "assistant" && last?.kind !== "reasoning") return entries;

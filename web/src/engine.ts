@@ -1,7 +1,7 @@
 /**
- * The one door to the engine: nothing else in the app imports the package `emend`.
+ * The connection to the engine: the only module of the app that imports the package `emend`.
  *
- * Passes the package's types on under short names and turns whatever it throws into a `Failure` the page can show.
+ * It re-exports the package's types, and converts exceptions to a `Failure` that the page can show.
  */
 import { Agent, type AgentOptions, isEmendError } from "emend";
 
@@ -18,29 +18,29 @@ export type {
 export { toZip } from "emend";
 export type Engine = Agent;
 
-/** The model a run uses. */
+/** The model that an agent uses. */
 export type Model = NonNullable<AgentOptions["model"]>;
 
-/** An error as the page shows it: a stable code, a sentence, and what the user can do. */
+/** An error as the page shows it: a stable code, a message, and remedies. */
 export interface Failure {
   readonly code: string;
   readonly message: string;
   readonly suggestions: readonly string[];
 }
 
-/** Starts an engine over `files`; nothing it does reaches the user's disk. */
+/** Starts an engine over `files` in memory. It never writes to the user's disk. */
 export function startEngine(files: Record<string, string | Uint8Array>, model: Model): Promise<Engine> {
   return Agent.create({ files, model, mode: "staged" });
 }
 
-/** What stands on the hunks being rejected, if that is why it was refused. */
+/** The changes that depend on hunks to be rejected. */
 export interface Dependents {
   readonly count: number;
-  /** How many of them the agent did not make. */
+  /** Number of changes among them that are not the agent's. */
   readonly fromUser: number;
 }
 
-/** Says whether `error` is such a refusal. */
+/** Returns the dependent changes if they are the reason of `error`, else null. */
 export function dependentsOf(error: unknown): Dependents | null {
   if (!isEmendError(error, "conflict")) return null;
   const { dependents, fromUser } = (error.data ?? {}) as { dependents?: unknown; fromUser?: unknown };
@@ -48,7 +48,7 @@ export function dependentsOf(error: unknown): Dependents | null {
   return { count: dependents, fromUser: typeof fromUser === "number" ? fromUser : 0 };
 }
 
-/** What to show for anything thrown. */
+/** Returns the failure to show for an exception. */
 export function describe(error: unknown): Failure {
   if (isEmendError(error)) {
     return { code: error.code, message: error.message, suggestions: error.suggestions };

@@ -1,23 +1,26 @@
 /**
  * Reads the user's files into the page and writes them back.
  *
- * Where the browser has `showDirectoryPicker` the folder stays writable; elsewhere an `<input>` reads it and saving
- * downloads. Nothing is uploaded. Which files are worth reading is decided here; what they mean is not.
+ * With `showDirectoryPicker` the folder is writable. Other browsers read it with an `<input>`, and saving is a
+ * download. Nothing is uploaded.
+ *
+ * The package's `fromDirectory` is not used: it rejects a folder that exceeds its limits, while the page opens such a
+ * folder without its large files and reports what it skipped.
  */
 
-/** A folder or a set of files as it was read. */
+/** A folder or a set of files, read into memory. */
 export interface Project {
   readonly name: string;
   readonly files: Record<string, string | Uint8Array>;
-  /** Where saving goes; null means downloads. */
+  /** Folder to save to, or null if saving is a download. */
   readonly directory: FileSystemDirectoryHandle | null;
-  /** What was left out and why, one phrase each. */
+  /** Descriptions of the skipped files and folders. */
   readonly skipped: readonly string[];
-  /** Set for the bundled one. */
+  /** Whether it is the bundled sample project. */
   readonly sample?: boolean;
 }
 
-/** Folders nobody wants an agent to read: version control, dependencies, build output. */
+/** Folders that are not read: version control, dependencies, build output. */
 const SKIPPED_FOLDERS = new Set([".git", ".hg", ".svn", "node_modules", "target", ".venv", "__pycache__", ".next"]);
 const FILE_BYTES_MAX = 2 * 1024 * 1024;
 const FILES_MAX = 5_000;
@@ -32,7 +35,7 @@ export function canPickDirectory(): boolean {
   return "showDirectoryPicker" in window;
 }
 
-/** Asks for a folder; null if the user closed the picker. */
+/** Asks for a folder and reads it. Returns null if the user closed the dialog. */
 export async function pickDirectory(): Promise<Project | null> {
   let directory: FileSystemDirectoryHandle;
   try {
@@ -47,7 +50,7 @@ export async function pickDirectory(): Promise<Project | null> {
   return readAll(directory.name, found, skippedFolders, directory);
 }
 
-/** The project in a file list of `<input webkitdirectory>` or of a plain multiple file input. */
+/** Reads the project from the files of an `<input webkitdirectory>` or of a file input. */
 export function projectOfInput(list: FileList): Promise<Project> {
   const files = [...list];
   const skippedFolders = new Set<string>();
@@ -112,11 +115,11 @@ async function readAll(
     files[path] = decode(bytes) ?? bytes;
   }
   if (large > 0) skipped.push(large === 1 ? "1 file over 2 MB" : `${large} files over 2 MB`);
-  if (overflow) skipped.push("what was beyond 5,000 files or 64 MB");
+  if (overflow) skipped.push("all files beyond 5,000 files or 64 MB");
   return { name, files, directory, skipped };
 }
 
-/** The text of UTF-8 bytes, byte order mark kept; null if they are not UTF-8 text. */
+/** Decodes UTF-8 and keeps a byte order mark. Returns null if the bytes are not UTF-8 text. */
 export function decode(bytes: Uint8Array): string | null {
   if (bytes.subarray(0, 8_000).includes(0)) return null;
   try {
@@ -126,7 +129,7 @@ export function decode(bytes: Uint8Array): string | null {
   }
 }
 
-/** The text of a file on the user's disk now; null if it is gone or not text. */
+/** Returns the current text of a file on the user's disk, or null if it does not exist or is not text. */
 export async function readBack(directory: FileSystemDirectoryHandle, path: string): Promise<string | null> {
   try {
     const { parent, name } = await parentOf(directory, path, false);
@@ -138,7 +141,7 @@ export async function readBack(directory: FileSystemDirectoryHandle, path: strin
   }
 }
 
-/** Writes a file in the user's folder, or removes it when `text` is null. */
+/** Writes a file in the user's folder, or removes it if `text` is null. */
 export async function writeBack(
   directory: FileSystemDirectoryHandle,
   path: string,
@@ -172,7 +175,7 @@ export function download(name: string, content: Blob): void {
   link.href = URL.createObjectURL(content);
   link.download = name;
   link.click();
-  // The browser reads the address after the click returns.
+  // The browser reads the URL after the click returns.
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 

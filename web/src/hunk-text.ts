@@ -1,12 +1,12 @@
-/** Hunks in words: for labels, screen readers and counts. Pure. */
+/** Describes hunks in words, for labels and screen readers. */
 import type { Hunk, Review, ReviewFile } from "./engine.js";
 
-/** How many lines of `kind` a hunk has. */
+/** Returns the number of lines of `kind` in a hunk. */
 export function countLines(hunk: Hunk, kind: "added" | "removed"): number {
   return hunk.lines.reduce((total, line) => total + (line.kind === kind ? 1 : 0), 0);
 }
 
-/** For example "line 14, 1 removed, 2 added, kept because you edited it". */
+/** Returns a summary such as "line 14, 1 removed, 2 added, kept because you edited it". */
 export function hunkSummary(hunk: Hunk): string {
   const parts = [linesPhrase(hunk)];
   const removed = countLines(hunk, "removed");
@@ -17,7 +17,7 @@ export function hunkSummary(hunk: Hunk): string {
   return parts.join(", ");
 }
 
-/** For example "line 14" or "lines 14 to 16"; the old lines where nothing new stands. */
+/** Returns "line 14" or "lines 14 to 16". A hunk without new lines is described by its old lines. */
 export function linesPhrase(hunk: Hunk): string {
   const added = hunk.lines.flatMap((line) => (line.kind === "added" && line.newNumber ? [line.newNumber] : []));
   const removed = hunk.lines.flatMap((line) => (line.kind === "removed" && line.oldNumber ? [line.oldNumber] : []));
@@ -27,22 +27,22 @@ export function linesPhrase(hunk: Hunk): string {
   return last > first ? `lines ${first} to ${last}` : `line ${first}`;
 }
 
-/** The line without the break it carries. */
+/** Returns the line without its line ending. */
 export function withoutBreak(text: string): string {
   return text.replace(/(?:\r\n?|\n)$/, "");
 }
 
-/** The hunks of a file that wait for a decision. */
+/** Returns the pending hunks of a file. */
 export function pendingHunks(file: ReviewFile | undefined): readonly Hunk[] {
   return file?.hunks.filter((hunk) => hunk.status === "pending") ?? [];
 }
 
-/** The files that have such hunks. */
+/** Returns the files with pending hunks. */
 export function pendingFiles(review: Review): readonly ReviewFile[] {
   return review.files.filter((file) => pendingHunks(file).length > 0);
 }
 
-/** "1 change" or "7 changes". */
+/** Returns a count with its noun, such as "1 change" or "7 changes". */
 export function plural(count: number, noun: string): string {
   return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 }

@@ -1,13 +1,12 @@
 /**
- * Line breaks: the editor works on "\n" only, the engine on the file's own bytes.
+ * Converts line endings: the editor works with "\n" only, the engine with the bytes of the file.
  *
- * A file is split into its text with "\n" breaks and the list of its real breaks, one per line but the last; edits
- * carry the list along, so that lines nobody touched keep theirs, in files that mix them too. Knows nothing of the
- * editor or the engine.
+ * A file is split into a text with "\n" and the list of its line endings, one for each line but the last. Edits update
+ * the list, so that unchanged lines keep their line endings, also in files with mixed ones.
  */
 import type { ChangeSet, Text } from "@codemirror/state";
 
-/** A file's text as the editor holds it, and what stands between its lines in the file. */
+/** A text with "\n", and the line endings of the file. */
 export interface SplitText {
   readonly text: string;
   readonly breaks: readonly string[];
@@ -15,20 +14,20 @@ export interface SplitText {
 
 const BREAK = /\r\n?|\n/g;
 
-/** Splits a file's text; `joinBreaks` is its exact inverse. */
+/** Splits a file's text into lines and line endings. `joinBreaks` is the exact inverse. */
 export function splitBreaks(raw: string): SplitText {
   const breaks = raw.match(BREAK) ?? [];
   return { text: breaks.every((b) => b === "\n") ? raw : raw.replace(BREAK, "\n"), breaks };
 }
 
-/** Puts the file's own breaks back. */
+/** Restores the line endings of the file. */
 export function joinBreaks(text: string, breaks: readonly string[]): string {
   if (breaks.every((b) => b === "\n")) return text;
   let line = 0;
   return text.replace(/\n/g, () => breaks[line++] ?? "\n");
 }
 
-/** The break most lines end with; the first one on a tie, "\n" in a file of one line. */
+/** Returns the most frequent line ending: the first one in a tie, "\n" in a file of one line. */
 export function dominantBreak(breaks: readonly string[]): string {
   const counts = new Map<string, number>();
   for (const b of breaks) counts.set(b, (counts.get(b) ?? 0) + 1);
@@ -41,9 +40,9 @@ export function dominantBreak(breaks: readonly string[]): string {
 }
 
 /**
- * Carries the breaks of `before` through an edit to `after`.
+ * Returns the line endings after an edit from `before` to `after`.
  *
- * Breaks inside a replaced range are reused in order; the ones an edit adds are the file's dominant kind.
+ * Line endings inside a replaced range are reused in order. Added lines get the dominant line ending.
  */
 export function breaksThrough(breaks: readonly string[], changes: ChangeSet, before: Text, after: Text): string[] {
   const added = dominantBreak(breaks);
@@ -61,9 +60,9 @@ export function breaksThrough(breaks: readonly string[], changes: ChangeSet, bef
   return out;
 }
 
-/** What a status bar calls the breaks of a file. */
+/** Returns the name of the line endings of a file, for the status bar. */
 export function breakName(breaks: readonly string[]): string {
   const kinds = new Set(breaks);
-  if (kinds.size > 1) return "Mixed line ends";
+  if (kinds.size > 1) return "Mixed line endings";
   return kinds.has("\r\n") ? "CRLF" : kinds.has("\r") ? "CR" : "LF";
 }

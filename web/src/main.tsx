@@ -1,4 +1,4 @@
-/** Starts the page: draws it, then opens the sample project. */
+/** Starts the page: renders it, then opens the sample project. */
 import { render } from "preact";
 import { openSample } from "./actions/project.js";
 import "./actions/connect-editor.js";
@@ -9,7 +9,7 @@ import "./styles/editor.css";
 import "./styles/chat.css";
 import { App } from "./ui/app.js";
 
-// Before the first paint, or a dark page would flash white.
+// Before the first paint, so that a dark page does not flash white.
 document.documentElement.dataset.theme = loadTheme();
 
 const root = document.getElementById("app");

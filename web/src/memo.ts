@@ -1,4 +1,4 @@
-/** Draws a component again only when one of its properties is another value; lists of many items need it. */
+/** Wraps a component so that it renders again only when one of its properties changes. Long lists need it. */
 import { Component, type ComponentChild, type FunctionComponent } from "preact";
 
 export function memo<Props extends object>(draw: FunctionComponent<Props>) {

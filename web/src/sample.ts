@@ -1,4 +1,4 @@
-/** The bundled project the app starts on: a few files, so that everything can be tried without opening one's own. */
+/** The bundled sample project, with which the app starts. */
 import type { Project } from "./folder.js";
 
 const CONTENTS = import.meta.glob<string>("../sample/**/*", { query: "?raw", import: "default", eager: true });

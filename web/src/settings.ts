@@ -1,12 +1,12 @@
 /**
- * The choice of model and theme, and where it is kept.
+ * Loads and saves the choice of model and theme.
  *
- * The key is kept in this page's memory only; it is written to local storage if, and only as long as, the user ticked
- * "remember". It is handed to the engine and to nothing else.
+ * The API key is in the memory of the page only, and in local storage only while the user has ticked "remember". It is
+ * passed to the engine only.
  */
 import type { Model } from "./engine.js";
 
-/** How fast the offline stand-in answers: a person wants to follow, a hurried one does not. */
+/** Speed of the offline model: slow enough for a user to follow, or instant. */
 export type Pace = "steady" | "slow" | "instant";
 
 export interface Settings {
@@ -34,7 +34,7 @@ export const DEFAULT_SETTINGS: Settings = {
 const SETTINGS_KEY = "emend.settings";
 const THEME_KEY = "emend.theme";
 
-/** What was kept; the defaults where nothing was, or storage is closed to the page. */
+/** Loads the saved settings. Returns defaults if there are none or if the browser blocks storage. */
 export function loadSettings(): Settings {
   const stored = parseObject(readItem(SETTINGS_KEY));
   const text = (name: keyof Settings): string | undefined => {
@@ -42,7 +42,7 @@ export function loadSettings(): Settings {
     return typeof value === "string" ? value : undefined;
   };
   const apiKey = text("apiKey") ?? "";
-  // Without the key a page that starts on Anthropic could do nothing but ask for it.
+  // Without a key, Anthropic cannot be used.
   const provider = text("provider") === "anthropic" && apiKey !== "" ? "anthropic" : "offline";
   const pace = text("pace");
   return {
@@ -55,13 +55,13 @@ export function loadSettings(): Settings {
   };
 }
 
-/** Keeps the settings; the key only if the user wants it remembered. */
+/** Saves the settings, including the key only if the user chose to remember it. */
 export function saveSettings(settings: Settings): void {
   const { apiKey, remember, ...rest } = settings;
   writeItem(SETTINGS_KEY, JSON.stringify(remember ? { ...rest, apiKey } : rest));
 }
 
-/** The engine's form of the choice. */
+/** Converts the settings to the model options of the engine. */
 export function modelOf(settings: Settings): Model {
   if (settings.provider === "offline") return { provider: "offline", paceMs: PACE_MS[settings.pace] };
   const { apiKey, model, baseUrl } = settings;
@@ -71,7 +71,7 @@ export function modelOf(settings: Settings): Model {
 /** Milliseconds before each piece of an answer. */
 const PACE_MS: Record<Pace, number> = { steady: 14, slow: 90, instant: 0 };
 
-/** Why the settings cannot be used; null if they can. */
+/** Returns why the settings cannot be used, or null if they can. */
 export function settingsProblem(settings: Settings): string | null {
   if (settings.provider === "offline") return null;
   if (settings.apiKey.trim() === "") return "Enter your Anthropic API key.";
@@ -110,7 +110,7 @@ function parseObject(text: string | null): Record<string, unknown> {
   }
 }
 
-// Storage throws where the browser blocks it; the app then just forgets.
+// Storage throws if the browser blocks it. Settings then last as long as the page.
 function readItem(key: string): string | null {
   try {
     return localStorage.getItem(key);
@@ -123,6 +123,6 @@ function writeItem(key: string, value: string): void {
   try {
     localStorage.setItem(key, value);
   } catch {
-    // Nothing to do: the choice lasts as long as the page.
+    // Blocked storage, see above.
   }
 }

@@ -1,8 +1,8 @@
 /**
- * What the page shows, as signals. The modules under `actions/` write them; components read, and write only what is a
- * matter of looking: the view, the dialog, the draft, the theme, what is folded.
+ * The state of the page, as signals. The modules under `actions/` write them. Components read them, and write only the
+ * signals that concern the view: the selected view, the dialog, the draft, the theme and the folded folders.
  *
- * The engine and the editor live here too, since every action needs them; both are plain objects, not signals.
+ * The engine and the editor are here too, because every action needs them. They are plain objects, not signals.
  */
 import { computed, signal } from "@preact/signals";
 import { advise } from "./advice.js";
@@ -13,10 +13,10 @@ import type { Project } from "./folder.js";
 import { countLines, pendingFiles, pendingHunks } from "./hunk-text.js";
 import { loadSettings, loadTheme, type Settings, type Theme } from "./settings.js";
 
-/** What the middle of the page shows. */
+/** The content of the middle pane. */
 export type View = "editor" | "review";
 
-/** A question over the page; at most one at a time. */
+/** A modal dialog. At most one is open. */
 export type Dialog =
   | { readonly kind: "model" }
   | { readonly kind: "keys" }
@@ -34,7 +34,7 @@ export type Dialog =
       readonly answer: (choice: "only" | "with" | null) => void;
     };
 
-/** The last thing that happened, with a way back if there is one. */
+/** A short message about the last action, with Undo if it can be undone. */
 export interface Toast {
   readonly id: number;
   readonly text: string;
@@ -42,7 +42,7 @@ export interface Toast {
   readonly undo: boolean;
 }
 
-/** One of the user's own steps, as the Undo button names it. */
+/** One undoable step of the user, named by the Undo button. */
 export interface Step {
   readonly kind: "typing" | "new file" | Decision;
   readonly path: string;
@@ -56,13 +56,13 @@ export const project = signal<Pick<Project, "name" | "directory" | "skipped"> & 
 });
 export const opening = signal(false);
 export const files = signal<readonly FileInfo[]>([]);
-/** Folders of the tree whose content is not shown. */
+/** Paths of the folded folders. */
 export const closedFolders = signal<ReadonlySet<string>>(new Set());
 export const review = signal<Review>({ revision: 0, files: [] });
-/** Paths whose accepted text differs from what is saved. */
+/** Paths whose accepted text differs from the saved text. */
 export const unsaved = signal<ReadonlySet<string>>(new Set());
 export const openPath = signal<string | null>(null);
-/** Why the open file has no text to show; null if it has. */
+/** Why the open file has no text to show, or null if it has. */
 export const unreadable = signal<string | null>(null);
 export const view = signal<View>("editor");
 export const cursor = signal<CursorPlace>({ line: 1, column: 1, hunk: -1 });
@@ -72,17 +72,17 @@ export const settings = signal<Settings>(loadSettings());
 export const theme = signal<Theme>(loadTheme());
 export const dialog = signal<Dialog | null>(null);
 export const toast = signal<Toast | null>(null);
-/** Read out politely by screen readers. */
+/** Text for the polite live region of screen readers. */
 export const spoken = signal("");
-/** Read out at once. */
+/** Text for the assertive live region of screen readers. */
 export const spokenUrgent = signal("");
-/** Whether the agent holds the lease on the open file. */
+/** Whether the agent holds the lease of the open file. */
 export const leaseHeld = signal(false);
 export const steps = signal<{ readonly done: readonly Step[]; readonly undone: readonly Step[] }>({
   done: [],
   undone: [],
 });
-/** Whether the files are shown over the editor on a narrow page. */
+/** Whether the file tree covers the editor on a narrow page. */
 export const filesShown = signal(false);
 
 export const waiting = computed<readonly ReviewFile[]>(() => pendingFiles(review.value));
@@ -99,12 +99,12 @@ export const totals = computed(() => {
 });
 export const openHunks = computed(() => pendingHunks(review.value.files.find((file) => file.path === openPath.value)));
 
-/** The one editor; `actions/connect-editor.ts` connects it. */
+/** The editor. `actions/connect-editor.ts` sets its hooks. */
 export const editor = new EditorController();
 
 let engine: Engine | null = null;
 
-/** The engine of the open project. Throws before the first project is open: nothing can ask for it then. */
+/** Returns the engine of the open project. Throws before the first project is open. */
 export function currentEngine(): Engine {
   if (!engine) throw new Error("no project is open");
   return engine;
@@ -121,20 +121,20 @@ export function setEngine(next: Engine): void {
 
 let nextToast = 0;
 
-/** Says what happened, on the page and to screen readers. */
+/** Shows a message on the page and to screen readers. */
 export function notify(text: string, options: { level?: "info" | "error"; undo?: boolean } = {}): void {
   const level = options.level ?? "info";
   toast.value = { id: ++nextToast, text, level, undo: options.undo ?? false };
   (level === "error" ? spokenUrgent : spoken).value = text;
 }
 
-/** Says what went wrong, and what to do about it. */
+/** Shows an error and its remedies. */
 export function showError(error: unknown): void {
   const { title, steps } = advise(describe(error));
   notify([title, ...steps].join(" "), { level: "error" });
 }
 
-/** Notes one of the user's own steps, so that the Undo button can name it. */
+/** Records a step of the user, so that the Undo button can name it. */
 export function recordStep(step: Step): void {
   steps.value = { done: [...steps.value.done, step], undone: [] };
 }

@@ -1,11 +1,11 @@
 /**
- * Turns the flat list of paths into the rows of a file tree.
+ * Converts the flat list of files into the rows of a file tree.
  *
- * Pure: which folders are open is an argument. A folder that holds nothing but one folder is shown in one row with it.
+ * A folder whose only content is one folder shares a row with it.
  */
 import type { FileInfo } from "./engine.js";
 
-/** What the dot beside a file or folder says, strongest first. */
+/** State that the dot beside a file or folder shows, strongest first. */
 export type Mark = "pending" | "unsaved" | "none";
 
 /** One visible row of the tree. */
@@ -13,14 +13,14 @@ export interface TreeRow {
   readonly kind: "folder" | "file";
   readonly path: string;
   readonly name: string;
-  /** From 1, as `aria-level` wants it. */
+  /** Depth from 1, for `aria-level`. */
   readonly level: number;
   readonly open: boolean;
-  /** Hunks that wait for a decision, in the file or anywhere below the folder. */
+  /** Number of pending hunks in the file or below the folder. */
   readonly pending: number;
   readonly mark: Mark;
   readonly status: FileInfo["status"];
-  /** Position among its siblings and how many there are, both from 1. */
+  /** Position among its siblings, from 1. */
   readonly position: number;
   readonly siblings: number;
 }
@@ -30,7 +30,7 @@ interface Folder {
   readonly files: FileInfo[];
 }
 
-/** The rows to show, top to bottom. */
+/** Returns the visible rows from top to bottom. */
 export function treeRows(
   files: readonly FileInfo[],
   unsaved: ReadonlySet<string>,
@@ -121,27 +121,27 @@ function markOf(pending: number, unsaved: boolean): Mark {
   return pending > 0 ? "pending" : unsaved ? "unsaved" : "none";
 }
 
-/** In a project of more files than this the tree starts out folded. */
+/** Number of files above which the tree is folded at first. */
 const OPEN_FILES_MAX = 60;
 
-/** The folders that are closed when a project opens: none in a small one, all below the top in a large one. */
+/** Returns the folders to fold at first: none in a small project, all below the top level in a large one. */
 export function foldedAtFirst(paths: readonly string[]): ReadonlySet<string> {
   if (paths.length <= OPEN_FILES_MAX) return new Set();
   return new Set(paths.flatMap((path) => ancestors(path).slice(1)));
 }
 
-/** The folders a path is in, outermost first. */
+/** Returns the parent folders of a path, outermost first. */
 export function ancestors(path: string): readonly string[] {
   const names = path.split("/").slice(0, -1);
   return names.map((_, index) => names.slice(0, index + 1).join("/"));
 }
 
-/** The last part of a path. */
+/** Returns the last segment of a path. */
 export function baseName(path: string): string {
   return path.slice(path.lastIndexOf("/") + 1);
 }
 
-/** Everything before the last part, with its slash; "" at the top. */
+/** Returns the path up to the last slash, inclusive; "" at the top level. */
 export function folderOf(path: string): string {
   return path.slice(0, path.lastIndexOf("/") + 1);
 }

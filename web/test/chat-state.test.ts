@@ -69,7 +69,7 @@ test("the line under an answer counts the tool calls of this run only", () => {
   );
 });
 
-test("the stand-in model's tokens are not counted", () => {
+test("the offline model's tokens are not counted", () => {
   const start = (offline: boolean): Plain => ["SESSION_START", { model: "m", provider: "p", offline }];
   const usage = (state: ChatState) => state.entries.flatMap((entry) => (entry.kind === "end" ? [entry.usage] : []));
   assert.deepEqual(usage(play(start(true), ASK, END)), [null]);

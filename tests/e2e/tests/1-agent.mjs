@@ -13,7 +13,7 @@ export const tests = {
     assert.equal(await app.bars.count(), 0);
     await page.getByText("Nothing to review").first().waitFor();
     await page.getByRole("button", { name: "Save: everything is saved" }).waitFor();
-    await page.getByRole("button", { name: "Model: Offline stand-in (no AI). Change" }).waitFor();
+    await page.getByRole("button", { name: "Model: Offline model (no AI). Change" }).waitFor();
   },
 
   async "an offline rename streams its text, shows its tool calls and leaves hunks to decide on"({ page, url }) {

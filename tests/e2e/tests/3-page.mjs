@@ -18,7 +18,7 @@ export const tests = {
       await page.getByLabel("Folder to open").setInputFiles(folder);
       await app.row("docs/a.md").waitFor();
       assert.equal(await page.locator(".tree-row.file").count(), 2);
-      await app.says("Left out: node_modules/");
+      await app.says("Skipped: node_modules/");
 
       await app.row("b.bin").click();
       await page.locator(".canvas .empty").waitFor();
@@ -123,7 +123,7 @@ export const tests = {
       .setInputFiles({ name: "z.txt", mimeType: "text/plain", buffer: Buffer.from("z") });
     await app.row("z.txt").waitFor();
     await page.waitForTimeout(1_000);
-    await page.getByText("What shall I change?").waitFor();
+    await page.getByText("What should I change?").waitFor();
     assert.equal(await page.locator(".tree-row.file").count(), 1);
     assert.equal(await app.transcript.locator(".entry").count(), 0);
     await app.chooseModel({ pace: "instant" });

@@ -1,4 +1,4 @@
-/** Connects the editor's keys and buttons to the actions. Imported once, for what it does. */
+/** Connects the editor's keys and buttons to the actions. The import has this side effect and exports nothing. */
 import {
   chat,
   currentEngine,
@@ -15,7 +15,10 @@ import { goToNextFile, takeBack, takeOver } from "./edit.js";
 import { markTouched, refresh } from "./refresh.js";
 import { acceptAll, decide, redo, undo } from "./review.js";
 
-/** Short while the agent works, so that it reads what the user types; longer otherwise: each sending is one undo. */
+/**
+ * Delays before typed text is sent to the engine. During a run the delay is short, so that the agent reads current
+ * text. Otherwise it is longer, because each sent edit is one undo step.
+ */
 const SEND_DELAY_RUNNING_MS = 60;
 const SEND_DELAY_MS = 450;
 
@@ -27,10 +30,10 @@ editor.connect({
     markTouched(path);
     if (before !== text) {
       recordStep({ kind: "typing", path });
-      // Its Undo would take back this typing now, not what it says.
+      // The toast's Undo would now undo this typing instead of its own step.
       if (toast.value?.undo) toast.value = null;
     }
-    // Not awaited: reading back is queued behind this very write.
+    // Not awaited: the refresh is queued behind this write, so awaiting it would deadlock.
     void refresh("texts").catch(showError);
     return text;
   },

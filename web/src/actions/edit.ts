@@ -1,4 +1,4 @@
-/** The open file: showing it, leaving it, and taking it back from the agent. */
+/** Opens and closes files in the editor, and takes the open file back from the agent. */
 import {
   closedFolders,
   currentEngine,
@@ -15,21 +15,21 @@ import {
 import { ancestors } from "../tree.js";
 import { readLease, showOpenFile } from "./refresh.js";
 
-/** Takes the canvas back from the agent at once, for a key that was typed. */
+/** Takes the canvas back from the agent at once, because the user typed. */
 export function takeBack(): void {
   engineOrNull()?.canvas.takeBack();
   leaseHeld.value = false;
-  spoken.value = "You are editing now. The assistant will not write here until its next task.";
+  spoken.value = "You are editing now. The assistant will not write to this file before its next task.";
   void editor.flush();
 }
 
-/** Takes it back because the user asked to. */
+/** Takes the canvas back because the user asked to, and focuses the editor. */
 export function takeOver(): void {
   takeBack();
   editor.focus();
 }
 
-/** Shows a file; `hunk` also goes to one of its hunks. */
+/** Opens a file and, if `hunk` is given, scrolls to that hunk. */
 export async function openFile(path: string, hunk?: string | "first" | "last"): Promise<void> {
   filesShown.value = false;
   const hidden = view.value !== "editor";
@@ -44,19 +44,19 @@ export async function openFile(path: string, hunk?: string | "first" | "last"): 
     readLease();
   }
   if (hunk === undefined) return;
-  // An editor that was hidden has no size to scroll in before it is drawn.
+  // A hidden editor has no size, and cannot scroll before it is drawn.
   if (hidden) await new Promise(requestAnimationFrame);
   editor.goToHunk(hunk);
 }
 
-/** Opens the folders of the tree that `path` is in. */
+/** Unfolds the parent folders of `path` in the tree. */
 function unfold(path: string): void {
   const folded = ancestors(path).filter((folder) => closedFolders.value.has(folder));
   if (folded.length === 0) return;
   closedFolders.value = new Set([...closedFolders.value].filter((folder) => !folded.includes(folder)));
 }
 
-/** Shows no file. */
+/** Closes the open file. */
 export function closeFile(): void {
   editor.hide();
   engineOrNull()?.canvas.close();
@@ -64,7 +64,7 @@ export function closeFile(): void {
   unreadable.value = null;
 }
 
-/** Goes on to the first (or last) hunk of the next (or previous) file that has any. */
+/** Goes to the first (or last) hunk of the next (or previous) file with pending hunks. Returns whether there is one. */
 export function goToNextFile(direction: 1 | -1): boolean {
   const paths = waiting.value.map((file) => file.path);
   const others = paths.filter((path) => path !== openPath.value);

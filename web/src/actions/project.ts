@@ -1,7 +1,7 @@
 /**
- * Opening a project, making files in it, and saving what was accepted.
+ * Opens a project, creates files in it, and saves accepted text.
  *
- * Only accepted text and the user's own lines are saved; a pending edit never reaches the disk.
+ * Only accepted text and the user's own lines are saved. Pending edits never reach the disk.
  */
 import { batch } from "@preact/signals";
 import { EMPTY_CHAT } from "../chat-state.js";
@@ -43,12 +43,12 @@ export function openSample(): Promise<void> {
   return replaceProject(async () => sampleProject());
 }
 
-/** Asks for a folder with the browser's own picker. */
+/** Opens the folder that the user picks in the browser's dialog. */
 export function openDirectory(): Promise<void> {
   return replaceProject(pickDirectory);
 }
 
-/** Opens what a file input was given. */
+/** Opens the files of a file input. */
 export function openInput(list: FileList): Promise<void> {
   if (list.length === 0) return Promise.resolve();
   return replaceProject(() => projectOfInput(list));
@@ -63,7 +63,7 @@ async function replaceProject(read: () => Promise<Project | null>): Promise<void
     if (next) await useProject(next);
   } catch (error) {
     showError(error);
-    // Nothing has ever opened: the page itself must keep saying why.
+    // No project has ever been open: the page must keep showing the reason.
     if (engineOrNull() === null) unreadable.value = `Emend could not start: ${describe(error).message}`;
   } finally {
     opening.value = false;
@@ -89,16 +89,16 @@ async function useProject(next: Project): Promise<void> {
   await refresh();
   const first = firstFile();
   if (first !== undefined) await openFile(first);
-  if (skipped.length > 0) notify(`Opened ${name}. Left out: ${skipped.join(", ")}.`);
+  if (skipped.length > 0) notify(`Opened ${name}. Skipped: ${skipped.join(", ")}.`);
 }
 
-/** The file to begin with: a read-me at the top, else the first text file. */
+/** Returns the file to open first: a README at the top level, else the first text file. */
 function firstFile(): string | undefined {
   const paths = files.value.map((file) => file.path);
   return paths.find((path) => /^readme(\.\w+)?$/i.test(path)) ?? paths.find((path) => savedText(path) !== null);
 }
 
-/** Whether leaving now would lose anything. */
+/** Whether leaving the page now would lose changes. */
 export function hasUnsettled(): boolean {
   return editor.hasUnsent || unsaved.value.size > 0 || totals.value.changes > 0;
 }
@@ -116,7 +116,7 @@ function ask(title: string, message: string, confirm: string): Promise<boolean> 
   });
 }
 
-/** Why a new file cannot have this path; null if it can. */
+/** Returns why a new file cannot have this path, or null if it can. */
 export function newFileProblem(path: string): string | null {
   if (path.trim() === "") return "Enter a name.";
   if (path.startsWith("/") || path.endsWith("/")) return "Enter a path inside the project, for example notes/today.md.";
@@ -127,7 +127,7 @@ export function newFileProblem(path: string): string | null {
   return null;
 }
 
-/** Makes an empty file and opens it. */
+/** Creates an empty file and opens it. */
 export async function createFile(path: string): Promise<void> {
   try {
     await currentEngine().files.write(path, "");
@@ -173,7 +173,9 @@ function pendingNote(count: number): string {
   return `${plural(count, "change")} still to review ${count === 1 ? "is" : "are"} not saved.`;
 }
 
-/** Writes into the user's folder; asks before replacing a file that changed there meanwhile. */
+/**
+ * Writes files into the user's folder. Asks before replacing a file that another program has changed. Returns how many.
+ */
 async function saveToDirectory(directory: FileSystemDirectoryHandle, paths: readonly string[]): Promise<number> {
   let written = 0;
   for (const path of paths) {
@@ -190,7 +192,10 @@ async function saveToDirectory(directory: FileSystemDirectoryHandle, paths: read
   return written;
 }
 
-/** Downloads one file as it is, several as an archive. A removed file has no download; it only counts as saved. */
+/**
+ * Downloads one file as it is, several as an archive. A removed file has no download; it only counts as saved. Returns
+ * the number of downloaded files.
+ */
 async function saveAsDownload(paths: readonly string[]): Promise<number> {
   const saved: [path: string, text: string | null][] = [];
   for (const path of paths) saved.push([path, await currentEngine().files.readDisk(path)]);
@@ -205,7 +210,7 @@ async function saveAsDownload(paths: readonly string[]): Promise<number> {
   return texts.length;
 }
 
-/** The unified diff of everything that waits for a decision, as a download. */
+/** Downloads the unified diff of all pending changes. */
 export async function downloadPatch(): Promise<void> {
   try {
     const name = `${project.value.name || "emend"}-revision-${review.value.revision}.patch`;

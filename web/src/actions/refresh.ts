@@ -1,8 +1,7 @@
 /**
- * Reads the engine's present state into the page: files, hunks, the open file's text, what is unsaved.
+ * Reads the engine's current state into the page: files, hunks, the text of the open file, and the unsaved paths.
  *
- * Events only say that something changed; this says what is now. Calls made while one is under way are served by one
- * more.
+ * Events only report that the state changed. All calls during a refresh are served by one further refresh.
  */
 import { batch } from "@preact/signals";
 import { describe, type FileInfo, type Hunk, type Review } from "../engine.js";
@@ -19,18 +18,18 @@ import {
   unsaved,
 } from "../store.js";
 
-/** What the user's disk holds, by path, where it is text; a missing path is no file. */
+/** Texts on the user's disk as far as known, by path. A missing path means that there is no such text file. */
 const saved = new Map<string, string>();
-/** Paths whose accepted text may differ from that. */
+/** Paths whose accepted text may differ from the text on disk. */
 const touched = new Set<string>();
 
-/** What may have changed: texts and hunks only, or which files there are as well, which costs more to ask. */
+/** The state to read: texts and hunks only, or also the list of files, which is more expensive. */
 export type Scope = "texts" | "files";
 
 let running: Promise<void> | null = null;
 let next: { readonly done: Promise<void>; scope: Scope } | null = null;
 
-/** Resolves when everything that was so at the time of the call is shown. */
+/** Updates the page. Resolves when it shows at least the state at the time of the call. */
 export function refresh(scope: Scope = "files"): Promise<void> {
   if (!running) {
     running = readState(scope).finally(() => {
@@ -77,9 +76,9 @@ async function readState(scope: Scope): Promise<void> {
 }
 
 /**
- * Brings the editor in line with the open file: shows it if it is not shown, and says why if it has no text.
+ * Shows the open file in the editor, or the reason why it has no text.
  *
- * A file comes and goes: the agent deletes it, the user rejects that or undoes having made it.
+ * An open file can disappear and return: the agent deletes it, the user rejects the deletion, or undoes its creation.
  */
 export async function showOpenFile(): Promise<void> {
   const path = openPath.value;
@@ -95,7 +94,7 @@ export async function showOpenFile(): Promise<void> {
   }
 }
 
-/** A file's text, or why it has none to show. */
+/** Returns the text of a file, or the reason why it has none to show. */
 async function read(path: string): Promise<{ text: string } | { problem: string }> {
   try {
     const state = await currentEngine().files.read(path);
@@ -103,7 +102,7 @@ async function read(path: string): Promise<{ text: string } | { problem: string 
     const deleted = hunksOf(path).length > 0;
     return {
       problem: deleted
-        ? "The assistant deleted this file. Accept or reject that above."
+        ? "The assistant deleted this file. Accept or reject the deletion above."
         : "This file no longer exists.",
     };
   } catch (error) {
@@ -119,7 +118,7 @@ function hunksOf(path: string): readonly Hunk[] {
   );
 }
 
-/** The files as they were, with the hunks they have now. */
+/** Returns a list of files with their current numbers of pending hunks. */
 function withCounts(list: readonly FileInfo[], now: Review): readonly FileInfo[] {
   const counts = new Map(now.files.map((file) => [file.path, pendingHunks(file).length]));
   return list.map((file) => {
@@ -128,13 +127,13 @@ function withCounts(list: readonly FileInfo[], now: Review): readonly FileInfo[]
   });
 }
 
-/** Whether the agent holds the open file now; time alone can change it, so the page asks. */
+/** Updates {@link leaseHeld}. A lease can expire without an event, so the page also calls this periodically. */
 export function readLease(): void {
   const state = engineOrNull()?.canvas.state();
   leaseHeld.value = state?.held === true && state.path === openPath.value;
 }
 
-/** Begins a project whose files are on disk as given. */
+/** Resets the known state of the disk, for a new project. */
 export function resetSaved(given: Record<string, string | Uint8Array>): void {
   saved.clear();
   touched.clear();
@@ -143,17 +142,17 @@ export function resetSaved(given: Record<string, string | Uint8Array>): void {
   }
 }
 
-/** Notes that `path` may have to be saved. */
+/** Records that the text of `path` may differ from the disk. */
 export function markTouched(path: string): void {
   touched.add(path);
 }
 
-/** What the page last read from or wrote to the user's disk; null if there was no such file. */
+/** Returns the text that the page last read from or wrote to the user's disk, or null if there was no such file. */
 export function savedText(path: string): string | null {
   return saved.get(path) ?? null;
 }
 
-/** Notes what was written to the user's disk. */
+/** Records the text that was written to the user's disk. */
 export function noteSaved(path: string, text: string | null): void {
   if (text === null) saved.delete(path);
   else saved.set(path, text);

@@ -1,5 +1,5 @@
 /**
- * The user's decisions on hunks, and undoing them. Each is sent to the engine after everything typed before it.
+ * Carries out the user's decisions on hunks, and undo and redo. Text that was typed before is sent to the engine first.
  */
 import type { Decision } from "../editor/controller.js";
 import { dependentsOf } from "../engine.js";
@@ -23,7 +23,7 @@ import { baseName } from "../tree.js";
 import { openFile } from "./edit.js";
 import { markTouched, refresh } from "./refresh.js";
 
-/** Accepts or rejects one hunk; the focus stays at the place it left. */
+/** Accepts or rejects one hunk. The focus moves to the hunk that takes its place. */
 export async function decide(id: string, decision: Decision): Promise<void> {
   const path = review.value.files.find((file) => file.hunks.some((hunk) => hunk.id === id))?.path;
   if (path === undefined) return;
@@ -45,7 +45,7 @@ export function acceptAll(path?: string): Promise<boolean> {
   });
 }
 
-/** Rejects every hunk of a file, or of all files; the user's own lines stay. */
+/** Rejects every hunk of a file, or of all files. The user's own lines stay. */
 export function rejectAll(path?: string): Promise<boolean> {
   return attempt(path ?? "", "reject", async () => {
     await currentEngine().rejectAll(path);
@@ -53,12 +53,12 @@ export function rejectAll(path?: string): Promise<boolean> {
   });
 }
 
-/** Takes back the user's last step, an edit or a decision. */
+/** Undoes the user's last step, an edit or a decision. */
 export function undo(): Promise<void> {
   return step("Undid", "undo");
 }
 
-/** Does it again. */
+/** Reverts the last undo. */
 export function redo(): Promise<void> {
   return step("Redid", "redo");
 }
@@ -75,7 +75,7 @@ async function step(verb: string, direction: "undo" | "redo"): Promise<void> {
         ? { done: done.slice(0, -1), undone: [...undone, last] }
         : { done: [...done, last], undone: undone.slice(0, -1) };
     await refresh();
-    // In the editor the user must see what changed; the review shows every file anyway.
+    // In the editor view the changed file must be visible. The review shows all files anyway.
     const elsewhere = last.path !== "" && last.path !== openPath.value && last.kind !== "new file";
     if (elsewhere && view.value === "editor") await openFile(last.path);
     notify(`${verb} ${stepName(last)}.`);
@@ -84,13 +84,13 @@ async function step(verb: string, direction: "undo" | "redo"): Promise<void> {
   }
 }
 
-/** For example "accept in notes.md". */
+/** Returns the description of a step, e.g. "accept in notes.md". */
 export function stepName({ kind, path }: Step): string {
   const where = path === "" ? "all files" : baseName(path);
   return kind === "typing" ? `typing in ${where}` : kind === "new file" ? `new file ${where}` : `${kind} in ${where}`;
 }
 
-/** Runs a decision on `path` ("" = all files) and shows what came of it; true if it was carried out. */
+/** Carries out a decision on `path` ("" means all files) and reports its result. Returns whether it was carried out. */
 async function attempt(path: string, decision: Decision, action: () => Promise<boolean>): Promise<boolean> {
   try {
     await editor.flush();
@@ -113,7 +113,7 @@ async function attempt(path: string, decision: Decision, action: () => Promise<b
   }
 }
 
-/** Rejects hunks, asking first where later lines stand on them; false if the user cancelled. */
+/** Rejects hunks. Asks first if later changes depend on them. Returns false if the user cancelled. */
 async function reject(ids: string[]): Promise<boolean> {
   const engine = currentEngine();
   try {

@@ -1,5 +1,5 @@
 /**
- * Talking to the agent: sending a message, following its events, stopping it, choosing its model.
+ * Sends messages to the agent, follows its events, stops its runs, and changes its model.
  */
 import { batch } from "@preact/signals";
 import { addNotice, reduce, stopRun } from "../chat-state.js";
@@ -29,10 +29,10 @@ let nextNotice = 0;
 export async function send(text: string): Promise<void> {
   if (text.trim() === "" || chat.value.running) return;
   draft.value = "";
-  // Set before the first event: two quick clicks must not start two runs.
+  // Set before the first event, so that two quick clicks do not start two runs.
   chat.value = { ...chat.value, running: true, activity: "Thinking…" };
   const engine = currentEngine();
-  // Another project may be opened meanwhile; what still comes from this one must not show up there.
+  // Another project may be opened during the run. Later events of this run must not appear there.
   const isCurrent = (): boolean => engineOrNull() === engine;
   const controller = new AbortController();
   abort = controller;
@@ -59,7 +59,7 @@ export async function send(text: string): Promise<void> {
   announceEnd();
 }
 
-/** Stops the run; what it has edited so far stays, waiting for a decision. */
+/** Cancels the run. Its edits so far stay pending. */
 export function stop(): void {
   abort?.abort();
 }
@@ -88,7 +88,7 @@ function announceEnd(): void {
   spoken.value = `The assistant has finished.${rest}`;
 }
 
-/** Uses another model from the next message on. */
+/** Switches to another model for the next messages, and saves the choice. */
 export function chooseModel(next: Settings): void {
   try {
     currentEngine().setModel(modelOf(next));

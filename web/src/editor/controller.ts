@@ -1,8 +1,8 @@
 /**
- * Owns the one editor view: which file it shows, what is sent to the engine and when, and moving between hunks.
+ * Owns the editor view: shows files, sends the user's edits to the engine, and moves between hunks.
  *
- * Sending and receiving run one after the other in a queue, so a text is never compared with a state it was not made
- * from. Decides nothing itself: what keys and buttons do is handed in as hooks.
+ * Sending and receiving are serialized in a queue, so an edit is always compared with the state on which it is based.
+ * The actions of keys and buttons are passed in as hooks.
  */
 import { defaultKeymap } from "@codemirror/commands";
 import { bracketMatching, indentOnInput } from "@codemirror/language";
@@ -23,18 +23,18 @@ import { hunkAtCursor, hunkDisplay, neighbourHunk, type PlacedHunk, placedHunks,
 import { loadLanguage } from "./languages.js";
 import { theme } from "./theme.js";
 
-/** Where the cursor is, for the status bar. */
+/** Position of the cursor, for the status bar. */
 export interface CursorPlace {
   readonly line: number;
   readonly column: number;
-  /** Index of the hunk it is in; -1 outside of all. */
+  /** Index of the hunk at the cursor, or -1. */
   readonly hunk: number;
 }
 
 export interface EditorHooks {
-  /** Sends the user's text, edited from `base`; resolves to the text the engine then has. */
+  /** Sends the user's text, which is based on `base`. Resolves to the resulting text of the engine. */
   readonly write: (path: string, raw: string, base: string) => Promise<string>;
-  /** Called at once on every change the user makes, before it is sent. */
+  /** Called at once for every change by the user, before it is sent. */
   readonly typed: (path: string) => void;
   /** Milliseconds to wait for more typing before sending. */
   readonly sendDelay: () => number;
@@ -44,9 +44,9 @@ export interface EditorHooks {
   readonly acceptFile: () => boolean;
   readonly undo: () => void;
   readonly redo: () => void;
-  /** Esc; true if it meant something. */
+  /** Handles Esc. Returns whether it had an effect. */
   readonly escape: () => boolean;
-  /** Asked to go past the file's last or first hunk; true if another file took over. */
+  /** Moves past the last or first hunk of the file. Returns whether there is a hunk in another file. */
   readonly beyond: (direction: 1 | -1) => boolean;
 }
 
@@ -67,7 +67,7 @@ export class EditorController {
   #queue: Promise<unknown> = Promise.resolve();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** Says what keys and buttons do; call it before the first file is shown. */
+  /** Sets the hooks. Call it before the first file is shown. */
   connect(hooks: EditorHooks): void {
     this.#connected = hooks;
   }
@@ -77,7 +77,7 @@ export class EditorController {
     return this.#connected;
   }
 
-  /** Puts the editor into the page; returns what takes it out again. */
+  /** Mounts the editor into the page. Returns the function that unmounts it. */
   mount(parent: HTMLElement): () => void {
     const view = new EditorView({
       parent,
@@ -92,7 +92,7 @@ export class EditorController {
     };
   }
 
-  /** Forgets all files, for another project. */
+  /** Discards all files, for another project. */
   reset(): void {
     clearTimeout(this.#timer);
     this.#files.clear();
@@ -108,12 +108,12 @@ export class EditorController {
     return this.#shown?.document.breaks ?? [];
   }
 
-  /** Whether anything typed has not reached the engine. */
+  /** Whether some typed text has not been sent to the engine. */
   get hasUnsent(): boolean {
     return [...this.#files.values()].some((file) => file.document.hasUnsent);
   }
 
-  /** Shows a file whose text is `raw` now; its cursor and scroll position are as they were left. */
+  /** Shows a file with the text `raw`. Its cursor and scroll position are restored. */
   show(path: string, raw: string, hunks: readonly Hunk[]): void {
     this.#leave();
     const known = this.#files.get(path);
@@ -128,7 +128,7 @@ export class EditorController {
     this.#report();
   }
 
-  /** Shows no file. */
+  /** Hides the shown file. */
   hide(): void {
     this.#leave();
     this.#shown = null;
@@ -141,13 +141,13 @@ export class EditorController {
     this.#shown.scroll = this.#view.scrollSnapshot();
   }
 
-  /** Forgets a file that no longer exists. */
+  /** Discards a file that no longer exists. */
   forget(path: string): void {
     if (this.shownPath === path) this.hide();
     this.#files.delete(path);
   }
 
-  /** Brings the engine's present text and hunks into the shown file. */
+  /** Updates the shown file with the engine's current text and hunks. */
   update(read: (path: string) => Promise<{ raw: string; hunks: readonly Hunk[] } | null>): Promise<void> {
     return this.#enqueue(async () => {
       const file = this.#shown;
@@ -159,7 +159,7 @@ export class EditorController {
     });
   }
 
-  /** Sends everything typed so far; resolves when the engine has it. */
+  /** Sends all typed text. Resolves when the engine has it. */
   flush(): Promise<void> {
     clearTimeout(this.#timer);
     return this.#enqueue(async () => {
@@ -193,7 +193,7 @@ export class EditorController {
     return done;
   }
 
-  /** Goes to the next or previous hunk, into the next file at the end, around when there is no other. */
+  /** Goes to the next or previous hunk; past the end to the next file with hunks, or around if there is none. */
   step(direction: 1 | -1): boolean {
     const view = this.#view;
     if (!view) return false;
@@ -206,7 +206,7 @@ export class EditorController {
     return target !== undefined;
   }
 
-  /** Goes to the hunk with this id, or to the first or last one. */
+  /** Goes to the hunk with this id, or to the first or last hunk. */
   goToHunk(which: string | "first" | "last"): void {
     const placed = this.#view ? placedHunks(this.#view.state) : [];
     const target =
@@ -222,7 +222,7 @@ export class EditorController {
     this.#view?.focus();
   }
 
-  /** Where the focus is, to be put back near there once a decision took its place away. */
+  /** Records the focus at a hunk. The returned function focuses the hunk that takes its place after a decision. */
   rememberFocus(id: string): () => void {
     const bar = document.activeElement?.closest<HTMLElement>(".hunk-bar");
     const kind = document.activeElement?.classList.contains("reject") ? "reject" : "accept";
@@ -238,7 +238,7 @@ export class EditorController {
     };
   }
 
-  /** The bar is drawn only once it is in view. */
+  /** Focuses a button of a hunk's bar, after the bar is drawn. */
   #focusButton(id: string, kind: Decision): void {
     this.#view?.requestMeasure({
       read: (view) => view.dom.querySelector<HTMLElement>(`.hunk-bar[data-hunk="${CSS.escape(id)}"] .${kind}`),
@@ -313,7 +313,7 @@ export class EditorController {
     ];
   }
 
-  // No text history of the editor's own: one undo order holds edits and decisions, and the engine keeps it.
+  // Without CodeMirror's history: the engine keeps one undo order for edits and decisions.
   #keys() {
     const decideHere = (decision: Decision) => (view: EditorView) => {
       const here = placedHunks(view.state)[hunkAtCursor(view.state)];

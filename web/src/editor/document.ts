@@ -1,9 +1,9 @@
 /**
- * One open file between the editor and the engine: what each knows, and how their changes meet.
+ * Synchronizes one open file between the editor and the engine.
  *
- * The user's typing reaches the engine a moment later, and the agent may edit the file in between. Neither may undo
- * the other: a new text from the engine is carried over the keystrokes it has not seen yet, and those are then sent on
- * top of it. Holds no view and no timer; `view.tsx` owns those.
+ * The user's typing reaches the engine after a delay, and the agent may edit the file in between. Neither may undo the
+ * other: a new text from the engine is rebased over the keystrokes that it does not contain yet, and those are then
+ * sent on top of it. The view and the timer belong to `controller.ts`.
  */
 import { diff } from "@codemirror/merge";
 import {
@@ -16,28 +16,28 @@ import {
 } from "@codemirror/state";
 import { breaksThrough, joinBreaks, splitBreaks } from "../lines.js";
 
-/** Marks a transaction that brings the engine's text into the editor, so that it is not sent back. */
+/** Marks transactions with text from the engine, which must not be sent back. */
 export const fromEngine = Annotation.define<boolean>();
 
-/** Bounds the character diff; past them the change is coarser, never wrong. */
+/** Limits of the character diff. Beyond them the changes are coarser but still correct. */
 const DIFF_LIMITS = { scanLimit: 500, timeout: 40 };
 
-/** The user's edit on its way to the engine. */
+/** An edit of the user that is being sent to the engine. */
 export interface Taken {
   readonly raw: string;
-  /** The engine's text the user edited. */
+  /** The text of the engine on which the edit is based. */
   readonly base: string;
-  /** To call if sending failed. */
+  /** Restores the state before the edit was taken. Call it if sending failed. */
   readonly undoTake: () => void;
 }
 
 export class OpenDocument {
-  /** The text the engine has, as the editor counts lines. */
+  /** The text of the engine, with `\n` as line ending. */
   #synced: Text;
   #syncedBreaks: readonly string[];
-  /** What the user typed since, over `#synced`. */
+  /** Changes that the user made since `#synced`. */
   #unsent: ChangeSet | null = null;
-  /** The breaks of the editor's text. */
+  /** The line endings of the editor's text. */
   #breaks: readonly string[];
 
   constructor(
@@ -49,7 +49,7 @@ export class OpenDocument {
     this.#syncedBreaks = this.#breaks = breaks;
   }
 
-  /** The text to start an editor with. */
+  /** The initial text of the editor. */
   get initial(): Text {
     return this.#synced;
   }
@@ -62,14 +62,14 @@ export class OpenDocument {
     return this.#unsent !== null;
   }
 
-  /** Records what the user typed. */
+  /** Records changes by the user. */
   typed(changes: ChangeSet, before: Text, after: Text): void {
     if (changes.empty) return;
     this.#breaks = breaksThrough(this.#breaks, changes, before, after);
     this.#unsent = this.#unsent ? this.#unsent.compose(changes) : changes;
   }
 
-  /** Hands out the file's text with everything typed so far, and counts it as sent. */
+  /** Returns the file's text with all typed changes, and regards them as sent. */
   take(doc: Text): Taken | null {
     const sent = this.#unsent;
     if (!sent) return null;
@@ -87,9 +87,10 @@ export class OpenDocument {
   }
 
   /**
-   * The transaction that brings the engine's text `raw` into an editor showing `state`; null if nothing is new.
+   * Returns the transaction that updates an editor in `state` with the engine's text `raw`, or null if it has no
+   * changes.
    *
-   * Its changes must be dispatched: the document counts them as shown.
+   * The caller must dispatch it: the document regards its changes as shown.
    */
   receive(raw: string, state: EditorState): TransactionSpec | null {
     const { text, breaks } = splitBreaks(raw);

@@ -1,15 +1,15 @@
 /**
- * The two blocks a hunk puts between lines of text: its controls and its removed lines.
+ * The two block widgets of a hunk in the text: its controls and its removed lines.
  *
- * Plain DOM, since the editor owns these nodes. A block that only changed its number is updated in place: replacing it
- * would take the focus from the button the user is on.
+ * They are plain DOM, because the editor owns the nodes. If only its number changes, a block is updated in place: a new
+ * block would lose the focus of its button.
  */
 import { Facet } from "@codemirror/state";
 import { type EditorView, WidgetType } from "@codemirror/view";
 import type { Hunk } from "../engine.js";
 import { countLines, hunkSummary, withoutBreak } from "../hunk-text.js";
 
-/** What the controls of a hunk do. */
+/** Actions of the controls of a hunk. */
 export interface HunkActions {
   readonly accept: (id: string) => void;
   readonly reject: (id: string) => void;
@@ -17,7 +17,7 @@ export interface HunkActions {
 
 export const hunkActions = Facet.define<HunkActions, HunkActions | null>({ combine: (given) => given[0] ?? null });
 
-/** The bar above a hunk: which it is, its size, Accept and Reject. */
+/** The bar above a hunk: its number, its size, Accept and Reject. */
 export class ControlsWidget extends WidgetType {
   constructor(
     readonly hunk: Hunk,
@@ -55,7 +55,7 @@ export class ControlsWidget extends WidgetType {
   }
 
   override updateDOM(bar: HTMLElement): boolean {
-    // Only the same hunk's bar: otherwise the focused button would silently mean another hunk.
+    // Only for the same hunk: otherwise the focused button would silently act on another hunk.
     if (bar.dataset.hunk !== this.hunk.id) return false;
     this.#fill(bar);
     return true;
@@ -79,7 +79,7 @@ export class ControlsWidget extends WidgetType {
   }
 }
 
-/** The lines a hunk takes out, which the cursor cannot enter. */
+/** The removed lines of a hunk. The cursor cannot enter them. */
 export class RemovedWidget extends WidgetType {
   constructor(readonly lines: Hunk["lines"]) {
     super();
@@ -109,7 +109,7 @@ export class RemovedWidget extends WidgetType {
         row.append(text.slice(at, from), mark);
         at = to;
       }
-      // A line break keeps the height of an empty line.
+      // A newline gives an empty line its height.
       row.append(text.slice(at) || (at === 0 ? "\n" : ""));
       block.append(row);
     }

@@ -1,18 +1,18 @@
 /**
- * Shows pending hunks inside the text: added lines marked, removed lines above them, and Accept and Reject at each.
+ * Shows pending hunks in the text: added lines are marked, removed lines are shown above them, with Accept and Reject.
  *
- * Everything shown comes from the engine's review; while the user types the marks only move along until the next
- * review arrives. The controls are buttons in the document's own order, so the Tab key reaches them.
+ * The hunks come from the engine's review. While the user types, the marks move with the text until the next review
+ * arrives. The controls are buttons in document order, so the Tab key reaches them.
  */
 import { type EditorState, type Range, RangeSet, StateEffect, StateField, type Text } from "@codemirror/state";
 import { Decoration, type DecorationSet, EditorView } from "@codemirror/view";
 import type { Hunk } from "../engine.js";
 import { ControlsWidget, type HunkActions, hunkActions, RemovedWidget } from "./hunk-widgets.js";
 
-/** Replaces the hunks shown; send only pending ones, top to bottom. */
+/** Replaces the shown hunks. They must be pending and in the order of the text. */
 export const setHunks = StateEffect.define<readonly Hunk[]>();
 
-/** A hunk and where it stands in the text now. */
+/** A hunk and its current position in the text. */
 export interface PlacedHunk {
   readonly hunk: Hunk;
   readonly from: number;
@@ -43,23 +43,23 @@ const shownHunks = StateField.define<Shown>({
   provide: (field) => EditorView.decorations.from(field, (shown) => shown.decorations),
 });
 
-/** The extension; give it what its buttons do. */
+/** Returns the editor extension. */
 export function hunkDisplay(actions: HunkActions) {
   return [shownHunks, hunkActions.of(actions)];
 }
 
-/** The hunks shown, top to bottom. */
+/** Returns the shown hunks in the order of the text. */
 export function placedHunks(state: EditorState): readonly PlacedHunk[] {
   return state.field(shownHunks, false)?.placed ?? [];
 }
 
-/** The index of the hunk the cursor is in; -1 if it is in none. */
+/** Returns the index of the hunk at the cursor, or -1. */
 export function hunkAtCursor(state: EditorState): number {
   const head = state.selection.main.head;
   return placedHunks(state).findIndex(({ from, to }) => from <= head && head <= to);
 }
 
-/** The index of the next hunk from the cursor in `direction`; -1 if there is none before the end of the file. */
+/** Returns the index of the next hunk from the cursor in `direction`, or -1 if there is none in the file. */
 export function neighbourHunk(state: EditorState, direction: 1 | -1): number {
   const placed = placedHunks(state);
   const at = hunkAtCursor(state);
@@ -77,9 +77,9 @@ function show(hunks: readonly Hunk[], doc: Text): Shown {
   return { placed, decorations: RangeSet.of(ranges, true) };
 }
 
-/** Adds one hunk's decorations and says where it stands. */
+/** Adds the decorations of one hunk, and returns its position. */
 function place(hunk: Hunk, index: number, total: number, doc: Text, ranges: Range<Decoration>[]): PlacedHunk {
-  // As in unified diffs, a hunk without new lines names the line before it.
+  // As in unified diffs, `newStart` of a hunk without new lines is the line before it.
   let number = hunk.newLines === 0 ? hunk.newStart + 1 : hunk.newStart;
   let removed: Hunk["lines"][number][] = [];
   let anchor: Seam | null = null;
@@ -108,7 +108,7 @@ function place(hunk: Hunk, index: number, total: number, doc: Text, ranges: Rang
   return { hunk, from: position, to: Math.max(position, to) };
 }
 
-/** Marks an added line and the words in it that are new; returns where it ends. */
+/** Marks an added line and its new words. Returns the end of the line. */
 function markAdded(line: Hunk["lines"][number], number: number, doc: Text, ranges: Range<Decoration>[]): number {
   if (number > doc.lines) return 0;
   const { from, to } = doc.line(number);
@@ -124,7 +124,7 @@ interface Seam {
   readonly side: number;
 }
 
-/** Where a block stands that belongs before line `number`; after the last line if there is no such line. */
+/** Returns the position of a block before line `number`, or after the last line if there is no such line. */
 function seam(doc: Text, number: number): Seam {
   return number <= doc.lines ? { position: doc.line(number).from, side: -1 } : { position: doc.length, side: 2 };
 }

@@ -1,4 +1,4 @@
-/** Which highlighter a file gets, by its name; each is fetched when a file first needs it. */
+/** Chooses the syntax highlighter of a file by its name. A highlighter is loaded when it is first needed. */
 import type { Extension } from "@codemirror/state";
 
 type Loader = () => Promise<Extension>;
@@ -38,12 +38,12 @@ function languageOf(path: string): { readonly name: string; readonly load: Loade
   return LANGUAGES[path.slice(path.lastIndexOf(".") + 1).toLowerCase()];
 }
 
-/** The highlighter for `path`; nothing for a language without one. */
+/** Returns the highlighter for `path`, or an empty extension if there is none. */
 export async function loadLanguage(path: string): Promise<Extension> {
   return (await languageOf(path)?.load()) ?? [];
 }
 
-/** What the status bar calls the language of `path`. */
+/** Returns the name of the language of `path`, for the status bar. */
 export function languageName(path: string): string {
   return languageOf(path)?.name ?? "Plain text";
 }

@@ -1,4 +1,4 @@
-/** The editor's look: every colour is a variable of the page's style sheet, so light and dark need no second theme. */
+/** The editor's theme. All colours are CSS variables of the page, so one theme serves light and dark. */
 import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import { EditorView } from "@codemirror/view";
 import { tags as t } from "@lezer/highlight";

@@ -1,4 +1,4 @@
-/** The page as a whole: its three panes, what floats over them, and the keys that work everywhere. */
+/** The whole page: its three panes, toasts, dialogs, and the keys that work everywhere. */
 import { useEffect } from "preact/hooks";
 import { takeOver } from "../actions/edit.js";
 import { hasUnsettled, save } from "../actions/project.js";
@@ -16,7 +16,7 @@ export function App() {
   const held = leaseHeld.value;
   useEffect(() => {
     if (!held) return undefined;
-    // A lease can also run out with no event while a model is slow.
+    // A lease can expire without an event while a model is slow.
     const timer = setInterval(readLease, 500);
     return () => clearInterval(timer);
   }, [held]);
@@ -66,7 +66,7 @@ function ToastView() {
   }, [shown]);
   if (!shown) return null;
   return (
-    // Spoken through the live regions instead, which are there before the text is.
+    // Screen readers get the text from the live regions, which exist before the text.
     <div class={`toast ${shown.level}`} key={shown.id}>
       <span>{shown.text}</span>
       {shown.undo && (
@@ -111,7 +111,7 @@ function onKey(event: KeyboardEvent): void {
   event.preventDefault();
 }
 
-/** What F6 goes round: the tree, the middle, the message box. */
+/** The parts of the page that F6 cycles through: the tree, the middle pane, the message box. */
 const PANES: readonly (() => void)[] = [
   () => document.querySelector<HTMLElement>(".tree [tabindex='0']")?.focus(),
   () => {

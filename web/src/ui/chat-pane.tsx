@@ -1,4 +1,4 @@
-/** The assistant: the conversation, what it does right now, and the box to write to it. */
+/** The assistant pane: the conversation, the current activity, and the message box. */
 import { useEffect, useRef } from "preact/hooks";
 import { send, stop } from "../actions/run.js";
 import { advise } from "../advice.js";
@@ -29,7 +29,7 @@ export function ChatPane() {
 
 function ModelButton() {
   const { provider, model } = settings.value;
-  const name = provider === "offline" ? "Offline stand-in (no AI)" : model;
+  const name = provider === "offline" ? "Offline model (no AI)" : model;
   return (
     <button
       class="model-button"
@@ -62,7 +62,7 @@ function Transcript() {
       ref={scroller}
       role="log"
       aria-label="Conversation"
-      // The page says by itself when a run ends; reading every piece of streamed text would drown that.
+      // The page announces the end of a run itself. Announcing every delta would drown that.
       aria-live="off"
       // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must be able to scroll it.
       tabIndex={0}
@@ -80,13 +80,13 @@ function Welcome() {
   const offline = settings.value.provider === "offline";
   return (
     <div class="welcome">
-      <p class="welcome-title">What shall I change?</p>
+      <p class="welcome-title">What should I change?</p>
       <p>
-        I read and edit the files on the left. Every edit waits here until you accept it; nothing is saved before that.
+        I read and edit the files on the left. Every edit waits here until you accept it. Nothing is saved before that.
       </p>
       {offline && (
         <p class="faint">
-          This is the offline stand-in, not an AI: it needs no key, works on your own files, and understands these
+          This is the offline model, not an AI: it needs no key, works on your own files, and understands these
           instructions.
         </p>
       )}
@@ -208,7 +208,10 @@ function End({ entry }: { entry: EndEntry }) {
   return <div class="entry end">{parts.join(" · ")}</div>;
 }
 
-/** What waits for the user, beside where they look; always there, so that nothing jumps. */
+/**
+ * The bar above the message box: the current activity, or the number of pending changes. Always visible, so that the
+ * layout is stable.
+ */
 function PendingBar() {
   const { changes, files, added, removed } = totals.value;
   const { running, activity } = chat.value;

@@ -1,4 +1,4 @@
-/** The questions over the page, one at a time: the browser's own modal dialog keeps the focus and answers Esc. */
+/** The modal dialogs. The browser's `<dialog>` keeps the focus inside and closes on Esc. */
 
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
@@ -26,7 +26,7 @@ export function Dialogs() {
   }
 }
 
-/** The frame of all of them. `onCancel` runs on Esc too. */
+/** The frame of every dialog. `onCancel` also runs on Esc. */
 export function Modal(props: { title: string; onCancel: () => void; children: ComponentChildren }) {
   const node = useRef<HTMLDialogElement>(null);
   const title = useId();
@@ -75,7 +75,7 @@ function ConfirmDialog({
   );
 }
 
-/** Rejecting a hunk that later changes stand on has three meanings; the user picks one. */
+/** Asks how to reject a hunk on which later changes depend. */
 function DependentsDialog({ dialog: { dependents, answer } }: { dialog: Extract<Dialog, { kind: "dependents" }> }) {
   const { count, fromUser } = dependents;
   const close = (choice: "only" | "with" | null): void => {
@@ -86,12 +86,13 @@ function DependentsDialog({ dialog: { dependents, answer } }: { dialog: Extract<
   const others = count - fromUser;
   return (
     <Modal
-      title={yours ? "You edited inside this change" : "Later changes build on this one"}
+      title={yours ? "You edited inside this change" : "Later changes depend on this one"}
       onCancel={() => close(null)}
     >
       <p>
-        {yours && "What you typed in these lines can stay, or go with the change."}{" "}
-        {others > 0 && `${plural(others, "later change")} of the assistant ${others === 1 ? "builds" : "build"} on it.`}
+        {yours && "Your edits in these lines can stay, or be rejected with the change."}{" "}
+        {others > 0 &&
+          `${plural(others, "later change")} of the assistant ${others === 1 ? "depends" : "depend"} on it.`}
       </p>
       <div class="modal-foot">
         <button class="button" type="button" onClick={() => close(null)}>
@@ -158,14 +159,14 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
   [
     "In the editor",
     [
-      ["Alt+J, Alt+K", "Next, previous change; goes on to the next file"],
+      ["Alt+J, Alt+K", "Next, previous change; continues in the next file"],
       ["Alt+Y", "Accept the change at the cursor"],
       ["Alt+N", "Reject the change at the cursor"],
       ["Ctrl+Enter", "Accept all changes of the file"],
       ["Esc", "Take the file back from the assistant"],
-      ["Ctrl+Z, Ctrl+Shift+Z", "Undo, redo your own last step: typing or a decision"],
+      ["Ctrl+Z, Ctrl+Shift+Z", "Undo, redo your last step: typing or a decision"],
       ["Ctrl+F", "Find and replace"],
-      ["Tab", "Go on to the next button; Ctrl+] indents"],
+      ["Tab", "Next button; Ctrl+] indents"],
     ],
   ],
   [
@@ -182,7 +183,7 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
     [
       ["Ctrl+S", "Save all accepted text"],
       ["F6, Shift+F6", "Next, previous part of the page"],
-      ["Alt+R", "Review all changes, and back"],
+      ["Alt+R", "Switch between review and editor"],
     ],
   ],
 ];

@@ -1,4 +1,4 @@
-/** The middle of the page: the open file with its hunks, or the review of all files. */
+/** The middle pane: the open file with its hunks, or the review of all files. */
 import { useEffect, useRef } from "preact/hooks";
 import { takeOver } from "../actions/edit.js";
 import { save } from "../actions/project.js";
@@ -65,7 +65,7 @@ function ViewTabs() {
   );
 }
 
-/** The properties of a tab, as the pattern for tabs wants them: only the selected one is reached by the Tab key. */
+/** Returns the properties of a tab, by the ARIA pattern: the Tab key reaches only the selected tab. */
 function tab(name: View) {
   const selected = view.value === name;
   return {
@@ -89,7 +89,7 @@ function onTabKey(event: KeyboardEvent): void {
   event.preventDefault();
 }
 
-/** Where the open file stands in the review, moving between its hunks, and deciding on all of them. */
+/** The toolbar of the open file: its pending hunks, moving between them, and decisions on all of them. */
 function HunkBar() {
   const path = openPath.value;
   const hunks = openHunks.value;
@@ -145,7 +145,7 @@ function Canvas() {
       )}
       <div class="lease-note" hidden={!held}>
         <span class="pulse" />
-        {/* Describes the editor to screen readers, so it must be empty while it does not hold. */}
+        {/* Describes the editor to screen readers, so it must be empty while there is no lease. */}
         <span id="lease-note">
           {held && (
             <>

@@ -1,4 +1,4 @@
-/** Instructions to start from: ones the offline stand-in carries out, made for the sample project or for any. */
+/** Example tasks: for the offline model, for the sample project or for any project. */
 
 export function examples(sample: boolean, offline: boolean): readonly string[] {
   if (!offline) {

@@ -1,4 +1,4 @@
-/** The tree of files: dots and counts say what waits for a decision and what is not saved. */
+/** The file tree, with marks for pending changes and unsaved files. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { openFile } from "../actions/edit.js";
@@ -26,7 +26,7 @@ export function FilesPane() {
       <Tree />
       {project.value.skipped.length > 0 && (
         <p class="pane-note" title={project.value.skipped.join(", ")}>
-          Left out: {project.value.skipped.join(", ")}
+          Skipped: {project.value.skipped.join(", ")}
         </p>
       )}
       <ReviewButton />

@@ -1,4 +1,4 @@
-/** The page's icons: one stroke each, drawn on a 16 by 16 grid, coloured by the text around them. */
+/** The icons of the page: strokes on a 16 by 16 grid, in the colour of the surrounding text. */
 const PATHS = {
   accept: "M3.5 8.5l3 3 6-7",
   reject: "M4 4l8 8M12 4l-8 8",

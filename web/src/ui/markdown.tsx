@@ -1,8 +1,8 @@
 /**
- * Shows the assistant's text: paragraphs, lists, headings, code, strong and emphasis; nothing else of Markdown.
+ * Renders a subset of Markdown: paragraphs, lists, headings, code, strong and emphasis.
  *
- * Builds elements, never HTML from text, so nothing a model writes can run. Links are shown as text on purpose: a
- * model's answer must not send the user anywhere with one click.
+ * It creates elements and never HTML from text, so no text of a model can run. Links are shown as text on purpose: a
+ * model's response must not navigate away with one click.
  */
 import type { ComponentChildren } from "preact";
 import { memo } from "../memo.js";

@@ -1,4 +1,4 @@
-/** Choosing the model: the offline stand-in, or Anthropic with the user's own key. */
+/** The model dialog: the offline model, or Anthropic with the user's own key. */
 import { useSignal } from "@preact/signals";
 import { chooseModel } from "../actions/run.js";
 import { ANTHROPIC_URL, type Pace, type Settings, settingsProblem } from "../settings.js";
@@ -37,8 +37,8 @@ export function ModelDialog() {
             value="offline"
             chosen={chosen.value.provider}
             onChoose={set}
-            title="Offline stand-in (no AI)"
-            text="Needs no key and no network. Carries out a handful of fixed instructions on your own files with the same tools and the same review."
+            title="Offline model (no AI)"
+            text="Needs no key and no network. Carries out a handful of fixed instructions on your files, with the same tools and review."
           />
           <Choice
             value="anthropic"

@@ -1,8 +1,8 @@
 /**
- * All hunks of all files in one list, with the same decisions as in the editor.
+ * Lists the hunks of all files, with the same decisions as in the editor.
  *
- * Removed and added lines are told apart by a sign and by words for screen readers, never by colour alone. The keys
- * work while the focus is in the list.
+ * Removed and added lines differ by a sign, and for screen readers by a word, not by colour alone. The keys work while
+ * the focus is in the list.
  */
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
@@ -15,7 +15,7 @@ import { countLines, hunkSummary, linesPhrase, pendingHunks, plural, withoutBrea
 import { totals, waiting } from "../store.js";
 import { Icon } from "./icons.js";
 
-/** More files, or more hunks in one, are shown on demand: what is not drawn costs nothing. */
+/** Number of files, and of hunks per file, that are rendered at first. The user can show more. */
 const FILES_SHOWN = 60;
 const HUNKS_SHOWN = 50;
 
@@ -183,12 +183,12 @@ function DecideButton({ kind, name, hunk }: { kind: Decision; name: string; hunk
   );
 }
 
-/** Decides, then puts the focus on the same place of the next card, since this one goes away. */
+/** Carries out a decision, then focuses the card that takes the place of this one. */
 async function decideInList(card: HTMLElement | null, id: string, kind: Decision, selector: string): Promise<void> {
   const list = card?.closest(".review-list") ?? null;
   const index = card === null ? -1 : cardsOf(list).indexOf(card);
   await decide(id, kind);
-  // The list is drawn again in a microtask after the state changed.
+  // The list renders in a microtask after the state changed.
   await new Promise(requestAnimationFrame);
   const cards = cardsOf(list);
   const next = cards[Math.min(index, cards.length - 1)];
@@ -216,7 +216,7 @@ function onListKey(event: KeyboardEvent, list: HTMLElement | null): void {
   event.preventDefault();
 }
 
-/** The text with the changed parts marked. */
+/** Renders a line with its changed parts marked. */
 function marked(text: string, spans: readonly (readonly [number, number])[]) {
   if (spans.length === 0) return text === "" ? "\n" : text;
   const parts = [];

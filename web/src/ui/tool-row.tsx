@@ -1,13 +1,13 @@
-/** One tool call: a compact line that opens to its arguments, its output and, if it failed, what to do. */
+/** One tool call: a compact line that unfolds to its arguments, its output and, if it failed, its remedies. */
 import type { ToolEntry } from "../chat-state.js";
 import { baseName, folderOf } from "../tree.js";
 import { Icon } from "./icons.js";
 
-/** The arguments that name a file, and those that say most about other calls; the first that is there counts. */
+/** Names of arguments that describe a call best, in order: those with a path, and those for all calls. */
 const PATHS = ["file_path", "path"];
 const TELLING = ["pattern", "query", "command", "name", ...PATHS];
 
-/** Longer outputs are cut on screen; the whole is what the model's host kept. */
+/** Maximum length of an output on screen, in characters. */
 const OUTPUT_CHARS_MAX = 20_000;
 
 const STATUS: Record<ToolEntry["status"], string> = {
@@ -57,7 +57,7 @@ export function ToolRow({ entry }: { entry: ToolEntry }) {
   );
 }
 
-/** What the call is about. The file's own name comes first: it must not be what a narrow row cuts off. */
+/** The target of the call. The file name comes first, so that a narrow row truncates the folder.  */
 function Target({ given }: { given: unknown }) {
   const about = firstText(given, TELLING);
   const path = firstText(given, PATHS);
@@ -76,7 +76,7 @@ function firstText(given: unknown, names: readonly string[]): string {
   return texts.find((text) => text !== "") ?? "";
 }
 
-/** Arguments as `name: value`, long texts on lines of their own. */
+/** Formats arguments as `name: value`, with multi-line texts on separate lines. */
 function pretty(given: unknown): string {
   if (typeof given !== "object" || given === null) return String(given);
   return Object.entries(given)

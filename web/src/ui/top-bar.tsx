@@ -1,4 +1,4 @@
-/** The bar at the top: which project is open, opening another, undo, saving, look. */
+/** The top bar: the name of the project, open, undo, save, theme and keyboard shortcuts. */
 import { useRef } from "preact/hooks";
 import { openDirectory, openInput, openSample, save } from "../actions/project.js";
 import { redo, stepName, undo } from "../actions/review.js";
@@ -50,7 +50,7 @@ export function TopBar() {
   );
 }
 
-/** Every browser has this attribute; the type definitions do not. */
+/** All browsers have this attribute, but the type definitions do not. */
 const WHOLE_FOLDER = { webkitdirectory: true };
 
 function OpenButtons() {
@@ -61,7 +61,7 @@ function OpenButtons() {
     const list = input.files;
     if (list)
       void openInput(list).finally(() => {
-        // The same folder may be chosen again.
+        // Otherwise choosing the same folder again would not fire `change`.
         input.value = "";
       });
   };
@@ -186,7 +186,7 @@ function ThemeButton() {
   );
 }
 
-/** A square button with an icon; its label is its name and its tooltip. */
+/** A square button with an icon. The label is its accessible name and its tooltip. */
 export function ToolButton(props: { icon: IconName; label: string; disabled?: boolean; onClick: () => void }) {
   return (
     <button
