@@ -1,11 +1,11 @@
-// The whole way on files in memory: a run's events, the review, decisions, the user's own edits, the canvas.
+// An agent over files in memory: events of a run, review, decisions, the user's edits, the canvas.
 
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Agent, BusyError, ClosedError, ConfigError, EmendError, isEmendError } from "emend";
 import { collect, hunkIds, SHOP } from "./support.mjs";
 
-/** Makes an agent that is closed when the test ends. */
+/** Creates an agent that is closed when the test ends. */
 async function create(t, options) {
   const agent = await Agent.create({ files: SHOP, ...options });
   t.after(() => agent.close());
@@ -50,7 +50,7 @@ test("a rename is searched, read, edited, and waits for review", async (t) => {
   assert.ok(review.files.every((file) => file.hunks.every((hunk) => hunk.status === "pending" && !hunk.keptByUser)));
 });
 
-test("one hunk is accepted, another rejected, and the disk says so", async (t) => {
+test("one hunk is accepted, another rejected, and the disk shows it", async (t) => {
   const agent = await create(t);
   await agent.run("rename Price to Cost").result;
   const [cart, price] = agent.review().files;
@@ -96,7 +96,7 @@ test("the listing and the diff show what is pending", async (t) => {
   assert.equal(await agent.files.diff(), "");
 });
 
-test("what the user writes always lands and survives every decision", async (t) => {
+test("the user's edits are always saved and survive every decision", async (t) => {
   const agent = await create(t);
   await agent.run("rename Price to Cost").result;
   const seen = (await agent.files.read("src/price.js")).text;
@@ -118,7 +118,7 @@ test("what the user writes always lands and survives every decision", async (t) 
   assert.equal((await agent.files.read("notes.md")).text, SHOP["notes.md"]);
 });
 
-test("a hunk that the user built on is rejected only on purpose", async (t) => {
+test("a hunk on which the user's edits depend is rejected only on request", async (t) => {
   const agent = await create(t, { files: { "a.md": "one\ntwo\nthree\n" } });
   await agent.run('replace "two" with "TWO"').result;
   const [id] = hunkIds(agent.review());
@@ -145,7 +145,7 @@ test("direct mode saves at once", async (t) => {
   assert.match(await agent.files.readDisk("src/price.js"), /function Cost\(/);
 });
 
-test("bytes that are no text stay as they are", async (t) => {
+test("binary files do not change", async (t) => {
   const blob = new Uint8Array([0xff, 0xfe, 0x00, 0x50, 0x72]);
   const agent = await create(t, { files: { ...SHOP, "logo.bin": blob } });
   await agent.run("rename Price to Cost").result;
@@ -202,7 +202,7 @@ test("a signal cancels a run in the middle, and the next one works", async (t) =
   assert.equal(agent.review().files.length, 2);
 });
 
-test("a signal that has fired lets nothing begin", async (t) => {
+test("a signal that has already fired prevents the run", async (t) => {
   const agent = await create(t);
   const run = agent.run("rename Price to Cost", { signal: AbortSignal.abort() });
   assert.equal((await run.result).reason, "aborted");
@@ -242,7 +242,7 @@ test("events wait for a reader who comes after the result", async (t) => {
   assert.equal(kinds.at(-1), "PROCESSING_END");
 });
 
-test("wrong options and arguments are named", async (t) => {
+test("wrong options and arguments are reported by name", async (t) => {
   const refused = (pattern) => (error) => {
     assert.ok(error instanceof ConfigError && error.code === "configuration", String(error));
     assert.match(error.message, pattern);
@@ -272,7 +272,7 @@ test("wrong options and arguments are named", async (t) => {
   assert.equal((await agent.run("rename Price to Cost").result).reason, "natural");
 });
 
-test("closing ends a run, pending calls and every later one", async (t) => {
+test("closing ends the run and all pending calls, and rejects later ones", async (t) => {
   const agent = await create(t, { model: { provider: "offline", paceMs: 5 } });
   const run = agent.run("rename Price to Cost");
   const events = collect(run);
@@ -286,7 +286,7 @@ test("closing ends a run, pending calls and every later one", async (t) => {
   await assert.rejects(agent.files.list(), (error) => isEmendError(error, "closed"));
 });
 
-test("pages are fetched where the options allow it, and nothing private is", async (t) => {
+test("web pages are fetched if the options allow it, and private addresses never", async (t) => {
   const asked = [];
   const fetch = async (url, options) => {
     asked.push([url, options.method, options.redirect, options.credentials]);

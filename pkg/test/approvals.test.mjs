@@ -1,11 +1,11 @@
-// Rules, and asking before a call runs.
+// Approval rules, and asking the user about calls.
 
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Agent, ConfigError, isEmendError } from "emend";
 import { collect, SHOP } from "./support.mjs";
 
-/** Makes an agent that saves at once and is closed when the test ends. */
+/** Creates an agent that saves at once and is closed when the test ends. */
 async function create(t, options) {
   const agent = await Agent.create({ files: SHOP, mode: "direct", ...options });
   t.after(() => agent.close());
@@ -61,7 +61,7 @@ test("rules decide first, in their order", async (t) => {
   assert.deepEqual(of(events, "APPROVAL_REQUESTED"), []);
 });
 
-test("what fails, and what is no answer, allows nothing", async (t) => {
+test("failures and invalid answers deny the call", async (t) => {
   const throwing = () => {
     throw new Error("no window");
   };
@@ -78,7 +78,7 @@ test("what fails, and what is no answer, allows nothing", async (t) => {
   }
 });
 
-test("a run that is cancelled waits for no answer, and the function may use the agent", async (t) => {
+test("a cancelled run does not wait for an answer, and the function may use the agent", async (t) => {
   const abort = new AbortController();
   const agent = await create(t, {
     approve: (request) => {
@@ -100,7 +100,7 @@ test("a run that is cancelled waits for no answer, and the function may use the 
   assert.equal(await price(agent), SHOP["src/price.js"]);
 });
 
-test("wrong options are named", async () => {
+test("wrong options are reported by name", async () => {
   await assert.rejects(Agent.create({ approve: "yes" }), ConfigError);
   await assert.rejects(Agent.create({ policy: [{ action: "maybe", tool: "*" }] }), /unknown variant `maybe`/);
   await assert.rejects(Agent.create({ policy: [{ action: "allow", tool: "" }] }), /names no tool/);

@@ -1,4 +1,4 @@
-// Zip archives and folders, in and out; and what is refused about them.
+// Import and export of zip archives and folders, and the inputs that they reject.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -22,8 +22,8 @@ const FILES = {
 const sorted = (record) => Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1));
 
 /**
- * Writes an archive as it should not be. An entry is `{ path, bytes }` and anything that its headers say wrongly: `flags`,
- * `method`, `packed`, `size`, `crc`, `mode`.
+ * Writes a malformed archive. An entry is `{ path, bytes }` and the wrong values in its headers: `flags`, `method`, `packed`,
+ * `size`, `crc`, `mode`.
  */
 function forge(entries) {
   const [locals, centrals] = [[], []];
@@ -83,7 +83,7 @@ async function refuses(work, code, message) {
   });
 }
 
-test("what goes into an archive comes out of it, for us and for others", async () => {
+test("archives are written and read by this package and by others alike", async () => {
   for (const level of [0, 6, 9]) {
     const archive = await toZip(FILES, { level });
     assert.deepEqual(sorted(await fromZip(archive)), sorted(FILES));
@@ -132,14 +132,14 @@ print(json.dumps([[i.filename, z.read(i).decode(), i.date_time, i.external_attr 
   assert.deepEqual(JSON.parse(output), expected);
 });
 
-test("times that the format lacks become the nearest one that it has", async () => {
+test("times outside the range of the format become the nearest valid time", async () => {
   const year = (archive) => 1980 + (new DataView(archive.buffer).getUint16(12, true) >> 9);
   assert.equal(year(await toZip({ a: "x" }, { modified: new Date(0) })), 1980);
   assert.equal(year(await toZip({ a: "x" }, { modified: new Date(2024, 0, 1) })), 2024);
   assert.equal(year(await toZip({ a: "x" }, { modified: new Date(2500, 0, 1) })), 2099);
 });
 
-test("a file that the writer could not keep is refused", async () => {
+test("a file that the archive writer cannot keep is rejected", async () => {
   const files = Object.fromEntries([["__proto__", "x"]]);
   await assert.rejects(
     toZip(files),
@@ -155,7 +155,7 @@ test("an agent's files go through an archive", async (t) => {
   assert.equal((await agent.files.read("ümlaut/日本語.md")).text, "# Ü\n");
 });
 
-test("paths that could lead out are refused, in archives and on the way out", async () => {
+test("paths that lead out of the folder are rejected on import and export", async () => {
   for (const [path, why] of [
     ["../evil", /leads out/],
     ["a/../../evil", /leads out/],
@@ -177,7 +177,7 @@ test("paths that could lead out are refused, in archives and on the way out", as
   assert.equal(Object.getPrototypeOf(odd), Object.prototype);
 });
 
-test("a path that is there twice, or is a file and a directory, is refused", async () => {
+test("a duplicate path, or a file that is also a directory, is rejected", async () => {
   for (const paths of [
     ["a", "a"],
     ["a", "./a"],
@@ -198,7 +198,7 @@ test("a path that is there twice, or is a file and a directory, is refused", asy
   assert.deepEqual(Object.keys(twice), ["a/b", "c/"]);
 });
 
-test("links, devices, encrypted entries and unknown methods are refused, or left out by a filter", async () => {
+test("links, devices, encrypted entries and unknown methods are rejected unless a filter excludes them", async () => {
   for (const [entry, why] of [
     [{ mode: 0o120777, bytes: utf8("/etc/passwd") }, /is a symbolic link/],
     [{ mode: 0o010644 }, /not a regular file/],
@@ -217,7 +217,7 @@ test("links, devices, encrypted entries and unknown methods are refused, or left
   }
 });
 
-test("limits hold for what comes out, whatever the headers say", async () => {
+test("limits apply to the inflated sizes, not to the headers", async () => {
   const zeros = new Uint8Array(10_000_000);
   const packed = deflateSync(zeros, { level: 9 });
   assert.ok(packed.length < 12_000);
@@ -232,7 +232,7 @@ test("limits hold for what comes out, whatever the headers say", async () => {
     "invalid_argument",
     /larger than stated/,
   );
-  // As large in more input than is inflated at once.
+  // The same excess with input that is inflated in pieces.
   let state = 7;
   const noise = Uint8Array.from(
     { length: 300_000 },
@@ -247,7 +247,7 @@ test("limits hold for what comes out, whatever the headers say", async () => {
     "invalid_argument",
     /inflated|checksum/,
   );
-  // Several that each fit, and together do not.
+  // Several files that fit one by one but not together.
   const parts = Array.from({ length: 5 }, (_, index) => ({ path: `part_${index}`, bytes: new Uint8Array(300) }));
   await refuses(() => fromZip(forge(parts), { maxBytes: 1_000 }), "limit_reached", /part_3/);
   assert.equal(Object.keys(await fromZip(forge(parts), { maxBytes: 1_500 })).length, 5);
@@ -259,7 +259,7 @@ test("limits hold for what comes out, whatever the headers say", async () => {
   );
 });
 
-test("an archive that is cut off or changed anywhere is refused, and never half taken over", async () => {
+test("a truncated or damaged archive is rejected as a whole", async () => {
   const archive = await toZip(
     { "a.txt": "some text ".repeat(20), "b/c.txt": "more" },
     { modified: new Date(2026, 0, 1) },
@@ -277,7 +277,7 @@ test("an archive that is cut off or changed anywhere is refused, and never half 
     () => fromZip("text"),
     (error) => isEmendError(error, "invalid_argument"),
   );
-  // Any byte turned around gives the same files, other names, or an error of ours.
+  // Inverting any byte results in the same files, other names, or an error of this package.
   for (let at = 0; at < archive.length; at += 1) {
     const changed = archive.slice();
     changed[at] ^= 0xff;
@@ -291,7 +291,7 @@ test("an archive that is cut off or changed anywhere is refused, and never half 
   }
 });
 
-/** A folder in memory with the handles of the File System API. */
+/** An in-memory folder with the handles of the File System API. */
 function memoryDirectory(name = "root") {
   const entries = new Map();
   const missing = (what) => Object.assign(new Error(what), { name: "NotFoundError" });
@@ -330,7 +330,7 @@ function memoryFile(name) {
   };
 }
 
-test("a folder that a page was handed goes in and out", async () => {
+test("a page's folder is imported and exported", async () => {
   const folder = memoryDirectory();
   await toDirectory(folder, FILES);
   assert.deepEqual(sorted(await fromDirectory(folder)), sorted(FILES));
@@ -357,7 +357,7 @@ test("a folder that a page was handed goes in and out", async () => {
   );
 });
 
-test("a picked folder's list of files is taken below its name", async () => {
+test("the files of a picked folder are imported without the folder's name", async () => {
   const picked = ["shop/a.js", "shop/node_modules/x/index.js", "shop/src/b.js"].map((path) =>
     Object.defineProperty(new File([path], path.split("/").at(-1)), "webkitRelativePath", { value: path }),
   );
@@ -371,7 +371,7 @@ async function folder(t) {
   return path;
 }
 
-test("a folder on disk goes in and out", async (t) => {
+test("a folder on disk is imported and exported", async (t) => {
   const path = join(await folder(t), "new/project");
   await node.toDirectory(path, FILES);
   assert.deepEqual(sorted(await node.fromDirectory(path)), sorted(FILES));

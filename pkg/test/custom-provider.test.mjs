@@ -1,4 +1,4 @@
-// Providers written in JavaScript: in the client and as the agent's model, well-behaved and not.
+// Providers written in JavaScript, correct and faulty, in the client and as the agent's model.
 
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -8,10 +8,10 @@ import { collect, SHOP } from "./support.mjs";
 
 const hello = { model: "m", messages: [{ role: "user", content: [{ kind: "text", text: "hi" }] }] };
 
-/** A client whose only provider does this. */
+/** A client whose only provider has this `stream` function. */
 const clientOf = (stream, rest = {}) => Client.create({ providers: [{ name: "mine", stream, ...rest }] });
 
-test("text is enough: the rest of an answer follows", async () => {
+test("a provider may yield text only; the other events are derived", async () => {
   const asked = [];
   const ours = await clientOf(async function* (request) {
     asked.push(request);
@@ -59,7 +59,7 @@ test("tool calls run", async () => {
   ours.close();
 });
 
-test("what goes wrong becomes the right error, after everything that came", async () => {
+test("failures become the right error, after all events before them", async () => {
   const text = { type: "text_delta", delta: "so far" };
   const cases = [
     [
@@ -151,7 +151,7 @@ test("what goes wrong becomes the right error, after everything that came", asyn
   }
 });
 
-test("one that may succeed later is tried again if it says so", async () => {
+test("a failure that is marked as retryable is retried", async () => {
   let n = 0;
   const ours = await clientOf(async function* () {
     n += 1;
@@ -164,7 +164,7 @@ test("one that may succeed later is tried again if it says so", async () => {
   ours.close();
 });
 
-test("one that never ends is given up, and is told", async () => {
+test("a response that never ends is abandoned, and the provider is notified", async () => {
   const endless = () => {
     const state = { aborted: false, returned: false };
     const stream = (_, { signal }) => {
@@ -219,7 +219,7 @@ test("one that never ends is given up, and is told", async () => {
   await told(limited.state, "limited");
 });
 
-test("the agent works with one as its model", async () => {
+test("the agent works with a custom provider as its model", async () => {
   const provider = {
     name: "mine",
     async *stream(request) {
@@ -277,7 +277,7 @@ test("the agent works with one as its model", async () => {
   agent.close();
 });
 
-test("one without a name or a function is refused", async () => {
+test("a provider without a name or a function is rejected", async () => {
   for (const provider of [{ stream() {} }, { name: "x", stream: 7 }, { name: "", stream() {} }, {}]) {
     await assert.rejects(Client.create({ providers: [provider] }), (error) => isEmendError(error, "configuration"));
     await assert.rejects(Agent.create({ model: { provider } }), (error) => isEmendError(error, "configuration"));

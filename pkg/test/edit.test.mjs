@@ -23,7 +23,7 @@ test("errors are the same classes as those of `emend`", () => {
   assert.equal(EmendError, EmendErrorOfCore);
 });
 
-test("functions can be taken off the object", () => {
+test("functions can be destructured", () => {
   const { hash, diff } = edit;
   assert.equal(hash("hello world"), "sha256:b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9");
   assert.equal(hash(new TextEncoder().encode("hello world")), hash("hello world"));
@@ -89,7 +89,7 @@ test("words, unified text, merge and comparison", () => {
   ]);
 });
 
-test("outputs are cut by a tool's limits or by one's own", () => {
+test("outputs are truncated by a tool's limits or by given ones", () => {
   assert.deepEqual(edit.truncateOutput("shell", "short"), { text: "short", truncated: false });
   assert.match(edit.truncateOutput("shell", "x\n".repeat(300)).text, /\n\[\.\.\. 45 lines omitted \.\.\.\]\n/);
   assert.match(
@@ -106,7 +106,7 @@ test("outputs are cut by a tool's limits or by one's own", () => {
   );
 });
 
-/** Each format making the same change. */
+/** The same change in each format. */
 const FORMATS = {
   v4a: { format: "v4a", text: V4A },
   unified: { format: "unified", text: "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n" },
@@ -141,7 +141,7 @@ test("all five formats edit one text, as a string and held by the module", () =>
   assert.equal(edit.editText("one\ntwo\n", twice).text, "1\n2\n", "two edits of one file come one after the other");
 });
 
-test("a large text is put together from what stays and what is new", () => {
+test("a large text is assembled from unchanged and new parts", () => {
   const line = (index) => `line ${index}, of which there are many\n`;
   const before = Array.from({ length: 4_000 }, (_, index) => line(index)).join("");
   const after = before
@@ -169,7 +169,7 @@ test("a large text is put together from what stays and what is new", () => {
   assert.equal(edit.editText(windows, patch).text, windows.replace(line(7).trim(), "seven"));
 });
 
-test("what a held text is asked for, it says", () => {
+test("an open text returns its lines, bytes, string and hash", () => {
   const content = "\ufeffone\r\n🦀 é\rthree";
   for (const held of [edit.openText(content), edit.openText(new TextEncoder().encode(content))]) {
     assert.equal(held.toString(), content);
@@ -191,7 +191,7 @@ test("what a held text is asked for, it says", () => {
   assert.throws(() => edit.openText("a").lines(0, 1), refused("invalid_argument", /counted from 1/));
 });
 
-test("one text is only edited", () => {
+test("a patch on one text must only edit it", () => {
   const add = "*** Begin Patch\n*** Add File: b.txt\n+x\n*** End Patch\n";
   const move = V4A.replace("@@", "*** Move to: b.txt\n@@");
   const two = V4A.replace("*** End Patch", "*** Update File: b.txt\n@@\n-x\n+y\n*** End Patch");
@@ -215,7 +215,7 @@ test("one text is only edited", () => {
   assert.equal(held.toString(), "one\ntwo\n");
 });
 
-test("held texts that are closed leave nothing behind", () => {
+test("closed texts free their memory", () => {
   const text = "line\n".repeat(50_000);
   const useOne = () => {
     const held = edit.openText(text);
@@ -228,7 +228,7 @@ test("held texts that are closed leave nothing behind", () => {
   assert.ok(glue.roomMemory().buffer.byteLength <= before + 2 * 65_536);
 });
 
-test("held texts that nobody closes are freed once they are collected", async () => {
+test("texts that are not closed are freed when they are collected", async () => {
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc");
   const text = "line\n".repeat(50_000);
@@ -238,13 +238,13 @@ test("held texts that nobody closes are freed once they are collected", async ()
   for (let round = 0; round < rounds; round += 1) {
     for (let index = 0; index < perRound; index += 1) edit.openText(text);
     collect();
-    // What was collected is told of in a task of its own.
+    // Finalization callbacks run in a separate task.
     await new Promise((resolve) => void setTimeout(resolve));
   }
   assert.ok(size() - before < (rounds * perRound * text.length) / 2, `${size() - before} bytes more`);
 });
 
-test("all five formats say what becomes of the files", () => {
+test("all five formats plan the changes of the files", () => {
   const files = Object.freeze({ "a.txt": "one\ntwo\n", "b.txt": "untouched" });
   for (const [name, patch] of Object.entries(FORMATS)) {
     const { changes } = edit.plan(patch, files);
@@ -261,7 +261,7 @@ test("all five formats say what becomes of the files", () => {
   );
 });
 
-test("files come from a record, a map or a function, which is asked for what is needed only", () => {
+test("files come from a record, a map or a function, which is called only for needed paths", () => {
   const asked = [];
   const source = (path) => (asked.push(path), "one\ntwo\n");
   for (const files of [{ "a.txt": "one\ntwo\n" }, new Map([["a.txt", "one\ntwo\n"]]), source]) {
@@ -300,7 +300,7 @@ test("files are created, moved and deleted, all or none", () => {
   assert.deepEqual(Object.keys(edit.apply(proto, {})), ["__proto__"]);
 });
 
-test("what a git diff says of a file's mode is told", () => {
+test("the file mode of a git diff is reported", () => {
   const patch = { format: "unified", text: "diff --git a/run.sh b/run.sh\nold mode 100644\nnew mode 100755\n" };
   const [change] = edit.plan(patch, { "run.sh": "x\n" }).changes;
   assert.deepEqual([change.operation, change.before, change.after, change.executable], ["update", "x\n", "x\n", true]);
@@ -308,7 +308,7 @@ test("what a git diff says of a file's mode is told", () => {
   assert.equal("executable" in edit.plan(FORMATS.unified, { "a.txt": "one\ntwo\n" }).changes[0], false);
 });
 
-test("a refusal says where and what to do", () => {
+test("an error reports the place and suggestions", () => {
   const files = { "a.txt": "one\ntwo and more\n" };
   assert.throws(
     () => edit.plan(FORMATS.v4a, files),
@@ -350,7 +350,7 @@ test("a refusal says where and what to do", () => {
   assert.equal(patchProblem(new Error("no")), undefined);
 });
 
-test("a patch is read while it arrives", () => {
+test("a patch is parsed while it arrives", () => {
   const stream = edit.parseStream();
   const seen = [];
   for (const piece of V4A.match(/.{1,5}/gs)) {
@@ -377,7 +377,7 @@ test("a patch is read while it arrives", () => {
   assert.throws(() => broken.push(""), refused("invalid_argument", /must be/));
 });
 
-test("wrong arguments are refused and break nothing", () => {
+test("wrong arguments are rejected and have no effect", () => {
   const bad = [
     () => edit.hash(3),
     () => edit.diff("a"),
@@ -416,7 +416,7 @@ test("wrong arguments are refused and break nothing", () => {
   assert.deepEqual(edit.diff("a", "a"), []);
 });
 
-test("a panic is thrown, ends what was open, and the next call starts afresh", async () => {
+test("a panic is thrown, ends open objects, and the next call starts a fresh instance", async () => {
   const log = edit.openLog("a\n");
   const stream = edit.parseStream();
   const original = glue.LogHandle.prototype.text;

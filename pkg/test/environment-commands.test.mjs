@@ -1,11 +1,11 @@
-// Commands in the shell of an environment that the host wrote.
+// Commands in the shell of a host's environment.
 
 import assert from "node:assert/strict";
 import test from "node:test";
 import { create, failure, mapped } from "./environments.mjs";
 import { results, SHOP, scripted } from "./support.mjs";
 
-/** Runs one command as the model asks for it, and gives what it is told, the events and the agent. */
+/** Runs one command for the model. Returns the tool result, the events and the agent. */
 async function command(t, environment, given, cancelOn) {
   const { model, requests } = scripted([[["shell", given]], "Done."]);
   const agent = await create(t, environment, { model, mode: "direct" });
@@ -47,7 +47,7 @@ test("commands run in the host's shell, and what they change can be undone", asy
   assert.equal(environment.text("built.txt"), "built\n");
 });
 
-test("a command whose time is up is told by its signal, and not waited for forever", async (t) => {
+test("the signal of a command fires at its timeout, and the wait for it ends", async (t) => {
   for (const obeys of [true, false]) {
     const reasons = [];
     const exec = (_, { signal, onOutput }) => {
@@ -86,7 +86,7 @@ test("a command is cancelled with its run", async (t) => {
   assert.equal(reason, "AbortError");
 });
 
-test("a shell that fails or gives no status is an error", async (t) => {
+test("a shell that throws or returns no exit status is an error", async (t) => {
   const fails = async (exec, expected) => {
     const { told } = await command(t, mapped(SHOP, { exec }), { command: "x" });
     assert.match(told, expected);

@@ -1,4 +1,4 @@
-// Environments written by the host: an agent over its files, what it gives and throws, cancelling.
+// Environments of a host: an agent over its files, its return values and exceptions, cancellation.
 
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -9,7 +9,7 @@ import { collect, hunkIds, results, SHOP, scripted } from "./support.mjs";
 const bytes = (text) => new TextEncoder().encode(text);
 const never = new Promise(() => {});
 
-/** Waits for something that will be, however busy the machine is. */
+/** Waits until a condition holds, however busy the machine is. */
 async function until(holds) {
   const end = Date.now() + 60_000;
   while (!holds()) {
@@ -18,7 +18,7 @@ async function until(holds) {
   }
 }
 
-/** The environment, by promises that take a turn of the event loop; entries come one by one. */
+/** The environment with promises that take a turn of the event loop. It lists entries one by one. */
 function promised(environment) {
   const later =
     (method) =>
@@ -38,13 +38,13 @@ for (const [how, wrap] of [
   ["values", (environment) => environment],
   ["promises", promised],
 ]) {
-  test(`an agent works on a host's files, which answers by ${how}`, async (t) => {
+  test(`an agent works on a host's files: ${how}`, async (t) => {
     const environment = mapped(SHOP);
     const agent = await create(t, wrap(environment));
     const events = await collect(agent.run("rename Price to Cost"));
     assert.ok(events.some((event) => event.kind === "TOOL_CALL_END"));
     assert.ok(events.every((event) => event.kind !== "TOOL_CALL_END" || event.data.ok));
-    // Nothing is saved before it is accepted.
+    // Pending edits are not saved.
     assert.deepEqual(Object.fromEntries(environment.files), SHOP);
     assert.match((await agent.files.read("src/price.js")).text, /function Cost\(/);
     assert.match(await agent.files.diff(), /^-export function Price/m);
@@ -68,13 +68,13 @@ for (const [how, wrap] of [
   });
 }
 
-/** What models ask for, one message each: calls that succeed, and calls that are refused. */
+/** Tool calls, one for each message: some succeed, some are rejected. */
 const CALLS = [
   ["list_dir", { path: "." }],
   ["list_dir", { path: ".", depth: 3 }],
   ["list_dir", { path: "src/price.js" }],
   ["list_dir", { path: "scr" }],
-  // The newest come first, and which is newest is not to be told here.
+  // Glob sorts by modification time, which is not deterministic here.
   ["glob", { pattern: "**/c*.js" }],
   ["glob", { pattern: "*.log", path: "src" }],
   ["glob", { pattern: "[" }],
@@ -106,7 +106,7 @@ const CALLS = [
   ["list_dir", { path: ".", depth: 2 }],
 ];
 
-test("every tool gives over a host's files what it gives over files in memory", async (t) => {
+test("every tool returns the same over a host's files and over files in memory", async (t) => {
   const files = {
     ...SHOP,
     ".gitignore": "node_modules\n*.log\n",
@@ -134,7 +134,7 @@ test("every tool gives over a host's files what it gives over files in memory", 
   }
 });
 
-test("what is missing or wrong in an environment is named when the agent is made", async () => {
+test("missing or wrong parts of an environment are reported when the agent is created", async () => {
   const refused = async (options, reason) => {
     await assert.rejects(
       Agent.create(options),
@@ -158,7 +158,7 @@ test("what is missing or wrong in an environment is named when the agent is made
   agent.close();
 });
 
-test("an environment may be of a class, and its methods find what is its own", async (t) => {
+test("an environment can be a class instance, and its methods get their `this`", async (t) => {
   class Host {
     #files = mapped(SHOP);
     workingDirectory = "/home/me/shop";
@@ -182,7 +182,7 @@ test("an environment may be of a class, and its methods find what is its own", a
   assert.equal((await agent.files.read("/home/me/shop/src/../notes.md")).path, "notes.md");
 });
 
-test("a model is told where it is", async (t) => {
+test("the model is told the working directory and the platform", async (t) => {
   const { model, requests } = scripted(["ok"]);
   const agent = await create(
     t,
@@ -194,7 +194,7 @@ test("a model is told where it is", async (t) => {
   for (const told of ["/srv/shop", "windows", "Shop 7"]) assert.ok(system.includes(told), told);
 });
 
-test("what a method throws is told by its code or its name", async (t) => {
+test("exceptions of a method are mapped by their code or name", async (t) => {
   let thrown;
   const fails = () => {
     throw thrown;
@@ -256,7 +256,7 @@ test("what a method throws is told by its code or its name", async (t) => {
   assert.equal(environment.text("a.txt"), "a\n");
 });
 
-test("what a method gives that is of the wrong shape is refused with what was expected", async (t) => {
+test("wrong return values of a method are rejected with the expected type", async (t) => {
   const environment = mapped({ "a.txt": "a\n" });
   const agent = await create(t, environment);
   const check = async (method, given, expected) => {
@@ -297,7 +297,7 @@ test("what a method gives that is of the wrong shape is refused with what was ex
   await assert.rejects(agent.files.read("a.txt"), (error) => isEmendError(error, "not_found"));
 });
 
-test("the host is asked for clean paths, and links lead nowhere outside", async (t) => {
+test("the host gets clean paths, and links do not lead out of the root", async (t) => {
   const asked = new Set();
   const links = { out: "../../etc", inside: "src", again: "/workspace/inside/price.js", round: "round" };
   const plain = mapped(SHOP);
@@ -327,7 +327,7 @@ test("the host is asked for clean paths, and links lead nowhere outside", async 
   );
 });
 
-test("a file that the host changed meanwhile is neither lost nor written over unseen", async (t) => {
+test("a file that the host changed meanwhile is neither lost nor silently overwritten", async (t) => {
   const text = "one\ntwo\nthree\nfour\nfive\n";
   const environment = mapped({ "a.txt": text });
   const { model, requests } = scripted([
@@ -342,14 +342,14 @@ test("a file that the host changed meanwhile is neither lost nor written over un
   const agent = await create(t, environment, { model });
   await agent.run("go").result;
   assert.match(results(requests[3])[0], /^error: .*has changed since it was read/s);
-  // The proposal stands beside what the host wrote since.
+  // The pending edit is merged with the host's later text.
   assert.equal((await agent.files.read("a.txt")).text, "ONE\ntwo\nthree\nfour\nFIVE\n");
   environment.files.set("a.txt", text.replace("five", "FIVE").replace("three", "3"));
   await agent.acceptAll();
   assert.equal(environment.text("a.txt"), "ONE\ntwo\n3\nfour\nFIVE\n");
 });
 
-test("whenever the host changes a file while it is edited, its change is not lost", async (t) => {
+test("a change by the host at any point of an edit is not lost", async (t) => {
   const text = "one\ntwo\nthree\nfour\nfive\n";
   for (const mode of ["staged", "direct"]) {
     let nReads = 0;
@@ -368,7 +368,7 @@ test("whenever the host changes a file while it is edited, its change is not los
       ]);
       const agent = await create(t, environment, { model, mode });
       await agent.run("go").result;
-      // What cannot be saved because of it is saved the second time.
+      // If the change prevents saving, the second attempt succeeds.
       for (const last of [false, true]) {
         await agent.acceptAll().catch((error) => assert.ok(isEmendError(error, "stale") && !last, String(error)));
       }
@@ -376,7 +376,7 @@ test("whenever the host changes a file while it is edited, its change is not los
       if (reads >= changedAt)
         assert.match(environment.text("a.txt"), /FIVE/, `${mode}: changed at read ${changedAt} of ${reads}`);
     }
-    // It was changed at each of them.
+    // The change was made at each point.
     assert.ok(nReads >= 4 && nReads < 12, `${nReads}`);
   }
 });
@@ -388,7 +388,7 @@ test("a write that fails in the middle of several files loses nothing", async (t
     let room = 1;
     environment.write = (path, content) => {
       if (room-- > 0) return write(path, content);
-      // Half of it is there already.
+      // Half of the content has been written.
       files.set(path, content.slice(0, 5));
       room = 10;
       throw failure("ENOSPC", "no space left");
@@ -408,7 +408,7 @@ test("a write that fails in the middle of several files loses nothing", async (t
   }
 });
 
-test("in one patch saved at once a failed write takes the others back", async (t) => {
+test("in direct mode, a failed write of a patch restores the other files", async (t) => {
   const patch =
     "*** Begin Patch\n*** Update File: notes.md\n@@\n-# Shop\n+# Store\n*** Add File: new.md\n+new\n*** Update File: src/price.js\n@@\n-  return item.cents;\n+  return item.euros;\n*** End Patch";
   const environment = mapped(SHOP);
@@ -428,7 +428,7 @@ test("in one patch saved at once a failed write takes the others back", async (t
   for (const [path, text] of Object.entries(SHOP)) assert.equal(environment.text(path), text, path);
 });
 
-test("a file that cannot be put back is named", async (t) => {
+test("a file that cannot be restored is reported", async (t) => {
   const environment = mapped({ "a.txt": "a\n", "b.txt": "a\n" });
   const agent = await create(t, environment);
   await agent.files.write("c.txt", "c\n");
@@ -446,7 +446,7 @@ test("a file that cannot be put back is named", async (t) => {
   });
 });
 
-/** A method that never answers, and what became of its signal. */
+/** A method that never settles, and the state of its signal. */
 function silent() {
   const calls = [];
   const method = (...given) => {
@@ -481,13 +481,13 @@ for (const [method, call] of [
     await ended;
     assert.equal((await run.result).reason, "aborted");
     await until(() => calls.every((signal) => signal.aborted));
-    // The next run finds the files as they were.
+    // The next run finds the files unchanged.
     Object.assign(environment, mapped(SHOP));
     assert.equal((await agent.files.read("notes.md")).text, SHOP["notes.md"]);
   });
 }
 
-test("a write is waited for when the run is cancelled; closing the agent ends the wait", async (t) => {
+test("a write is awaited when the run is cancelled; closing the agent ends the wait", async (t) => {
   const environment = mapped(SHOP);
   const { write } = environment;
   let finish;
@@ -517,7 +517,7 @@ test("a write is waited for when the run is cancelled; closing the agent ends th
   assert.match(environment.text("notes.md"), /pence/);
 });
 
-test("an environment gets ready before the first task, and again if it failed", async (t) => {
+test("an environment is initialized before the first run, and again after a failure", async (t) => {
   let n = 0;
   const initialize = () => {
     if (++n === 1) throw failure("EACCES", "no permission yet");
@@ -531,7 +531,7 @@ test("an environment gets ready before the first task, and again if it failed", 
   assert.equal(n, 2);
 });
 
-test("a host that finds files by itself is asked, and what it finds is looked at again", async (t) => {
+test("a host's own glob and grep are used, and their results are matched again", async (t) => {
   const asked = [];
   const finds =
     (name) =>
@@ -556,7 +556,7 @@ test("a host that finds files by itself is asked, and what it finds is looked at
   assert.doesNotMatch(globbed, /notes|gone/);
   assert.match(grepped, /src\/price\.js.*item\.cents/s);
   assert.doesNotMatch(grepped, /notes/);
-  // They ran at the same time.
+  // The calls ran concurrently.
   assert.deepEqual(
     asked.sort(([a], [b]) => (a < b ? -1 : 1)),
     [

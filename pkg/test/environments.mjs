@@ -4,10 +4,10 @@ import { Agent } from "emend";
 
 const textOf = (content) => (typeof content === "string" ? content : new TextDecoder().decode(content));
 
-/** Something to throw, as Node's errors are. */
+/** Returns an exception like those of Node. */
 export const failure = (code, message = code) => Object.assign(new Error(message), { code });
 
-/** The shortest environment: contents by path in a map. `overrides` replace methods. */
+/** A minimal environment: a map of contents by path. `overrides` replace methods. */
 export function mapped(contents, overrides = {}) {
   const files = new Map(Object.entries(contents));
   const under = (path) => (path === "" ? "" : `${path}/`);
@@ -30,7 +30,7 @@ export function mapped(contents, overrides = {}) {
   };
 }
 
-/** Makes an agent over an environment, which is closed when the test ends. */
+/** Creates an agent over an environment. It is closed when the test ends. */
 export async function create(t, environment, options = {}) {
   const agent = await Agent.create({ environment, ...options });
   t.after(() => agent.close());

@@ -1,4 +1,4 @@
-// The files by themselves: searches, the way out, and what they may take.
+// An agent's files: searches, export and quota.
 
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -11,7 +11,7 @@ async function create(t, options) {
   return agent;
 }
 
-/** A model that makes these calls, all in one answer, and keeps what it is told. */
+/** A model that makes these calls in one response, and records their results. */
 function calling(...calls) {
   const told = [];
   const provider = {
@@ -29,7 +29,7 @@ function calling(...calls) {
 
 const utf8 = (text) => new TextEncoder().encode(text);
 
-test("grep finds lines, by path and by number, with context around them", async (t) => {
+test("grep returns lines sorted by path and number, with context", async (t) => {
   const agent = await create(t);
   assert.deepEqual(await agent.files.grep("\\bPrice\\b"), [
     {
@@ -72,7 +72,7 @@ test("every option of grep narrows or widens it", async (t) => {
   }
 });
 
-test("what is searched for is found wherever it stands, and nothing that is only like it", async (t) => {
+test("a literal is found at every position, and similar text is not", async (t) => {
   const text = (before) =>
     "ed".repeat(50).slice(0, before) + (before % 2 === 0 ? "needle" : "neeDle") + "eld".repeat(before % 7);
   const files = Object.fromEntries(
@@ -99,7 +99,7 @@ test("what is searched for is found wherever it stands, and nothing that is only
   );
 });
 
-test("searches see pending edits, and what the user wrote", async (t) => {
+test("searches see pending edits and the user's edits", async (t) => {
   const agent = await create(t);
   await agent.run("rename Price to Cost").result;
   await agent.files.write("new.js", "Cost();\n");
@@ -111,7 +111,7 @@ test("searches see pending edits, and what the user wrote", async (t) => {
   assert.deepEqual(await agent.files.glob("**/*.js"), ["new.js", "src/price.js"]);
 });
 
-test("glob gives paths; hidden and ignored files are in neither search", async (t) => {
+test("glob returns paths; grep and glob skip hidden and ignored files", async (t) => {
   const files = {
     ".gitignore": "out/\n",
     "a.ts": "x",
@@ -131,7 +131,7 @@ test("glob gives paths; hidden and ignored files are in neither search", async (
   );
 });
 
-test("what cannot be searched is refused, with what to do", async (t) => {
+test("searches that cannot run are rejected with suggestions", async (t) => {
   const agent = await create(t);
   for (const [search, code, message] of [
     [() => agent.files.grep("("), "invalid_argument", /unclosed group/],
@@ -147,7 +147,7 @@ test("what cannot be searched is refused, with what to do", async (t) => {
   }
 });
 
-test("the files come out with their bytes, as they are saved or as they are seen, and go in again", async (t) => {
+test("files are exported byte by byte, saved or visible, and can be imported again", async (t) => {
   const files = {
     ...SHOP,
     "logo.bin": new Uint8Array([0, 255, 128]),
@@ -172,12 +172,12 @@ test("the files come out with their bytes, as they are saved or as they are seen
 
   const again = await create(t, { files: saved });
   assert.deepEqual(sorted(await again.files.export()), sorted(saved));
-  // What was given out is the caller's own.
+  // The exported bytes belong to the caller.
   saved["logo.bin"][0] = 7;
   assert.deepEqual((await again.files.export())["logo.bin"], new Uint8Array([0, 255, 128]));
 });
 
-test("another agent's files are taken as they are saved, and neither sees what the other changes", async (t) => {
+test("another agent's saved files are adopted, and later changes stay separate", async (t) => {
   const agent = await create(t, { files: { ...SHOP, "logo.bin": new Uint8Array([0, 255]), "empty/": "" } });
   const saved = await agent.files.export();
   await agent.run("rename Price to Cost").result;
@@ -191,13 +191,13 @@ test("another agent's files are taken as they are saved, and neither sees what t
   assert.match(await agent.files.readDisk("src/price.js"), /function Cost/);
   assert.match(await one.files.readDisk("src/price.js"), /function Price/);
   assert.deepEqual([await one.files.readDisk("notes.md"), await other.files.readDisk("notes.md")], ["one's", null]);
-  // It outlives the one that it came from.
+  // The files outlive the agent that they came from.
   agent.close();
   await one.run("rename Price to Cost").result;
   assert.match((await one.files.read("src/price.js")).text, /function Cost/);
 });
 
-test("files that cannot be taken over are refused", async (t) => {
+test("files that cannot be imported are rejected", async (t) => {
   const [agent, closed] = [await create(t), await create(t)];
   closed.close();
   await assert.rejects(
@@ -222,7 +222,7 @@ test("files that cannot be taken over are refused", async (t) => {
   );
 });
 
-test("a quota is refused to whoever passes it: at first, to the user, to the model", async (t) => {
+test("a quota rejects excess at creation, for the user and for the model", async (t) => {
   const limited = (error) =>
     isEmendError(error, "limit_reached") && /more than the 10 bytes|more than the 2 files/.test(error.message);
   await assert.rejects(() => Agent.create({ files: { a: "12345678901" }, quota: { bytes: 10 } }), limited);
@@ -246,7 +246,7 @@ test("a quota is refused to whoever passes it: at first, to the user, to the mod
   assert.ok(!told[1].failed || /read/.test(told[1].content), told[1].content);
 });
 
-test("pending edits take no room; accepting what passes the quota is refused, and they stay pending", async (t) => {
+test("pending edits do not count; accepting beyond the quota fails, and the edits stay pending", async (t) => {
   const { model } = calling(["write_file", { file_path: "c", content: "123456\n" }]);
   const agent = await create(t, { files: { a: "12345" }, model, profile: "none", quota: { bytes: 10 } });
   await agent.run("go").result;
@@ -263,7 +263,7 @@ test("pending edits take no room; accepting what passes the quota is refused, an
   assert.equal(await agent.files.readDisk("c"), "123456\n");
 });
 
-test("a quota is plain and fixed when the agent is made", async (t) => {
+test("a quota is validated, and fixed when the agent is created", async (t) => {
   await assert.rejects(() => Agent.create({ quota: { size: 3 } }), ConfigError);
   await assert.rejects(() => Agent.create({ quota: { bytes: -1 } }), ConfigError);
   const agent = await create(t, { quota: { bytes: 100_000 } });

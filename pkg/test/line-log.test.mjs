@@ -1,4 +1,4 @@
-// The line log from JavaScript: what is decided, what is saved, and what can be taken back.
+// The line log from JavaScript: decisions, saving, undo and rollback.
 
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -43,7 +43,7 @@ test("a pending change shows and is not saved", () => {
   assert.equal(log.change(99), null);
 });
 
-test("hunks are decided on by name", () => {
+test("hunks are accepted and rejected by id", () => {
   const { log, agents } = reviewed();
   const [hunk] = log.hunks({ context: 0 });
   assert.deepEqual(hunk.changeIds, [agents]);
@@ -62,7 +62,7 @@ test("hunks are decided on by name", () => {
   assert.equal(log.diskText, "one\n2\nthree\nfour\n");
 });
 
-test("what stands on a change is asked about", () => {
+test("rejecting a change with dependents needs a choice", () => {
   const log = edit.openLog("a\n");
   const [agents] = log.write("a\nb\nc\n", { origin: "agent" });
   const [users] = log.write("a\nb\nmine\nc\n", { origin: "user" });
@@ -107,7 +107,7 @@ test("undo, redo, checkpoints and rollback", () => {
   log.rollback([agents], { dependents: "with" });
 });
 
-test("files come, go and move", () => {
+test("files are created, deleted and renamed", () => {
   const log = edit.openLog(null);
   assert.equal(log.visibleText, null);
   log.write("new\n", { origin: "agent" });
@@ -122,7 +122,7 @@ test("files come, go and move", () => {
   assert.equal(log.delete({ origin: "user" }), null);
 });
 
-test("another program's change is taken in, and a large change can be split", () => {
+test("a change of another program is recorded, and a large change can be split", () => {
   const { log, agents } = reviewed();
   log.markSaved();
   log.external("zero\none\ntwo\nthree\nfour\n");
@@ -152,7 +152,7 @@ test("a log is saved, loaded and compacted", () => {
   );
 });
 
-test("wrong arguments are refused and change nothing", () => {
+test("wrong arguments are rejected and change nothing", () => {
   const { log } = reviewed();
   const before = log.save();
   const bad = [
@@ -190,7 +190,7 @@ test("wrong arguments are refused and change nothing", () => {
   assert.equal(log.save(), before);
 });
 
-test("a closed log says so", () => {
+test("a closed log throws ClosedError", () => {
   const { log } = reviewed();
   log.close();
   log.close();

@@ -9,7 +9,7 @@ const formats = await load();
 const KEY = "sk-secret";
 const hello = { model: "m", messages: [{ role: "user", content: [{ kind: "text", text: "hi" }] }] };
 
-/** Starts a server in Anthropic's format, and a client of it. */
+/** Starts a server that speaks Anthropic's format, and a client for it. */
 async function client(t, answer, options = {}) {
   const server = await serve(t, answer);
   const made = await Client.create({
@@ -23,7 +23,7 @@ async function client(t, answer, options = {}) {
 const says = (text) => (_, response) =>
   response.writeHead(200, { "content-type": "text/event-stream" }).end(sse(answerEvents(text)));
 
-test("an answer comes whole or event by event", async (t) => {
+test("a response is complete or streamed event by event", async (t) => {
   const { server, client: ours } = await client(t, says("Hello there."));
   assert.deepEqual(ours.providers, ["anthropic"]);
   const answer = await ours.complete(hello);
@@ -44,7 +44,7 @@ test("an answer comes whole or event by event", async (t) => {
   );
 });
 
-test("every format and every kind of set-up reaches its server", async (t) => {
+test("every format and every way of configuration reaches its server", async (t) => {
   const server = await serve(t, (_, response) => response.writeHead(404).end("{}"));
   const providers = ["anthropic-messages", "openai-responses", "openai-chat", "gemini"].map((api) => ({
     api,
@@ -71,7 +71,7 @@ test("every format and every kind of set-up reaches its server", async (t) => {
   byEnv.close();
 });
 
-test("failures are classes with facts, and no key is in them", async (t) => {
+test("failures have classes and details, and contain no key", async (t) => {
   const cases = [
     [401, "authentication", "authentication", false],
     [404, "provider", "model_not_found", false],
@@ -102,7 +102,7 @@ test("failures are classes with facts, and no key is in them", async (t) => {
   );
 });
 
-test("an answer that breaks off keeps what came", async (t) => {
+test("a truncated response keeps earlier events", async (t) => {
   const events = answerEvents("so far");
   const { client: ours } = await client(t, (_, response) => response.writeHead(200).end(sse(events.slice(0, 3))));
   const seen = [];
@@ -154,7 +154,7 @@ test("a signal, leaving the loop and closing end the request", async (t) => {
   await assert.rejects(ours.complete(hello, { signal: AbortSignal.abort() }), (error) => isEmendError(error, "closed"));
 });
 
-/** An answer that calls a tool. */
+/** A response that calls a tool. */
 function callEvents(name, args) {
   const [start, , , , end, stop] = answerEvents("");
   return [
@@ -173,7 +173,7 @@ const weather = {
   parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
 };
 
-test("tools run, and the model is told what they gave or threw", async (t) => {
+test("tools run, and the model gets their results or exceptions", async (t) => {
   for (const [execute, args, content, isError] of [
     [({ city }) => ({ city, degrees: 7 }), '{"city":"Oslo"}', { city: "Oslo", degrees: 7 }, false],
     [
@@ -214,7 +214,7 @@ test("tools run, and the model is told what they gave or threw", async (t) => {
   }
 });
 
-test("a tool without `execute` hands its calls over", async (t) => {
+test("calls of a tool without `execute` are returned to the caller", async (t) => {
   const { client: ours } = await client(t, (_, response) =>
     response.writeHead(200).end(sse(callEvents("weather", '{"city":"Oslo"}'))),
   );
@@ -225,7 +225,7 @@ test("a tool without `execute` hands its calls over", async (t) => {
   );
 });
 
-test("failed calls are repeated where that may help", async (t) => {
+test("failed calls are retried where a retry may help", async (t) => {
   let n = 0;
   const { client: ours } = await client(t, (_, response) => {
     n += 1;
@@ -243,7 +243,7 @@ test("failed calls are repeated where that may help", async (t) => {
   assert.equal(n, 1);
 });
 
-test("an object grows and is checked", async (t) => {
+test("a streamed object grows and is validated", async (t) => {
   const schema = { type: "object", properties: { n: { type: "number" } }, required: ["n"] };
   const pieces = ['{"n"', ": 4", "2}"];
   const [start, open, , close, end, stop] = answerEvents("");
@@ -293,7 +293,7 @@ test("formats encode and decode without a network", () => {
   );
 });
 
-test("the catalogue knows models, and says so when it does not", () => {
+test("the catalogue returns known models, and null for others", () => {
   const all = formats.models();
   assert.ok(all.length > 5 && all.every((model) => typeof model.context_window === "number"));
   assert.ok(formats.models("anthropic").every((model) => model.provider === "anthropic"));
@@ -303,7 +303,7 @@ test("the catalogue knows models, and says so when it does not", () => {
   assert.equal(formats.latestModel("nobody"), null);
 });
 
-test("wrong arguments are refused before anything is sent", async (t) => {
+test("wrong arguments are rejected before a request is sent", async (t) => {
   const { client: ours, server } = await client(t, says("never"));
   const bad = [
     () => Client.create(),

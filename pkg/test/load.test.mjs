@@ -1,4 +1,4 @@
-// Loading: importing does nothing, init is forgiving, and what is not the core is named.
+// Loading: importing loads nothing, loading can be retried, and a wrong source is reported.
 
 import assert from "node:assert/strict";
 import fs, { readFile } from "node:fs/promises";
@@ -6,7 +6,7 @@ import { syncBuiltinESMExports } from "node:module";
 import test from "node:test";
 import { Worker } from "node:worker_threads";
 
-// Counts what the package does, from before it is imported. Node itself reads and compiles while it imports.
+// Counts loads from before the package is imported. Node itself reads and compiles during the import.
 const counts = { read: 0, fetch: 0, compile: 0 };
 const count = (owner, name, key, isOurs) => {
   const original = owner[name];
@@ -28,7 +28,7 @@ test("importing reads, fetches and compiles nothing", () => {
   assert.deepEqual(counts, { read: 0, fetch: 0, compile: 0 });
 });
 
-test("an agent cannot be made past `create`", () => {
+test("an agent cannot be created without `create`", () => {
   assert.throws(
     () => new Agent(),
     (error) => error instanceof NotInitializedError && error.code === "not_initialized",
@@ -42,7 +42,7 @@ const refused = (pattern) => (error) => {
   return true;
 };
 
-test("what is not the core is named, and loading can be tried again", async () => {
+test("a source that is not the core is reported, and loading can be retried", async () => {
   const page = new Response("<!doctype html>", { headers: { "content-type": "text/html" } });
   await assert.rejects(init({ wasm: page }), refused(/an HTML page: the server answers unknown paths with HTML/));
   await assert.rejects(init({ wasm: new Response("", { status: 404 }) }), refused(/status 404/));
@@ -55,7 +55,7 @@ test("what is not the core is named, and loading can be tried again", async () =
   await assert.rejects(init({ wasm: cut }), refused(/not the core that belongs to this package/));
 });
 
-test("calls at the same time and later ones load the core once", async () => {
+test("concurrent and later calls load the core once", async () => {
   const before = { ...counts };
   await Promise.all([init(), init(), Agent.create().then((agent) => agent.close())]);
   await init({ wasm: new Uint8Array([1, 2, 3]) });
@@ -64,7 +64,7 @@ test("calls at the same time and later ones load the core once", async () => {
   assert.ok(counts.compile > before.compile, "nothing was counted");
 });
 
-test("every kind of source is taken, each in a thread of its own", async () => {
+test("every kind of source is accepted, each in a separate thread", async () => {
   const source = `
     import { parentPort, workerData } from "node:worker_threads";
     import { readFile } from "node:fs/promises";

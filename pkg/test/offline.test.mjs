@@ -1,4 +1,4 @@
-// The stand-in model: a module of its own, which only who asks it loads, from where it is told.
+// The offline model: a separate module that the first request loads, from a given source.
 
 import assert from "node:assert/strict";
 import fs from "node:fs/promises";
@@ -29,13 +29,13 @@ const ask = async (model) => {
   return { reason, text, warnings };
 };
 
-test("a module that cannot be loaded is an error of the run, and may be there for the next", async () => {
+test("a module that fails to load is an error of the run, and the next run can load it", async () => {
   const { reason, text, warnings } = await ask({ provider: "offline", wasm: new URL("missing.wasm", modulePath) });
   assert.deepEqual([reason, text], ["error", "Price\n"]);
   assert.match(warnings.at(-1), /could not be loaded from .*missing\.wasm/);
 });
 
-test("the first request loads it, and only that", async () => {
+test("only the first request loads the module", async () => {
   (await Agent.create()).close();
   assert.equal(nReads(), 0);
   for (const model of [undefined, { provider: "offline" }]) {
@@ -44,7 +44,7 @@ test("the first request loads it, and only that", async () => {
   }
 });
 
-test("it comes from where it is told", async () => {
+test("the module is loaded from the given source", async () => {
   const source = `
     import { parentPort, workerData } from "node:worker_threads";
     import { Agent } from "emend";

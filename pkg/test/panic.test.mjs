@@ -1,4 +1,4 @@
-// A panic in the core: everyone who waits is told, the process lives, and a new agent starts a fresh core.
+// A panic in the core: all pending calls reject, the process survives, and a new agent starts a fresh core.
 
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -9,7 +9,7 @@ const uncaught = [];
 process.on("uncaughtException", (error) => uncaught.push(error));
 process.on("unhandledRejection", (error) => uncaught.push(error));
 
-/** Makes the next call of `owner`'s method panic inside the core, as a bug there would. */
+/** Makes the next call of `owner`'s method panic inside the core. */
 function panicIn(owner, name, message) {
   const original = owner[name];
   owner[name] = () => {
@@ -25,10 +25,10 @@ const panicked = (pattern) => (error) => {
   return true;
 };
 
-/** How many timers keep the process alive. */
+/** Number of timers that keep the process alive. */
 const timers = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
 
-/** Waits until late timers and answers would have arrived. */
+/** Waits until late timers and responses would have arrived. */
 const settle = () => new Promise((resolve) => setTimeout(resolve, 50));
 
 test("a panic in a call is thrown there, and everywhere else", async () => {
@@ -46,7 +46,7 @@ test("a panic in a call is thrown there, and everywhere else", async () => {
   fresh.close();
 });
 
-test("a panic while others wait rejects them all; late timers and answers do no harm", async (t) => {
+test("a panic rejects all pending calls; late timers and responses have no effect", async (t) => {
   let answer;
   const server = await serve(t, (_, response) => (answer = response));
   const model = { provider: "anthropic", apiKey: "key", baseUrl: server.url };
@@ -77,7 +77,7 @@ test("a panic while others wait rejects them all; late timers and answers do no 
   fresh.close();
 });
 
-test("a panic in the middle of a run ends it, the events before it are kept", async () => {
+test("a panic during a run ends it, and earlier events are kept", async () => {
   const agent = await Agent.create({ files: SHOP });
   const kinds = [];
   await assert.rejects(
@@ -93,7 +93,7 @@ test("a panic in the middle of a run ends it, the events before it are kept", as
   agent.close();
 });
 
-test("a trap that is no panic ends the core just the same", async () => {
+test("a trap that is not a panic also ends the core", async () => {
   const agent = await Agent.create({ files: SHOP });
   const instance = await glue.default();
   const original = glue.AgentHandle.prototype.review;

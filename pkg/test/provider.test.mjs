@@ -1,4 +1,4 @@
-// A provider over HTTP, on this machine: what is sent, and what each way of failing looks like.
+// A provider over HTTP on this machine: requests, and each kind of failure.
 
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
@@ -36,7 +36,7 @@ test("an answer is streamed, and the request is the provider's", async (t) => {
   assert.ok(body.tools.some((tool) => tool.name === "Edit"));
 });
 
-test("a custom fetch is used, may call back in, and keeps its errors", async (t) => {
+test("a custom fetch is used, may call the agent, and keeps its errors", async (t) => {
   const seen = [];
   const agent = await create(t, "https://api.example.test", {
     fetch: (url, options) => {
@@ -60,7 +60,7 @@ test("a custom fetch may cancel its own run", async (t) => {
   assert.equal((await run.result).reason, "aborted");
 });
 
-/** Runs one task and returns how it failed. */
+/** Runs one task and returns its error. */
 async function failure(agent) {
   const run = agent.run("say hello");
   const events = await collect(run);
@@ -76,7 +76,7 @@ async function failure(agent) {
 
 const apiError = (type, message) => JSON.stringify({ type: "error", error: { type, message } });
 
-test("a wrong key is a ProviderError, and the right one goes on", async (t) => {
+test("a wrong key is a ProviderError, and the right key continues the session", async (t) => {
   const server = await serve(t, (request, response) => {
     if (request.headers["x-api-key"] !== KEY) {
       response.writeHead(200, { "content-type": "text/event-stream" });
@@ -95,7 +95,7 @@ test("a wrong key is a ProviderError, and the right one goes on", async (t) => {
   assert.equal((await agent.run("say hello").result).text, "Welcome.");
 });
 
-test("a request that the provider refuses says why", async (t) => {
+test("a rejected request reports the provider's reason", async (t) => {
   const server = await serve(t, (_, response) => {
     response.writeHead(400, { "content-type": "application/json" });
     response.end(apiError("invalid_request_error", "max_tokens: too large"));
@@ -106,7 +106,7 @@ test("a request that the provider refuses says why", async (t) => {
   assert.match(error.message, /max_tokens: too large/);
 });
 
-test("a stream that is cut keeps what came and names the break", async (t) => {
+test("a truncated stream keeps earlier events and reports the interruption", async (t) => {
   const server = await serve(t, (_, response) => {
     response.writeHead(200, { "content-type": "text/event-stream" });
     response.write(sse(answerEvents("Half an answ").slice(0, 3)), () => response.destroy());
@@ -125,7 +125,7 @@ test("a stream that ends without its last event is a failure", async (t) => {
   assert.equal((await failure(await create(t, server.url))).code, "stream");
 });
 
-test("a stream that is no stream of events is a failure", async (t) => {
+test("a stream that is not an event stream is a failure", async (t) => {
   const server = await serve(t, (_, response) => {
     response.writeHead(200, { "content-type": "text/event-stream" });
     response.end("event: message_start\ndata: {this is not json\n\n");
@@ -133,7 +133,7 @@ test("a stream that is no stream of events is a failure", async (t) => {
   assert.equal((await failure(await create(t, server.url))).code, "stream");
 });
 
-test("a host that nobody listens on is named", async (t) => {
+test("an unreachable host is named", async (t) => {
   const server = createServer();
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address();
@@ -143,7 +143,7 @@ test("a host that nobody listens on is named", async (t) => {
   assert.match(error.message, new RegExp(`127\\.0\\.0\\.1:${port}.*ECONNREFUSED`));
 });
 
-test("a redirect is not followed: the key would go along", async (t) => {
+test("a redirect is not followed, because it would carry the key", async (t) => {
   const server = await serve(t, (_, response) => {
     response.writeHead(307, { location: "/elsewhere" });
     response.end();
@@ -153,7 +153,7 @@ test("a redirect is not followed: the key would go along", async (t) => {
   assert.ok(server.requests.every((request) => request.url !== "/elsewhere"));
 });
 
-test("no key and an address that is none are set-up errors", async (t) => {
+test("a missing key and an invalid URL are configuration errors", async (t) => {
   const missing = await Agent.create({ files: SHOP, model: { provider: "anthropic", apiKey: " " } });
   t.after(() => missing.close());
   assert.match((await failure(missing)).message, /key/i);

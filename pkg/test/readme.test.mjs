@@ -1,4 +1,4 @@
-// The README's examples that need no model are run as they stand.
+// Runs the README's examples that need no model, unchanged.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -8,7 +8,7 @@ import { join } from "node:path";
 import test from "node:test";
 import { promisify } from "node:util";
 
-/** Runs the first example of the README that begins so, in a directory, with `more` behind it. */
+/** Runs the first example of the README that begins with a text, in a directory, followed by `more`. */
 async function runExample(t, begins, directory = process.cwd(), more = "") {
   const readme = await readFile(new URL("README.md", import.meta.resolve("emend/package.json")), "utf8");
   const start = readme.indexOf(`\`\`\`js\n${begins}`) + 6;
@@ -21,7 +21,7 @@ async function runExample(t, begins, directory = process.cwd(), more = "") {
   return stdout;
 }
 
-test("the first example does what it says", async (t) => {
+test("the first example prints what it should", async (t) => {
   const stdout = await runExample(t, "import { Agent }");
   assert.match(stdout, /→ grep\n.*→ read_file\n.*→ edit_file\n/s);
   assert.match(stdout, /Renamed price to cost: 3 places in 2 files\./);
@@ -29,7 +29,7 @@ test("the first example does what it says", async (t) => {
   assert.ok(stdout.endsWith("export function cost(item) {\n  return item.cents;\n}\n\n"));
 });
 
-test("the example of emend/edit does what it says", async (t) => {
+test("the example of emend/edit prints what it should", async (t) => {
   const stdout = await runExample(t, "import { load, patchProblem }");
   assert.ok(stdout.startsWith('removed "export const greet = () => \\"hello\\";\\n" [ [ 28, 33 ] ]\n'), stdout);
   assert.ok(stdout.endsWith('// Polite.\nexport const greet = () => "hello";\n\nconflict not_found\n'), stdout);

@@ -1,4 +1,4 @@
-// CommonJS callers get the same package: Node loads it with `require` because nothing in it waits at the top.
+// CommonJS callers get the same package: Node loads it with `require` because it has no top-level await.
 
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";

@@ -1,5 +1,5 @@
-// A key that is in memory: no event, error, saved session, log or property of an agent shows it, nor what else an address
-// may hold. What all wire formats do with what a provider sends back is tested with the core.
+// No event, error, saved session, log or property of an agent contains the key or other secrets of a URL. The tests of the
+// core cover what the wire formats do with a provider's response.
 
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -11,12 +11,12 @@ const KEY = "Zq7KxWpJ2m-93bTtR1v9";
 const QUERY = "Qs9FwGz4Td-27hPpX3k8";
 const PASSWORD = "Pw5MjCk6Vn-84rSsB2f7";
 const SECRETS = { KEY, QUERY, PASSWORD };
-/** What is expected at every outlet. */
+/** The secrets that no output may contain. */
 const CONTROL = "plain-control";
 
 const ECHO = `${CONTROL} ${KEY} ${QUERY} Zq7KxWpJ****R1v9`;
 
-/** Everything that can be seen of a value, whatever hides it. */
+/** Returns all text that can be read from a value, hidden properties included. */
 function all(value) {
   const json = (() => {
     try {
@@ -39,7 +39,7 @@ function assertClean(where, text) {
     assert.ok(!text.includes(secret.slice(0, 8)), `${where} holds the ${name}: ${text}`);
 }
 
-/** Listens to all of the console while a test runs. */
+/** Records all console output during a test. */
 function listen(t) {
   const lines = [];
   for (const method of ["debug", "error", "info", "log", "trace", "warn"]) {
@@ -58,7 +58,7 @@ const rejected = (url) => {
   throw new TypeError(`fetch failed for ${url}`, { cause: new Error(`${ECHO} at ${url}`) });
 };
 
-/** What the network does, and whether the run fails of it. */
+/** Behaviours of the network, and whether the run fails. */
 const NETWORKS = {
   "an answer": [() => stream(sse(answerEvents(`Said ${CONTROL}.`))), false],
   400: [() => refusal(400), true],
@@ -68,7 +68,7 @@ const NETWORKS = {
     () => stream(sse([{ type: "error", error: { type: "invalid_request_error", message: ECHO } }])),
     true,
   ],
-  // The answer has begun, so nothing is tried again, which would take its time.
+  // After the response has begun there is no retry, which would take long.
   "a stream that breaks off": [
     () =>
       stream(
@@ -83,7 +83,7 @@ const NETWORKS = {
 };
 
 for (const [name, [network, fails]] of Object.entries(NETWORKS)) {
-  test(`no outlet shows what was sent: ${name}`, async (t) => {
+  test(`no output contains a secret that was sent: ${name}`, async (t) => {
     const logged = listen(t);
     const store = memoryStore();
     const sent = [];
@@ -107,7 +107,7 @@ for (const [name, [network, fails]] of Object.entries(NETWORKS)) {
     assert.deepEqual(sent, [`https://api.test/v1/messages?sig=${QUERY}`, KEY], "the control: they were sent");
     assert.equal(failure !== null, fails, inspect(failure));
     if (fails) assertClean("the error", CONTROL + all(failure) + all(failure.cause));
-    // The control: what the provider says is quoted.
+    // Control: the provider's own text is quoted.
     if (name === "400") assert.match(failure.message, /plain-control \[redacted\]/);
     assertClean("events", all(seen));
     assertClean("the saved session", await store.load(agent.sessionId));
@@ -124,7 +124,7 @@ for (const [name, [network, fails]] of Object.entries(NETWORKS)) {
   });
 }
 
-test("an address that cannot be asked is told without what it holds", async (t) => {
+test("an invalid URL is reported without its secrets", async (t) => {
   for (const baseUrl of [`https://me:${PASSWORD}@api.test/v1?sig=${QUERY}`, `api test/?sig=${QUERY}`]) {
     const model = { provider: "anthropic", model: "claude-test", apiKey: KEY, baseUrl };
     const agent = await Agent.create({ files: SHOP, model, fetch: rejected });
@@ -135,7 +135,7 @@ test("an address that cannot be asked is told without what it holds", async (t) 
   }
 });
 
-test("a fetch that names the address as it fails is quoted without what it holds", async (t) => {
+test("a fetch error that contains the URL is reported without its secrets", async (t) => {
   const model = {
     provider: "anthropic",
     model: "claude-test",
@@ -146,7 +146,7 @@ test("a fetch that names the address as it fails is quoted without what it holds
   t.after(() => agent.close());
   const run = agent.run("look");
   for await (const event of run) {
-    // The first failure is told before it is tried again.
+    // The first failure is reported before the retry.
     if (event.kind !== "WARNING") continue;
     assert.match(event.data.message, /fetch failed for https:\/\/api\.test\/v1\/messages\?sig=\[redacted\]/);
     assertClean("the warning", all(event));

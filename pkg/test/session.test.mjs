@@ -1,5 +1,4 @@
-// Sessions: profiles, tools of one's own, words in between, settings that change, events for others, and conversations
-// that are saved, resumed and forked.
+// Sessions: profiles, custom tools, steering, changed settings, event feeds, and saved, resumed and forked sessions.
 
 import assert from "node:assert/strict";
 import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
@@ -16,7 +15,7 @@ async function create(t, options) {
   return agent;
 }
 
-test("the stand-in does the same work under every profile", async (t) => {
+test("the offline model does the same work under every profile", async (t) => {
   const expected = {
     none: ["grep", "read_file", "edit_file"],
     auto: ["grep", "read_file", "edit_file"],
@@ -41,7 +40,7 @@ test("the stand-in does the same work under every profile", async (t) => {
   }
 });
 
-test("a model is given its family's tools, by its own name or its provider's", async (t) => {
+test("a model gets the tools of its family, by its own name or its provider's", async (t) => {
   const offered = async (name, model) => {
     const { model: options, requests } = scripted([], name);
     const agent = await create(t, { model: { ...options, model } });
@@ -57,7 +56,7 @@ test("a model is given its family's tools, by its own name or its provider's", a
   );
 });
 
-test("a model edits as its family does, or as it is told to", async (t) => {
+test("a model edits as its family does, or as the options say", async (t) => {
   const own = ["Edit", "apply_patch", "edit_file", "replace", "safe_patch"];
   const offered = async (options) => {
     const { model, requests } = scripted([], "acme");
@@ -83,7 +82,7 @@ test("a model edits as its family does, or as it is told to", async (t) => {
   }
 });
 
-test("tools of one's own run, replace others, and fail as results", async (t) => {
+test("custom tools run, replace others, and fail with error results", async (t) => {
   const seen = [];
   const parameters = { type: "object", required: ["city"], properties: { city: { type: "string" } } };
   const tools = [
@@ -154,7 +153,7 @@ test("tools of one's own run, replace others, and fail as results", async (t) =>
   }
 });
 
-test("a tool of one's own hears of the end of its run", async (t) => {
+test("the signal of a custom tool fires at the end of its run", async (t) => {
   let began;
   const beginning = new Promise((resolve) => {
     began = resolve;
@@ -178,7 +177,7 @@ test("a tool of one's own hears of the end of its run", async (t) => {
   assert.equal((await result).reason, "aborted");
 });
 
-test("words in between reach the model, and what comes after is done in the same run", async (t) => {
+test("steering reaches the model during a run, and a follow-up is done in the same run", async (t) => {
   const agents = [];
   const { model, requests } = scripted([
     () => {
@@ -212,7 +211,7 @@ test("words in between reach the model, and what comes after is done in the same
   );
 });
 
-test("settings change between two calls to the model, also while it works", async (t) => {
+test("settings change between two model calls, also during a run", async (t) => {
   const second = scripted(["From the second."], "second");
   const agents = [];
   const first = scripted(
@@ -255,7 +254,7 @@ test("settings change between two calls to the model, also while it works", asyn
   assert.equal("reasoning_effort" in second.requests.at(-1), false);
 });
 
-test("the model may ask if it is allowed to", async (t) => {
+test("the model can ask the user if the options allow it", async (t) => {
   const ask = [["clarify_user", { question: "Which one?" }]];
   const { model, requests } = scripted([ask, "Thanks."]);
   const agent = await create(t, { model, questions: true });
@@ -320,7 +319,7 @@ test("subagents work in the same run, over the same files", async (t) => {
   );
 });
 
-test("others follow the events at their own pace, from any cursor", async (t) => {
+test("additional readers follow the events at their own pace, from any cursor", async (t) => {
   const agent = await create(t);
   const feed = agent.events();
   const late = [];
@@ -350,7 +349,7 @@ test("others follow the events at their own pace, from any cursor", async (t) =>
   await open.return();
 });
 
-test("events that are gone are not passed over in silence", async (t) => {
+test("events that are no longer kept are reported, not skipped", async (t) => {
   const big = "x".repeat(200_000);
   const tools = [{ name: "big", description: "", parameters: { type: "object" }, execute: () => big }];
   const { model } = scripted([...Array(30).keys()].map(() => [["big", {}]]));
@@ -367,7 +366,7 @@ test("events that are gone are not passed over in silence", async (t) => {
   );
 });
 
-test("room is made in a long conversation", async (t) => {
+test("a long history is compacted", async (t) => {
   const tools = [{ name: "big", description: "", parameters: { type: "object" }, execute: () => "x".repeat(20_000) }];
   const { model } = scripted([...Array(6).keys()].map(() => [["big", {}]]));
   const agent = await create(t, { model, tools });
@@ -376,7 +375,7 @@ test("room is made in a long conversation", async (t) => {
   assert.ok(made.tokens_after < made.tokens_before / 2, JSON.stringify(made));
 });
 
-/** A store whose methods answer later, as a server's would. */
+/** A store with asynchronous methods, as on a server. */
 function slowStore() {
   const inner = memoryStore();
   const later = async (value) => {
@@ -400,7 +399,7 @@ for (const [name, make] of [
     },
   ],
 ]) {
-  test(`a conversation goes on where it ended: ${name}`, async (t) => {
+  test(`a session continues where it ended: ${name}`, async (t) => {
     const store = await make(t);
     const agent = await create(t, { store });
     await agent.run("rename Price to Cost").result;
@@ -433,7 +432,7 @@ for (const [name, make] of [
   });
 }
 
-test("a store of files keeps others out and stands a line that broke off", async (t) => {
+test("a file store is private and tolerates a truncated line", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), "emend-store-"));
   t.after(() => rm(folder, { recursive: true }));
   const directory = join(folder, "sessions");
@@ -450,7 +449,7 @@ test("a store of files keeps others out and stands a line that broke off", async
   assert.equal(await store.load("one"), "first\nbrok\nsecond\n");
 });
 
-test("a store that fails is a warning, and a wrong one is refused", async (t) => {
+test("a failing store is a warning, and an invalid one is rejected", async (t) => {
   const store = {
     ...memoryStore(),
     append: () => {

@@ -6,7 +6,7 @@ import test from "node:test";
 import { Agent, ConfigError, isEmendError } from "emend";
 import { collect } from "./support.mjs";
 
-/** How often the shell's module was compiled. */
+/** Number of times that the shell's module was compiled. */
 let nCompiled = 0;
 const { size } = await stat(new URL(import.meta.resolve("emend/shell.wasm")));
 const compile = WebAssembly.compile;
@@ -15,10 +15,10 @@ WebAssembly.compile = (bytes) => {
   return compile.call(WebAssembly, bytes);
 };
 
-/** No test waits for it. */
+/** A timeout that no test reaches. */
 const LONG_MS = 600_000;
 
-/** Makes an agent whose model sends one command after the other and then says what it was told of the last. */
+/** Creates an agent whose model sends one command after the other, and then repeats the last result. */
 async function create(t, commands, options = {}) {
   const told = [];
   const offered = [];
@@ -44,7 +44,7 @@ async function create(t, commands, options = {}) {
   return { agent, told, offered };
 }
 
-/** Runs commands over these files and returns what was told of each, without how long it took. */
+/** Runs commands over these files and returns their results without durations. */
 async function run(t, commands, options) {
   const { agent, told } = await create(t, commands, options);
   await agent.run("go").result;
@@ -66,7 +66,7 @@ test("the module is loaded by the first command and not before", async (t) => {
   assert.equal(nCompiled, 1);
 });
 
-test("commands do what they do in bash", async (t) => {
+test("commands behave as in bash", async (t) => {
   const files = { "a.txt": "one\ntwo\nthree\n", "src/b.js": "let x = 1;\n" };
   const told = await run(
     t,
@@ -99,7 +99,7 @@ test("commands do what they do in bash", async (t) => {
   assert.match(told[8], /\[exit code 2\]$/);
 });
 
-test("under review what a command changed is hunks, and nothing is saved", async (t) => {
+test("in staged mode, the changes of a command are hunks and are not saved", async (t) => {
   const files = { "a.txt": "one\ntwo\n", "b.txt": "bee\n" };
   const { agent, told } = await create(
     t,
@@ -121,7 +121,7 @@ test("under review what a command changed is hunks, and nothing is saved", async
   assert.deepEqual([await agent.files.readDisk("a.txt"), await agent.files.readDisk("b.txt")], ["one\n2\n", null]);
 });
 
-test("what never waits ends as a time-out, and so does what waits too long", async (t) => {
+test("a command that never waits times out, and so does one that waits too long", async (t) => {
   const told = await run(t, [
     "echo begun; while :; do :; done",
     { command: "echo begun; sleep 600", timeout_ms: 50 },
@@ -132,7 +132,7 @@ test("what never waits ends as a time-out, and so does what waits too long", asy
   assert.match(told[2], /still here/);
 });
 
-test("cancelling ends a command that waits, and what it printed is shown meanwhile", async (t) => {
+test("cancelling ends a waiting command, and its output is shown before", async (t) => {
   const { agent } = await create(t, ["echo begun > a.txt; echo shown; sleep 600"]);
   const running = agent.run("go");
   const events = [];
@@ -161,7 +161,7 @@ test("closing the agent ends a command too, and leaves nothing that keeps Node w
   );
 });
 
-test("much output is bounded", async (t) => {
+test("large output is truncated", async (t) => {
   const { agent } = await create(t, ["cat big.txt; wc -c < big.txt"], { files: { "big.txt": "x".repeat(3_000_000) } });
   const events = await collect(agent.run("go"));
   const end = events.find((event) => event.kind === "TOOL_CALL_END").data;
@@ -170,7 +170,7 @@ test("much output is bounded", async (t) => {
   assert.match(text, /3000000/);
 });
 
-test("a wrong option is named", async (t) => {
+test("a wrong option is reported by name", async (t) => {
   await assert.rejects(
     Agent.create({ shell: "bash" }),
     (error) => error instanceof ConfigError && /`shell`/.test(error.message),
@@ -179,7 +179,7 @@ test("a wrong option is named", async (t) => {
   assert.throws(() => agent.configure({ shell: false }), ConfigError);
 });
 
-test("the module can be given", async (t) => {
+test("the source of the module can be passed", async (t) => {
   const path = new URL(import.meta.resolve("emend/shell.wasm"));
   const told = await run(t, ["echo given"], { shell: { wasm: await readFile(path) } });
   assert.equal(told[0], "given\n[exit code 0]");

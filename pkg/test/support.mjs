@@ -1,11 +1,11 @@
-// What the tests share: small projects, tiny HTTP servers, and the glue under the package's own layer.
+// Shared test support: small projects, HTTP servers, and the generated glue.
 
 import { createServer } from "node:http";
 
 /** The generated glue, which the package does not export. */
 export const glue = await import(new URL("core.js", import.meta.resolve("emend")));
 
-/** Two files in which `Price` is a whole name, and two places where it is not. */
+/** Two files with `Price` as a whole name, and two places where it is part of another name. */
 export const SHOP = {
   "src/cart.js": 'import { Price } from "./price.js";\n\nexport const total = (items) => items.map(Price).length;\n',
   "src/price.js": "export function Price(item) {\n  return item.cents;\n}\n\nexport const PriceList = [];\n",
@@ -19,12 +19,12 @@ export async function collect(run) {
   return events;
 }
 
-/** The ids of all hunks of a review. */
+/** Returns the ids of all hunks of a review. */
 export function hunkIds(review) {
   return review.files.flatMap((file) => file.hunks.map((hunk) => hunk.id));
 }
 
-/** A model that answers with these steps, one a request: text, or calls. `requests` is what it was asked. */
+/** A model that answers each request with the next step: text, or tool calls. `requests` records the requests. */
 export function scripted(steps, name = "scripted") {
   const requests = [];
   const provider = {
@@ -41,16 +41,16 @@ export function scripted(steps, name = "scripted") {
   return { model: { provider, model: "m" }, requests };
 }
 
-/** The texts of a request's messages by `role`. */
+/** Returns the texts of a request's messages by `role`. */
 export const texts = (request, role) =>
   request.messages
     .filter((message) => message.role === role)
     .map((message) => message.content.map((part) => part.text).join(""));
-/** What the last calls gave, as the model is told. */
+/** Returns the results of the last tool calls, as the model gets them. */
 export const results = (request) =>
   request.messages.at(-1).content.map(({ content, is_error: failed }) => (failed ? `error: ${content}` : content));
 
-/** Starts a server on this machine that answers with `answer(request, response)`; stops when the test ends. */
+/** Starts a local server that answers with `answer(request, response)`. It stops when the test ends. */
 export async function serve(test, answer) {
   const requests = [];
   const server = createServer((request, response) => {
@@ -79,7 +79,7 @@ export function sse(events) {
   return events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join("");
 }
 
-/** The events of an answer that says `text`. */
+/** Returns the events of a response with the text `text`. */
 export function answerEvents(text) {
   const usage = { input_tokens: 10, output_tokens: 1 };
   return [

@@ -1,4 +1,4 @@
-// Compiled by types.test.mjs, never run: what a consumer may write, and what must not compile.
+// Compiled by types.test.mjs, never run: code that must compile, and code that must not.
 
 import {
   Agent,
@@ -39,10 +39,10 @@ const options: AgentOptions = {
 const withShell: AgentOptions[] = [{ shell: true }, { shell: { wasm: new URL("file:///shell.wasm") } }];
 // @ts-expect-error no such shell
 const otherShell: AgentOptions = { shell: "bash" };
-// @ts-expect-error it is fixed when the agent is made
+// @ts-expect-error fixed when the agent is created
 const later: AgentChanges = { shell: true };
 const limited: AgentOptions = { quota: { bytes: 1_000_000 } };
-// @ts-expect-error it is fixed when the agent is made
+// @ts-expect-error fixed when the agent is created
 const more: AgentChanges = { quota: {} };
 const held = new Map<string, string | Uint8Array>();
 const environment: ExecutionEnvironment = {
@@ -66,7 +66,7 @@ const hosted: AgentOptions = { environment, mode: "direct" };
 const half: ExecutionEnvironment = { read: () => null };
 // @ts-expect-error no such kind
 const special: ExecutionEnvironment = { ...environment, stat: () => ({ kind: "fifo" }) };
-// @ts-expect-error it is fixed when the agent is made
+// @ts-expect-error fixed when the agent is created
 const moved: AgentChanges = { environment };
 const asking: AgentOptions = {
   policy: [
@@ -119,7 +119,7 @@ await agent.reject([], { dependents: "all" });
 const state: FileState | null = await agent.files.read("a.txt");
 const canvas: CanvasState = agent.canvas.open(state?.path ?? "a.txt");
 canvas.held satisfies boolean;
-// @ts-expect-error agents are made by `create`
+// @ts-expect-error agents are created by `create`
 new Agent();
 
 const found: FileMatches[] = await agent.files.grep("a+", {
@@ -156,7 +156,7 @@ const changes: AgentChanges = {
   maxTurns: 3,
 };
 agent.configure(changes);
-// @ts-expect-error fixed when the agent is made
+// @ts-expect-error fixed when the agent is created
 agent.configure({ mode: "direct" });
 const tool: Tool<{ city: string }> = { name: "weather", description: "", parameters: {}, execute: ({ city }) => city };
 const store: SessionStore = {

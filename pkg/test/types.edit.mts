@@ -48,7 +48,7 @@ for (const change of planned.changes satisfies FileChange[]) {
       holds<Equal<typeof change.from, string>>();
       break;
     case "update":
-      // @ts-expect-error only a file that moves comes from somewhere
+      // @ts-expect-error only a renamed file has `from`
       change.from;
       break;
   }
@@ -80,11 +80,11 @@ for (const parsed of stream.edits)
 
 const log: LineLog = edit.openLog(null);
 log.write("text", { origin: "agent", status: "pending" });
-// @ts-expect-error who wrote it has to be said
+// @ts-expect-error the origin is required
 log.write("text", {});
 const reviewed: LogHunk[] = log.hunks({ statuses: ["pending"] });
 log.reject([reviewed[0]!.id, 7], { dependents: "with", by: "user" });
-// @ts-expect-error a decision is no write
+// @ts-expect-error a decision has no status
 log.accept([1], { dependents: "with" });
 log.split(1, 2)?.[0] satisfies number | undefined;
 

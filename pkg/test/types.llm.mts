@@ -41,7 +41,7 @@ const client = await Client.create({
 });
 // @ts-expect-error no such format
 await Client.create({ providers: [{ api: "telnet" }] });
-// @ts-expect-error clients are made by `create`
+// @ts-expect-error clients are created by `create`
 new Client();
 
 const request = { model: "m", messages: [{ role: "user" as const, content: [{ kind: "text" as const, text: "hi" }] }] };

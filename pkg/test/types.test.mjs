@@ -1,4 +1,4 @@
-// The declarations: a consumer's program compiles against them under every resolution, with nothing skipped.
+// The declarations: a consumer's program compiles against them under every module resolution, without `skipLibCheck`.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -7,7 +7,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import test from "node:test";
 
-/** The package's own development dependencies: the folder above knows where they are. */
+/** Returns the `node_modules` of the package's checkout, from a parent folder. */
 function toolbox() {
   for (let folder = import.meta.dirname; folder !== dirname(folder); folder = dirname(folder)) {
     const modules = join(folder, "pkg/node_modules");

@@ -1,4 +1,4 @@
-// Pages of the public web in Node: names are resolved, private addresses refused, and what was checked is connected to.
+// Web pages in Node: names are resolved, private addresses are rejected, and the checked address is the one connected to.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -10,7 +10,7 @@ const { publicFetch } = await import(new URL("platform/node.js", import.meta.res
 const { isPublicAddress } = await import(new URL("core.js", import.meta.resolve("emend")));
 await init();
 
-/** A resolver that knows one name at a time and counts. */
+/** A resolver that returns `addresses` for every name, and records the names. */
 function resolver(...addresses) {
   const asked = [];
   const find = (name, _options, done) => {
@@ -70,7 +70,7 @@ test("the core tells public addresses from others", () => {
   );
 });
 
-test("a name that stands for a private address is refused, and nobody is connected to", async (t) => {
+test("a name that resolves to a private address is rejected without a connection", async (t) => {
   const { url, requests } = await serve(t, (_, response) => response.end("inside"));
   const { port } = new URL(url);
   for (const address of ["127.0.0.1", "::1", "10.0.0.1", "::ffff:127.0.0.1"]) {
@@ -82,7 +82,7 @@ test("a name that stands for a private address is refused, and nobody is connect
     );
     assert.deepEqual(asked, ["docs.example"]);
   }
-  // This machine's own resolver, and hosts that are never looked up.
+  // Names of this machine's resolver, and numeric hosts, which are not resolved.
   for (const host of ["localhost", "127.0.0.1", "[::1]", "[::ffff:7f00:1]", "2130706433"]) {
     await assert.rejects(
       publicFetch(`http://${host}:${port}/`, {}, isPublicAddress),
@@ -91,7 +91,7 @@ test("a name that stands for a private address is refused, and nobody is connect
     );
   }
   assert.deepEqual(requests, []);
-  // The control: it is the check that keeps it away.
+  // Control: without the check the server is reached.
   const { asked, find } = resolver("127.0.0.1");
   const response = await publicFetch(`http://docs.example:${port}/`, {}, () => true, find);
   assert.equal(await response.text(), "inside");
@@ -99,7 +99,7 @@ test("a name that stands for a private address is refused, and nobody is connect
   assert.equal(requests[0].headers.host, `docs.example:${port}`);
 });
 
-test("of several addresses only public ones are left", async (t) => {
+test("of several addresses only the public ones are used", async (t) => {
   const { url, requests } = await serve(t, (_, response) => response.end("inside"));
   const { find } = resolver("10.0.0.1", "127.0.0.1");
   const response = await publicFetch(
@@ -112,7 +112,7 @@ test("of several addresses only public ones are left", async (t) => {
   assert.equal(requests.length, 1);
 });
 
-test("redirects are shown, packed bodies unpacked, errors and cancelling passed on", async (t) => {
+test("redirects are returned, bodies decompressed, errors and cancellation passed on", async (t) => {
   const { url } = await serve(t, (request, response) => {
     if (request.url === "/moved") return response.writeHead(302, { location: "http://10.0.0.1/" }).end();
     if (request.url === "/none") return response.writeHead(204).end();
@@ -137,7 +137,7 @@ test("redirects are shown, packed bodies unpacked, errors and cancelling passed 
   await assert.rejects(waiting, { name: "AbortError" });
 });
 
-test("an agent asks for pages through the fetch it was given, and else only at public addresses", async (t) => {
+test("an agent fetches pages with the given fetch, and otherwise only from public addresses", async (t) => {
   const global = globalThis.fetch;
   t.after(() => (globalThis.fetch = global));
   const inside = async () => new Response("inside", { headers: { "content-type": "text/plain" } });
@@ -146,7 +146,7 @@ test("an agent asks for pages through the fetch it was given, and else only at p
   const stream = async function* (request) {
     const last = request.messages.at(-1);
     if (last.role === "tool") results = last.content.map((part) => part.content);
-    // No name has this ending, so nothing is found whatever the network.
+    // `.invalid` never resolves.
     else yield { type: "tool_call", name: "web_fetch", arguments: JSON.stringify({ url: "http://docs.invalid/" }) };
     yield { type: "text_delta", delta: "Done." };
     yield { type: "finish" };

@@ -1,4 +1,4 @@
-// The app as a test sees it: what a user can do on the page, and what they can read there.
+// The page as tests use it: the actions of a user, and the visible state.
 
 /** Opens the page and waits until the sample project is there. */
 export async function openApp(page, url) {
@@ -17,7 +17,7 @@ export class App {
     this.bars = page.locator(".editor-view .hunk-bar");
     this.cards = page.locator(".hunk-card");
     this.lease = page.locator(".lease-note:not([hidden])");
-    // The conversation keeps it when the note above is gone.
+    // Unlike the note above, the record stays in the conversation after the lease.
     this.leaseRecord = page.locator(".entry.lease");
     this.toast = page.locator(".toast");
     this.transcript = page.getByRole("log", { name: "Conversation" });
@@ -27,7 +27,7 @@ export class App {
     return this.page.locator(`.tree-row[data-path="${path}"]`);
   }
 
-  /** Sends a message and does not wait for the answer. */
+  /** Sends a message without waiting for the end of the run. */
   async ask(text) {
     await this.input.fill(text);
     await this.input.press("Enter");
@@ -58,17 +58,17 @@ export class App {
     );
   }
 
-  /** The text in the editor, without the removed lines shown between. Right for files that fit the window. */
+  /** Returns the text in the editor without removed lines. Correct only for files that fit the window. */
   async text() {
     return (await this.editor.locator(".cm-line").allTextContents()).join("\n");
   }
 
-  /** The names of the tools called for the latest message, in order. */
+  /** Returns the names of the called tools, in order. */
   async toolCalls() {
     return this.transcript.locator(".entry.call .tool-name").allTextContents();
   }
 
-  /** What waits for a decision, in the page's own words. */
+  /** Returns the page's text about pending changes. */
   changes() {
     return this.page.locator(".review-button").textContent();
   }
@@ -94,7 +94,7 @@ export class App {
     await dialog.waitFor({ state: "detached" });
   }
 
-  /** Opens `files` as a folder that can be written to, and returns a way to read what was saved in it. */
+  /** Opens `files` as a writable folder. Returns a function that reads saved files. */
   async openFolder(files) {
     await this.page.evaluate(async (contents) => {
       const root = await navigator.storage.getDirectory();
@@ -108,7 +108,7 @@ export class App {
         await stream.write(text);
         await stream.close();
       }
-      // The browser's own picker cannot be driven; it would return just such a handle.
+      // The browser's dialog cannot be driven. It would return the same kind of handle.
       window.showDirectoryPicker = async () => folder;
     }, files);
     await this.page.getByRole("button", { name: "Open folder" }).click();

@@ -1,11 +1,11 @@
-// What both the tests and the demo need: a server for the built page, and Chromium.
+// Shared by the tests and the demo: a server for the built page, and Chromium.
 
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { extname, join, normalize, sep } from "node:path";
 import { chromium } from "playwright-core";
 
-// Quiet, and without the services a test machine has no use for.
+// Without sandbox and background services.
 const CHROMIUM_FLAGS = [
   "--no-sandbox",
   "--disable-gpu",
@@ -24,12 +24,12 @@ const TYPES = {
   ".wasm": "application/wasm",
 };
 
-/** Starts Chromium; `CHROMIUM` names another one than Debian's. */
+/** Starts Chromium. The variable `CHROMIUM` overrides the path of Debian's. */
 export function launch() {
   return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: CHROMIUM_FLAGS });
 }
 
-/** Serves `directory` on a free port of this computer, and beside it `pages`, HTML by path. */
+/** Serves `directory` on a free local port, and `pages`, a record of HTML by path. */
 export async function serve(directory, pages = {}) {
   const server = createServer(async (request, response) => {
     const path = decodeURIComponent(new URL(request.url, "http://127.0.0.1").pathname);
@@ -46,13 +46,13 @@ export async function serve(directory, pages = {}) {
   return { url: `${await listen(server)}/`, close: () => closed(server) };
 }
 
-/** Ends a server and the connections that a browser keeps open to it. */
+/** Stops a server, and closes the connections that a browser keeps open. */
 export function closed(server) {
   server.closeAllConnections();
   return new Promise((done) => server.close(done));
 }
 
-/** Lets `server` listen on a free port of this computer; resolves to its address. */
+/** Makes `server` listen on a free local port. Resolves to its URL. */
 export async function listen(server) {
   await new Promise((ready) => server.listen(0, "127.0.0.1", ready));
   return `http://127.0.0.1:${server.address().port}`;

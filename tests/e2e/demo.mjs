@@ -1,8 +1,8 @@
 // Shows the app at work on a real folder: node demo.mjs URL FOLDER [SCREENSHOTS] [IDENTIFIER]
 //
-// Opens FOLDER in the page, has the offline model rename an identifier, prints what happens as it happens, accepts one
-// hunk and rejects another, saves, and prints the difference to the folder, which itself is not touched. Ends with an
-// error if anything is not as it should be.
+// Opens FOLDER in the page, makes the offline model rename an identifier, prints the events, accepts one hunk and rejects
+// another, saves, and prints the difference to the folder. The folder itself does not change. Fails if any step has an
+// unexpected result.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdir, readdir, readFile } from "node:fs/promises";
@@ -10,7 +10,7 @@ import { basename, join, relative, resolve } from "node:path";
 import { App } from "./app.mjs";
 import { launch } from "./browser.mjs";
 
-/** A name of at least two words reads best: TwoWords. */
+/** Names of at least two words, such as TwoWords. */
 const TYPE_NAME = /^[A-Z][a-z]+[A-Z]\w{4,}$/;
 
 const [url, folderArgument, screenshots = "target/demo", wanted] = process.argv.slice(2);
@@ -49,7 +49,7 @@ async function show(page) {
   await app.transcript.locator(".entry.call").first().waitFor({ timeout: 60_000 });
   await shot("running");
   await app.finished(120_000);
-  // The lease itself may be over before anything can look at it.
+  // Asserts the record: the lease itself may end before a script can observe it.
   assert.equal(await app.leaseRecord.getAttribute("data-state"), "released", "the lease on the open file");
 
   await app.showReview();
@@ -88,12 +88,12 @@ async function show(page) {
   console.log(`${before - 2} hunks still wait for a decision and are not saved`);
 }
 
-/** Opens the folders of the tree that `path` is in, as a user clicks through it. */
+/** Unfolds the parent folders of `path` in the tree, by clicks. */
 async function unfoldTo(app, path) {
   const names = path.split("/").slice(0, -1);
   for (let depth = 1; depth <= names.length; depth++) {
     const folder = app.row(names.slice(0, depth).join("/"));
-    // A folder with nothing but a folder shares its row.
+    // A folder whose only content is a folder shares its row.
     if ((await folder.count()) === 1 && (await folder.getAttribute("aria-expanded")) === "false") await folder.click();
   }
 }
@@ -134,7 +134,7 @@ async function printEvents(page) {
   });
 }
 
-/** The identifier to rename: the one asked for, or one that occurs 3 to 20 times in a few files. */
+/** Returns the identifier to rename: the requested one, or one that occurs 3 to 20 times in a few files. */
 async function identifier(root, asked) {
   const counts = new Map();
   for (const path of await textFiles(root)) {

@@ -1,4 +1,4 @@
-// A model provider for tests: speaks as much of Anthropic's Messages API as the page needs, and notes what it was sent.
+// A model provider for tests. It speaks the part of Anthropic's Messages API that the page needs, and records requests.
 import { createServer } from "node:http";
 import { listen } from "./browser.mjs";
 
@@ -35,7 +35,7 @@ export async function startProvider(key, replies = []) {
   return { url: await listen(server), requests, close: () => new Promise((done) => server.close(done)) };
 }
 
-/** The events of one streamed message. */
+/** Returns the events of one streamed message. */
 function messageEvents(reply) {
   const isText = typeof reply === "string";
   const message = {

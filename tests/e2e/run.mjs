@@ -1,7 +1,7 @@
 // The end-to-end tests: drive the built page in Chromium as a user would.
 //
-// `node run.mjs [URL]` prints one line a test and the totals; without a URL it serves web/dist itself. `ONLY=word` runs
-// the tests whose name holds that word.
+// `node run.mjs [URL]` prints one line per test and the totals. Without a URL it serves web/dist. `ONLY=word` runs only the
+// tests whose name contains that word.
 import { readdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { launch, serve } from "./browser.mjs";
@@ -34,13 +34,13 @@ await served?.close();
 console.log(`${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped`);
 process.exitCode = totals.failed === 0 && totals.passed > 0 ? 0 : 1;
 
-/** Runs one test in a browser profile of its own; returns what went wrong, or null. */
+/** Runs one test in a separate browser profile. Returns its error, or null. */
 async function attempt(test) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
   context.setDefaultTimeout(15_000);
   const page = await context.newPage();
   const unexpected = [];
-  // The browser reports refused requests itself; the tests that provoke them look at the page instead.
+  // The browser logs failed requests itself. Tests that provoke them check the page instead.
   let expected = /^Failed to load resource/;
   const expectErrors = (pattern) => {
     expected = pattern;

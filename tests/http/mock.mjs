@@ -1,12 +1,12 @@
-// Starts aimock, a mock of the model providers that others wrote, with the answers that the tests ask for. Run by
-// itself it prints its address and ends when its standard input does, so that no server outlives its test.
+// Starts aimock, a third-party mock of the model providers, with the answers that the tests expect. As a program it prints
+// its URL, and ends when its standard input is closed, so that no server outlives its test.
 import { fileURLToPath } from "node:url";
 import { LLMock } from "@copilotkit/aimock";
 
-/** The one key that it takes. */
+/** The only key that the mock accepts. */
 export const KEY = "mock-key-0123456789";
 
-/** What the prompts below are answered with; the tests in native/ and page/ expect the same. */
+/** Answers to the prompts below. The tests in native/ and page/ expect the same. */
 export const TEXT = "Hello there – é, 漢字 and 🦀 come through whole.";
 export const REASONING = "First I look at the question, then I answer it.";
 export const CITIES = ["San Francisco", "New York"];
@@ -14,7 +14,7 @@ export const LONG = "line of a long file\n".repeat(1500);
 
 const call = (id, name, input) => ({ id, name, arguments: JSON.stringify(input) });
 
-/** The answers, by what the last user message contains. */
+/** The answers, by a text in the last user message. */
 function script(mock) {
   mock.onMessage("say hello", { content: TEXT });
   mock.onMessage("think first", { content: TEXT, reasoning: REASONING });
@@ -43,7 +43,7 @@ function script(mock) {
   mock.onMessage("overloaded", { status: 529, error: { message: "Overloaded", type: "overloaded_error" } });
 }
 
-/** The answers to `cargo xtask smoke`, as a good model would give them. */
+/** The answers of a good model to `cargo xtask smoke`. */
 function smokeScript(mock) {
   const usage = {
     prompt_tokens: 9,
@@ -103,8 +103,8 @@ function smokeScript(mock) {
 }
 
 /**
- * The answers to whole sessions that a test scripts itself, as JSON in the environment: of each the prompt, and the answer
- * of each round. A round is known by how often the model has spoken since.
+ * The answers to sessions that a test scripts, as JSON in an environment variable: for each session the prompt, and the answer
+ * of each round. The round is the number of assistant messages so far.
  */
 function sessionScripts(mock, sessions) {
   const has = (request, prompt) =>
@@ -119,7 +119,7 @@ function sessionScripts(mock, sessions) {
   }
 }
 
-/** Starts the server on a port of 127.0.0.1 that is free. It answers pages of any origin. */
+/** Starts the server on a free port of 127.0.0.1. It accepts requests from any origin. */
 export async function start() {
   const mock = new LLMock({ host: "127.0.0.1", port: 0, chunkSize: 7, strict: true, auth: { apiKeys: [KEY] } });
   script(mock);

@@ -5,7 +5,7 @@ import type { AgentEvent } from "../src/engine.js";
 
 type Plain = { [K in AgentEvent["kind"]]: readonly [K, Extract<AgentEvent, { kind: K }>["data"]] }[AgentEvent["kind"]];
 
-/** The state after a script of events. */
+/** Returns the state after a script of events. */
 function play(...script: readonly Plain[]): ChatState {
   return script.reduce<ChatState>(
     (state, [kind, data], index) =>
@@ -45,7 +45,7 @@ test("a tool call ends with its output, or with its failure and what to do", () 
   assert.deepEqual([entry.status, entry.output, entry.failure, entry.duration], ["failed", "x", failure, 7]);
 });
 
-test("the end of a run settles everything that was still going on", () => {
+test("the end of a run ends everything that was active", () => {
   const running = play(ASK, CALL);
   assert.deepEqual([running.running, running.activity], [true, "Running grep…"]);
   const ended = reduce(running, event("PROCESSING_END", { reason: "aborted", usage: USAGE }));

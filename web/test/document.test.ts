@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { EditorState } from "@codemirror/state";
 import { OpenDocument } from "../src/editor/document.js";
 
-/** An editor without a view: the user types into it and the engine's text arrives in it. */
+/** An editor state without a view, for the user's typing and the engine's text. */
 class Typist {
   readonly document: OpenDocument;
   state: EditorState;
@@ -28,14 +28,14 @@ class Typist {
     if (news) this.state = this.state.update(news).state;
   }
 
-  /** What is sent, and what it was made from. */
+  /** Takes the text to send, and the text on which it is based. */
   send(): readonly [raw: string, base: string] | null {
     const taken = this.document.take(this.state.doc);
     return taken && [taken.raw, taken.base];
   }
 }
 
-test("what the user types is sent once, with the text it was made from", () => {
+test("typed text is sent once, with the text on which it is based", () => {
   const typist = new Typist("one\r\ntwo\r\n");
   assert.equal(typist.send(), null);
   typist.type(3, 3, "!");
@@ -69,7 +69,7 @@ test("a text that cannot be sent is sent again with the next one", () => {
   assert.deepEqual(typist.send(), ["abc\n", "a\n"]);
 });
 
-test("the engine's line ends arrive even if its text is the same", () => {
+test("new line endings of the engine arrive even if the text is the same", () => {
   const typist = new Typist("a\nb\n");
   typist.receive("a\r\nb\r\n");
   assert.equal(typist.text, "a\nb\n");
@@ -94,7 +94,7 @@ test("random edits of both sides converge: the text shown is the text sent, and 
         const from = below(before.length + 1);
         typist.type(from, from, "Z");
       } else {
-        // The agent never writes a Z, so every Z is the user's.
+        // The agent never writes a Z, so every Z belongs to the user.
         const at = below(engine.length + 1);
         const cut = below(3);
         const kept = engine.slice(at, at + cut).replaceAll(/[^Z]/g, "");

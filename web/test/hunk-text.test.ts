@@ -24,16 +24,16 @@ function hunk(lines: readonly string[], keptByUser = false): Hunk {
   };
 }
 
-test("a hunk is named by the lines that are new, else by those that went", () => {
+test("a hunk is described by its new lines, or by its removed ones if it has none", () => {
   assert.equal(hunkSummary(hunk(["  a", "16 - b", "16 + c", "17 + d"])), "lines 16 to 17, 1 removed, 2 added");
   assert.equal(hunkSummary(hunk(["  a", "16 - b", "  c"], true)), "line 16, 1 removed, kept because you edited it");
 });
 
-test("a line is shown without its break, and only without that", () => {
+test("a line is shown without its line ending, and otherwise unchanged", () => {
   assert.deepEqual(["a\r\n", "a\n", "a\r", "a ", "\n"].map(withoutBreak), ["a", "a", "a", "a ", ""]);
 });
 
-test("advice never names what a browser does not have, and keeps what it does not know", () => {
+test("advice fits a browser, and unknown failures keep their message", () => {
   const refused = advise({ code: "authentication", message: "set ANTHROPIC_API_KEY", suggestions: [] });
   assert.deepEqual([refused.settings, refused.details], [true, "set ANTHROPIC_API_KEY"]);
   assert.doesNotMatch([refused.title, ...refused.steps].join(), /ANTHROPIC/);

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { ChangeSet, Text } from "@codemirror/state";
 import { breaksThrough, dominantBreak, joinBreaks, splitBreaks } from "../src/lines.js";
 
-/** Applies an edit the way the editor does and returns the file's new text. */
+/** Applies an edit as the editor does, and returns the new text of the file. */
 function edit(raw: string, from: number, to: number, insert: string): string {
   const { text, breaks } = splitBreaks(raw);
   const before = Text.of(text.split("\n"));
@@ -12,7 +12,7 @@ function edit(raw: string, from: number, to: number, insert: string): string {
   return joinBreaks(after.toString(), breaksThrough(breaks, changes, before, after));
 }
 
-test("splitting and joining give the file back, whatever its line ends", () => {
+test("splitting and joining restore the file for all line endings", () => {
   for (const raw of ["", "\n", "a", "a\n", "a\r\nb\nc\rd", "\r\r\n\n", "\uFEFFa\r\n", "a\u2028b\n"]) {
     const { text, breaks } = splitBreaks(raw);
     assert.equal(text.includes("\r"), false);
@@ -20,7 +20,7 @@ test("splitting and joining give the file back, whatever its line ends", () => {
   }
 });
 
-test("an edit keeps the line ends of the lines it leaves alone", () => {
+test("an edit keeps the line endings of unchanged lines", () => {
   const cases: readonly (readonly [string, number, number, string, string])[] = [
     ["a\r\nb\nc", 0, 1, "x", "x\r\nb\nc"],
     ["a\r\nb\r\nc", 1, 1, "\nn", "a\r\nn\r\nb\r\nc"],
@@ -32,7 +32,7 @@ test("an edit keeps the line ends of the lines it leaves alone", () => {
   for (const [raw, from, to, insert, expected] of cases) assert.equal(edit(raw, from, to, insert), expected);
 });
 
-test("several edits at once each keep what is around them", () => {
+test("several edits at once keep the lines around them", () => {
   const { text, breaks } = splitBreaks("a\r\nb\nc\r\nd");
   const before = Text.of(text.split("\n"));
   const changes = ChangeSet.of(
@@ -47,7 +47,7 @@ test("several edits at once each keep what is around them", () => {
   assert.equal(joinBreaks(after.toString(), breaksThrough(breaks, changes, before, after)), "0\r\na\r\nb\nC\r\nd\r\n!");
 });
 
-test("added lines end like most lines of the file", () => {
+test("added lines get the dominant line ending", () => {
   assert.equal(dominantBreak([]), "\n");
   assert.equal(dominantBreak(["\r\n", "\n", "\r\n"]), "\r\n");
   assert.equal(dominantBreak(["\n", "\r\n"]), "\n");

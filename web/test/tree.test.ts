@@ -7,7 +7,7 @@ function file(path: string, pendingHunks = 0): FileInfo {
   return { path, size: 1, status: "clean", pendingHunks };
 }
 
-/** One line per row: indentation, name, what is marked. */
+/** Formats one line per row: indentation, name, marks. */
 function draw(files: readonly FileInfo[], unsaved: readonly string[] = [], closed: readonly string[] = []): string[] {
   return treeRows(files, new Set(unsaved), new Set(closed)).map((row) => {
     const mark = row.mark === "none" ? "" : ` ${row.mark}${row.pending > 0 ? ` ${row.pending}` : ""}`;
@@ -15,7 +15,7 @@ function draw(files: readonly FileInfo[], unsaved: readonly string[] = [], close
   });
 }
 
-test("folders come first, names sort as people count", () => {
+test("folders come first, and names sort numerically", () => {
   assert.deepEqual(draw([file("b10.md"), file("b9.md"), file("src/x.ts"), file("A.md")]), [
     "src/",
     "  x.ts",
@@ -29,12 +29,12 @@ test("a folder with nothing but a folder shares its row", () => {
   assert.deepEqual(draw([file("a/b/c/x"), file("a/b/c/y")]), ["a/b/c/", "  x", "  y"]);
 });
 
-test("a folder says what is below it, open or closed", () => {
+test("a folder shows the marks below it, folded or not", () => {
   const files = [file("a/x", 2), file("a/b/y", 1), file("c/z")];
   assert.deepEqual(draw(files, ["c/z"], ["a"]), ["a/ pending 3", "c/ unsaved", "  z unsaved"]);
 });
 
-test("a large project starts folded below the top, and opening a file can name what to unfold", () => {
+test("a large project starts folded below the top level, and the parents of a file can be listed", () => {
   const paths = Array.from({ length: 61 }, (_, index) => `a/b/${index}/f.md`);
   assert.deepEqual(foldedAtFirst(paths.slice(0, 60)), new Set());
   const folded = foldedAtFirst(paths);

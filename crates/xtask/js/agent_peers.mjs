@@ -1,7 +1,7 @@
-// Times what pi-agent-core makes of the conversations that `emend-bench agent` has left in a folder, and prints one JSON
-// object a line: which history, its milliseconds. A turn is the same as there: a message, an answer that calls a tool
-// which does nothing, a closing answer. Before each answer the request is written as JSON, as any client would.
-// It is copied to where the peers are installed, and run there.
+// Measures pi-agent-core with the conversations that `emend-bench agent` has written to a folder, and prints one JSON
+// object per line: the history and its milliseconds. A run is the same as there: a message, a response that calls an empty
+// tool, and a final response. Before each response the request is encoded as JSON, as any client would do.
+// The script is copied to the folder where the peers are installed, and run there.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -34,7 +34,7 @@ const assistant = (content, stopReason) => ({
   timestamp: 0,
 });
 
-/** The conversation in the peer's own shapes. */
+/** Returns the conversation in the peer's data types. */
 function history(nTurns) {
   const messages = JSON.parse(readFileSync(join(folder, `history-${nTurns}.json`), "utf8")).slice(1);
   const parts = (message) =>
@@ -62,7 +62,7 @@ function history(nTurns) {
 let bodyBytes = 0;
 let nAnswers = 0;
 
-/** A model that answers at once, after the request was written. */
+/** A model that answers at once, after the request is encoded. */
 function streamFn(_model, context) {
   bodyBytes = JSON.stringify({ system: context.systemPrompt, messages: context.messages, tools: context.tools }).length;
   const stream = createAssistantMessageEventStream();

@@ -1,6 +1,6 @@
-// Prints, as JSON, how large a built file is and what a wasm module imports.
+// Prints the size of a built file and the imports of a wasm module as JSON.
 //
-// Node does the measuring because it has brotli, and because a module that its compiler takes is known to load there.
+// Node measures because it has brotli, and because a module that it compiles is known to load in Node.
 import { readFileSync } from "node:fs";
 import { brotliCompressSync, constants } from "node:zlib";
 

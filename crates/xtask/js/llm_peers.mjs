@@ -1,6 +1,6 @@
-// Times what pi-ai and eventsource-parser make of the transcripts that `emend-bench llm` has left in a folder, and
-// prints one JSON object a line: which transcript, which peer, its milliseconds. What a peer reads must be what the
-// transcript says. It is copied to where the peers are installed, and run there.
+// Measures pi-ai and eventsource-parser with the transcripts that `emend-bench llm` has written to a folder, and prints
+// one JSON object per line: the transcript, the peer and its milliseconds. The result of a peer must equal the transcript.
+// The script is copied to the folder where the peers are installed, and run there.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -22,7 +22,7 @@ const chunks = (name) => {
   );
 };
 
-/** The shortest of a few runs, in milliseconds; slow ones are not repeated. */
+/** Returns the shortest of a few runs, in milliseconds. Slow runs are not repeated. */
 async function time(run, check) {
   let best = Infinity;
   for (let round = 0; round === 0 || (round < 5 && best < 3000); round++) {
@@ -36,7 +36,7 @@ async function time(run, check) {
 
 const print = (row) => console.log(JSON.stringify(row));
 
-/** Text and arguments of a transcript, by eventsource-parser and JSON.parse. */
+/** Returns the text and arguments of a transcript, parsed with eventsource-parser and JSON.parse. */
 async function parser() {
   const pieces = chunks("transcript");
   const run = () => {
@@ -62,7 +62,7 @@ async function parser() {
   });
 }
 
-/** The same transcript by `emend/llm`, if its file is named: every event of the client's, gathered alike. */
+/** Returns the same with `emend/llm`, if the path of its module is given: the collected events of the client. */
 async function ours() {
   if (process.argv[3] === undefined) return;
   const { load } = await import(pathToFileURL(process.argv[3]).href);
@@ -88,7 +88,7 @@ async function ours() {
   print({ transcript: "transcript", ours: taken });
 }
 
-/** The arguments of a call, by pi-ai: its Anthropic provider over a fetch that reads no network. */
+/** Returns the arguments of a call with pi-ai: its Anthropic provider over a fetch without network. */
 async function piAi(name) {
   const pieces = chunks(name);
   const headers = { "content-type": "text/event-stream" };
@@ -118,5 +118,5 @@ async function piAi(name) {
 
 await parser();
 await ours();
-// Twice the length takes pi-ai four times as long: a third would take minutes.
+// pi-ai takes four times as long for twice the length. A third size would take minutes.
 for (const name of ["arguments-50", "arguments-100"]) await piAi(name);

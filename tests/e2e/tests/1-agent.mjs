@@ -18,7 +18,7 @@ export const tests = {
 
   async "an offline rename streams its text, shows its tool calls and leaves hunks to decide on"({ page, url }) {
     const app = await openApp(page, url);
-    // What is on screen while the text streams, noted by the page itself so that no state is missed.
+    // The page itself records the streaming text, so that no state is missed.
     await page.evaluate(() => {
       window.seen = new Set();
       new MutationObserver(() => {
@@ -73,7 +73,7 @@ export const tests = {
     await app.finished();
     assert.match(await app.text(), /^Q# Seed library/);
     assert.match(await app.text(), /`loanDays`/, "the assistant wrote although the user had taken over");
-    // Elsewhere it went on.
+    // The assistant continued in other files.
     await page.locator(".tree-row[data-path='src/loans.ts'] .pending-count").waitFor();
     await app.page.getByRole("button", { name: /^Save 1 changed file/ }).waitFor();
   },
@@ -93,7 +93,7 @@ export const tests = {
     await app.finished();
     const text = await app.text();
     assert.equal(text.split("\n")[0], typed);
-    // The assistant's edits may have been refused, or made beside the typing; in either case every line is there once.
+    // The assistant's edits are rejected or merged with the typing. In either case every line occurs once.
     assert.equal(text.split("\n").length, 14);
     await page.keyboard.press("Control+s");
     await app.says("Saved long.md");
@@ -118,7 +118,7 @@ export const tests = {
     await app.transcript.locator(".entry.call.failed").first().waitFor();
   },
 
-  async "Stop ends the run at once, what was edited by then waits, and the next message works"({ page, url }) {
+  async "Stop ends the run at once, earlier edits stay pending, and the next message works"({ page, url }) {
     const app = await openApp(page, url);
     await app.chooseModel({ pace: "slow" });
     await app.ask(RENAME);
@@ -143,7 +143,7 @@ export const tests = {
     await page.locator(".tree-row[data-path='src/catalog.ts'] .pending-count").waitFor();
   },
 
-  async "an instruction it does not know is answered with those it does"({ page, url }) {
+  async "an unknown instruction is answered with the list of known ones"({ page, url }) {
     const app = await openApp(page, url);
     await app.askAndWait("make everything nicer");
     const answer = await app.transcript.locator(".entry.assistant").last().textContent();
@@ -153,7 +153,7 @@ export const tests = {
     assert.deepEqual(await app.toolCalls(), []);
   },
 
-  async "every example it offers is understood and leaves something to review"({ page, url }) {
+  async "every offered example works and leaves changes to review"({ page, url }) {
     const app = await openApp(page, url);
     await app.chooseModel({ pace: "instant" });
     const examples = await page.getByRole("list", { name: "Examples" }).getByRole("button").allTextContents();
@@ -165,7 +165,7 @@ export const tests = {
     }
   },
 
-  async "a wrong key is named, with the way to the settings, and is not kept"({ page, url }) {
+  async "a wrong key is reported with a link to the settings, and is not stored"({ page, url }) {
     const provider = await startProvider("right");
     try {
       const app = await openApp(page, url);
@@ -212,7 +212,7 @@ export const tests = {
     }
   },
 
-  async "a file the assistant makes is there until it is rejected, and is saved once accepted"({ page, url }) {
+  async "a file that the assistant creates exists until it is rejected, and is saved when accepted"({ page, url }) {
     const provider = await startProvider("right", [
       { name: "Write", input: { file_path: "notes/new.md", content: "# New\n" } },
       "Made it.",
@@ -237,7 +237,7 @@ export const tests = {
     }
   },
 
-  async "an address nobody answers at is reported as a network problem"({ page, url }) {
+  async "an unreachable address is reported as a network problem"({ page, url }) {
     const provider = await startProvider("right");
     await provider.close();
     const app = await openApp(page, url);

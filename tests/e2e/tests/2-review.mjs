@@ -1,4 +1,4 @@
-// Deciding on hunks: one by one, by keyboard, undone, and with the user's own edits in between.
+// Decisions on hunks: one by one, by keyboard, undone, and with the user's edits in between.
 import assert from "node:assert/strict";
 import { openApp } from "../app.mjs";
 
@@ -7,7 +7,7 @@ const FILES = {
   "src/a.txt": "x foo\ny\nz\nfood\nw\nv\nu foo",
 };
 
-/** A folder in which `foo` was renamed and everything waits for a decision. */
+/** Opens a folder and renames `foo` in it. All changes are pending. */
 async function renamed(page, url) {
   const app = await openApp(page, url);
   const saved = await app.openFolder(FILES);
@@ -19,7 +19,7 @@ async function renamed(page, url) {
 }
 
 export const tests = {
-  async "hunks are decided one by one, and only accepted text is saved, line ends and all"({ page, url }) {
+  async "hunks are decided one by one, and only accepted text is saved, with its line endings"({ page, url }) {
     const { app, saved } = await renamed(page, url);
     await page.getByRole("button", { name: "Accept change 1 of 2" }).click();
     await app.says("Accepted 1 change. 3 left to review.");
@@ -61,7 +61,7 @@ export const tests = {
     await page.getByText("Nothing to review.").waitFor();
   },
 
-  async "the keyboard alone reaches the buttons, stays in place after each, and goes on to the next file"({
+  async "the keyboard alone reaches the buttons, keeps its place after each, and continues in the next file"({
     page,
     url,
   }) {
@@ -70,7 +70,7 @@ export const tests = {
     await app.editor.focus();
     await page.keyboard.press("Alt+j");
     await page.getByText("Change 1 of 2").first().waitFor();
-    // From the text, Tab goes on to the buttons of the hunks.
+    // From the text, Tab moves to the buttons of the hunks.
     await page.keyboard.press("Tab");
     await focused("Reject change 1 of 2");
     await page.keyboard.press("Tab");

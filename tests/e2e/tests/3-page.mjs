@@ -1,4 +1,4 @@
-// The page itself: files, saving, leaving, width, names for screen readers, and what the policy forbids.
+// The page itself: files, saving, leaving, width, accessible names, and the content security policy.
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -75,7 +75,7 @@ export const tests = {
     assert.equal(await saved("a.txt"), "one\ntwo");
   },
 
-  async "leaving asks first while something would be lost, and only then"({ page, url }) {
+  async "leaving the page asks first only while changes would be lost"({ page, url }) {
     const app = await openApp(page, url);
     await app.chooseModel({ pace: "instant" });
     await app.askAndWait("rename loanDays to seasonDays");
@@ -151,7 +151,7 @@ export const tests = {
     const decisions = names.filter((name) => name !== null);
     assert.equal(decisions.length, 8);
     assert.equal(new Set(decisions).size, 8, "two buttons have one name");
-    // Read aloud, added and removed lines are told apart by words.
+    // Screen readers distinguish added and removed lines by words.
     assert.match(await app.cards.first().textContent(), /removed: [^]*added: /);
   },
 

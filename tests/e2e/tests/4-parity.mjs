@@ -1,4 +1,4 @@
-// The same task on the same tree in the page and in the terminal: every byte must come out equal.
+// The same task on the same tree in the page and in the terminal must leave identical bytes.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -11,7 +11,7 @@ import { openApp } from "../app.mjs";
 const TASK = "rename split_lines to cut_lines";
 const SOURCES = fileURLToPath(new URL("../../../crates/emend-edit/src", import.meta.url));
 
-/** A real crate, and the cases that go wrong first: other line ends, no last line end, longer names, ignored files. */
+/** A real crate, and error-prone cases: other line endings, no trailing newline, longer names, ignored files. */
 async function tree() {
   const files = {
     ".gitignore": "ignored/\n",

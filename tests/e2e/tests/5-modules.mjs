@@ -1,4 +1,4 @@
-// `emend/edit` and `emend/llm` in a page, loaded from the built package as it is published, without a bundler.
+// `emend/edit` and `emend/llm` in a page, loaded from the built package without a bundler.
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";
@@ -7,7 +7,7 @@ import { startProvider } from "../provider.mjs";
 
 const PACKAGE = fileURLToPath(new URL("../../../pkg", import.meta.url));
 
-// What a bundler does by the package's `imports` and `exports`.
+// The resolutions that a bundler takes from the package's `imports` and `exports`.
 const IMPORTS = {
   "#platform": "/dist/platform/browser.js",
   emend: "/dist/index.js",
@@ -15,9 +15,9 @@ const IMPORTS = {
   "emend/llm": "/dist/llm.js",
 };
 
-/** Does something in an empty page that can import the package, and returns what it gave and which modules were loaded. */
+/** Runs `work` in an empty page that can import the package. Returns its result and the loaded modules. */
 async function inPage(page, work, argument) {
-  // Not by `page.route`: Chromium takes such a page for one of the internet, which may not reach this computer.
+  // Not with `page.route`: Chromium regards such a page as public, and blocks its requests to local addresses.
   const html = `<!doctype html><script type="importmap">${JSON.stringify({ imports: IMPORTS })}</script>`;
   const served = await serve(PACKAGE, { "/page.html": html });
   const modules = [];
@@ -32,7 +32,7 @@ async function inPage(page, work, argument) {
   }
 }
 
-/** Starts a server that sends the first event of an answer and then nothing; `left` resolves once the client has gone. */
+/** Starts a server that sends only the first event of a response. `left` resolves when the client disconnects. */
 async function startSilent() {
   let gone;
   const left = new Promise((resolve) => (gone = resolve));
@@ -87,7 +87,7 @@ export const tests = {
     assert.deepEqual(modules, ["edit-core_bg.wasm"]);
   },
 
-  async "emend/llm streams from a server in a page, runs a tool and gives up when told"({ page }) {
+  async "emend/llm streams from a server in a page, runs a tool and can be cancelled"({ page }) {
     const provider = await startProvider("key-1", [
       "Hello from afar.",
       { name: "add", input: { a: 1, b: 2 } },
@@ -144,7 +144,7 @@ export const tests = {
     }
   },
 
-  async "the agent answers by a provider that is written in the page"({ page }) {
+  async "the agent works with a provider that is written in the page"({ page }) {
     const { found, modules } = await inPage(page, async () => {
       const { Agent } = await import("emend");
       const provider = {
@@ -166,7 +166,7 @@ export const tests = {
     assert.deepEqual(modules, ["core_bg.wasm"]);
   },
 
-  async "commands run over the agent's files in a page, in a module that the first one loads"({ page }) {
+  async "commands run over the agent's files in a page, in a module that the first command loads"({ page }) {
     const { found, modules } = await inPage(page, async () => {
       const { Agent } = await import("emend");
       const loaded = () =>

@@ -1,4 +1,4 @@
-// Conversations in the browser's own database: they outlive the page, and another tab has them too.
+// Sessions in IndexedDB: they outlive the page, and other tabs share them.
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { serve } from "../browser.mjs";
@@ -6,7 +6,7 @@ import { serve } from "../browser.mjs";
 const PACKAGE = fileURLToPath(new URL("../../../pkg", import.meta.url));
 const IMPORTS = { "#platform": "/dist/platform/browser.js", emend: "/dist/index.js" };
 
-/** Does `work` with an empty page that can import the package; all pages of one `work` are of one origin. */
+/** Runs `work` with an empty page that can import the package. All pages of one `work` share an origin. */
 async function withPages(page, work) {
   const html = `<!doctype html><script type="importmap">${JSON.stringify({ imports: IMPORTS })}</script>`;
   const served = await serve(PACKAGE, { "/page.html": html });
@@ -21,7 +21,7 @@ async function withPages(page, work) {
   }
 }
 
-/** In a page: makes an agent, runs a task and returns what is left of it. `how` is `create`, or `resume` or `fork` of `id`. */
+/** In a page: creates an agent, runs a task and returns the session. `how` is `create`, or `resume` or `fork` of `id`. */
 async function run([how, id, task]) {
   const { Agent, indexedDbStore } = await import("emend");
   const options = { files: { "notes.md": "Price and Price.\n" }, store: indexedDbStore() };
@@ -33,7 +33,7 @@ async function run([how, id, task]) {
   return left;
 }
 
-/** In a page: the saved sessions, the one used last first. */
+/** In a page: returns the saved sessions, most recently used first. */
 async function sessions() {
   const { Agent, indexedDbStore } = await import("emend");
   return (await Agent.sessions(indexedDbStore())).map(({ id, title, n_turns, forked_from }) => ({
@@ -45,7 +45,7 @@ async function sessions() {
 }
 
 export const tests = {
-  async "a conversation is saved, resumed after a reload, forked, listed and removed"({ page }) {
+  async "a session is saved, resumed after a reload, forked, listed and removed"({ page }) {
     await withPages(page, async (page, open) => {
       const first = await page.evaluate(run, ["create", null, "rename Price to Cost"]);
       assert.ok(first.turns.length > 2);
@@ -94,14 +94,14 @@ export const tests = {
           [here, there].map(({ id, turns }) => [id, turns.length]).sort(),
         );
       }
-      // What one tab began, the other goes on with while the first is still open.
+      // One tab continues the session of the other, which is still open.
       const again = await other.evaluate(run, ["resume", here.id, "rename Cost to Fee"]);
       assert.deepEqual(again.before, here.turns);
       assert.deepEqual((await page.evaluate(run, ["resume", here.id, "rename Fee to Cost"])).before, again.turns);
     });
   },
 
-  async "a database that cannot be used is told as what it is, and the run goes on"({ page }) {
+  async "an unusable database is reported as such, and the run continues"({ page }) {
     await withPages(page, async (page) => {
       const found = await page.evaluate(async () => {
         const { Agent, indexedDbStore } = await import("emend");
@@ -110,7 +110,7 @@ export const tests = {
             () => null,
             (error) => [error.code, error.message],
           );
-        /** Runs with a database that cannot be used; returns the errors of reading and the warnings of a run. */
+        /** Runs a task with an unusable database. Returns the errors of reading and the warnings of the run. */
         const attempt = async (store) => {
           const agent = await Agent.create({ files: { "a.md": "Price\n" }, store });
           const events = [];
@@ -119,7 +119,7 @@ export const tests = {
           const warnings = events.filter((event) => event.kind === "WARNING").map((event) => event.data.message);
           return { listed: await told(Agent.sessions(store)), warnings, ended: events.at(-1).data.reason };
         };
-        // Made by a newer version of a page.
+        // Created by a newer version of the page.
         const open = (name, version, upgrade) =>
           new Promise((done, failed) => {
             const request = indexedDB.open(name, version);
@@ -128,7 +128,7 @@ export const tests = {
             request.onerror = () => failed(request.error);
           });
         const newer = await open("newer", 7);
-        // Of that name, but someone else's.
+        // A database with the same name but other content.
         const foreign = await open("foreign", 1, (database) => database.createObjectStore("something"));
         const result = {
           newer: await attempt(indexedDbStore("newer")),
@@ -163,7 +163,7 @@ export const tests = {
     });
   },
 
-  async "a tab with a newer version of the database is not kept waiting"({ page }) {
+  async "a tab with a newer version of the database is not blocked"({ page }) {
     await withPages(page, async (page, open) => {
       const first = await page.evaluate(run, ["create", null, "rename Price to Cost"]);
       const other = await open(await page.context().newPage());
