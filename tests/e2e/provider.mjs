@@ -1,6 +1,6 @@
 // A model provider for tests. It speaks the part of Anthropic's Messages API that the page needs, and records requests.
 import { createServer } from "node:http";
-import { listen } from "./browser.mjs";
+import { closed, listen } from "./browser.mjs";
 
 const CORS = {
   "access-control-allow-origin": "*",
@@ -10,8 +10,8 @@ const CORS = {
 };
 
 /**
- * Starts a provider that takes `key` only. `replies` are what it answers in turn: a text, or a tool call
- * `{ name, input }`; after the last one it says "Done.".
+ * Starts a provider that accepts only `key`. `replies` are its answers in turn: a text, a tool call `{ name, input }`, or a
+ * promise of either. After the last one it answers "Done.".
  */
 export async function startProvider(key, replies = []) {
   const requests = [];
@@ -26,13 +26,23 @@ export async function startProvider(key, replies = []) {
       response.writeHead(401, { ...CORS, "content-type": "application/json" });
       return response.end(JSON.stringify({ type: "error", error }));
     }
+    const reply = await (queue.shift() ?? "Done.");
     response.writeHead(200, { ...CORS, "content-type": "text/event-stream" });
-    for (const event of messageEvents(queue.shift() ?? "Done.")) {
+    for (const event of messageEvents(reply)) {
       response.write(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
     }
     response.end();
   });
-  return { url: await listen(server), requests, close: () => new Promise((done) => server.close(done)) };
+  return { url: await listen(server), requests, close: () => closed(server) };
+}
+
+/** Returns a reply that the provider sends only after `release()`, so that a test can act during the model call. */
+export function heldReply(reply) {
+  let release;
+  const promise = new Promise((resolve) => {
+    release = () => resolve(reply);
+  });
+  return { promise, release };
 }
 
 /** Returns the events of one streamed message. */

@@ -27,9 +27,9 @@ import type {
 } from "./options.js";
 import type { Run } from "./run.js";
 import {
-  contentsOf,
   deferredFetch,
   hostFilesOf,
+  initialContents,
   type Opener,
   quotaSettings,
   type Settings,
@@ -86,7 +86,7 @@ export class Agent {
     const send = given ?? globalThis.fetch;
     if (typeof send !== "function") throw new ConfigError("configuration", "`fetch` must be a function");
     const source = files instanceof Files ? files : undefined;
-    const contents = source === undefined ? contentsOf(files as FilesIn) : [];
+    const contents = source === undefined ? initialContents(files as FilesIn) : [];
     const host = environment === undefined ? undefined : hostFilesOf(environment, options);
     const selected = selectModel(model ?? { provider: "offline" });
     const settings = { ...rest, ...quotaSettings(quota), model: selected.settings, tools: CustomTools.describe(tools) };

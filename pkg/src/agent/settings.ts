@@ -52,7 +52,7 @@ export function hostFilesOf(environment: ExecutionEnvironment, { files, quota, s
 }
 
 /** Returns the bytes of the given files, by path. */
-export function contentsOf(files: FilesIn): [path: string, bytes: Uint8Array][] {
+export function initialContents(files: FilesIn): [path: string, bytes: Uint8Array][] {
   if (typeof Object(files).readDisk === "function") {
     throw new ConfigError(
       "configuration",

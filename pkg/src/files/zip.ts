@@ -20,8 +20,8 @@ const LOCAL_BYTES = 30;
 const CENTRAL_BYTES = 46;
 const END_BYTES = 22;
 const [COMMENT_BYTES_MAX, NAME_BYTES_MAX] = [0xffff, 0xffff];
-/** Values of 16-bit and 32-bit fields that refer to the 64-bit form of the format. */
-const [ELSEWHERE_16, ELSEWHERE_32] = [0xffff, 0xffffffff];
+/** Values of 16-bit and 32-bit fields that mean: the number is in the ZIP64 extension. */
+const [ZIP64_16, ZIP64_32] = [0xffff, 0xffffffff];
 
 const ENCRYPTED = 1 << 0;
 const [STORED, DEFLATED] = [0, 8];
@@ -74,7 +74,7 @@ export async function toZip(files: FilesIn, options: ZipOptions = {}): Promise<U
   if (!(Number.isInteger(level) && level >= 0 && level <= 9))
     throw invalid("`level` must be a whole number from 0 to 9");
   const contents = contentsOf(files);
-  if (contents.length >= ELSEWHERE_16) throw tooLarge();
+  if (contents.length >= ZIP64_16) throw tooLarge();
   const entries: Zippable = {};
   for (const [path, bytes] of contents) {
     if (new TextEncoder().encode(path).length > NAME_BYTES_MAX)
@@ -87,7 +87,7 @@ export async function toZip(files: FilesIn, options: ZipOptions = {}): Promise<U
   }
   const { zipSync } = await load();
   const archive = zipSync(entries, { mtime: zipTime(modified), os: UNIX });
-  if (archive.length >= ELSEWHERE_32) throw tooLarge();
+  if (archive.length >= ZIP64_32) throw tooLarge();
   return archive;
 }
 
@@ -151,8 +151,7 @@ function* entries(bytes: Uint8Array): Generator<Entry> {
     data.getUint32(end + 12, true),
     data.getUint32(end + 16, true),
   ];
-  if (count === ELSEWHERE_16 || size === ELSEWHERE_32 || start === ELSEWHERE_32)
-    throw unsupported("it uses the ZIP64 format");
+  if (count === ZIP64_16 || size === ZIP64_32 || start === ZIP64_32) throw unsupported("it uses the ZIP64 format");
   if (start + size > end) throw damaged("its directory is truncated");
   for (let index = 0, at = start; index < count; index += 1) {
     if (at + CENTRAL_BYTES > end || data.getUint32(at, true) !== CENTRAL) throw damaged("its directory is truncated");
@@ -200,7 +199,7 @@ function content(fflate: Fflate, bytes: Uint8Array, entry: Entry, gathered: Gath
   if (entry.type === LINK) throw unsupported(`${name} is a symbolic link`);
   if (entry.type !== 0 && entry.type !== REGULAR) throw unsupported(`${name} is not a regular file`);
   if (method !== STORED && method !== DEFLATED) throw unsupported(`${name} uses compression method ${method}`);
-  if ([packedSize, size, offset].includes(ELSEWHERE_32)) throw unsupported(`${name} uses the ZIP64 format`);
+  if ([packedSize, size, offset].includes(ZIP64_32)) throw unsupported(`${name} uses the ZIP64 format`);
   const data = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (offset + LOCAL_BYTES > bytes.length || data.getUint32(offset, true) !== LOCAL)
     throw damaged(`${name} is not at the stated position`);

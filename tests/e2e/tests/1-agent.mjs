@@ -1,9 +1,12 @@
 // Working with the assistant: streamed runs, taking over, stopping, models.
 import assert from "node:assert/strict";
 import { openApp } from "../app.mjs";
-import { startProvider } from "../provider.mjs";
+import { heldReply, startProvider } from "../provider.mjs";
 
 const RENAME = "rename loanDays to seasonDays";
+
+/** A change of the file that the page shows first. */
+const TITLE_EDIT = { file_path: "README.md", old_string: "# Seed library", new_string: "# Seeds" };
 
 export const tests = {
   async "the page starts on the sample project with nothing to review or save"({ page, url }) {
@@ -56,26 +59,36 @@ export const tests = {
   },
 
   async "a key typed while the assistant holds the file is kept and takes the file back"({ page, url }) {
-    const app = await openApp(page, url);
-    await app.chooseModel({ pace: "slow" });
-    await app.editor.click();
-    await page.keyboard.press("Control+Home");
-    await app.ask(RENAME);
-    await app.editor.focus();
-    await app.lease.waitFor();
-    await app.lease.getByText("Assistant is editing… press Esc or type to take over").waitFor();
-    assert.ok(await page.locator(".canvas.leased").isVisible());
-    await page
-      .locator("[aria-live=polite]", { hasText: "The assistant is editing README.md" })
-      .waitFor({ state: "attached" });
-    await page.keyboard.type("Q");
-    await app.lease.waitFor({ state: "detached", timeout: 2_000 });
-    await app.finished();
-    assert.match(await app.text(), /^Q# Seed library/);
-    assert.match(await app.text(), /`loanDays`/, "the assistant wrote although the user had taken over");
-    // The assistant continued in other files.
-    await page.locator(".tree-row[data-path='src/loans.ts'] .pending-count").waitFor();
-    await app.page.getByRole("button", { name: /^Save 1 changed file/ }).waitFor();
+    const edit = heldReply({ name: "Edit", input: TITLE_EDIT });
+    const provider = await startProvider("right", [
+      { name: "Read", input: { file_path: "README.md" } },
+      edit.promise,
+      { name: "Write", input: { file_path: "notes/new.md", content: "# New\n" } },
+    ]);
+    try {
+      const app = await openApp(page, url);
+      await app.chooseModel({ apiKey: "right", baseUrl: provider.url });
+      await app.editor.click();
+      await page.keyboard.press("Control+Home");
+      await app.ask("shorten the title");
+      await app.editor.focus();
+      await app.lease.getByText("Assistant is editing… press Esc or type to take over").waitFor();
+      assert.ok(await page.locator(".canvas.leased").isVisible());
+      await page
+        .locator("[aria-live=polite]", { hasText: "The assistant is editing README.md" })
+        .waitFor({ state: "attached" });
+      await page.keyboard.type("Q");
+      await app.lease.waitFor({ state: "detached", timeout: 2_000 });
+      edit.release();
+      await app.finished();
+      assert.equal(await app.leaseRecord.getAttribute("data-state"), "preempted");
+      assert.match(await app.text(), /^Q# Seed library\n/, "the assistant wrote although the user had taken over");
+      // The assistant continued in other files.
+      await page.locator(".tree-row[data-path='notes/new.md'] .pending-count").waitFor();
+      await app.page.getByRole("button", { name: /^Save 1 changed file/ }).waitFor();
+    } finally {
+      await provider.close();
+    }
   },
 
   async "typing all through a run loses no character, and what is shown is what is saved"({ page, url }) {
@@ -105,42 +118,57 @@ export const tests = {
   },
 
   async "Esc takes the file back without changing it"({ page, url }) {
-    const app = await openApp(page, url);
-    await app.chooseModel({ pace: "slow" });
-    const before = await app.text();
-    await app.ask(RENAME);
-    await app.editor.focus();
-    await app.lease.waitFor();
-    await page.keyboard.press("Escape");
-    await app.lease.waitFor({ state: "detached", timeout: 2_000 });
-    await app.finished();
-    assert.equal(await app.text(), before);
-    await app.transcript.locator(".entry.call.failed").first().waitFor();
+    const edit = heldReply({ name: "Edit", input: TITLE_EDIT });
+    const provider = await startProvider("right", [{ name: "Read", input: { file_path: "README.md" } }, edit.promise]);
+    try {
+      const app = await openApp(page, url);
+      await app.chooseModel({ apiKey: "right", baseUrl: provider.url });
+      const before = await app.text();
+      await app.ask("shorten the title");
+      await app.editor.focus();
+      await app.lease.waitFor();
+      await page.keyboard.press("Escape");
+      await app.lease.waitFor({ state: "detached", timeout: 2_000 });
+      edit.release();
+      await app.finished();
+      assert.equal(await app.text(), before);
+      await app.transcript.locator(".entry.call.failed").first().waitFor();
+      assert.equal(await app.leaseRecord.getAttribute("data-state"), "preempted");
+    } finally {
+      await provider.close();
+    }
   },
 
   async "Stop ends the run at once, earlier edits stay pending, and the next message works"({ page, url }) {
-    const app = await openApp(page, url);
-    await app.chooseModel({ pace: "slow" });
-    await app.ask(RENAME);
-    await app.transcript.locator(".entry.call").first().waitFor();
-    await page.getByRole("button", { name: "Stop" }).click();
-    await app.transcript.getByText(/^Stopped/).waitFor();
-    await app.finished();
-    await page.getByText("No changes to review", { exact: true }).waitFor();
+    const never = heldReply("").promise;
+    const read = { name: "Read", input: { file_path: "README.md" } };
+    const provider = await startProvider("right", [read, never, { name: "Edit", input: TITLE_EDIT }, never]);
+    try {
+      const app = await openApp(page, url);
+      await app.chooseModel({ apiKey: "right", baseUrl: provider.url });
+      await app.ask("read the README");
+      await app.transcript.locator(".entry.call").first().waitFor();
+      await page.getByRole("button", { name: "Stop" }).click();
+      await app.transcript.getByText(/^Stopped/).waitFor();
+      await app.finished();
+      await page.getByText("No changes to review", { exact: true }).waitFor();
 
-    await app.ask(RENAME);
-    await page.locator(".tree-row[data-path='README.md'] .pending-count").waitFor();
-    await page.getByRole("button", { name: "Stop" }).click();
-    await app.transcript
-      .getByText(/^Stopped/)
-      .nth(1)
-      .waitFor();
-    await app.finished();
-    await app.hunks(1);
+      await app.ask("shorten the title");
+      await page.locator(".tree-row[data-path='README.md'] .pending-count").waitFor();
+      await page.getByRole("button", { name: "Stop" }).click();
+      await app.transcript
+        .getByText(/^Stopped/)
+        .nth(1)
+        .waitFor();
+      await app.finished();
+      await app.hunks(1);
 
-    await app.chooseModel({ pace: "instant" });
-    await app.askAndWait("rename packetsLeft to bagsLeft");
-    await page.locator(".tree-row[data-path='src/catalog.ts'] .pending-count").waitFor();
+      await app.chooseModel({ pace: "instant" });
+      await app.askAndWait("rename packetsLeft to bagsLeft");
+      await page.locator(".tree-row[data-path='src/catalog.ts'] .pending-count").waitFor();
+    } finally {
+      await provider.close();
+    }
   },
 
   async "an unknown instruction is answered with the list of known ones"({ page, url }) {
@@ -190,10 +218,9 @@ export const tests = {
   },
 
   async "a provider's streamed answer and tool call work, and a remembered key is there after a reload"({ page, url }) {
-    const edit = { file_path: "README.md", old_string: "# Seed library", new_string: "# Seeds" };
     const provider = await startProvider("right", [
       { name: "Read", input: { file_path: "README.md" } },
-      { name: "Edit", input: edit },
+      { name: "Edit", input: TITLE_EDIT },
       "I shortened the title.",
     ]);
     try {
