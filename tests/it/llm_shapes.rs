@@ -1,5 +1,5 @@
-//! Answers with a value of the wrong kind in some place: providers change, proxies rewrite. Whatever comes, a decoder
-//! ends with an answer or an error; in a browser a panic would take every session with it.
+//! Responses with a value of the wrong type in some place, as after a change of a provider or a proxy. The decoder must
+//! return a response or an error; in a browser a panic would end every session.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::llm_faults::answers::answer;
 use crate::wire::load;
 
-/// What stands in the wrong place.
+/// Values to put in a wrong place.
 fn strangers() -> [Value; 9] {
     [
         Value::Null,
@@ -24,7 +24,7 @@ fn strangers() -> [Value; 9] {
     ]
 }
 
-/// The same numbers for the same seed.
+/// Xorshift: equal seeds give equal numbers.
 struct Dice(u64);
 
 impl Dice {
@@ -36,7 +36,7 @@ impl Dice {
     }
 }
 
-/// Returns the places of all values in a document, its root first.
+/// Returns the paths of all values in a document, its root first.
 fn places(value: &Value, here: &str, found: &mut Vec<String>) {
     found.push(here.to_owned());
     match value {
@@ -52,7 +52,7 @@ fn places(value: &Value, here: &str, found: &mut Vec<String>) {
     }
 }
 
-/// A body cut into its JSON documents and what stands between them.
+/// A body split into its JSON documents and the text between them.
 fn documents(body: &str) -> Vec<Result<Value, String>> {
     if let Ok(whole) = serde_json::from_str(body) {
         return vec![Ok(whole)];
@@ -65,7 +65,7 @@ fn documents(body: &str) -> Vec<Result<Value, String>> {
         .collect()
 }
 
-/// Decodes `body` with strangers in `n_rolls` random places of it, one at a time.
+/// Decodes `body` with a wrong value in `n_rolls` random places, one at a time.
 fn check(name: &str, api: Api, body: &str, n_rolls: usize) {
     let mut documents = documents(body);
     let is_stream = documents.len() > 1;
@@ -77,7 +77,7 @@ fn check(name: &str, api: Api, body: &str, n_rolls: usize) {
         let mut found = Vec::new();
         places(&original, "", &mut found);
         let (place, stranger) = (found.swap_remove(dice.roll(found.len())), strangers()[dice.roll(9)].clone());
-        // Shown if it panics.
+        // Shown after a panic.
         println!("{name} {}: {stranger} at {place:?} of document {index}", api.name());
         let mut changed = original.clone();
         *changed.pointer_mut(&place).unwrap() = stranger;
@@ -95,7 +95,7 @@ fn check(name: &str, api: Api, body: &str, n_rolls: usize) {
 }
 
 #[test]
-fn a_value_of_the_wrong_kind_never_panics() {
+fn a_value_of_the_wrong_type_never_panics() {
     for api in Api::ALL {
         check("stream", api, &answer(api).stream(), 4000);
         check("whole", api, &answer(api).whole, 2000);
@@ -107,7 +107,7 @@ fn a_value_of_the_wrong_kind_never_panics() {
 }
 
 #[test]
-fn nor_does_one_in_recorded_answers() {
+fn a_value_of_the_wrong_type_in_recorded_responses_never_panics() {
     let Some(wire) = std::env::var_os("EMEND_WIRE").map(PathBuf::from) else {
         println!("skipped: 308 recorded answers (set EMEND_WIRE to their directory)");
         return;

@@ -1,5 +1,5 @@
-//! The offline stand-in behind the real adapter, loop, tools and workspace, over files in memory: what the demo does,
-//! on every host.
+//! The offline model with the real adapter, loop, tools and workspace, over files in memory: the path of the demo, on
+//! every host.
 
 use emend_agent::environment::ExecutionEnvironment;
 use emend_agent::environment::memory::MemFs;
@@ -159,7 +159,7 @@ fn documents_are_edited_by_the_other_instructions() {
 }
 
 #[test]
-fn what_it_does_not_understand_it_says_with_examples() {
+fn an_unknown_instruction_gets_a_list_of_examples() {
     let world = World::new(TREE, Mode::Direct);
     let events = world.turn("make it faster");
     assert!(tools(&events).is_empty());

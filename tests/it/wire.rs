@@ -1,6 +1,6 @@
-//! Every recorded answer decodes to what the providers' own SDKs made of it, however its bytes are cut.
+//! Every recorded response decodes to the result of the providers' own SDKs, however its bytes are split.
 //!
-//! The recordings are no part of the project: `EMEND_WIRE` names their directory, and without it they are skipped.
+//! The recordings are not part of the repository: `EMEND_WIRE` names their directory. Without it they are skipped.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -65,7 +65,7 @@ fn case(recording: &Value, expected: &mut Value) -> Case {
 
 type Decoded = (Vec<StreamEvent>, Result<(), LlmError>);
 
-/// Cuts `body` into pieces of 1 to 40 bytes, the same for the same seed.
+/// Splits `body` into pieces of 1 to 40 bytes; equal seeds give equal pieces.
 fn cut(body: &[u8], seed: u64) -> Vec<&[u8]> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut rest = body;
@@ -82,7 +82,7 @@ fn cut(body: &[u8], seed: u64) -> Vec<&[u8]> {
     chunks
 }
 
-/// Says where a decoded answer differs from the expected one.
+/// Returns the differences between a decoded response and the expected one.
 fn differences(case: &Case, (events, outcome): &Decoded) -> Vec<String> {
     let expected = &case.expected;
     let mut wrong = Vec::new();
@@ -124,7 +124,7 @@ fn differences(case: &Case, (events, outcome): &Decoded) -> Vec<String> {
     // Reasoning may come without readable text. Gemini shows it in the token counts only.
     let present = reasoning.is_some() || case.api == Api::Gemini && response.usage.reasoning_tokens > Some(0);
     check("reasoning", &expected["reasoning_present"], &present.into());
-    // The SDKs show summaries only; where a model shows its reasoning itself, we read more than they do.
+    // The SDKs return summaries only. Where a model sends its reasoning itself, the decoder reads more.
     if !expected["reasoning_text"].is_null() {
         check("reasoning text", &expected["reasoning_text"], &json!(reasoning.filter(|text| !text.is_empty())));
     }
@@ -186,7 +186,7 @@ fn raw_usage(api: Api, raw: &Value) -> Value {
     })
 }
 
-/// Says which of the opaque things that must be echoed were lost.
+/// Returns the opaque values that must be echoed and were lost.
 fn kept_differences(case: &Case, message: &Message) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut signatures = Vec::new();
@@ -225,7 +225,7 @@ fn kept_differences(case: &Case, message: &Message) -> Vec<String> {
     wrong
 }
 
-/// The class that the SDKs raise, in our words. A class of ours may be narrower than theirs.
+/// Returns the error kinds for an exception class of the SDKs. A kind may be narrower than the class.
 fn classes(sdk_exception: &str) -> &'static [ErrorKind] {
     use ErrorKind::*;
     match sdk_exception {
@@ -247,7 +247,7 @@ fn error_differences(expected: &Value, found: &LlmError) -> Vec<String> {
     if !classes(expected["sdk_exception"].as_str().unwrap()).contains(&found.kind) {
         wrong.push(format!("class: expected {}, found {:?}", expected["sdk_exception"], found.kind));
     }
-    // Keys, even masked ones, are not quoted.
+    // Keys are never quoted, not even masked ones.
     let message = expected["message"].as_str().unwrap_or_default();
     if !message.contains("sk-") && !found.message.contains(message) {
         wrong.push(format!("message: expected {message}, found {}", found.message));
@@ -256,7 +256,7 @@ fn error_differences(expected: &Value, found: &LlmError) -> Vec<String> {
 }
 
 #[test]
-fn recorded_answers_decode_as_the_sdks_decode_them() {
+fn recorded_responses_decode_as_in_the_sdks() {
     let Some(dir) = std::env::var_os("EMEND_WIRE").map(PathBuf::from) else {
         println!("skipped: 308 recorded answers (set EMEND_WIRE to their directory)");
         return;

@@ -1,8 +1,8 @@
-//! Every request is valid by the providers' own schemas: hand-made ones for each feature, and conversations that
-//! continue each recorded answer, at the provider it came from and at every other one.
+//! Every request is valid by the providers' own schemas: requests written by hand for each feature, and conversations
+//! that continue each recorded response, at its provider and at every other one.
 //!
-//! The validator lies beside the recordings that `EMEND_WIRE` names and runs in the Python environment that
-//! `cargo xtask setup` makes; without either, the test is skipped.
+//! The validator is beside the recordings that `EMEND_WIRE` names. It runs in the Python environment that `cargo xtask
+//! setup` creates. Without either, the test is skipped.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::llm_conformance::covers;
 use crate::wire::{Case, load};
 
-/// Validates a request in each line of standard input: `{"api", "body"}`.
+/// Validates the request in each line of standard input: `{"api", "body"}`.
 const VALIDATE_LINES: &str = "\
 import json, sys
 sys.path.insert(0, sys.argv[1])
@@ -59,7 +59,7 @@ fn tool(name: &str) -> ToolDefinition {
     ToolDefinition { name: name.into(), description: "A tool.".into(), parameters }
 }
 
-/// The requests that every format can say, by feature.
+/// Requests for each feature that all formats support.
 fn features(api: Api) -> Vec<(&'static str, Request)> {
     let base = Request {
         model: model(api).into(),
@@ -115,11 +115,11 @@ fn features(api: Api) -> Vec<(&'static str, Request)> {
     requests
 }
 
-/// A conversation that goes on after a recorded answer: its calls are answered and the user speaks again.
+/// Returns a conversation that continues after a recorded response: its calls get results and the user writes again.
 fn continuation(case: &Case, api: Api) -> Option<Request> {
     let (events, _) = case.api.decode(case.status, &case.headers, [&case.body[..]]);
     let Some(StreamEvent::Finish { response }) = events.into_iter().next_back() else { return None };
-    // A cut or paused turn is not answered.
+    // A truncated or paused response is not continued.
     if matches!(response.finish_reason.reason, FinishKind::Length | FinishKind::Pause) {
         return None;
     }
@@ -146,7 +146,7 @@ fn continuation(case: &Case, api: Api) -> Option<Request> {
     Some(Request { model: model(api).into(), messages, tools, ..Request::default() })
 }
 
-/// Returns what is wrong with each request.
+/// Returns the problems of each request.
 pub(crate) fn validate(python: &Path, wire: &Path, samples: &[Sample]) -> Vec<Vec<String>> {
     let mut child = Command::new(python)
         .args(["-c", VALIDATE_LINES])
@@ -165,7 +165,7 @@ pub(crate) fn validate(python: &Path, wire: &Path, samples: &[Sample]) -> Vec<Ve
     text.lines().map(|line| serde_json::from_str(line).expect("a list of errors")).collect()
 }
 
-/// Fields that only the provider they came from knows, and that must go back to it. OpenAI's schemas do not have them.
+/// Fields that are valid at their own provider only and must be echoed to it. OpenAI's schemas lack them.
 const DIALECT_ERRORS: [(Api, &str); 4] = [
     (Api::OpenAiChat, "Additional properties are not allowed ('reasoning_content' was unexpected)"),
     (Api::OpenAiChat, "Additional properties are not allowed ('reasoning_details' was unexpected)"),
@@ -174,7 +174,7 @@ const DIALECT_ERRORS: [(Api, &str); 4] = [
 ];
 
 #[test]
-fn requests_are_valid_by_the_providers_schemas() {
+fn requests_match_the_providers_schemas() {
     let Some(wire) = std::env::var_os("EMEND_WIRE").map(PathBuf::from) else {
         println!("skipped: about 900 requests (set EMEND_WIRE to the directory of the recordings)");
         return;

@@ -183,7 +183,7 @@ mod tests {
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
     #[test]
-    fn the_file_parses_and_every_name_is_one_models() {
+    fn the_file_parses_and_names_are_unique() {
         let parsed: Vec<ModelInfo> = serde_json::from_str(include_str!("../data/models.json")).unwrap();
         assert!(parsed.len() > 40, "{} models", parsed.len());
         assert!(list_models(None).eq(&parsed), "a field is read wrong");
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn efforts_are_lowered_to_what_the_model_takes() {
+    fn efforts_are_lowered_to_supported_ones() {
         covers("catalog.models effort.values");
         #[track_caller]
         fn check(model: &str, effort: &str, expected: Option<&str>) {
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn costs_count_cached_tokens_apart() {
+    fn costs_count_cached_tokens_separately() {
         covers("catalog.models");
         let usage = Usage {
             input_tokens: 1_000_000,

@@ -220,7 +220,7 @@ fn deltas_add_up_to_the_text() {
 }
 
 #[test]
-fn images_go_by_data_and_by_address() {
+fn images_are_sent_as_data_and_as_urls() {
     covers("message.image message.mixed parity.image_data.* parity.image_url.*");
     let options = || {
         let data =
@@ -239,7 +239,7 @@ fn images_go_by_data_and_by_address() {
 }
 
 #[test]
-fn an_image_that_a_tool_gave_goes_back_with_its_result() {
+fn an_image_of_a_tool_is_sent_with_its_result() {
     let options = || {
         let call = ToolCall {
             id: "c1".into(),
@@ -315,7 +315,7 @@ fn structured_output_is_parsed_and_checked() {
 }
 
 #[test]
-fn refused_keys_and_limits_are_told_apart_and_limits_are_waited_for() {
+fn rejected_keys_are_reported_and_rate_limits_are_retried() {
     covers("adapter.error_class adapter.retry_after retry.retry_after retry.rate_limit retry.permanent");
     covers("parity.authentication.* parity.rate_limit.*");
     for api in APIS {
@@ -339,7 +339,7 @@ fn refused_keys_and_limits_are_told_apart_and_limits_are_waited_for() {
 }
 
 #[test]
-fn options_reach_the_provider_they_are_for() {
+fn options_reach_only_their_own_provider() {
     covers("adapter.options parity.options.*");
     let options = || {
         let mut options = prompt();
@@ -355,7 +355,7 @@ fn options_reach_the_provider_they_are_for() {
 }
 
 #[test]
-fn warnings_say_what_was_left_out_of_a_request() {
+fn warnings_list_the_omitted_parts_of_a_request() {
     covers("adapter.warnings");
     let mut options = prompt();
     options.request.model = "gpt-5.2".into();
@@ -388,7 +388,7 @@ impl Transport for Endless {
 }
 
 #[test]
-fn cancelling_ends_an_answer_that_never_ends() {
+fn cancelling_ends_an_endless_response() {
     covers("generate.cancel");
     let adapter = Api::AnthropicMessages.adapter(Config { api_key: "k".into(), ..Config::default() });
     let provider = HttpProvider::new(adapter, Shared::new(Endless));

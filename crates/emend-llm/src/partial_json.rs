@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_come_is_a_value_at_any_time() {
+    fn the_value_so_far_is_available_at_any_time() {
         covers("stream.partial_json");
         check("", Value::Null);
         check("{", json!({}));
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_found_where_it_is() {
+    fn errors_have_the_position_of_the_first_invalid_byte() {
         #[track_caller]
         fn check(text: &str, at: usize) {
             let mut reader = PartialJson::new();

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn credentials_stand_in_headers_and_addresses() {
+    fn credentials_are_found_in_headers_and_urls() {
         #[track_caller]
         fn check(headers: &[(&str, &str)], url: &str, expected: &[&str]) {
             let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();

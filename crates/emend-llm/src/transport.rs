@@ -116,7 +116,7 @@ pub enum TransportError {
         reason: String,
     },
     /// A time limit was exceeded.
-    #[error("no answer from {host} within {after_ms} ms ({phase})")]
+    #[error("no response from {host} within {after_ms} ms ({phase})")]
     Timeout {
         /// Host and port.
         host: String,
@@ -126,7 +126,7 @@ pub enum TransportError {
         phase: &'static str,
     },
     /// The connection ended in the middle of the response.
-    #[error("the connection to {host} broke off: {reason}")]
+    #[error("the connection to {host} was lost: {reason}")]
     Interrupted {
         /// Host and port.
         host: String,

@@ -1,25 +1,25 @@
-//! The user's current instruction and what was done about it so far, found in the conversation.
+//! The current run of the conversation: the user's instruction and the tool calls made for it so far.
 //!
-//! A turn begins with the last message of the user's that gives an instruction and holds every tool call since.
+//! A run begins with the last user message that contains an instruction. All later tool calls belong to it.
 
 use crate::instruction::{Instruction, Misunderstood, parse};
 use crate::request::{Conversation, Message};
 use crate::step::{CompletedCall, Step, ToolResult};
 
-/// The current run.
+/// The current run, as found in the conversation.
 pub(crate) struct CurrentRun<'a> {
     pub(crate) conversation: &'a Conversation,
     pub(crate) instruction: Result<Instruction, Misunderstood>,
-    /// The file that the context says is open.
+    /// Path of the file that the context names as open.
     pub(crate) open_file: Option<String>,
-    /// All calls of the turn, in order.
+    /// All tool calls of the run with their results, in order.
     pub(crate) done: Vec<CompletedCall>,
-    /// How often the model answered in this run.
+    /// Number of model responses in this run.
     pub(crate) rounds: usize,
 }
 
 impl<'a> CurrentRun<'a> {
-    /// Finds the current run.
+    /// Finds the current run of `conversation`.
     pub(crate) fn of(conversation: &'a Conversation) -> Self {
         let mut run = Self {
             conversation,
@@ -59,9 +59,9 @@ impl<'a> CurrentRun<'a> {
         run
     }
 
-    /// Takes a user's text. While tools run (`working`), a text that is no instruction is a remark in passing.
+    /// Handles a user message. While tools run (`working`), a message without an instruction is ignored.
     fn hear(&mut self, text: &str, working: bool) {
-        // Files that a message mentions come after its words.
+        // The contents of mentioned files follow the user's own words.
         let text = text.split_once("\n<referenced_files>").map_or(text, |(words, _)| words);
         if let Some(path) = open_file(text) {
             self.open_file = Some(path);
@@ -78,7 +78,7 @@ impl<'a> CurrentRun<'a> {
         self.rounds = 0;
     }
 
-    /// Refuses if the request does not offer one of the tools `needed`.
+    /// Returns a refusal if the request does not offer all of the tools `needed`.
     pub(crate) fn missing_tools(&self, needed: &[&str]) -> Option<Step> {
         let offered = |name: &str| self.conversation.tools.iter().any(|tool| tool.name == name);
         let missing: Vec<&str> = needed.iter().copied().filter(|name| !offered(name)).collect();

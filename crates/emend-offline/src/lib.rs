@@ -1,9 +1,9 @@
-//! A deterministic stand-in model that needs no key and no network.
+//! A deterministic model that needs no key and no network, for demos and tests.
 //!
-//! It answers Anthropic Messages requests as a [`Transport`]: it reads the conversation, decides one step (a text, some
-//! tool calls) and streams it back the way a provider does, so that adapters, loop and tools run as in earnest. It is
-//! no AI: it carries out a handful of instructions ([`EXAMPLES`]) and says so. It keeps nothing between requests, and
-//! it touches files only through the tools that the request offers.
+//! It responds to Anthropic Messages requests as a [`Transport`]: it reads the conversation, decides on one step (a
+//! text, some tool calls) and streams it as a provider would, so that adapters, loop and tools run as with a real
+//! model. It is not an AI: it carries out a few fixed instructions ([`EXAMPLES`]) and says so. It keeps no state
+//! between requests, and it accesses files only through the tools that the request offers.
 #![forbid(unsafe_code)]
 
 mod current_run;
@@ -30,23 +30,23 @@ pub use respond::respond;
 pub use response::WireResponse;
 pub use transport::{OfflineTransport, Options};
 
-/// The name the model goes by.
+/// Name of the model.
 pub const MODEL: &str = "offline";
 
-/// What the first text of every turn begins with.
+/// Prefix of the first text of every run.
 pub const LABEL: &str = "Offline stand-in model (no AI):";
 
-/// Returns a provider named [`MODEL`] that speaks to the stand-in through the Anthropic adapter.
+/// Returns a provider named [`MODEL`] that sends requests to the offline model through the Anthropic adapter.
 #[must_use]
 pub fn provider(options: Options) -> HttpProvider {
     provider_over(Shared::new(OfflineTransport::new(options)))
 }
 
-/// As [`provider`], but the stand-in is behind `transport`, in another module.
+/// As [`provider`], but the offline model is behind `transport`, in another module.
 #[must_use]
 pub fn provider_over(transport: Shared<dyn Transport>) -> HttpProvider {
     let config = Config {
-        // Nothing is sent there; an address is what tells the adapter that no key is needed.
+        // No request is sent to this URL. With a base URL the adapter requires no key.
         base_url: Some("http://offline.invalid".to_owned()),
         name: Some(MODEL.to_owned()),
         ..Config::default()

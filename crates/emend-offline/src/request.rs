@@ -1,4 +1,4 @@
-//! Requests in the Messages wire format, as the provider's side reads them.
+//! Requests in the Messages wire format, as a provider reads them.
 //!
 //! Only the fields that the model needs are read. Everything else in a request is accepted and ignored.
 
@@ -9,15 +9,15 @@ use serde_json::Value;
 use crate::step::ToolResult;
 use crate::tool_names::{self, Tool};
 
-/// What a request says.
+/// The contents of a request.
 pub(crate) struct Conversation {
-    /// All system texts.
+    /// All system texts, joined.
     pub(crate) system: String,
     /// The messages in order.
     pub(crate) messages: Vec<Message>,
-    /// The tools on offer.
+    /// The offered tools.
     pub(crate) tools: Vec<Tool>,
-    /// The largest answer, in tokens.
+    /// Limit of the response, in tokens.
     pub(crate) max_tokens: Option<u64>,
     pub(crate) stream: bool,
     pub(crate) input_tokens: u64,
@@ -25,18 +25,18 @@ pub(crate) struct Conversation {
 
 /// One message.
 pub(crate) enum Message {
-    /// What the user wrote, if anything, and the results that came with it.
+    /// A user message: its text, if any, and tool results.
     User {
-        /// The text blocks, joined by line ends.
+        /// The text blocks, joined by line feeds.
         text: String,
         /// Results by call id.
         results: HashMap<String, ToolResult>,
     },
-    /// What the model answered: the calls it made.
+    /// A response of the model: the calls it made.
     Assistant(Vec<ToolCall>),
 }
 
-/// A call the model made earlier.
+/// A tool call of an earlier response.
 pub(crate) struct ToolCall {
     pub(crate) id: String,
     pub(crate) name: String,
@@ -44,7 +44,11 @@ pub(crate) struct ToolCall {
 }
 
 impl Conversation {
-    /// Reads a request body. The error says what is wrong with it.
+    /// Parses a request body.
+    ///
+    /// # Errors
+    ///
+    /// A text that names the invalid part.
     pub(crate) fn parse(body: &[u8]) -> Result<Self, String> {
         let request: Value = serde_json::from_slice(body).map_err(|error| format!("the body is not JSON: {error}"))?;
         let messages = request["messages"].as_array().ok_or("messages: an array is required")?;
@@ -89,12 +93,13 @@ fn parse_message(index: usize, message: &Value) -> Result<Message, String> {
         }
         Some("assistant") => {
             let calls = of_kind("tool_use").map(|block| {
-                let (name, input) = tool_names::understood(block["name"].as_str().unwrap_or_default(), &block["input"]);
+                let (name, input) =
+                    tool_names::to_canonical(block["name"].as_str().unwrap_or_default(), &block["input"]);
                 ToolCall { id: block["id"].as_str().unwrap_or_default().to_owned(), name, input }
             });
             Ok(Message::Assistant(calls.collect()))
         }
-        // Some models take system messages in the middle; they carry no instruction here.
+        // Some models accept system messages between others; they contain no instruction for this model.
         Some("system") => Ok(Message::User { text: String::new(), results: HashMap::new() }),
         _ => Err(format!("messages.{index}.role: must be user or assistant")),
     }
@@ -112,7 +117,8 @@ fn text_of(content: &Value) -> String {
     }
 }
 
-/// Returns the text of a tool's result that came in an envelope (S0 spec 5), as some profiles send it.
+/// Returns the text of a tool result. Some profiles wrap it in an envelope: `{"ok": .., "data": {"output": ..}}`, or
+/// with `"error": {"message": ..}`.
 fn unwrapped(text: String) -> String {
     let envelope = || serde_json::from_str::<Value>(&text).ok().filter(|value| value["ok"].is_boolean());
     let inner = text.starts_with('{').then(envelope).flatten().and_then(|value| {
@@ -122,7 +128,7 @@ fn unwrapped(text: String) -> String {
     inner.unwrap_or(text)
 }
 
-/// Returns the tokens that so many characters count for.
+/// Returns the estimated tokens of a text with `chars` characters.
 pub(crate) fn tokens(chars: usize) -> u64 {
     chars.div_ceil(4) as u64
 }

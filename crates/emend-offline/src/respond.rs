@@ -1,4 +1,4 @@
-//! The response to one request, decided from the conversation in it alone.
+//! The response to one request, which depends on the conversation in it alone.
 
 use emend_llm::HttpRequest;
 
@@ -8,8 +8,8 @@ use crate::response::{self, WireResponse};
 use crate::step::Step;
 use crate::{LABEL, tasks};
 
-/// Returns the whole answer to `request`. Anything but `POST …/v1/messages` with a request of the Messages API is
-/// answered as that API refuses.
+/// Returns the response to `request`. A request other than `POST …/v1/messages`, or a malformed one, gets the error
+/// response of the Messages API.
 #[must_use]
 pub fn respond(request: &HttpRequest) -> WireResponse {
     let path = request.url.split(['?', '#']).next().unwrap_or_default();
@@ -22,7 +22,7 @@ pub fn respond(request: &HttpRequest) -> WireResponse {
     }
 }
 
-/// Decides what a model would do next, from the conversation alone.
+/// Returns the next step of the model.
 fn next_step(conversation: &Conversation) -> Step {
     let run = CurrentRun::of(conversation);
     let mut step = match &run.instruction {

@@ -8,18 +8,18 @@ use crate::request::{Conversation, tokens};
 use crate::step::Step;
 use crate::{MODEL, tool_names};
 
-/// A whole answer, cut into the pieces it is sent in.
+/// A response, split into the chunks in which it is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WireResponse {
-    /// The HTTP status.
+    /// HTTP status code.
     pub status: u16,
-    /// The value of `content-type`.
+    /// Value of the header `content-type`.
     pub content_type: &'static str,
-    /// The body: an event each, or all of an error. Each piece is UTF-8 by itself.
+    /// The body: one event each, or the whole error. Each chunk is valid UTF-8.
     pub chunks: VecDeque<String>,
 }
 
-/// Returns an answer that is an error of the provider's.
+/// Returns an error response of the provider.
 pub(crate) fn error(status: u16, kind: &str, message: &str) -> WireResponse {
     whole(status, &json!({"type": "error", "error": {"type": kind, "message": message}}))
 }
@@ -28,13 +28,13 @@ fn whole(status: u16, body: &Value) -> WireResponse {
     WireResponse { status, content_type: "application/json", chunks: VecDeque::from([body.to_string()]) }
 }
 
-/// Returns `step` as the answer to `conversation`, streamed if it asked for that.
+/// Returns `step` as the response to `conversation`, streamed if the request asks for it.
 pub(crate) fn encode(conversation: &Conversation, step: &Step) -> WireResponse {
-    // Ids only need to be unique within a conversation, so its length makes them.
+    // Ids must be unique within a conversation, so they contain its length.
     let number = conversation.messages.len();
     let message_id = format!("msg_offline_{number:04}");
     let calls: Vec<(String, Value)> =
-        step.calls.iter().map(|call| tool_names::spelled(&conversation.tools, call)).collect();
+        step.calls.iter().map(|call| tool_names::to_exposed(&conversation.tools, call)).collect();
     let inputs: Vec<String> = calls.iter().map(|(_, input)| input.to_string()).collect();
     let chars = step.text.chars().count() + inputs.iter().map(|input| input.chars().count()).sum::<usize>();
     let reason = if step.calls.is_empty() { "end_turn" } else { "tool_use" };
@@ -97,7 +97,7 @@ impl Events {
         self.chunks.push_back(format!("event: {name}\ndata: {data}\n\n"));
     }
 
-    /// Sends one content block: its start, a delta for each piece, its end.
+    /// Adds one content block: its start, a delta for each piece, its end.
     fn block(&mut self, start: Value, delta: &str, field: &str, pieces: Vec<&str>) {
         let index = self.blocks;
         self.blocks += 1;
@@ -109,12 +109,12 @@ impl Events {
     }
 }
 
-/// Cuts a text behind its spaces, as a model streams words.
+/// Splits a text after its spaces, as a model streams words.
 fn words_of(text: &str) -> Vec<&str> {
     text.split_inclusive([' ', '\n']).collect()
 }
 
-/// Cuts argument JSON into at most sixteen pieces, so that a paced answer does not take long over large edits.
+/// Splits argument JSON into at most sixteen pieces, so that a slowed-down response with a large edit ends soon.
 fn pieces_of(json: &str) -> impl Iterator<Item = &str> {
     let size = (json.len() / 16).max(24);
     let mut rest = json;

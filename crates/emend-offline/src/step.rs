@@ -1,15 +1,15 @@
-//! The steps of the model: what it says, the tools it calls, and the results of earlier calls.
+//! Steps of the model: a text and tool calls, and the results of earlier calls.
 
 use serde_json::{Map, Value};
 
-/// What a call gave.
+/// The result of a tool call.
 #[derive(Clone)]
 pub(crate) struct ToolResult {
     pub(crate) text: String,
     pub(crate) is_error: bool,
 }
 
-/// What the model does next: says something and calls tools. Without calls the turn ends.
+/// The next step of the model: a text and tool calls. Without calls it ends the run.
 pub(crate) struct Step {
     pub(crate) text: String,
     pub(crate) calls: Vec<PlannedCall>,
@@ -27,7 +27,7 @@ impl Step {
     }
 }
 
-/// A call the model wants made.
+/// A tool call that the model requests.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct PlannedCall {
     pub(crate) name: &'static str,
@@ -35,14 +35,14 @@ pub(crate) struct PlannedCall {
 }
 
 impl PlannedCall {
-    /// Returns a call of `name`; arguments that are null are left out.
+    /// Returns a call of the tool `name`, without arguments that are null.
     pub(crate) fn new(name: &'static str, arguments: impl IntoIterator<Item = (&'static str, Value)>) -> Self {
         let arguments = arguments.into_iter().filter(|(_, value)| !value.is_null());
         Self { name, input: arguments.map(|(key, value)| (key.to_owned(), value)).collect::<Map<_, _>>().into() }
     }
 }
 
-/// A call that was made and what came back.
+/// A tool call that was made, with its result.
 pub(crate) struct CompletedCall {
     pub(crate) name: String,
     pub(crate) input: Value,
@@ -50,7 +50,7 @@ pub(crate) struct CompletedCall {
 }
 
 impl CompletedCall {
-    /// Returns a text argument, empty if there is none.
+    /// Returns a text argument; empty if absent.
     pub(crate) fn argument(&self, name: &str) -> &str {
         self.input[name].as_str().unwrap_or_default()
     }

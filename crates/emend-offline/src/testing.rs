@@ -1,4 +1,4 @@
-//! Settings of the property tests.
+//! The configuration of property tests.
 
 use proptest::test_runner::{Config as ProptestConfig, RngSeed};
 

@@ -1,4 +1,4 @@
-//! Whole turns of the stand-in over files in memory, through the wire format and back.
+//! Whole runs of the offline model over files in memory, through the wire format and back.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +14,13 @@ use emend_llm::{
     StreamEvent, ToolDefinition, ToolResult, Transport,
 };
 
-/// Files and the tools that work on them. Grep knows the patterns the stand-in writes, not regular expressions.
+/// Files, and the tools that work on them. The search knows the patterns that the offline model writes, not regular
+/// expressions.
 #[derive(Default)]
 struct Project {
     files: BTreeMap<String, Vec<u8>>,
     read_only: Vec<String>,
-    /// Whether `read_file` tells the length of the file in its header.
+    /// Whether `read_file` reports the length of the file in its header.
     header: bool,
     read_chars_max: usize,
     grep_lines_max: usize,
@@ -62,7 +63,7 @@ impl Project {
             return Err(format!("{under} is outside the project root"));
         }
         if input["output_mode"] == "content" {
-            // Searches in one file come first in single-file tasks; only whether the file is there matters to them.
+            // Tasks for one file search it first; they use only the existence of the file.
             return self.files.get(under).map(|_| format!("{under}:1:…")).ok_or(format!("{under} does not exist"));
         }
         let mut needle = String::new();
@@ -165,7 +166,7 @@ fn cut_lines(text: &str, max: usize) -> String {
     format!("{}\n[... {} lines omitted ...]\n{}", head.join("\n"), lines.len() - max, tail.join("\n"))
 }
 
-/// What a turn came to: one line for each answer that called tools (`3 read_file`, …) and all texts.
+/// The outcome of a run: one line for each response with tool calls (`3 read_file`, …) and all texts.
 struct Outcome {
     steps: Vec<String>,
     texts: Vec<String>,
@@ -192,7 +193,7 @@ fn request(messages: Vec<Message>) -> Request {
     }
 }
 
-/// Asks through the Anthropic adapter and checks that the answer streams.
+/// Asks through the Anthropic adapter and checks that the response is streamed.
 fn ask(messages: &[Message]) -> Response {
     let stream = block_on(provider(Options::default()).stream(request(messages.to_vec()), CancelToken::new()));
     let mut events: Vec<StreamEvent> = block_on(stream.unwrap().map(Result::unwrap).collect());
@@ -208,7 +209,7 @@ fn ask(messages: &[Message]) -> Response {
     response
 }
 
-/// Runs one user message to the end of the run.
+/// Runs one user message to the end of its run.
 fn run(project: &mut Project, text: &str) -> Outcome {
     run_in(project, vec![Message::user(text)])
 }
@@ -317,7 +318,7 @@ fn files_that_cannot_be_changed_are_reported_and_the_rest_is_done() {
 }
 
 #[test]
-fn a_new_name_that_holds_the_old_one_is_put_in_once() {
+fn a_new_name_that_contains_the_old_one_is_inserted_once() {
     let mut project = Project::new(&[("a.rs", "Alpha\nAlpha\n")]);
     let outcome = run(&mut project, "rename Alpha to 'crate::Alpha'");
     assert_eq!(project.text("a.rs"), "crate::Alpha\ncrate::Alpha\n");
@@ -335,7 +336,7 @@ fn exact_texts_are_replaced_across_lines_too() {
 }
 
 #[test]
-fn nothing_found_and_nothing_understood_end_at_once() {
+fn runs_without_matches_or_instruction_end_at_once() {
     let mut project = Project::new(&[("a.rs", "beta\n")]);
     let outcome = run(&mut project, "rename Alpha to Beta");
     assert_eq!(outcome.steps, ["1 grep"]);
@@ -349,7 +350,7 @@ fn nothing_found_and_nothing_understood_end_at_once() {
 }
 
 #[test]
-fn a_remark_while_tools_run_changes_nothing_and_a_new_instruction_takes_over() {
+fn remarks_are_ignored_while_tools_run_and_a_new_instruction_takes_over() {
     let mut messages = vec![Message::user("rename Alpha to Beta")];
     messages.push(ask(&messages).message);
     let id = messages[1].tool_calls()[0].id.clone();
@@ -364,7 +365,7 @@ fn a_remark_while_tools_run_changes_nothing_and_a_new_instruction_takes_over() {
 }
 
 #[test]
-fn a_table_of_contents_is_added_refreshed_and_left_alone() {
+fn a_table_of_contents_is_added_then_updated_then_unchanged() {
     let text = "# T\r\n\r\nIntro.\r\n\r\n## One\r\n\r\n### Two\r\n";
     let mut project = Project::new(&[("README.md", text)]);
     let outcome = run(&mut project, "add a table of contents to README.md");
@@ -379,7 +380,7 @@ fn a_table_of_contents_is_added_refreshed_and_left_alone() {
 }
 
 #[test]
-fn the_open_file_is_meant_when_none_is_named() {
+fn the_open_file_is_the_default() {
     let mut project = Project::new(&[("docs/a.md", "# A\n\n- b\n- A\n")]);
     let system = Message::system("You edit files.\nOpen file: docs/a.md\n");
     let outcome = run_in(&mut project, vec![system, Message::user("sort the list under A")]);
@@ -393,7 +394,7 @@ fn the_open_file_is_meant_when_none_is_named() {
 }
 
 #[test]
-fn single_file_tasks_say_why_nothing_was_changed() {
+fn tasks_for_one_file_report_why_nothing_changed() {
     let mut project = Project::new(&[("a.md", "# A\n\n- b\n- a\n"), ("empty.md", "")]);
     project.read_only.push("a.md".to_owned());
     let mut check = |text: &str, expected: &str| assert_eq!(run(&mut project, text).last(), expected);
@@ -406,7 +407,7 @@ fn single_file_tasks_say_why_nothing_was_changed() {
 }
 
 #[test]
-fn requests_that_are_none_are_refused_as_a_provider_does() {
+fn malformed_requests_get_the_error_of_a_provider() {
     let response = post(&json!({"messages": []}));
     assert_eq!(response.status, 400);
     let chunks: Vec<_> = block_on(response.body.collect());
@@ -415,7 +416,7 @@ fn requests_that_are_none_are_refused_as_a_provider_does() {
 }
 
 #[test]
-fn a_session_without_the_tools_is_told_so() {
+fn missing_tools_are_reported() {
     let request = Request { tools: Vec::new(), ..request(vec![Message::user("rename Alpha to Beta")]) };
     let stream = block_on(provider(Options::default()).stream(request, CancelToken::new())).unwrap();
     let events: Vec<_> = block_on(stream.collect());
@@ -424,7 +425,7 @@ fn a_session_without_the_tools_is_told_so() {
     assert!(!response.message.content.iter().any(|part| matches!(part, ContentPart::ToolCall(_))));
 }
 
-/// A clock whose sleeps end at once and are counted.
+/// A clock whose sleeps resolve at once and are counted.
 #[derive(Default)]
 struct CountingClock(std::sync::atomic::AtomicU64);
 
@@ -440,7 +441,7 @@ impl emend_llm::Clock for CountingClock {
 }
 
 #[test]
-fn pieces_are_paced_by_the_clock_and_cancelling_ends_them() {
+fn chunks_are_delayed_by_the_clock_and_end_on_cancel() {
     let clock = emend_llm::Shared::new(CountingClock::default());
     let transport = OfflineTransport::new(Options { pace_ms: 15, clock: Some(clock.clone()) });
     let body = json!({"stream": true, "messages": [{"role": "user", "content": "hello"}]}).to_string().into_bytes();

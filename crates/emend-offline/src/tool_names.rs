@@ -1,13 +1,13 @@
-//! What tools are called: clients give the same tool the name and the parameters of this or that family's own agent.
+//! Translates tool names: requests give the same tool the exposed names of this or that model family.
 //!
-//! The stand-in thinks in one set of names. Here they are translated to those that a request offers, and the calls of
-//! earlier answers back again. Where edits can only be made as a patch, they are written as one.
+//! The model uses the canonical names. They are translated to the names that a request offers, and the calls of earlier
+//! responses back to canonical names. If edits are possible only as patches, they are written as patches.
 
 use serde_json::{Map, Value, json};
 
 use crate::step::PlannedCall;
 
-/// A name and the others it goes by.
+/// A canonical name and its exposed names.
 type Spellings = (&'static str, &'static [&'static str]);
 
 const TOOLS: [Spellings; 5] = [
@@ -25,20 +25,20 @@ const PARAMS: [Spellings; 4] = [
     ("max_results", &["head_limit", "total_max_matches", "limit"]),
 ];
 
-/// The tool that takes edits as patches, and what it may call the patch.
+/// The tool that takes edits as patches, and the possible names of its parameter.
 const PATCH_TOOL: &str = "apply_patch";
 const PATCH_PARAMS: [&str; 2] = ["input", "patch"];
 
-/// A tool on offer.
+/// An offered tool.
 pub(crate) struct Tool {
-    /// The stand-in's own name for it.
+    /// Canonical name.
     pub(crate) name: String,
-    wire: String,
+    exposed: String,
     schema: Value,
 }
 
 impl Tool {
-    /// Returns the values that the schema allows for `parameter`, none if it does not list them.
+    /// Returns the values that the schema allows for `parameter`; empty if it lists none.
     pub(crate) fn choices(&self, parameter: &str) -> Vec<&str> {
         let values = self.schema["properties"][parameter]["enum"].as_array();
         values.map(|values| values.iter().filter_map(Value::as_str).collect()).unwrap_or_default()
@@ -53,7 +53,7 @@ impl Tool {
         self.schema["properties"].get(parameter).is_some()
     }
 
-    /// Returns what this tool calls a parameter.
+    /// Returns the exposed name of a parameter.
     fn param<'a>(&self, canonical: &'a str) -> &'a str {
         let others = PARAMS.iter().find(|(known, _)| *known == canonical).map(|(_, others)| *others);
         let other = others.unwrap_or_default().iter().copied().find(|other| self.has(other));
@@ -61,50 +61,52 @@ impl Tool {
     }
 }
 
-/// Returns the tools that a request offers under these names, with these parameters.
+/// Returns the tools that a request offers, given as exposed names with schemas.
 pub(crate) fn tools(offered: Vec<(String, Value)>) -> Vec<Tool> {
-    let mut tools: Vec<Tool> =
-        offered.into_iter().map(|(wire, schema)| Tool { name: canonical(&wire).to_owned(), wire, schema }).collect();
+    let mut tools: Vec<Tool> = offered
+        .into_iter()
+        .map(|(exposed, schema)| Tool { name: canonical(&exposed).to_owned(), exposed, schema })
+        .collect();
     if tools.iter().all(|tool| tool.name != "edit_file")
-        && let Some(tool) = tools.iter_mut().find(|tool| tool.wire == PATCH_TOOL)
+        && let Some(tool) = tools.iter_mut().find(|tool| tool.exposed == PATCH_TOOL)
     {
         "edit_file".clone_into(&mut tool.name);
     }
     tools
 }
 
-fn canonical(wire: &str) -> &str {
-    TOOLS.iter().find(|(_, others)| others.contains(&wire)).map_or(wire, |(canonical, _)| canonical)
+fn canonical(exposed: &str) -> &str {
+    TOOLS.iter().find(|(_, others)| others.contains(&exposed)).map_or(exposed, |(canonical, _)| canonical)
 }
 
-/// Returns the name and the arguments with which `call` is made of one of `tools`.
-pub(crate) fn spelled(tools: &[Tool], call: &PlannedCall) -> (String, Value) {
+/// Returns the exposed name and the arguments of `call`, according to `tools`.
+pub(crate) fn to_exposed(tools: &[Tool], call: &PlannedCall) -> (String, Value) {
     let Some(tool) = tools.iter().find(|tool| tool.name == call.name) else {
         return (call.name.to_owned(), call.input.clone());
     };
-    if tool.wire == PATCH_TOOL && tool.name == "edit_file" {
+    if tool.exposed == PATCH_TOOL && tool.name == "edit_file" {
         let param = PATCH_PARAMS.into_iter().find(|param| tool.has(param)).unwrap_or(PATCH_PARAMS[1]);
-        return (tool.wire.clone(), json!({ (param): patch_of(&call.input) }));
+        return (tool.exposed.clone(), json!({ (param): patch_of(&call.input) }));
     }
     let fields = call.input.as_object().into_iter().flatten();
     let input: Map<String, Value> = fields.map(|(name, value)| (tool.param(name).to_owned(), value.clone())).collect();
-    (tool.wire.clone(), Value::Object(input))
+    (tool.exposed.clone(), Value::Object(input))
 }
 
-/// Returns the stand-in's own name and arguments of a call that was made earlier.
-pub(crate) fn understood(wire: &str, input: &Value) -> (String, Value) {
+/// Returns the canonical name and arguments of an earlier call.
+pub(crate) fn to_canonical(exposed: &str, input: &Value) -> (String, Value) {
     let patch = || PATCH_PARAMS.iter().find_map(|param| input[param].as_str());
-    match (wire, patch()) {
+    match (exposed, patch()) {
         (PATCH_TOOL, Some(patch)) => ("edit_file".to_owned(), edit_of(patch)),
-        // No other argument that differs is looked at again.
-        _ => (canonical(wire).to_owned(), input.clone()),
+        // The model reads no other renamed argument again.
+        _ => (canonical(exposed).to_owned(), input.clone()),
     }
 }
 
 const BEGIN: &str = "*** Begin Patch\n*** Update File: ";
 const END: &str = "\n*** End Patch";
 
-/// Writes an edit of whole lines as a patch.
+/// Returns an edit of whole lines as a patch.
 fn patch_of(input: &Value) -> String {
     let text = |name: &str| input[name].as_str().unwrap_or_default();
     let marked = |mark: char, text: &str| text.split('\n').map(|line| format!("\n{mark}{line}")).collect::<String>();
@@ -112,7 +114,7 @@ fn patch_of(input: &Value) -> String {
     format!("{BEGIN}{}\n@@{old}{new}{END}", text("file_path"))
 }
 
-/// Reads what [`patch_of`] wrote.
+/// Parses the output of [`patch_of`].
 fn edit_of(patch: &str) -> Value {
     let body = patch.strip_prefix(BEGIN).and_then(|rest| rest.strip_suffix(END)).unwrap_or_default();
     let mut lines = body.split('\n');
@@ -142,14 +144,14 @@ mod tests {
     #[track_caller]
     fn check(tools_offered: &[(&str, &[&str])], call: &PlannedCall, expected: &str) {
         let tools = tools(tools_offered.iter().map(|(name, params)| offered(name, params)).collect());
-        let (name, input) = spelled(&tools, call);
+        let (name, input) = to_exposed(&tools, call);
         assert_eq!(format!("{name} {input}"), expected);
-        let (back, _) = understood(&name, &input);
+        let (back, _) = to_canonical(&name, &input);
         assert_eq!(back, call.name);
     }
 
     #[test]
-    fn calls_are_spelled_as_the_request_spells_its_tools() {
+    fn calls_use_the_exposed_names_of_the_request() {
         let grep =
             PlannedCall::new("grep", [("pattern", json!("a")), ("path", json!("src")), ("max_results", json!(9))]);
         let own = r#"grep {"pattern":"a","path":"src","max_results":9}"#;
@@ -171,15 +173,15 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_is_a_patch_where_nothing_else_edits_and_is_read_back() {
+    fn an_edit_becomes_a_patch_without_another_edit_tool_and_is_parsed_back() {
         let input = json!({ "file_path": "a b.txt", "old_string": "one\n\n-two", "new_string": "+one\nthree" });
         let edit = PlannedCall { name: "edit_file", input: input.clone() };
         let tools = tools(vec![offered("apply_patch", &["input"])]);
-        let (name, spelled) = spelled(&tools, &edit);
+        let (name, spelled) = to_exposed(&tools, &edit);
         assert_eq!(
             spelled["input"],
             "*** Begin Patch\n*** Update File: a b.txt\n@@\n-one\n-\n--two\n++one\n+three\n*** End Patch"
         );
-        assert_eq!(understood(&name, &spelled), ("edit_file".to_owned(), input));
+        assert_eq!(to_canonical(&name, &spelled), ("edit_file".to_owned(), input));
     }
 }

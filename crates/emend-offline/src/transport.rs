@@ -1,4 +1,4 @@
-//! The model as a transport: it sends the chunks of its response at the pace that was asked for.
+//! The model as a transport: it sends the chunks of its response at the requested pace.
 
 use std::collections::VecDeque;
 
@@ -7,22 +7,22 @@ use futures::future::select;
 
 use crate::respond::respond;
 
-/// How the stand-in answers.
+/// The pace of the offline model.
 #[derive(Clone, Default)]
 pub struct Options {
-    /// Milliseconds before each piece of an answer; 0 sends all at once.
+    /// Delay before each chunk of a response, in milliseconds; 0 sends all at once.
     pub pace_ms: u64,
-    /// Waits between pieces. Without a clock nothing waits.
+    /// Clock of the delays. Without a clock there are no delays.
     pub clock: Option<Shared<dyn Clock>>,
 }
 
-/// The stand-in model behind the Messages wire format.
+/// The offline model behind the Messages wire format.
 pub struct OfflineTransport {
     options: Options,
 }
 
 impl OfflineTransport {
-    /// Returns a transport that answers `POST …/v1/messages` itself.
+    /// Returns a transport that responds to `POST …/v1/messages` itself.
     #[must_use]
     pub fn new(options: Options) -> Self {
         Self { options }

@@ -1,5 +1,5 @@
-//! The model client: reading a long transcript, reading the arguments of a call while they arrive, encoding a turn of
-//! a long conversation.
+//! The model client: decoding of a long transcript, parsing of the arguments of a call while they arrive, encoding of a
+//! further request of a long conversation.
 
 use std::convert::Infallible;
 use std::path::Path;
@@ -18,16 +18,16 @@ use serde_json::{Value, json};
 
 use crate::measure::{self, Row};
 
-/// What a network hands over at once.
+/// The size of one chunk from the network, in bytes.
 const CHUNK_BYTES: usize = 16 * 1024;
 const TRANSCRIPT_BYTES: usize = 10_000_000;
-/// The lengths of the arguments, so that growth shows.
+/// The lengths of the arguments, in bytes; several, so that growth is visible.
 const ARGUMENT_BYTES: [usize; 3] = [50_000, 100_000, 200_000];
-/// How much of the arguments comes with one event.
+/// The number of argument bytes in one event.
 const DELTA_BYTES: usize = 24;
 const TURNS: [usize; 3] = [10, 100, 1000];
 
-/// Measures everything. The transcripts and what has to be read in them are left in `folder` for peers in Node.
+/// Runs all measurements. The transcripts and their expected contents stay in `folder` for peers in Node.
 pub(crate) fn rows(folder: &Path) -> Result<Vec<Row>> {
     std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).with_context(|| name.to_owned());
@@ -48,7 +48,7 @@ pub(crate) fn rows(folder: &Path) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Writes an event as Anthropic does.
+/// Returns an event as Anthropic writes it.
 fn event(text: &mut String, value: &Value) {
     let name = value["type"].as_str().unwrap_or_default();
     text.push_str(&format!("event: {name}\ndata: {value}\n\n"));
@@ -75,7 +75,7 @@ fn block(text: &mut String, index: usize, start: &Value, deltas: impl Iterator<I
     event(text, &json!({"type": "content_block_stop", "index": index}));
 }
 
-/// A whole answer: a sentence and at most one call.
+/// Returns a whole response: a sentence and at most one call.
 pub(crate) fn answer(sentence: &str, called: Option<(&str, Value)>) -> String {
     let mut text = String::new();
     begin(&mut text);
@@ -93,7 +93,7 @@ pub(crate) fn answer(sentence: &str, called: Option<(&str, Value)>) -> String {
     text
 }
 
-/// An answer whose text comes in `n_pieces` events.
+/// Returns a response whose text arrives in `n_pieces` events.
 pub(crate) fn answer_in_pieces(n_pieces: usize) -> String {
     let mut text = String::new();
     begin(&mut text);
@@ -104,10 +104,10 @@ pub(crate) fn answer_in_pieces(n_pieces: usize) -> String {
     text
 }
 
-/// A tool call whose arguments come in small pieces.
+/// Returns a tool call whose arguments arrive in small pieces.
 fn call(text: &mut String, index: usize, arguments: &Value) {
     let whole = arguments.to_string();
-    // All of it is ASCII, so that it can be cut anywhere.
+    // The arguments are ASCII, so they can be split at any byte.
     let pieces = whole
         .as_bytes()
         .chunks(DELTA_BYTES)
@@ -119,7 +119,7 @@ fn lines(length: usize) -> String {
     "    let value = \"a line\\tof code\";\n".chars().cycle().take(length).collect()
 }
 
-/// Ten megabytes of events: three parts of text, one of arguments. With what they say.
+/// Returns ten megabytes of events, three parts of text and one of arguments, with their contents.
 fn transcript() -> (String, String, Value) {
     let piece = "The answer – with “quotes”,\n\tlines and 🦀 – ";
     let mut text = String::new();
@@ -132,7 +132,7 @@ fn transcript() -> (String, String, Value) {
     let n_pieces = TRANSCRIPT_BYTES / 4 * 3 / probe.len();
     let deltas = (0..n_pieces).map(|_| json!({"type": "text_delta", "text": piece}));
     block(&mut text, 0, &json!({"type": "text", "text": ""}), deltas);
-    // An event of a piece weighs about six times what it carries.
+    // An event is about six times as long as the piece it carries.
     let arguments = json!({"path": "src/lib.rs", "content": lines(TRANSCRIPT_BYTES / 4 / 7)});
     call(&mut text, 1, &arguments);
     end(&mut text);
@@ -158,7 +158,7 @@ fn decode(events: &str) -> Result<Response> {
     }
 }
 
-/// What a program does that has these two libraries and no more: it gathers text and arguments.
+/// A peer made of these two libraries alone: it collects text and arguments.
 fn decode_with_peer(events: &str) -> Result<(String, Value)> {
     let chunks = events.as_bytes().chunks(CHUNK_BYTES).map(|chunk| Ok::<_, Infallible>(chunk.to_vec()));
     let mut stream = futures::stream::iter(chunks).eventsource();
@@ -185,7 +185,7 @@ fn read_transcript(events: &str, text: &str, arguments: &Value) -> Result<Row> {
     Ok(Row::beside(name, times, &peer))
 }
 
-/// Decodes a call and has its arguments as a value after every event, as a program that shows them would.
+/// Decodes a call and parses its arguments after every event, as a program that shows them would.
 fn follow(events: &str) -> Result<(Value, usize)> {
     let adapter = Api::AnthropicMessages.adapter(Config::default());
     let mut decoder = adapter.decoder(&Headers::default());
@@ -215,7 +215,7 @@ fn argument_row(length: usize) -> String {
     format!("{} KB of arguments in {DELTA_BYTES}-byte deltas", length / 1000)
 }
 
-/// A conversation in which every turn reads a file.
+/// Returns a conversation in which every round reads a file.
 pub(crate) fn conversation(n_turns: usize) -> Vec<Message> {
     let mut messages = vec![Message::system("You edit files."), Message::user("Begin.")];
     for turn in 0..n_turns {
@@ -247,7 +247,8 @@ fn adapter(api: Api) -> Shared<dyn Adapter> {
     api.adapter(Config { api_key: "k".to_owned(), ..Config::default() })
 }
 
-/// Encodes the next turn of a conversation with an adapter that has encoded it so far, beside one that has not.
+/// Encodes the next request of a conversation with an adapter that has encoded the earlier ones, and with a new
+/// adapter.
 fn encode(n_turns: usize, rows: &mut Vec<Row>) -> Result<()> {
     for api in [Api::AnthropicMessages, Api::OpenAiResponses] {
         let request = |n_turns| Request {
@@ -280,7 +281,7 @@ fn encode(n_turns: usize, rows: &mut Vec<Row>) -> Result<()> {
     Ok(())
 }
 
-/// The version of a package that the lock file pins.
+/// Returns the version of a package in the lock file.
 fn locked(package: &str) -> &'static str {
     let lock = include_str!("../../../Cargo.lock");
     let entry = lock.split_once(&format!("name = \"{package}\"\nversion = \"")).map(|(_, rest)| rest);

@@ -1,20 +1,20 @@
-//! What each wire format says when all is well, in parts that can be cut apart, and what its errors look like.
+//! Responses of each wire format, in parts that can be cut, and its error responses.
 
 use emend_llm::Api;
 use serde_json::{Value, json};
 
-/// The text of every answer.
+/// The text of every response.
 pub(crate) const TEXT: &str = "Hello";
 
-/// The events of one answer.
+/// The events of one response.
 pub(crate) struct Answer {
-    /// Says that an answer begins, and nothing of it.
+    /// The events before the text.
     pub(crate) start: String,
-    /// Holds the text.
+    /// The event with the text.
     pub(crate) content: String,
-    /// Ends it.
+    /// The events after the text.
     pub(crate) end: String,
-    /// The same in one piece.
+    /// The same response as one document.
     pub(crate) whole: String,
 }
 
@@ -119,7 +119,7 @@ fn gemini() -> Answer {
     }
 }
 
-/// Returns the body of an error: each provider has its own name for it and its own wrapping.
+/// Returns the body of an error response. Each provider has its own name and wrapping for it.
 pub(crate) fn error_body(api: Api, status: u16, names: [&str; 3], message: &str) -> String {
     let [anthropic, openai, google] = names;
     match api {

@@ -1,5 +1,5 @@
-//! Asks a server through everything that a user's request goes through: client, adapter, reqwest, retries. Time and
-//! chance are the test's. Afterwards no text that anyone could have seen may hold the key.
+//! Sends requests to a server through all layers of a real request: client, adapter, reqwest, retries. Time and
+//! randomness are the test's. Afterwards no visible text may contain the key.
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -13,26 +13,26 @@ use futures::StreamExt;
 
 /// The key of every request. Error bodies quote it.
 pub(super) const KEY: &str = "sk-topsecret-0123456789abcdef";
-/// A part of it that no text may hold: masks leave beginnings and ends.
+/// A part of the key that no text may contain. Masks keep beginnings and ends.
 const SECRET: &str = "topsecret";
 
-/// Limits that a busy machine does not reach.
+/// Time limits that a busy machine does not reach.
 pub(crate) fn patient() -> Timeouts {
     Timeouts { connect_ms: 60_000, idle_ms: 60_000, total_ms: 60_000 }
 }
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Debug, PartialEq)]
 pub(super) struct Outcome {
     pub(super) text: String,
     pub(super) error: Option<ErrorKind>,
-    /// How often it was sent.
+    /// The number of attempts.
     pub(super) attempts: usize,
-    /// The waits between, in milliseconds.
+    /// The delays between attempts, in milliseconds.
     pub(super) waits: Vec<u64>,
 }
 
-/// Keeps what the network stack logs.
+/// Collects the log of the network stack.
 struct Listener(Mutex<String>);
 
 impl log::Log for Listener {
@@ -48,7 +48,7 @@ impl log::Log for Listener {
     fn flush(&self) {}
 }
 
-/// Returns what the network stack has logged so far; it is listened to from the first call on.
+/// Returns the log of the network stack since the first call of this function.
 pub(crate) fn logged() -> String {
     listener().0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
 }
@@ -73,7 +73,7 @@ fn assert_error_has_no_key(error: &LlmError) {
     assert_no_key("the debug form", &format!("{error:?}"));
     assert_no_key("the JSON form", &serde_json::to_string(error).unwrap());
     assert!(error.provider.is_some(), "{error:?} names no provider");
-    // A sentence that says something beyond the code.
+    // A sentence with more than the code.
     assert!(error.message.split_whitespace().count() > 3, "{error:?}");
 }
 
@@ -82,14 +82,14 @@ pub(super) fn request() -> Request {
     Request { model: "m".into(), messages: vec![Message::user("hi")], ..Request::default() }
 }
 
-/// A client of the server at `url`, with limits that are not reached.
+/// Returns a client of the server at `url`, with time limits that are not reached.
 pub(super) fn client(api: Api, url: &str) -> Client {
     let config = Config { api_key: KEY.to_owned(), base_url: Some(url.to_owned()), ..Config::default() };
     let transport = Arc::new(ReqwestTransport::new(patient()));
     Client::new().with_provider(Arc::new(HttpProvider::new(api.adapter(config), transport)))
 }
 
-/// Sends a request in the format `api` to `url` under the usual policy, and reads the answer to its end.
+/// Sends a request in the format `api` to `url` under the default retry policy, and reads the response to its end.
 pub(super) async fn ask(api: Api, url: &str, timeouts: Timeouts) -> Outcome {
     let listener = listener();
     let config = Config { api_key: KEY.to_owned(), base_url: Some(url.to_owned()), ..Config::default() };

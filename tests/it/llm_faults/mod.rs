@@ -1,5 +1,5 @@
-//! Servers that refuse, break off, stall and lie: which error each of the four formats makes of it, and how often the
-//! request is sent. Every request goes through the real client and transport; the server counts what reaches it.
+//! Servers that reject, disconnect, stall and send garbage: the resulting error in each of the four formats, and the
+//! number of attempts. Every request goes through the real client and transport; the server counts the requests.
 
 pub(crate) mod answers;
 pub(crate) mod ask;
@@ -22,7 +22,7 @@ use self::ask::{KEY, Outcome, ask, patient};
 use crate::http_server::{Server, response, say, wait_for_end};
 use crate::llm_conformance::covers;
 
-/// The waits of the usual policy where the provider asks for none.
+/// The delays of the default policy if the provider asks for none.
 const WAITS: &[u64] = &[1000, 2000];
 
 const SSE: &str = "Content-Type: text/event-stream";
@@ -31,7 +31,7 @@ fn run<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 
-/// What a row expects of every format.
+/// The expected outcome, the same for every format.
 #[derive(Clone, Copy)]
 struct Expected {
     text: &'static str,
@@ -39,12 +39,12 @@ struct Expected {
     waits: &'static [u64],
 }
 
-/// An error that no further attempt would mend.
+/// An error that a retry would not fix.
 fn stands(kind: ErrorKind) -> Expected {
     Expected { text: "", error: Some(kind), waits: &[] }
 }
 
-/// An error after every attempt that the policy allows.
+/// An error after all attempts that the policy allows.
 fn repeated(kind: ErrorKind, waits: &'static [u64]) -> Expected {
     Expected { waits, ..stands(kind) }
 }
@@ -56,12 +56,12 @@ fn partial(kind: ErrorKind) -> Expected {
 
 const FINE: Expected = Expected { text: TEXT, error: None, waits: &[] };
 
-/// One way to misbehave.
+/// One kind of misbehaviour.
 struct Row {
     name: &'static str,
     serve: Box<dyn Fn(Api) -> Server>,
     timeouts: Timeouts,
-    /// Whether the limits leave even a busy machine the time to send the whole request.
+    /// Whether the time limits are long enough for a busy machine to send the whole request.
     sends_all: bool,
     expected: Expected,
 }
@@ -71,7 +71,7 @@ impl Row {
         Self { name, serve: Box::new(serve), timeouts: patient(), sends_all: true, expected }
     }
 
-    /// A row whose server always writes the same.
+    /// A row whose server always sends the same response.
     fn says(name: &'static str, expected: Expected, bytes: impl Fn(Api) -> Vec<u8> + 'static) -> Self {
         Self::new(name, expected, move |api| Server::saying(bytes(api)))
     }
@@ -80,13 +80,13 @@ impl Row {
         Self { timeouts, ..self }
     }
 
-    /// With limits that may pass before the request is out: the outcome is the same.
+    /// As [`within`](Self::within), with time limits that may expire before the request is sent: the outcome is the same.
     fn within_moments(self, timeouts: Timeouts) -> Self {
         Self { timeouts, sends_all: false, ..self }
     }
 }
 
-/// Runs every row with every format, all at once, and lists those that differ.
+/// Runs every row with every format at the same time, and lists the rows that differ.
 #[track_caller]
 fn check(rows: Vec<Row>) {
     let cases = rows.iter().flat_map(|row| Api::ALL.map(|api| (row, api)));
@@ -114,7 +114,7 @@ fn check(rows: Vec<Row>) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A row whose server refuses, in the provider's own words and with the key in them.
+/// A row whose server rejects the request, in the provider's own wording and with the key in it.
 fn refuses(
     status: u16,
     headers: &'static [&'static str],
@@ -130,7 +130,7 @@ fn refuses(
 }
 
 #[test]
-fn a_refusal_has_its_class_and_is_repeated_only_where_that_may_help() {
+fn error_responses_are_classified_and_retried_only_if_that_may_help() {
     covers("adapter.error_class adapter.retry_after retry.classes retry.retryable retry.backoff retry.retry_after");
     covers("retry.rate_limit retry.permanent provider.retry_after secrets.errors");
     use ErrorKind::*;
@@ -164,13 +164,13 @@ fn stream(parts: &[&str]) -> Vec<u8> {
     response(200, &[SSE], parts.concat().as_bytes())
 }
 
-/// The same with a length that is larger than what comes.
+/// The same with a length that is larger than the body.
 fn cut_stream(parts: &[&str]) -> Vec<u8> {
     response(200, &[SSE, "Content-Length: 100000"], parts.concat().as_bytes())
 }
 
 #[test]
-fn an_answer_that_breaks_off_is_an_error_and_repeated_only_before_its_first_content() {
+fn a_truncated_response_is_an_error_and_retried_only_before_its_first_content() {
     covers("retry.after_content stream.incomplete");
     use ErrorKind::Stream;
     let half = |text: &str| text[..text.len() / 2].to_owned();
@@ -197,7 +197,7 @@ fn an_answer_that_breaks_off_is_an_error_and_repeated_only_before_its_first_cont
 }
 
 #[test]
-fn garbage_is_an_error_that_says_so() {
+fn garbage_is_reported_as_a_stream_error() {
     use ErrorKind::{Configuration, Stream};
     check(vec![
         Row::says("not HTTP", repeated(Stream, WAITS), |_| b"what?\r\n\r\n".to_vec()),
@@ -223,7 +223,7 @@ fn garbage_is_an_error_that_says_so() {
 }
 
 #[test]
-fn silence_ends_and_slowness_does_not_matter() {
+fn a_silent_connection_times_out_and_a_slow_one_does_not() {
     use ErrorKind::RequestTimeout;
     let quick = Timeouts { idle_ms: 300, ..patient() };
     // Long enough for the beginning to arrive on a busy machine.
@@ -259,7 +259,7 @@ fn silence_ends_and_slowness_does_not_matter() {
 }
 
 #[test]
-fn a_port_that_nobody_listens_on_is_tried_again() {
+fn a_closed_port_is_retried() {
     let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for api in Api::ALL {
         let found = run(ask(api, &format!("http://{address}"), patient()));
@@ -269,7 +269,7 @@ fn a_port_that_nobody_listens_on_is_tried_again() {
 }
 
 #[test]
-fn a_redirect_is_told_and_takes_no_key_along() {
+fn a_redirect_is_reported_and_gets_no_key() {
     let elsewhere = Arc::new(Server::saying(response(200, &[SSE], b"")));
     let rows = [301, 302, 303, 307, 308].map(|status| {
         let url = elsewhere.url();
@@ -283,7 +283,7 @@ fn a_redirect_is_told_and_takes_no_key_along() {
     assert!(elsewhere.requests()[0].contains(KEY), "the control: it does answer");
 }
 
-/// Wraps bytes in gzip without making them any shorter.
+/// Wraps bytes in gzip without compressing them.
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let checksum = !bytes
         .iter()
@@ -299,7 +299,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn an_answer_that_comes_compressed_unasked_is_read_or_refused_clearly() {
+fn an_unrequested_compressed_response_is_read_or_rejected() {
     let denied = ["permission_error", "permission_denied", "PERMISSION_DENIED"];
     let packed = ["Content-Encoding: gzip", SSE];
     check(vec![
@@ -320,10 +320,10 @@ fn an_answer_that_comes_compressed_unasked_is_read_or_refused_clearly() {
 }
 
 const MEBIBYTE: usize = 1024 * 1024;
-/// How long an endless line gets before the server gives up.
+/// The time for an endless line before the server gives up.
 const ENDLESS_BYTES: usize = 100 * MEBIBYTE;
 
-/// A server that begins with `start` and goes on with the same byte; and how much of it was taken.
+/// A server that sends `start`, then the same byte without end, and counts the bytes that were accepted.
 fn endless(start: Vec<u8>) -> (Server, Arc<AtomicUsize>) {
     let written = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&written);
@@ -340,8 +340,8 @@ fn endless(start: Vec<u8>) -> (Server, Arc<AtomicUsize>) {
     (server, written)
 }
 
-/// What is never read cannot fill the memory: the client has to hang up before `mebibytes_max` have left the server,
-/// what waits in sockets included.
+/// Checks that an endless body cannot fill the memory: the client must disconnect before the server has sent
+/// `mebibytes_max`, including bytes in socket buffers.
 #[track_caller]
 fn check_endless(start: &[u8], expected: Expected, mebibytes_max: usize) {
     for api in Api::ALL {
@@ -355,23 +355,23 @@ fn check_endless(start: &[u8], expected: Expected, mebibytes_max: usize) {
 }
 
 #[test]
-fn a_line_of_100_megabytes_is_given_up_early() {
+fn a_line_of_100_megabytes_is_rejected_early() {
     covers("stream.chunking");
     check_endless(&response(200, &[SSE], b"data: "), stands(ErrorKind::Stream), 40);
 }
 
 #[test]
-fn a_document_of_100_megabytes_is_given_up() {
+fn a_document_of_100_megabytes_is_rejected() {
     check_endless(&response(200, &[SSE], b"{\"text\": \""), stands(ErrorKind::Stream), 90);
 }
 
 #[test]
-fn an_error_of_100_megabytes_is_read_as_far_as_it_is_needed() {
+fn an_error_body_of_100_megabytes_is_read_in_part() {
     check_endless(&response(500, &[], b""), repeated(ErrorKind::Server, WAITS), 40);
 }
 
-/// Cancels after the first text and keeps what was asked with; the server has to see the connection end all the same,
-/// or a model goes on answering nobody.
+/// Cancels after the first text and keeps the stream. The server must see the connection end nevertheless, otherwise
+/// the model would continue for no reader.
 #[track_caller]
 fn check_hang_up(api: Api, ask: impl AsyncFnOnce(Client, CancelToken) -> Box<dyn Any>) {
     let (sender, gone) = tokio::sync::mpsc::unbounded_channel();
@@ -390,7 +390,7 @@ fn check_hang_up(api: Api, ask: impl AsyncFnOnce(Client, CancelToken) -> Box<dyn
 }
 
 #[test]
-fn cancelling_hangs_up_although_the_stream_is_kept() {
+fn cancelling_closes_the_connection_of_a_kept_stream() {
     covers("generate.cancel");
     for api in Api::ALL {
         check_hang_up(api, async |client, cancel| {

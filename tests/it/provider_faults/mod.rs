@@ -1,6 +1,6 @@
-//! Whole sessions by chance whose provider goes wrong: it is slow, breaks off, refuses and talks nonsense, wherever it
-//! can, in all four wire formats; while it is slow the user interferes. What user and host do to a provider that works
-//! is simulated in `emend-agent`. Each session follows from its seed.
+//! Random whole sessions with a faulty provider: it is slow, disconnects, rejects requests and sends garbage, at every
+//! possible moment, in all four wire formats. While it is slow the user interferes. `emend-agent` simulates the
+//! interference of user and host with a working provider. Each session follows from its seed.
 
 mod wire;
 
@@ -31,12 +31,12 @@ use wasm_bindgen_test::wasm_bindgen_test as test;
 use self::wire::{MOMENTS, Moment, TEXT, answer, assert_acceptable};
 use crate::parity::wire::WireCall;
 
-/// Says which items of a checklist the running test shows.
+/// Names the items of the checklist that the running test demonstrates.
 fn covers(items: &str) {
     println!("covers: {items}");
 }
 
-/// Numbers that follow from a seed; also the session's chance and time, which passes when someone sleeps.
+/// Random numbers from a seed. Also the session's randomness and its clock, which advances through sleeps.
 struct Dice {
     state: AtomicU64,
     now_ms: AtomicU64,
@@ -75,20 +75,20 @@ impl Clock for Dice {
     }
 }
 
-/// What a provider does wrong, and what the user does while it is slow.
+/// A fault of the provider, and the user's action while the provider is slow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fault {
     Slow,
     SlowThenCancel,
     SlowThenDrop,
     SlowThenSteer,
-    /// The connection ends as if all had been said.
+    /// The connection ends as after a complete response.
     Cut,
     /// The connection fails.
     Broken,
-    /// A status that is no success, or an error within the answer.
+    /// An error status, or an error inside the response.
     Refused,
-    /// Bytes that mean nothing, or nothing known.
+    /// Bytes without meaning, or with an unknown meaning.
     Garbage,
 }
 
@@ -103,19 +103,19 @@ const FAULTS: [Fault; 8] = [
     Fault::Garbage,
 ];
 
-/// Answers that arrive whole and are wrong all the same.
+/// Responses that arrive completely and are wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Oddity {
     UnknownTool,
     WrongArguments,
-    /// Arguments that are no JSON.
+    /// Arguments that are not JSON.
     BrokenArguments,
     SameIdTwice,
-    /// An id that an earlier answer had.
+    /// An id that an earlier response used.
     SameIdAgain,
     NoName,
     Empty,
-    /// The output limit came in the middle of a call.
+    /// The output limit was reached in the middle of a call.
     CutByLength,
 }
 
@@ -130,29 +130,29 @@ const ODDITIES: [Oddity; 8] = [
     Oddity::CutByLength,
 ];
 
-/// How often what happened.
+/// The number of times that each event happened.
 #[derive(Default)]
 struct Histogram {
     faults: BTreeMap<(Moment, Fault), u32>,
     oddities: BTreeMap<Oddity, u32>,
 }
 
-/// The provider: says what the dice say, and checks what it is asked.
+/// The provider: responds at random, and checks the requests.
 struct Faulty {
     api: Api,
     dice: Shared<Dice>,
     histogram: Shared<Mutex<Histogram>>,
     n_answers: AtomicU64,
-    /// Set while an answer waits; what the user does then.
+    /// Set while a response waits: the user's action during the wait.
     waits: Shared<Mutex<Option<Fault>>>,
     opened: Shared<AtomicBool>,
 }
 
 impl Faulty {
-    /// Returns the events of the next answer, as they are sent.
+    /// Returns the events of the next response, as they are sent.
     fn next_answer(&self) -> Vec<String> {
         let n = self.n_answers.fetch_add(1, Ordering::Relaxed);
-        // A turn has to end some time.
+        // A run must end eventually.
         let calls = if n % 4 == 3 { Vec::new() } else { self.calls(n) };
         let odd = (self.dice.below(4) == 0).then(|| ODDITIES[self.dice.below(ODDITIES.len())]);
         let mut events = answer(self.api, self.dice.below(4) > 0, TEXT, &calls);
@@ -162,7 +162,7 @@ impl Faulty {
         }
         let mut texts: Vec<String> = events.iter().map(|event| format!("data: {event}\n\n")).collect();
         if odd == Some(Oddity::BrokenArguments) {
-            // In the pieces where arguments are text, and nowhere in Gemini's format.
+            // In the pieces where arguments are text; not possible in Gemini's format.
             for text in texts.iter_mut().filter(|text| text.contains("\\\"file_path\\\"")) {
                 *text = text.replace("\\\"file_path\\\":", "\\\"file_path\\\" ");
             }
@@ -222,7 +222,7 @@ impl Faulty {
         }
     }
 
-    /// What a provider says that refuses: status and body.
+    /// Returns the status and the body of an error response.
     fn refusal(&self) -> (u16, String) {
         let error =
             |name: &str| json!({"error": {"type": name, "code": name, "status": name, "message": "no"}}).to_string();
@@ -249,7 +249,7 @@ impl Faulty {
     }
 }
 
-/// Makes the event that ends an answer say that the output limit came first.
+/// Changes the last event of a response to report that the output limit was reached.
 fn cut_by_length(api: Api, event: &mut serde_json::Value) {
     match api {
         Api::AnthropicMessages if event["type"] == "message_delta" => {
@@ -326,7 +326,7 @@ fn respond(status: u16, chunks: Vec<Result<Vec<u8>, TransportError>>) -> HttpRes
 const BEFORE: &str = "one\ntwo\n";
 const AFTER: &str = "one\n2\n";
 
-/// Remembers that it was woken: then polling goes on without anybody's doing.
+/// Records a wake-up: then polling continues without outside help.
 #[derive(Default)]
 struct Woken(AtomicBool);
 
@@ -381,7 +381,7 @@ impl World {
         }
     }
 
-    /// Runs one turn; while the provider is slow, the user does what the fault says.
+    /// Runs one run of the session. While the provider is slow, the user acts as the fault says.
     fn turn(&self, session: &Session) -> Vec<Event> {
         let cancel = CancelToken::new();
         let after = session.cursor();
@@ -402,7 +402,7 @@ impl World {
                         Fault::SlowThenSteer => session.steer("and be quick").unwrap(),
                         _ => {}
                     }
-                    // After a cancelled wait nobody listens; in every other case the answer goes on.
+                    // After a cancelled wait no reader is left; in all other cases the response continues.
                     self.faulty.opened.store(fault != Fault::SlowThenCancel, Ordering::Relaxed);
                 }
             }
@@ -411,7 +411,7 @@ impl World {
     }
 }
 
-/// What the events of one turn must look like.
+/// Checks the events of one run.
 fn check_events(events: &[Event]) {
     let (mut open, mut in_text, mut in_reasoning, mut ended) = (Vec::new(), false, false, false);
     let mut aborted = false;
@@ -435,7 +435,7 @@ fn check_events(events: &[Event]) {
             _ => {}
         }
     }
-    // A turn that was dropped can say no more than that.
+    // A dropped run cannot report more than that.
     assert!(ended && (aborted || open.is_empty() && !in_text && !in_reasoning), "{events:?}");
 }
 
@@ -451,14 +451,14 @@ fn simulate(seed: u64, tools: &ToolRegistry, histogram: &Shared<Mutex<Histogram>
         assert!(is_valid(&turns), "{turns:?}");
         let text = String::from_utf8(world.files.get("notes.md").unwrap()).unwrap();
         assert!(text == BEFORE || text == AFTER, "half written: {text:?}");
-        // Each edit that succeeded is on the disk, and no other.
+        // Each successful edit is on the disk, and no other.
         let n_changes = events.iter().filter(|event| matches!(event.kind, EventKind::FileChanged { .. })).count();
         let edited = |event: &&Event| matches!(&event.kind, EventKind::ToolCallEnd { tool_name, ok: true, .. } if tool_name == "edit_file");
         assert_eq!(n_changes, events.iter().filter(edited).count(), "{events:?}");
         if at < n_turns && !session.is_closed() && world.dice.below(4) > 0 {
             continue;
         }
-        // What was saved is what there is, but for the end of a turn that was dropped.
+        // The saved history equals the history in memory, except for the end of a dropped run.
         session = block_on(Session::resume(world.options(), world.store(), session.id())).unwrap();
         let saved = session.entries();
         assert!(is_valid(&saved) && saved.len() + 1 >= turns.len(), "{saved:?} of {turns:?}");
@@ -468,16 +468,16 @@ fn simulate(seed: u64, tools: &ToolRegistry, histogram: &Shared<Mutex<Histogram>
 }
 
 #[test]
-fn whatever_the_provider_does_the_rules_hold() {
+fn session_invariants_hold_with_a_faulty_provider() {
     covers("call.truncated call.one_result session.saved event.text_end");
     let histogram: Shared<Mutex<Histogram>> = Shared::default();
-    // `EMEND_SEED=7 cargo test -p emend-tests --test it whatever_the_provider` runs one alone.
+    // `EMEND_SEED=7 cargo test -p emend-tests --test it provider_faults` runs one seed alone.
     let one: Option<u64> = option_env!("EMEND_SEED").and_then(|seed| seed.parse().ok());
-    // Few tools and short instructions, or the time goes into encoding them.
+    // Few tools and short instructions; otherwise the time is spent encoding them.
     let tools = core_tools().filtered(|tool| ["read_file", "edit_file"].contains(&tool.definition().name.as_str()));
     let n_seeds = if cfg!(target_family = "wasm") { 150 } else { 10_000 };
     for seed in one.map_or(0..n_seeds, |seed| seed..seed + 1) {
-        // On failure the last line says how to run it again.
+        // After a failure the last line shows how to repeat it.
         println!("EMEND_SEED={seed} cargo test -p emend-tests --test it whatever_the_provider");
         simulate(seed, &tools, &histogram);
     }

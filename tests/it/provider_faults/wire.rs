@@ -1,15 +1,15 @@
-//! What a provider streams, where it can go wrong in there, and whether it would accept what it is sent.
+//! Responses as a provider streams them, the moments for faults in them, and a check of the requests.
 
 use emend_llm::Api;
 use serde_json::{Value, json};
 
 use crate::parity::wire::{WireCall, events};
 
-/// The text of answers; its first half comes first.
+/// The text of responses; its first half is sent first.
 pub(super) const TEXT: &str = "Let me see. Done so.";
 const REASONING: &str = "pondering";
 
-/// Returns the events of an answer that reasons, speaks and calls.
+/// Returns the events of a response with reasoning, text and a call.
 pub(super) fn answer(api: Api, reasons: bool, text: &str, calls: &[WireCall]) -> Vec<Value> {
     let mut all = events(api, text, calls);
     if reasons {
@@ -48,10 +48,10 @@ fn reasoning(api: Api) -> Vec<Value> {
     }
 }
 
-/// When a provider can go wrong.
+/// The moment of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Moment {
-    /// Before the head of the answer.
+    /// Before the head of the response.
     Connect,
     /// Before the first event.
     Head,
@@ -63,7 +63,7 @@ pub(super) enum Moment {
     Text,
     /// In the middle of a call's arguments.
     Arguments,
-    /// Before the event that ends the answer.
+    /// Before the event that ends the response.
     End,
 }
 
@@ -79,7 +79,8 @@ pub(super) const MOMENTS: [Moment; 8] = [
 ];
 
 impl Moment {
-    /// Returns the byte of the body at which it is, `None` if this answer has no such moment. `any` is any number.
+    /// Returns the byte of the body at this moment, `None` if the response has no such moment. `any` is a random
+    /// number.
     pub(super) fn place(self, events: &[String], any: usize) -> Option<usize> {
         let before = |index: usize| events[..index].iter().map(String::len).sum::<usize>();
         let after_event_with =
@@ -99,8 +100,8 @@ impl Moment {
     }
 }
 
-/// Checks that a provider would accept a conversation: each call has an id of its own and exactly one result, right after
-/// it, and no text is empty.
+/// Checks that a provider would accept a conversation: each call has a unique id and exactly one result, right after
+/// the call, and no text is empty.
 pub(super) fn assert_acceptable(api: Api, body: &[u8]) {
     let body: Value = serde_json::from_slice(body).unwrap();
     let list = ["messages", "input", "contents"].iter().find_map(|name| body[*name].as_array()).unwrap();
@@ -117,11 +118,11 @@ pub(super) fn assert_acceptable(api: Api, body: &[u8]) {
             }
             continue;
         }
-        // Calls of one answer stand one after the other in the Responses format.
+        // The calls of one response are consecutive in the Responses format.
         let goes_on = api == Api::OpenAiResponses && item["type"] == "function_call";
         assert!(open.is_empty() || goes_on, "{open:?} had no result before {item} in {body}");
         for call in calls {
-            // Gemini tells calls apart by their order.
+            // Gemini matches calls by their order.
             assert!(api == Api::Gemini || !known.contains(&call), "{call} is the id of two calls: {body}");
             known.push(call.clone());
             open.push(call);
@@ -156,7 +157,7 @@ fn calls_and_results(api: Api, item: &Value) -> (Vec<String>, Vec<String>) {
             (calls, if item["role"] == "tool" { vec![id(&item["tool_call_id"])] } else { Vec::new() })
         }
         Api::Gemini => {
-            // Calls and results belong together by their order and their names.
+            // Calls and results are matched by order and name.
             let of = |field: &str| {
                 let parts = parts("parts");
                 parts.iter().filter_map(|part| part.get(field)).map(|call| id(&call["name"])).collect()

@@ -66,7 +66,7 @@ impl Player {
     fn exhausted(&self, api: &str, ordinal: usize) -> TransportError {
         let count = self.cassette.exchanges.iter().filter(|exchange| exchange.api == api).count();
         let reason = format!(
-            "the cassette has no answer to request {} in the format {api}: it holds {count}. Record it anew.",
+            "the cassette has no response to request {} in the format {api}: it holds {count}. Record it again.",
             ordinal + 1
         );
         TransportError::Unsendable { reason }
@@ -79,7 +79,7 @@ impl Player {
         let Some(difference) = first_difference(&recorded, &request.body) else { return Ok(()) };
         let reason = format!(
             "request {} in the format {} is not the one in the cassette. They differ in {}:\n  recorded: {}\n  now: {}\n\
-             Record the cassette anew if this change is meant.",
+             Record the cassette again if this change is intended.",
             exchange.ordinal + 1,
             exchange.api,
             difference.path,

@@ -138,7 +138,7 @@ fn recorded_turn() -> (Vec<String>, Cassette) {
 }
 
 #[test]
-fn a_turn_is_played_as_it_was_recorded_elsewhere_and_on_another_day() {
+fn a_run_replays_in_another_directory_and_on_another_day() {
     let (texts, cassette) = recorded_turn();
     assert_eq!(texts.last().unwrap(), "Renamed Alpha to Beta: 1 place in 1 file.");
     assert_eq!((cassette.clock_ms, cassette.seed), (7, 9));
@@ -151,7 +151,7 @@ fn a_turn_is_played_as_it_was_recorded_elsewhere_and_on_another_day() {
 }
 
 #[test]
-fn only_what_is_new_is_recorded_of_each_request() {
+fn requests_are_recorded_as_differences() {
     let (_, cassette) = recorded_turn();
     let counts: Vec<(usize, usize)> = cassette
         .exchanges
@@ -168,7 +168,7 @@ fn only_what_is_new_is_recorded_of_each_request() {
 }
 
 #[test]
-fn a_request_that_differs_is_shown_with_its_difference() {
+fn a_request_that_differs_is_rejected_with_its_difference() {
     let (_, cassette) = recorded_turn();
     let player = provider(player(&cassette));
     let error = ask(&player, request("/elsewhere", "x", &[Message::user("rename Alpha to Gamma")])).unwrap_err();
@@ -177,7 +177,7 @@ fn a_request_that_differs_is_shown_with_its_difference() {
         error.message,
         "request 1 in the format anthropic-messages is not the one in the cassette. They differ in \
          messages[0].content[0].text, character 17:\n  recorded: \"rename Alpha to Beta\"\n  now: \
-         \"rename Alpha to Gamma\"\nRecord the cassette anew if this change is meant."
+         \"rename Alpha to Gamma\"\nRecord the cassette again if this change is intended."
     );
     let more = [Message::user("rename Alpha to Beta"), Message::assistant("Yes?")];
     let error = ask(&player, request("/elsewhere", "x", &more)).unwrap_err();
@@ -187,7 +187,7 @@ fn a_request_that_differs_is_shown_with_its_difference() {
 }
 
 #[test]
-fn a_cassette_that_ran_out_says_so() {
+fn a_request_after_the_last_exchange_is_rejected() {
     let recorder = recorder(Scripted::new(vec![Ok(said("hi"))]));
     let hello = request(ROOT, "x", &[Message::user("hello")]);
     ask(&provider(recorder.clone()), hello.clone()).unwrap();
@@ -196,7 +196,7 @@ fn a_cassette_that_ran_out_says_so() {
     let error = ask(&player, hello).unwrap_err();
     assert_eq!(
         error.message,
-        "the cassette has no answer to request 2 in the format anthropic-messages: it holds 1. Record it anew."
+        "the cassette has no response to request 2 in the format anthropic-messages: it holds 1. Record it again."
     );
 }
 
@@ -277,7 +277,7 @@ fn no_secret_and_no_path_enters_a_cassette() {
 }
 
 #[test]
-fn a_secret_is_found_however_it_is_cut() {
+fn a_secret_is_redacted_across_any_pieces() {
     let text = format!("a {KEY}, {ROOT}/x and {KEY}{KEY} b");
     proptest!(config(200), |(mut cuts in prop::collection::vec(0..text.len(), 0..12))| {
         cuts.extend([0, text.len()]);
@@ -294,7 +294,7 @@ fn a_secret_is_found_however_it_is_cut() {
 }
 
 #[test]
-fn failures_are_recorded_and_come_back() {
+fn transport_errors_are_recorded_and_replayed() {
     let connect = TransportError::Connect { host: "h:1".to_owned(), reason: format!("refused, {KEY}") };
     let broken = TransportError::Interrupted { host: "h:1".to_owned(), reason: "reset".to_owned() };
     let mut half = streamed(&["a"], &["{}"]);
@@ -316,7 +316,7 @@ fn failures_are_recorded_and_come_back() {
 }
 
 #[test]
-fn answers_that_are_no_event_streams_are_kept_whole() {
+fn responses_that_are_not_event_streams_are_recorded_whole() {
     let body = json!({"error": {"message": format!("bad key {KEY}")}}).to_string();
     let recorder = recorder(Scripted::new(vec![Ok(vec![Ok(body)]), Ok(vec![Ok(format!("busy {KEY}"))])]));
     for _ in 0..2 {
@@ -331,7 +331,7 @@ fn answers_that_are_no_event_streams_are_kept_whole() {
 }
 
 #[test]
-fn other_texts_are_no_cassettes() {
+fn texts_that_are_not_cassettes_are_rejected() {
     assert_eq!(Cassette::from_json("{\"emend_cassette\": 2}"), Err(CassetteError::Version { found: 2 }));
     for text in ["", "[]", "{}", "{\"emend_cassette\": 1}"] {
         assert!(matches!(Cassette::from_json(text), Err(CassetteError::Malformed { .. })), "{text}");
@@ -354,7 +354,7 @@ fn secrets_are_found_by_the_names_of_variables() {
 }
 
 #[test]
-fn formats_are_told_by_the_address() {
+fn wire_formats_are_recognised_by_the_url() {
     let check = |url: &str, api: &str| {
         let request =
             HttpRequest { method: "POST", url: url.to_owned(), headers: Headers::default(), body: Vec::new() };
@@ -369,7 +369,7 @@ fn formats_are_told_by_the_address() {
 }
 
 #[test]
-fn bodies_that_are_no_objects_are_compared_too() {
+fn bodies_that_are_not_objects_are_compared() {
     let request = |body: &str| HttpRequest {
         method: "POST",
         url: "http://h/x".to_owned(),

@@ -150,7 +150,7 @@ pub async fn collect(mut stream: EventStream) -> Result<Response, LlmError> {
             return Ok(response);
         }
     }
-    Err(LlmError::new(ErrorKind::Stream, "the answer ended without its end event"))
+    Err(LlmError::new(ErrorKind::Stream, "the response ended without its end event"))
 }
 
 #[cfg(test)]
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_is_what_complete_would_return() {
+    fn the_accumulated_response_equals_the_finished_one() {
         covers("generate.partial_response");
         let mut accumulator = StreamAccumulator::new();
         let events = events();
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn before_the_end_there_is_what_came_so_far() {
+    fn a_partial_response_is_available_before_the_end() {
         covers("generate.partial_response");
         let mut accumulator = StreamAccumulator::new();
         let mut seen = Vec::new();

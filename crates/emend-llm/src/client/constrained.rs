@@ -297,14 +297,14 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_streams_while_it_is_written() {
+    fn a_final_text_streams_while_it_is_written() {
         let (events, response) = run(&["{\"answer\": \"It ", "is", " \\u00e9.", "\"}"]);
         assert_eq!(events, ["stream_start", "text_start", "text It ", "text is", "text  é.", "text_end", "finish"]);
         assert_eq!((response.message.text().as_str(), response.finish_reason.reason), ("It is é.", FinishKind::Stop));
     }
 
     #[test]
-    fn what_is_no_object_is_an_answer() {
+    fn text_that_is_not_an_object_is_the_final_text() {
         assert_eq!(run(&["Just ", "text."]).1.message.text(), "Just text.");
         assert_eq!(run(&["{\"answer\": \"cut o"]).1.message.text(), "cut o");
         assert_eq!(run(&["{\"tool\": \"re"]).1.message.text(), "{\"tool\": \"re");
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_allows_a_call_or_an_answer_as_was_chosen() {
+    fn the_schema_follows_the_tool_choice() {
         covers("constrained.tool_calls");
         #[track_caller]
         fn check(choice: Option<ToolChoice>, allowed: [bool; 3]) {

@@ -159,7 +159,7 @@ impl Client {
         let provider = Shared::clone(self.provider(request.provider.as_deref())?);
         if let Some(choice) = request.tool_choice.as_ref().filter(|choice| !provider.supports_tool_choice(choice)) {
             let name = provider.name().to_owned();
-            let message = format!("{name} cannot be told to choose tools as {choice:?}: leave the choice to the model");
+            let message = format!("{name} does not support the tool choice {choice:?}: leave the choice to the model");
             return Err(LlmError { provider: Some(name), ..LlmError::new(ErrorKind::UnsupportedToolChoice, message) });
         }
         let next = Next::new(provider, Shared::clone(&self.middleware));
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_choice_that_the_provider_does_not_know_is_refused() {
+    fn an_unsupported_tool_choice_is_rejected() {
         covers("client.tool_choice");
         let client = Client::new().with_provider(Shared::new(NoChoice));
         let request = Request { tool_choice: Some(ToolChoice::Required), ..request(None) };

@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_may_pass_is_repeated() {
+    fn only_retryable_errors_are_retried() {
         covers("retry.retryable retry.disabled retry.permanent");
         let policy = RetryPolicy::default();
         for kind in [ErrorKind::RateLimit, ErrorKind::Server, ErrorKind::Network, ErrorKind::Stream] {
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn the_observer_hears_of_each_retry() {
+    fn the_observer_is_called_for_each_retry() {
         covers("retry.policy");
         let heard: Shared<Mutex<Vec<(u32, u64)>>> = Shared::default();
         let policy = RetryPolicy {

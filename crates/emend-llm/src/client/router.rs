@@ -327,7 +327,7 @@ async fn read(route: &Route, request: Request, cancel: CancelToken) -> Result<(V
             return Ok((events, response));
         }
     }
-    Err(LlmError::new(ErrorKind::Stream, "the local answer ended without its end event"))
+    Err(LlmError::new(ErrorKind::Stream, "the local response ended without its end event"))
 }
 
 fn for_route(mut request: Request, route: &Route) -> Request {
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mode_decides_who_is_asked() {
+    fn the_mode_decides_which_model_is_asked() {
         covers("router.local_first");
         let mode = |agent_mode| RouterPolicy { agent_mode, ..RouterPolicy::default() };
         let answers = || ([says(&["near"])], [says(&["far"])]);
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_that_do_not_pass_are_tried_again_and_then_go_remote() {
+    fn rejected_local_responses_are_retried_and_then_go_remote() {
         covers("router.local_first");
         let good = || call(json!({"path": "a"}));
         let bad = || call(json!({"file": "a"}));
@@ -472,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn an_overflow_or_a_slow_answer_goes_remote_at_once() {
+    fn an_overflow_or_a_timeout_goes_remote_at_once() {
         covers("router.local_first");
         let seen = |reason: &str| vec!["1 small local_first".to_owned(), format!("2 large {reason}")];
         let far = || Ok("far".to_owned());

@@ -168,7 +168,7 @@ impl Steps {
                 self.ready.push_back(GenerateEvent::Model(event?));
                 self.answer = Some(answer);
             }
-            None => return Err(LlmError::new(ErrorKind::Stream, "the answer ended without its end event")),
+            None => return Err(LlmError::new(ErrorKind::Stream, "the response ended without its end event")),
         }
         Ok(())
     }

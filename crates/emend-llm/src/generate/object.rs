@@ -56,11 +56,11 @@ fn read_object(text: &str, json_schema: &Value) -> Result<Value, LlmError> {
     let bare = fenced.map_or(trimmed, |inside| inside.split_once('\n').map_or(inside, |(_, body)| body));
     let value = match serde_json::from_str(bare) {
         Ok(value) => value,
-        Err(error) => return no_object(format!("the answer is no JSON ({error})")),
+        Err(error) => return no_object(format!("the response is not JSON ({error})")),
     };
     match schema::validate(json_schema, &value) {
         Ok(()) => Ok(value),
-        Err(violation) => no_object(format!("the answer does not match the schema: {violation}")),
+        Err(violation) => no_object(format!("the response does not match the schema: {violation}")),
     }
 }
 

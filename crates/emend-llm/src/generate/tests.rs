@@ -88,7 +88,7 @@ fn a_prompt_or_messages_but_not_both() {
 }
 
 #[test]
-fn all_calls_of_an_answer_run_and_go_back_together_in_order() {
+fn all_calls_of_a_response_run_and_their_results_are_sent_in_order() {
     covers("tool_loop.active tool_loop.one_message tool_loop.tool_error tool_loop.steps tool_loop.handler_context");
     let (result, requests) = run(prompt(vec![weather()]), [asks(&["Oslo", "Atlantis", "Rome"]), says(&["Done"])]);
     let result = result.unwrap();
@@ -140,7 +140,7 @@ fn rounds_are_limited() {
 }
 
 #[test]
-fn passive_tools_and_cut_calls_are_left_to_the_caller() {
+fn calls_of_passive_tools_and_truncated_calls_are_returned_to_the_caller() {
     covers("tool_loop.passive tool_loop.truncated_call");
     let passive = Tool::passive(definition("weather")).unwrap();
     let options = Generate { max_tool_rounds: Some(9), ..prompt(vec![passive]) };
@@ -152,7 +152,7 @@ fn passive_tools_and_cut_calls_are_left_to_the_caller() {
 }
 
 #[test]
-fn unknown_tools_and_wrong_arguments_are_told_to_the_model() {
+fn unknown_tools_and_wrong_arguments_are_reported_to_the_model() {
     covers("tool_loop.unknown_tool tool_loop.arguments");
     let asked = [("1", "whether", json!({})), ("2", "weather", json!({"town": "Oslo"})), ("3", "weather", json!("{"))];
     let (_, requests) = run(prompt(vec![weather()]), [calls(&asked, FinishKind::ToolCalls), says(&["Sorry"])]);
@@ -184,7 +184,7 @@ fn wrong_arguments_can_be_repaired() {
 }
 
 #[test]
-fn each_step_is_repeated_on_its_own() {
+fn each_step_has_its_own_retries() {
     covers("retry.disabled retry.permanent retry.per_step");
     let overloaded = || Err(LlmError::new(ErrorKind::Server, "overloaded"));
     let answers = [overloaded(), asks(&["Oslo"]), overloaded(), overloaded(), says(&["Done"])];
@@ -198,7 +198,7 @@ fn each_step_is_repeated_on_its_own() {
 }
 
 #[test]
-fn nothing_is_repeated_after_the_first_content() {
+fn no_retry_follows_the_first_content() {
     covers("retry.after_content");
     let mut broken = says(&["Hel"]).unwrap();
     broken.truncate(3);
@@ -296,7 +296,7 @@ fn an_object_can_be_watched_while_it_grows() {
 }
 
 #[test]
-fn the_default_is_what_was_set_last() {
+fn the_default_client_is_the_one_set_last() {
     covers("client.default_client");
     crate::set_default_client(None);
     assert_eq!(crate::default_client().map(drop).unwrap_err().kind, ErrorKind::Configuration);

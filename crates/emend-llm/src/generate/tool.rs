@@ -55,7 +55,7 @@ pub struct Tool {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ToolError {
     /// Some provider would reject the name.
-    #[error("{name:?} is no tool name: a letter, then letters, digits or _, at most 64 in all")]
+    #[error("{name:?} is not a valid tool name: use a letter, then letters, digits or _, at most 64 characters")]
     Name {
         /// The rejected name.
         name: String,
@@ -133,7 +133,7 @@ mod tests {
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
     #[test]
-    fn names_and_parameters_are_what_every_provider_takes() {
+    fn tool_definitions_must_suit_every_provider() {
         covers("tool.names");
         let define = |name: &str, parameters: Value| {
             let definition = ToolDefinition { name: name.into(), description: String::new(), parameters };

@@ -100,7 +100,7 @@ mod tests {
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
     #[test]
-    fn paths_are_told_from_addresses() {
+    fn local_paths_are_distinguished_from_urls() {
         for path in ["/a.png", "./a.png", "../a.png", "~/a.png", "file:///a.png"] {
             assert!(is_local_path(path), "{path}");
         }

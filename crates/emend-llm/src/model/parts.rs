@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn they_are_an_array_in_json() {
+    fn parts_serialise_as_an_array() {
         let parts = Parts::from(vec![text("a")]);
         let json = serde_json::to_string(&parts).unwrap();
         assert_eq!(json, r#"[{"kind":"text","text":"a"}]"#);

@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_checked_and_problems_named() {
+    fn violations_name_the_place_and_the_problem() {
         check(
             person(),
             json!({"name": "Al", "age": 3.0, "tags": ["a"], "friend": {"name": "Bo", "friend": null}}),
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn keywords_outside_the_subset_are_named() {
+    fn unsupported_keywords_are_listed() {
         let schema = json!({"type": "object", "not": {}, "properties": {"a": {"pattern": "x", "title": "t"}}});
         assert_eq!(unsupported_keywords(&schema), ["not", "pattern"]);
     }

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_byte_order_mark_is_cut_makes_no_difference() {
+    fn a_byte_order_mark_may_be_split_anywhere() {
         covers("stream.incomplete");
         // Control: the same body without a mark.
         for body in [
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_adapter_remembers_does_not_show() {
+    fn the_encode_cache_does_not_change_requests() {
         covers("encode.incremental");
         let config = || Config { api_key: "k".into(), ..Config::default() };
         let all = conversation();

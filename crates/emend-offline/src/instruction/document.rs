@@ -1,4 +1,4 @@
-//! Reads instructions for one Markdown file: its table of contents, a list, a new heading.
+//! Parses instructions for one Markdown file: table of contents, sorted list, new heading.
 
 use super::model::{Document, Instruction, Misunderstood, Task};
 use super::words::{Word, phrase, skip, starts_with};
@@ -6,7 +6,7 @@ use crate::markdown::NewSection;
 
 const ARTICLES: &[&str] = &["a", "an", "the", "new", "this"];
 
-/// Reads `table of contents to FILE`.
+/// Parses `table of contents to FILE`.
 pub(crate) fn parse_contents(words: &[Word]) -> Result<Instruction, Misunderstood> {
     let words = skip(words, ARTICLES);
     let phrases: [&[&str]; 3] = [&["table", "of", "contents"], &["table-of-contents"], &["toc"]];
@@ -15,7 +15,7 @@ pub(crate) fn parse_contents(words: &[Word]) -> Result<Instruction, Misunderstoo
     Ok(Instruction::Document(Document { file, task: Task::Contents }))
 }
 
-/// Reads what stands behind `sort`: `the list under HEADING in FILE`.
+/// Parses the words after `sort`: `the list under HEADING in FILE`.
 pub(crate) fn parse_sort(source: &str, words: &[Word]) -> Result<Instruction, Misunderstood> {
     let words = skip(words, ARTICLES);
     let words = skip(words, &["bullet", "bulleted", "numbered", "ordered", "unordered"]);
@@ -33,7 +33,7 @@ pub(crate) fn parse_sort(source: &str, words: &[Word]) -> Result<Instruction, Mi
     Ok(Instruction::Document(Document { file, task: Task::SortList(heading) }))
 }
 
-/// Reads what stands behind `add`: `a heading TITLE with TEXT to FILE after HEADING`.
+/// Parses the words after `add`: `a heading TITLE with TEXT to FILE after HEADING`.
 pub(crate) fn parse_section(source: &str, words: &[Word]) -> Result<Instruction, Misunderstood> {
     let words = skip(words, ARTICLES);
     let (mut level, words) = parse_level(words);
@@ -44,7 +44,7 @@ pub(crate) fn parse_section(source: &str, words: &[Word]) -> Result<Instruction,
     let words = skip(words, &["called", "named", "titled"]);
     let first = words.first().ok_or(Misunderstood::Unknown)?;
     if first.is_any(&["with", "to", "in", "into", "of", "for", "after", "below", "at"]) {
-        // `add a heading to FILE` names none.
+        // `add a heading to FILE` has no title.
         return Err(Misunderstood::Unknown);
     }
     let title_ends = if first.quoted { 1..=1 } else { 1..=words.len() };
@@ -69,7 +69,7 @@ pub(crate) fn parse_section(source: &str, words: &[Word]) -> Result<Instruction,
     Ok(Instruction::Document(Document { file: clauses.file, task: Task::AddSection(section) }))
 }
 
-/// Reads `##`, `h2` or `level 2`.
+/// Parses `##`, `h2` or `level 2`.
 fn parse_level<'a, 's>(words: &'a [Word<'s>]) -> (Option<usize>, &'a [Word<'s>]) {
     let level_of = |digits: &str| digits.parse().ok().filter(|level| (1..=6).contains(level));
     match words {
@@ -84,7 +84,7 @@ fn parse_level<'a, 's>(words: &'a [Word<'s>]) -> (Option<usize>, &'a [Word<'s>])
     }
 }
 
-/// What stands behind the title of a new heading.
+/// The clauses after the title of a new heading.
 #[derive(Default)]
 struct Clauses {
     text: String,
@@ -92,14 +92,15 @@ struct Clauses {
     after: Option<String>,
 }
 
-/// Whether a file must look like one: among words without quotes `to go` would name a file else.
+/// How a word qualifies as a file. `Strict` requires the form of a file name: between unquoted words, `to go` would
+/// otherwise name a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Strictness {
     Lenient,
     Strict,
 }
 
-/// Reads `with TEXT`, `to FILE`, `after HEADING` and `at the end`, in any order.
+/// Parses `with TEXT`, `to FILE`, `after HEADING` and `at the end`, in any order.
 fn parse_clauses(source: &str, words: &[Word], strictness: Strictness) -> Option<Clauses> {
     let Some((first, rest)) = words.split_first() else { return Some(Clauses::default()) };
     if first.is_any(&["with", "containing", "saying"]) {
@@ -115,7 +116,7 @@ fn parse_clauses(source: &str, words: &[Word], strictness: Strictness) -> Option
     if first.is_any(&["at", "to"]) && place.first().is_some_and(|word| word.is_any(&["end", "bottom"])) {
         return parse_clauses(source, &place[1..], strictness);
     }
-    // The file takes as few words as make the rest a clause.
+    // The file name takes the fewest words for which the rest is a clause.
     (2..=words.len()).find_map(|end| {
         let file = parse_file(&words[..end], strictness)?;
         let clauses = parse_clauses(source, &words[end..], strictness)?;
@@ -123,7 +124,7 @@ fn parse_clauses(source: &str, words: &[Word], strictness: Strictness) -> Option
     })
 }
 
-/// Reads a heading's name and, by `parse_rest`, what follows it.
+/// Parses the name of a heading and, with `parse_rest`, the words after it.
 fn parse_heading<T>(
     source: &str,
     words: &[Word],
@@ -135,7 +136,7 @@ fn parse_heading<T>(
     parse_until(source, words, |rest, strictness| parse_rest(skip(rest, &nouns), strictness))
 }
 
-/// Reads a quoted text, or else as few words as leave something that `parse_rest` reads.
+/// Parses a quoted text, or the fewest words for which `parse_rest` accepts the rest.
 fn parse_until<T>(
     source: &str,
     words: &[Word],
@@ -148,7 +149,7 @@ fn parse_until<T>(
         .find_map(|end| Some((phrase(source, &words[..end]), parse_rest(&words[end..], Strictness::Strict)?)))
 }
 
-/// Reads `in FILE`, `to this file` or nothing. The outer `None` is none of these, the inner one the open file.
+/// Parses `in FILE`, `to this file` or nothing. The outer `None` means none of these, the inner one the open file.
 fn parse_file(words: &[Word], strictness: Strictness) -> Option<Option<String>> {
     let Some((preposition, rest)) = words.split_first() else { return Some(None) };
     if preposition.is("here") && rest.is_empty() {
@@ -246,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_close_is_not_taken_for_it() {
+    fn similar_sentences_are_not_instructions() {
         for text in [
             "sort",
             "sort the list",

@@ -1,4 +1,4 @@
-//! Reads instructions: sentences to tasks.
+//! Parses instructions: sentences become tasks.
 
 mod document;
 mod model;
@@ -10,7 +10,7 @@ pub use model::{EXAMPLES, Example};
 use crate::text::needle::Needle;
 use words::{Word, ends_with, starts_with, words};
 
-/// Reads an instruction: the whole text, or the last line of it that is one.
+/// Parses an instruction: the whole text, or its last line that is an instruction.
 pub(crate) fn parse(text: &str) -> Result<Instruction, Misunderstood> {
     let lines = text.lines().rev();
     let mut invalid = None;
@@ -24,7 +24,7 @@ pub(crate) fn parse(text: &str) -> Result<Instruction, Misunderstood> {
     Err(invalid.unwrap_or(Misunderstood::Unknown))
 }
 
-/// Phrases that may stand before an instruction.
+/// Phrases that may precede an instruction.
 const OPENINGS: &[&[&str]] = &[
     &["please"],
     &["hi"],
@@ -50,7 +50,7 @@ const OPENINGS: &[&[&str]] = &[
     &["let", "us"],
 ];
 
-/// Phrases that may stand behind one.
+/// Phrases that may follow an instruction.
 const CLOSINGS: &[&[&str]] =
     &[&["please"], &["thanks"], &["thank", "you"], &["thanks", "a", "lot"], &["for", "me"], &["now"], &["everywhere"]];
 
@@ -170,7 +170,7 @@ fn substitution(needle: Needle, to: &str, path: Option<String>) -> Result<Instru
     Ok(Instruction::Substitute(Substitution { needle, to: to.replace("\r\n", "\n"), path }))
 }
 
-/// Reads a command: what stands in quotes or backticks alone, or the rest of the line as it is.
+/// Parses a command: a single quoted text, or the rest of the line unchanged.
 fn parse_run(source: &str, words: &[Word]) -> Result<Instruction, Misunderstood> {
     let first = words.first().filter(|_| !source.trim().contains('\n')).ok_or(Misunderstood::Unknown)?;
     let command = if words.len() == 1 && first.quoted { first.text } else { &source[first.start..] };
@@ -180,7 +180,7 @@ fn parse_run(source: &str, words: &[Word]) -> Result<Instruction, Misunderstood>
     }
 }
 
-/// Returns the one name in `words`: a single word, or one behind words such as `the function`.
+/// Returns the only name in `words`: a single word, or a word after words such as `the function`.
 fn only_name<'s>(words: &[Word<'s>]) -> Option<&'s str> {
     let (name, before) = words.split_last()?;
     let (name, rest) = match words.iter().position(|word| word.quoted) {
@@ -190,7 +190,7 @@ fn only_name<'s>(words: &[Word<'s>]) -> Option<&'s str> {
     rest.iter().all(|word| word.is_any(KINDS)).then_some(name.text)
 }
 
-/// Words for "everywhere", behind `in`, `across` and the like.
+/// Words that mean "everywhere" after `in`, `across` and similar prepositions.
 const EVERYWHERE: &[&str] = &[
     "the",
     "this",
@@ -211,7 +211,7 @@ const EVERYWHERE: &[&str] = &[
     "text",
 ];
 
-/// Reads `in PATH`, or a phrase for "everywhere". The outer `None` is neither.
+/// Parses `in PATH`, or a phrase for "everywhere". The outer `None` means neither.
 fn parse_scope(words: &[Word]) -> Option<Option<String>> {
     let Some((preposition, rest)) = words.split_first() else { return Some(None) };
     if !preposition.is_any(&["in", "under", "inside", "within", "across", "throughout", "on"]) || rest.is_empty() {
@@ -222,7 +222,7 @@ fn parse_scope(words: &[Word]) -> Option<Option<String>> {
     }
     let (path, fillers) = rest.split_last()?;
     let fillers_fit = fillers.iter().all(|word| word.is_any(&["the", "file", "files", "folder", "directory"]));
-    // `@path` is how users mention a file that goes along with the message.
+    // Users mention a file as `@path` to send it along with the message.
     let path = path.text.strip_prefix('@').unwrap_or(path.text);
     (fillers_fit && !path.is_empty()).then(|| Some(path.to_owned()))
 }
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_taken_as_they_are() {
+    fn commands_are_kept_verbatim() {
         let run = |command: &str| Ok(Instruction::Run(command.to_owned()));
         assert_eq!(parse("run cargo test -- --nocapture"), run("cargo test -- --nocapture"));
         assert_eq!(parse("please run echo 'a  b' now"), run("echo 'a  b' now"));
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_done_is_said() {
+    fn impossible_instructions_are_reported() {
         for text in ["rename A to A", "rename '' to B", "rename A to \"\"", "replace '' with b", "replace x with \"x\""]
         {
             assert!(matches!(parse(text), Err(Misunderstood::Invalid(_))), "{text}");

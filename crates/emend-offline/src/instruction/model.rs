@@ -1,7 +1,7 @@
 //! The instructions that the model understands.
 //!
-//! [`EXAMPLES`] is the only list of them: the help text is made from it, and the documentation page is tested against
-//! it.
+//! [`EXAMPLES`] is the only list of them: the help text is made from it, and a test compares the documentation page
+//! with it.
 
 use crate::markdown::NewSection;
 use crate::text::needle::Needle;
@@ -9,13 +9,13 @@ use crate::text::needle::Needle;
 /// One kind of instruction, shown by example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Example {
-    /// What a user may write.
+    /// Text that a user may write.
     pub text: &'static str,
-    /// What happens then.
+    /// Effect of the instruction.
     pub effect: &'static str,
 }
 
-/// Every kind of instruction the stand-in understands.
+/// Every kind of instruction that the model understands.
 pub const EXAMPLES: &[Example] = &[
     Example {
         text: "rename Alpha to Beta",
@@ -43,7 +43,7 @@ pub const EXAMPLES: &[Example] = &[
     },
 ];
 
-/// What the user wants.
+/// An instruction of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Instruction {
     /// Rename or replace.
@@ -54,17 +54,17 @@ pub(crate) enum Instruction {
     Run(String),
 }
 
-/// Why a text is no instruction.
+/// The reason why a text is not an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Misunderstood {
-    /// It is none of those in [`EXAMPLES`].
+    /// The text matches none of [`EXAMPLES`].
     Unknown,
-    /// It is one, but cannot be carried out; the text says why.
+    /// The text is an instruction that cannot be carried out; the value says why.
     Invalid(String),
 }
 
 impl Misunderstood {
-    /// Returns what to say to the user.
+    /// Returns the response to the user.
     pub(crate) fn answer(&self) -> String {
         match self {
             Self::Unknown => {
@@ -80,34 +80,34 @@ impl Misunderstood {
     }
 }
 
-/// Replace every occurrence of one text by another.
+/// A replacement of every occurrence of one text by another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Substitution {
-    /// What to replace.
+    /// The text to find.
     pub(crate) needle: Needle,
-    /// What to put there.
+    /// The new text.
     pub(crate) to: String,
-    /// Where; everywhere if absent.
+    /// Path of the search; everywhere if absent.
     pub(crate) path: Option<String>,
 }
 
 impl Substitution {
-    /// Whether the new text holds the old one, so that a place that was changed looks like one that was not.
+    /// Returns whether the new text contains the old one. Then a changed occurrence looks like an unchanged one.
     pub(crate) fn repeats(&self) -> bool {
         self.needle.count(&self.to) > 0
     }
 }
 
-/// What to do to one file.
+/// A task for one Markdown file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Document {
-    /// The file; the open one if absent.
+    /// Path of the file; the open file if absent.
     pub(crate) file: Option<String>,
-    /// What to do.
+    /// The change to make.
     pub(crate) task: Task,
 }
 
-/// What can be done to a Markdown file.
+/// The kinds of changes of a Markdown file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Task {
     /// Add or refresh the table of contents.

@@ -1,15 +1,15 @@
-//! Cuts an instruction into words and quoted texts. What they mean is decided elsewhere.
+//! Splits an instruction into words and quoted texts, without giving them a meaning.
 
 /// A word, or a quoted text without its quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Word<'a> {
-    /// The word. Punctuation that ends a sentence or a clause is cut off unless it is quoted.
+    /// The word, without punctuation at its end unless it is quoted.
     pub(crate) text: &'a str,
     /// Whether it was quoted; a quoted word is never a keyword.
     pub(crate) quoted: bool,
-    /// Where it starts in the source, quote included.
+    /// Position of its first byte in the source, quote included.
     pub(crate) start: usize,
-    /// Where it ends in the source, quote and punctuation included.
+    /// Position after its last byte in the source, quote and punctuation included.
     pub(crate) end: usize,
 }
 
@@ -27,7 +27,7 @@ impl Word<'_> {
 
 const QUOTES: [(char, char); 6] = [('"', '"'), ('\'', '\''), ('`', '`'), ('“', '”'), ('‘', '’'), ('«', '»')];
 
-/// Returns the words of `source`. An opening quote without its closing one is part of a word.
+/// Returns the words of `source`. An opening quote without a closing quote is part of a word.
 pub(crate) fn words(source: &str) -> Vec<Word<'_>> {
     let mut words = Vec::new();
     let mut at = 0;
@@ -69,13 +69,13 @@ fn is_punctuation(c: char) -> bool {
     matches!(c, ',' | ';' | '!' | '?' | '.' | ':')
 }
 
-/// Returns `words` without the ones in `keywords` that it begins with.
+/// Returns `words` without leading words that are in `keywords`.
 pub(crate) fn skip<'a, 's>(words: &'a [Word<'s>], keywords: &[&str]) -> &'a [Word<'s>] {
     let count = words.iter().take_while(|word| word.is_any(keywords)).count();
     &words[count..]
 }
 
-/// Returns `words` as they stand in the source; a single quoted one without its quotes.
+/// Returns `words` as written in the source; a single quoted text without its quotes.
 pub(crate) fn phrase(source: &str, words: &[Word]) -> String {
     match words {
         [] => String::new(),

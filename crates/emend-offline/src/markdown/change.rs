@@ -1,19 +1,19 @@
-//! Changes of a Markdown file, as ranges of lines.
+//! Changes of a Markdown file as ranges of lines.
 
 use std::ops::Range;
 
-/// A change of a text: these lines are replaced by those.
+/// A replacement of a range of lines.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct LineEdit {
     pub(crate) range: Range<usize>,
     pub(crate) lines: Vec<String>,
 }
 
-/// What a change of a file comes to.
+/// The change of a file, with its description.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Change {
-    /// The edit; absent if the text already is as it should be.
+    /// The edit; absent if the text needs no change.
     pub(crate) edit: Option<LineEdit>,
-    /// What to tell the user once it is done; `FILE` stands for the file's name.
+    /// Description for the user after the change; `FILE` stands for the name of the file.
     pub(crate) summary: String,
 }

@@ -7,8 +7,8 @@ use super::outline::Outline;
 const BEGIN: &str = "<!-- toc -->";
 const END: &str = "<!-- tocstop -->";
 
-/// Returns the change that brings the table of contents up to date: the headings of level 2 and 3 under the first
-/// heading of level 1, or all of them if there is none.
+/// Returns the change that updates the table of contents: the headings of level 2 and 3 under the first heading of
+/// level 1, or all of them without such a heading.
 pub(crate) fn contents(lines: &[&str]) -> Result<Change, String> {
     let outline = Outline::of(lines);
     let markers = find_markers(lines, &outline)?;
@@ -41,7 +41,7 @@ pub(crate) fn contents(lines: &[&str]) -> Result<Change, String> {
     Ok(Change { edit: Some(edit), summary: format!("{done} FILE: {entries}.") })
 }
 
-/// Returns the lines of the two markers.
+/// Returns the line numbers of the two markers.
 fn find_markers(lines: &[&str], outline: &Outline) -> Result<Option<(usize, usize)>, String> {
     let is = |index: usize, marker: &str| {
         let bare = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>().to_lowercase();
@@ -65,10 +65,10 @@ fn find_markers(lines: &[&str], outline: &Outline) -> Result<Option<(usize, usiz
     }
 }
 
-/// Returns the list's lines, and the line of the first heading listed.
+/// Returns the lines of the list, and the line of its first heading.
 fn entries(outline: &Outline, begin: Option<usize>) -> (Vec<String>, Option<usize>) {
     let mut anchors = Anchors::default();
-    // Every heading takes its anchor, listed or not.
+    // Every heading takes its anchor, whether it is listed or not.
     let headings: Vec<_> = outline.headings.iter().map(|heading| (heading, anchors.next(&heading.text))).collect();
     let from = headings.iter().position(|(heading, _)| heading.level == 1).map_or(0, |title| title + 1);
     let is_own_title =
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_list_and_a_lost_marker_are_said() {
+    fn missing_headings_and_markers_are_reported() {
         check("# T\n", "error: FILE has no headings of level 2 or 3 to list.");
         check("", "error: FILE has no headings of level 2 or 3 to list.");
         check(

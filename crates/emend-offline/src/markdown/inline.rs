@@ -1,14 +1,14 @@
-//! Markdown inside a line: what a reader sees of it, and the anchors that follow from that.
+//! Markdown inside a line: its visible text, and anchors of headings.
 
 use std::collections::HashMap;
 
-/// A run of inline text.
+/// A part of inline text.
 enum Inline {
     Text(String),
     Code(String),
 }
 
-/// Returns what a reader sees of inline Markdown.
+/// Returns the visible text of inline Markdown.
 pub(crate) fn plain(source: &str) -> String {
     let texts = inlines(source).into_iter().map(|inline| match inline {
         Inline::Text(text) | Inline::Code(text) => text,
@@ -16,7 +16,7 @@ pub(crate) fn plain(source: &str) -> String {
     texts.collect::<String>().trim().to_owned()
 }
 
-/// Returns inline Markdown as the text of a link: code stays code, everything else is plain.
+/// Returns inline Markdown as the text of a link: code stays code, all other markup is removed.
 pub(crate) fn link_text(source: &str) -> String {
     let mut label = String::new();
     for inline in inlines(source.trim()) {
@@ -41,7 +41,7 @@ fn inlines(source: &str) -> Vec<Inline> {
     let mut rest = source;
     let mut before = None;
     let is_text = |c: Option<char>| c.is_some_and(|c| !c.is_whitespace());
-    // Within a word an underscore is part of it, and one alone emphasises nothing.
+    // Inside a word an underscore is a letter of it, and a single underscore marks no emphasis.
     let in_word = |before: Option<char>, next: Option<char>| {
         before.is_some_and(char::is_alphanumeric) && next.is_some_and(char::is_alphanumeric)
     };
@@ -92,7 +92,7 @@ fn inlines(source: &str) -> Vec<Inline> {
     inlines
 }
 
-/// Returns the label of a link that `source` begins with, and the link's length.
+/// Returns the label of the link at the start of `source`, and the link's length.
 fn link(source: &str) -> Option<(&str, usize)> {
     let mut depth = 0;
     let close = source.char_indices().find_map(|(at, c)| {
@@ -108,7 +108,7 @@ fn link(source: &str) -> Option<(&str, usize)> {
     Some((&source[1..close], close + end + 2))
 }
 
-/// Makes the anchors GitHub gives headings: unique within one document.
+/// Makes the anchors that GitHub gives to headings, unique within one document.
 #[derive(Default)]
 pub(crate) struct Anchors {
     used: HashMap<String, usize>,
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn inline_markup_is_read() {
+    fn inline_markup_is_parsed() {
         check_inline("plain", "plain", "plain");
         check_inline("`a_b` and **bold**", "a_b and bold", "`a_b` and bold");
         check_inline("[text](url) ![alt](img) [ref][1]", "text  ref", "text  ref");
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn anchors_are_githubs() {
+    fn anchors_match_those_of_github() {
         let mut anchors = Anchors::default();
         for (heading, expected) in [
             ("Hello, World!", "hello-world"),

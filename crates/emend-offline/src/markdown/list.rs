@@ -1,4 +1,4 @@
-//! Sorts the items of a list; what is nested in an item moves with it.
+//! Sorts the items of a list; nested lines move with their item.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use super::outline::{Outline, item_marker};
 
 /// Returns the change that sorts the first list under the heading `name`, without regard to case.
 ///
-/// Blank lines stay between the places, and numbers stay in their places; equal items keep their order.
+/// Blank lines and numbers keep their positions; equal items keep their order.
 pub(crate) fn sort_list(lines: &[&str], name: &str) -> Result<Change, String> {
     let outline = Outline::of(lines);
     let heading = outline.heading(name)?;
@@ -37,7 +37,7 @@ pub(crate) fn sort_list(lines: &[&str], name: &str) -> Result<Change, String> {
     Ok(Change { edit: Some(LineEdit { range, lines: sorted }), summary })
 }
 
-/// Returns the lines of each item of the first list in `section`, blank lines behind it left out.
+/// Returns the lines of each item of the first list in `section`, without trailing blank lines.
 fn items(lines: &[&str], outline: &Outline, section: Range<usize>) -> Vec<Range<usize>> {
     let marker_at = |index: usize| if outline.opaque[index] { None } else { item_marker(lines[index]) };
     let mut items: Vec<Range<usize>> = Vec::new();
@@ -56,10 +56,10 @@ fn items(lines: &[&str], outline: &Outline, section: Range<usize>) -> Vec<Range<
                 items.push(index..index + 1);
             }
             Some(_) => break,
-            // Inside code of an item the indentation does not matter.
+            // Inside the code block of an item the indentation is irrelevant.
             None if outline.opaque[index] && outline.opaque[index - 1] => {}
             None if indent > first.indent => {}
-            // A line that is not indented goes on with the paragraph before it, unless something else begins.
+            // A line without indentation continues the paragraph before it, unless it begins another block.
             None if after_blank || outline.opaque[index] || line.starts_with(['>', '|', '<']) => break,
             None => {}
         }
@@ -71,7 +71,7 @@ fn items(lines: &[&str], outline: &Outline, section: Range<usize>) -> Vec<Range<
     items
 }
 
-/// Returns what an item is sorted by: its first line as a reader sees it.
+/// Returns the sort key of an item: the visible text of its first line.
 fn sort_key(line: &str) -> String {
     let mark = item_marker(line).map_or(0, |marker| marker.indent + marker.mark.len());
     let text = line[mark..].trim();
@@ -79,7 +79,8 @@ fn sort_key(line: &str) -> String {
     plain(text).to_lowercase()
 }
 
-/// Returns the lines of an item in the place of another, whose first line is `place`: a number is the place's.
+/// Returns the lines of an item at the position of another item, whose first line is `place`: the number stays with the
+/// position.
 fn moved(item: &[&str], place: &str) -> Vec<String> {
     let unchanged = || item.iter().map(|line| (*line).to_owned()).collect();
     let (Some(own), Some(new)) = (item_marker(item[0]), item_marker(place)) else { return unchanged() };
@@ -112,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn items_are_sorted_with_what_is_nested() {
+    fn items_are_sorted_with_their_nested_lines() {
         check("- b\n- A\n- c", "- A\n- b\n- c");
         check("- b\n  - z\n  - y\n- a\n  text\n", "- a\n  text\n- b\n  - z\n  - y\n");
         check("- b\n\n  more\n- a\n\nafter", "- a\n- b\n\n  more\n\nafter");
@@ -130,14 +131,14 @@ mod tests {
     }
 
     #[test]
-    fn the_list_ends_where_it_ends() {
+    fn only_the_first_list_is_sorted() {
         check("intro\n\n- b\n- a\n\ntext\n- 0\n", "intro\n\n- a\n- b\n\ntext\n- 0\n");
         check("- b\n- a\n* 0", "- a\n- b\n* 0");
         check("- b\n- a\n## I\n- 0", "- a\n- b\n## I\n- 0");
     }
 
     #[test]
-    fn what_cannot_be_sorted_is_said() {
+    fn unsortable_lists_are_reported() {
         check("- a\n- b\n", "unchanged");
         check("- a\n", "unchanged");
         check("text\n## I\n- b\n- a", "error: There is no list under \"H\" in FILE.");

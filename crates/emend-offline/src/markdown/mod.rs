@@ -1,6 +1,6 @@
 //! Changes of Markdown texts: a table of contents, a sorted list, a new section.
 //!
-//! Texts are lines. `outline` reads their structure, `inline` the markup inside a line.
+//! A text is a list of lines. `outline` parses their structure, `inline` the markup inside a line.
 
 mod change;
 mod contents;
@@ -29,7 +29,7 @@ mod tests {
     #[cfg(target_family = "wasm")]
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
-    /// Makes `change` to random texts of `lines`, twice: the second time it must change nothing. Then `check`s it.
+    /// Makes `change` in random texts of `lines`, twice: the second change must have no effect. Then calls `check`.
     fn check_twice(
         lines: Vec<&'static str>,
         change: impl Fn(&[&str]) -> Result<Change, String>,
@@ -68,7 +68,7 @@ mod tests {
             "-->",
         ];
         check_twice(lines, contents, |text, with_table| {
-            // Every line outside of the table is still there, in order.
+            // All lines outside of the table are unchanged and in order.
             let mut rest = with_table.lines();
             let in_order = |line: &str| rest.any(|other| other == line);
             let begin = text.find("<!-- toc -->").unwrap_or(text.len());

@@ -6,27 +6,27 @@ use std::ops::Range;
 
 use super::inline::plain;
 
-/// A heading.
+/// A heading of the text.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Heading {
-    /// Its lines; a setext heading has two.
+    /// Its range of lines; a setext heading has two lines.
     pub(crate) lines: Range<usize>,
-    /// 1 to 6.
+    /// Level, 1 to 6.
     pub(crate) level: usize,
-    /// The text with its inline markup.
+    /// Text with its inline markup.
     pub(crate) text: String,
 }
 
-/// What the lines of a text are.
+/// The structure of a text.
 #[derive(Debug, Default)]
 pub(crate) struct Outline {
     pub(crate) headings: Vec<Heading>,
-    /// Per line: whether it is code, a comment or front matter, and so not to be read as Markdown.
+    /// For each line: whether it is code, a comment or front matter, which is not Markdown.
     pub(crate) opaque: Vec<bool>,
 }
 
 impl Outline {
-    /// Reads the structure of `lines`.
+    /// Parses the structure of `lines`.
     pub(crate) fn of(lines: &[&str]) -> Self {
         let mut outline = Self { headings: Vec::new(), opaque: opaque_lines(lines) };
         for (index, line) in lines.iter().enumerate() {
@@ -47,9 +47,11 @@ impl Outline {
         outline
     }
 
-    /// Returns the heading that `name` means: its text, with or without markup and marks, in any case.
+    /// Returns the heading called `name`: its text with or without markup and marks, in any case.
     ///
-    /// The error names the headings there are.
+    /// # Errors
+    ///
+    /// A text that lists the headings of the file.
     pub(crate) fn heading(&self, name: &str) -> Result<&Heading, String> {
         let wanted = plain(name.trim().trim_start_matches('#')).trim().to_lowercase();
         if let Some(heading) = self.headings.iter().find(|heading| plain(&heading.text).to_lowercase() == wanted) {
@@ -92,7 +94,7 @@ fn opaque_lines(lines: &[&str]) -> Vec<bool> {
     opaque
 }
 
-/// Returns the mark and length of a fence that opens on this line.
+/// Returns the character and length of a fence that opens on this line.
 fn fence(line: &str) -> Option<(char, usize)> {
     let line = line.trim_start();
     let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
@@ -141,17 +143,17 @@ fn is_one_line_paragraph(lines: &[&str], index: usize) -> bool {
     is_text && (index == 0 || lines[index - 1].trim().is_empty())
 }
 
-/// The beginning of a list item.
+/// The marker of a list item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Marker<'a> {
-    /// Spaces before it.
+    /// Number of spaces before it.
     pub(crate) indent: usize,
     /// `-`, `*`, `+`, or a number with `.` or `)`.
     pub(crate) mark: &'a str,
 }
 
 impl Marker<'_> {
-    /// What makes neighbouring items one list: the bullet, or what ends the number.
+    /// Returns the character that neighbouring items of one list share: the bullet, or the character after the number.
     pub(crate) fn kind(&self) -> Option<char> {
         self.mark.chars().next_back()
     }
@@ -172,7 +174,7 @@ pub(crate) fn item_marker(line: &str) -> Option<Marker<'_>> {
     };
     let (mark, rest) = trimmed.split_at(length);
     let is_item = rest.is_empty() || rest.starts_with([' ', '\t']);
-    // `* * *` and `- - -` are rules.
+    // `* * *` and `- - -` are horizontal rules.
     let bare: String = trimmed.chars().filter(|c| !c.is_whitespace()).collect();
     let is_rule = bare.len() >= 3 && digits == 0 && mark != "+" && bare.chars().all(|c| mark.starts_with(c));
     (is_item && !is_rule).then_some(Marker { indent, mark })
@@ -194,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn headings_are_told_from_what_looks_like_them() {
+    fn headings_are_distinguished_from_similar_lines() {
         check_headings("# A\n## B ##\n###\tC\n#D\n####### E\n    # F\n#", &[(1, "A"), (2, "B"), (3, "C"), (1, "")]);
         check_headings("A\n===\n\nB\n---\n\n- c\n---\n\nd\ne\n---\n", &[(1, "A"), (2, "B")]);
         check_headings("```\n# A\n```\n# B\n~~~~ x\n# C\n~~~\n# D\n~~~~\n# E", &[(1, "B"), (1, "E")]);
@@ -206,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn list_items_are_told_from_rules() {
+    fn list_items_are_distinguished_from_rules() {
         for (line, expected) in [
             ("- a", Some((0, "-"))),
             ("  * a", Some((2, "*"))),

@@ -9,15 +9,15 @@ use super::outline::Outline;
 pub(crate) struct NewSection {
     /// The heading's text.
     pub(crate) title: String,
-    /// The text under it; may be empty.
+    /// Text under the heading; may be empty.
     pub(crate) text: String,
-    /// 1 to 6; without it 2, or the level of the heading it goes behind.
+    /// Level, 1 to 6. If absent, 2 or the level of the heading before it.
     pub(crate) level: Option<usize>,
-    /// The heading whose section it goes behind; without it the end of the file.
+    /// Heading after whose section it is inserted; if absent, the end of the file.
     pub(crate) after: Option<String>,
 }
 
-/// Returns the change that adds `section` where it belongs: before the next heading of its level or above.
+/// Returns the change that inserts `section` before the next heading of its level or above.
 pub(crate) fn add_section(lines: &[&str], section: &NewSection) -> Result<Change, String> {
     let outline = Outline::of(lines);
     let after = section.after.as_deref().map(|name| outline.heading(name)).transpose()?;
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_section_goes_behind_another_with_all_that_is_in_it() {
+    fn a_section_is_inserted_after_another_with_its_subsections() {
         check("# A\n## B\n### C\n## D", None, Some("b"), "# A\n## B\n### C\n\n## N\n\nt\n\n## D");
         check("# A\n\n## B\n### C\n", None, Some("A"), "# A\n\n## N\n\nt\n\n## B\n### C\n");
         check("## B\n\n### C\n", Some(3), Some("B"), "## B\n\n### N\n\nt\n\n### C\n");
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_not_added_again() {
+    fn an_existing_section_is_not_added_again() {
         check("# A\n\n## N\n\nt\n", None, None, "unchanged");
         check("# A\n\n## N\n\nother\n", None, None, "# A\n\n## N\n\nother\n\n## N\n\nt\n");
     }

@@ -2,7 +2,7 @@
 
 use super::change::Change;
 
-/// Makes `change` and returns the text, or why there is none.
+/// Makes `change` and returns the text, or the reason against the change.
 pub(crate) fn made(text: &str, change: impl Fn(&[&str]) -> Result<Change, String>) -> String {
     let lines: Vec<&str> = if text.is_empty() { Vec::new() } else { text.split('\n').collect() };
     match change(&lines) {

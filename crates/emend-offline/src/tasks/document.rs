@@ -1,4 +1,4 @@
-//! Changes of one Markdown file: look for the place, read the file, make one edit.
+//! Changes of one Markdown file: search the place, read the file, make one edit.
 
 use serde_json::json;
 
@@ -10,11 +10,11 @@ use crate::text::file_reader::{FileReader, reason};
 use crate::text::needle::Needle;
 use crate::text::unique_edit::line_edit;
 
-/// How often an edit is tried.
+/// Number of attempts to edit a file.
 const ATTEMPTS_MAX: usize = 2;
 
 impl Task {
-    /// Returns the change of a file with these lines, or why there is none.
+    /// Returns the change of a file with these lines, or the reason against it.
     fn change(&self, lines: &[&str]) -> Result<Change, String> {
         match self {
             Self::Contents => contents(lines),
@@ -23,14 +23,14 @@ impl Task {
         }
     }
 
-    /// Returns what to look for first.
+    /// Returns the pattern of the first search.
     fn pattern(&self) -> String {
         let heading = match self {
             Self::Contents => return r"^ {0,3}#{1,6} |<!-- *toc".to_owned(),
             Self::SortList(heading) => heading,
             Self::AddSection(section) => section.after.as_ref().unwrap_or(&section.title),
         };
-        // Markup may stand between the words, so the longest one stands for the heading.
+        // Markup may stand between the words, so the search uses the longest word.
         let plain = markdown::plain(heading);
         let word = plain.split_whitespace().max_by_key(|word| word.len()).unwrap_or_default();
         Needle { text: word.to_owned(), whole: false }.pattern()
@@ -45,7 +45,7 @@ impl Task {
     }
 }
 
-/// Decides the next step.
+/// Returns the next step of the task.
 pub(crate) fn next(run: &CurrentRun, document: &Document) -> Step {
     let Some(file) = document.file.as_ref().or(run.open_file.as_ref()) else {
         return Step::say("No file is open, so I need its name: say it at the end, like `… in README.md`.");
@@ -108,7 +108,7 @@ fn edit(document: &Document, file: &str, text: &str) -> Step {
 }
 
 fn finished(document: &Document, file: &str, reading: &FileReader) -> Step {
-    // The text as it was read still stands here: the change it led to is the one that was made.
+    // The text is known as it was before the edit, so the change is computed again for its description.
     let text = reading.text().unwrap_or_default();
     match document.task.change(&lines_of(&text)) {
         Ok(change) => Step::say(change.summary.replace("FILE", file)),

@@ -8,7 +8,7 @@ use crate::current_run::CurrentRun;
 use crate::instruction::Instruction;
 use crate::step::Step;
 
-/// More answers in one turn than any instruction needs: then something is wrong and the turn ends.
+/// Limit of responses in one run. No instruction needs as many, so the run ends with an error.
 const ROUNDS_MAX: usize = 1_000;
 
 /// Returns the next step of `instruction`.

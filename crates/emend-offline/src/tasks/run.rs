@@ -1,11 +1,11 @@
-//! Runs one command through the `shell` tool and says how it ended.
+//! Runs one command through the `shell` tool and reports how it ended.
 
 use serde_json::json;
 
 use crate::current_run::CurrentRun;
 use crate::step::{PlannedCall, Step};
 
-/// Decides the next step of `run COMMAND`.
+/// Returns the next step of `run COMMAND`.
 pub(crate) fn next(run: &CurrentRun, command: &str) -> Step {
     if let Some(refusal) = run.missing_tools(&["shell"]) {
         return refusal;
@@ -20,7 +20,7 @@ pub(crate) fn next(run: &CurrentRun, command: &str) -> Step {
     if done.result.is_error {
         return Step::say(format!("`{command}` did not run to its end: {}", last_line(text)));
     }
-    // The tool's last line says how the command ended.
+    // The last line of the tool's output reports how the command ended.
     Step::say(format!("`{command}` ended: {}", last_line(text).trim_matches(['[', ']'])))
 }
 

@@ -1,4 +1,4 @@
-//! Renames and replaces over many files: grep, read what was found, edit, grep again.
+//! Renames and replaces in many files: search, read the files found, edit them, search again.
 
 use std::collections::BTreeMap;
 
@@ -10,20 +10,20 @@ use crate::step::{CompletedCall, PlannedCall, Step};
 use crate::text::file_reader::{FileReader, is_cut_mark, reason};
 use crate::text::unique_edit::{Edit, next_substitution};
 
-/// Files that are read, then edited, together.
+/// Number of files that are read, then edited, together.
 const FILES_PER_BATCH: usize = 12;
-/// The most edits in one answer.
+/// Limit of edits in one response.
 const EDITS_MAX: usize = 40;
-/// The most searches in one run.
+/// Limit of searches in one run.
 const GREPS_MAX: usize = 100;
-/// How many results to ask for.
+/// Number of results to ask for in one search.
 const RESULTS_MAX: u64 = 10_000;
-/// How many files a report names.
+/// Number of files that a report names.
 const NAMED_MAX: usize = 10;
-/// How often a file is read anew after an edit failed.
+/// Number of attempts to edit a file; each reads it again.
 const ATTEMPTS_MAX: usize = 2;
 
-/// Decides the next step.
+/// Returns the next step of the task.
 pub(crate) fn next(run: &CurrentRun, task: &Substitution) -> Step {
     if let Some(refusal) = run.missing_tools(&["grep", "read_file", "edit_file"]) {
         return refusal;
@@ -74,9 +74,9 @@ fn grep(run: &CurrentRun, task: &Substitution) -> PlannedCall {
     )
 }
 
-/// Returns the calls that change what is next in `batch`, the number of places and of files they change.
+/// Returns the next edit calls of `batch`, and the number of places and of files that they change.
 fn edits(run: &CurrentRun, task: &Substitution, batch: &[(&String, &FileState)]) -> (Vec<PlannedCall>, usize, usize) {
-    // Calls are written in the answer, so its limit holds for them; a quarter is left for the rest.
+    // The calls are part of the response, so its token limit applies to them; a quarter is left for the rest.
     let budget = run.conversation.max_tokens.map_or(u64::MAX, |tokens| tokens.saturating_mul(3));
     let (mut calls, mut places, mut files, mut chars) = (Vec::new(), 0, 0, 0);
     for (path, file) in batch {
@@ -97,7 +97,7 @@ fn edits(run: &CurrentRun, task: &Substitution, batch: &[(&String, &FileState)])
     (calls, places, files)
 }
 
-/// Returns how many places `edit` changes in `text`, where everything before `cursor` was done earlier.
+/// Returns the number of places that `edit` changes in `text`. Places before `cursor` are done.
 fn places_of(text: &str, cursor: usize, edit: &Edit, task: &Substitution) -> usize {
     let end = edit.start + edit.old.len();
     let mut count = 0;
@@ -109,16 +109,16 @@ fn places_of(text: &str, cursor: usize, edit: &Edit, task: &Substitution) -> usi
     count
 }
 
-/// What the tools said so far.
+/// The results of the tool calls so far.
 #[derive(Default)]
 struct SearchState {
-    /// The last search: done or failed.
+    /// The outcome of the last search.
     search: Option<Result<(), String>>,
     searches: usize,
-    /// Whether the last search left something out.
+    /// Whether the last search omitted results.
     cut: bool,
     edits_since_search: usize,
-    /// Files in the order they were found.
+    /// The files in the order they were found.
     order: Vec<String>,
     files: BTreeMap<String, FileState>,
 }
@@ -126,14 +126,14 @@ struct SearchState {
 #[derive(Default)]
 struct FileState {
     reading: FileReader,
-    /// The text as it is after the edits so far; absent until it was read.
+    /// Text after the edits so far; absent until the file was read.
     text: Option<String>,
-    /// Everything before this was dealt with.
+    /// Position up to which the text is done.
     cursor: usize,
-    /// Places changed, as the tool confirmed.
+    /// Number of changed places that the tool confirmed.
     places: usize,
     failures: usize,
-    /// Why the file cannot be changed.
+    /// The reason why the file cannot be changed.
     failed: Option<String>,
 }
 
@@ -176,7 +176,7 @@ impl SearchState {
         }
     }
 
-    /// Returns the files that still have to be read or changed.
+    /// Returns the files that must still be read or changed.
     fn pending<'a>(&'a self, task: &'a Substitution) -> impl Iterator<Item = (&'a String, &'a FileState)> {
         self.order
             .iter()
@@ -184,7 +184,7 @@ impl SearchState {
             .filter(|(_, file)| file.is_pending(task))
     }
 
-    /// Says what was done and what was not, as the tools confirmed it.
+    /// Returns the report: the changes that the tools confirmed, and the files that were not changed.
     fn report(&self, task: &Substitution, remark: Option<&str>) -> String {
         let (from, to) = (&task.needle.text, &task.to);
         let changed: Vec<&FileState> = self.files.values().filter(|file| file.places > 0).collect();
@@ -229,7 +229,7 @@ impl SearchState {
         report
     }
 
-    /// Says where the name was left alone because it is part of a hyphenated one.
+    /// Returns a note on occurrences that were kept because they are part of a hyphenated name.
     fn hyphenated(&self, task: &Substitution) -> Option<String> {
         if !task.needle.whole {
             return None;
@@ -263,7 +263,7 @@ impl FileState {
         if done.result.is_error {
             self.failures += 1;
             (self.reading, self.text) = (FileReader::default(), None);
-            // Read anew, a place that was changed could not be told from one that was not.
+            // A changed occurrence would look like an unchanged one if the file was read again.
             if self.failures >= ATTEMPTS_MAX || task.repeats() {
                 self.failed = Some(reason(&done.result.text));
             }
@@ -287,7 +287,7 @@ impl FileState {
     }
 }
 
-/// Returns the paths in a list of files, and whether the list was cut.
+/// Returns the paths in a list of files, and whether the list was truncated.
 fn listed_paths(text: &str) -> (Vec<&str>, bool) {
     let mut paths: Vec<&str> = Vec::new();
     let (mut cut, mut lost_begin) = (false, false);
@@ -297,7 +297,7 @@ fn listed_paths(text: &str) -> (Vec<&str>, bool) {
             (cut, lost_begin) = (true, true);
         } else if line.trim().is_empty() || remark {
         } else if lost_begin {
-            // The first path behind the mark may have lost its beginning; the next search shows it whole.
+            // The first path after the mark may be incomplete; the next search shows it whole.
             lost_begin = false;
         } else {
             paths.push(line);

@@ -1,4 +1,4 @@
-//! Puts a file together from what `read_file` showed of it, page by page and through cut outputs.
+//! Puts a file together from the outputs of `read_file`: pages, and truncated outputs.
 
 use std::collections::BTreeMap;
 
@@ -6,20 +6,20 @@ use serde_json::json;
 
 use crate::step::{CompletedCall, PlannedCall};
 
-/// The lines a read returns unless it is told otherwise (S2 §3.3).
+/// The number of lines that `read_file` returns without a limit.
 const LINES_PER_READ: usize = 2_000;
-/// The most pages asked for in one answer.
+/// Limit of pages requested in one response.
 const READS_MAX: usize = 20;
-/// How often a read may bring nothing new before the file counts as unreadable.
+/// Number of reads without new lines after which the file counts as unreadable.
 const STALLS_MAX: usize = 3;
 
-/// What is known of one file.
+/// The known lines of one file.
 #[derive(Debug)]
 pub(crate) struct FileReader {
     lines: BTreeMap<usize, String>,
-    /// The number of lines, once known.
+    /// Number of lines of the file, once known.
     total: Option<usize>,
-    /// How many lines to ask for at once.
+    /// Number of lines to request at once.
     page: usize,
     stalls: usize,
     failure: Option<String>,
@@ -32,13 +32,13 @@ impl Default for FileReader {
 }
 
 impl FileReader {
-    /// Takes the result of a `read_file` call.
+    /// Adds the result of a `read_file` call.
     pub(crate) fn take(&mut self, done: &CompletedCall) {
         let number = |name: &str| done.input[name].as_u64().and_then(|value| usize::try_from(value).ok());
         let offset = number("offset").unwrap_or(1).max(1);
         let limit = number("limit").unwrap_or(LINES_PER_READ);
         if done.result.is_error {
-            // Some tools refuse to read behind the end, which is how a page behind a full last page fares.
+            // Some tools reject reads after the end of the file, which happens if the last page was full.
             if offset > 1 && self.lines.contains_key(&(offset - 1)) {
                 self.total.get_or_insert(offset - 1);
             } else {
@@ -54,7 +54,7 @@ impl FileReader {
             if limit == 1 {
                 self.failure = Some(format!("line {offset} is too long to be read in one piece"));
             }
-            // What was shown fits, so a little less than that fits again.
+            // The shown lines fit, so slightly fewer fit again.
             let fits = if shown == 0 { limit.min(self.page) / 8 } else { shown * 9 / 10 };
             self.page = self.page.min(fits).max(1);
         } else if shown < limit {
@@ -73,18 +73,18 @@ impl FileReader {
         self.total.is_some_and(|total| self.lines.range(1..=total).count() == total)
     }
 
-    /// Returns why the file cannot be read, if so.
+    /// Returns the reason why the file cannot be read, if any.
     pub(crate) fn failure(&self) -> Option<&str> {
         self.failure.as_deref()
     }
 
-    /// Returns the text, lines joined by LF, once every line is known.
+    /// Returns the text, lines joined by LF, once all lines are known.
     pub(crate) fn text(&self) -> Option<String> {
         let total = self.total.filter(|_| self.is_complete())?;
         Some(self.lines.values().take(total).map(String::as_str).collect::<Vec<_>>().join("\n"))
     }
 
-    /// Returns the reads that fetch what is missing, the first ones if there are many.
+    /// Returns calls that read the missing lines, limited in number.
     pub(crate) fn missing(&self, path: &str) -> Vec<PlannedCall> {
         if self.lines.is_empty() && self.total.is_none() && self.page == LINES_PER_READ {
             return vec![PlannedCall::new("read_file", [("file_path", json!(path))])];
@@ -101,7 +101,7 @@ impl FileReader {
         let mut next = 1;
         let end = self.total.map_or(usize::MAX, |total| total + 1);
         for known in self.lines.keys().copied().chain([end]) {
-            // Behind the last known line of a file of unknown length one page is asked for at a time.
+            // After the last known line of a file of unknown length, one page is requested at a time.
             let gap_end = if known == usize::MAX { next + self.page } else { known };
             while next < gap_end {
                 let limit = self.page.min(gap_end - next);
@@ -114,8 +114,8 @@ impl FileReader {
     }
 }
 
-/// Returns what a user needs of a tool's error text: its first line without the tool's name and the code, and what the
-/// tool suggests instead.
+/// Returns the part of a tool's error text for the user: its first line without the tool's name and code, and the
+/// tool's suggestion.
 pub(crate) fn reason(text: &str) -> String {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let mut line = lines.next().unwrap_or("the tool gave no reason");
@@ -135,13 +135,13 @@ pub(crate) fn reason(text: &str) -> String {
 /// One output of `read_file`.
 struct Page {
     lines: Vec<(usize, String)>,
-    /// The file's length, if the header tells it.
+    /// Number of lines of the file, if the header contains it.
     total: Option<usize>,
-    /// Whether something was left out of the output.
+    /// Whether the output was truncated.
     cut: bool,
 }
 
-/// Returns whether this line of an output says that something was left out.
+/// Returns whether this line of an output marks a truncation.
 pub(crate) fn is_cut_mark(line: &str) -> bool {
     line.starts_with("[WARNING: Tool output was truncated.")
         || line.starts_with("[...") && line.ends_with("lines omitted ...]")
@@ -150,7 +150,7 @@ pub(crate) fn is_cut_mark(line: &str) -> bool {
 fn parse_page(text: &str, offset: usize) -> Page {
     let mut page = Page { lines: Vec::new(), total: None, cut: false };
     let mut expected = offset;
-    // The line behind a mark may have lost its beginning, and the one before it its end.
+    // The line after a mark may lack its beginning, and the line before it its end.
     let mut behind_cut = false;
     let mut lost_begin = false;
     for line in text.lines() {
@@ -186,7 +186,7 @@ fn numbered(line: &str) -> Option<(usize, &str)> {
     Some((number.parse().ok()?, content.strip_prefix(' ').unwrap_or(content)))
 }
 
-/// Returns the N of a header's `… lines 1-5 of N …`.
+/// Returns the N of a header with `… lines 1-5 of N …`.
 fn total_of(header: &str) -> Option<usize> {
     let behind = header.rsplit_once(" of ")?.1;
     let digits = behind.len() - behind.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -201,7 +201,7 @@ mod tests {
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
     #[test]
-    fn reasons_are_what_a_user_needs() {
+    fn reasons_are_shortened_for_users() {
         assert_eq!(reason("Error: no.\nmore"), "no");
         assert_eq!(reason("  \n"), "the tool gave no reason");
         assert_eq!(
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_and_footers_are_no_lines() {
+    fn headers_and_footers_are_not_lines() {
         let mut reading = FileReader::default();
         read(
             &mut reading,
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_beside_a_cut_are_read_again() {
+    fn lines_beside_a_truncation_are_read_again() {
         let mut reading = FileReader::default();
         let mark = "[WARNING: Tool output was truncated. 99 characters were removed.]";
         read(&mut reading, json!({}), &format!("1 | a\n2 | b\n3 | c\n\n{mark}\n\n6 | x\n7 | f\n8 | g"));
@@ -243,7 +243,7 @@ mod tests {
                 [("file_path", json!("a")), ("offset", json!(offset)), ("limit", json!(limit))],
             )
         };
-        // Four lines were shown whole, so a little less than that is asked for at once.
+        // Four whole lines were shown, so slightly fewer are requested at once.
         assert_eq!(reading.missing("a"), [ask(3, 3), ask(6, 1), ask(9, 3)]);
         read(&mut reading, json!({"offset": 3, "limit": 3}), "3 | c\n4 | d\n5 | e");
         read(&mut reading, json!({"offset": 6, "limit": 1}), "6 | x");

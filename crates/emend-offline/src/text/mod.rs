@@ -1,4 +1,4 @@
-//! Texts of files: finding occurrences, putting a file together from its pages, edits that fit one place.
+//! Texts of files: occurrences, files read in pages, edits that match only one place.
 
 pub(crate) mod file_reader;
 pub(crate) mod needle;

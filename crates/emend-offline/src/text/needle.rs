@@ -1,4 +1,4 @@
-//! What is looked for in a search over files: a whole name or a literal text.
+//! The text of a search over files: a whole name or a literal text.
 
 use std::ops::Range;
 
@@ -7,11 +7,11 @@ use std::ops::Range;
 pub(crate) struct Needle {
     /// The text.
     pub(crate) text: String,
-    /// Whether it only counts where it is not part of a longer name.
+    /// Whether occurrences inside longer names are skipped.
     pub(crate) whole: bool,
 }
 
-/// What stands around an occurrence of a name.
+/// The surroundings of an occurrence of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Whole,
@@ -22,9 +22,9 @@ enum Place {
 }
 
 impl Needle {
-    /// Returns a regular expression that finds every line an occurrence is on, and perhaps some more.
+    /// Returns a regular expression that matches every line with an occurrence, and perhaps other lines.
     ///
-    /// Of a text with line ends only its longest line is searched for: grep works line by line.
+    /// A search works line by line, so a text with line endings is searched by its longest line.
     pub(crate) fn pattern(&self) -> String {
         let line = self.text.lines().max_by_key(|line| line.len()).unwrap_or_default();
         let escaped = escape(line);
@@ -35,7 +35,7 @@ impl Needle {
         format!("{}{escaped}{}", boundary(line.chars().next()), boundary(line.chars().next_back()))
     }
 
-    /// Returns the first occurrence that starts at or behind `from`.
+    /// Returns the first occurrence at or after `from`.
     pub(crate) fn find(&self, text: &str, from: usize) -> Option<Range<usize>> {
         self.places(text, from).find(|(_, place)| *place == Place::Whole).map(|(range, _)| range)
     }
@@ -51,7 +51,7 @@ impl Needle {
         count
     }
 
-    /// Returns how often the name is part of a hyphenated one, and the first of those.
+    /// Returns the number of occurrences inside hyphenated names, and the first of these names.
     pub(crate) fn hyphenated<'t>(&self, text: &'t str) -> (usize, Option<&'t str>) {
         let mut places = self.places(text, 0).filter(|(_, place)| *place == Place::InHyphenated);
         let Some((first, _)) = places.next() else { return (0, None) };
@@ -90,7 +90,7 @@ fn place(text: &str, range: &Range<usize>) -> Place {
         }
         match (near, far) {
             (Some(near), _) if is_word(near) => return Place::InWord,
-            // `n-1` and `p->x` are no names, `alpha-beta` is one.
+            // `n-1` and `p->x` are not names, `alpha-beta` is.
             (Some('-'), Some(far)) if far.is_alphabetic() || far == '_' => place = Place::InHyphenated,
             _ => {}
         }
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn hyphenated_names_are_counted_apart() {
+    fn hyphenated_names_are_counted_separately() {
         let needle = Needle { text: "alpha".to_owned(), whole: true };
         assert_eq!(needle.hyphenated("x alpha-beta, beta-alpha alpha"), (2, Some("alpha-beta")));
         assert_eq!(needle.hyphenated("alpha"), (0, None));

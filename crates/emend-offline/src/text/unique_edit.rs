@@ -1,7 +1,7 @@
 //! Makes `edit_file` calls whose old text occurs exactly once in the file.
 //!
-//! An edit covers whole lines. If those occur elsewhere too, neighbouring lines are added until they do not; a change
-//! that is due in an added line is made by the same edit.
+//! An edit covers whole lines. If they occur elsewhere too, neighbouring lines are added until the text is unique. Due
+//! changes in added lines are part of the same edit.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ use super::needle::Needle;
 use crate::markdown::LineEdit;
 use crate::step::PlannedCall;
 
-/// One replacement, and where its old text starts in the text it was made for.
+/// One replacement, and the position of its old text in the text it was made for.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Edit {
     pub(crate) start: usize,
@@ -26,14 +26,14 @@ impl Edit {
         )
     }
 
-    /// Makes the edit and returns where the text behind it begins.
+    /// Makes the edit and returns the position after the new text.
     pub(crate) fn apply(&self, text: &mut String) -> usize {
         text.replace_range(self.start..self.start + self.old.len(), &self.new);
         self.start + self.new.len()
     }
 }
 
-/// A range of whole lines: byte offsets, the last line's LF left out.
+/// A range of whole lines: byte offsets, without the LF of the last line.
 #[derive(Clone, Copy)]
 struct Window {
     start: usize,
@@ -48,7 +48,7 @@ impl Window {
         }
     }
 
-    /// Adds one line, on the side that `round` says if there is one.
+    /// Adds one line, above or below according to `round`, if there is one.
     fn grow(self, text: &str, round: usize) -> Self {
         let can_grow_down = self.end < text.len();
         if can_grow_down && (round.is_multiple_of(2) || self.start == 0) {
@@ -63,7 +63,7 @@ impl Window {
     }
 }
 
-/// Returns the edit that replaces the first occurrence of `needle` at or behind `cursor`.
+/// Returns the edit that replaces the first occurrence of `needle` at or after `cursor`.
 pub(crate) fn next_substitution(text: &str, cursor: usize, needle: &Needle, to: &str) -> Option<Edit> {
     let first = needle.find(text, cursor)?;
     let changed = |window: Window| {
@@ -96,8 +96,8 @@ pub(crate) fn line_edit(lines: &[&str], change: &LineEdit) -> Edit {
     }
     let mut new: Vec<&str> = new.iter().map(String::as_str).collect();
     if range.is_empty() || new.is_empty() {
-        // Whole lines come and go together with a line end, so a neighbour is needed: the line before, or else the one
-        // behind.
+        // Whole lines are inserted and removed together with a line ending, so the edit needs a neighbour: the line
+        // before, else the line after.
         if range.start > 0 {
             range.start -= 1;
             new.insert(0, lines[range.start]);
@@ -117,12 +117,12 @@ pub(crate) fn line_edit(lines: &[&str], change: &LineEdit) -> Edit {
     }
 }
 
-/// Grows `window` until its text is not empty and occurs once; `complete` widens it to hold what it must change whole.
+/// Grows `window` until its text is not empty and occurs once. `complete` widens it to whole changes.
 fn unique(text: &str, window: Window, complete: impl Fn(Window) -> Window) -> Window {
     let mut window = complete(window);
     let mut round = 0;
     while !window.is_whole(text) && !occurs_once(text, window) {
-        // A text that repeats itself for long would take as many searches as it has lines; later steps are larger.
+        // A text with many repetitions would need as many searches as it has lines, so later steps are larger.
         for _ in 0..(1 << (round / 8)) {
             window = window.grow(text, round);
             round += 1;
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_name_that_holds_the_old_one_is_not_replaced_again() {
+    fn a_new_name_that_contains_the_old_one_is_not_replaced_again() {
         assert_eq!(substitute("use A;\nx A\n", "A", "c::A"), ("use c::A;\nx c::A\n".to_owned(), 2));
     }
 
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_replaced_and_put_in() {
+    fn lines_are_replaced_and_inserted() {
         check_lines("a\nb\nc", 1..2, &["x", "y"], "b");
         check_lines("a\nb\nc", 0..3, &["a", "x", "c"], "b");
         check_lines("a\nb\nc", 3..3, &["x"], "c");
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn edits_come_to_the_same_as_replacing_every_name() {
+    fn edits_equal_a_replacement_of_every_name() {
         let line = prop::sample::select(vec!["", "A", "A A", "AA", "x", "A x", "x A-b", "é A"]);
         let lines = prop::collection::vec(line, 0..12);
         let to = prop::sample::select(vec!["B", "A B", "AA", ""]);
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn edited_lines_come_to_the_same_as_replacing_them() {
+    fn line_edits_equal_a_replacement_of_the_lines() {
         let lines = || prop::collection::vec(prop::sample::select(vec!["", "a", "b", "aa"]), 0..8);
         let inputs = (lines(), lines(), lines(), lines());
         proptest!(config(2_000), |((before, old, after, new) in inputs)| {

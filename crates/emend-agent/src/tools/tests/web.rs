@@ -241,7 +241,7 @@ fn what_cannot_be_fetched_says_why() {
         vec![(URL, Answer::Broken)],
         json!({"url": URL}),
         &expect![[r#"
-        [network] the connection to https://a.example/ broke off: reset
+        [network] the connection to https://a.example/ was lost: reset
     "#]],
     );
 }

@@ -243,7 +243,7 @@ impl Reader for MessagesReader {
         }
         let Value::Array(blocks) = take(&mut body, "content") else {
             let provider = &self.errors.provider;
-            return Err(self.errors.unreadable(format!("the answer of {provider} is no message: it has no content")));
+            return Err(self.errors.unreadable(format!("the response of {provider} is malformed: it has no content")));
         };
         self.start(&body, events);
         for block in blocks {
@@ -257,7 +257,7 @@ impl Reader for MessagesReader {
 
     fn end(&mut self, _events: &mut Events) -> Result<(), LlmError> {
         let provider = &self.errors.provider;
-        Err(self.errors.unreadable(format!("the answer of {provider} broke off before its end (no message_stop)")))
+        Err(self.errors.unreadable(format!("the response of {provider} ended early (no message_stop)")))
     }
 
     fn is_finished(&self) -> bool {

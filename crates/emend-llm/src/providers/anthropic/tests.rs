@@ -75,7 +75,7 @@ fn tool_arguments_are_gathered_raw_and_parsed_at_the_end() {
 }
 
 #[test]
-fn reasoning_and_unknown_blocks_go_back_as_they_came() {
+fn reasoning_and_unknown_blocks_are_echoed_unchanged() {
     covers("message.thinking message.redacted_thinking reasoning.signature message.reasoning_round_trip");
     covers("message.foreign");
     let thinking =
@@ -113,13 +113,13 @@ fn reasoning_and_unknown_blocks_go_back_as_they_came() {
 }
 
 #[test]
-fn an_answer_without_its_end_is_an_error() {
+fn a_response_without_its_end_is_an_error() {
     covers("stream.incomplete");
     let deltas = [json!({"type": "text_delta", "text": "Hel"})];
     let cut = [vec![message_start()], block(0, json!({"type": "text", "text": ""}), &deltas)].concat();
     let error = failure(&adapter(), &sse(&cut));
     assert_eq!((error.kind, error.retryable), (ErrorKind::Stream, true));
-    assert_eq!(error.message, "the answer of anthropic broke off before its end (no message_stop)");
+    assert_eq!(error.message, "the response of anthropic ended early (no message_stop)");
     assert_eq!(failure(&adapter(), "").kind, ErrorKind::Stream);
     assert_eq!(failure(&adapter(), "data: {\"type\":\n\n").kind, ErrorKind::Stream);
     assert_eq!(failure(&adapter(), "\u{feff} {\"type\":").kind, ErrorKind::Stream);
@@ -129,7 +129,7 @@ fn an_answer_without_its_end_is_an_error() {
 }
 
 #[test]
-fn an_error_event_ends_the_answer_after_what_came() {
+fn an_error_event_ends_the_response_after_earlier_events() {
     covers("stream.incomplete");
     let body = format!(
         "{}event: error\ndata: {}\n\n",
@@ -146,7 +146,7 @@ fn an_error_event_ends_the_answer_after_what_came() {
 }
 
 #[test]
-fn another_answer_in_the_same_stream_replaces_the_first() {
+fn another_response_in_the_same_stream_replaces_the_first() {
     let second =
         json!({"type": "message_start", "message": {"id": "msg_2", "model": "claude-x", "usage": {"input_tokens": 3}}});
     let mut events = vec![message_start()];
@@ -162,7 +162,7 @@ fn another_answer_in_the_same_stream_replaces_the_first() {
 }
 
 #[test]
-fn errors_say_what_to_do_and_hide_the_key() {
+fn errors_name_the_next_step_and_hide_the_key() {
     covers("adapter.error_class secrets.errors");
     #[track_caller]
     fn check(status: u16, body: Value, kind: ErrorKind, retryable: bool, message: &str) {
@@ -176,7 +176,7 @@ fn errors_say_what_to_do_and_hide_the_key() {
         body("authentication_error", "invalid x-api-key test-key-0123456789"),
         ErrorKind::Authentication,
         false,
-        "anthropic refused the key: set ANTHROPIC_API_KEY to a valid key (401). It says: invalid x-api-key [redacted]",
+        "anthropic rejected the key: set ANTHROPIC_API_KEY to a valid key (401). It says: invalid x-api-key [redacted]",
     );
     check(
         529,
@@ -190,7 +190,7 @@ fn errors_say_what_to_do_and_hide_the_key() {
         body("invalid_request_error", "prompt is too long: 200251 tokens > 200000 maximum"),
         ErrorKind::ContextLength,
         false,
-        "the conversation does not fit the model's context: shorten it or use a model with a larger context (400). \
+        "the conversation exceeds the model's context window: shorten it or use a model with a larger one (400). \
          It says: prompt is too long: 200251 tokens > 200000 maximum",
     );
     check(

@@ -55,7 +55,7 @@ impl GeminiReader {
         }
         if let Some(reason) = chunk["promptFeedback"]["blockReason"].as_str() {
             let provider = &self.errors.provider;
-            let message = format!("a filter of {provider} blocked the request ({reason}): change the prompt");
+            let message = format!("a content filter of {provider} blocked the request ({reason}): change the prompt");
             let error = LlmError::new(ErrorKind::ContentFilter, message);
             return Err(LlmError { provider: Some(provider.clone()), error_code: Some(reason.to_owned()), ..error });
         }
@@ -237,7 +237,7 @@ impl Reader for GeminiReader {
     fn end(&mut self, events: &mut Events) -> Result<(), LlmError> {
         if self.finish_reason.is_none() {
             let provider = &self.errors.provider;
-            let message = format!("the answer of {provider} broke off before its end (no finishReason)");
+            let message = format!("the response of {provider} ended early (no finishReason)");
             return Err(self.errors.unreadable(message));
         }
         self.finish(events);

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_placed_is_dropped() {
+    fn pieces_with_invalid_paths_are_discarded() {
         check(
             &[
                 json!({"jsonPath": "city", "stringValue": "x"}),

@@ -56,7 +56,7 @@ fn text_thoughts_and_usage() {
 }
 
 #[test]
-fn a_call_ends_as_such_whatever_a_server_calls_its_end() {
+fn a_response_with_a_call_ends_with_tool_calls_for_any_finish_reason() {
     let call = chunk(json!([{"functionCall": {"name": "f"}}]));
     for reason in ["STOP", "FUNCTION_CALL"] {
         let response = answer(&adapter(), &stream(&[call.clone(), end(reason)]));
@@ -66,7 +66,7 @@ fn a_call_ends_as_such_whatever_a_server_calls_its_end() {
 }
 
 #[test]
-fn calls_come_whole_with_or_without_ids_and_arguments() {
+fn whole_calls_are_read_with_or_without_ids_and_arguments() {
     covers("message.tools tool_loop.one_message");
     let call = |call: Value| chunk(json!([{"functionCall": call}]));
     let chunks = [call(json!({"name": "f", "args": {"x": 1}})), call(json!({"name": "g", "id": "real"})), end("STOP")];
@@ -143,7 +143,7 @@ fn signatures_stay_on_the_part_they_came_with() {
 }
 
 #[test]
-fn the_reason_says_how_it_ended() {
+fn finish_reasons_are_mapped() {
     #[track_caller]
     fn check(parts: Value, reason: &str, expected: FinishKind) {
         assert_eq!(answer(&adapter(), &stream(&[chunk(parts), end(reason)])).finish_reason.reason, expected);
@@ -159,7 +159,7 @@ fn the_reason_says_how_it_ended() {
 }
 
 #[test]
-fn bare_errors_in_the_stream_surface() {
+fn bare_errors_in_a_stream_are_reported() {
     covers("stream.incomplete");
     let error = json!({"error": {"code": 503, "message": "overloaded", "status": "UNAVAILABLE"}});
     let bare = serde_json::to_string_pretty(&error).unwrap();
@@ -171,7 +171,7 @@ fn bare_errors_in_the_stream_surface() {
 }
 
 #[test]
-fn errors_are_told_apart_by_more_than_their_status() {
+fn errors_are_classified_by_more_than_their_status() {
     covers("adapter.error_class provider.retry_after");
     #[track_caller]
     fn check(status: u16, error: Value, kind: ErrorKind, retryable: bool, retry_after_ms: Option<u64>) {

@@ -306,9 +306,7 @@ impl Reader for ChatReader {
         self.chunk(&body, events)?;
         if !body["choices"].is_array() {
             let provider = &self.errors.provider;
-            return Err(self
-                .errors
-                .unreadable(format!("the answer of {provider} is no completion: it has no choices")));
+            return Err(self.errors.unreadable(format!("the response of {provider} is malformed: it has no choices")));
         }
         self.finish(events);
         Ok(())
@@ -317,7 +315,7 @@ impl Reader for ChatReader {
     fn done(&mut self, events: &mut Events) -> Result<(), LlmError> {
         if !self.started {
             let provider = &self.errors.provider;
-            return Err(self.errors.unreadable(format!("the answer of {provider} ended before it began")));
+            return Err(self.errors.unreadable(format!("the response of {provider} ended before its first chunk")));
         }
         self.finish(events);
         Ok(())
@@ -326,7 +324,7 @@ impl Reader for ChatReader {
     fn end(&mut self, events: &mut Events) -> Result<(), LlmError> {
         if self.finish_reason.is_none() {
             let provider = &self.errors.provider;
-            let message = format!("the answer of {provider} broke off before its end (no finish_reason)");
+            let message = format!("the response of {provider} ended early (no finish_reason)");
             return Err(self.errors.unreadable(message));
         }
         self.finish(events);

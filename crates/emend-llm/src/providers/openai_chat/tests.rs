@@ -28,7 +28,7 @@ fn call_piece(index: u64, id: &str, name: &str, arguments: Value) -> Value {
 }
 
 #[test]
-fn text_and_usage_wherever_they_come() {
+fn text_and_usage_are_read_from_every_variant() {
     let usage = json!({"prompt_tokens": 7, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 4}});
     let mut last = chunk(json!({}), json!("stop"));
     last["usage"] = usage.clone();
@@ -60,7 +60,7 @@ fn the_end_is_done_or_a_finish_reason() {
 }
 
 #[test]
-fn interleaved_calls_are_told_apart() {
+fn interleaved_calls_are_separated() {
     covers("tool_loop.arguments");
     #[track_caller]
     fn check(chunks: &[Value], finish_reason: &str, expected: &[(&str, &str, Value)]) {
@@ -90,7 +90,7 @@ fn interleaved_calls_are_told_apart() {
 }
 
 #[test]
-fn reasoning_is_read_from_every_field_and_goes_back_in_it() {
+fn reasoning_is_read_from_every_field_and_echoed_in_it() {
     covers("message.reasoning_round_trip");
     #[track_caller]
     fn check(delta: Value, field: &str, echoed: Value) {
@@ -139,7 +139,7 @@ fn pieces_of_signed_reasoning_become_one() {
 }
 
 #[test]
-fn a_refusal_is_a_filtered_answer_with_a_warning() {
+fn a_refusal_is_a_filtered_response_with_a_warning() {
     let chunks = [chunk(json!({"refusal": "No"}), Value::Null), chunk(json!({"refusal": "."}), json!("stop"))];
     let response = answer(&adapter(), &stream(&chunks));
     assert_eq!(response.finish_reason.reason, FinishKind::ContentFilter);
@@ -150,7 +150,7 @@ fn a_refusal_is_a_filtered_answer_with_a_warning() {
 }
 
 #[test]
-fn errors_inside_the_stream_surface() {
+fn errors_inside_a_stream_are_reported() {
     let error = json!({"error": {"message": "slow down", "type": "rate_limit_exceeded"}});
     let mut with_choices = chunk(json!({"content": ""}), json!("error"));
     with_choices["error"] = json!({"code": 502, "message": "bad gateway"});
@@ -230,7 +230,7 @@ fn a_conversation_is_encoded_for_servers_that_copy_the_api() {
 }
 
 #[test]
-fn addresses_are_taken_as_people_write_them() {
+fn base_urls_are_accepted_with_and_without_version() {
     covers("client.compatible");
     #[track_caller]
     fn check(base_url: &str, expected: &str) {

@@ -286,14 +286,14 @@ impl Reader for ResponsesReader {
     fn whole(&mut self, body: Value, events: &mut Events) -> Result<(), LlmError> {
         if !body["output"].is_array() && body["error"].is_null() {
             let provider = &self.errors.provider;
-            return Err(self.errors.unreadable(format!("the answer of {provider} is no response: it has no output")));
+            return Err(self.errors.unreadable(format!("the response of {provider} is malformed: it has no output")));
         }
         self.finish(body, events)
     }
 
     fn end(&mut self, _events: &mut Events) -> Result<(), LlmError> {
         let provider = &self.errors.provider;
-        let message = format!("the answer of {provider} broke off before its end (no response.completed)");
+        let message = format!("the response of {provider} ended early (no response.completed)");
         Err(self.errors.unreadable(message))
     }
 

@@ -74,7 +74,7 @@ fn items() -> Vec<Value> {
 }
 
 #[test]
-fn items_become_parts_in_order_and_go_back() {
+fn items_become_parts_in_order_and_are_echoed() {
     covers("adapter.system adapter.roles message.tools reasoning.responses_tokens cache.openai_automatic");
     covers("cache.openai_usage message.reasoning_round_trip");
     let response = answer(&adapter(), &sse(&[vec![created()], items(), vec![completed()]].concat()));
@@ -154,7 +154,7 @@ fn free_text_calls_stay_text() {
 }
 
 #[test]
-fn the_state_says_how_it_ended() {
+fn the_status_gives_the_finish_reason() {
     covers("adapter.response");
     #[track_caller]
     fn check(response: Value, expected: FinishKind) {
@@ -169,7 +169,7 @@ fn the_state_says_how_it_ended() {
 }
 
 #[test]
-fn errors_come_nested_or_flat_or_as_a_failed_answer() {
+fn errors_are_nested_flat_or_a_failed_response() {
     covers("stream.incomplete");
     #[track_caller]
     fn check(event: Value) {

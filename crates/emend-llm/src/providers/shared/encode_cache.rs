@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_new_is_encoded() {
+    fn only_new_messages_are_encoded() {
         covers("encode.incremental");
         let segments = EncodeCache::default();
         assert_eq!(run(&segments, &["a", "b"]), ("AB".into(), vec![0, 1]));

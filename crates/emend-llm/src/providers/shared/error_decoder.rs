@@ -100,20 +100,20 @@ impl ErrorDecoder {
         let provider = &self.provider;
         let advice = match error.kind {
             ErrorKind::Authentication if quoted.contains("anthropic-dangerous-direct-browser-access") => {
-                format!("{provider} refuses requests from web pages unless they say so: set `browser` in its settings")
+                format!("{provider} rejects requests from web pages: set `browser` in its settings")
             }
             ErrorKind::Authentication => {
-                format!("{provider} refused the key: set {} to a valid key", self.key_variable)
+                format!("{provider} rejected the key: set {} to a valid key", self.key_variable)
             }
             ErrorKind::AccessDenied => {
-                format!("the key may not do this at {provider}: use a key with access to the model, or another model")
+                format!("the key lacks permission at {provider}: use a key with access to the model, or another model")
             }
             ErrorKind::NotFound => {
-                format!("{provider} does not know the model or the address: check the model's name and the base URL")
+                format!("{provider} has no such model or URL: check the model's name and the base URL")
             }
-            ErrorKind::InvalidRequest => format!("{provider} refused the request"),
+            ErrorKind::InvalidRequest => format!("{provider} rejected the request"),
             ErrorKind::RateLimit if error.retryable => {
-                format!("{provider} limits the rate of requests: try again later")
+                format!("the rate limit of {provider} is exceeded: try again later")
             }
             ErrorKind::RateLimit => {
                 format!(
@@ -125,14 +125,14 @@ impl ErrorDecoder {
                     "the account at {provider} has no budget left: check its plan and billing, or use another provider"
                 )
             }
-            ErrorKind::ContentFilter => format!("a filter of {provider} blocked the request"),
+            ErrorKind::ContentFilter => format!("a content filter of {provider} blocked the request"),
             ErrorKind::ContextLength => {
-                "the conversation does not fit the model's context: shorten it or use a model with a larger context"
+                "the conversation exceeds the model's context window: shorten it or use a model with a larger one"
                     .into()
             }
-            ErrorKind::RequestTimeout => format!("{provider} gave up waiting: try again"),
+            ErrorKind::RequestTimeout => format!("{provider} timed out: try again"),
             ErrorKind::Configuration => {
-                format!("{provider} answered with a redirect, which is not followed: set the base URL it points to")
+                format!("{provider} responded with a redirect, which is not followed: set the base URL to its target")
             }
             _ => format!("{provider} failed: try again later"),
         };
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_say_more_than_statuses() {
+    fn codes_and_wordings_in_bodies_refine_statuses() {
         covers("adapter.error_class");
         check(400, r#"{"error":"Incorrect API key provided"}"#, ErrorKind::Authentication, false);
         check(400, r#"{"code":"x","error":"Incorrect API key provided: x"}"#, ErrorKind::Authentication, false);
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_in_a_stream_are_told_by_their_names() {
+    fn errors_in_a_stream_are_classified_by_their_names() {
         #[track_caller]
         fn check(value: Value, kind: ErrorKind) {
             assert_eq!(error_decoder().in_stream(&value).kind, kind, "{value}");
@@ -357,7 +357,7 @@ mod tests {
     fn messages_quote_the_provider_briefly() {
         let body = json!({"error": {"message": "x".repeat(5000)}}).to_string();
         let error = error_decoder().response(400, &Headers::default(), body.as_bytes());
-        assert_eq!(error.message.len(), "acme refused the request (400). It says: ".len() + QUOTE_CHARS_MAX);
+        assert_eq!(error.message.len(), "acme rejected the request (400). It says: ".len() + QUOTE_CHARS_MAX);
         assert_eq!(error_decoder().response(403, &Headers::default(), b"").message.matches("It says").count(), 0);
     }
 }

@@ -91,7 +91,7 @@ impl<R: Reader> BodyDecoder<R> {
             b'{' | b'[' => Framing::Document(Vec::new()),
             b'<' => {
                 let provider = &self.errors.provider;
-                let message = format!("{provider} answered with a web page: check the base URL");
+                let message = format!("{provider} responded with a web page: check the base URL");
                 let error = LlmError::new(ErrorKind::Configuration, message);
                 return Err(LlmError { provider: Some(provider.clone()), ..error });
             }
@@ -154,7 +154,7 @@ impl<R: Reader> BodyDecoder<R> {
         match serde_json::from_slice(bytes) {
             Ok(value) => self.reader.whole(value, events),
             Err(error) => Err(self.errors.unreadable(format!(
-                "the answer of {} broke off or is not JSON ({error}): {}",
+                "the response of {} is truncated or not JSON ({error}): {}",
                 self.errors.provider,
                 excerpt(&self.errors.secrets.redact(&String::from_utf8_lossy(bytes)))
             ))),
@@ -178,7 +178,7 @@ impl<R: Reader> Decoder for BodyDecoder<R> {
             Framing::Document(document) => {
                 if document.len() + bytes.len() > DOCUMENT_BYTES_MAX {
                     let provider = &self.errors.provider;
-                    let reason = format!("the answer of {provider} is longer than {DOCUMENT_BYTES_MAX} bytes");
+                    let reason = format!("the response of {provider} is longer than {DOCUMENT_BYTES_MAX} bytes");
                     return Err(self.too_long(format!("{reason}; it was dropped")));
                 }
                 document.extend_from_slice(bytes);
@@ -189,7 +189,9 @@ impl<R: Reader> Decoder for BodyDecoder<R> {
 
     fn finish(&mut self, events: &mut Events) -> Result<(), LlmError> {
         match std::mem::replace(&mut self.framing, Framing::Unknown) {
-            Framing::Unknown => Err(self.errors.unreadable(format!("the answer of {} is empty", self.errors.provider))),
+            Framing::Unknown => {
+                Err(self.errors.unreadable(format!("the response of {} is empty", self.errors.provider)))
+            }
             Framing::Document(document) => self.document(&document, events),
             Framing::Events(parser) => {
                 self.framing = Framing::Events(parser);

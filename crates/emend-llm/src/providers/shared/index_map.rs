@@ -66,7 +66,7 @@ mod tests {
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
     #[test]
-    fn it_keeps_one_value_by_index_and_the_order_of_the_indexes() {
+    fn the_map_keeps_one_value_per_index_in_order() {
         let mut kept = IndexMap::default();
         assert!(kept.is_empty());
         assert_eq!(kept.insert(7, "g"), None);

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn wordings_are_read() {
+    fn waits_are_read_from_wordings() {
         covers("provider.retry_after");
         check(&[], &Value::Null, "Please try again in 3.89s. Visit", Some(3890));
         check(&[], &Value::Null, "Please try again in 174ms.", Some(174));

@@ -26,13 +26,13 @@ pub enum SseItem<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SseError {
     /// A line or the data of an event is longer than the limit.
-    #[error("an event of the answer is longer than {bytes_max} bytes; the answer was dropped")]
+    #[error("an event of the response is longer than {bytes_max} bytes; the response was discarded")]
     TooLong {
         /// The limit, in bytes.
         bytes_max: usize,
     },
     /// A line is not UTF-8.
-    #[error("the answer is not valid UTF-8")]
+    #[error("the response is not valid UTF-8")]
     NotUtf8,
 }
 
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn line_ends_may_be_lf_crlf_or_cr() {
+    fn line_endings_may_be_lf_crlf_or_cr() {
         covers("stream.chunking");
         check("event: a\ndata: 1\n\ndata: 2\n\n", &["a=1", "=2"]);
         check("event: a\r\ndata: 1\r\n\r\ndata: 2\r\n\r\n", &["a=1", "=2"]);
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_are_no_field_are_handed_on() {
+    fn lines_that_are_not_fields_are_yielded_as_stray() {
         check("{\n  \"error\": 1\n}\n", &["stray {", "stray   \"error\": 1", "stray }"]);
     }
 
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn long_lines_and_long_events_are_refused() {
+    fn long_lines_and_long_events_are_rejected() {
         covers("stream.chunking");
         let long = [b'x'; 65];
         assert_eq!(parse(&[&long]), Err(SseError::TooLong { bytes_max: 64 }));
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_not_utf8_are_refused() {
+    fn bytes_that_are_not_utf8_are_rejected() {
         assert_eq!(parse(&[b"data: \xFF\n\n"]), Err(SseError::NotUtf8));
     }
 }
