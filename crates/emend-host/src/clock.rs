@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use emend_llm::{BoxFuture, Clock, Random};
 
-/// The system's clock. Its [`sleep`](Clock::sleep) must be awaited inside a tokio runtime with time.
+/// The system's clock. Its [`sleep`](Clock::sleep) must be awaited inside a tokio runtime with its timer enabled.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
@@ -26,7 +26,7 @@ pub struct OsRandom;
 
 impl Random for OsRandom {
     fn next_u64(&self) -> u64 {
-        // If the system has none to give, the hasher's keys, drawn when the process started, must do.
+        // Without a system source, fall back on the hasher's keys, which are drawn when the process starts.
         getrandom::u64().unwrap_or_else(|_| RandomState::new().hash_one(SystemTime::now()))
     }
 }

@@ -1,4 +1,4 @@
-//! Asks git what a prompt says of a repository. Nothing here changes one.
+//! Reads the state of a repository for the system prompt, by running git. Nothing here changes a repository.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -9,21 +9,21 @@ use std::time::Duration;
 
 use emend_agent::environment::GitSnapshot;
 
-/// How long git may take for each question. In a huge repository the prompt goes without the answer.
+/// Time limit for each git command. In a huge repository the prompt lacks what git could not answer in time.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How many commits are named.
+/// Number of commits in the prompt, as an option of `git log`.
 const COMMITS: &str = "-7";
-/// The most bytes of an answer that are read.
+/// Upper limit of the output that is read, in bytes.
 const ANSWER_BYTES_MAX: u64 = 4 << 20;
 
-/// Returns the state of the repository that `root` is in, `None` if it is in none or there is no git.
+/// Returns the state of the repository that contains `root`; `None` if there is no repository or no git.
 pub(crate) fn snapshot(root: &Path) -> Option<GitSnapshot> {
     look(root, PATIENCE)
 }
 
 fn look(root: &Path, patience: Duration) -> Option<GitSnapshot> {
-    // At the same time: the user waits for both. Without the branch there is no repository; without the rest the prompt
-    // says less.
+    // Both commands run at the same time because the user waits for both. If `status` fails there is no repository; if
+    // `log` fails the prompt lacks the commits.
     thread::scope(|scope| {
         let commits = scope.spawn(|| ask(root, patience, &["log", COMMITS, "--format=%s", "--no-show-signature"]));
         let status = ask(root, patience, &["status", "--porcelain=v1", "--branch", "--untracked-files=normal"])?;
@@ -47,14 +47,14 @@ fn parse(status: &str, commits: &str) -> GitSnapshot {
     snapshot
 }
 
-/// Reads the branch from what follows `## `, e.g. `main...origin/main [ahead 1]`.
+/// Returns the branch from the text after `## `, e.g. `main...origin/main [ahead 1]`.
 fn branch_of(head: &str) -> Option<String> {
     let head = head.strip_prefix("No commits yet on ").unwrap_or(head);
     let branch = head.split("...").next().unwrap_or_default();
     (branch != "HEAD (no branch)").then(|| branch.to_owned())
 }
 
-/// Runs git and returns what it prints, unless it fails, takes too long or prints no text.
+/// Runs git and returns its output; `None` if it fails, exceeds `patience` or prints something that is not UTF-8.
 fn ask(root: &Path, patience: Duration, arguments: &[&str]) -> Option<String> {
     let mut child = Command::new("git")
         .arg("-C")
@@ -72,12 +72,12 @@ fn ask(root: &Path, patience: Duration, arguments: &[&str]) -> Option<String> {
     thread::spawn(move || {
         let mut answer = Vec::new();
         let outcome = stdout.read_to_end(&mut answer).map(|_| answer);
-        // Nobody listens once patience is over.
+        // After a timeout the receiver is gone.
         let _ = sender.send(outcome);
     });
     let answer = receiver.recv_timeout(patience);
     if answer.is_err() {
-        // It ends by itself if it cannot be killed.
+        // If it cannot be killed, `wait` below waits for its own end.
         let _ = child.kill();
     }
     let succeeded = child.wait().is_ok_and(|status| status.success());
@@ -93,7 +93,7 @@ mod tests {
 
     use super::*;
 
-    /// A busy machine is no failure.
+    /// A limit that a busy machine does not reach.
     const LONG: Duration = Duration::from_secs(60);
 
     #[track_caller]
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_state_is_read_from_what_git_prints() {
+    fn the_state_is_parsed_from_the_output_of_git() {
         check("## main...origin/main [ahead 1]\n M a\nA  b\n?? c\n", Some("main"), (2, 1));
         check("## fix/one\n", Some("fix/one"), (0, 0));
         check("## No commits yet on trunk\n?? a b\n", Some("trunk"), (0, 1));
@@ -119,11 +119,11 @@ mod tests {
     }
 
     #[test]
-    fn a_repository_is_looked_at_from_any_of_its_directories() {
+    fn a_repository_is_found_from_any_of_its_directories() {
         let around = TempDir::new().unwrap();
         let root = around.path();
         assert_eq!(look(root, LONG), None, "no repository yet");
-        assert!(git(root, &["init", "--initial-branch=trunk"]), "git is part of the set-up");
+        assert!(git(root, &["init", "--initial-branch=trunk"]), "git is required by the tests");
         fs::create_dir(root.join("src")).unwrap();
         fs::write(root.join("src/a"), "1\n").unwrap();
         assert!(git(root, &["add", "."]) && git(root, &["commit", "-m", "Begin"]));
@@ -140,7 +140,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_project_cannot_have_programs_run_by_being_looked_at() {
+    fn reading_the_state_runs_no_program_of_the_project() {
         let around = TempDir::new().unwrap();
         let root = around.path();
         assert!(git(root, &["init"]));
@@ -149,7 +149,7 @@ mod tests {
         assert!(git(root, &["config", "core.fsmonitor", &hook]));
         assert!(look(root, LONG).is_some());
         assert!(!ran.exists());
-        // The control: without our settings, looking is enough.
+        // Positive control: without our settings, `git status` runs the program.
         assert!(git(root, &["status"]));
         assert!(ran.exists());
     }

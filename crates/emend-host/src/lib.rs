@@ -1,7 +1,7 @@
-//! The local machine: its files, its processes, its network, its clock, and where state is kept between runs.
+//! The local machine: files, processes, network, clock, and state that outlives the process.
 //!
-//! What tools do with files and what goes over the wire is decided in `emend-agent` and `emend-llm`; this crate only
-//! carries it out.
+//! `emend-agent` decides which files tools read and change, and `emend-llm` decides which bytes are sent. This crate
+//! carries both out. [`LocalEnvironment`] is the usual entry point.
 
 mod clock;
 mod commit;

@@ -1,9 +1,11 @@
-//! Tools on the local machine's files, confined to one directory.
+//! An environment over the local machine's files, confined to one directory.
 //!
-//! Paths are decided by `emend_agent::environment::resolve`, as in memory; files are opened through the directory's handle, so that
-//! a directory swapped for a link between the decision and the opening leads nowhere. FIFOs, sockets and devices are
-//! never opened. Names that are not UTF-8 are passed over: a path here is text. Commands run with that directory as
-//! theirs, but nothing confines them to it: what they may do is for whoever allows them to say.
+//! `emend_agent::environment::resolve` resolves paths, as it does for files in memory. Files are opened through the
+//! directory's handle, so a directory that is swapped for a link between resolving and opening leads nowhere. FIFOs,
+//! sockets and devices are never opened. Names that are not UTF-8 are skipped, because a path is text here.
+//!
+//! Commands run in that directory. Only [`LocalEnvironment::with_sandbox`] confines what they write: otherwise approval
+//! rules decide which commands run.
 
 mod commit;
 #[cfg(unix)]
@@ -36,34 +38,52 @@ use crate::process::{self, Processes, SpawnOptions};
 use crate::process::{EnvPolicy, Sandbox};
 use crate::state::StateDir;
 
-/// The files below one directory of this machine.
+/// The files below one directory of this machine, and commands in it.
 ///
-/// Inside a tokio runtime, work is done on its blocking threads; elsewhere on the caller's.
+/// Inside a tokio runtime, file operations run on its blocking threads; elsewhere on the caller's thread.
+///
+/// ```
+/// use emend_agent::environment::{Access, ExecutionEnvironment as _};
+/// use emend_host::LocalEnvironment;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let root = tempfile::tempdir()?;
+/// std::fs::write(root.path().join("notes.md"), "hello\n")?;
+/// let environment = LocalEnvironment::new(root.path())?;
+/// futures::executor::block_on(async {
+///     let path = environment.resolve("./notes.md", Access::Read).await?;
+///     assert_eq!(environment.read(&path).await?, b"hello\n");
+///     // Paths outside the root are rejected.
+///     assert!(environment.resolve("../other.md", Access::Read).await.is_err());
+///     Ok(())
+/// })
+/// # }
+/// ```
 pub struct LocalEnvironment {
     files: Arc<RootFiles>,
-    /// Where the journal is kept of changes of several files.
+    /// Holds the journal of changes of several files.
     journal: Option<Arc<StateDir>>,
-    /// What commands see of this process's variables.
+    /// The environment variables that commands inherit.
     #[cfg_attr(not(unix), expect(dead_code, reason = "there are no commands"))]
     variables: EnvPolicy,
-    /// Where commands may write, if that is limited.
+    /// The paths that commands may write to, if they are confined.
     #[cfg_attr(not(unix), expect(dead_code, reason = "there are no commands"))]
     sandbox: Option<Sandbox>,
-    /// The commands that run.
+    /// The running commands.
     #[cfg(unix)]
     processes: Processes,
-    /// Present in a copy; goes after the commands.
+    /// The copy's directory, if this environment is a copy. Dropped after the commands.
     #[cfg(unix)]
-    #[expect(dead_code, reason = "held for what dropping it does")]
+    #[expect(dead_code, reason = "held because dropping it removes the copy")]
     scratch: Option<Scratch>,
 }
 
 impl LocalEnvironment {
-    /// Opens `root`, an existing directory. The environment stays with that directory even if it is moved.
+    /// Opens `root`, an existing directory. The environment keeps using that directory even if it is moved.
     ///
     /// # Errors
     ///
-    /// `NotFound` or `InvalidPath` if it is no directory, `Io` or `PermissionDenied` if it cannot be opened, and
+    /// `NotFound` or `InvalidPath` if `root` is not a directory, `Io` or `PermissionDenied` if it cannot be opened, and
     /// `InvalidPath` if its path is not UTF-8.
     pub fn new(root: impl AsRef<Path>) -> Result<Self, EnvError> {
         Ok(Self {
@@ -78,24 +98,26 @@ impl LocalEnvironment {
         })
     }
 
-    /// Keeps the journal of changes of several files in `state`, the state of this root, so that they are all or none
-    /// even if the process dies. Without it they are put back only by a process that lives.
+    /// Stores the journal of changes of several files in `state`, the state of this root.
+    ///
+    /// With a journal such a change is all or none even if the process dies. Without it, a failed change is rolled back only
+    /// while the process lives.
     #[must_use]
     pub fn with_journal(self, state: Arc<StateDir>) -> Self {
         Self { journal: Some(state), ..self }
     }
 
-    /// Lets commands see the variables that `policy` says.
+    /// Sets the environment variables that commands inherit.
     #[must_use]
     pub fn with_variables(self, policy: EnvPolicy) -> Self {
         Self { variables: policy, ..self }
     }
 
-    /// Confines commands, so that they write only in the root and where `sandbox` says.
+    /// Confines commands: they write only in the root and at the paths in `sandbox`.
     ///
     /// # Errors
     ///
-    /// `Unsupported` if this system cannot do that.
+    /// `Unsupported` if this system cannot confine commands.
     pub fn with_sandbox(self, sandbox: Sandbox) -> Result<Self, EnvError> {
         Sandbox::check()?;
         Ok(Self { sandbox: Some(sandbox), ..self })
@@ -107,11 +129,11 @@ impl LocalEnvironment {
         self.files.real_root()
     }
 
-    /// Returns whether `path` itself is a link; links above it are followed.
+    /// Returns whether `path` itself is a link. Links in its parent directories are followed.
     ///
     /// # Errors
     ///
-    /// As [`resolve`](ExecutionEnvironment::resolve), for the directory that holds it.
+    /// As [`resolve`](ExecutionEnvironment::resolve), for the parent directory.
     pub fn is_link(&self, path: &str) -> Result<bool, EnvError> {
         let path = with_slashes(path);
         let (above, name) = path.trim_end_matches('/').rsplit_once('/').unwrap_or((".", &path));
@@ -119,6 +141,7 @@ impl LocalEnvironment {
         Ok(matches!(self.files.look(&above.join(name))?, Node::Link(_)))
     }
 
+    /// Runs `work` on a blocking thread of the runtime, or at once without a runtime.
     fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&RootFiles) -> Result<T, EnvError> + Send + 'static,
@@ -167,7 +190,7 @@ impl ExecutionEnvironment for LocalEnvironment {
 
     fn change<'a>(&'a self, changes: &'a [FileChange]) -> BoxFuture<'a, Result<(), EnvError>> {
         match &self.journal {
-            // One file is written atomically as it is.
+            // A single file is written atomically anyway.
             Some(state) if changes.len() > 1 => {
                 let (state, changes) = (Arc::clone(state), changes.to_vec());
                 self.run(move |files| {
@@ -251,7 +274,7 @@ impl ExecutionEnvironment for LocalEnvironment {
                     None => copy.files.remove(path)?,
                 }
             }
-            // What is linked is written to where it is.
+            // Linked directories are written to at their original place.
             let sandbox = sandbox.map(|mut sandbox| {
                 sandbox.writable.extend_from_slice(scratch.linked());
                 sandbox

@@ -1,7 +1,7 @@
-//! An emulated shell for files in memory: joins `emend-shell` to [`MemFs`].
+//! The emulated shell for files in memory: connects `emend-shell` to [`MemFs`].
 //!
-//! Each command has a thread of its own: a script that computes never waits, and must not hold up whoever waits for it.
-//! What it changes happens in the files themselves, so a command that was stopped has done what it had done by then.
+//! Each command has a thread of its own, because a computing script never yields and would block its caller's executor. A
+//! command changes the files directly, so its changes up to a cancellation stay.
 
 use std::thread;
 use std::time::Instant;
@@ -16,24 +16,24 @@ use futures::channel::{mpsc, oneshot};
 use futures::future::{Either, select};
 use futures::{FutureExt as _, StreamExt as _};
 
-/// The interpreter recurses with the script.
+/// Stack size of a command's thread. The interpreter recurses with the nesting of the script.
 const STACK_BYTES: usize = 16 << 20;
-/// How many pieces of output may wait to be shown; what comes faster is left out.
+/// Upper limit of pieces of output that wait for the caller. Faster output is not shown live, but it is in the result.
 const PIECES_MAX: usize = 256;
 
-/// Runs commands over files in memory: `MemFs::with_shell(Shared::new(EmulatedShell::new()))`.
+/// Runs commands over files in memory. Install it with `MemFs::with_shell(Shared::new(EmulatedShell::new()))`.
 pub struct EmulatedShell {
     steps_max: usize,
 }
 
 impl EmulatedShell {
-    /// Returns the shell.
+    /// Returns a shell with the default limit of steps, [`STEPS_MAX`].
     #[must_use]
     pub fn new() -> Self {
         Self { steps_max: STEPS_MAX }
     }
 
-    /// Ends a command as late after `steps_max` commands or rounds of loops in it.
+    /// Sets the limit of steps: a script that exceeds `steps_max` commands or loop iterations counts as timed out.
     #[must_use]
     pub fn with_steps_max(mut self, steps_max: usize) -> Self {
         self.steps_max = steps_max;
@@ -56,7 +56,7 @@ impl Shell for EmulatedShell {
         cancel: &'a CancelToken,
     ) -> BoxFuture<'a, Result<ExecResult, EnvError>> {
         Box::pin(async move {
-            let mut running = Running::start(files, command.clone(), self.steps_max)?;
+            let mut running = RunningScript::start(files, command.clone(), self.steps_max)?;
             let mut cancelled = cancel.cancelled().fuse();
             loop {
                 match select(running.shown.next(), &mut cancelled).await {
@@ -65,22 +65,25 @@ impl Shell for EmulatedShell {
                     Either::Right(_) => running.stop(),
                 }
             }
-            let lost = || EnvError::Io { path: command.command.clone(), reason: "the shell broke off".to_owned() };
+            let lost = || EnvError::Io {
+                path: command.command.clone(),
+                reason: "the shell's thread ended without a result".to_owned(),
+            };
             (&mut running.result).await.map_err(|_| lost())
         })
     }
 }
 
-/// A command under way. Dropping it ends the command.
-struct Running {
+/// A running command. Dropping it cancels the command.
+struct RunningScript {
     shown: mpsc::Receiver<(OutputStream, String)>,
     result: oneshot::Receiver<ExecResult>,
     cancel: Cancel,
-    /// Ends what waits, by being dropped.
+    /// Ends a waiting script when it is dropped.
     waited_for: Option<oneshot::Sender<()>>,
 }
 
-impl Running {
+impl RunningScript {
     fn start(files: MemFs, command: Command, steps_max: usize) -> Result<Self, EnvError> {
         let (shown_sender, shown) = mpsc::channel(PIECES_MAX);
         let (result_sender, result) = oneshot::channel();
@@ -94,7 +97,7 @@ impl Running {
         let runtime = runtime.map_err(|error| failed(error, &text))?;
         let work = move || {
             let result = runtime.block_on(run(files, &command, steps_max, &stop, given_up, shown_sender));
-            // Nobody may be waiting any more.
+            // The caller may be gone.
             let _ = result_sender.send(result);
         };
         thread::Builder::new()
@@ -111,7 +114,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningScript {
     fn drop(&mut self) {
         self.stop();
     }
@@ -126,7 +129,7 @@ async fn run(
     mut shown: mpsc::Sender<(OutputStream, String)>,
 ) -> ExecResult {
     let begun = Instant::now();
-    let shell = emend_shell::Shell::new(Bridge(files.handle()), &files.working_directory());
+    let shell = emend_shell::Shell::new(MemFsFiles(files.handle()), &files.working_directory());
     let script = Script {
         text: &command.command,
         working_dir: command.working_dir.as_str(),
@@ -134,15 +137,15 @@ async fn run(
         timeout_ms: command.timeout_ms,
         steps_max,
     };
-    let (mut out, mut err) = (Kept::new(OutputStream::Stdout), Kept::new(OutputStream::Stderr));
+    let (mut out, mut err) = (CapturedStream::new(OutputStream::Stdout), CapturedStream::new(OutputStream::Stderr));
     let end = {
         let running = shell.run(script, cancel, |stream, bytes: &[u8]| {
-            let kept = match stream {
+            let captured = match stream {
                 Stream::Stdout => &mut out,
                 Stream::Stderr => &mut err,
             };
-            // What nobody takes in time is left out.
-            let _ = shown.try_send(kept.take(bytes));
+            // Output that is not taken in time is skipped.
+            let _ = shown.try_send(captured.take(bytes));
         });
         match select(Box::pin(running), given_up).await {
             Either::Left((end, _)) => end,
@@ -153,7 +156,7 @@ async fn run(
         n_bytes_dropped: out.capture.n_dropped() + err.capture.n_dropped(),
         stdout: out.capture.into_text(),
         stderr: err.capture.into_text(),
-        // As a shell says of what a signal ended.
+        // The status of a command that a signal ended (128 + SIGTERM).
         exit_code: match end {
             End::Exit(status) => status,
             End::TimedOut | End::Cancelled => 128 + 15,
@@ -165,14 +168,14 @@ async fn run(
     }
 }
 
-/// What is kept of one output.
-struct Kept {
+/// One output stream: its captured bytes and its decoder.
+struct CapturedStream {
     stream: OutputStream,
     capture: Capture,
     text: TextStream,
 }
 
-impl Kept {
+impl CapturedStream {
     fn new(stream: OutputStream) -> Self {
         Self { stream, capture: Capture::new(Capture::BYTES_MAX), text: TextStream::default() }
     }
@@ -183,8 +186,8 @@ impl Kept {
     }
 }
 
-/// Files in memory as the shell wants them.
-struct Bridge(MemFs);
+/// Files in memory as the shell's storage.
+struct MemFsFiles(MemFs);
 
 fn clean(path: &str) -> Result<FilePath, FilesError> {
     FilePath::clean(path).ok_or(FilesError::NotFound)
@@ -209,7 +212,7 @@ fn entry(raw: &RawEntry) -> Entry {
 }
 
 #[async_trait]
-impl Files for Bridge {
+impl Files for MemFsFiles {
     async fn entry(&self, path: &str) -> Result<Option<Entry>, FilesError> {
         Ok(self.0.raw_entry(&clean(path)?).as_ref().map(entry))
     }

@@ -1,7 +1,7 @@
-//! What outlives a run: named JSON documents, one directory per project, outside the project.
+//! State that outlives a process: named JSON documents, in one directory per project, outside the project.
 //!
-//! The directory is `$XDG_STATE_HOME/emend/<hash of the root>`, `~/.local/state/emend/…` where that is not set. Which
-//! documents there are is up to callers.
+//! The directory is `$XDG_STATE_HOME/emend/<hash of the root>`, or `~/.local/state/emend/<hash>` if the variable is not
+//! set. Callers choose the documents.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write as _};
@@ -12,65 +12,66 @@ use emend_edit::ContentHash;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Where the process that uses a directory says so.
+/// File that is locked by the process that uses the directory.
 const LOCK: &str = "lock";
 
-/// What a project's directory says of whose it is, for people who look at it.
+/// File with the path of the project, for users who look into the directory.
 const ROOT: &str = "root";
 
-/// The state of one project, locked for as long as this lives.
+/// The state of one project, locked while this value lives.
 #[derive(Debug)]
 pub struct StateDir {
     directory: PathBuf,
-    /// Locked; the system unlocks it when the process dies.
+    /// The locked file. The system unlocks it when the process dies.
     lock: File,
 }
 
 impl Drop for StateDir {
     fn drop(&mut self) {
-        // Closing it would do, were there not the moment in which a process that is being started has it open too.
+        // Closing is not enough: a child process between fork and exec has the file open too.
         let _ = self.lock.unlock();
     }
 }
 
-/// Why state could not be opened, read or kept.
+/// The reason why state could not be opened, read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
-    /// There is nowhere to keep it.
-    #[error("there is no directory for state; set XDG_STATE_HOME or HOME")]
+    /// No directory for state is known.
+    #[error("there is no directory for state; set XDG_STATE_HOME or HOME to an absolute path")]
     NoHome,
-    /// Another process works on the same project.
-    #[error("another emend process is at work on {}; wait for it or stop it", root.display())]
+    /// Another process uses the state of the same project.
+    #[error("another emend process is working on {}; wait for it or stop it", root.display())]
     Busy {
-        /// The project.
+        /// Root of the project.
         root: PathBuf,
     },
-    /// A document's name is not one word of letters, digits, `-`, `_` and `.`.
-    #[error("{name:?} cannot name a document")]
+    /// A document's name is empty, longer than 200 bytes, begins with `.`, or has other characters than ASCII letters, digits,
+    /// `-`, `_` and `.`.
+    #[error("{name:?} is not a valid name for a document; use letters, digits, `-`, `_` and `.`")]
     BadName {
-        /// The name.
+        /// The rejected name.
         name: String,
     },
-    /// A document is there and makes no sense.
-    #[error("{} cannot be read: {source}; move it away to start afresh", path.display())]
+    /// A document exists but cannot be parsed.
+    #[error("{} cannot be parsed: {source}; move it away to start anew", path.display())]
     Corrupt {
-        /// The document.
+        /// Path of the document.
         path: PathBuf,
-        /// What the parser says.
+        /// The error of the parser.
         source: serde_json::Error,
     },
     /// Reading or writing failed.
     #[error("{}: {source}", path.display())]
     Io {
-        /// The file or directory.
+        /// Path of the file or directory.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
 impl StateError {
-    /// Returns the stable code.
+    /// Returns the stable error code.
     #[must_use]
     pub fn code(&self) -> Code {
         match self {
@@ -83,22 +84,22 @@ impl StateError {
 }
 
 impl StateDir {
-    /// Opens and locks the state of the project at `root`, where the user keeps such things.
+    /// Opens and locks the state of the project at `root`, in the user's directory for state.
     ///
     /// # Errors
     ///
-    /// `NoHome`, `Busy` if another process has it, or `Io`.
+    /// `NoHome`; `Busy` if another process has locked it; `Io`.
     pub fn open(root: &Path) -> Result<Self, StateError> {
         Self::open_in(&home().ok_or(StateError::NoHome)?, root)
     }
 
-    /// Opens and locks the state of the project at `root` under `home`, the place for the state of all projects.
+    /// Opens and locks the state of the project at `root` in `home`, the directory for the state of all projects.
     ///
     /// # Errors
     ///
-    /// `Busy` if another process has it, or `Io`.
+    /// `Busy` if another process has locked it, or `Io`.
     pub fn open_in(home: &Path, root: &Path) -> Result<Self, StateError> {
-        // The same project by any of its names.
+        // A project has the same state under all its names.
         let root = root.canonicalize().map_err(failed(root))?;
         let directory = directory_of(home, &root);
         create_private(&directory).map_err(failed(&directory))?;
@@ -111,7 +112,7 @@ impl StateDir {
         }
         let path = directory.join(ROOT);
         let bytes = root.as_os_str().as_encoded_bytes();
-        // Written and synced once: that takes longer than all else that happens before the first request is sent.
+        // Written only once: syncing takes longer than all other work before the first request.
         if fs::read(&path).ok().as_deref() != Some(bytes) {
             replace(&path, bytes).map_err(failed(&path))?;
             hide(home).map_err(failed(home))?;
@@ -119,19 +120,19 @@ impl StateDir {
         Ok(Self { directory, lock })
     }
 
-    /// Returns whether the project at `root` keeps the document `name`, without locking or making anything.
+    /// Returns whether the project at `root` has the document `name`, without locking or creating anything.
     #[must_use]
     pub fn holds(root: &Path, name: &str) -> bool {
         let directory = home().zip(root.canonicalize().ok()).map(|(home, root)| directory_of(&home, &root));
         directory.is_some_and(|directory| directory.join(format!("{name}.json")).is_file())
     }
 
-    /// Returns where the state of the project at `root` is kept, without locking or making anything. What is there may
-    /// be in use by another process.
+    /// Returns the directory of the state of the project at `root`, without locking or creating anything. Another process may
+    /// use it.
     ///
     /// # Errors
     ///
-    /// `NoHome`, or `Io` if there is no such project.
+    /// `NoHome`, or `Io` if `root` does not exist.
     pub fn location(root: &Path) -> Result<PathBuf, StateError> {
         let home = home().ok_or(StateError::NoHome)?;
         Ok(directory_of(&home, &root.canonicalize().map_err(failed(root))?))
@@ -143,11 +144,11 @@ impl StateDir {
         &self.directory
     }
 
-    /// Returns the document `name`, `None` if there is none.
+    /// Returns the document `name`; `None` if it does not exist.
     ///
     /// # Errors
     ///
-    /// `BadName`, `Corrupt` if it is not what was asked for, or `Io`.
+    /// `BadName`; `Corrupt` if it is not JSON of type `T`; `Io`.
     pub fn load<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, StateError> {
         let path = self.path(name)?;
         let content = match fs::read(&path) {
@@ -158,18 +159,18 @@ impl StateDir {
         serde_json::from_slice(&content).map(Some).map_err(|source| StateError::Corrupt { path, source })
     }
 
-    /// Keeps `document` as `name`, in place of what was kept before: after a crash it is the old one or the new one.
+    /// Saves `document` as `name`, replacing the previous version. After a crash the old or the new version is there.
     ///
     /// # Errors
     ///
-    /// `BadName`, or `Io`, also if `document` cannot be written as JSON.
+    /// `BadName`, or `Io`, which includes a `document` that cannot be encoded as JSON.
     pub fn save<T: Serialize + ?Sized>(&self, name: &str, document: &T) -> Result<(), StateError> {
         let path = self.path(name)?;
         let content = serde_json::to_vec(document).map_err(io::Error::from).map_err(failed(&path))?;
         replace(&path, &content).map_err(failed(&path))
     }
 
-    /// Forgets the document `name`. Returns whether there was one.
+    /// Removes the document `name`. Returns whether it existed.
     ///
     /// # Errors
     ///
@@ -187,7 +188,7 @@ impl StateDir {
     ///
     /// # Errors
     ///
-    /// `Io`.
+    /// `Io` if the directory cannot be read.
     pub fn names(&self) -> Result<Vec<String>, StateError> {
         let entries = fs::read_dir(&self.directory).map_err(failed(&self.directory))?;
         let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
@@ -210,9 +211,9 @@ fn failed(path: &Path) -> impl FnOnce(io::Error) -> StateError {
     |source| StateError::Io { path, source }
 }
 
-/// Returns where the state of all projects is kept.
+/// Returns the directory for the state of all projects.
 fn home() -> Option<PathBuf> {
-    // A relative path is to be ignored, says the XDG specification; it would also lead into the project.
+    // The XDG specification says to ignore relative paths. They would also lead into the project.
     let variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let state = variable("XDG_STATE_HOME").or_else(|| {
         if cfg!(windows) { variable("LOCALAPPDATA") } else { variable("HOME").map(|home| home.join(".local/state")) }
@@ -220,12 +221,12 @@ fn home() -> Option<PathBuf> {
     state.map(|state| state.join("emend"))
 }
 
-/// Returns where the state of the project at `root`, links followed, is kept.
+/// Returns the directory for the state of the project at `root`, a canonical path.
 fn directory_of(home: &Path, root: &Path) -> PathBuf {
     home.join(&ContentHash::of(root.as_os_str().as_encoded_bytes()).hex()[..32])
 }
 
-/// Makes a directory, and those above it, that nobody else may look into: state holds what files held.
+/// Creates a directory and its parents, readable only by this user, because state contains text of files.
 pub(crate) fn create_private(directory: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -234,13 +235,13 @@ pub(crate) fn create_private(directory: &Path) -> io::Result<()> {
     builder.create(directory)
 }
 
-/// Keeps tools and git from finding what is in `directory`: whoever works on a whole home directory has it in the project.
+/// Writes a `.gitignore` that hides `directory`. In a project that is a whole home directory, state is inside the project.
 fn hide(directory: &Path) -> io::Result<()> {
     let rules = directory.join(".gitignore");
     if rules.exists() { Ok(()) } else { fs::write(rules, "*\n") }
 }
 
-/// Puts `content` in the place of a file. Only one process does so at a time: the directory is locked.
+/// Replaces a file's content. Only one process does so at a time, because the directory is locked.
 fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut temporary = path.to_owned();
     temporary.as_mut_os_string().push(".new");
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_are_kept_between_runs_outside_the_project() {
+    fn documents_outlive_a_run_and_are_outside_the_project() {
         let (_around, home, root) = two();
         let document = BTreeMap::from([("a".to_owned(), 1), ("é".to_owned(), 2)]);
         let state = StateDir::open_in(&home, &root).unwrap();
@@ -289,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn each_project_has_its_own_by_any_of_its_names() {
+    fn each_project_has_its_own_state_under_all_its_names() {
         let (around, home, root) = two();
         let state = StateDir::open_in(&home, &root).unwrap();
         state.save("a", &1).unwrap();
@@ -302,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_project_around_its_own_state_does_not_find_it() {
+    fn a_project_that_contains_its_state_does_not_find_it() {
         let (_around, _, root) = two();
         fs::write(root.join("a.txt"), "needle\n").unwrap();
         let state = StateDir::open_in(&root.join("state/emend"), &root).unwrap();
@@ -326,10 +327,10 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_is_being_started_holds_no_lock_back() {
+    fn a_child_between_fork_and_exec_does_not_hold_the_lock() {
         let (_around, home, root) = two();
         let state = StateDir::open_in(&home, &root).unwrap();
-        // What a child has between fork and exec: another handle of the same open file.
+        // A child between fork and exec has another handle of the same open file.
         let inherited = state.lock.try_clone().unwrap();
         drop(state);
         StateDir::open_in(&home, &root).unwrap();
@@ -337,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_could_lead_elsewhere_are_refused() {
+    fn names_that_could_lead_elsewhere_are_rejected() {
         let (_around, home, root) = two();
         let state = StateDir::open_in(&home, &root).unwrap();
         for name in ["", ".", "..", "../a", "a/b", "a\\b", ".hidden", "a b", "ä", &"x".repeat(201)] {
@@ -346,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_that_makes_no_sense_is_named_and_left_alone() {
+    fn a_corrupt_document_is_reported_and_left_alone() {
         let (_around, home, root) = two();
         let state = StateDir::open_in(&home, &root).unwrap();
         let path = state.directory().join("a.json");
@@ -358,11 +359,11 @@ mod tests {
     }
 
     #[test]
-    fn a_save_that_broke_off_leaves_the_old_document() {
+    fn an_interrupted_save_leaves_the_old_document() {
         let (_around, home, root) = two();
         let state = StateDir::open_in(&home, &root).unwrap();
         state.save("a", &1).unwrap();
-        // What a crash in the middle of the next save leaves.
+        // A crash during the next save leaves this file.
         fs::write(state.directory().join("a.json.new"), "2").unwrap();
         assert_eq!(state.load("a").unwrap(), Some(1));
         assert_eq!(state.names().unwrap(), ["a"]);
@@ -372,7 +373,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn nobody_else_may_look() {
+    fn other_users_cannot_read_the_state() {
         use std::os::unix::fs::PermissionsExt as _;
         let (_around, home, root) = two();
         let state = StateDir::open_in(&home, &root).unwrap();

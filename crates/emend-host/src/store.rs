@@ -1,7 +1,7 @@
-//! Sessions as files: one document a file in a directory that nobody else may look into.
+//! Saved sessions as files: one file per document, in a directory that only this user can read.
 //!
-//! What a document holds is `emend-agent`'s; that one process at a time writes is up to whoever opens the directory, e.g.
-//! by the lock of a [`StateDir`](crate::StateDir).
+//! `emend-agent` defines the content of documents. The caller makes sure that only one process writes at a time, e.g. with
+//! the lock of a [`StateDir`](crate::StateDir).
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -10,21 +10,21 @@ use std::path::{Path, PathBuf};
 use emend_agent::store::{Store, StoreError, check_name};
 use emend_llm::BoxFuture;
 
-/// A store in a directory.
+/// A store of sessions in a directory.
 #[derive(Debug)]
 pub struct FileStore {
     directory: PathBuf,
 }
 
-/// What follows a document's name in its file's.
+/// Extension of a document's file.
 const EXTENSION: &str = ".jsonl";
 
 impl FileStore {
-    /// Opens the store in `directory`, which is made if it is not there.
+    /// Opens the store in `directory`, which is created if it does not exist.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// The error of the system if the directory cannot be created.
     pub fn open(directory: &Path) -> io::Result<Self> {
         crate::state::create_private(directory)?;
         Ok(Self { directory: directory.to_owned() })
@@ -41,7 +41,7 @@ impl FileStore {
 
     fn load_now(&self, name: &str) -> Result<Option<String>, StoreError> {
         match fs::read(self.path(name)?) {
-            // A crash may leave half a character at the end, which is skipped with its line.
+            // A crash may leave an incomplete character at the end. The reader skips the whole line.
             Ok(content) => Ok(Some(String::from_utf8_lossy(&content).into_owned())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(failed(name)(error)),
@@ -70,7 +70,7 @@ fn failed(name: &str) -> impl FnOnce(io::Error) -> StoreError {
     |error| StoreError::Io { name, reason: error.to_string() }
 }
 
-/// Appends to a file. If that fails half-way, what was there before is what is there again.
+/// Appends to a file. If that fails, the file is truncated to its former length.
 fn append(path: &Path, lines: &[u8]) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).read(true).write(true);
@@ -131,7 +131,7 @@ mod tests {
         (around, store)
     }
 
-    /// What every store has to do.
+    /// Checks the contract of a store.
     fn check(store: &dyn Store) {
         assert_eq!(block_on(store.load("one")), Ok(None));
         block_on(store.append("one", "first\n")).unwrap();
@@ -151,13 +151,13 @@ mod tests {
     }
 
     #[test]
-    fn files_and_memory_do_the_same() {
+    fn files_and_memory_behave_the_same() {
         check(&MemStore::new());
         check(&open().1);
     }
 
     #[test]
-    fn another_process_finds_what_was_kept_and_half_a_character_is_no_obstacle() {
+    fn another_process_finds_the_lines_after_an_incomplete_character() {
         let (_around, store) = open();
         block_on(store.append("one", "first\n")).unwrap();
         fs::write(store.directory.join("one.jsonl"), b"first\n\xc3").unwrap();
@@ -171,7 +171,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn nobody_else_may_look() {
+    fn other_users_cannot_read_the_sessions() {
         use std::os::unix::fs::PermissionsExt as _;
         let (_around, store) = open();
         block_on(store.append("one", "first\n")).unwrap();

@@ -1,6 +1,6 @@
-//! What the tests of this crate share.
+//! Helpers for the tests of this crate.
 
-/// Says which items of `tests/it/agent_checklist.txt` the running test shows.
+/// Reports the items of `tests/it/agent_checklist.txt` that the running test covers.
 pub(crate) fn covers(items: &str) {
     println!("covers: {items}");
 }

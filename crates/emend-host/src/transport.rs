@@ -1,8 +1,8 @@
-//! Sends requests with reqwest: TLS by rustls and ring, trust by the system's certificates, HTTP/1.1.
+//! Sends requests with reqwest over HTTP/1.1. TLS is rustls with ring, and the system's certificates are trusted.
 //!
-//! No redirect is followed, so that a key never reaches a host it was not meant for; the answer that redirects is
-//! handed back like any other. Answers are asked for as they are, since compressing holds events back; one that comes
-//! compressed by gzip all the same is read, as a browser would. Retrying and reading answers are left to `emend-llm`.
+//! Redirects are not followed, so that a key never reaches another host; the redirecting response is returned like any
+//! other. Requests ask for uncompressed responses, because compression delays events. A response that is compressed with
+//! gzip anyway is decoded, as a browser would. Retries and decoding of responses are left to `emend-llm`.
 
 mod public_resolver;
 
@@ -25,54 +25,55 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use public_resolver::PublicResolver;
 
-/// How long a request may take, in milliseconds.
+/// Time limits of a request, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// Until the connection stands.
+    /// Until the connection is established.
     pub connect_ms: u64,
-    /// Between two signs of life: until the answer begins, then between its chunks.
+    /// Without data: until the response begins, then between its chunks.
     pub idle_ms: u64,
-    /// For everything.
+    /// For the whole exchange.
     pub total_ms: u64,
 }
 
 impl Default for Timeouts {
-    /// Ten seconds to connect; five minutes of silence, which models that think take; an hour for everything.
+    /// Ten seconds to connect, five minutes without data (reasoning models pause that long), one hour in total.
     fn default() -> Self {
         Self { connect_ms: 10_000, idle_ms: 300_000, total_ms: 3_600_000 }
     }
 }
 
-/// Sends requests over the network. Must be used inside a tokio runtime with time and I/O.
+/// Sends requests over the network. Must be used inside a tokio runtime with timers and I/O enabled.
 ///
-/// Proxies are taken from the usual environment variables, except for addresses on this machine.
+/// Proxies come from the usual environment variables, except for addresses on this machine.
 #[derive(Debug, Default)]
 pub struct ReqwestTransport {
     timeouts: Timeouts,
     public_only: bool,
-    /// One for each [`Route`], made when first needed.
+    /// One client for each [`Route`], built on first use.
     clients: [OnceLock<Result<Client, TransportError>>; 4],
 }
 
-/// What decides how a client is set up.
+/// The properties of a request that select its client.
 #[derive(Clone, Copy)]
 struct Route {
-    /// Whether the address is on this machine, where no proxy helps.
+    /// Whether the address is on this machine, so that no proxy is used.
     is_local: bool,
-    /// Whether certificates will be checked. Reading the system's takes a moment that others need not spend.
+    /// Whether certificates are checked. Loading the system's certificates takes time that plain HTTP does not need.
     is_secure: bool,
 }
 
 impl ReqwestTransport {
-    /// Returns a transport. Connections are kept and used again.
+    /// Returns a transport, which reuses connections.
     #[must_use]
     pub fn new(timeouts: Timeouts) -> Self {
         Self { timeouts, ..Self::default() }
     }
 
-    /// Has the transport connect to addresses on the public internet alone, whatever names stand for: what a model asks
-    /// for must not reach this machine or its network. A proxy that the environment names is connected to all the
-    /// same, and what it connects to is its own concern.
+    /// Limits connections to public internet addresses, checked after name resolution. A model's request must not reach this
+    /// machine or its network.
+    ///
+    /// A proxy from the environment may have any address, and the addresses that it connects to are not checked.
     #[must_use]
     pub fn public_only(mut self) -> Self {
         self.public_only = true;
@@ -110,13 +111,13 @@ impl ReqwestTransport {
 
     async fn exchange(&self, request: HttpRequest, cancel: CancelToken) -> Result<HttpResponse, TransportError> {
         let url = Url::parse(&request.url).map_err(|error| TransportError::Unsendable {
-            reason: format!("{:?} is not an address: {error}", public_address(&request.url)),
+            reason: format!("{:?} is not a web address: {error}", public_address(&request.url)),
         })?;
         if self.public_only
             && let Some(address) = numeric_host(&url)
             && !is_public(address)
         {
-            let reason = format!("{address} is not on the public internet");
+            let reason = format!("{address} is not a public internet address");
             return Err(TransportError::Unsendable { reason });
         }
         let limits = ExchangeLimits {
@@ -125,20 +126,21 @@ impl ReqwestTransport {
             deadline: Instant::now() + Duration::from_millis(self.timeouts.total_ms),
             cancel,
         };
-        let method = Method::from_bytes(request.method.as_bytes())
-            .map_err(|_| TransportError::Unsendable { reason: format!("{:?} is not a method", request.method) })?;
+        let method = Method::from_bytes(request.method.as_bytes()).map_err(|_| TransportError::Unsendable {
+            reason: format!("{:?} is not an HTTP method", request.method),
+        })?;
         let mut headers = to_header_map(&request.headers)?;
         headers.entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
         let route = Route { is_local: is_on_this_machine(&url), is_secure: url.scheme() == "https" };
         let sending = self.client(route)?.request(method, url).headers(headers).body(request.body).send();
-        let response = limits.hold(sending).await?;
+        let response = limits.within(sending).await?;
         check_encoding(&response, &limits.host)?;
         Ok(HttpResponse {
             status: response.status().as_u16(),
             headers: from_header_map(response.headers()),
             body: Box::pin(stream::unfold(Some((response, limits)), |state| async {
                 let (mut response, limits) = state?;
-                match limits.hold(response.chunk()).await {
+                match limits.within(response.chunk()).await {
                     Ok(Some(chunk)) => Some((Ok(chunk.into()), Some((response, limits)))),
                     Ok(None) => None,
                     Err(error) => Some((Err(error), None)),
@@ -154,7 +156,7 @@ impl Transport for ReqwestTransport {
     }
 }
 
-/// Holds one exchange to its time limits and its caller's wish.
+/// Enforces the time limits and the cancellation of one exchange.
 struct ExchangeLimits {
     host: String,
     timeouts: Timeouts,
@@ -163,8 +165,8 @@ struct ExchangeLimits {
 }
 
 impl ExchangeLimits {
-    /// Waits for `step`, but not longer than allowed.
-    async fn hold<T>(&self, step: impl Future<Output = reqwest::Result<T>>) -> Result<T, TransportError> {
+    /// Waits for `step` within the limits.
+    async fn within<T>(&self, step: impl Future<Output = reqwest::Result<T>>) -> Result<T, TransportError> {
         let idle = Duration::from_millis(self.timeouts.idle_ms);
         tokio::select! {
             biased;
@@ -196,7 +198,7 @@ impl ExchangeLimits {
     }
 }
 
-/// Returns what the error that started it all says. Outer ones only repeat it, with the address, which may hold a key.
+/// Returns the message of the innermost cause. Outer errors only add the address, which may contain a key.
 fn innermost(error: &reqwest::Error) -> String {
     let mut source = error.source();
     while let Some(inner) = source.and_then(std::error::Error::source) {
@@ -205,12 +207,15 @@ fn innermost(error: &reqwest::Error) -> String {
     source.map_or_else(|| "the request failed".to_owned(), ToString::to_string)
 }
 
-/// Refuses an answer in a compression that is not undone: its bytes would be reported as garbage. What an answer that
-/// refuses says is worth less than its status, so that one passes.
+/// Rejects a successful response with a compression that is not supported, because its bytes cannot be decoded.
+///
+/// Error responses are let through even if compressed: their status matters more than their body.
 fn check_encoding(response: &reqwest::Response, host: &str) -> Result<(), TransportError> {
     match response.headers().get(CONTENT_ENCODING).and_then(|value| value.to_str().ok()) {
         Some(coding) if response.status().is_success() && !coding.eq_ignore_ascii_case("identity") => {
-            let reason = format!("{host} answered in the compression {coding:?}, which was not asked for; turn it off");
+            let reason = format!(
+                "{host} compressed its response with {coding:?}, which was not requested; turn compression off there"
+            );
             Err(TransportError::Unsendable { reason })
         }
         _ => Ok(()),
@@ -234,7 +239,7 @@ fn to_header_map(headers: &Headers) -> Result<HeaderMap, TransportError> {
     let mut map = HeaderMap::new();
     for (name, value) in &headers.0 {
         let (Ok(key), Ok(mut value)) = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(value)) else {
-            // The value may be a key that was pasted with a line ending: it is not repeated.
+            // The value may be a key that was pasted with a line ending, so the error does not quote it.
             let reason = format!("the header {name:?} holds characters that cannot be sent; check for line endings");
             return Err(TransportError::Unsendable { reason });
         };

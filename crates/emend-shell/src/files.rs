@@ -1,7 +1,7 @@
-//! The bridge to the files: what a tree has to offer, and how the interpreter sees it.
+//! The interface to the files, and its adapter to the interpreter's storage.
 //!
-//! The interpreter follows links and checks kinds by itself; a tree only stores. What lies outside of it (`/tmp`, `/bin`,
-//! `/dev/null`) is the interpreter's own and gone after each command.
+//! The interpreter follows links and checks kinds itself; a tree only stores entries. Paths outside the tree (`/tmp`, `/bin`,
+//! `/dev/null`) belong to the interpreter, and their content is lost after each command.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::time::Duration;
 use bashkit::time::UNIX_EPOCH;
 use bashkit::{DirEntry, FileType, FsBackend, Metadata, async_trait};
 
-/// What stands at a path, links not followed.
+/// The kind of an entry, without following links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A regular file.
@@ -21,27 +21,27 @@ pub enum Kind {
     Link,
 }
 
-/// What is known of an entry.
+/// An entry of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// What it is.
+    /// Kind of the entry itself: a link is not followed.
     pub kind: Kind,
-    /// Bytes; of a link, of what it says; 0 for a directory.
+    /// Size in bytes; for a link, of its target's path; 0 for a directory.
     pub size: u64,
-    /// Milliseconds since 1970.
+    /// Modification time in milliseconds since 1970.
     pub modified_ms: u64,
 }
 
-/// Why a tree refused.
+/// The reason why an operation of a tree failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FilesError {
-    /// Nothing is there.
+    /// The path does not exist.
     NotFound,
-    /// Something is in the way: there already, of the wrong kind, not empty.
+    /// An entry prevents the operation: it exists already, has the wrong kind, or is not empty. With the reason.
     InTheWay(String),
-    /// There is no room.
+    /// The tree is full. With the reason.
     Full(String),
-    /// Anything else, in words.
+    /// Any other failure, with the reason.
     Failed(String),
 }
 
@@ -57,42 +57,80 @@ impl From<FilesError> for bashkit::Error {
     }
 }
 
-/// A tree of files that commands work on. Paths are relative to its root, `/`-separated and clean; the root is the empty
-/// path. No method follows a link, and one that fails has changed nothing.
+/// A tree of files that commands work on.
+///
+/// Paths are relative to its root, separated by `/`, and clean (no empty component, `.` or `..`); the root is the empty path.
+/// No method follows a link. A method that fails must have changed nothing.
 #[async_trait]
 pub trait Files: Send + Sync {
-    /// Returns what stands at `path`, `None` if nothing.
+    /// Returns the entry at `path`; `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// `Failed` if the tree cannot be read.
     async fn entry(&self, path: &str) -> Result<Option<Entry>, FilesError>;
 
-    /// Returns the names in a directory and what they stand for, by name.
+    /// Returns the names and entries of a directory, sorted by name.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound`, or `InTheWay` if `path` is not a directory.
     async fn entries(&self, path: &str) -> Result<Vec<(String, Entry)>, FilesError>;
 
     /// Returns the content of a file.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound`, or `InTheWay` if `path` is not a file.
     async fn read(&self, path: &str) -> Result<Vec<u8>, FilesError>;
 
-    /// Puts a file at `path`, in place of a file or link there. What is above is there.
+    /// Writes a file at `path`, replacing a file or link there. The parent directory exists.
+    ///
+    /// # Errors
+    ///
+    /// `InTheWay` if `path` is a directory; `Full`.
     async fn write(&self, path: &str, content: &[u8]) -> Result<(), FilesError>;
 
-    /// Makes a directory; what is above is there, and nothing stands at `path`.
+    /// Creates a directory at `path`, which does not exist. The parent directory exists.
+    ///
+    /// # Errors
+    ///
+    /// `InTheWay` if `path` exists; `Full`.
     async fn make_directory(&self, path: &str) -> Result<(), FilesError>;
 
-    /// Makes a link at `path` that says `target`; nothing stands there.
+    /// Creates a link to `target` at `path`, which does not exist.
+    ///
+    /// # Errors
+    ///
+    /// `InTheWay` if `path` exists; `Full`.
     async fn make_link(&self, path: &str, target: &str) -> Result<(), FilesError>;
 
-    /// Returns what a link says.
+    /// Returns the target of a link.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound`, or `Failed` if `path` is not a link.
     async fn read_link(&self, path: &str) -> Result<String, FilesError>;
 
-    /// Takes away a file or link, or a directory; one that holds anything only if `recursive`.
+    /// Removes a file, a link or a directory. A directory that is not empty is removed only if `recursive`.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound`, or `InTheWay` for a directory that is not empty.
     async fn remove(&self, path: &str, recursive: bool) -> Result<(), FilesError>;
 
-    /// Moves what stands at `from` to `to`, in place of what may be replaced there.
+    /// Moves the entry at `from` to `to`, replacing a file, a link or an empty directory there.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound`, or `InTheWay` if `to` cannot be replaced.
     async fn rename(&self, from: &str, to: &str) -> Result<(), FilesError>;
 }
 
-/// A tree as the interpreter's storage. Files have no mode bits here: all may be read, written and run.
-pub(crate) struct Bridge<F>(pub(crate) F);
+/// A tree as the interpreter's storage. Files have no mode bits: all can be read, written and run.
+pub(crate) struct TreeBackend<F>(pub(crate) F);
 
-/// What `stat` says of every entry.
+/// The mode bits that `stat` reports for every entry.
 const MODE: u32 = 0o755;
 
 fn metadata(entry: Entry) -> Metadata {
@@ -105,19 +143,19 @@ fn metadata(entry: Entry) -> Metadata {
     Metadata { file_type, size: entry.size, mode: MODE, modified, created: modified }
 }
 
-/// Names are UTF-8: the interpreter makes none that are not.
+/// Returns a path relative to the root. The interpreter creates only UTF-8 names.
 fn relative(path: &Path) -> &str {
     path.to_str().unwrap_or_default().trim_matches('/')
 }
 
-impl<F: Files> Bridge<F> {
+impl<F: Files> TreeBackend<F> {
     async fn found(&self, path: &Path) -> bashkit::Result<Entry> {
         Ok(self.0.entry(relative(path)).await?.ok_or(FilesError::NotFound)?)
     }
 }
 
 #[async_trait]
-impl<F: Files> FsBackend for Bridge<F> {
+impl<F: Files> FsBackend for TreeBackend<F> {
     async fn read(&self, path: &Path) -> bashkit::Result<Vec<u8>> {
         Ok(self.0.read(relative(path)).await?)
     }
@@ -184,12 +222,12 @@ impl<F: Files> FsBackend for Bridge<F> {
         Ok(self.0.read_link(relative(path)).await?.into())
     }
 
-    /// Does nothing: there are no mode bits. A script that marks what it made as a program goes on.
+    /// Does nothing, because there are no mode bits. It succeeds so that a script can mark its files as executable.
     async fn chmod(&self, path: &Path, _mode: u32) -> bashkit::Result<()> {
         self.found(path).await.map(drop)
     }
 
-    /// Does nothing but look: times are those of the last change. So `touch` makes files and is no change otherwise.
+    /// Does nothing but check that the path exists: times are those of the last change. So `touch` only creates files.
     async fn set_modified_time(&self, path: &Path, _time: bashkit::time::SystemTime) -> bashkit::Result<()> {
         self.found(path).await.map(drop)
     }

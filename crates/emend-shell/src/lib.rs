@@ -1,8 +1,8 @@
-//! An emulated shell: bash as `bashkit` understands it, with grep, sed, awk and some hundred other commands, over any
-//! tree of files that implements [`Files`].
+//! An emulated shell: bash as `bashkit` implements it, with grep, sed, awk and about a hundred other commands, over any tree
+//! of files that implements [`Files`].
 //!
-//! It starts no process and opens no file or socket. What it weighs is why it is a crate, and in a browser a module, of
-//! its own: it knows nothing of agents, and a host joins it to whatever holds the files.
+//! It starts no process and opens no file or socket. Because of its size it is a crate of its own, and in a browser a module
+//! of its own. It does not depend on the agent; a host connects it to the files.
 
 mod files;
 mod run;

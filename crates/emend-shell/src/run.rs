@@ -1,7 +1,7 @@
-//! Running one script to its end, within limits.
+//! Runs one script to its end, within limits.
 //!
-//! A script that computes without ever waiting cannot be interrupted by a timer: nothing else runs meanwhile, in a page
-//! least of all. So there is a limit of steps too, and whoever passes it is told what one whose time is up is told.
+//! A timer cannot interrupt a script that computes without waiting, because nothing else runs on its thread (in a page,
+//! not even the page). So there is also a limit of steps. A script that exceeds it counts as timed out.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,48 +10,48 @@ use std::time::Duration;
 
 use bashkit::{Bash, ExecutionLimits, InMemoryFs, LimitExceeded, MountableFs, PosixFs, SessionLimits};
 
-use crate::files::{Bridge, Files};
+use crate::files::{Files, TreeBackend};
 
-/// The most commands, and rounds of loops, of one script.
+/// Default limit of steps (commands and loop iterations) of one script.
 pub const STEPS_MAX: usize = 100_000;
 
-/// Memory that a script may hold in buffers between its commands.
+/// Limit of the memory for buffers between a script's commands, in bytes.
 const BUFFERED_BYTES_MAX: u64 = 64 << 20;
 
-/// A script and how it is run.
+/// A script and its settings.
 #[derive(Clone, Debug)]
 pub struct Script<'a> {
-    /// What the shell is given, as one would type it.
+    /// The command line, as typed into a shell.
     pub text: &'a str,
-    /// Where it runs: a path below the root, empty for the root.
+    /// Working directory relative to the root; empty for the root.
     pub working_dir: &'a str,
-    /// Variables beside `HOME`, `PATH` and the like.
+    /// Environment variables in addition to the shell's own, such as `HOME` and `PATH`.
     pub env_vars: BTreeMap<String, String>,
-    /// How long it may take, in milliseconds.
+    /// Timeout in milliseconds.
     pub timeout_ms: u64,
-    /// How many commands it may run, and rounds of loops it may go through.
+    /// Limit of commands and of loop iterations.
     pub steps_max: usize,
 }
 
 impl Default for Script<'_> {
-    /// Nothing, in the root, with ten seconds.
+    /// An empty script in the root, with a timeout of ten seconds and [`STEPS_MAX`] steps.
     fn default() -> Self {
         Self { text: "", working_dir: "", env_vars: BTreeMap::new(), timeout_ms: 10_000, steps_max: STEPS_MAX }
     }
 }
 
-/// How a script ended.
+/// The end of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// With this status.
+    /// It ended with this exit status.
     Exit(i32),
-    /// Its time was up, or its steps were.
+    /// It exceeded its timeout or its limit of steps.
     TimedOut,
     /// [`Cancel::cancel`] was called.
     Cancelled,
 }
 
-/// Which of its outputs a script wrote to.
+/// An output stream of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
     /// Standard output.
@@ -60,36 +60,38 @@ pub enum Stream {
     Stderr,
 }
 
-/// Stops a script before its next command. One that waits is stopped by dropping its future.
+/// Cancels a script before its next command. A waiting script is cancelled by dropping its future.
 #[derive(Clone, Debug, Default)]
 pub struct Cancel(Arc<AtomicBool>);
 
 impl Cancel {
-    /// Asks for the end. It cannot be taken back.
+    /// Requests the cancellation, which is permanent.
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
-/// A shell over a tree of files. Scripts share the files and nothing else: each begins with fresh variables.
+/// A shell over a tree of files. Scripts share only the files: each starts with fresh variables.
 pub struct Shell {
     files: Arc<MountableFs>,
     root: String,
 }
 
 impl Shell {
-    /// Returns a shell in which `files` stand at `root`, an absolute path.
+    /// Returns a shell with `files` mounted at `root`, an absolute path.
     #[must_use]
     pub fn new(files: impl Files + 'static, root: &str) -> Self {
         let mounts = MountableFs::new(Arc::new(InMemoryFs::new()));
-        // Only a path that is not absolute is refused.
+        // Mounting fails only for a path that is not absolute.
         let root = if root.starts_with('/') { root.to_owned() } else { format!("/{root}") };
-        let _ = mounts.mount(&root, Arc::new(PosixFs::new(Bridge(files))));
+        let _ = mounts.mount(&root, Arc::new(PosixFs::new(TreeBackend(files))));
         Self { files: Arc::new(mounts), root }
     }
 
-    /// Runs a script to its end and hands what it prints to `output`, as bytes that come. Needs a `tokio` runtime with
-    /// time, or a page.
+    /// Runs a script to its end and passes its output to `output` as it arrives.
+    ///
+    /// Needs a `tokio` runtime with timers enabled, or a page. Errors of the script, parse errors included, are written to its
+    /// standard error and become its exit status.
     pub async fn run(&self, script: Script<'_>, cancel: &Cancel, output: impl FnMut(Stream, &[u8]) + Send) -> End {
         let directory = format!("{}/{}", self.root.trim_end_matches('/'), script.working_dir);
         let directory = if directory == "/" { "/" } else { directory.trim_end_matches('/') };
@@ -147,12 +149,12 @@ fn limits(script: &Script<'_>) -> ExecutionLimits {
         .max_loop_iterations(steps)
         .max_total_loop_iterations(steps)
         .max_live_intermediate_bytes(BUFFERED_BYTES_MAX)
-        // Who takes the output bounds it.
+        // The receiver of the output limits it.
         .max_stdout_bytes(usize::MAX / 4)
         .max_stderr_bytes(usize::MAX / 4)
 }
 
-/// Returns whether a script was stopped for what it took to run, not for what it did.
+/// Returns whether a limit is one of time or steps, not of memory or nesting.
 fn is_lateness(limit: &LimitExceeded) -> bool {
     matches!(
         limit,

@@ -1,11 +1,11 @@
-//! Scripts over a small tree, and the ends they come to.
+//! Scripts over a small tree and their ends.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use super::*;
 
-/// A tree as a map from paths. Names that end in `/` are directories, a content that begins with `->` is a link's.
+/// A tree as a map from paths. A name that ends in `/` is a directory; content that begins with `->` makes a link.
 #[derive(Default)]
 struct Tree(Mutex<BTreeMap<String, Vec<u8>>>);
 
@@ -89,7 +89,7 @@ impl Files for Tree {
     }
 }
 
-/// Runs scripts one after the other and returns what all of them wrote, and how the last one ended.
+/// Runs a script and returns its output, its standard error and its end.
 fn run(shell: &Shell, script: Script<'_>) -> (String, String, End) {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
@@ -146,7 +146,7 @@ fn scripts_have_a_directory_and_variables_and_share_only_files() {
 }
 
 #[test]
-fn what_never_waits_ends_by_its_steps() {
+fn a_computing_script_ends_at_its_limit_of_steps() {
     let shell = Shell::new(Tree::default(), "/workspace");
     for text in [
         "echo begun; while :; do :; done",
@@ -164,7 +164,7 @@ fn what_never_waits_ends_by_its_steps() {
 }
 
 #[test]
-fn what_waits_ends_by_its_time_or_is_cancelled() {
+fn a_waiting_script_ends_at_its_timeout_or_when_cancelled() {
     let shell = Shell::new(Tree::default(), "/workspace");
     let script = Script { text: "echo begun; sleep 600", timeout_ms: 50, ..Script::default() };
     assert_eq!(run(&shell, script).2, End::TimedOut);

@@ -1,4 +1,4 @@
-//! Files in memory: taking in ten thousand of them, forking, and searching.
+//! Benchmarks of files in memory: importing ten thousand files, forking, and searching.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use futures::executor::block_on;
 use crate::measure::{Row, alone, millis};
 
 const N_FILES: usize = 10_000;
-/// Forks that are timed together: one is too short to be timed.
+/// Number of forks that are timed together, because one is too short to be timed.
 const N_FORKS: usize = 1000;
 
 pub(crate) fn rows() -> Result<Vec<Row>> {
@@ -54,7 +54,7 @@ fn memory(files: &[(String, Arc<str>)]) -> Result<MemFs> {
     Ok(memory)
 }
 
-/// Returns files as a project has them: in a hundred directories, each of some forty lines of its own.
+/// Returns files like those of a project: in a hundred directories, each with about forty lines of its own.
 fn tree(n_files: usize) -> Vec<(String, Arc<str>)> {
     let file = |number: usize| {
         let lines =

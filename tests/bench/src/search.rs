@@ -1,4 +1,4 @@
-//! Bare programs around the search of files on disk, to be timed against `rg` and `fd`, and the tree they search.
+//! Minimal programs that search files on disk, to be timed against `rg` and `fd`, and the tree that they search.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -31,7 +31,7 @@ pub(crate) fn grep(pattern: &str, case_insensitive: bool, root: &Path) -> Result
     Ok(out.flush()?)
 }
 
-/// Prints the files below `root` that match, found with their times if those are wanted.
+/// Prints the files below `root` that match. With `with_times` their metadata is read too.
 pub(crate) fn glob(glob: &str, root: &Path, with_times: bool) -> Result<()> {
     let (environment, top) = (LocalEnvironment::new(root)?, FilePath::root());
     let paths = if with_times {
@@ -46,8 +46,8 @@ pub(crate) fn glob(glob: &str, root: &Path, with_times: bool) -> Result<()> {
     Ok(out.flush()?)
 }
 
-/// Makes the tree to search, unless it is there: `n_files` files of source, 50 in a directory, two directories in a
-/// hundred ignored, a binary among every hundred files.
+/// Creates the tree to search, unless it exists: `n_files` source files, 50 per directory. Two of a hundred directories are
+/// ignored, and one of a hundred files is binary.
 pub(crate) fn make_tree(root: &Path, n_files: usize) -> Result<()> {
     let complete = root.join(".complete");
     if fs::read_to_string(&complete).is_ok_and(|found| found == n_files.to_string()) {
@@ -56,7 +56,7 @@ pub(crate) fn make_tree(root: &Path, n_files: usize) -> Result<()> {
     if root.exists() {
         fs::remove_dir_all(root).with_context(|| root.display().to_string())?;
     }
-    // An empty repository: `rg` and `fd` heed `.gitignore` only in one, and look no further up.
+    // An empty `.git`: `rg` and `fd` apply `.gitignore` only inside a repository, and do not search above it.
     fs::create_dir_all(root.join(".git"))?;
     fs::write(root.join(".gitignore"), "ignored_*/\n*.log\n")?;
     let mut seed = 0x2545_f491_4f6c_dd1d_u64;
@@ -78,7 +78,7 @@ pub(crate) fn make_tree(root: &Path, n_files: usize) -> Result<()> {
     Ok(())
 }
 
-/// Some 20 to 120 lines that share words with every other file.
+/// Returns 20 to 120 lines that share words with every other file.
 fn source(number: usize, seed: &mut u64) -> String {
     let mut next = |bound: u64| {
         *seed ^= *seed << 13;

@@ -1,7 +1,7 @@
-//! The first half of a commit: finds out, before anything is written, whether all of it can be done.
+//! The first half of a commit: checks, before anything is written, that all changes are possible.
 //!
-//! Renaming asks no file for permission, so what must not be replaced is refused here: directories, links, hard links
-//! that would be parted, files that may not be written.
+//! Renaming needs no permission on the replaced file. So this module rejects the targets that must not be replaced:
+//! directories, links, files with several hard links, and files without write permission.
 
 #[cfg(unix)]
 use std::collections::HashMap;
@@ -16,26 +16,31 @@ use super::journal::{Journal, JournalEntry};
 use crate::files::temp_files::{PREPARED, temporary_name};
 use crate::files::{invalid, refuse_unless_replaceable};
 
-/// A commit that can be begun.
+/// A commit that passed all checks.
 pub(super) struct CheckedCommit<'a> {
     pub(super) journal: Journal,
     pub(super) contents: Vec<NewFile<'a>>,
-    /// The files that go, as they are now.
+    /// The files to be removed, with their present metadata.
     pub(super) removed: Vec<(FilePath, Metadata)>,
-    /// The directories that exist and in which names come and go.
+    /// The existing directories in which files are created or removed.
     pub(super) directories: Vec<FilePath>,
 }
 
-/// A file to be prepared.
+/// A temporary file to be written.
 pub(super) struct NewFile<'a> {
     pub(super) temporary: FilePath,
-    /// The file whose owner and mode bits it gets; those of any new file if none.
+    /// Metadata of the file whose owner and mode bits it gets; the defaults if absent.
     pub(super) like: Option<Metadata>,
-    /// Whether it can be run, if that is not as with that file.
+    /// The executable bit, if it differs from that file's.
     pub(super) executable: Option<bool>,
     pub(super) bytes: &'a [u8],
 }
 
+/// Checks all changes and returns the prepared commit.
+///
+/// # Errors
+///
+/// [`CommitError`] for the first change that is impossible.
 pub(super) fn check<'a>(disk: &mut Disk<'_>, changes: &'a [FileChange]) -> Result<CheckedCommit<'a>, CommitError> {
     let (mut written, mut removed, mut contents) = (Vec::new(), Vec::new(), Vec::new());
     let mut were = Vec::new();
@@ -67,7 +72,7 @@ pub(super) fn check<'a>(disk: &mut Disk<'_>, changes: &'a [FileChange]) -> Resul
         contents.push(NewFile { temporary, like, executable, bytes });
         written.push(entry);
     }
-    // Written before removed: see `roll_forward`.
+    // Written files come before removed ones: see `roll_forward`.
     written.append(&mut removed);
     Ok(CheckedCommit {
         journal: Journal::new(targets.missing, written),
@@ -77,7 +82,7 @@ pub(super) fn check<'a>(disk: &mut Disk<'_>, changes: &'a [FileChange]) -> Resul
     })
 }
 
-/// Returns whether the file cannot be run and shall be, or the other way round.
+/// Returns whether a change sets or clears the executable bit.
 fn changes_mode(disk: &mut Disk<'_>, change: &FileChange) -> Result<bool, CommitError> {
     if change.executable.is_none() {
         return Ok(false);
@@ -86,7 +91,7 @@ fn changes_mode(disk: &mut Disk<'_>, change: &FileChange) -> Result<bool, Commit
     Ok(found.is_some_and(|mode| with_executable(mode.clone(), change.executable) != mode))
 }
 
-/// Checks what stands where a file changes, and returns it if there is a file.
+/// Checks the file at the target of a change and returns its metadata, if there is a file.
 fn old_file(disk: &mut Disk<'_>, change: &FileChange, targets: &mut Targets) -> Result<Option<Metadata>, CommitError> {
     let changed = || CommitError::Changed { path: change.path.clone() };
     let found = match (disk.look(&change.path)?, change.before) {
@@ -112,7 +117,7 @@ fn old_file(disk: &mut Disk<'_>, change: &FileChange, targets: &mut Targets) -> 
     Ok(Some(found))
 }
 
-/// Returns a name beside `name` that nothing has: an earlier process with the same number may have left some.
+/// Returns an unused name for a temporary file. An earlier process with the same process id may have left files.
 fn free_name(disk: &mut Disk<'_>, parent: &FilePath, name: &str) -> Result<FilePath, CommitError> {
     loop {
         let temporary = parent.join(&temporary_name(name, PREPARED));
@@ -122,20 +127,20 @@ fn free_name(disk: &mut Disk<'_>, parent: &FilePath, name: &str) -> Result<FileP
     }
 }
 
-/// Where the commit works.
+/// The files and directories that a commit changes.
 #[derive(Default)]
 struct Targets {
-    /// Directories that exist and may be written to.
+    /// Directories that exist and are writable.
     existing: Vec<FilePath>,
-    /// Directories that have to be made, outer ones first.
+    /// Directories that must be created, outer ones first.
     missing: Vec<FilePath>,
-    /// The files that change: device and inode, and the path they were reached by.
+    /// The changed files by device and inode, with their paths.
     #[cfg(unix)]
     files: HashMap<(u64, u64), FilePath>,
 }
 
 impl Targets {
-    /// Checks that names may come and go in `directory`, or that it can be made.
+    /// Checks that files can be created and removed in `directory`, or that it can be created.
     fn enter(&mut self, disk: &mut Disk<'_>, directory: &FilePath) -> Result<(), CommitError> {
         if self.existing.contains(directory) || self.missing.contains(directory) {
             return Ok(());
@@ -146,7 +151,7 @@ impl Targets {
                 self.existing.push(directory.clone());
             }
             Some(_) => {
-                return Err(invalid(directory.as_str(), "a file is in the place of this directory").into());
+                return Err(invalid(directory.as_str(), "it must be a directory, but it is a file").into());
             }
             None => {
                 if let Some(above) = directory.parent() {

@@ -1,11 +1,12 @@
-//! Removes what killed processes left where a commit works, each call announced as all of its calls are.
+//! Removes temporary files of killed processes from the directories of a commit.
 
 use emend_agent::environment::FilePath;
 
 use super::disk::Disk;
 use crate::files::temp_files::{has_name, is_mine};
 
-/// Removes what dead processes of this user left in `directories`. That some of it stays does no harm.
+/// Removes temporary files that dead processes of this user left in `directories`. Files that cannot be removed stay: they
+/// do no harm.
 pub(super) fn remove_abandoned(disk: &mut Disk<'_>, directories: &[FilePath]) {
     for directory in directories {
         let names = disk.list(directory).unwrap_or_default();

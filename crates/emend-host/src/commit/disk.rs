@@ -1,7 +1,7 @@
-//! The system calls of a commit, each announced before it is made.
+//! The system calls of a commit. Each is reported to an observer before it is made.
 //!
-//! Nothing else in the commit touches a disk, so a test that stops or fails at each announced step has met every call.
-//! What is done in which order is decided in the other files of this module.
+//! No other file of this module accesses the disk. So a test that stops or fails at each reported step covers every call.
+//! The other files decide on the order of the calls.
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -13,16 +13,17 @@ use emend_agent::environment::{EnvError, FilePath};
 use super::journal::Journal;
 use crate::files::{RootFiles, describe, is_absence, keep_owner, on_disk, reading};
 
-/// The journal among the documents of the state directory.
+/// Name of the journal among the documents of the state directory.
 pub(crate) const DOCUMENT: &str = "commit";
 
-/// The names of the journal's file, and of the next one while it is written.
+/// File name of the journal.
 const JOURNAL: &str = "commit.json";
+/// File name of the next journal while it is written.
 const NEXT_JOURNAL: &str = "commit.json.new";
 
-/// What a step does.
+/// A kind of system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(missing_docs, reason = "the names say it all")]
+#[expect(missing_docs, reason = "the names describe the calls")]
 pub enum StepKind {
     Look,
     OpenToRead,
@@ -49,16 +50,16 @@ pub enum StepKind {
     SyncState,
 }
 
-/// One system call of a commit, about to be made.
+/// One system call of a commit, before it is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step<'a> {
-    /// What it does.
+    /// The kind of call.
     pub kind: StepKind,
-    /// To which file of the project; empty for the journal.
+    /// Path of the project's file, relative to the root; empty for the journal.
     pub path: &'a str,
 }
 
-/// Is told of each step before it is made. An error makes the step fail with it.
+/// A function that is called before each step. Its error makes the step fail.
 pub type Observer<'a> = dyn FnMut(Step<'_>) -> io::Result<()> + 'a;
 
 /// A system call that failed.
@@ -69,13 +70,13 @@ pub(super) struct DiskError {
 }
 
 impl DiskError {
-    /// Returns the failure as callers see it.
+    /// Converts the failure to an error of an environment.
     pub(super) fn described(&self) -> EnvError {
         describe(&self.path, &self.source)
     }
 }
 
-/// The project's files and the journal.
+/// The project's files and the journal, with the observer.
 pub(super) struct Disk<'a> {
     files: &'a RootFiles,
     root: &'a Dir,
@@ -98,12 +99,12 @@ impl<'a> Disk<'a> {
         done.map_err(|source| DiskError { path: path.to_string(), source })
     }
 
-    /// Returns what a file was before an earlier change removed it.
+    /// Returns the metadata of a file before an earlier change removed it.
     pub(super) fn removed(&self, path: &FilePath) -> Option<Metadata> {
         self.files.removed(path)
     }
 
-    /// Returns what stands at `path`, links not followed.
+    /// Returns the metadata at `path` without following links; `None` if nothing is there.
     pub(super) fn look(&mut self, path: &FilePath) -> Result<Option<Metadata>, DiskError> {
         self.step(StepKind::Look, path, |root| match root.symlink_metadata(on_disk(path)) {
             Ok(found) => Ok(Some(found)),
@@ -120,14 +121,14 @@ impl<'a> Disk<'a> {
         Ok(content)
     }
 
-    /// Fails if the file may not be written: renaming over it asks nobody.
+    /// Fails if the file is not writable: a rename over it would succeed anyway.
     pub(super) fn check_writable(&mut self, path: &FilePath) -> Result<(), DiskError> {
         let mut options = reading();
         options.read(false).write(true);
         self.step(StepKind::OpenToWrite, path, |root| root.open_with(on_disk(path), &options)).map(drop)
     }
 
-    /// Fails if nothing may be created or removed in the directory.
+    /// Fails if files cannot be created and removed in the directory.
     pub(super) fn check_directory(&mut self, path: &FilePath) -> Result<(), DiskError> {
         self.step(StepKind::CheckDirectory, path, |root| {
             #[cfg(unix)]
@@ -156,8 +157,8 @@ impl<'a> Disk<'a> {
         })
     }
 
-    /// Creates a file that is wholly on the disk when this returns, with the owner and mode bits of `like`, but for
-    /// whether it can be run if that is given.
+    /// Creates a file and syncs it. It gets the owner and mode bits of `like`, and the executable bit from `executable` if
+    /// given.
     pub(super) fn create(
         &mut self,
         path: &FilePath,
@@ -204,7 +205,7 @@ impl<'a> Disk<'a> {
         }
     }
 
-    /// Removes a directory unless something is in it.
+    /// Removes a directory unless it has entries.
     pub(super) fn remove_if_empty(&mut self, path: &FilePath) -> Result<(), DiskError> {
         self.step(StepKind::RemoveDirectory, path, |root| match root.remove_dir(on_disk(path)) {
             Err(error) if is_absence(&error) || error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
@@ -212,13 +213,13 @@ impl<'a> Disk<'a> {
         })
     }
 
-    /// Makes what was done in a directory survive a power cut. A directory that is gone has nothing to keep.
+    /// Syncs a directory, so that its changes survive a power cut. A directory that does not exist is skipped.
     pub(super) fn sync_directory(&mut self, path: &FilePath) -> Result<(), DiskError> {
         self.step(StepKind::SyncDirectory, path, |root| {
             if !cfg!(unix) {
                 return Ok(());
             }
-            // Opened as a file: a directory's own handle only stands for its path, and cannot be synced.
+            // Opened as a file: a `Dir` may be a handle of the path only, which cannot be synced.
             match root.open_with(on_disk(path), &reading()) {
                 Ok(directory) => tolerant(directory.sync_all()),
                 Err(error) if is_absence(&error) => Ok(()),
@@ -232,7 +233,7 @@ impl<'a> Disk<'a> {
         done.map_err(|source| DiskError { path: self.state.join(JOURNAL).display().to_string(), source })
     }
 
-    /// Returns the journal that an earlier commit left, if one did.
+    /// Returns the journal of an earlier commit, if there is one.
     pub(super) fn journal(&mut self) -> Result<Option<Journal>, DiskError> {
         self.state_step(StepKind::ReadJournal, |state| match fs::read(state.join(JOURNAL)) {
             Ok(text) => Journal::decode(&text).map(Some),
@@ -241,7 +242,7 @@ impl<'a> Disk<'a> {
         })
     }
 
-    /// Puts a journal in the place of the one before: after a crash it is the old one or the new one.
+    /// Replaces the journal. After a crash the old or the new journal is there.
     pub(super) fn save(&mut self, journal: &Journal) -> Result<(), DiskError> {
         let mut file = self.state_step(StepKind::CreateJournal, |state| fs::File::create(state.join(NEXT_JOURNAL)))?;
         self.state_step(StepKind::WriteJournal, |_| file.write_all(&journal.encode()?))?;
@@ -252,7 +253,7 @@ impl<'a> Disk<'a> {
 
     pub(super) fn remove_journal(&mut self) -> Result<(), DiskError> {
         self.state_step(StepKind::RemoveJournal, |state| match fs::remove_file(state.join(JOURNAL)) {
-            // There is none yet if it was the writing of it that failed.
+            // The journal does not exist if writing it was the step that failed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             done => done,
         })?;
@@ -264,7 +265,7 @@ impl<'a> Disk<'a> {
             if !cfg!(unix) {
                 return Ok(());
             }
-            // The directory itself may be as new as what is in it.
+            // The directory itself may be new, so its parent is synced too.
             for directory in state.ancestors().take(2) {
                 tolerant(fs::File::open(directory)?.sync_all())?;
             }
@@ -273,7 +274,7 @@ impl<'a> Disk<'a> {
     }
 }
 
-/// Some file systems cannot sync a directory and say so.
+/// Ignores the error of file systems that cannot sync a directory.
 fn tolerant(synced: io::Result<()>) -> io::Result<()> {
     match synced {
         Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => Ok(()),
@@ -281,7 +282,7 @@ fn tolerant(synced: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Returns `mode` with the right to run the file for whoever may read it, or for nobody, as git has it.
+/// Returns `mode` with the executable bit set for everyone who may read the file, or cleared for everyone, as git does.
 pub(super) fn with_executable(mode: Permissions, executable: Option<bool>) -> Permissions {
     #[cfg(unix)]
     if let Some(executable) = executable {

@@ -5,49 +5,52 @@ use emend_agent::error_code::Code;
 
 use super::disk::DiskError;
 
-/// Why files were not changed. Unless it says otherwise, none was.
+/// The reason why a commit failed. No file has changed, except for `Unfinished` and `LeftAlone`.
 #[derive(Debug, thiserror::Error)]
 pub enum CommitError {
-    /// A file or directory must not, or cannot, be changed.
+    /// A file or directory cannot be changed, or must not be.
     #[error(transparent)]
     Refused(#[from] EnvError),
-    /// A file does not hold what the change was made for.
-    #[error("{path} was changed meanwhile; read it again")]
+    /// A file no longer has the content that the change was made for.
+    #[error("{path} has changed since it was read; read it again")]
     Changed {
-        /// The file.
+        /// Path relative to the root.
         path: FilePath,
     },
-    /// Two paths name one file, as on file systems that ignore case.
-    #[error("{path} and {other} are the same file on this file system; change it by one name")]
+    /// Two paths name the same file, as on file systems that ignore case.
+    #[error("{path} and {other} are the same file on this file system; use one of the two names")]
     SameFile {
-        /// One name.
+        /// The path of the second change.
         path: FilePath,
-        /// The other.
+        /// The path of the first change.
         other: FilePath,
     },
-    /// An earlier commit waits to be completed.
-    #[error("an interrupted change waits to be completed or taken back")]
+    /// An earlier commit must be recovered first.
+    #[error("an interrupted change must be completed or rolled back first; run any emend command here")]
     Pending,
     /// The disk failed after the first file had changed.
-    #[error("{cause}; some files are changed already, and the next emend command here goes on with the others")]
+    #[error("{cause}; some files are already changed, and the next emend command here changes the others")]
     Unfinished {
-        /// What failed.
+        /// The failure.
         #[source]
         cause: EnvError,
     },
-    /// The disk failed, and again when what was begun was taken back.
-    #[error("{cause}; temporary files are left ({left}), and the next emend command here removes them")]
+    /// The disk failed, and failed again while the commit was rolled back.
+    #[error("{cause}; temporary files remain ({left}), and the next emend command here removes them")]
     Leftover {
-        /// Why nothing was changed.
+        /// The reason why nothing was changed.
         #[source]
         cause: Box<CommitError>,
-        /// Why it was not cleaned up.
+        /// The reason why the temporary files were not removed.
         left: EnvError,
     },
-    /// Someone else changed files in the moment in which they were to be changed; all others are.
-    #[error("{} changed in that very moment and was left alone; everything else is done", names(paths))]
+    /// Another program changed files during the commit; all other files are changed.
+    #[error(
+        "another program changed {} during the commit, so it was left alone; all other files are changed",
+        names(paths)
+    )]
     LeftAlone {
-        /// The files.
+        /// Paths of the files that were left alone.
         paths: Vec<FilePath>,
     },
 }
@@ -57,7 +60,7 @@ fn names(paths: &[FilePath]) -> String {
 }
 
 impl CommitError {
-    /// Returns the stable code.
+    /// Returns the stable error code.
     #[must_use]
     pub fn code(&self) -> Code {
         match self {
@@ -70,7 +73,7 @@ impl CommitError {
         }
     }
 
-    /// Returns the failure as one of an environment.
+    /// Converts the error to an error of an environment.
     pub(crate) fn into_env_error(self) -> EnvError {
         match self {
             Self::Refused(error) => error,

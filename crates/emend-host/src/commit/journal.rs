@@ -1,6 +1,6 @@
-//! The journal of a commit: what the next run must know to complete it or to take it back.
+//! The journal of a commit: the data that the next run needs to complete it or to roll it back.
 //!
-//! It is kept with the project's state, outside of the project, and holds paths and hashes but no text.
+//! It is stored with the project's state, outside the project. It contains paths and hashes but no text of files.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -9,41 +9,41 @@ use emend_agent::environment::FilePath;
 use emend_edit::ContentHash;
 use serde::{Deserialize, Serialize};
 
-/// The format's version. A journal of another version is refused, never guessed at.
+/// Version of the format. A journal of another version is rejected.
 const VERSION: u32 = 1;
 
-/// What a commit is about to do.
+/// The planned changes of a commit and its progress.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Journal {
     version: u32,
     pub(super) stage: Stage,
-    /// Directories that the commit makes, outer ones first.
+    /// Directories that the commit creates, outer ones first.
     pub(super) made: Vec<FilePath>,
-    /// Files that are written, then files that are removed.
+    /// The written files, then the removed files.
     pub(super) entries: Vec<JournalEntry>,
 }
 
-/// How far a commit is.
+/// The progress of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Stage {
     /// Temporary files are being written; no file of the project has changed.
     Preparing,
-    /// All temporary files are complete: from here on the commit is completed, not taken back.
+    /// All temporary files are complete: recovery completes the commit if it can.
     Prepared,
 }
 
-/// One file of a commit. What is done to it follows from which hashes there are.
+/// One file of a commit. The present hashes tell which kind of change it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct JournalEntry {
     pub(super) path: FilePath,
-    /// Where the new content waits; none for a file that is removed.
+    /// Path of the temporary file; absent for a file to be removed.
     pub(super) temporary: Option<FilePath>,
-    /// The hash of the old content; none for a file that is created.
+    /// Hash of the old content; absent for a file to be created.
     pub(super) before: Option<ContentHash>,
-    /// The hash of the new content; none for a file that is removed.
+    /// Hash of the new content; absent for a file to be removed.
     pub(super) after: Option<ContentHash>,
-    /// Whether the new file can be run; none if that stays as it is.
+    /// The new executable bit; absent if it stays as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) executable: Option<bool>,
 }
@@ -62,8 +62,8 @@ impl Journal {
         let journal: Self = serde_json::from_slice(text)?;
         if journal.version != VERSION {
             let reason = format!(
-                "an interrupted commit was written in format {}, this program reads format {VERSION}; complete it with \
-                 the program that wrote it",
+                "an interrupted commit has format {}, but this program reads only format {VERSION}; complete it with the \
+                 program that wrote it",
                 journal.version
             );
             return Err(io::Error::other(reason));
@@ -79,7 +79,7 @@ impl Journal {
         self.entries.iter().filter_map(|entry| entry.temporary.as_ref())
     }
 
-    /// Returns the directories in which names come and go, those that are made and their parents included.
+    /// Returns the directories whose entries change, including created directories and their parents.
     pub(super) fn directories(&self) -> BTreeSet<FilePath> {
         let changed = self.entries.iter().map(|entry| &entry.path).chain(&self.made);
         changed.filter_map(FilePath::parent).collect()

@@ -1,11 +1,16 @@
-//! Changes several files together: all of them or none, also when the process is killed half-way.
+//! Changes several files together: all of them or none, even if the process is killed.
 //!
-//! New contents are written to siblings of their files first. Then a journal, kept outside of the project, says that
-//! all of them are complete; then each is renamed into its place, files that go are removed, and the journal with them.
-//! Before the journal says so, a crash leaves only siblings, which the next run removes; after, the next run completes
-//! what is missing. A file that holds neither its old nor its new content was changed by someone else: it is left as it
-//! is, and reported. Which changes there are, and that the caller alone works on the project, is decided elsewhere:
-//! see `emend_edit::patch::plan` and [`StateDir`].
+//! A commit has these steps:
+//!
+//! 1. Write each new content to a temporary file beside its target.
+//! 2. Record in a journal, outside the project, that all temporary files are complete.
+//! 3. Rename each temporary file to its target, remove the files to be removed, and remove the journal.
+//!
+//! A crash before the end of step 2 leaves only temporary files, which the next run removes. After a crash in step 3 the
+//! next run completes the commit. A file with neither its old nor its new content was changed by another program: it is
+//! left alone and reported.
+//!
+//! The caller decides on the changes and holds the lock of the project (see [`StateDir`]).
 
 mod check;
 mod clean_up;
@@ -29,17 +34,22 @@ use self::roll::{EntryState, entry_state, roll_back, roll_forward};
 use crate::files::RootFiles;
 use crate::state::StateDir;
 
-/// What was done about a commit that an earlier run left unfinished.
+/// The outcome of recovering a commit that an earlier run left unfinished.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovered {
-    /// Whether its changes are in place now; otherwise they were taken back.
+    /// Whether the commit is complete now; otherwise it was rolled back.
     pub completed: bool,
-    /// The files it was about.
+    /// The files of the commit.
     pub files: Vec<FilePath>,
-    /// Those of them that someone else changed since, which were left alone.
+    /// The files that another program has changed since, which were left alone.
     pub left_alone: Vec<FilePath>,
 }
 
+/// Commits `changes`, all or none. `observe` is called before each system call.
+///
+/// # Errors
+///
+/// [`CommitError`]; no file has changed unless the variant says so.
 pub(crate) fn commit(
     files: &RootFiles,
     state: &StateDir,
@@ -58,17 +68,17 @@ pub(crate) fn commit(
     let CheckedCommit { mut journal, contents, removed, directories } = checked;
     clean_up::remove_abandoned(disk, &directories);
     if let Err(error) = prepare(disk, &journal, contents) {
-        return Err(take_back(disk, &journal, error.into()));
+        return Err(roll_back_after(disk, &journal, error.into()));
     }
     journal.stage = Stage::Prepared;
     if let Err(error) = disk.save(&journal) {
-        return Err(take_back(disk, &journal, error.into()));
+        return Err(roll_back_after(disk, &journal, error.into()));
     }
     for entry in &journal.entries {
         match entry_state(disk, entry) {
             Ok(EntryState::Ready) => {}
-            Ok(_) => return Err(take_back(disk, &journal, CommitError::Changed { path: entry.path.clone() })),
-            Err(error) => return Err(take_back(disk, &journal, error.into())),
+            Ok(_) => return Err(roll_back_after(disk, &journal, CommitError::Changed { path: entry.path.clone() })),
+            Err(error) => return Err(roll_back_after(disk, &journal, error.into())),
         }
     }
     let left_alone = complete(disk, &journal)?;
@@ -76,15 +86,23 @@ pub(crate) fn commit(
     if left_alone.is_empty() { Ok(()) } else { Err(CommitError::LeftAlone { paths: left_alone }) }
 }
 
-/// Checks whether `changes` could be carried out, without writing anything.
+/// Checks whether `changes` could be committed, without writing anything.
+///
+/// # Errors
+///
+/// As [`commit`].
 pub(crate) fn check_commit(files: &RootFiles, changes: &[FileChange]) -> Result<(), CommitError> {
     let mut observe = |_: Step<'_>| Ok(());
-    // The journal is not looked at.
+    // The check does not use the journal, so the directory is never read.
     let disk = &mut Disk::new(files, Path::new(""), &mut observe);
     check::check(disk, changes).map(drop)
 }
 
-/// Completes or takes back the commit that an earlier run left unfinished, if one did.
+/// Completes or rolls back the commit that an earlier run left unfinished, if there is one.
+///
+/// # Errors
+///
+/// `Refused` or `Unfinished` if the disk fails.
 pub(crate) fn recover(
     files: &RootFiles,
     state: &StateDir,
@@ -99,8 +117,8 @@ pub(crate) fn recover(
             states.push(entry_state(disk, entry)?);
         }
     }
-    // Once a file has changed there is no way back: its old content is gone. Before that, all or none is still to
-    // be had where one of them cannot be changed any more.
+    // After the first change there is no way back: the old content is gone. Before it, a commit that cannot be completed
+    // in all files can still be rolled back in all files.
     let completed = states.contains(&EntryState::Done)
         || journal.stage == Stage::Prepared && states.iter().all(|state| *state == EntryState::Ready);
     let left_alone = if completed {
@@ -114,7 +132,7 @@ pub(crate) fn recover(
     Ok(Some(Recovered { completed, files: journal.paths(), left_alone }))
 }
 
-/// Writes the journal and every new content, each beside its file.
+/// Writes the journal, and every new content to its temporary file.
 fn prepare(disk: &mut Disk<'_>, journal: &Journal, contents: Vec<check::NewFile<'_>>) -> Result<(), DiskError> {
     disk.save(journal)?;
     for directory in &journal.made {
@@ -129,12 +147,13 @@ fn prepare(disk: &mut Disk<'_>, journal: &Journal, contents: Vec<check::NewFile<
     Ok(())
 }
 
+/// Completes a prepared commit and returns the files that were left alone.
 fn complete(disk: &mut Disk<'_>, journal: &Journal) -> Result<Vec<FilePath>, CommitError> {
     roll_forward(disk, journal).map_err(|error| CommitError::Unfinished { cause: error.described() })
 }
 
-/// Takes a commit back because of `cause`, and returns what to tell the caller.
-fn take_back(disk: &mut Disk<'_>, journal: &Journal, cause: CommitError) -> CommitError {
+/// Rolls a commit back because of `cause`, and returns the error for the caller.
+fn roll_back_after(disk: &mut Disk<'_>, journal: &Journal, cause: CommitError) -> CommitError {
     match roll_back(disk, journal) {
         Ok(()) => cause,
         Err(left) => CommitError::Leftover { cause: Box::new(cause), left: left.described() },

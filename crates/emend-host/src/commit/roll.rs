@@ -1,7 +1,7 @@
-//! The second half of a commit: puts prepared files in their places, or removes every trace of them.
+//! The second half of a commit: moves temporary files to their targets, or removes them.
 //!
-//! A commit that goes on and the next run after a crash do the same thing here. What stands at a path, judged by its
-//! hash just before, decides what is done to it, so it does not matter how far an earlier run came.
+//! A continuing commit and recovery after a crash run the same code. The hash of each file, read just before the change,
+//! decides what is done to it. So the progress of an earlier run does not matter.
 
 use emend_agent::environment::FilePath;
 use emend_edit::ContentHash;
@@ -9,20 +9,21 @@ use emend_edit::ContentHash;
 use super::disk::{Disk, DiskError, with_executable};
 use super::journal::{Journal, JournalEntry, Stage};
 
-/// What stands at the path of an entry.
+/// The state of an entry's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EntryState {
-    /// The new state.
+    /// The file is in its new state.
     Done,
-    /// The old state, and the new one waits beside it.
+    /// The file is in its old state, and the temporary file is complete.
     Ready,
-    /// Neither: someone else changed it, or took the file away that waits beside it.
+    /// Another program changed the file or the temporary file.
     Changed,
 }
 
+/// Returns the state of an entry's file.
 pub(super) fn entry_state(disk: &mut Disk<'_>, entry: &JournalEntry) -> Result<EntryState, DiskError> {
     let current = hash_at(disk, &entry.path)?;
-    // Where only the mode changes, what waits beside the file is all that tells old from new.
+    // If only the mode changes, the temporary file alone distinguishes old from new.
     let is_same = entry.before == entry.after;
     if current == Some(entry.after) && !is_same {
         return Ok(EntryState::Done);
@@ -36,8 +37,8 @@ pub(super) fn entry_state(disk: &mut Disk<'_>, entry: &JournalEntry) -> Result<E
     Ok(if is_ready { EntryState::Ready } else { otherwise })
 }
 
-/// Returns the hash of the file at `path`: `Some(None)` if nothing is there, `None` if it is no file.
-#[expect(clippy::option_option, reason = "no file has a hash, absent or not, that equals a directory")]
+/// Returns the hash of the file at `path`: `Some(None)` if nothing is there, `None` if it is not a file.
+#[expect(clippy::option_option, reason = "a missing file equals an absent hash, and a directory equals no hash at all")]
 pub(super) fn hash_at(disk: &mut Disk<'_>, path: &FilePath) -> Result<Option<Option<ContentHash>>, DiskError> {
     match disk.look(path)? {
         None => Ok(Some(None)),
@@ -46,9 +47,9 @@ pub(super) fn hash_at(disk: &mut Disk<'_>, path: &FilePath) -> Result<Option<Opt
     }
 }
 
-/// Completes a prepared commit and returns the files that were left alone because someone else changed them.
+/// Completes a prepared commit. Returns the files that were left alone because another program changed them.
 ///
-/// Files are written before any is removed: a file that moves is at one of its two places at every moment.
+/// All files are written before any is removed, so a moved file exists at one of its two paths at every moment.
 pub(super) fn roll_forward(disk: &mut Disk<'_>, journal: &Journal) -> Result<Vec<FilePath>, DiskError> {
     let mut left_alone = Vec::new();
     for entry in &journal.entries {
@@ -73,7 +74,7 @@ pub(super) fn roll_forward(disk: &mut Disk<'_>, journal: &Journal) -> Result<Vec
     Ok(left_alone)
 }
 
-/// Gives the new file the mode bits of the old one once more: they may have been changed since it was prepared.
+/// Copies the mode bits of the old file again: they may have changed since the temporary file was written.
 fn keep_mode(disk: &mut Disk<'_>, entry: &JournalEntry, temporary: &FilePath) -> Result<(), DiskError> {
     let (Some(old), Some(new)) = (disk.look(&entry.path)?, disk.look(temporary)?) else { return Ok(()) };
     let mode = with_executable(old.permissions(), entry.executable);
@@ -83,10 +84,10 @@ fn keep_mode(disk: &mut Disk<'_>, entry: &JournalEntry, temporary: &FilePath) ->
     Ok(())
 }
 
-/// Takes a commit back of which nothing has landed.
+/// Rolls back a commit that has changed no file.
 pub(super) fn roll_back(disk: &mut Disk<'_>, journal: &Journal) -> Result<(), DiskError> {
     if journal.stage == Stage::Prepared {
-        // Whoever goes on after a crash in the middle of this must not complete what was refused.
+        // After a crash during the rollback, the next run must not complete the rejected commit.
         disk.save(&journal.at(Stage::Preparing))?;
     }
     for temporary in journal.temporaries() {

@@ -1,4 +1,4 @@
-//! A commit is stopped, and made to fail, at each of its system calls; the next run must find all or nothing.
+//! Stops a commit, or makes it fail, at each of its system calls. The next run must find all changes or none.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::local::LocalEnvironment;
 
-/// Every file and directory of a project: its mode bits, and the bytes of a file.
+/// Every file and directory of a project, with mode bits and content.
 type Tree = BTreeMap<String, (u32, Option<Vec<u8>>)>;
 
 fn tree_of(root: &Path) -> Tree {
@@ -42,7 +42,7 @@ struct Project {
 
 impl Project {
     fn new(files: &[(&str, u32, &str)]) -> Self {
-        // In memory where there is such a place: these tests sync thousands of times and look at no power cut.
+        // In memory if possible: these tests sync thousands of times and do not simulate power cuts.
         let around = TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).unwrap();
         let project = Self { around };
         fs::create_dir(project.root()).unwrap();
@@ -86,7 +86,7 @@ impl Project {
         self.environment().commit(&self.state(), changes, observe)
     }
 
-    /// Commits and is stopped, as if killed, before step `stop`. Returns whether there is such a step.
+    /// Commits and stops, as if killed, before step `stop`. Returns whether there is such a step.
     fn commit_until(&self, changes: &[FileChange], stop: usize) -> bool {
         stopped_at(stop, |observe| drop(self.commit(changes, observe)))
     }
@@ -99,13 +99,13 @@ impl Project {
         tree_of(&self.root())
     }
 
-    /// Nothing of a commit is left in the state directory but what the next one overwrites.
+    /// Returns whether a journal is in the state directory.
     fn has_journal(&self) -> bool {
         self.state().names().unwrap().contains(&"commit".to_owned())
     }
 }
 
-/// Runs `work` until step `stop`, where it unwinds: nothing in a commit cleans up when it is dropped.
+/// Runs `work` until step `stop`, where it unwinds. This simulates a kill because no part of a commit cleans up on drop.
 fn stopped_at(stop: usize, work: impl FnOnce(&mut Observer<'_>)) -> bool {
     struct Stopped;
     let mut n_steps = 0;
@@ -149,7 +149,7 @@ fn usual_changes() -> Vec<FileChange> {
     ]
 }
 
-/// Returns the steps of a commit that nothing stops, and the tree it leaves.
+/// Returns the steps of an uninterrupted commit and the resulting tree.
 fn whole(changes: &[FileChange], project: &Project) -> (Vec<(StepKind, String)>, Tree) {
     let mut steps = Vec::new();
     let mut observe = |step: Step<'_>| {
@@ -160,7 +160,7 @@ fn whole(changes: &[FileChange], project: &Project) -> (Vec<(StepKind, String)>,
     (steps, project.tree())
 }
 
-/// Returns the step before which nothing has happened for the next run, and from which on everything has.
+/// Returns the first step at which recovery completes the commit instead of rolling it back.
 fn point_of_no_return(steps: &[(StepKind, String)]) -> usize {
     let saved = steps.iter().enumerate().filter(|(_, (kind, _))| *kind == StepKind::RenameJournal);
     let saved: Vec<usize> = saved.map(|(index, _)| index).collect();
@@ -181,7 +181,7 @@ fn all_changes_are_made_with_their_mode_bits() {
             ("a.txt", 0o640, "ONE\r\n".as_bytes()),
             ("keep.txt", 0o600, b"kept\n"),
             ("new/deep/fresh.txt", usual, b"fresh\n"),
-            // Whoever may read it may run it.
+            // Everyone who may read the file may run it.
             ("new/run.sh", usual | (usual & 0o444) >> 2, b"run\n"),
             ("new/tool.sh", 0o755, b"#!/bin/bash\n"),
             ("run.sh", 0o750, b"run\n"),
@@ -189,11 +189,11 @@ fn all_changes_are_made_with_their_mode_bits() {
         ]
     );
     assert!(!project.has_journal());
-    assert!(!steps.iter().any(|(_, path)| path == "keep.txt"), "what does not change is not touched");
+    assert!(!steps.iter().any(|(_, path)| path == "keep.txt"), "an unchanged file is not touched");
 }
 
 #[test]
-fn stopped_anywhere_the_next_run_finds_all_or_nothing() {
+fn stopped_at_any_step_the_next_run_finds_all_or_nothing() {
     let changes = usual_changes();
     let (steps, new) = whole(&changes, &Project::usual());
     let no_return = point_of_no_return(&steps);
@@ -203,7 +203,7 @@ fn stopped_anywhere_the_next_run_finds_all_or_nothing() {
         let old = project.tree();
         assert!(project.commit_until(&changes, stop));
         let moved = ["old/tool.sh", "new/tool.sh"].iter().any(|name| project.root().join(name).exists());
-        assert!(moved, "a file that moves is nowhere before step {stop}, {kind:?} {at}");
+        assert!(moved, "a moved file does not exist before step {stop}, {kind:?} {at}");
         let recovered = project.recover();
         let expected = if stop < no_return { &old } else { &new };
         assert_eq!(&project.tree(), expected, "stopped before step {stop}, {kind:?} {at}");
@@ -225,7 +225,7 @@ fn stopped_anywhere_the_next_run_finds_all_or_nothing() {
 }
 
 #[test]
-fn failing_anywhere_changes_nothing_or_is_completed_by_the_next_run() {
+fn a_failure_at_any_step_changes_nothing_or_is_completed_by_the_next_run() {
     let changes = usual_changes();
     let (steps, new) = whole(&changes, &Project::usual());
     let no_return = point_of_no_return(&steps);
@@ -240,7 +240,7 @@ fn failing_anywhere_changes_nothing_or_is_completed_by_the_next_run() {
         });
         let shown = format!("step {stop}, {kind:?} {at}: {outcome:?}");
         match outcome {
-            // Sweeping is not worth a failure.
+            // A failure to remove abandoned files is ignored.
             Ok(()) => assert_eq!((project.tree(), *kind), (new.clone(), StepKind::List), "{shown}"),
             Err(CommitError::Unfinished { .. }) => {
                 assert!(stop >= no_return, "{shown}");
@@ -260,7 +260,7 @@ fn failing_anywhere_changes_nothing_or_is_completed_by_the_next_run() {
 }
 
 #[test]
-fn a_recovery_that_is_stopped_is_gone_on_with() {
+fn an_interrupted_recovery_is_continued_by_the_next_one() {
     let files = [("a", 0o644, "a"), ("b", 0o644, "b")];
     let changes = [change("a", Some("a"), Some("A")), change("d/c", None, Some("b")), change("b", Some("b"), None)];
     let (steps, new) = whole(&changes, &Project::new(&files));
@@ -298,7 +298,7 @@ fn stopped_before(kind: StepKind, at: &str) -> Project {
 }
 
 #[test]
-fn what_someone_changed_after_the_crash_is_left_alone() {
+fn files_changed_by_others_after_a_crash_are_left_alone() {
     let project = stopped_before(StepKind::Rename, "new/deep/fresh.txt");
     assert_eq!((project.read("a.txt").as_str(), project.read("sub/b.txt").as_str()), ("ONE\r\n", "TWO\n"));
     fs::write(project.root().join("a.txt"), "mine\n").unwrap();
@@ -316,7 +316,7 @@ fn what_someone_changed_after_the_crash_is_left_alone() {
 }
 
 #[test]
-fn before_the_first_file_has_changed_one_that_cannot_takes_all_back() {
+fn one_impossible_change_rolls_back_a_commit_that_changed_nothing() {
     for spoil in [
         |project: &Project| fs::write(project.root().join("sub/b.txt"), "mine\n").unwrap(),
         |project: &Project| {
@@ -341,7 +341,7 @@ fn a_file_that_changes_while_others_are_prepared_is_noticed() {
     let old = project.tree();
     let root = project.root();
     let outcome = project.commit(&usual_changes(), &mut |step| {
-        // The last file is prepared: the check of all files is long over.
+        // The last file is being prepared, so the check of all files is over.
         if step.kind == StepKind::Create && step.path.starts_with("new/.tool.sh") {
             fs::write(root.join("a.txt"), "mine\n")?;
         }
@@ -362,7 +362,7 @@ fn mode_bits_that_change_after_a_crash_are_kept() {
 }
 
 #[test]
-fn files_of_other_users_stay_theirs() {
+fn files_of_other_users_keep_their_owner() {
     use std::os::unix::fs::{MetadataExt as _, chown};
     let project = Project::usual();
     let file = |name: &str| project.root().join(name);
@@ -387,7 +387,7 @@ fn files_of_other_users_stay_theirs() {
 }
 
 #[test]
-fn a_commit_does_not_begin_over_an_unfinished_one() {
+fn a_commit_is_rejected_while_another_is_unfinished() {
     let project = stopped_before(StepKind::Rename, "sub/b.txt");
     let error = project.commit(&usual_changes(), &mut |_| Ok(())).unwrap_err();
     assert_eq!(error.code().as_str(), "busy");
@@ -407,7 +407,7 @@ fn check_refused(project: &Project, changes: &[FileChange], code: &str, words: &
 }
 
 #[test]
-fn what_must_not_be_replaced_is_refused_before_anything_is_written() {
+fn files_that_must_not_be_replaced_are_rejected_before_any_write() {
     let project = Project::usual();
     let root = project.root();
     fs::hard_link(root.join("gone.txt"), root.join("twin.txt")).unwrap();
@@ -420,15 +420,15 @@ fn what_must_not_be_replaced_is_refused_before_anything_is_written() {
     refused(change("sub/b.txt", Some("two\n"), Some("x")), "permission_denied", "read-only");
     refused(change("link.txt", Some("one\r\n"), Some("x")), "invalid_argument", "it is a link");
     refused(change("sub", None, Some("x")), "invalid_argument", "it is a directory");
-    refused(change("a.txt/x", None, Some("x")), "invalid_argument", "a file is in the place");
-    refused(change("keep.txt", Some("other"), Some("x")), "stale", "keep.txt was changed");
-    refused(change("keep.txt", None, Some("x")), "stale", "keep.txt was changed");
-    refused(change("absent.txt", Some("x"), None), "stale", "absent.txt was changed");
+    refused(change("a.txt/x", None, Some("x")), "invalid_argument", "it must be a directory");
+    refused(change("keep.txt", Some("other"), Some("x")), "stale", "keep.txt has changed");
+    refused(change("keep.txt", None, Some("x")), "stale", "keep.txt has changed");
+    refused(change("absent.txt", Some("x"), None), "stale", "absent.txt has changed");
     refused(change("a.txt", Some("one\r\n"), None), "conflict", "the same file");
 }
 
 #[test]
-fn what_dead_processes_left_is_removed_and_nothing_else() {
+fn only_files_of_dead_processes_are_removed() {
     let mine = format!(".a.txt.{}-7.emend-tmp", std::process::id());
     let dead = ".a.txt.2000000000-7.emend-tmp";
     let files = [

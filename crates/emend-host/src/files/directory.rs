@@ -1,13 +1,13 @@
-//! What a walk sees of a directory: opened by its name in the one above, with the names and types in it.
+//! Opens and lists a directory, for walks: by its name in the parent directory, with the names and types of its entries.
 //!
-//! A name is opened as it is, so no link is followed, and for reading at once: a walk of many directories is made of
-//! little else than these calls.
+//! No link is followed. On Linux one call opens a directory for reading and few calls list it, because a walk of many
+//! directories spends most of its time here.
 
 use std::io;
 
 use cap_std::fs::{Dir, FileType};
 
-/// What an entry is, as far as a walk cares.
+/// The kind of an entry, as far as walks distinguish it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     File,
@@ -16,8 +16,8 @@ pub(crate) enum Kind {
     Other,
 }
 
-/// Returns whether a directory was not opened because this process or the system has too much open, so that going on
-/// without it would find less than there is.
+/// Returns whether opening a directory failed for lack of file descriptors or memory. Skipping the directory would make
+/// the result incomplete.
 pub(crate) fn is_exhausted(error: &io::Error) -> bool {
     #[cfg(unix)]
     {
@@ -30,7 +30,7 @@ pub(crate) fn is_exhausted(error: &io::Error) -> bool {
     }
 }
 
-/// Reads directories, one after the other.
+/// Lists directories, reusing one buffer.
 #[derive(Default)]
 pub(crate) struct Reader {
     #[cfg(target_os = "linux")]
@@ -39,15 +39,15 @@ pub(crate) struct Reader {
 
 #[cfg(target_os = "linux")]
 impl Reader {
-    /// Takes the entries of all but huge directories at once.
+    /// Enough for the entries of most directories.
     const BUFFER_BYTES: usize = 64 * 1024;
 
-    /// Opens the directory `name` of `parent`. Returns it with its entries in no order, as far as they can be read;
-    /// names that are not UTF-8 are passed over.
+    /// Opens the directory `name` of `parent`. Returns it with its readable entries, in no order. Names that are not UTF-8
+    /// are skipped.
     ///
     /// # Errors
     ///
-    /// It is no directory, or may not be read.
+    /// The error of the system if `name` is not a directory or cannot be read.
     pub(crate) fn enter(&mut self, parent: &Dir, name: &str) -> io::Result<(Dir, Vec<(String, Kind)>)> {
         use rustix::fs::{Mode, OFlags, RawDir, openat};
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -71,7 +71,7 @@ fn kind(directory: &impl std::os::fd::AsFd, name: &str, found: rustix::fs::FileT
     match found {
         FileType::RegularFile => Kind::File,
         FileType::Directory => Kind::Directory,
-        // Some file systems do not say it in a listing.
+        // Some file systems do not report types in listings.
         FileType::Unknown => match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(found) => match FileType::from_raw_mode(found.st_mode) {
                 FileType::RegularFile => Kind::File,
@@ -86,12 +86,12 @@ fn kind(directory: &impl std::os::fd::AsFd, name: &str, found: rustix::fs::FileT
 
 #[cfg(not(target_os = "linux"))]
 impl Reader {
-    /// Opens the directory `name` of `parent`. Returns it with its entries in no order, as far as they can be read;
-    /// names that are not UTF-8 are passed over.
+    /// Opens the directory `name` of `parent`. Returns it with its readable entries, in no order. Names that are not UTF-8
+    /// are skipped.
     ///
     /// # Errors
     ///
-    /// It is no directory, or may not be read.
+    /// The error of the system if `name` is not a directory or cannot be read.
     pub(crate) fn enter(&mut self, parent: &Dir, name: &str) -> io::Result<(Dir, Vec<(String, Kind)>)> {
         let directory = parent.open_dir(name)?;
         let kind = |found: FileType| match found {
@@ -104,7 +104,7 @@ impl Reader {
     }
 }
 
-/// Returns the names and types in a directory, in no order, as far as they can be read.
+/// Returns the names and types of a directory's readable entries, in no order.
 pub(super) fn entries(directory: &Dir) -> impl Iterator<Item = (String, FileType)> {
     let entries = directory.entries().into_iter().flatten().flatten();
     entries.filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.file_type().ok()?)))
@@ -118,7 +118,7 @@ mod tests {
 
     use super::*;
 
-    /// A directory `in` with one entry of each kind, and its parent's handle.
+    /// Returns a directory that contains `in`, a directory with one entry of each kind, and its handle.
     fn zoo() -> (tempfile::TempDir, Dir) {
         let root = tempfile::tempdir().unwrap();
         let inside = root.path().join("in");
@@ -145,7 +145,7 @@ mod tests {
             assert_eq!(
                 kind(&directory, name, rustix::fs::FileType::Unknown),
                 expected,
-                "{name}, not said by the listing"
+                "{name}, with a type that the listing does not report"
             );
         }
     }
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn one_reader_takes_directories_of_any_size_one_after_the_other() {
+    fn one_reader_lists_directories_of_any_size() {
         let (root, parent) = zoo();
         let name = |number: usize| format!("{number:0>200}");
         (0..2_000).for_each(|number| std::fs::write(root.path().join("in/dir").join(name(number)), "").unwrap());

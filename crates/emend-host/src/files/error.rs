@@ -1,17 +1,20 @@
-//! Errors of the system as errors of an environment.
+//! Converts errors of the system to errors of an environment.
 
 use std::io;
 
 use emend_agent::environment::EnvError;
 
+/// Returns whether an error means that the path does not exist.
 pub(crate) fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
+/// Returns the error for a path that cannot be used.
 pub(crate) fn invalid(path: &str, reason: &str) -> EnvError {
     EnvError::InvalidPath { path: path.to_owned(), reason: reason.to_owned() }
 }
 
+/// Converts an error of the system at `path`.
 pub(crate) fn describe(path: &str, error: &io::Error) -> EnvError {
     let (path, reason) = (path.to_owned(), error.to_string());
     match error.kind() {
@@ -33,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_of_the_system_have_their_codes() {
+    fn errors_of_the_system_have_codes() {
         #[track_caller]
         fn check(kind: io::ErrorKind, expected: &str) {
             assert_eq!(describe("a.txt", &kind.into()).code().as_str(), expected, "{kind}");

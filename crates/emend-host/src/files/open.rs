@@ -1,4 +1,4 @@
-//! How files are opened and read: without following links, without waiting, and never without end.
+//! Opens and reads files without following links, without blocking on FIFOs, and up to a fixed size.
 
 use std::ffi::OsStr;
 use std::io::{self, Read};
@@ -6,11 +6,12 @@ use std::io::{self, Read};
 use cap_std::fs::{Dir, File, OpenOptions};
 use emend_agent::environment::FilePath;
 
+/// Returns a path as the system needs it; the root is `.`.
 pub(crate) fn on_disk(path: &FilePath) -> &OsStr {
     OsStr::new(if path.is_root() { "." } else { path.as_str() })
 }
 
-/// Reads the file `name` of `directory` if it is a regular one, not a link.
+/// Reads the file `name` of `directory`; `None` unless it is a regular text file.
 pub(crate) fn read_entry(directory: &Dir, name: &str) -> Option<Vec<u8>> {
     let file = directory.open_with(name, &reading()).ok()?;
     let mut buffer = Vec::new();
@@ -19,28 +20,32 @@ pub(crate) fn read_entry(directory: &Dir, name: &str) -> Option<Vec<u8>> {
     Some(buffer)
 }
 
-/// Returns how much is read of a file of `len` bytes: what it had when it was opened. A log may grow faster than it is
-/// read, and would never come to its end. Files that the kernel makes up say that they are empty.
+/// Returns the number of bytes to read from a file of `len` bytes.
+///
+/// Only the size at the time of opening is read, because a log may grow faster than it is read. Files of the kernel (in
+/// `/proc`) report a size of 0, so up to 1 MiB is read from them.
 pub(super) fn bytes_to_read(len: u64) -> u64 {
     if len == 0 { 1 << 20 } else { len }
 }
 
+/// Reads at most `bytes_max` bytes.
 pub(super) fn read_up_to(file: impl Read, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     file.take(bytes_max).read_to_end(&mut content)?;
     Ok(content)
 }
 
+/// Fills `buffer` with a file's content unless it is binary. Returns the number of bytes.
 pub(super) fn read_text(file: &File, buffer: &mut Vec<u8>) -> Option<usize> {
     let found = file.metadata().ok().filter(cap_std::fs::Metadata::is_file)?;
     fill_with_text(file, usize::try_from(bytes_to_read(found.len())).ok()?, buffer)
 }
 
-/// Fills `buffer` with up to `bytes_max` bytes unless they are binary. Returns how many are filled.
+/// Fills `buffer` with up to `bytes_max` bytes unless they are binary. Returns the number of bytes.
 fn fill_with_text(mut file: impl Read, bytes_max: usize, buffer: &mut Vec<u8>) -> Option<usize> {
     let mut filled = 0;
     while filled < bytes_max {
-        // The first read stops where binary files are told apart, so that large ones are not read for nothing.
+        // The first read ends after the bytes that reveal a binary file, so that large binary files are not read.
         let until = if filled == 0 { bytes_max.min(emend_agent::search::BINARY_PROBE_BYTES) } else { bytes_max };
         if buffer.len() < until {
             buffer.resize(until, 0);
@@ -56,7 +61,7 @@ fn fill_with_text(mut file: impl Read, bytes_max: usize, buffer: &mut Vec<u8>) -
     Some(filled)
 }
 
-/// Returns how a file is opened to be read: a FIFO does not block, and a link in the last place is not followed.
+/// Returns the options to open a file for reading. A FIFO does not block, and a link as the last component is not followed.
 pub(crate) fn reading() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true);
@@ -75,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_grows_faster_than_it_is_read_is_what_it_was() {
+    fn a_file_that_grows_while_it_is_read_has_the_size_at_opening() {
         for (len, expected) in [(5, 5), (0, 1 << 20)] {
             assert_eq!(read_up_to(io::repeat(b'x'), bytes_to_read(len)).unwrap().len(), expected, "{len}");
         }

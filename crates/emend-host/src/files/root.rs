@@ -17,15 +17,15 @@ use super::error::{describe, invalid, is_absence};
 use super::open::{bytes_to_read, on_disk, read_text, read_up_to, reading};
 use super::temp_files::{self, UNFINISHED, temporary_name};
 
-/// The directory that everything happens below.
+/// Access to the files below one directory.
 pub(crate) struct RootFiles {
     directory: Dir,
-    /// The root's names: as it was given, and with all links followed.
+    /// Names of the root: as given, and with all links followed.
     roots: Vec<String>,
-    /// The files that were removed through here, as they were: one that comes back gets its owner and mode bits again.
-    /// And for a file that is about to move, under its new name.
+    /// Metadata of removed files: a file that is created again gets its former owner and mode bits. Also metadata of files
+    /// about to move, under their new paths.
     removed: Mutex<BTreeMap<FilePath, cap_std::fs::Metadata>>,
-    /// The directories that were written to, and so hold no leftovers of killed processes.
+    /// Directories already cleaned of temporary files of killed processes.
     swept: Mutex<BTreeSet<FilePath>>,
 }
 
@@ -35,7 +35,7 @@ impl RootFiles {
         let failed = |error| describe(&shown, &error);
         let absolute = std::path::absolute(root).map_err(failed)?;
         let real = absolute.canonicalize().map_err(failed)?;
-        // A name with `..` in it is no name anyone would use; collecting drops a slash at the end.
+        // A name with `..` is replaced by the canonical one. Collecting components drops a trailing slash.
         let climbs = absolute.components().any(|part| part == Component::ParentDir);
         let absolute = if climbs { real.clone() } else { absolute.components().collect() };
         if !real.is_dir() {
@@ -43,7 +43,7 @@ impl RootFiles {
         }
         let name = |path: &Path| {
             let name = path.to_str().ok_or_else(|| invalid(&shown, "its path is not UTF-8"))?;
-            // Windows spells canonical paths `\\?\C:\…`, which nobody would type.
+            // Windows returns canonical paths with the prefix `\\?\`, which users do not type.
             let name = with_slashes(name);
             Ok(name.strip_prefix("//?/").unwrap_or(&name).to_owned())
         };
@@ -52,22 +52,22 @@ impl RootFiles {
         Ok(Self { directory, roots, removed: Mutex::default(), swept: Mutex::default() })
     }
 
-    /// Returns the handle that every path is opened through.
+    /// Returns the root's handle.
     pub(crate) fn directory(&self) -> &Dir {
         &self.directory
     }
 
-    /// Returns what a file was before it was removed through here.
+    /// Returns the metadata of a file before it was removed.
     pub(crate) fn removed(&self, path: &FilePath) -> Option<cap_std::fs::Metadata> {
         self.removed_files().get(path).cloned()
     }
 
-    /// Keeps what a file was that is removed now.
+    /// Records the metadata of a file that is removed now.
     pub(crate) fn note_removed(&self, path: FilePath, was: cap_std::fs::Metadata) {
         self.removed_files().insert(path, was);
     }
 
-    /// Has the file that is about to come to `to` get the owner and mode bits of the one at `from`.
+    /// Records that the next file at `to` gets the owner and mode bits of the file at `from`.
     pub(crate) fn note_moved(&self, from: &FilePath, to: FilePath) {
         let found = self.directory.symlink_metadata(on_disk(from)).ok().filter(cap_std::fs::Metadata::is_file);
         if let Some(was) = found.or_else(|| self.removed(from)) {
@@ -107,17 +107,17 @@ impl RootFiles {
         content.map_err(|error| describe(path.as_str(), &error))
     }
 
-    /// Opens a regular file to read it.
+    /// Opens a regular file for reading.
     fn open_file(&self, path: &FilePath) -> Result<File, EnvError> {
         let failed = |error| self.describe_at(path, &error);
-        // Looked at before it is opened: opening a device may already do something.
+        // Checked before opening, because opening a device can have an effect.
         refuse_unless_file(path, self.directory.symlink_metadata(on_disk(path)).map_err(failed)?.file_type())?;
         let file = self.directory.open_with(on_disk(path), &reading()).map_err(failed)?;
         refuse_unless_file(path, file.metadata().map_err(failed)?.file_type())?;
         Ok(file)
     }
 
-    /// Writes `content` to a sibling, then puts that in the place of the file: a reader sees all old or all new bytes.
+    /// Writes `content` to a temporary file and renames it to `path`. A reader sees all old or all new bytes.
     pub(crate) fn write(&self, path: &FilePath, content: &[u8]) -> Result<(), EnvError> {
         let failed = |error| describe(path.as_str(), &error);
         let Some(parent) = path.parent() else { return Err(invalid(path.as_str(), "it is the root")) };
@@ -132,7 +132,7 @@ impl RootFiles {
         if !parent.is_root() {
             self.directory.create_dir_all(on_disk(&parent)).map_err(|error| self.blocked(path, &error))?;
         }
-        // One handle for all that follows, so that all of it happens in the same directory.
+        // One handle for all following calls, so that they use the same directory.
         let directory = parent;
         let parent = self.directory.open_dir(on_disk(&directory)).map_err(failed)?;
         if self.swept.lock().unwrap_or_else(PoisonError::into_inner).insert(directory) {
@@ -140,7 +140,7 @@ impl RootFiles {
         }
         #[cfg(unix)]
         if before.is_some() {
-            // Taking the place of a file needs no right to write it, which is no reason to do it without.
+            // A rename needs no write permission on the replaced file, so it is checked here.
             use rustix::fs::{Access, AtFlags, accessat};
             if let Err(error @ rustix::io::Errno::ACCESS) =
                 accessat(&parent, path.name(), Access::WRITE_OK, AtFlags::empty())
@@ -160,7 +160,7 @@ impl RootFiles {
             parent.rename(&temporary, &parent, path.name())
         })();
         if let Err(error) = written {
-            // It may not exist; what failed first is what matters.
+            // The temporary file may not exist, and the first error is the one to report.
             let _ = parent.remove_file(&temporary);
             return Err(failed(error));
         }
@@ -168,13 +168,13 @@ impl RootFiles {
         Ok(())
     }
 
-    /// Says why the directories above `path` could not be made.
+    /// Returns the reason why the directories above `path` could not be created.
     fn blocked(&self, path: &FilePath, error: &io::Error) -> EnvError {
         let above = std::iter::successors(path.parent(), FilePath::parent);
         let is_file =
             |path: &FilePath| self.directory.symlink_metadata(on_disk(path)).is_ok_and(|found| !found.is_dir());
         if above.into_iter().any(|path| is_file(&path)) {
-            return invalid(path.as_str(), "a file is in the place of a directory above it");
+            return invalid(path.as_str(), "a directory above it is a file");
         }
         describe(path.as_str(), error)
     }
@@ -191,7 +191,7 @@ impl RootFiles {
     pub(crate) fn list(&self, path: &FilePath, depth: usize) -> Result<Vec<DirEntry>, EnvError> {
         let (mut reader, mut found) = (Reader::default(), Vec::new());
         let top = Arc::new(self.open_directory(path)?);
-        // Not by recursion: a tree may be deeper than a stack. A directory is opened when its turn comes.
+        // Iterative, because a tree may be deeper than the stack. A directory is opened only when it is listed.
         let mut ahead = if depth == 0 { Vec::new() } else { vec![(top, ".".to_owned(), path.clone(), depth)] };
         while let Some((above, name, path, depth)) = ahead.pop() {
             let (directory, entries) = match reader.enter(&above, &name) {
@@ -219,7 +219,7 @@ impl RootFiles {
         Ok(found)
     }
 
-    /// Opens a directory, refusing files and links.
+    /// Opens a directory. Fails for files and links.
     pub(crate) fn open_directory(&self, path: &FilePath) -> Result<Dir, EnvError> {
         let failed = |error| self.describe_at(path, &error);
         if !self.directory.symlink_metadata(on_disk(path)).map_err(failed)?.is_dir() {
@@ -228,13 +228,13 @@ impl RootFiles {
         self.directory.open_dir(on_disk(path)).map_err(failed)
     }
 
-    /// Fills `buffer` with a file's content unless it is binary or unreadable. Returns how many bytes are filled.
+    /// Fills `buffer` with a file's content unless it is binary or unreadable. Returns the number of bytes.
     pub(crate) fn read_text(&self, path: &FilePath, buffer: &mut Vec<u8>) -> Option<usize> {
         let file = self.directory.open_with(on_disk(path), &reading()).ok()?;
         read_text(&file, buffer)
     }
 
-    /// Says what went wrong at `path`, with suggestions if it is not there.
+    /// Converts an error at `path`, with suggestions if the path does not exist.
     fn describe_at(&self, path: &FilePath, error: &io::Error) -> EnvError {
         if !is_absence(error) {
             return describe(path.as_str(), error);
@@ -276,14 +276,14 @@ impl Tree for RootFiles {
     }
 }
 
-/// Returns what is known of the file or directory `name` of `directory`, `None` of anything else.
+/// Returns the metadata of the file or directory `name` of `directory`; `None` for other kinds.
 pub(crate) fn entry_metadata(directory: &Dir, name: &str) -> Option<Metadata> {
     to_metadata(&directory.symlink_metadata(name).ok()?)
 }
 
-/// Makes a rename survive a power cut, where the system can. That it is done does not hang on this.
+/// Syncs a directory, so that a rename survives a power cut. A failure is ignored: the rename is done anyway.
 fn sync_directory(directory: &Dir) {
-    // Opened as a file: a directory's own handle only stands for its path, and cannot be synced.
+    // Opened as a file: a `Dir` may be a handle of the path only, which cannot be synced.
     if cfg!(unix)
         && let Ok(directory) = directory.open_with(".", &reading())
     {
@@ -291,8 +291,10 @@ fn sync_directory(directory: &Dir) {
     }
 }
 
-/// Gives a new file the owner and group of the one it replaces, as far as this process may: root in a container works
-/// on files of other users. Comes before the mode bits, some of which this clears.
+/// Gives a new file the owner and group of the file it replaces, as far as permitted.
+///
+/// Needed for root in a container that works on files of other users. Must be called before the mode bits are set, because
+/// a change of owner clears some of them.
 pub(crate) fn keep_owner(file: &File, before: &cap_std::fs::Metadata) {
     #[cfg(unix)]
     {
@@ -301,7 +303,7 @@ pub(crate) fn keep_owner(file: &File, before: &cap_std::fs::Metadata) {
         let (user, group) = (Uid::from_raw(before.uid()), Gid::from_raw(before.gid()));
         let has = file.metadata().map(|new| (new.uid(), new.gid()));
         if has.is_ok_and(|has| has != (before.uid(), before.gid())) && fchown(file, Some(user), Some(group)).is_err() {
-            // A member of the group may still give it the group.
+            // A member of the group may still set the group.
             let _ = fchown(file, None, Some(group));
         }
     }
@@ -322,7 +324,7 @@ fn refuse_unless_file(path: &FilePath, found: FileType) -> Result<(), EnvError> 
     Err(invalid(path.as_str(), reason))
 }
 
-/// Refuses what putting a new file in its place would harm.
+/// Rejects a file that a rename over it would harm: read-only files and files with several hard links.
 pub(crate) fn refuse_unless_replaceable(path: &FilePath, before: &cap_std::fs::Metadata) -> Result<(), EnvError> {
     refuse_unless_file(path, before.file_type())?;
     let denied = |reason: String| EnvError::PermissionDenied { path: path.as_str().to_owned(), reason };
@@ -334,7 +336,7 @@ pub(crate) fn refuse_unless_replaceable(path: &FilePath, before: &cap_std::fs::M
         use cap_std::fs::MetadataExt as _;
         let links = before.nlink();
         if links > 1 {
-            return Err(denied(format!("it has {links} hard links, and writing would part it from the others")));
+            return Err(denied(format!("it has {links} hard links, and writing would separate it from the others")));
         }
     }
     Ok(())
@@ -352,7 +354,7 @@ fn to_metadata(found: &cap_std::fs::Metadata) -> Option<Metadata> {
     Some(Metadata { kind, size, modified_ms })
 }
 
-/// Writes a path with `/`, as all paths here are.
+/// Replaces backslashes on Windows: all paths here use `/`.
 pub(crate) fn with_slashes(path: &str) -> Cow<'_, str> {
     if cfg!(windows) { Cow::Owned(path.replace('\\', "/")) } else { Cow::Borrowed(path) }
 }

@@ -1,24 +1,25 @@
-//! Knows the temporary files that processes left which were killed while they wrote a single file.
+//! Names of temporary files, and the removal of files that killed processes left.
 //!
-//! Such a process tells nobody, so they are looked for where the next one works: by a commit in its directories, by a
-//! single write in a directory that this process has not written to yet. What a commit prepares has another name and is
-//! never taken for one: it is in a journal, which may be that of another root around this one.
+//! A process that is killed while it writes a single file leaves a temporary file. Later processes look for such files
+//! where they write: a commit in its directories, a single write in a directory that the process has not written to
+//! before. The temporary files of a commit have another suffix and are never removed here: they are in a journal, possibly
+//! the journal of another root around this one.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cap_std::fs::{Dir, Metadata};
 
-/// What ends the name of a file while it is written; worth nothing once its process is dead.
+/// Suffix of a file while it is written. Useless once its process is dead.
 pub(crate) const UNFINISHED: &str = ".emend-tmp";
 
-/// What ends the name of a file that a commit has prepared; worth keeping for as long as there is a journal of it.
+/// Suffix of a temporary file of a commit. Needed as long as the journal exists.
 pub(crate) const PREPARED: &str = ".emend-new";
 
-/// Returns a name for a new sibling of `name` that nobody else uses at the same time.
+/// Returns a name for a new temporary file beside `name`. No other process uses the name at the same time.
 pub(crate) fn temporary_name(name: &str, suffix: &str) -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    // A name has at most 255 bytes on the usual file systems.
+    // File names have at most 255 bytes on common file systems.
     let mut end = name.len().min(200);
     while !name.is_char_boundary(end) {
         end -= 1;
@@ -26,12 +27,13 @@ pub(crate) fn temporary_name(name: &str, suffix: &str) -> String {
     format!(".{}.{}-{count}{suffix}", &name[..end], std::process::id())
 }
 
-/// Returns whether a file of this name was left by a process that is dead.
+/// Returns whether the name is that of a temporary file of a dead process.
 pub(crate) fn has_name(name: &str) -> bool {
     owner(name).is_some_and(is_dead)
 }
 
-/// Removes what dead processes of this user left in a directory. That some of it stays does no harm.
+/// Removes temporary files that dead processes of this user left in a directory. Files that cannot be removed stay: they
+/// do no harm.
 pub(super) fn sweep(directory: &Dir) {
     for entry in directory.entries().into_iter().flatten().flatten() {
         let is_leftover = entry.file_name().to_str().is_some_and(has_name);
@@ -41,7 +43,7 @@ pub(super) fn sweep(directory: &Dir) {
     }
 }
 
-/// Returns the process that gave a temporary file its name.
+/// Returns the id of the process in a temporary file's name.
 fn owner(name: &str) -> Option<i32> {
     let (_, numbers) = name.strip_prefix('.')?.strip_suffix(UNFINISHED)?.rsplit_once('.')?;
     let (process, count) = numbers.split_once('-')?;
@@ -61,14 +63,14 @@ fn is_dead(_process: i32) -> bool {
     false
 }
 
-/// Returns whether this user made the file.
+/// Returns whether the file is a regular file of this user.
 #[cfg(unix)]
 pub(crate) fn is_mine(found: &Metadata) -> bool {
     use cap_std::fs::MetadataExt as _;
     found.is_file() && found.uid() == rustix::process::geteuid().as_raw()
 }
 
-/// Returns whether this user made the file.
+/// Returns whether the file is a regular file of this user: unknown here, so false.
 #[cfg(not(unix))]
 pub(crate) fn is_mine(_found: &Metadata) -> bool {
     false
@@ -79,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_tell_whose_they_are() {
+    fn names_contain_the_id_of_their_process() {
         for (name, expected) in [
             (".a.txt.123-0.emend-tmp", Some(123)),
             (".a.5-1.b.77-12.emend-tmp", Some(77)),

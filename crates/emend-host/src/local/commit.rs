@@ -7,12 +7,14 @@ use crate::commit::{self, CommitError, Observer, Recovered};
 use crate::state::StateDir;
 
 impl LocalEnvironment {
-    /// Carries out `changes`, all or none. `observe` is told of each system call before it is made; pass
-    /// `&mut |_| Ok(())` unless you are a test.
+    /// Commits `changes`, all or none.
+    ///
+    /// `observe` is called before each system call, for tests; otherwise pass `&mut |_| Ok(())`. Unlike
+    /// [`change`](emend_agent::environment::ExecutionEnvironment::change), a commit of one file is journaled too.
     ///
     /// # Errors
     ///
-    /// [`CommitError`]; no file has changed except where it says so.
+    /// [`CommitError`]; no file has changed unless the variant says so.
     pub fn commit(
         &self,
         state: &StateDir,
@@ -22,7 +24,7 @@ impl LocalEnvironment {
         commit::commit(&self.files, state, changes, observe)
     }
 
-    /// Says whether `changes` could be carried out, as far as that can be known without writing anything.
+    /// Checks whether `changes` could be committed, as far as possible without writing anything.
     ///
     /// # Errors
     ///
@@ -37,11 +39,11 @@ impl LocalEnvironment {
         StateDir::holds(self.root(), commit::DOCUMENT)
     }
 
-    /// Completes or takes back the commit that an earlier run left unfinished, if one did.
+    /// Completes or rolls back the commit that an earlier run left unfinished. Returns `None` if there is none.
     ///
     /// # Errors
     ///
-    /// `Refused` or `Unfinished` if the disk fails; the commit is still unfinished then.
+    /// `Refused` or `Unfinished` if the disk fails; the commit is then still unfinished.
     pub fn recover(&self, state: &StateDir, observe: &mut Observer<'_>) -> Result<Option<Recovered>, CommitError> {
         commit::recover(&self.files, state, observe)
     }

@@ -1,9 +1,9 @@
-//! A copy of the root in which commands can do as they like.
+//! A copy of the root, in which commands run without changing the original.
 //!
-//! Files are copied (by reference where the file system can), with their times, so that build tools do not think all is
-//! new. Directories that `.gitignore` excludes are linked: dependencies and build products are large, and are nobody's
-//! work. A repository at the root comes along without its objects, which the copy borrows, so that what a command does
-//! to branches and index stays in the copy. Commands that name the root by its absolute path reach the original.
+//! Files are copied (by reference where the file system supports it) with their times, so that build tools do not rebuild
+//! everything. Directories that `.gitignore` excludes are linked, because dependencies and build products are large and
+//! not reviewed. A repository at the root is copied without its objects, which the copy borrows, so that a command's changes
+//! to branches and index stay in the copy. Commands that use the root's absolute path reach the original.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -17,20 +17,20 @@ use emend_agent::environment::{EnvError, FilePath};
 use crate::files::{RootFiles, describe};
 use crate::state::{StateDir, create_private};
 
-/// A copy, which goes when this is dropped.
+/// A copy of the root. Dropping it removes the copy.
 #[derive(Debug)]
 pub(super) struct Scratch {
-    /// Holds nothing but the copy.
+    /// A directory that contains only the copy.
     around: PathBuf,
     root: PathBuf,
-    /// The directories that it shares with the original.
+    /// The directories shared with the original.
     linked: Vec<PathBuf>,
 }
 
 impl Scratch {
-    /// Copies the root. Of the directories that are linked, those that hold one of `written` are copied, too.
+    /// Copies the root. An ignored directory that contains one of the `written` files is copied instead of linked.
     pub(super) fn of(files: &RootFiles, state: Option<&StateDir>, written: &[FilePath]) -> Result<Self, EnvError> {
-        let failed = |error: io::Error| describe("the copy to run commands in", &error);
+        let failed = |error: io::Error| describe("the copy of the project in which commands run", &error);
         let home = state.map_or_else(std::env::temp_dir, |state| state.directory().join("scratch"));
         let own = format!("emend-{}-", std::process::id());
         if state.is_some() {
@@ -59,12 +59,13 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Links in it are removed, not followed. What cannot be removed is swept by a later run.
+        // Links in the copy are removed, not followed. A later run removes the rest if this fails.
         let _ = fs::remove_dir_all(&self.around);
     }
 }
 
-/// Makes a directory that was not there: others may put one of any name into the directory for temporary files.
+/// Creates a new directory. An existing one is never used: another user may have put it into the directory for temporary
+/// files.
 fn fresh(home: &Path, own: &str) -> io::Result<PathBuf> {
     let mut number = 0_u64;
     loop {
@@ -77,7 +78,7 @@ fn fresh(home: &Path, own: &str) -> io::Result<PathBuf> {
     }
 }
 
-/// Removes what processes that were killed have left. The state is locked: no other process is at work there.
+/// Removes copies of killed processes. The state is locked, so no other process uses the directory.
 fn sweep(home: &Path, own: &str) {
     for entry in fs::read_dir(home).into_iter().flatten().flatten() {
         if !entry.file_name().to_string_lossy().starts_with(own) {
@@ -94,7 +95,7 @@ struct Copy<'a> {
 }
 
 impl Copy<'_> {
-    /// Copies directory by directory: one tree may be deeper than a stack.
+    /// Copies directory by directory. Iterative, because a tree may be deeper than the stack.
     fn all(&mut self) -> io::Result<()> {
         let mut ahead = vec![(FilePath::root(), IgnoreRules::default())];
         while let Some((path, above)) = ahead.pop() {
@@ -103,7 +104,7 @@ impl Copy<'_> {
         Ok(())
     }
 
-    /// Copies what is in a directory but its directories, which it returns with the rules they are under.
+    /// Copies a directory without its subdirectories. Returns these with the ignore rules above them.
     fn directory(&mut self, path: &FilePath, above: &IgnoreRules) -> io::Result<Vec<(FilePath, IgnoreRules)>> {
         let mut inner_ones = Vec::new();
         let (from, to) = (self.from.join(path.as_str()), self.to.join(path.as_str()));
@@ -113,7 +114,7 @@ impl Copy<'_> {
         let rules = above.enter(path, gitignore.as_deref());
         for entry in entries(&from)? {
             let (source, target, file_type) = (entry.path(), to.join(entry.file_name()), entry.file_type()?);
-            // A name that is not text cannot be named in a rule either.
+            // Ignore rules cannot match a name that is not UTF-8.
             let inner = entry.file_name().to_str().map(|name| path.join(name));
             let is_git = entry.file_name() == ".git";
             if file_type.is_symlink() {
@@ -131,15 +132,16 @@ impl Copy<'_> {
             } else if file_type.is_dir() {
                 everything(&source, &target)?;
             } else if file_type.is_file() && !is_git {
-                // A `.git` that is a file leads to the repository of another place, which must not be changed.
+                // A `.git` file points to a repository elsewhere, which must not be changed.
                 file(&source, &target)?;
             }
         }
         Ok(inner_ones)
     }
 
-    /// Copies a link in `directory`; one that names a place in the root by its absolute path leads to that place in the
-    /// copy, one that climbs out of the root leads to where it did.
+    /// Copies a link in `directory`.
+    ///
+    /// An absolute link into the root then leads into the copy. A relative link that leaves the root keeps its target.
     fn link(&self, directory: &FilePath, source: &Path, target: &Path) -> io::Result<()> {
         let Some(leads_to) = fs::read_link(source).map(Some).or_else(missing)? else { return Ok(()) };
         let climbs = |leads_to: &str| FilePath::clean(&format!("{directory}/{leads_to}")).is_none();
@@ -154,7 +156,7 @@ impl Copy<'_> {
     }
 }
 
-/// Returns what `error` is about as missing if it may not be read or is gone by now.
+/// Returns `None` for an error that means "not readable" or "no longer there".
 fn missing<T>(error: io::Error) -> io::Result<Option<T>> {
     match error.kind() {
         io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound => Ok(None),
@@ -162,7 +164,7 @@ fn missing<T>(error: io::Error) -> io::Result<Option<T>> {
     }
 }
 
-/// Returns the entries of a directory; none if it may not be read.
+/// Returns the entries of a directory; none if it is not readable.
 fn entries(directory: &Path) -> io::Result<Vec<fs::DirEntry>> {
     let found = fs::read_dir(directory).and_then(Iterator::collect);
     found.map(Some).or_else(missing).map(Option::unwrap_or_default)
@@ -174,13 +176,13 @@ fn file(source: &Path, target: &Path) -> io::Result<()> {
     }
     let modified = fs::metadata(source).and_then(|metadata| metadata.modified());
     if let Ok(modified) = modified {
-        // Where a time cannot be set, more is built anew.
+        // If the time cannot be set, build tools rebuild more.
         let _ = File::open(target).and_then(|file| file.set_modified(modified));
     }
     Ok(())
 }
 
-/// Copies a directory with all it holds; links stay what they are.
+/// Copies a directory with all its content. Links keep their targets.
 fn everything(source: &Path, target: &Path) -> io::Result<()> {
     let mut ahead = vec![(source.to_owned(), target.to_owned())];
     while let Some((source, target)) = ahead.pop() {
@@ -199,7 +201,7 @@ fn everything(source: &Path, target: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Copies a repository's own directory; its objects are borrowed.
+/// Copies a `.git` directory. Its objects are borrowed from the original.
 fn repository(source: &Path, target: &Path) -> io::Result<()> {
     fs::create_dir(target)?;
     for entry in entries(source)? {

@@ -1,8 +1,8 @@
-//! Walks the tree on all cores and greps what it finds.
+//! Walks the tree and searches files, on all cores.
 //!
-//! The walk goes from handle to handle, one name at a time, and never follows a link, so nothing that happens to the
-//! tree meanwhile leads it outside. Rules and order are those of `MemFs`: the walk ends before the search starts, and
-//! files are searched in the order of their paths, so that stopping early always gives the same first matches.
+//! The walk opens each directory by its name in the parent's handle and never follows a link, so concurrent changes to the
+//! tree cannot lead it outside. Rules and order are those of `MemFs`. The walk ends before the search starts, and files are
+//! searched in the order of their paths, so that stopping early always gives the same first matches.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,9 +20,10 @@ use emend_agent::environment::{DirEntry, EnvError, FilePath, GrepQuery};
 use crate::files::directory::{Kind, Reader, is_exhausted};
 use crate::files::{RootFiles, describe, entry_metadata, read_entry};
 
-/// More threads than this only wait for the same disk.
+/// Upper limit of threads: more would only wait for the same disk.
 const THREADS_MAX: usize = 12;
 
+/// Returns the files that a glob matches at or below `path`, with metadata, in order of their paths.
 pub(super) fn glob(files: &RootFiles, path: &FilePath, glob: &str) -> Result<Vec<DirEntry>, EnvError> {
     let filter = Filter::of_glob(path, glob)?;
     if is_file(files, path)? {
@@ -37,10 +38,12 @@ pub(super) fn glob(files: &RootFiles, path: &FilePath, glob: &str) -> Result<Vec
     Ok(found)
 }
 
+/// As [`glob`], without metadata.
 pub(super) fn glob_paths(files: &RootFiles, path: &FilePath, glob: &str) -> Result<Vec<FilePath>, EnvError> {
     paths(files, path, &Filter::of_glob(path, glob)?)
 }
 
+/// Searches files and returns the matches in order of their paths.
 pub(super) fn grep(files: &RootFiles, query: &GrepQuery) -> Result<Vec<FileMatches>, EnvError> {
     let filter = Filter::of_grep(query)?;
     let paths = paths(files, &query.path, &filter)?;
@@ -48,7 +51,7 @@ pub(super) fn grep(files: &RootFiles, query: &GrepQuery) -> Result<Vec<FileMatch
     let (next, matched) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let search_some = || {
         let (mut buffer, mut found) = (Vec::new(), Vec::new());
-        // Whoever takes a file searches it, so once enough is found, all files before the next one are searched too.
+        // A thread that takes a file searches it, so every file before the next index is searched once the limit is reached.
         while matched.load(Ordering::Relaxed) < query.max_results {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(path) = paths.get(index) else { break };
@@ -73,7 +76,7 @@ pub(super) fn grep(files: &RootFiles, query: &GrepQuery) -> Result<Vec<FileMatch
     Ok(cut.collect())
 }
 
-/// Runs `work` on as many threads as there are cores, but not more than `items`, and gathers what they return.
+/// Runs `work` on one thread per core, but at most one thread per 16 `items`, and collects the results.
 fn on_all_cores<T: Send>(items: usize, work: impl Fn() -> Vec<T> + Sync) -> Vec<T> {
     let threads = thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX).min(items.div_ceil(16));
     thread::scope(|scope| {
@@ -103,7 +106,7 @@ fn paths(files: &RootFiles, path: &FilePath, filter: &Filter) -> Result<Vec<File
     Ok(found)
 }
 
-/// Returns every file but what is ignored, with what changes whenever it does.
+/// Returns a stamp of every file that is not ignored.
 pub(super) fn manifest(files: &RootFiles) -> Result<Vec<FileStamp>, EnvError> {
     let root = FilePath::root();
     let filter = Filter::of_glob(&root, "**")?;
@@ -115,7 +118,7 @@ pub(super) fn manifest(files: &RootFiles) -> Result<Vec<FileStamp>, EnvError> {
     Ok(found)
 }
 
-/// The time of the last change of the file's entry is there because nobody can set it back.
+/// Returns modification time, change time and inode. The change time is included because programs cannot set it back.
 #[cfg(unix)]
 fn marks(found: &cap_std::fs::Metadata) -> [u64; 3] {
     use cap_std::fs::MetadataExt as _;
@@ -130,15 +133,16 @@ fn marks(found: &cap_std::fs::Metadata) -> [u64; 3] {
     [since.and_then(|since| u64::try_from(since.as_nanos()).ok()).unwrap_or_default(), 0, 0]
 }
 
-/// What a walk makes of hidden files. The repository's own are never found.
+/// Treatment of hidden files in a walk. The `.git` directory is always skipped.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Hidden {
     Skipped,
     Found,
 }
 
-/// Walks from the directory `path` and gathers, in no order, what `take` makes of the files that `filter` accepts. It
-/// is given the directory, the file's name there, and its path.
+/// Walks from the directory `path` and collects, in no order, the results of `take` for the files that `filter` accepts.
+///
+/// `take` gets the directory, the file's name in it, and its path.
 fn find<T: Send>(
     files: &RootFiles,
     path: &FilePath,
@@ -169,26 +173,26 @@ struct Walk<'a, T> {
     hidden: Hidden,
     take: &'a (dyn Fn(&Dir, &str, FilePath) -> Option<T> + Sync),
     queue: Mutex<Queue>,
-    /// Signals that there is more to do, or nothing any more.
+    /// Signals new jobs, or the end of the walk.
     changed: Condvar,
 }
 
 struct Queue {
-    /// Taken from the end: going down before going on keeps few directories open.
+    /// Jobs are taken from the end: depth first keeps few directories open.
     ahead: Vec<Job>,
-    /// How many jobs are being done; each may add more.
+    /// Number of running jobs. Each may add more jobs.
     busy: usize,
-    /// Why the walk cannot go on; what it has found is not all there is.
+    /// The reason why the walk stopped with an incomplete result.
     failed: Option<io::Error>,
 }
 
 /// A directory to visit.
 struct Job {
     parent: Arc<Dir>,
-    /// Its name in `parent`.
+    /// Name in `parent`.
     name: String,
     path: FilePath,
-    /// The rules it is under, without its own.
+    /// The ignore rules above it, without its own `.gitignore`.
     rules: IgnoreRules,
 }
 
@@ -212,7 +216,7 @@ impl<T> Walk<'_, T> {
         found
     }
 
-    /// Returns the next job, waiting for one while others may still add some.
+    /// Returns the next job, waiting while running jobs may add one.
     fn next(&self) -> Option<Job> {
         let mut queue = self.lock();
         loop {
@@ -231,11 +235,11 @@ impl<T> Walk<'_, T> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the files of one directory and returns the directories in it. One that cannot be read is passed over.
+    /// Takes the files of one directory and returns its subdirectories. An unreadable directory is skipped.
     ///
     /// # Errors
     ///
-    /// There is nothing left to open directories with.
+    /// The system has no file descriptors or memory left.
     fn visit(&self, job: &Job, reader: &mut Reader, found: &mut Vec<T>) -> io::Result<Vec<Job>> {
         let (directory, entries) = match reader.enter(&job.parent, &job.name) {
             Ok(entered) => entered,

@@ -1,4 +1,4 @@
-//! The conformance suite on disk, and what only a disk can do: FIFOs, devices, modes, hard links, swapped directories.
+//! The conformance suite on disk, and cases that only a disk has: FIFOs, devices, modes, hard links, swapped directories.
 
 mod commands;
 mod escapes;
@@ -22,19 +22,19 @@ use tempfile::TempDir;
 use super::*;
 use crate::test_support::covers;
 
-/// Returns a property test's settings, the same cases on every run.
+/// Returns the settings of a property test. The seed is fixed, so every run has the same cases.
 fn cases(cases: u32) -> Config {
     Config { cases, failure_persistence: None, rng_seed: RngSeed::Fixed(0x0e3e_4d01), ..Config::default() }
 }
 
-/// A directory that holds the root and something outside it that must never be reached.
+/// A directory with a root and a file outside it that must never be reached.
 struct Disk {
     around: TempDir,
 }
 
 impl Disk {
     fn new(fixture: impl FnOnce(&str) -> String) -> Self {
-        // In memory where there is such a place: every write is synced, and no test looks at a power cut.
+        // In memory if possible: every write is synced, and no test simulates a power cut.
         let disk = Self { around: TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).unwrap() };
         fs::create_dir(disk.root()).unwrap();
         fs::write(disk.outside(), "secret\n").unwrap();
@@ -62,7 +62,7 @@ impl Disk {
         LocalEnvironment::new(self.root()).unwrap()
     }
 
-    /// Checks that nothing outside the root was changed or made.
+    /// Checks that nothing outside the root was changed or created.
     #[track_caller]
     fn check_outside(&self) {
         assert_eq!(fs::read(self.outside()).unwrap(), b"secret\n");
@@ -90,7 +90,7 @@ fn the_local_machine_conforms() {
 }
 
 #[test]
-fn two_hundred_calls_answer_as_they_do_in_memory() {
+fn two_hundred_calls_give_the_same_answers_as_in_memory() {
     covers("environment.custom");
     for writes in [true, false] {
         let (disk, memory) =
@@ -102,7 +102,7 @@ fn two_hundred_calls_answer_as_they_do_in_memory() {
 }
 
 #[test]
-fn it_conforms_with_a_journal_too() {
+fn the_local_machine_conforms_with_a_journal() {
     for case in CASES {
         let (disk, home) = (Disk::new(conformance::fixture), TempDir::new().unwrap());
         let state = StateDir::open_in(home.path(), &disk.root()).unwrap();
@@ -112,7 +112,7 @@ fn it_conforms_with_a_journal_too() {
 }
 
 #[test]
-fn it_conforms_on_a_runtimes_threads_too() {
+fn the_local_machine_conforms_on_the_threads_of_a_runtime() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     for case in CASES {
         let disk = Disk::new(conformance::fixture);
@@ -134,7 +134,7 @@ fn a_root_behind_a_link_has_two_names() {
 }
 
 #[test]
-fn the_root_is_named_as_people_would() {
+fn the_root_has_a_clean_name() {
     let disk = Disk::new(|_| "//- sub/a.txt\nx\n".to_owned());
     let real = disk.root().canonicalize().unwrap();
     let root = real.to_str().unwrap();
@@ -153,7 +153,7 @@ fn a_root_must_be_a_directory() {
     assert_eq!(code(disk.root()), None);
 }
 
-/// Makes what is neither a file nor a directory.
+/// Creates entries that are neither files nor directories.
 fn make_special(disk: &Disk) {
     let fifo = |name: &str| {
         let directory = fs::File::open(disk.root()).unwrap();
@@ -167,7 +167,7 @@ fn make_special(disk: &Disk) {
 }
 
 #[test]
-fn special_files_are_refused_and_nothing_hangs() {
+fn special_files_are_rejected_and_nothing_hangs() {
     let disk = Disk::new(|_| "//- a.txt\nneedle\n//- sub/b.txt\nneedle\n".to_owned());
     make_special(&disk);
     let environment = disk.environment();
@@ -213,7 +213,7 @@ fn a_gitignore_that_is_a_link_is_not_read() {
 }
 
 #[test]
-fn modes_are_kept_and_new_files_get_the_usual_one() {
+fn modes_are_kept_and_new_files_get_the_default_mode() {
     let disk = Disk::new(|_| "//- tool.sh\n#!/bin/sh\n//- private\nx\n".to_owned());
     let environment = disk.environment();
     let set = |name: &str, mode| fs::set_permissions(disk.root().join(name), fs::Permissions::from_mode(mode)).unwrap();
@@ -232,7 +232,7 @@ fn modes_are_kept_and_new_files_get_the_usual_one() {
 }
 
 #[test]
-fn a_file_with_other_names_is_not_replaced() {
+fn a_file_with_several_hard_links_is_not_replaced() {
     let disk = Disk::new(|_| "//- a.txt\nx\n".to_owned());
     fs::hard_link(disk.root().join("a.txt"), disk.root().join("b.txt")).unwrap();
     fs::hard_link(disk.outside(), disk.root().join("outside.txt")).unwrap();
@@ -246,7 +246,7 @@ fn a_file_with_other_names_is_not_replaced() {
 }
 
 #[test]
-fn a_write_that_fails_leaves_nothing_behind() {
+fn a_failed_write_leaves_no_temporary_file() {
     let disk = Disk::new(|_| "//- full/a.txt\nx\n".to_owned());
     let environment = disk.environment();
     let long = path("full").join(&"x".repeat(300));
@@ -257,7 +257,7 @@ fn a_write_that_fails_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_write_removes_what_killed_writers_left_beside_it() {
+fn a_write_removes_temporary_files_of_killed_writers() {
     let (dead, alive) = (".a.txt.2000000000-7.emend-tmp", format!(".a.txt.{}-7.emend-tmp", std::process::id()));
     let kept = [".a.2000000000-0.emend-new", "notes.emend-tmp", alive.as_str()];
     let fixture = |name: &&str| format!("//- d/{name}\nleft\n");
@@ -275,8 +275,8 @@ fn a_write_removes_what_killed_writers_left_beside_it() {
     let mut expected = [&kept[..], &[".b.2000000000-0.emend-tmp", "a.txt"]].concat();
     expected.sort_unstable();
     assert_eq!(names("d"), expected, "files of living processes, links and other names stay");
-    assert_eq!(names(""), [dead, "d"], "other directories are not looked through");
-    // What is left later, by a process that is killed while this one works, waits for the next one.
+    assert_eq!(names(""), [dead, "d"], "other directories are not searched");
+    // Files that appear later in a cleaned directory are left to the next process.
     fs::write(disk.root().join("d").join(dead), "left\n").unwrap();
     block_on(environment.write(&path("d/a.txt"), b"newer")).unwrap();
     assert!(names("d").contains(&dead.to_owned()));
@@ -305,7 +305,7 @@ fn a_reader_sees_all_old_or_all_new_bytes() {
 }
 
 #[test]
-fn names_that_are_not_text_are_passed_over() {
+fn names_that_are_not_utf8_are_skipped() {
     use std::os::unix::ffi::OsStrExt as _;
     let disk = Disk::new(|_| "//- a.txt\nx\n".to_owned());
     fs::write(disk.root().join(std::ffi::OsStr::from_bytes(b"\xff.txt")), "x").unwrap();
@@ -316,7 +316,7 @@ fn names_that_are_not_text_are_passed_over() {
     assert_eq!(block_on(environment.resolve("link", Access::Read)).unwrap_err().code().as_str(), "invalid_argument");
 }
 
-/// Ends the other thread also when an assertion fails.
+/// Ends the other thread, even if an assertion fails.
 struct StopAtEnd<'a>(&'a AtomicBool);
 
 impl Drop for StopAtEnd<'_> {
@@ -325,7 +325,7 @@ impl Drop for StopAtEnd<'_> {
     }
 }
 
-/// Swaps a directory for a link to the outside and back, as fast as it can, while everything is tried.
+/// Swaps a directory for a link to the outside and back as fast as possible during all operations.
 #[test]
 fn a_directory_swapped_for_a_link_leads_nowhere() {
     covers("confinement.link confinement.directory_link");
@@ -360,7 +360,7 @@ fn a_directory_swapped_for_a_link_leads_nowhere() {
             assert!(matches!(&found, Ok(path) if path.as_str() == "real/outside.txt") || found.is_err(), "{found:?}");
         }
     });
-    println!("{read} calls met the directory, {refused} the swap");
+    println!("{read} calls met the directory, {refused} met the link");
     assert!(read > 0 && refused > 0, "{read} {refused}: the swap was never met");
     disk.check_outside();
 }

@@ -1,36 +1,37 @@
-//! Which variables of this process a command gets to see (S2 §4.2).
+//! Selects the environment variables that commands inherit from this process.
 //!
-//! This keeps keys out of what a model is shown by accident. It is no wall: a command may read files that hold others.
+//! The policy keeps keys out of command output that a model sees by accident. It does not protect against a command that
+//! looks for keys: it may read them from files.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
-/// What a command inherits.
+/// The set of environment variables that commands inherit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Inherit {
-    /// Everything but what looks like a secret.
+    /// All variables, except names that look like secrets.
     #[default]
     Harmless,
-    /// Everything, secrets too.
+    /// All variables, including secrets.
     All,
-    /// Only what nearly every program needs, such as `PATH` and `HOME`.
+    /// Only variables that most programs and toolchains need, such as `PATH`, `HOME` and `CARGO_HOME`.
     Core,
-    /// Nothing.
+    /// No variables.
     None,
 }
 
-/// Which variables a command gets to see.
+/// The environment variables that commands inherit. A name in both lists is dropped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EnvPolicy {
-    /// What it inherits.
+    /// The variables without the exceptions below.
     pub inherit: Inherit,
-    /// Names that pass where secrets are left out, e.g. `CI_TOKEN`.
+    /// Names that are inherited in any case, e.g. `CI_TOKEN`.
     pub keep: Vec<String>,
-    /// Names that never pass.
+    /// Names that are never inherited.
     pub drop: Vec<String>,
 }
 
-/// Variables that pass by name, whatever they look like.
+/// Variables that most programs need.
 const CORE: [&str; 15] = [
     "PATH",
     "HOME",
@@ -49,7 +50,7 @@ const CORE: [&str; 15] = [
     "ComSpec",
 ];
 
-/// Where languages keep their tools and packages.
+/// Directories of toolchains and packages.
 const TOOLS: [&str; 18] = [
     "GOPATH",
     "GOROOT",
@@ -71,7 +72,7 @@ const TOOLS: [&str; 18] = [
     "ANDROID_HOME",
 ];
 
-/// What tells git which repository it is in, wherever it runs; hooks of git's are run with some of it.
+/// Variables that point git to a repository regardless of the working directory. Git sets some of them for its hooks.
 const REPOSITORY: [&str; 8] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -83,37 +84,37 @@ const REPOSITORY: [&str; 8] = [
     "GIT_PREFIX",
 ];
 
-/// How names of secrets end, in upper case; the word alone counts too.
+/// Last words of secrets' names, in upper case. The word alone counts too.
 const SECRET: [&str; 9] =
     ["API_KEY", "SECRET", "TOKEN", "PASSWORD", "CREDENTIAL", "PASSWD", "CREDENTIALS", "ACCESS_KEY", "PRIVATE_KEY"];
 
-/// The same where they need not be words of their own, such as `PGPASSWORD`.
+/// Endings of secrets' names that need not be separate words, as in `PGPASSWORD`.
 const SECRET_WITHIN: [&str; 2] = ["PASSWORD", "PASSWD"];
 
 fn is_core(name: &str) -> bool {
     CORE.contains(&name) || TOOLS.contains(&name) || name.starts_with("LC_") || name.starts_with("XDG_")
 }
 
-/// Returns whether a variable of that name is taken for a secret.
+/// Returns whether a variable with this name counts as a secret.
 fn is_secret(name: &str) -> bool {
     let name = name.to_uppercase();
     SECRET.iter().any(|end| name.strip_suffix(end).is_some_and(|start| start.is_empty() || start.ends_with('_')))
         || SECRET_WITHIN.iter().any(|end| name.ends_with(end))
 }
 
-/// Returns whether a variable names where a provider is together with a password or a key for it.
+/// Returns whether a variable is a provider's address that contains a password or a key.
 fn is_address_with_secret(name: &str, value: &OsStr) -> bool {
     name.ends_with("_BASE_URL") && value.to_string_lossy().contains(['@', '?'])
 }
 
 impl EnvPolicy {
-    /// Returns the policy for commands in a copy of the project, whose git must not work on the repository of the original.
+    /// Returns the policy for commands in a copy of the project, where git must not use the original repository.
     pub(crate) fn in_copy(mut self) -> Self {
         self.drop.extend(REPOSITORY.map(str::to_owned));
         self
     }
 
-    /// Returns what a command sees of `variables`.
+    /// Returns the variables that a command inherits.
     pub(crate) fn of(&self, variables: impl Iterator<Item = (OsString, OsString)>) -> BTreeMap<OsString, OsString> {
         variables.filter(|(name, value)| name.to_str().is_some_and(|name| self.passes(name, value))).collect()
     }
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_stay_here_unless_they_are_asked_for() {
+    fn secrets_are_inherited_only_on_request() {
         covers("environment.secrets");
         let harmless = ["PATH", "HOME", "LC_ALL", "CARGO_HOME", "EDITOR", "TOKENIZERS", "MONKEY"];
         check(&EnvPolicy::default(), &harmless);
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn git_in_a_copy_is_not_told_of_the_original() {
+    fn git_in_a_copy_does_not_see_the_original_repository() {
         let variables = ["GIT_DIR", "GIT_INDEX_FILE", "GIT_AUTHOR_NAME"];
         let variables = || variables.map(|name| (OsString::from(name), OsString::from("value"))).into_iter();
         assert_eq!(EnvPolicy::default().of(variables()).len(), 3);

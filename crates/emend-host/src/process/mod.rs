@@ -1,10 +1,14 @@
-//! Commands on this machine: started, read and, whatever they do, ended.
+//! Commands on this machine: started, read, and ended with all their descendants.
 //!
-//! Each command has a thread that watches it until nothing of it is left, so that it is seen to whether or not anyone
-//! still waits for it. A command leads a session and a process group of its own, has no terminal, and nothing on its
-//! standard input. It is over when its shell has exited: what that left running may finish its last words and is then
-//! ended too. Which processes belong to a command is `members`' business, which variables it sees `variables`',
-//! and where it may write, if that is limited, `sandbox`'s.
+//! Each command has a thread that supervises it until all its processes are gone, whether or not a caller still waits. A
+//! command leads a session and a process group of its own, has no terminal, and gets an empty standard input. It ends when
+//! its shell exits: processes that the shell left running may finish their output briefly and are then ended.
+//!
+//! - `run` starts commands and passes output and results to callers.
+//! - `supervisor` is the thread of one command.
+//! - `process_tree` finds the processes of a command and signals them.
+//! - `env_policy` selects the environment variables that a command inherits.
+//! - `sandbox` confines where commands write.
 //!
 //! There are no commands on Windows yet.
 

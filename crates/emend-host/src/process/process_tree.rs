@@ -1,21 +1,25 @@
-//! Which processes belong to a command, and how they are sent a signal.
+//! Finds the processes of a command and sends them signals.
 //!
-//! A process belongs to a command if it is in the session or the group that the command leads, if it descends from one
-//! that does, or if it carries one of the command's marks. They find those that made a session of their own and whose
-//! parents are gone. One mark is a variable, which `env -i` takes away; the other is an odd limit for message queues, a
-//! little below what there was: children inherit it, it can be read of any process, and nobody can raise it again. Becoming
-//! the subreaper of such orphans would be simpler, but that is a property of the whole process, and this is a library: it
-//! would take orphans from, and give zombies to, whoever embeds it. What gets away is a process that leaves session,
-//! parents and variable behind and lowers that limit further; it can be found nowhere but in a control group.
+//! A process belongs to a command if it is in the session or the process group that the command leads, if its parent
+//! belongs to the command, or if it carries one of the command's two marks. The marks find processes that created their
+//! own session and whose parents are gone:
 //!
-//! Only Linux says so much of its processes. Elsewhere the group is what counts.
+//! - An environment variable. `env -i` removes it.
+//! - A unique limit for POSIX message queues (`RLIMIT_MSGQUEUE`), slightly below the present limit. Children inherit it, it
+//!   can be read for any process, and a process without privileges cannot raise it.
+//!
+//! Becoming the subreaper of such orphans would be simpler. But that is a property of the whole process: as a library,
+//! Emend would take orphans from its embedder and leave it zombies. A process escapes if it leaves the session, loses its
+//! parents and the variable, and lowers the limit further; only a control group would find it.
+//!
+//! Other systems than Linux do not report this much about processes. There only the process group counts.
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// The variable that carries the marks of the command and of those it runs in.
+/// The environment variable with the marks of the command and of the commands that it runs in.
 pub(super) const MARK: &str = "EMEND_COMMAND";
 
-/// The processes of one command. Its leader must not have been waited for: until then its id is nobody else's.
+/// The processes of one command. The leader must not be reaped while this is used: until then its id is not reused.
 pub(super) struct ProcessTree {
     pub(super) leader: Pid,
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "read from /proc only"))]
@@ -24,20 +28,20 @@ pub(super) struct ProcessTree {
     pub(super) limit: Option<LimitMark>,
 }
 
-/// The limit for message queues, in bytes, that only this command's processes have.
+/// The limit for message queues, in bytes, that only the processes of one command have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LimitMark(u64);
 
 impl ProcessTree {
-    /// Sends a signal to all that are alive, the leader too.
+    /// Sends a signal to all living processes, including the leader.
     pub(super) fn signal(&self, signal: Signal) {
-        // Those that are gone meanwhile need no signal.
+        // An error means that the group is gone.
         let _ = kill_process_group(self.leader, signal);
         #[cfg(target_os = "linux")]
         linux::signal_all(self, signal);
     }
 
-    /// Returns how many are alive, not counting the leader. Where that cannot be known, none.
+    /// Returns the number of living processes without the leader; 0 on systems where they are unknown.
     pub(super) fn n_others(&self) -> usize {
         #[cfg(target_os = "linux")]
         return linux::others(self).len();
@@ -47,16 +51,17 @@ impl ProcessTree {
 }
 
 impl LimitMark {
-    /// Makes one, unless this process may have no message queues. No two commands of this process have the same for a long
-    /// time; those of others are told apart by their variable.
+    /// Returns a new limit; `None` if this process may have no message queues.
+    ///
+    /// Limits repeat only after many commands of this process. Commands of other processes are distinguished by the variable.
     #[cfg(target_os = "linux")]
     pub(super) fn new() -> Option<Self> {
         use std::sync::atomic::{AtomicU64, Ordering};
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        // Few programs have message queues, and none all of what it may have.
+        // Few programs use message queues, and a slightly lower limit does not affect them.
         let highest = rustix::process::getrlimit(rustix::process::Resource::Msgqueue).maximum.unwrap_or(MOST);
         let room = highest / 8;
-        // Spread, so that processes that began one after the other do not share their next numbers.
+        // Multiplied, so that processes with successive ids do not use the same numbers next.
         let own = u64::from(std::process::id()).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let number = NEXT.fetch_add(1, Ordering::Relaxed).wrapping_add(own);
         (room > 0).then(|| Self(highest - 1 - number % room))
@@ -67,18 +72,18 @@ impl LimitMark {
         None
     }
 
-    /// Marks the calling process and its children to come.
+    /// Marks the calling process and its future children.
     pub(super) fn set(self) {
         #[cfg(target_os = "linux")]
         {
             let limit = rustix::process::Rlimit { current: Some(self.0), maximum: Some(self.0) };
-            // A process without it is found by the other mark.
+            // Without the limit, processes are still found by the variable.
             let _ = rustix::process::setrlimit(rustix::process::Resource::Msgqueue, limit);
         }
     }
 }
 
-/// What a process may have that has no limit, for the mark to stay below: what Linux gives to everyone.
+/// Base of the limit for a process without a limit: the default of Linux, in bytes.
 #[cfg(target_os = "linux")]
 const MOST: u64 = 819_200;
 
@@ -91,7 +96,7 @@ mod linux {
 
     use super::{LimitMark, MARK, ProcessTree};
 
-    /// What `/proc/PID/stat` says.
+    /// Fields of `/proc/PID/stat`.
     struct Process {
         id: i32,
         parent: i32,
@@ -104,7 +109,7 @@ mod linux {
 
     fn look(id: i32) -> Option<Process> {
         let stat = fs::read(format!("/proc/{id}/stat")).ok()?;
-        // The name comes second, in parentheses, and may hold anything.
+        // The second field is the name in parentheses, which may contain any character.
         let after_name = stat.iter().rposition(|&byte| byte == b')')? + 1;
         let rest = String::from_utf8_lossy(stat.get(after_name..)?);
         let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
@@ -119,14 +124,14 @@ mod linux {
         })
     }
 
-    /// Returns all living tree but the leader.
+    /// Returns the ids of all living processes of the command without the leader.
     pub(super) fn others(tree: &ProcessTree) -> BTreeSet<i32> {
         let leader = tree.leader.as_raw_nonzero().get();
         let Some(began_at) = look(leader).map(|leader| leader.began_at) else { return BTreeSet::new() };
         let own = rustix::process::getpid().as_raw_nonzero().get();
         let Ok(entries) = fs::read_dir("/proc") else { return BTreeSet::new() };
         let ids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        // Nothing that was there before the command began can be its.
+        // A process that started before the command does not belong to it.
         let younger = |process: &Process| process.began_at >= began_at && process.id != own && process.id != leader;
         let mut candidates: Vec<Process> = ids.filter_map(look).filter(younger).collect();
         let mut found = BTreeSet::from([leader]);
@@ -141,7 +146,7 @@ mod linux {
             if more.is_empty() {
                 break;
             }
-            // The dead are no tree, but their children are.
+            // Zombies do not count, but their children do.
             found.extend(more.iter().map(|process| process.id));
             candidates = rest;
         }
@@ -153,7 +158,7 @@ mod linux {
     fn carries(id: i32, tree: &ProcessTree) -> bool {
         let environ = fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
         let holds = |text: &str| environ.windows(text.len()).any(|window| window == text.as_bytes());
-        // One with a mark in its variables is this command's by that alone.
+        // A process with a mark in its variables belongs to the commands in that mark only.
         holds(&tree.mark) || (!holds(MARK) && tree.limit.is_some_and(|limit| has_limit(id, limit)))
     }
 
@@ -164,18 +169,18 @@ mod linux {
     }
 
     pub(super) fn signal_all(tree: &ProcessTree, signal: Signal) {
-        // An id may be another's by now. A handle stays with the process it was opened for, so it is enough to look again
-        // once all are open.
+        // An id may be reused at any time, but a handle refers to one process. So the processes are listed again after all
+        // handles are open, and only listed ones are signalled.
         let handles: Vec<_> = others(tree)
             .into_iter()
             .filter_map(|id| Some((id, pidfd_open(Pid::from_raw(id)?, PidfdFlags::empty()))))
             .collect();
         let still = others(tree);
         for (id, handle) in handles.into_iter().filter(|(id, _)| still.contains(id)) {
-            // One that ended meanwhile needs no signal.
+            // An error means that the process has ended.
             let _ = match (handle, Pid::from_raw(id)) {
                 (Ok(handle), _) => pidfd_send_signal(handle, signal),
-                // An old kernel has no handles.
+                // Kernels before Linux 5.3 have no process handles.
                 (Err(rustix::io::Errno::NOSYS), Some(pid)) => kill_process(pid, signal),
                 _ => Ok(()),
             };

@@ -1,4 +1,5 @@
-//! Starts a command and waits for what its watch gives; and waits for all watches when their environment goes.
+//! Starts commands, passes their output and result to the caller, and waits for all of them when the environment is
+//! dropped.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -22,10 +23,10 @@ use super::sandbox::Sandbox;
 use super::supervisor::Supervisor;
 use crate::clock::OsRandom;
 
-/// The most bytes that wait to be shown. What comes faster than it is taken is left out: nobody could read it.
+/// Upper limit of output that waits for the caller, in bytes. Faster output is not shown live, but it is in the result.
 const SHOWN_BYTES_MAX: usize = 1 << 18;
 
-/// The commands of one environment. Dropping it waits until those whose callers are gone have ended.
+/// The commands of one environment. Dropping it waits until all commands have ended.
 #[derive(Debug, Default)]
 pub(crate) struct Processes {
     shared: Arc<InFlight>,
@@ -44,7 +45,7 @@ impl InFlight {
 }
 
 impl Processes {
-    /// Returns what blocks until nothing is left of any command. A command that somebody still waits for takes its time.
+    /// Returns a function that blocks until no process of any command is left. It does not cancel commands.
     pub(crate) fn ended(&self) -> impl FnOnce() + Send + 'static {
         let shared = Arc::clone(&self.shared);
         move || {
@@ -62,7 +63,7 @@ impl Drop for Processes {
     }
 }
 
-/// One watch, counted for as long as this lives.
+/// Counts one command as running while this lives.
 struct InFlightGuard(Arc<InFlight>);
 
 impl InFlightGuard {
@@ -79,7 +80,7 @@ impl Drop for InFlightGuard {
     }
 }
 
-/// What goes from the watch to whoever waits.
+/// The channel from a supervisor to its caller.
 #[derive(Default)]
 struct Channel {
     state: Mutex<ChannelState>,
@@ -90,7 +91,7 @@ struct ChannelState {
     shown: Vec<(OutputStream, String)>,
     n_bytes: usize,
     result: Option<ExecResult>,
-    /// Whether the watch is over, by a result or by a panic.
+    /// Whether the supervisor has ended, with a result or with a panic.
     closed: bool,
     waker: Option<Waker>,
 }
@@ -124,7 +125,7 @@ impl Channel {
         });
     }
 
-    /// Gives what is to be shown, or at last the result; nothing if the watch broke down.
+    /// Passes pending output to `output`. Ready with the result at the end; with `None` if the supervisor panicked.
     fn poll(&self, context: &mut Context<'_>, output: &dyn OutputSink) -> Poll<Option<ExecResult>> {
         loop {
             let shown = {
@@ -146,7 +147,7 @@ impl Channel {
     }
 }
 
-/// Closes the channel when the watch is over, however it ends.
+/// Closes the channel when it is dropped, however the supervisor ends.
 struct CloseOnDrop(Arc<Channel>);
 
 impl Drop for CloseOnDrop {
@@ -155,17 +156,23 @@ impl Drop for CloseOnDrop {
     }
 }
 
-/// What commands are started with.
+/// The settings that a command is started with.
 pub(crate) struct SpawnOptions<'a> {
-    /// The root of the files they are for.
+    /// Root of the project. Working directories are relative to it.
     pub(crate) root: &'a Path,
-    /// The variables they see beside their own.
+    /// The inherited environment variables. A command's own variables override them.
     pub(crate) variables: BTreeMap<OsString, OsString>,
-    /// What they are confined to, if they are.
+    /// Confinement of writes, if any.
     pub(crate) sandbox: Option<&'a Sandbox>,
 }
 
-/// Runs `command`.
+/// Runs `command` to its end.
+///
+/// Cancelling, or dropping the future, ends the command and its descendants.
+///
+/// # Errors
+///
+/// `Io` if the command cannot be started.
 pub(crate) async fn exec(
     processes: &Processes,
     options: SpawnOptions<'_>,
@@ -180,32 +187,32 @@ pub(crate) async fn exec(
     if cancel.is_cancelled() {
         return Ok(ExecResult { cancelled: true, exit_code: 130, ..ExecResult::default() });
     }
-    let (watch, stop) = start(options, command).map_err(failed)?;
+    let (supervisor, stop) = start(options, command).map_err(failed)?;
     let channel = Arc::new(Channel::default());
-    let (closing, counted) = (CloseOnDrop(Arc::clone(&channel)), InFlightGuard::new(&processes.shared));
+    let (close_on_drop, guard) = (CloseOnDrop(Arc::clone(&channel)), InFlightGuard::new(&processes.shared));
     let work = move || {
-        let result = watch.run(&mut |stream, text| closing.0.show(stream, text));
-        closing.0.lock().result = Some(result);
-        // Whoever has the result may count on it that nothing is watched any more.
-        drop(counted);
-        drop(closing);
+        let result = supervisor.run(&mut |stream, text| close_on_drop.0.show(stream, text));
+        close_on_drop.0.lock().result = Some(result);
+        // When the caller has the result, the command no longer counts as running.
+        drop(guard);
+        drop(close_on_drop);
     };
     thread::Builder::new().name("emend-command".to_owned()).spawn(work).map_err(failed)?;
     let mut stop = Some(stop);
     let mut cancelled = cancel.cancelled();
     let result = poll_fn(|context| {
         if stop.is_some() && cancelled.as_mut().poll(context).is_ready() {
-            // Closing it is what the watch looks out for; being dropped does the same.
+            // The supervisor polls the other end. Dropping the future closes it too.
             stop = None;
         }
         channel.poll(context, output)
     });
-    let gone = || failed(io::Error::other("it was lost sight of"));
+    let gone = || failed(io::Error::other("its supervisor thread panicked"));
     result.await.ok_or_else(gone)
 }
 
-/// Starts the command. Returns its watch, and what stops it when dropped.
-#[expect(unsafe_code, reason = "a session of its own can only be had between fork and exec")]
+/// Starts the command. Returns its supervisor, and a pipe end whose closing stops the command.
+#[expect(unsafe_code, reason = "a new session can only be created between fork and exec")]
 fn start(options: SpawnOptions<'_>, command: &Command) -> io::Result<(Supervisor, PipeWriter)> {
     let (stdout, stdout_there) = io::pipe()?;
     let (stderr, stderr_there) = io::pipe()?;
@@ -214,7 +221,7 @@ fn start(options: SpawnOptions<'_>, command: &Command) -> io::Result<(Supervisor
         rustix::io::ioctl_fionbio(pipe, true)?;
     }
     let own_mark = format!("{:016x}{:016x}", OsRandom.next_u64(), OsRandom.next_u64());
-    // A command inside a command carries both marks: it belongs to both.
+    // A command inside a command carries both marks, because it belongs to both.
     let outer = std::env::var(MARK).unwrap_or_default();
     let mark = format!("{outer} {own_mark}");
     let mut shell = std::process::Command::new(shell());
@@ -236,15 +243,15 @@ fn start(options: SpawnOptions<'_>, command: &Command) -> io::Result<(Supervisor
         }
         rustix::process::setsid().map(|_| ()).map_err(io::Error::from)
     };
-    // SAFETY: both are one system call each, which takes no lock and no memory.
+    // SAFETY: both functions make one system call each, which takes no lock and allocates no memory.
     unsafe {
         shell.pre_exec(begin);
     }
     let child = spawn(&mut shell, options.root, options.sandbox)?;
-    // The writing ends that this process holds go with it: the pipes end when the command's own ends are closed.
+    // Dropping it closes this process's write ends: the pipes end when the command closes its own.
     drop(shell);
     let leader = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or_else(|| io::Error::other("no id"))?;
-    let watch = Supervisor {
+    let supervisor = Supervisor {
         child,
         tree: ProcessTree { leader, mark: own_mark, limit },
         stdout: Some(stdout),
@@ -253,7 +260,7 @@ fn start(options: SpawnOptions<'_>, command: &Command) -> io::Result<(Supervisor
         began: Instant::now(),
         timeout: Duration::from_millis(command.timeout_ms),
     };
-    Ok((watch, stop_here))
+    Ok((supervisor, stop_here))
 }
 
 #[cfg(target_os = "linux")]
@@ -272,7 +279,7 @@ fn spawn(shell: &mut std::process::Command, _: &Path, sandbox: Option<&Sandbox>)
     }
 }
 
-/// Returns the shell that commands are for: bash where there is one.
+/// Returns the path of the shell: bash if it is installed.
 fn shell() -> &'static str {
     let found = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"].into_iter().find(|path| Path::new(path).exists());
     found.unwrap_or("/bin/sh")

@@ -1,18 +1,18 @@
-//! Confines commands with Landlock: they read what their user may read, and write in few places only.
+//! Confines commands with Landlock: they read every file that their user may read, but write only at a few paths.
 //!
-//! The kernel enforces it for a command and all its descendants, whatever they do. What it is about is files: the
-//! network stays open, and what may be read may be sent. Contents and names are what is kept; rights, owners, times and
-//! extended attributes of files elsewhere can be changed still, since Landlock knows nothing of them.
+//! The kernel enforces this for a command and all its descendants. It protects contents and names of files. The network
+//! stays open, so a command can send what it reads. Permissions, owners, times and extended attributes of files elsewhere
+//! can still be changed, because Landlock does not cover them.
 
 use std::path::PathBuf;
 
 use emend_agent::environment::EnvError;
 
-/// Where confined commands may write beside their project: the directory for temporary files and devices always, and
-/// what is named here.
+/// The paths that confined commands may write to, in addition to their project, the directory for temporary files and
+/// devices.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sandbox {
-    /// More directories or files, e.g. a package manager's cache. What does not exist is passed over.
+    /// Directories or files, e.g. a package manager's cache. Paths that do not exist are skipped.
     pub writable: Vec<PathBuf>,
 }
 
@@ -21,7 +21,7 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// `Unsupported`, which says what it lacks.
+    /// `Unsupported`, with the missing feature.
     pub fn check() -> Result<(), EnvError> {
         enforce::check().map_err(|what| EnvError::Unsupported { what })
     }
@@ -43,8 +43,8 @@ mod enforce {
 
     use super::Sandbox;
 
-    /// The oldest kernel interface that keeps files from being written, made, moved, removed *and* truncated. With an
-    /// older one a command could still empty any file.
+    /// The oldest Landlock version that covers writing, creating, moving, removing *and* truncating files. With an older
+    /// one a command could still empty any file.
     const NEEDED: ABI = ABI::V3;
 
     pub(super) fn check() -> Result<(), &'static str> {
@@ -55,19 +55,19 @@ mod enforce {
         Ruleset::default()
             .set_compatibility(CompatLevel::HardRequirement)
             .handle_access(AccessFs::from_write(NEEDED))?
-            // From Linux 6.12 on a command cannot signal what it did not start, either.
+            // From Linux 6.12 on, a command also cannot signal processes outside its sandbox.
             .set_compatibility(CompatLevel::BestEffort)
             .scope(Scope::Signal)?
             .create()
     }
 
-    /// Runs `start`, which starts a command, so that what it starts may write only where `sandbox` says and in `root`.
+    /// Calls `start`, which starts a command, so that the command may write only in `root` and at the sandbox's paths.
     pub(in super::super) fn confined<T: Send>(
         sandbox: &Sandbox,
         root: &Path,
         start: impl FnOnce() -> io::Result<T> + Send,
     ) -> io::Result<T> {
-        // A thread confines itself, and what it starts inherits that. It is gone at once, so nobody else is confined.
+        // The thread confines itself, and the command inherits that. The thread then ends, so no other code is confined.
         let begin = || {
             let devices = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
             let devices = devices.into_iter().chain(["/dev/ptmx", "/dev/pts", "/dev/shm"]).map(Path::new);

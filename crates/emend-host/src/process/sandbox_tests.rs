@@ -1,5 +1,4 @@
-//! A confined command writes where it may and nowhere else. Without a kernel that can confine, that is said and the
-//! tests are passed over aloud.
+//! Confined commands write only at permitted paths. On a kernel that cannot confine commands, the tests report a skip.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +13,7 @@ use tempfile::TempDir;
 use super::Sandbox;
 use crate::local::LocalEnvironment;
 
-/// A directory that is in none of the places where everybody may write, with a project and something beside it.
+/// Returns a directory outside the always writable ones, with a project and other directories beside it.
 fn place() -> TempDir {
     let place = TempDir::new_in("/var/tmp").unwrap();
     for directory in ["project/ignored", "cache", "outside/empty"] {
@@ -43,7 +42,7 @@ fn run(environment: &dyn ExecutionEnvironment, command: &str) -> (i32, String) {
     (result.exit_code, result.stdout + &result.stderr)
 }
 
-/// Every way a command might harm what is outside.
+/// Commands that would change files outside the project.
 const HARM: [&str; 12] = [
     "echo new > ../outside/new.txt",
     "echo new > ../outside/a.txt",
@@ -59,7 +58,7 @@ const HARM: [&str; 12] = [
     "setsid --wait bash -c '(bash -c \"echo new > ../outside/new.txt\")'",
 ];
 
-/// What has to go on working.
+/// Commands that must work in the sandbox.
 const FINE: [&str; 8] = [
     "echo new > new.txt && mkdir -p sub/deep && mv new.txt sub/deep/ && rm -r sub",
     "truncate -s 0 a.txt && echo old > a.txt",
@@ -82,7 +81,7 @@ fn missing(what: &str) -> bool {
 }
 
 #[test]
-fn a_confined_command_writes_only_where_it_may() {
+fn a_confined_command_writes_only_at_permitted_paths() {
     if missing("confined commands") {
         return;
     }
@@ -94,7 +93,7 @@ fn a_confined_command_writes_only_where_it_may() {
         assert!(status != 0 && said.contains("denied"), "{command}: {status} {said}");
         assert_eq!(fs::read_to_string(place.path().join("outside/a.txt")).unwrap(), "old\n", "{command}");
         assert_eq!(fs::read_dir(place.path().join("outside")).unwrap().count(), 2, "{command}");
-        // Each would do harm if it were let.
+        // Positive control: without the sandbox the command succeeds.
         let (status, said) = run(&open(&place, None), command);
         assert_eq!(status, 0, "{command}: {said}");
     }
@@ -104,12 +103,12 @@ fn a_confined_command_writes_only_where_it_may() {
         let (status, said) = run(&environment, command);
         assert_eq!(status, 0, "{command}: {said}");
     }
-    // This process is not confined by what it started.
+    // The test process itself is not confined.
     fs::write(place.path().join("outside/new.txt"), "").unwrap();
 }
 
 #[test]
-fn a_copy_is_confined_too_and_reaches_what_it_shares() {
+fn a_confined_copy_writes_to_its_shared_directories() {
     if missing("a confined copy") {
         return;
     }

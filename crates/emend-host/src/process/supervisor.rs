@@ -1,4 +1,4 @@
-//! The thread that watches one command: reads its output, knows when its time is up, and ends what is left of it.
+//! The thread of one command: reads its output, enforces its timeout, and ends its remaining processes.
 
 use std::io::{self, PipeReader, Read as _};
 use std::os::fd::AsFd as _;
@@ -11,49 +11,49 @@ use rustix::process::{Signal, WaitId, WaitIdOptions, waitid};
 
 use super::process_tree::ProcessTree;
 
-/// How long processes have to end by themselves once they are asked to (S2 §5.4).
+/// Time between SIGTERM and SIGKILL, for processes to end by themselves.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long what a command leaves running may go on: `tee` behind `>(…)` still has the last lines to write.
+/// Time for processes that a command leaves running: `tee` in `>(…)` still has to write the last lines.
 const LINGER: Duration = Duration::from_millis(300);
-/// How long to go on killing what does not die: a process that waits for a disk cannot be killed.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// How often to look whether processes are gone.
-const LOOK: Duration = Duration::from_millis(25);
-/// How often to look whether the command has exited, where the system cannot tell by itself.
-const LOOK_SLOWLY: Duration = Duration::from_millis(250);
+/// Time after which killing is given up: a process that waits for a disk cannot be killed.
+const KILL_LIMIT: Duration = Duration::from_secs(5);
+/// Interval of the checks whether processes are gone.
+const CHECK_INTERVAL: Duration = Duration::from_millis(25);
+/// Interval of the checks whether the command has exited, on systems without process handles.
+const EXIT_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
-/// A command that runs.
+/// A running command.
 pub(super) struct Supervisor {
     pub(super) child: Child,
     pub(super) tree: ProcessTree,
-    /// Its outputs; `None` once they are at their end.
+    /// The command's output; `None` after its end.
     pub(super) stdout: Option<PipeReader>,
     pub(super) stderr: Option<PipeReader>,
-    /// Is closed at the other end when nobody wants the command any more.
+    /// Closed at the other end when the command is cancelled or its caller is gone.
     pub(super) stop: PipeReader,
     pub(super) began: Instant,
     pub(super) timeout: Duration,
 }
 
-/// Where a command is on its way out.
+/// The phase of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Running,
-    /// It has exited; what it left may finish.
+    /// The shell has exited; remaining processes may finish.
     Exited {
         since: Instant,
     },
-    /// What is left was asked to end.
+    /// The remaining processes got SIGTERM.
     Ending {
         since: Instant,
     },
-    /// What is left is being killed.
+    /// The remaining processes are being killed.
     Killing {
         since: Instant,
     },
 }
 
-/// What has been read of one output.
+/// One output stream: its captured bytes and its decoder.
 struct Output {
     stream: OutputStream,
     capture: Capture,
@@ -65,10 +65,10 @@ impl Output {
         Self { stream, capture: Capture::new(Capture::BYTES_MAX), text: TextStream::default() }
     }
 
-    /// Reads what is there and shows it. Returns whether that was the end.
+    /// Reads the available output and passes it to `show`. Returns whether the stream has ended.
     fn read(&mut self, pipe: &mut PipeReader, show: &mut dyn FnMut(OutputStream, &str)) -> bool {
         let mut buffer = [0; 1 << 14];
-        // A bounded number of times: a command that floods must not keep its own end from being noticed.
+        // Bounded, so that a command with endless output cannot hide its own end.
         for _ in 0..64 {
             match pipe.read(&mut buffer) {
                 Ok(0) => return true,
@@ -86,7 +86,7 @@ impl Output {
 }
 
 impl Supervisor {
-    /// Watches until nothing of the command is left.
+    /// Supervises the command until none of its processes is left.
     pub(super) fn run(mut self, show: &mut dyn FnMut(OutputStream, &str)) -> ExecResult {
         let mut result = ExecResult::default();
         let (mut stdout, mut stderr) = (Output::new(OutputStream::Stdout), Output::new(OutputStream::Stderr));
@@ -105,7 +105,7 @@ impl Supervisor {
                 exited_at = Some(Instant::now());
                 if phase == Phase::Running {
                     phase = Phase::Exited { since: Instant::now() };
-                    // What was written just before the exit is in the pipes by now; the next round reads it.
+                    // Output from before the exit is in the pipes now; the next iteration reads it.
                     if self.stdout.is_some() || self.stderr.is_some() {
                         continue;
                     }
@@ -136,12 +136,12 @@ impl Supervisor {
                     phase = Phase::Killing { since: now };
                 }
                 Phase::Ending { .. } => {}
-                // What forks while it is killed is caught by the next look.
-                Phase::Killing { since } if now.duration_since(since) < PATIENCE => self.tree.signal(Signal::KILL),
+                // A process that forks while it is killed is found by the next check.
+                Phase::Killing { since } if now.duration_since(since) < KILL_LIMIT => self.tree.signal(Signal::KILL),
                 Phase::Killing { .. } => break,
             }
         }
-        // The last words of what was ended.
+        // The last output of the ended processes.
         for (pipe, output) in [(&mut self.stdout, &mut stdout), (&mut self.stderr, &mut stderr)] {
             if let Some(pipe) = pipe {
                 output.read(pipe, show);
@@ -155,25 +155,25 @@ impl Supervisor {
         result
     }
 
-    /// Asks everything to end.
+    /// Sends SIGTERM to all processes.
     fn end(&self, now: Instant) -> Phase {
         self.tree.signal(Signal::TERM);
-        // What is stopped would not notice.
+        // A stopped process handles SIGTERM only after it continues.
         self.tree.signal(Signal::CONT);
         Phase::Ending { since: now }
     }
 
-    /// Waits until there is something to do. Returns whether nobody wants the command any more.
+    /// Waits for output, an exit, a stop request or the next check. Returns whether the command must stop.
     fn wait(&self, phase: Phase, exited: bool) -> bool {
         let limit = match phase {
             Phase::Running => self.timeout.saturating_sub(self.began.elapsed()),
-            _ => LOOK,
+            _ => CHECK_INTERVAL,
         };
         #[cfg(target_os = "linux")]
         let handle = rustix::process::pidfd_open(self.tree.leader, rustix::process::PidfdFlags::empty()).ok();
         #[cfg(not(target_os = "linux"))]
         let handle: Option<std::os::fd::OwnedFd> = None;
-        let limit = if handle.is_some() || exited { limit } else { limit.min(LOOK_SLOWLY) };
+        let limit = if handle.is_some() || exited { limit } else { limit.min(EXIT_CHECK_INTERVAL) };
         let pipes = [&self.stdout, &self.stderr].into_iter().flatten();
         let mut watched: Vec<PollFd<'_>> = vec![PollFd::new(&self.stop, PollFlags::IN)];
         watched.extend(pipes.map(|pipe| PollFd::new(pipe, PollFlags::IN)));
@@ -182,20 +182,20 @@ impl Supervisor {
         }
         let seconds = i64::try_from(limit.as_secs()).unwrap_or(i64::MAX);
         let timeout = Timespec { tv_sec: seconds, tv_nsec: limit.subsec_nanos().into() };
-        // The end of the stop pipe stays readable, and must not keep what is being ended from being waited for.
+        // After a stop request its pipe stays readable, so it is polled only in the first phase.
         let from = usize::from(phase != Phase::Running);
-        // An interrupted wait is a short one.
+        // An interrupted wait only ends early.
         let _ = poll(&mut watched[from..], Some(&timeout));
         from == 0 && !watched[0].revents().is_empty()
     }
 
     fn has_exited(&self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        // A child that is gone altogether was waited for by someone else.
+        // An error means that another part of this process has reaped the child.
         !matches!(waitid(WaitId::Pid(self.tree.leader), options), Ok(None))
     }
 
-    /// Gives the leader's id back to the system and returns how it exited.
+    /// Reaps the leader and returns its exit status (128 + signal if a signal ended it).
     fn reap(&mut self) -> i32 {
         use std::os::unix::process::ExitStatusExt as _;
         let status = self.child.wait().ok();

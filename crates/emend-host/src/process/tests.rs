@@ -1,7 +1,6 @@
-//! Commands that do not want to end, end; and what is read of them is bounded.
+//! Commands that resist are ended, and the output that is kept is bounded.
 //!
-//! No test here depends on how fast the machine is: what has to pass is waited for, and of two limits one is out of
-//! reach.
+//! No test depends on the speed of the machine: tests wait for conditions, and of two limits one is out of reach.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,9 +18,9 @@ use super::{EnvPolicy, Inherit};
 use crate::local::LocalEnvironment;
 use crate::test_support::covers;
 
-/// Out of reach.
+/// A timeout that no test reaches.
 const LONG_MS: u64 = 3_600_000;
-/// Certain to pass, and the only limit where it is used.
+/// A timeout that tests wait for, as their only limit.
 const SHORT_MS: u64 = 50;
 
 struct Place {
@@ -60,7 +59,7 @@ impl Place {
         block_on(self.environment.exec_command(&command, &sink, &cancel)).unwrap()
     }
 
-    /// Reads process ids that a command left in a file, one a line.
+    /// Reads process ids from a file that a command wrote, one per line.
     #[track_caller]
     fn ids(&self, name: &str, count: usize) -> Vec<u32> {
         let text = fs::read_to_string(self.path(name)).unwrap();
@@ -70,7 +69,7 @@ impl Place {
     }
 }
 
-/// Returns whether a process runs; one that is dead and only not yet waited for does not.
+/// Returns whether a process runs. A zombie does not count.
 fn is_alive(id: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z') && !rest.starts_with('X'))
@@ -83,7 +82,7 @@ fn check_gone(ids: &[u32]) {
     }
 }
 
-/// Waits for a condition that is certain to come.
+/// Waits for a condition that must become true.
 #[track_caller]
 fn wait_for(what: &str, is_so: impl Fn() -> bool) {
     let begun = Instant::now();
@@ -94,7 +93,7 @@ fn wait_for(what: &str, is_so: impl Fn() -> bool) {
 }
 
 #[test]
-fn output_status_and_time_are_told() {
+fn output_status_and_duration_are_reported() {
     let place = Place::new();
     let result = place.run("printf out; printf err >&2; exit 7", LONG_MS);
     assert_eq!((&*result.stdout, &*result.stderr, result.exit_code), ("out", "err", 7));
@@ -108,14 +107,14 @@ fn output_status_and_time_are_told() {
 }
 
 #[test]
-fn a_command_has_no_terminal_and_nothing_to_read() {
+fn a_command_has_no_terminal_and_an_empty_input() {
     let place = Place::new();
     let result = place.run("cat; (echo x > /dev/tty) 2> /dev/null || echo no terminal", LONG_MS);
     assert_eq!(result.stdout, "no terminal\n");
 }
 
 #[test]
-fn a_command_whose_time_is_up_is_ended() {
+fn a_command_is_ended_at_its_timeout() {
     covers("environment.kill");
     let place = Place::new();
     let result = place.run("echo $$ > id; exec sleep 3600", SHORT_MS);
@@ -125,7 +124,7 @@ fn a_command_whose_time_is_up_is_ended() {
 }
 
 #[test]
-fn a_cancelled_command_is_ended_and_what_it_printed_is_kept() {
+fn a_cancelled_command_is_ended_and_its_output_is_kept() {
     let place = Place::new();
     let result = place.run_until("echo $$ > id; echo begun; exec sleep 3600", "begun");
     assert!(result.cancelled && !result.timed_out);
@@ -134,7 +133,7 @@ fn a_cancelled_command_is_ended_and_what_it_printed_is_kept() {
 }
 
 #[test]
-fn a_command_that_was_cancelled_before_it_began_does_not_run() {
+fn a_command_cancelled_before_its_start_does_not_run() {
     let place = Place::new();
     let cancel = CancelToken::new();
     cancel.cancel();
@@ -145,7 +144,7 @@ fn a_command_that_was_cancelled_before_it_began_does_not_run() {
 }
 
 #[test]
-fn a_process_may_tidy_up_when_it_is_asked_to_end() {
+fn a_process_may_clean_up_after_sigterm() {
     let place = Place::new();
     let tidy = "trap 'echo tidied; exit 5' TERM; echo begun; while :; do sleep 0.02; done";
     let result = place.run_until(tidy, "begun");
@@ -153,7 +152,7 @@ fn a_process_may_tidy_up_when_it_is_asked_to_end() {
 }
 
 #[test]
-fn a_process_that_ignores_the_request_is_killed() {
+fn a_process_that_ignores_sigterm_is_killed() {
     covers("environment.kill");
     let place = Place::new();
     let result = place.run_until("trap '' TERM; echo $$ > id; echo begun; while :; do sleep 1; done", "begun");
@@ -174,9 +173,9 @@ fn children_and_grandchildren_end_with_their_command() {
 }
 
 #[test]
-fn what_a_command_leaves_running_ends_when_it_exits() {
+fn processes_that_a_command_leaves_running_are_ended() {
     let place = Place::new();
-    // One holds the pipes open, one does not.
+    // The first process holds the pipes open, the second does not.
     let result =
         place.run("sleep 3600 & echo $! >> ids; sleep 3600 > /dev/null 2>&1 & echo $! >> ids; echo done", LONG_MS);
     assert_eq!((&*result.stdout, result.exit_code, result.n_left_behind), ("done\n", 0, 2));
@@ -185,7 +184,7 @@ fn what_a_command_leaves_running_ends_when_it_exits() {
 }
 
 #[test]
-fn the_last_words_of_what_a_command_leaves_are_heard() {
+fn the_last_output_of_remaining_processes_is_read() {
     let place = Place::new();
     let result = place.run("(sleep 0.05; echo last) & echo first", LONG_MS);
     assert!(result.stdout.starts_with("first\n"), "{result:?}");
@@ -195,7 +194,7 @@ fn the_last_words_of_what_a_command_leaves_are_heard() {
 #[test]
 fn a_process_that_makes_its_own_session_is_found() {
     let place = Place::new();
-    // The second one's parent is gone, too, and the third one's variables; all ignore the request.
+    // The second process has also lost its parent, the third its variables. All ignore SIGTERM.
     let escape = "
         setsid bash -c 'trap \"\" TERM; echo $$ >> ids; while :; do sleep 1; done' &
         (setsid bash -c 'trap \"\" TERM; echo $$ >> ids; while :; do sleep 1; done' > /dev/null 2>&1 &)
@@ -218,7 +217,7 @@ fn commands_inside_commands_belong_to_both() {
     assert_eq!(result.stdout.trim().split(' ').next_back().unwrap().len(), 32, "{result:?}");
 }
 
-/// Returns how much memory this process has ever used, in KiB.
+/// Returns the peak memory of this process, in KiB.
 #[cfg(target_os = "linux")]
 fn peak_memory_kib() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
@@ -228,9 +227,9 @@ fn peak_memory_kib() -> u64 {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_flood_from_what_will_not_end_takes_little_memory_and_ends() {
+fn a_flood_of_output_takes_little_memory_and_its_processes_are_ended() {
     const FLOOD: u64 = 1 << 30;
-    // Both ignore the request, have sessions of their own, and hold the pipes open; the second has lost its parent.
+    // Both processes ignore SIGTERM, have their own sessions, and hold the pipes open; the second has lost its parent.
     const ESCAPEES: &str = "trap '' TERM
         stay() { setsid bash -c 'trap \"\" TERM; echo $$ >> ids; while :; do sleep 1; done'; }
         stay &
@@ -250,25 +249,25 @@ fn a_flood_from_what_will_not_end_takes_little_memory_and_ends() {
     let grown_kib = peak_memory_kib().saturating_sub(before);
     println!("1 GiB of output: memory grew by {grown_kib} KiB, {} bytes were shown", shown.lock().unwrap());
     assert_eq!(result.exit_code, 0);
-    // The two, the shells around them, and a `sleep` of each.
+    // Both processes, the shells around them, and one `sleep` of each.
     assert!(result.n_left_behind >= 2, "{}", result.n_left_behind);
     check_gone(&place.ids("ids", 2));
     assert!(result.stdout.starts_with("first\nxxx") && result.stdout.ends_with("xxx\nlast\n"));
     let whole = FLOOD + "first\n\nlast\n".len() as u64;
     assert_eq!(result.n_bytes_dropped, whole - Capture::BYTES_MAX as u64);
-    // Other tests run in this process too; what matters is that it is nowhere near the flood.
+    // Other tests run in this process too, so the limit is only far below the size of the flood.
     assert!(grown_kib < 100 << 10, "{grown_kib} KiB");
 }
 
 #[test]
-fn an_endless_flood_is_cut_short() {
+fn endless_output_ends_at_the_timeout() {
     let place = Place::new();
     let result = place.run("yes", SHORT_MS);
     assert!(result.timed_out);
 }
 
 #[test]
-fn a_caller_who_goes_away_leaves_nothing_behind() {
+fn dropping_a_running_command_ends_its_processes() {
     let place = Place::new();
     let command = Command {
         command: "trap '' TERM; echo $$ > id; mv id ids; while :; do sleep 1; done".to_owned(),
@@ -277,7 +276,7 @@ fn a_caller_who_goes_away_leaves_nothing_behind() {
     };
     let (sink, cancel) = (|_: OutputStream, _: &str| {}, CancelToken::new());
     let mut run = place.environment.exec_command(&command, &sink, &cancel);
-    assert!(futures::FutureExt::now_or_never(&mut run).is_none(), "it runs for ever");
+    assert!(futures::FutureExt::now_or_never(&mut run).is_none(), "the command runs forever");
     wait_for("the command", || place.path("ids").exists());
     let ids = place.ids("ids", 1);
     assert!(is_alive(ids[0]));
@@ -287,7 +286,7 @@ fn a_caller_who_goes_away_leaves_nothing_behind() {
 }
 
 #[test]
-fn an_environment_that_goes_away_waits_for_its_commands() {
+fn dropping_an_environment_waits_for_its_commands() {
     let Place { directory, environment } = Place::new();
     let command = Command {
         command: "trap '' TERM; echo $$ > id; mv id ids; while :; do sleep 1; done".to_owned(),
@@ -297,7 +296,7 @@ fn an_environment_that_goes_away_waits_for_its_commands() {
     let ids = directory.path().join("ids");
     let (sink, cancel) = (|_: OutputStream, _: &str| {}, CancelToken::new());
     let mut run = environment.exec_command(&command, &sink, &cancel);
-    assert!(futures::FutureExt::now_or_never(&mut run).is_none(), "it runs for ever");
+    assert!(futures::FutureExt::now_or_never(&mut run).is_none(), "the command runs forever");
     wait_for("the command", || ids.exists());
     drop(run);
     drop(environment);
@@ -315,7 +314,7 @@ fn seen_by(policy: EnvPolicy) -> Vec<String> {
 }
 
 #[test]
-fn a_command_sees_the_variables_that_the_policy_lets_through() {
+fn a_command_inherits_the_variables_that_the_policy_selects() {
     covers("environment.secrets");
     assert!(std::env::var_os("PATH").is_some() && Path::new("/usr/bin/env").exists());
     let has = |names: &[String], name: &str| names.iter().any(|known| known == name);
@@ -323,7 +322,7 @@ fn a_command_sees_the_variables_that_the_policy_lets_through() {
     assert!(has(&harmless, "PATH") && has(&harmless, "ASKED_TOKEN") && has(&harmless, "EMEND_COMMAND"));
     let none = seen_by(EnvPolicy { inherit: Inherit::None, ..EnvPolicy::default() });
     assert!(has(&none, "ASKED_TOKEN") && !has(&none, "HOME"), "{none:?}");
-    // Cargo sets this one for tests; it is not among those that every program needs.
+    // Cargo sets this variable for tests. It is not in the core set.
     assert!(has(&harmless, "CARGO_MANIFEST_DIR"));
     let core = seen_by(EnvPolicy { inherit: Inherit::Core, ..EnvPolicy::default() });
     assert!(has(&core, "PATH") && !has(&core, "CARGO_MANIFEST_DIR"), "{core:?}");

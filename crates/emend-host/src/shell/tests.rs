@@ -1,4 +1,4 @@
-//! The emulated shell over files in memory: the conformance suite, and what becomes of what commands change.
+//! The emulated shell over files in memory: the conformance suite, and the changes that commands make.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::*;
 use crate::SystemClock;
 use crate::test_support::covers;
 
-/// No test waits for it.
+/// A timeout that no test reaches.
 const LONG_MS: u64 = 600_000;
 
 fn with_shell(files: MemFs, steps_max: usize) -> MemFs {
@@ -44,7 +44,7 @@ fn check(command: &str, expected: &str) {
 }
 
 #[test]
-fn links_lead_where_they_do_for_tools() {
+fn links_lead_to_the_same_targets_as_for_tools() {
     check("cat link/b.txt; echo x > link/b.txt; cat d/b.txt; readlink link", "bee\nx\nd\n");
     check("ls link; mv link other; cat other/b.txt; rm other; ls", "b.txt\nbee\na.txt\nd\n");
     check(
@@ -74,16 +74,16 @@ fn output_is_bounded_and_failures_are_results() {
 }
 
 #[test]
-fn what_never_waits_ends_as_late() {
+fn a_computing_script_ends_as_timed_out() {
     let files = with_shell(MemFs::new(), 5_000);
     let result = run(&files, "echo begun > a.txt; while :; do :; done");
     assert!(result.timed_out && !result.cancelled, "{result:?}");
-    assert_eq!(files.get("a.txt").as_deref(), Some(&b"begun\n"[..]), "what it did by then is done");
+    assert_eq!(files.get("a.txt").as_deref(), Some(&b"begun\n"[..]), "earlier changes stay");
 }
 
 #[test]
-fn what_never_waits_can_be_cancelled_and_dropped() {
-    // As many steps as would take hours.
+fn a_computing_script_can_be_cancelled_and_dropped() {
+    // A limit of steps that would take hours.
     let files = with_shell(MemFs::new(), usize::MAX);
     let cancel = CancelToken::new();
     let sink = |_, _: &str| cancel.cancel();
@@ -91,7 +91,7 @@ fn what_never_waits_can_be_cancelled_and_dropped() {
     let command = Command { command: text, timeout_ms: LONG_MS, ..Command::default() };
     let result = block_on(files.exec_command(&command, &sink, &cancel)).unwrap();
     assert!(result.cancelled && !result.timed_out && result.stdout.starts_with("begun"), "{result:?}");
-    // One that nobody waits for ends too: after that nothing writes.
+    // A dropped command ends too: it stops writing.
     let never = CancelToken::new();
     let mut dropped = files.exec_command(&command, &|_, _: &str| {}, &never).boxed();
     assert!((&mut dropped).now_or_never().is_none());
@@ -104,11 +104,11 @@ fn what_never_waits_can_be_cancelled_and_dropped() {
         if log() == before {
             break;
         }
-        assert!(begun.elapsed().as_secs() < 60, "it still writes");
+        assert!(begun.elapsed().as_secs() < 60, "the dropped command still writes");
     }
 }
 
-/// Runs a command for the agent, and returns the files in which it left changes and what there is to review.
+/// Runs a command as the agent. Returns the workspace and the command's data about changes.
 fn changed_by(files: &Arc<MemFs>, mode: Mode, text: &str) -> (Arc<Workspace>, Value) {
     let environment = Arc::clone(files) as Arc<dyn ExecutionEnvironment>;
     let workspace = Arc::new(Workspace::new(environment, mode, Arc::new(SystemClock)));
@@ -126,7 +126,7 @@ fn project() -> Arc<MemFs> {
 }
 
 #[test]
-fn direct_what_a_command_changed_can_be_undone() {
+fn direct_changes_of_a_command_can_be_undone() {
     let files = project();
     let (workspace, changed) = changed_by(&files, Mode::Direct, CHANGING);
     assert_eq!(changed, json!(["a.txt", "b.txt", "d.txt", "e.txt", "new/c.txt"]));
@@ -143,7 +143,7 @@ fn staged_a_command_works_in_a_fork_and_its_changes_are_hunks() {
     let (workspace, changed) = changed_by(&files, Mode::Staged, CHANGING);
     assert_eq!(changed, json!(["a.txt", "b.txt", "d.txt", "e.txt", "new/c.txt"]));
     let left: Vec<String> = files.paths().iter().map(ToString::to_string).collect();
-    assert_eq!(left, ["a.txt", "b.txt", "d.txt"], "nothing is saved before the user says so");
+    assert_eq!(left, ["a.txt", "b.txt", "d.txt"], "nothing is saved before the user accepts it");
     let review = workspace.review();
     let found: Vec<_> =
         review.files.iter().map(|file| (file.path.as_str(), file.operation, file.hunks.len())).collect();

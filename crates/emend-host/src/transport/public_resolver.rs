@@ -1,7 +1,7 @@
-//! Resolves names to addresses on the public internet, and to no others.
+//! Resolves names to public internet addresses only.
 //!
-//! The check is on the very addresses that are connected to, so that a name cannot stand for one address when it is
-//! checked and for another when it is used. Numeric hosts are not resolved; the transport checks those itself.
+//! The check applies to the same addresses that are then connected to, so a name cannot resolve to one address for the check
+//! and to another for the connection. Numeric hosts are not resolved; the transport checks them itself.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,17 +10,17 @@ use emend_agent::web::is_public;
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-/// Variables that name a proxy, in either case.
+/// Environment variables with the address of a proxy, in lower or upper case.
 const PROXY_VARIABLES: [&str; 3] = ["http_proxy", "https_proxy", "all_proxy"];
 
-/// The resolver.
+/// A resolver that rejects names without a public address.
 pub(super) struct PublicResolver {
-    /// Hosts that may be anywhere.
+    /// Host names of proxies, which may have any address.
     proxies: Vec<String>,
 }
 
 impl PublicResolver {
-    /// Returns a resolver that lets the proxies of the environment be reached wherever they are.
+    /// Returns a resolver that exempts the proxies in the environment variables.
     pub(super) fn new() -> Arc<Self> {
         let names = PROXY_VARIABLES.iter().flat_map(|name| [(*name).to_owned(), name.to_ascii_uppercase()]);
         let proxies = names.filter_map(|name| host_of(&std::env::var(name).ok()?)).collect();
@@ -28,7 +28,7 @@ impl PublicResolver {
     }
 }
 
-/// Returns the host of a proxy, which may be written without a scheme.
+/// Returns the host of a proxy's address, which may lack a scheme.
 fn host_of(proxy: &str) -> Option<String> {
     let url = if proxy.contains("://") { Url::parse(proxy) } else { Url::parse(&format!("http://{proxy}")) };
     url.ok()?.host_str().map(str::to_owned)
@@ -43,7 +43,7 @@ impl Resolve for PublicResolver {
             let public: Vec<SocketAddr> =
                 found.into_iter().filter(|address| is_proxy || is_public(address.ip())).collect();
             if public.is_empty() && n_found > 0 {
-                return Err(format!("{} is not on the public internet", name.as_str()).into());
+                return Err(format!("{} is not a public internet address", name.as_str()).into());
             }
             Ok(Box::new(public.into_iter()) as Addrs)
         })

@@ -1,4 +1,4 @@
-//! The transport against a small server that answers well or misbehaves.
+//! The transport against a small server, with correct and with faulty responses.
 
 use std::io::Write as _;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -12,8 +12,8 @@ use super::*;
 
 const KEY: &str = "sk-very-secret";
 
-/// A server on this machine that reads one request per connection and leaves the rest to `answer`. What it read comes
-/// out of the receiver.
+/// Starts a server on this machine that reads one request per connection and then calls `answer`. The receiver gets the
+/// requests.
 fn serve(answer: impl Fn(&mut TcpStream) + Send + 'static) -> (SocketAddr, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -43,13 +43,12 @@ fn patient() -> Timeouts {
     Timeouts { connect_ms: 60_000, idle_ms: 60_000, total_ms: 60_000 }
 }
 
-/// A limit that is reached soon, on how long nothing happens. Only one limit is short: of two that end together, either
-/// may be reported.
+/// Limits with a short idle time. Only one limit is short: if two end together, either may be reported.
 fn quick() -> Timeouts {
     Timeouts { idle_ms: 300, ..patient() }
 }
 
-/// Sends and reads to the end: the status, the body so far, and how it ended.
+/// Sends a request and reads the response: its status, its body, and the error that ended it, if any.
 async fn exchange_with(
     timeouts: Timeouts,
     request: HttpRequest,
@@ -108,7 +107,7 @@ fn a_streamed_answer_arrives_as_it_comes() {
 }
 
 #[test]
-fn an_answer_that_refuses_is_an_answer() {
+fn an_error_status_is_a_response() {
     let (address, _received) = serve(|stream| {
         say(stream, "HTTP/1.1 401 Unauthorized\r\nContent-Length: 17\r\nRetry-After: 7\r\n\r\n{\"error\":\"no key\"");
     });
@@ -117,7 +116,7 @@ fn an_answer_that_refuses_is_an_answer() {
 }
 
 #[test]
-fn an_answer_cut_in_the_middle_is_told_from_a_whole_one() {
+fn a_truncated_response_is_distinguished_from_a_complete_one() {
     for head in ["Content-Length: 100\r\n\r\npart", "Transfer-Encoding: chunked\r\n\r\n4\r\npart\r\n"] {
         let (address, _received) = serve(move |stream| {
             say(stream, format!("HTTP/1.1 200 OK\r\n{head}"));
@@ -132,7 +131,7 @@ fn an_answer_cut_in_the_middle_is_told_from_a_whole_one() {
 }
 
 #[test]
-fn what_is_not_http_is_an_interruption() {
+fn a_response_that_is_not_http_is_an_interruption() {
     for answer in ["", "what?\r\n\r\n", "HTTP/1.1 200"] {
         let (address, _received) = serve(move |stream| say(stream, answer));
         let found = exchange(request(format!("http://{address}/")));
@@ -141,7 +140,7 @@ fn what_is_not_http_is_an_interruption() {
 }
 
 #[test]
-fn silence_ends_after_a_while() {
+fn silence_ends_at_the_idle_limit() {
     let timed_out = |address: SocketAddr, after_ms: u64| TransportError::Timeout {
         host: address.to_string(),
         after_ms,
@@ -149,7 +148,7 @@ fn silence_ends_after_a_while() {
     };
     let (address, _received) = serve(wait_for_end);
     assert_eq!(exchange_within(quick(), address), Err(timed_out(address, 300)));
-    // Long enough for the beginning to arrive on a busy machine.
+    // Long enough for the first bytes to arrive on a busy machine.
     let longer = Timeouts { idle_ms: 5000, ..patient() };
     let (address, _received) = serve(|stream| {
         say(stream, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\npart");
@@ -160,7 +159,7 @@ fn silence_ends_after_a_while() {
 }
 
 #[test]
-fn a_trickle_ends_after_the_total() {
+fn a_slow_response_ends_at_the_total_limit() {
     let (address, _received) = serve(|stream| {
         say(stream, "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n");
         while stream.write_all(b"x").is_ok() {
@@ -175,7 +174,7 @@ fn a_trickle_ends_after_the_total() {
 }
 
 #[test]
-fn a_port_that_nobody_listens_on_is_named() {
+fn a_refused_connection_is_reported_with_its_address() {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let found = exchange(request(format!("http://{address}/?key={KEY}"))).unwrap_err();
     assert!(matches!(&found, TransportError::Connect { host, .. } if *host == address.to_string()), "{found:?}");
@@ -183,8 +182,8 @@ fn a_port_that_nobody_listens_on_is_named() {
 }
 
 #[test]
-fn a_host_that_does_not_take_the_connection_times_out() {
-    // With a queue this short and nobody taking from it, the system drops further attempts.
+fn a_connection_that_is_not_accepted_times_out() {
+    // The queue is short and nothing accepts from it, so the system drops further attempts.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (listener, address) = runtime.block_on(async {
         let socket = tokio::net::TcpSocket::new_v4().unwrap();
@@ -203,7 +202,7 @@ fn a_host_that_does_not_take_the_connection_times_out() {
 }
 
 #[test]
-fn what_does_not_speak_tls_cannot_be_reached_by_https() {
+fn a_server_without_tls_cannot_be_reached_by_https() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
@@ -228,14 +227,14 @@ fn a_redirect_is_not_followed_and_the_key_stays() {
         let found = exchange(request(format!("http://{address}/")));
         assert_eq!(found, Ok((status, String::new(), None)));
     }
-    assert!(received.try_recv().is_err(), "the other host was asked");
-    // The control: the other host does answer.
+    assert!(received.try_recv().is_err(), "the other host got a request");
+    // Positive control: the other host responds.
     assert_eq!(exchange(request(format!("http://{elsewhere}/"))), Ok((200, String::new(), None)));
     assert!(received.recv().unwrap().contains(KEY));
 }
 
 #[test]
-fn what_cannot_be_sent_is_refused_without_repeating_the_key() {
+fn an_invalid_request_is_rejected_without_quoting_the_key() {
     let mut pasted = request("http://127.0.0.1:9/".to_owned());
     pasted.headers.set("x-api-key", format!("{KEY}\n"));
     for (request, names) in [(pasted, "x-api-key"), (request("not an address".to_owned()), "not an address")] {
@@ -246,7 +245,7 @@ fn what_cannot_be_sent_is_refused_without_repeating_the_key() {
 }
 
 #[test]
-fn cancelling_ends_an_exchange_at_once_wherever_it_is() {
+fn cancelling_ends_an_exchange_in_every_phase() {
     let cancelled = |start: &str| {
         let start = start.to_owned();
         let (gone, is_gone) = channel();
@@ -291,7 +290,7 @@ fn addresses_on_this_machine_are_known() {
 }
 
 #[test]
-fn a_transport_for_the_public_internet_reaches_nothing_else() {
+fn a_public_only_transport_reaches_only_public_addresses() {
     let (address, received) = serve(|stream| say(stream, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi"));
     let send = |transport: ReqwestTransport, host: &str| {
         let request = HttpRequest {
@@ -312,9 +311,9 @@ fn a_transport_for_the_public_internet_reaches_nothing_else() {
         );
     }
     let error = send(public(), "localhost").unwrap_err();
-    let why = "localhost is not on the public internet";
+    let why = "localhost is not a public internet address";
     assert!(matches!(&error, TransportError::Connect { reason, .. } if reason == why), "{error}");
-    assert!(received.try_recv().is_err(), "nothing was asked");
-    assert_eq!(send(ReqwestTransport::new(Timeouts::default()), "127.0.0.1"), Ok(200), "others reach it");
+    assert!(received.try_recv().is_err(), "no request was sent");
+    assert_eq!(send(ReqwestTransport::new(Timeouts::default()), "127.0.0.1"), Ok(200), "other transports reach it");
     assert!(received.recv().unwrap().starts_with("GET / "));
 }

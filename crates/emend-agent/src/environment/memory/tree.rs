@@ -112,7 +112,7 @@ impl Directory {
         if matches!(Self::find(top, path), Some(Entry::Directory(_))) {
             return Err(invalid(path.as_str(), "it is a directory"));
         }
-        let blocked = || invalid(path.as_str(), "a file is in the place of a directory above it");
+        let blocked = || invalid(path.as_str(), "a directory above it is a file");
         let directory = Self::make_mut(top, &parent, now).ok_or_else(blocked)?;
         directory.modified_ms = now;
         directory.entries.insert(path.name().into(), entry);

@@ -1,4 +1,4 @@
-//! What commands do to real files, directly and in a copy.
+//! Changes that commands make to real files, directly and in a copy.
 
 use std::fs;
 use std::process::Stdio;
@@ -37,7 +37,7 @@ impl Project {
         block_on(call_tool(&tools, &self.workspace, name, arguments))
     }
 
-    /// Runs a command, which has to succeed, and returns what it says of changes.
+    /// Runs a command that must succeed, and returns its data about changes.
     #[track_caller]
     fn shell(&self, command: &str) -> Value {
         let output = self.call("shell", json!({ "command": command, "timeout_ms": 600_000 })).unwrap();
@@ -57,13 +57,13 @@ impl Project {
 }
 
 #[test]
-fn what_a_command_changed_is_undone_byte_by_byte() {
+fn changes_of_a_command_are_undone_byte_by_byte() {
     let project = Project::new(Mode::Direct);
     let data = project.shell(
         "sed -i s/two/TWO/ a.txt; rm b.txt; printf 'new\\r\\n' > new.txt; echo more >> .hidden/c.txt; echo x > out/made.txt
          echo x > a.log; mv .gitignore moved; printf 'a\\0b' > image.bin",
     );
-    // Without the rules, what they excluded is there; it was not kept.
+    // Without the rules, the excluded file is visible; it was not captured before.
     assert_eq!(
         data["changed"],
         json!([".gitignore", ".hidden/c.txt", "a.log", "a.txt", "b.txt", "moved", "new.txt", "out/made.txt"])
@@ -78,16 +78,16 @@ fn what_a_command_changed_is_undone_byte_by_byte() {
 }
 
 #[test]
-fn a_change_shows_whatever_the_times_say() {
+fn a_change_is_found_regardless_of_file_times() {
     let project = Project::new(Mode::Direct);
     project.shell("true");
     let path = project.disk.root().join("a.txt");
     let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
     fs::File::options().write(true).open(&path).unwrap().set_modified(long_ago).unwrap();
-    // Touched is not changed.
+    // A new time alone is not a change.
     let data = project.shell("touch b.txt");
     assert_eq!((&data["changed"], &data["left_out"]), (&json!([]), &json!([])));
-    // As long as before, and as old.
+    // The same size and time as before.
     let data = project.shell("printf 'ONE\\ntwo\\n' > a.txt; touch -d @1000000000 a.txt");
     assert_eq!(data["changed"], json!(["a.txt"]));
     project.undo();
@@ -95,13 +95,13 @@ fn a_change_shows_whatever_the_times_say() {
 }
 
 #[test]
-fn a_directory_or_a_link_in_the_place_of_a_file_is_a_change() {
+fn a_file_replaced_by_a_directory_or_a_link_is_a_change() {
     let command = "rm a.txt; mkdir a.txt; echo in > a.txt/in; mv b.txt c.txt; ln -s c.txt b.txt";
     let project = Project::new(Mode::Direct);
     let data = project.shell(command);
     assert_eq!(data["changed"], json!(["a.txt", "a.txt/in", "c.txt"]));
     assert_eq!(data["left_out"], json!(["b.txt"]), "a link is not restored");
-    // Nothing is undone by halves: the command's directory is still there.
+    // An undo is all or nothing: the command's directory is still there.
     let run = project.workspace.last_run();
     block_on(project.workspace.undo_runs(&[run])).unwrap_err();
     assert_eq!(project.read("a.txt/in").as_deref(), Some("in\n"));
@@ -114,7 +114,7 @@ fn a_directory_or_a_link_in_the_place_of_a_file_is_a_change() {
 }
 
 #[test]
-fn a_file_a_command_made_executable_stays_so() {
+fn a_file_that_a_command_made_executable_stays_executable() {
     let project = Project::new(Mode::Direct);
     project.shell("chmod +x a.txt; echo three >> a.txt");
     project.undo();
@@ -123,7 +123,7 @@ fn a_file_a_command_made_executable_stays_so() {
 }
 
 #[test]
-fn staged_nothing_happens_to_the_files_themselves() {
+fn staged_commands_change_no_file_of_the_project() {
     let project = Project::new(Mode::Staged);
     project.call("edit_file", json!({"file_path": "a.txt", "old_string": "one", "new_string": "1"})).unwrap();
     project.call("write_file", json!({"file_path": "deep/er/new.txt", "content": "pending\n"})).unwrap();
@@ -134,14 +134,14 @@ fn staged_nothing_happens_to_the_files_themselves() {
     assert_eq!(data["changed"], json!(["a.txt", "b.txt"]));
     assert_eq!(project.read("a.txt").as_deref(), Some("one\ntwo\n"));
     assert_eq!(project.read("b.txt").as_deref(), Some("bee\n"));
-    assert_eq!(project.read("out/shared.txt").as_deref(), Some("x\n"), "what git ignores is shared");
+    assert_eq!(project.read("out/shared.txt").as_deref(), Some("x\n"), "ignored directories are shared");
     block_on(project.workspace.accept_all(None)).unwrap();
     assert_eq!(project.read("a.txt").as_deref(), Some("1\n2\n"));
     assert_eq!(project.read("b.txt"), None);
 }
 
 #[test]
-fn a_copy_has_a_repository_of_its_own_and_goes_afterwards() {
+fn a_copy_has_a_repository_of_its_own_and_is_removed_afterwards() {
     let project = Project::new(Mode::Staged);
     let root = project.disk.root();
     let git = |arguments: &[&str]| {
@@ -169,7 +169,7 @@ fn a_copy_has_a_repository_of_its_own_and_goes_afterwards() {
 }
 
 #[test]
-fn copies_that_were_left_behind_are_swept() {
+fn copies_of_dead_processes_are_removed() {
     let disk = Disk::new(|_| FILES.to_owned());
     let home = TempDir::new().unwrap();
     let state = Arc::new(StateDir::open_in(home.path(), &disk.root()).unwrap());
@@ -185,7 +185,7 @@ fn copies_that_were_left_behind_are_swept() {
 }
 
 #[test]
-fn links_in_a_copy_lead_where_they_led() {
+fn links_in_a_copy_lead_to_the_corresponding_targets() {
     let disk = Disk::new(|root| {
         format!(
             "//- a.txt\none\n//- sub/in.txt -> ../a.txt\n//- sub/absolute.txt -> {root}/a.txt\n\
@@ -202,7 +202,7 @@ fn links_in_a_copy_lead_where_they_led() {
 }
 
 #[test]
-fn a_copy_is_made_beside_what_others_left_under_its_name() {
+fn a_copy_does_not_reuse_an_existing_directory() {
     let disk = Disk::new(|_| FILES.to_owned());
     let home = TempDir::new().unwrap();
     let state = Arc::new(StateDir::open_in(home.path(), &disk.root()).unwrap());
@@ -219,7 +219,7 @@ fn a_copy_is_made_beside_what_others_left_under_its_name() {
 }
 
 #[test]
-fn what_moves_or_comes_back_keeps_its_mode_bits() {
+fn moved_and_restored_files_keep_their_mode_bits() {
     for mode in [Mode::Direct, Mode::Staged] {
         let project = Project::new(mode);
         let bits = |path: &str| {
@@ -233,7 +233,7 @@ fn what_moves_or_comes_back_keeps_its_mode_bits() {
                      *** Delete File: b.txt\n*** End Patch";
         project.call("apply_patch", json!({ "patch": patch })).unwrap();
         if mode == Mode::Staged {
-            // One file at a time, the old place first: there is nothing left to take the bits from then.
+            // File by file, the old path first, so the source of the mode bits is gone.
             assert_eq!((bits("a.txt"), bits("moved.txt")), (Some(0o750), None));
             for path in ["a.txt", "moved.txt", "b.txt"] {
                 block_on(project.workspace.accept_all(FilePath::clean(path).as_ref())).unwrap();
@@ -267,7 +267,7 @@ fn a_move_staged_before_a_restart_keeps_its_mode_bits() {
 }
 
 #[test]
-fn a_diff_that_changes_a_mode_is_refused() {
+fn a_diff_that_changes_a_mode_is_rejected() {
     let project = Project::new(Mode::Direct);
     let hash = ContentHash::of(b"one\ntwo\n").to_string();
     let call = |header: &str| {

@@ -1,8 +1,7 @@
-//! Ways out of the root, each tried by every operation, beside ways about inside it that must work.
+//! Paths out of the root, each tried by every operation; and paths inside the root, which must work.
 //!
-//! Outside stand files that say so. No answer may hold their words, nothing of theirs may change, and nothing may hang.
-//! Another name of an outside file (a hard link) is a file of the project to read, and refused when written to: the
-//! tests beside these show that.
+//! Files outside contain a marker. No answer may contain it, no outside file may change, and no operation may hang. A hard
+//! link to an outside file is readable as a file of the project, and writing to it is rejected; `local::tests` checks that.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -17,7 +16,7 @@ use emend_agent::search::Matcher;
 
 use super::*;
 
-/// What everything outside the root says and is called after.
+/// The content of everything outside the root.
 const MARK: &str = "OUT-OF-BOUNDS";
 
 const FIXTURE: &str = "//- a.txt
@@ -55,7 +54,7 @@ inside
 //- out/loop_2 -> loop
 ";
 
-/// Paths that lead out, or to what is no file, as a model, a user or an attacker would write them.
+/// Paths that lead out, or to entries that are not files, as a model, a user or an attacker would write them.
 fn attempts(root: &str) -> Vec<String> {
     let around = root.rsplit_once('/').unwrap().0;
     let climb = "../".repeat(100);
@@ -75,7 +74,7 @@ fn attempts(root: &str) -> Vec<String> {
         "../beside",
         "../beside/inner.txt",
         "../project-too/inner.txt",
-        // What other systems, shells and addresses take for a way up.
+        // Forms that other systems, shells and URLs understand as parent directories.
         "..\\outside.txt",
         "sub\\..\\..\\outside.txt",
         "%2e%2e/outside.txt",
@@ -83,7 +82,7 @@ fn attempts(root: &str) -> Vec<String> {
         "~/../outside.txt",
         "$PWD/../outside.txt",
         "file:///etc/passwd",
-        // Look-alikes of dots and slashes, letters of the other case, characters that nobody sees.
+        // Characters confusable with dots and slashes, other letter case, invisible characters.
         "．．/outside.txt",
         "․․/outside.txt",
         "‥/outside.txt",
@@ -123,7 +122,7 @@ fn attempts(root: &str) -> Vec<String> {
         "out/proc/etc/passwd",
         "out/descriptor/0",
         "to_sub/up/../../../outside.txt",
-        // What hangs, never ends, or is no file.
+        // Entries that block, never end, or are not files.
         "out/device",
         "out/terminal",
         "out/self",
@@ -152,15 +151,14 @@ fn attempts(root: &str) -> Vec<String> {
     attempts
 }
 
-/// What an operation gave back, as text to be searched for what must not be in it, and whether it did anything.
+/// The answer of an operation as text, and whether the operation succeeded.
 struct Answer {
     operation: &'static str,
     said: String,
     done: bool,
 }
 
-/// Tries one path by every operation: as tools do, which resolve it first, and as if it had been resolved before
-/// something was put in its place.
+/// Tries one path with every operation: after resolving it, as tools do, and without, as if it had been replaced since.
 fn try_all(environment: &dyn ExecutionEnvironment, path: &str) -> Vec<Answer> {
     let mut answers = Vec::new();
     let unchecked = FilePath::clean(path).filter(|path| !path.is_root());
@@ -170,7 +168,7 @@ fn try_all(environment: &dyn ExecutionEnvironment, path: &str) -> Vec<Answer> {
         for file in inside.iter().chain(&unchecked) {
             answers.extend(operate(environment, file));
         }
-        // What an error says about a root that was left is for `--debug`; its message must not show what is there.
+        // Error details are for `--debug`. The message must not show outside content.
         let said = resolved.as_ref().map_or_else(ToString::to_string, |path| path.as_str().to_owned());
         answers.push(Answer { operation: "resolve", said, done: inside.is_some() });
     }
@@ -211,7 +209,7 @@ fn operate(environment: &dyn ExecutionEnvironment, path: &FilePath) -> Vec<Answe
     ]
 }
 
-/// Everything below a directory but the root: what it holds, and when it was written.
+/// Everything below a directory except the root: contents and modification times.
 fn outside(directory: &Path) -> BTreeMap<OsString, (Vec<u8>, SystemTime)> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
@@ -253,7 +251,7 @@ fn in_time<T: Send>(what: &str, work: impl FnOnce() -> T + Send) -> T {
         let (done, wait) = mpsc::channel::<()>();
         let watcher = scope.spawn(move || {
             if wait.recv_timeout(Duration::from_secs(60)) == Err(mpsc::RecvTimeoutError::Timeout) {
-                // Whatever hangs cannot be ended from here, and the test would never tell.
+                // A hanging operation cannot be ended, so the process aborts to report the failure.
                 eprintln!("{what} hangs");
                 std::process::abort();
             }
@@ -276,7 +274,7 @@ fn check_held(path: &str, answers: &[Answer]) {
 }
 
 #[test]
-fn no_way_leads_out_and_every_way_inside_is_open() {
+fn no_path_leads_out_and_every_path_inside_works() {
     covers("confinement.link confinement.directory_link");
     let disk = place();
     let root = disk.root().to_str().unwrap().to_owned();
@@ -289,7 +287,7 @@ fn no_way_leads_out_and_every_way_inside_is_open() {
         check_held(path, &answers);
         assert_eq!(outside(disk.around.path()), before, "{path:?} changed what is outside");
         n_operations += answers.len();
-        // A backslash or a percent sign is a character like any other here, so some make files of odd names inside.
+        // Backslash and percent sign are ordinary characters here, so some attempts create oddly named files inside.
         n_done += answers.iter().filter(|answer| answer.operation == "write" && answer.done).count();
     }
     let n_controls = check_controls(&disk.environment(), &root);
@@ -302,12 +300,12 @@ fn no_way_leads_out_and_every_way_inside_is_open() {
     let ways: Vec<_> = fs::read_dir(disk.root().join("out")).unwrap().map(Result::unwrap).collect();
     let still = ways.iter().filter(|way| way.file_type().unwrap().is_symlink()).count();
     let n_ways = FIXTURE.matches("//- out/").count();
-    assert_eq!((ways.len(), still), (n_ways, n_ways), "an attempt took away a link that later ones needed");
+    assert_eq!((ways.len(), still), (n_ways, n_ways), "an attempt removed a link that later attempts needed");
     assert_eq!(outside(disk.around.path()), before);
 }
 
 #[test]
-fn memory_has_no_way_out_either() {
+fn no_path_leads_out_of_files_in_memory() {
     let root = MemFs::new().working_directory();
     let fixture = FIXTURE.replace("{root}", &root).replace("{around}", "");
     let n_controls = check_controls(&MemFs::from_fixture(&fixture), &root);
@@ -321,7 +319,7 @@ fn memory_has_no_way_out_either() {
     println!("{} ways out, {n_controls} ways inside", attempts.len());
 }
 
-/// Checks that what stays inside works, and returns how many ways that were.
+/// Checks that paths inside the root work. Returns their number.
 fn check_controls(environment: &dyn ExecutionEnvironment, root: &str) -> usize {
     let reads = [
         "a.txt",
@@ -362,7 +360,7 @@ fn check_controls(environment: &dyn ExecutionEnvironment, root: &str) -> usize {
     reads.len() + writes.len() + 1 + lists.len() * 2
 }
 
-/// Every way a file or a directory can be swapped for a link while it is used.
+/// Swaps files and directories for links while they are used.
 #[test]
 fn a_file_swapped_for_a_link_leads_nowhere() {
     let disk = place();
@@ -379,7 +377,7 @@ fn a_file_swapped_for_a_link_leads_nowhere() {
         });
         let _stop = StopAtEnd(&stop);
         let environment = disk.environment();
-        // Reading alone: a write would put a file in the place of the link, and that ends the game.
+        // Only reading: a write would replace the link by a file and end the swapping.
         while n_read < 100 || n_refused < 100 {
             match block_on(environment.read(&path("a.txt"))) {
                 Ok(content) => {

@@ -1,4 +1,4 @@
-//! What the system refuses: rights that a user lacks, more open directories than it allows; and trees of great depth.
+//! Limits of the system: missing permissions, the number of open directories, and very deep trees.
 
 use emend_agent::environment::command::Command;
 use emend_agent::session::call_tool;
@@ -13,12 +13,12 @@ use crate::clock::SystemClock;
 
 const FILES: &str = "//- a.txt\none\n//- closed/b.txt\ntwo\n//- closed/deep/c.txt\nthree\n//- src/d.txt\nfour\n";
 
-/// Does `work` as a user who is not root: on a thread of its own if this one is, since users are a thread's.
+/// Runs `work` as a user other than root. If this thread is root, on a new thread, because Linux users are per thread.
 fn as_nobody(work: impl FnOnce() + Send) {
     let work = || {
         if rustix::process::geteuid().is_root() {
             let nobody = Uid::from_raw(65_534);
-            // In some containers root may not; elsewhere temporary files are root's alone.
+            // Some containers forbid the switch; elsewhere another user cannot reach root's temporary files.
             if rustix::thread::set_thread_res_uid(nobody, nobody, nobody).is_err() || TempDir::new().is_err() {
                 println!("skipped: 1 case (root cannot be another user here, or that one has no temporary files)");
                 return;
@@ -34,7 +34,7 @@ fn allow(disk: &Disk, path: &str, mode: u32) {
 }
 
 #[test]
-fn what_may_not_be_read_is_not_found_and_not_copied() {
+fn unreadable_files_are_neither_found_nor_copied() {
     as_nobody(|| {
         let disk = Disk::new(|_| FILES.to_owned());
         allow(&disk, "closed", 0o000);
@@ -52,7 +52,7 @@ fn what_may_not_be_read_is_not_found_and_not_copied() {
 }
 
 #[test]
-fn a_command_that_closes_a_directory_has_its_other_changes_taken_in() {
+fn other_changes_are_recorded_if_a_command_makes_a_directory_unreadable() {
     as_nobody(|| {
         let disk = Disk::new(|_| FILES.to_owned());
         let workspace = Workspace::new(Arc::new(disk.environment()), Mode::Direct, Shared::new(SystemClock));
@@ -89,13 +89,13 @@ fn a_file_of_another_user_is_not_replaced() {
     });
 }
 
-/// `n_levels` directories inside each other, each with a file and, beside the next level, directories of these names.
+/// Returns `n_levels` nested directories, each with a file and, beside the next level, directories with these names.
 fn deep(n_levels: usize, beside: &[&str]) -> Disk {
     let disk = Disk::new(|_| String::new());
     let mut directory = disk.root();
     for _ in 0..n_levels {
         fs::write(directory.join("f"), "x").unwrap();
-        // Some before and some after: file systems list them in any order.
+        // Names before and after the next level, because file systems list in any order.
         let (before, after) = beside.split_at(beside.len() / 2);
         before.iter().for_each(|name| fs::create_dir(directory.join(name)).unwrap());
         fs::create_dir(directory.join("d")).unwrap();
@@ -106,7 +106,7 @@ fn deep(n_levels: usize, beside: &[&str]) -> Disk {
 }
 
 #[test]
-fn a_tree_may_be_deeper_than_a_stack() {
+fn a_tree_may_be_deeper_than_the_stack() {
     let disk = deep(1_500, &[]);
     let environment = disk.environment();
     let listed = block_on(environment.list(&FilePath::root(), usize::MAX)).unwrap();
@@ -116,11 +116,11 @@ fn a_tree_may_be_deeper_than_a_stack() {
 }
 
 #[test]
-fn what_cannot_be_walked_for_want_of_handles_is_an_error() {
+fn a_walk_without_free_file_descriptors_is_an_error() {
     const AGAIN: &str = "EMEND_TEST_FEW_HANDLES";
     let name = std::thread::current().name().unwrap().to_owned();
     if std::env::var_os(AGAIN).is_none() {
-        // The limit is a process's, so another one has it.
+        // The limit applies to a process, so another process runs with it.
         let mut again = std::process::Command::new("sh");
         again.args(["-c", "ulimit -n 60 && exec \"$0\" --exact \"$1\" --nocapture"]);
         let output = again.arg(std::env::current_exe().unwrap()).arg(name).env(AGAIN, "1").output().unwrap();
@@ -128,7 +128,7 @@ fn what_cannot_be_walked_for_want_of_handles_is_an_error() {
         assert!(output.status.success() && printed.contains("1 passed"), "{output:?}");
         return;
     }
-    // A directory stays open while more than one in it waits.
+    // A directory stays open while several of its subdirectories wait.
     let beside = ["a", "b", "y", "z"];
     let (flat, disk) = (deep(5, &beside), deep(300, &beside));
     assert_eq!(block_on(flat.environment().glob_paths(&FilePath::root(), "**")).unwrap().len(), 5);

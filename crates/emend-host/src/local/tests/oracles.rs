@@ -1,4 +1,4 @@
-//! Globs and `.gitignore` rules against those who wrote the book: `globset`, `ignore`, and git itself.
+//! Globs and `.gitignore` rules compared with `globset`, `ignore` and git itself.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -25,8 +25,8 @@ fn globs_match_as_globset_does() {
     let path = prop::collection::vec(segment(), 1..4).prop_map(|segments| segments.join("/"));
     let (compared, matched) = (Cell::new(0), Cell::new(0));
     proptest!(cases(4_000), |(glob in joined(pieces, 1..6), paths in prop::collection::vec(path, 20))| {
-        // A trailing slash names a directory, and paths of directories are not asked for here. Three stars are two,
-        // as in git, where globset makes them one.
+        // A trailing slash means a directory, which this test does not include. Three stars equal two, as in git; globset
+        // treats them as one.
         if glob.ends_with('/') || glob.contains("***") {
             return Ok(());
         }
@@ -35,7 +35,7 @@ fn globs_match_as_globset_does() {
         };
         let (theirs, ours) = (theirs.compile_matcher(), Glob::new(&glob).unwrap());
         for path in paths {
-            // No class holds the slash, as in git; in globset those that are negated do.
+            // No class matches a slash, as in git. In globset negated classes do.
             if glob.contains("[!") && path.contains('/') {
                 continue;
             }
@@ -93,13 +93,14 @@ fn git(root: &Path, arguments: &[&str]) -> Option<String> {
     output.status.success().then(|| String::from_utf8(output.stdout).unwrap())
 }
 
-/// Returns whether stars stand beside something else in a segment, as in `a**`. By git's manual they are one star;
-/// git 2.47 does not always take them so, and what three stars are is nowhere said.
+/// Returns whether several stars are next to other characters in a segment, as in `a**`.
+///
+/// Git's manual says that they equal one star, but git 2.47 does not always follow it, and three stars are undocumented.
 fn has_glued_stars(rules: &str) -> bool {
     rules.split(['/', '\n', '!']).any(|segment| segment.contains("**") && segment.trim_end() != "**")
 }
 
-/// Writes two `.gitignore` files into one tree again and again and hands them to `check` together with what is walked.
+/// Repeatedly writes two `.gitignore` files into a tree and passes them to `check` with the result of our walk.
 fn walks(count: u32, check: impl Fn(&Disk, &str, BTreeSet<String>) -> Result<(), TestCaseError>) {
     let disk = Disk::new(|_| tree());
     let all = ours(&disk).len();
@@ -120,7 +121,7 @@ fn walks(count: u32, check: impl Fn(&Disk, &str, BTreeSet<String>) -> Result<(),
 }
 
 #[test]
-fn gitignore_is_what_git_makes_of_it() {
+fn gitignore_matches_as_git_does() {
     walks(400, |disk, rules, ours| {
         if !disk.root().join(".git").exists() && git(&disk.root(), &["init", "-q"]).is_none() {
             println!("git is not installed: a case is skipped");
@@ -134,11 +135,11 @@ fn gitignore_is_what_git_makes_of_it() {
 }
 
 #[test]
-fn gitignore_is_what_ripgrep_makes_of_it() {
+fn gitignore_matches_as_ripgrep_does() {
     let compared = Cell::new(0);
     walks(1_200, |disk, rules, ours| {
-        // Where the two differ we go with git: braces mean nothing, an empty pattern or segment matches nothing, and an
-        // escaped space stays whatever follows it.
+        // Where the two differ we follow git: braces are literal, an empty pattern or segment matches nothing, and an escaped
+        // trailing space is kept.
         let says_nothing = |line: &str| !line.is_empty() && line.trim_matches(['!', '/', ' ']).is_empty();
         if ["{", "//", r"\ "].iter().any(|odd| rules.contains(odd)) || rules.lines().any(says_nothing) {
             return Ok(());

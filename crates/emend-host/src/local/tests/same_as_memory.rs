@@ -1,4 +1,4 @@
-//! One script of calls, run in memory and on disk: every answer must be the same.
+//! Runs random scripts of calls in memory and on disk. Every answer must be the same.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -80,7 +80,7 @@ fn some_call() -> impl Strategy<Value = Call> {
     ]
 }
 
-/// Makes a call the way a tool does: resolves first, then acts on what was resolved.
+/// Makes a call as a tool does: resolves the path, then acts on the result.
 fn answer(environment: &dyn ExecutionEnvironment, call: &Call) -> Result<String, EnvError> {
     let resolve = |path: &str, access| {
         block_on(environment.resolve(&path.replace("{root}", &environment.working_directory()), access))
@@ -122,12 +122,12 @@ fn answer(environment: &dyn ExecutionEnvironment, call: &Call) -> Result<String,
     })
 }
 
-/// Takes the root's name out of an answer.
+/// Removes the root's name from an answer.
 fn without_root(environment: &dyn ExecutionEnvironment, answer: Result<String, EnvError>) -> String {
     let root = environment.working_directory();
     match answer {
         Ok(answer) => answer,
-        // Where the root lies decides how far up a path leads; that it leads out is what matters.
+        // The depth of the root decides how far up a path leads, so only the fact that it leads out is compared.
         Err(EnvError::OutsideRoot { path, .. }) => format!("outside: {}", path.replace(&root, "{root}")),
         Err(error) => {
             format!("{}: {} {:?}", error.code().as_str(), error, error.suggestions()).replace(&root, "{root}")

@@ -1,4 +1,4 @@
-//! The tools that read, over memory and over a disk: the model is told the same.
+//! The reading tools in memory and on disk: the model gets the same results.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -29,12 +29,12 @@ fn answers(environment: Shared<dyn ExecutionEnvironment>, calls: &[(&str, Value)
 }
 
 #[test]
-fn the_tools_that_read_answer_the_same_in_memory_and_on_disk() {
+fn reading_tools_answer_the_same_in_memory_and_on_disk() {
     let png = b"\x89PNG\r\n\x1a\n\0\0";
     let (disk, memory) = (Disk::new(|_| TREE.to_owned()), MemFs::from_fixture(TREE));
     fs::write(disk.root().join("logo.png"), png).unwrap();
     memory.insert("logo.png", png).unwrap();
-    // In memory each write is later than the one before it.
+    // In memory each write has a later time than the previous one.
     for (index, (path, _)) in parse_fixture(TREE).into_iter().enumerate() {
         let file = fs::File::options().write(true).open(disk.root().join(path)).unwrap();
         file.set_modified(UNIX_EPOCH + Duration::from_secs(1_000 + index as u64)).unwrap();

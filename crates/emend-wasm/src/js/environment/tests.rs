@@ -27,7 +27,7 @@ export class Tree {
         if (this.directories.has(path)) throw refused("invalid_argument", "it is a directory");
         if (typeof this.nodes.get(path) === "string") throw refused("invalid_argument", "it is a link");
         if (parents.some((parent) => this.nodes.has(parent))) {
-            throw refused("invalid_argument", "a file is in the place of a directory above it");
+            throw refused("invalid_argument", "a directory above it is a file");
         }
         for (const parent of parents) this.directories.add(parent);
         this.nodes.set(path, content);
