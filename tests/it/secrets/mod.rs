@@ -50,7 +50,7 @@ fn failures(api: Api) -> Vec<(&'static str, Vec<u8>)> {
         ("429", refused(429, ["rate_limit_error", "rate_limit_exceeded", "RESOURCE_EXHAUSTED"])),
         ("400", refused(400, ["invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT"])),
         ("an error in the stream", response(200, &[SSE], format!("{started}data: {in_stream}\n\n").as_bytes())),
-        ("an event that is no JSON", response(200, &[SSE], format!("data: {{{echo}\n\n").as_bytes())),
+        ("an event that is not JSON", response(200, &[SSE], format!("data: {{{echo}\n\n").as_bytes())),
         ("no stream", response(200, &["Content-Type: text/plain"], echo.as_bytes())),
         ("a compression", response(200, &[&format!("Content-Encoding: {echo}")], b"x")),
         ("not HTTP", format!("{echo}\r\n\r\n").into_bytes()),

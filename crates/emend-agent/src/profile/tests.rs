@@ -13,7 +13,7 @@ use crate::session::tests::{Answer, Setup, World, with_profile};
 use crate::session::{Session, SessionConfig};
 use crate::test_support::covers;
 use crate::tool::ExposedNames;
-use crate::tools::Glob;
+use crate::tools::{CORE, Glob};
 
 const ALL: [fn(&str) -> Profile; 3] = [Profile::openai, Profile::anthropic, Profile::gemini];
 
@@ -341,6 +341,20 @@ fn a_tool_that_is_registered_later_wins() {
     assert_eq!(profile.tools.names().count(), n_tools);
     let (_, results) = run(profile, FILES, vec![("Read", json!({"pattern": "*.md"}))]);
     assert_eq!(results, "b.md");
+}
+
+/// A profile does not offer a tool without a row, so a missing row would go unnoticed.
+#[test]
+fn every_core_tool_has_a_row_in_every_profile() {
+    // Codex and Claude Code read files one by one.
+    let without = [("openai", "read_many_files"), ("anthropic", "read_many_files")];
+    for name in CORE {
+        assert!(built_in(name).is_some(), "{name} is not a built-in tool");
+        for id in ["openai", "anthropic", "gemini"] {
+            let has_row = tool_names::of(id).iter().any(|row| row.names.canonical == name);
+            assert_eq!(has_row, !without.contains(&(id, name)), "{name} in the profile {id}");
+        }
+    }
 }
 
 #[test]

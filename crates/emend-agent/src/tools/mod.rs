@@ -43,7 +43,7 @@ pub use write_file::WriteFile;
 use crate::tool::{Tool, ToolRegistry};
 
 /// Canonical names of the tools that a session without a profile has.
-const CORE: [&str; 9] =
+pub(crate) const CORE: [&str; 9] =
     ["read_file", "read_many_files", "write_file", "edit_file", "apply_patch", "grep", "glob", "list_dir", "shell"];
 
 /// Returns a registry of the tools that a session without a profile has, under their canonical names. The session leaves

@@ -69,17 +69,17 @@ pub(super) const DOCUMENTED: &[Documented] = &[
         ..call("ShellExitError", "a command ends with status 2", Code::Conflict)
     },
     call("ShellTimeout", "a command takes longer than timeout_ms", Code::Timeout),
-    call("PermissionDenied", "a path outside of the root", Code::PermissionDenied),
+    call("PermissionDenied", "a path outside the root", Code::PermissionDenied),
     call("ValidationError", "a required argument is missing", Code::InvalidArgument),
-    call("UnknownTool", "a tool that there is not", Code::UnknownTool),
+    call("UnknownTool", "a tool that does not exist", Code::UnknownTool),
     call("io_error", "the system cannot read the file", Code::IoError),
-    call("State Mismatch", "base_content_sha256 is not that of the file", Code::Stale),
+    call("State Mismatch", "base_content_sha256 is not the file's hash", Code::Stale),
     call("Invalid Diff", "context or removed lines are not in the file", Code::Conflict),
-    call("file was never read", "write_file over a file that was never shown", Code::Stale),
-    call("file exists", "apply_patch adds a file that is there", Code::AlreadyExists),
-    call("binary file", "read_file of bytes that are no text", Code::Unsupported),
+    call("file was never read", "write_file over a file that was not read", Code::Stale),
+    call("file exists", "apply_patch adds a file that exists", Code::AlreadyExists),
+    call("binary file", "read_file of a binary file", Code::Unsupported),
     call("STALE_EPOCH", "the user took the open file back", Code::StaleEpoch),
-    call("cut call", "the output limit cut the call off", Code::LimitReached),
+    call("cut call", "the output limit truncated the call", Code::LimitReached),
     retried(session("ProviderError (429)", "too many requests", Code::Provider, Shown::Error, SessionState::Idle)),
     retried(session(
         "ProviderError (500-503)",
@@ -89,7 +89,7 @@ pub(super) const DOCUMENTED: &[Documented] = &[
         SessionState::Idle,
     )),
     retried(session("NetworkError", "no connection", Code::Network, Shown::Error, SessionState::Idle)),
-    session("AuthenticationError", "the key was refused", Code::Authentication, Shown::Error, SessionState::Closed),
+    session("AuthenticationError", "the key was rejected", Code::Authentication, Shown::Error, SessionState::Closed),
     session(
         "ContextLengthError",
         "the conversation is too long",
@@ -99,9 +99,15 @@ pub(super) const DOCUMENTED: &[Documented] = &[
     ),
     session("TurnLimitExceeded", "max_tool_rounds_per_input", Code::LimitReached, Shown::TurnLimit, SessionState::Idle),
     session("abort signal", "the user cancels", Code::Aborted, Shown::End, SessionState::Idle),
-    session("broken stream", "the answer breaks off", Code::Stream, Shown::Error, SessionState::Idle),
-    session("invalid request", "the provider refuses the request", Code::Provider, Shown::Error, SessionState::Closed),
-    session("configuration", "the client is set up wrongly", Code::Configuration, Shown::Error, SessionState::Closed),
+    session("broken stream", "the response ends early", Code::Stream, Shown::Error, SessionState::Idle),
+    session("invalid request", "the provider rejects the request", Code::Provider, Shown::Error, SessionState::Closed),
+    session(
+        "configuration",
+        "the client's configuration is invalid",
+        Code::Configuration,
+        Shown::Error,
+        SessionState::Closed,
+    ),
 ];
 
 #[cfg(test)]
