@@ -160,10 +160,12 @@ impl ProviderInfo {
         if self.needs_base_url && base_url.is_none() || !self.needs_base_url && key.is_none() {
             return None;
         }
+        // Providers can share an adapter, so its default name and base URL may be those of another provider.
         let mut config = Config {
             api_key: key.unwrap_or_default(),
-            base_url,
+            base_url: Some(base_url.unwrap_or_else(|| self.default_base_url.to_owned())),
             browser,
+            name: Some(self.name.to_owned()),
             key_variable: Some(self.key_variables[0].to_owned()),
             ..Config::default()
         };
@@ -269,16 +271,26 @@ mod tests {
     }
 
     #[test]
-    fn every_provider_has_a_row_that_its_adapter_agrees_with() {
+    fn every_provider_gets_its_name_and_base_url_from_its_row() {
+        let mut n_own = 0;
         for info in &PROVIDERS {
             assert_eq!(ProviderInfo::of_name(info.name), Some(info));
-            let adapter = info.api.adapter(Config::default());
+            let value = if info.needs_base_url { info.default_base_url } else { "k" };
+            let variable = |name: &str| (name == info.required_variable()).then(|| value.to_owned());
+            let adapter = info.api.adapter(info.config(variable, false).unwrap());
             assert_eq!(adapter.name(), info.name);
-            let config = Config { api_key: "k".to_owned(), ..Config::default() };
             let request = Request { messages: vec![Message::user("u")], ..Request::default() };
-            let url = info.api.adapter(config).encode(&request, true).unwrap().url;
+            let url = adapter.encode(&request, true).unwrap().url;
             assert!(url.starts_with(info.default_base_url), "{url}");
+            // Each adapter's defaults are those of its own provider.
+            let config = Config { api_key: "k".to_owned(), ..Config::default() };
+            let default = info.api.adapter(config);
+            n_own += usize::from(default.name() == info.name);
+            if default.name() == info.name {
+                assert_eq!(default.encode(&request, true).unwrap().url, url);
+            }
         }
+        assert_eq!(n_own, Api::ALL.len());
         let apis = PROVIDERS.map(|info| info.api);
         assert!(Api::ALL.iter().all(|api| apis.contains(api)));
         assert_eq!(ProviderInfo::of_name("acme"), None);
