@@ -1,29 +1,61 @@
-//! The page that says what each family calls the tools, kept in step with the table.
+//! The page `docs/tools.md`, which the tables of the tools and the profiles generate.
 
+use super::quoting_tests::canonical_tools;
 use super::tool_names::{self, Offer, OutputLayout, ProfileTool};
 use crate::tool::ResultForm;
 
-/// Writes what one family calls a tool, its parameters and their values, where that is not the canonical name.
+/// Writes the names that one family has for a tool, its parameters and their values, if they are not the canonical ones.
 fn cell(rows: &[ProfileTool], canonical: &str) -> String {
     let Some(row) = rows.iter().find(|row| row.names.canonical == canonical) else { return "—".to_owned() };
     let exposed = row.names.exposed;
     if row.offer == Offer::Instead {
-        return format!("— (`{exposed}` stands in)");
+        return format!("— (`{exposed}` instead)");
     }
     let renamed = row.names.params.iter().chain(row.names.values);
     let renamed = renamed.map(|(own, exposed)| format!("<br>{own} → `{exposed}`"));
-    let output = if row.output == OutputLayout::ExitCodeFirst { "<br>how it ended comes first" } else { "" };
+    let output = if row.output == OutputLayout::ExitCodeFirst { "<br>exit code first" } else { "" };
     format!("`{exposed}`{}{output}", renamed.collect::<String>())
+}
+
+/// Writes one line for each tool: its effect, what follows from that, and its output limits.
+fn effects() -> String {
+    let tools = canonical_tools();
+    let line = |name: &str| {
+        let (_, tool) = tools.get(name)?;
+        let yes = |flag: bool| if flag { "yes" } else { "no" };
+        let limits = tool.output_limits();
+        let lines = limits.lines_max.map_or_else(String::new, |lines_max| format!(", {lines_max} lines"));
+        let (effect, concurrent, interruptible) = (tool.effect(), yes(tool.concurrent()), yes(tool.interruptible()));
+        let (chars_max, mode) = (limits.chars_max, limits.mode);
+        Some(format!(
+            "| {name} | {effect:?} | {concurrent} | {interruptible} | {mode:?}, {chars_max} characters{lines} |\n"
+        ))
+    };
+    tools.names().filter_map(line).collect()
 }
 
 #[test]
 fn the_page_of_tools_says_what_each_family_calls_them() {
     const HEADER: &str = "\
-# What each family of models calls the tools
+# The tools
 
-Written by `crates/emend-agent/src/profile/host_tests.rs` from `tool_names.rs`; change that. A parameter that is not listed keeps its
-name. `safe_patch` is called so by all; it is Gemini's way to edit unless the host says otherwise, and stands in for `replace`.
-Results are text for OpenAI and Anthropic, and for Gemini `{\"ok\": true, \"data\": {\"output\"}}` or `{\"ok\": false, \"error\":
+`crates/emend-agent/src/profile/host_tests.rs` generates this page. Do not edit it.
+
+## Effects and output limits
+
+Approval defaults, concurrency and interruption follow from a tool's effect. The exceptions are reads of whole files, which
+are not concurrent because the session counts them, and `web_fetch`, which is concurrent and interruptible because a request
+that only fetches changes nothing. A session may override the output limits by the canonical name of the tool.
+
+| tool | effect | concurrent | interruptible | output |
+|---|---|---|---|---|
+";
+    const NAMES: &str = "
+## Names by family of models
+
+`tool_names.rs` holds these names. A parameter that is not listed keeps its name. `safe_patch` and `edit_lines` have the
+same name in all families. Gemini edits by `safe_patch` instead of `replace` unless the host says otherwise. Results are
+text for OpenAI and Anthropic; for Gemini they are `{\"ok\": true, \"data\": {\"output\"}}` or `{\"ok\": false, \"error\":
 {\"code\", \"message\", \"suggestions\"}}`.
 
 | tool | OpenAI | Anthropic | Gemini |
@@ -36,6 +68,7 @@ Results are text for OpenAI and Anthropic, and for Gemini `{\"ok\": true, \"data
     tools.sort_unstable();
     tools.dedup();
     let row = |tool: &&str| format!("| {tool} | {} |\n", families.map(|rows| cell(rows, tool)).join(" | "));
-    let page = HEADER.to_owned() + &tools.iter().map(row).collect::<String>();
+    let names: String = tools.iter().map(row).collect();
+    let page = [HEADER, &effects(), NAMES, &names].concat();
     expect_test::expect_file!["../../../../docs/tools.md"].assert_eq(&page);
 }

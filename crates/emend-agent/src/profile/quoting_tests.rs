@@ -41,7 +41,7 @@ fn web_fetch() -> Shared<WebFetch> {
 }
 
 /// Returns every built-in tool under its canonical name.
-fn canonical_tools() -> ToolRegistry {
+pub(super) fn canonical_tools() -> ToolRegistry {
     let mut tools = core_tools();
     tools.register(Shared::new(SafePatch));
     tools.register(Shared::new(EditLines));

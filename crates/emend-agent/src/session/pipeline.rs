@@ -239,7 +239,7 @@ fn prepare<'a>(tools: &'a ToolRegistry, name: &str, arguments: Value) -> Result<
     let mut arguments = match arguments {
         Value::Object(arguments) => arguments,
         Value::String(raw) => read_arguments(&raw, schema).map_err(|why| refused(why, Vec::new()))?,
-        _ => return Err(refused("They are not a JSON object. Send one JSON object.".to_owned(), Vec::new())),
+        _ => return Err(refused("The arguments are not a JSON object. Send one JSON object.".to_owned(), Vec::new())),
     };
     tidy(schema, &mut arguments);
     let checked = Value::Object(arguments);

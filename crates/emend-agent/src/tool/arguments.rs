@@ -1,17 +1,16 @@
-//! Tidies tool arguments before they are checked against the tool's schema by `emend_llm::schema`, and says how a right
-//! call looks where they do not fit.
+//! Repairs tool arguments before `emend_llm::schema` validates them, and gives an example of valid arguments.
 //!
-//! What models get wrong in one way only is put right: raw control characters in strings, a code fence, arguments that
-//! were encoded twice or sent twice. Nothing is ever completed: where a text was cut off or can be read in two ways, the
-//! call is refused, since half of an edit looks like a whole one.
+//! Mistakes with only one reading are repaired: raw control characters in strings, a code fence, arguments that were encoded
+//! twice or sent twice. Truncated arguments are never completed, because half of an edit looks like a whole one. A call with
+//! truncated or ambiguous arguments is rejected.
 
 use serde_json::{Map, Value};
 
-/// Reads the arguments of a call that came as a text. `schema` is the tool's.
+/// Parses the arguments of a call that arrived as text. `schema` is the schema of the tool.
 ///
 /// # Errors
 ///
-/// What is wrong and where, as a sentence for the model.
+/// Returns a sentence for the model: what is wrong, where, and the next step.
 pub fn read_arguments(raw: &str, schema: &Value) -> Result<Map<String, Value>, String> {
     if let Some(patch) = as_patch(raw, schema) {
         return Ok(patch);
@@ -24,21 +23,21 @@ pub fn read_arguments(raw: &str, schema: &Value) -> Result<Map<String, Value>, S
             Ok(Value::Object(object)) => objects.push(object),
             Ok(Value::String(inner)) if objects.is_empty() => match serde_json::from_str(&escaped(&inner)) {
                 Ok(Value::Object(object)) => objects.push(object),
-                _ => return Err("They are a JSON string. Send one JSON object.".to_owned()),
+                _ => return Err("The arguments are a JSON string. Send one JSON object.".to_owned()),
             },
-            Ok(_) => return Err("They are not a JSON object. Send one JSON object.".to_owned()),
+            Ok(_) => return Err("The arguments are not a JSON object. Send one JSON object.".to_owned()),
             Err(error) => return Err(broken(&text, &error)),
         }
     }
     let mut distinct = objects.iter().filter(|object| !object.is_empty());
     let Some(first) = distinct.next() else { return Ok(Map::new()) };
     if distinct.any(|object| object != first) {
-        return Err(format!("They are {} different JSON objects. Make one call for each.", objects.len()));
+        return Err(format!("The arguments are {} different JSON objects. Make one call for each.", objects.len()));
     }
     Ok(first.clone())
 }
 
-/// Takes a bare patch as the one text that the tool wants: models know this format by heart and forget its wrapping.
+/// Returns a bare patch as the only required text of the tool. Models know the patch format well and forget to wrap it.
 fn as_patch(raw: &str, schema: &Value) -> Option<Map<String, Value>> {
     let required = schema["required"].as_array().filter(|names| names.len() == 1)?;
     let name = required.first().and_then(Value::as_str)?;
@@ -47,7 +46,7 @@ fn as_patch(raw: &str, schema: &Value) -> Option<Map<String, Value>> {
         .then(|| Map::from_iter([(name.to_owned(), Value::from(raw))]))
 }
 
-/// Returns what is in the only code fence of a text that is no JSON by itself.
+/// Returns the content of the only code fence, or `None` if the text starts like JSON.
 fn inside_fence(raw: &str) -> Option<&str> {
     if raw.trim_start().starts_with(['{', '"']) {
         return None;
@@ -58,8 +57,7 @@ fn inside_fence(raw: &str) -> Option<&str> {
     (!after.contains("```")).then_some(inside)
 }
 
-/// Writes raw control characters in strings as JSON wants them, and takes line breaks between tokens that were escaped
-/// for what they are.
+/// Escapes raw control characters in strings, and unescapes line breaks between tokens.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     let (mut in_string, mut after_backslash) = (false, false);
@@ -88,23 +86,25 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// Says where a text stops being JSON, with what stands there.
+/// Returns the error for text that is not JSON, with the text before the fault.
 fn broken(text: &str, error: &serde_json::Error) -> String {
     if error.is_eof() {
-        return "They end in the middle, so nothing was done: half of an edit is none. Send them again, in smaller pieces."
+        return "The JSON of the arguments is truncated. The call did not run. Send it again, in smaller pieces."
             .to_owned();
     }
     let line = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
     let before: String = line.chars().take(error.column()).collect();
     let near: String = before.chars().skip(before.chars().count().saturating_sub(30)).collect();
     format!(
-        "They are not valid JSON: {error}, after `{near}`. Quote every value, and write \\\" for a quote and \\\\ for a \
-         backslash inside of one."
+        "The arguments are not valid JSON: {error}, after `{near}`. Quote every value, and write \\\" for a quote and \\\\ \
+         for a backslash inside a string."
     )
 }
 
-/// Puts right what the schema shows to be a slip: optional properties that are null, empty or zero where zero is too
-/// little count as absent, since some models fill in every key; a list or object that came as JSON text is read.
+/// Repairs mistakes that the schema reveals.
+///
+/// Optional properties that are null, empty, or zero below a minimum are removed, because some models fill in every key. A
+/// list or an object that arrived as JSON text is parsed.
 pub fn tidy(schema: &Value, arguments: &mut Map<String, Value>) {
     let required = schema["required"].as_array().map(Vec::as_slice).unwrap_or_default();
     arguments.retain(|name, value| {
@@ -139,7 +139,7 @@ pub fn tidy(schema: &Value, arguments: &mut Map<String, Value>) {
     }
 }
 
-/// Returns arguments that fit a schema: what is required, with values that show its type.
+/// Returns arguments that fit a schema: the required properties, with values that show their types.
 #[must_use]
 pub fn example(schema: &Value) -> Value {
     let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -163,7 +163,7 @@ fn example_value(name: &str, schema: &Value) -> Value {
     }
 }
 
-/// Returns the property that a call most likely meant by a key that the tool does not know, as a question.
+/// Returns suggestions for unknown keys, each with the closest property that the call does not use yet.
 #[must_use]
 pub fn meant(schema: &Value, arguments: &Map<String, Value>) -> Vec<String> {
     let Some(known) = schema["properties"].as_object() else { return Vec::new() };
@@ -230,8 +230,8 @@ mod tests {
 
     #[test]
     fn what_was_cut_or_can_be_read_in_two_ways_is_refused() {
-        check(r#"{"path":"a.ts","content":"export function f() {\n  retu"#, json!("end in the middle"));
-        check(r#"{"commands": ["npm install", "npm test""#, json!("end in the middle"));
+        check(r#"{"path":"a.ts","content":"export function f() {\n  retu"#, json!("is truncated"));
+        check(r#"{"commands": ["npm install", "npm test""#, json!("is truncated"));
         check(r#"{"a":1}{"a":2}"#, json!("2 different JSON objects"));
         check(r#"{"files": E:\Folder\report.md}"#, json!("after `{\"files\": E`"));
         check(r#"{"path": "C:\Users\x"}"#, json!("invalid escape"));

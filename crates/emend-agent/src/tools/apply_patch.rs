@@ -23,10 +23,10 @@ impl Tool for ApplyPatch {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
             name: "apply_patch".to_owned(),
-            description: "Applies a patch to one or more files; all of it or nothing. The form:\n\
+            description: "Applies a patch to one or more files, completely or not at all. The format:\n\
                           *** Begin Patch\n*** Update File: path\n@@ a line above the change, such as a heading or \
                           function\n unchanged line\n-removed line\n+added line\n*** Add File: path\n+line\n\
-                          *** Delete File: path\n*** End Patch\n`*** Move to: path` after `*** Update File:` renames. \
+                          *** Delete File: path\n*** End Patch\n`*** Move to: path` after `*** Update File:` renames the file. \
                           Give about three unchanged lines around each change."
                 .to_owned(),
             parameters: schema(

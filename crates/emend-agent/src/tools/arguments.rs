@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::error_code::Code;
 use crate::tool::{Target, ToolError};
 
-/// Writes `count` with the right form of `noun`.
+/// Returns `count` with the singular or plural of `noun`.
 pub(super) fn counted(count: usize, noun: &str) -> String {
     let ending = match count {
         1 => "",
@@ -17,7 +17,7 @@ pub(super) fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{ending}")
 }
 
-/// Returns the subject of a search, whose paths are those that it looks through.
+/// Returns the subject of a search: the path that it searches.
 pub(super) fn target_of_search(arguments: &Map<String, Value>) -> Target {
     let path = arguments.get("path").and_then(Value::as_str).map(str::to_owned);
     Target { paths: path.into_iter().collect(), ..Target::default() }
@@ -29,7 +29,7 @@ pub(super) fn text_argument<'a>(arguments: &'a Map<String, Value>, name: &str) -
 
 pub(super) fn number_argument(arguments: &Map<String, Value>, name: &str) -> Option<usize> {
     let number = arguments.get(name)?;
-    // Models write 3.0 for 3; validation has already refused fractions.
+    // Models write 3.0 for 3. Validation has rejected fractions.
     let whole = number.as_u64().or_else(|| number.as_f64().map(|number| number as u64))?;
     usize::try_from(whole).ok()
 }
@@ -38,17 +38,18 @@ pub(super) fn flag_argument(arguments: &Map<String, Value>, name: &str) -> bool 
     arguments.get(name).and_then(Value::as_bool).unwrap_or(false)
 }
 
-/// Reads a hash, in either written form.
+/// Returns the hash in an argument, with or without `sha256:`.
 pub(super) fn hash_argument(arguments: &Map<String, Value>, name: &str) -> Result<Option<ContentHash>, ToolError> {
     let Some(text) = arguments.get(name).and_then(Value::as_str).filter(|text| !text.is_empty()) else {
         return Ok(None);
     };
     text.parse().map(Some).map_err(|error: ParseHashError| {
-        ToolError::new(Code::InvalidArgument, format!("{name}: {error}; leave it out to mean the version shown last"))
+        ToolError::new(Code::InvalidArgument, format!("{name}: {error}. Omit it to use the version shown last."))
     })
 }
 
-/// Reads a tool's schema. It is a text, since code that builds the same weighs three times as much in a browser.
+/// Parses a tool's schema. It is written as text because code that builds the same value is three times as large in the
+/// browser core.
 pub(super) fn schema(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_default()
 }

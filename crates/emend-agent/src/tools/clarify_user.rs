@@ -1,5 +1,4 @@
-//! Asking the user: `clarify_user`. The call only puts the question; the session then waits, and the user's next message
-//! is the answer.
+//! `clarify_user`: a question to the user. The run ends after the call, and the user's next message is the answer.
 
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
@@ -11,18 +10,18 @@ use crate::tool::{Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
 const PARAMETERS: &str = r#"{"type": "object", "properties": {
   "question": {"type": "string", "description": "The question."},
   "options": {"type": "array", "items": {"type": "string"},
-    "description": "Likely answers, best first. The user may answer something else."}},
+    "description": "Likely answers, best first. The user may give another answer."}},
   "required": ["question"]}"#;
 
-/// Puts a question to the user and ends the turn.
+/// Asks the user a question, which ends the run.
 pub struct ClarifyUser;
 
 impl Tool for ClarifyUser {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
             name: "clarify_user".to_owned(),
-            description: "Asks the user one question and waits for the answer. Use it only when you cannot go on well \
-                          without knowing and cannot find out yourself. Offer the likely answers as options."
+            description: "Asks the user one question and waits for the answer. Use it only if you cannot continue \
+                          without the answer and cannot find it out yourself. Offer likely answers as options."
                 .to_owned(),
             parameters: schema(PARAMETERS),
         }
@@ -43,11 +42,11 @@ impl Tool for ClarifyUser {
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         let question = text_argument(arguments, "question").trim();
         let outcome = if question.is_empty() {
-            Err(ToolError::new(Code::InvalidArgument, "question is empty; write what you want to know"))
+            Err(ToolError::new(Code::InvalidArgument, "The question is empty. Write the question."))
         } else {
             let options = arguments.get("options").cloned().unwrap_or_else(|| json!([]));
             Ok(ToolOutput::new(
-                "The question was put to the user. Their next message is the answer.",
+                "The user was asked. Their next message is the answer.",
                 json!({ "question": question, "options": options }),
             ))
         };

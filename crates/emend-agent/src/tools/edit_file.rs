@@ -22,11 +22,11 @@ impl Tool for EditFile {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
             name: "edit_file".to_owned(),
-            description:
-                "Replaces {param:edit_file.old_string} by {param:edit_file.new_string} in a file. {param:edit_file.old_string} must be copied exactly from the file, \
-                          without line numbers, and occur once, unless {param:edit_file.replace_all} is set. Line endings are kept \
-                          whatever endings the strings use. An empty {param:edit_file.old_string} creates a file."
-                    .to_owned(),
+            description: "Replaces {param:edit_file.old_string} by {param:edit_file.new_string} in a file. \
+                          {param:edit_file.old_string} must be copied exactly from the file, without line numbers, and must \
+                          occur once, unless {param:edit_file.replace_all} is set. The line endings of the file are kept. An empty \
+                          {param:edit_file.old_string} creates a file."
+                .to_owned(),
             parameters: schema(
                 r#"{
                 "type": "object",
@@ -34,7 +34,7 @@ impl Tool for EditFile {
                 "properties": {
                     "file_path": {"type": "string", "description": "Path under the working directory."},
                     "old_string": {"type": "string", "description": "The text to replace."},
-                    "new_string": {"type": "string", "description": "The text to put in its place."},
+                    "new_string": {"type": "string", "description": "The new text."},
                     "replace_all": {"type": "boolean", "description": "Replace every occurrence. Default false."}
                 }
             }"#,

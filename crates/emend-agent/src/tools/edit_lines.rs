@@ -1,7 +1,7 @@
-//! `edit_lines`: replaces, inserts and deletes lines of one file by number (S1 §6).
+//! `edit_lines`: replaces, inserts and deletes lines of one file by number.
 //!
-//! Numbers mean something only for the text they were read from, so the file must not have changed since, and the
-//! lines named must have been read.
+//! Line numbers refer to the text that was read. So the file must not have changed since, and the named lines must have
+//! been read.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -24,11 +24,10 @@ impl Tool for EditLines {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
             name: "edit_lines".to_owned(),
-            description:
-                "Replaces, inserts or deletes whole lines of a file by number. All numbers are those of the file \
-                          as {tool:read_file} showed it; put all edits of a file into one call. Refused if the file has \
+            description: "Replaces, inserts or deletes whole lines of a file by number. All numbers are those of the file \
+                          as {tool:read_file} showed it. Put all edits of a file into one call. The call is rejected if the file has \
                           changed since, or if the lines were never read."
-                    .to_owned(),
+                .to_owned(),
             parameters: schema(
                 r#"{
                 "type": "object",
@@ -45,16 +44,16 @@ impl Tool for EditLines {
                                 "operation": {"type": "string", "enum": ["replace", "insert", "delete"]},
                                 "start_line": {
                                     "type": "integer", "minimum": 1,
-                                    "description": "The first line, from 1; for insert the line before which the text goes, one past the last to append."
+                                    "description": "First line, from 1. An insert goes before this line; one past the last line appends."
                                 },
-                                "end_line": {"type": "integer", "minimum": 1, "description": "The last line, included. Default {param:edit_lines.start_line}."},
-                                "new_text": {"type": "string", "description": "The new lines. Empty for delete."},
-                                "expected_hash": {"type": "string", "description": "The sha256 of the file or of the lines, if you know it."},
-                                "rationale": {"type": "string", "description": "Why, for the user."}
+                                "end_line": {"type": "integer", "minimum": 1, "description": "Last line, inclusive. Default {param:edit_lines.start_line}."},
+                                "new_text": {"type": "string", "description": "New lines; empty for delete."},
+                                "expected_hash": {"type": "string", "description": "sha256 of the file or of these lines, if known."},
+                                "rationale": {"type": "string", "description": "Reason for the edit, for the user."}
                             }
                         }
                     },
-                    "expected_hash": {"type": "string", "description": "The sha256 of the file that was shown. Default: the version shown last."}
+                    "expected_hash": {"type": "string", "description": "sha256 of the file that was shown. Default: the version shown last."}
                 }
             }"#,
             ),
@@ -101,18 +100,18 @@ impl Tool for EditLines {
     }
 }
 
-/// Returns the edit that a call asks for, and what it rests on.
+/// Returns the edit that a call requests, and the state of the file that it requires.
 fn read(arguments: &Map<String, Value>) -> Result<(Patch, Base<'static>), ToolError> {
     let named = hash_argument(arguments, "expected_hash")?;
     let edits = edits(arguments)?;
-    // Lines whose own hash is given are known by that, whatever else has become of the file.
+    // A hash of the lines themselves identifies them, even if the rest of the file has changed.
     let ranges = edits.iter().filter(|edit| edit.expected_hash.is_none()).map(range).collect::<Vec<_>>();
     let base = if ranges.is_empty() && named.is_none() { Base::Hashed } else { Base::Lines(named, ranges) };
     let change = Change::Lines(LineEdits { edits, expected_hash: named });
     Ok((Patch::of(text_argument(arguments, "file_path"), change), base))
 }
 
-/// Returns the lines (from 0) that an edit rests on: those it replaces, or those it goes between.
+/// Returns the lines (from 0) that an edit requires: those that it replaces, or those around an insertion.
 fn range(edit: &LineEdit) -> Range<usize> {
     let start = edit.start_line.saturating_sub(1);
     match edit.operation {

@@ -21,16 +21,15 @@ impl Tool for Glob {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
             name: "glob".to_owned(),
-            description:
-                "Finds files by a pattern such as `**/*.ts`, newest first. Skips hidden files and what `.gitignore` \
-                          excludes."
-                    .to_owned(),
+            description: "Finds files by a pattern such as `**/*.ts`, newest first. Skips hidden files and files that \
+                          `.gitignore` excludes."
+                .to_owned(),
             parameters: schema(
                 r#"{
                 "type": "object",
                 "required": ["pattern"],
                 "properties": {
-                    "pattern": {"type": "string", "minLength": 1, "description": "`*` stays within a directory, `**` does not; `{a,b}` is either."},
+                    "pattern": {"type": "string", "minLength": 1, "description": "`*` stays within a directory, `**` does not; `{a,b}` matches a or b."},
                     "path": {"type": "string", "description": "Base directory. Default `.`."}
                 }
             }"#,

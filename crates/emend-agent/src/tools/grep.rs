@@ -4,14 +4,14 @@ use emend_edit::truncate::{Mode, OutputLimits};
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 
-use super::arguments::{flag_argument, number_argument, schema, target_of_search, text_argument};
+use super::arguments::{counted, flag_argument, number_argument, schema, target_of_search, text_argument};
 use crate::approval::Target;
 use crate::environment::FileMatches;
 use crate::error_code::Code;
 use crate::search::Matcher;
 use crate::tool::{Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
 
-/// Results shown when no maximum is given (S2 §3.3).
+/// Results that are shown if the call sets no maximum.
 const RESULTS_DEFAULT: usize = 100;
 
 /// Searches file contents.
@@ -26,10 +26,10 @@ impl Tool for Grep {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
             name: "grep".to_owned(),
-            description: "Searches file contents with a regular expression. Skips binary files, hidden files and what \
+            description: "Searches file contents with a regular expression. Skips binary files, hidden files and files that \
                           `.gitignore` excludes. Output modes: `{value:grep.content}` gives `path:line:text` (`path-line-text` for \
-                          lines of context), `{value:grep.files}` one path per line, `{value:grep.count}` gives `path:count`. Results are in the \
-                          order of paths and lines."
+                          lines of context), `{value:grep.files}` gives one path per line, `{value:grep.count}` gives `path:count`. \
+                          Results are ordered by path and line."
                 .to_owned(),
             parameters: schema(
                 r#"{
@@ -38,14 +38,14 @@ impl Tool for Grep {
                 "properties": {
                     "pattern": {"type": "string", "minLength": 1, "description": "Regular expression, matched within lines."},
                     "path": {"type": "string", "description": "File or directory to search. Default `.`."},
-                    "glob_filter": {"type": "string", "description": "Only files that match, e.g. `*.rs` or `src/**/*.ts`."},
+                    "glob_filter": {"type": "string", "description": "Only files that match this glob, e.g. `*.rs` or `src/**/*.ts`."},
                     "case_insensitive": {"type": "boolean", "description": "Default false."},
                     "output_mode": {"enum": ["content", "files", "count"], "description": "Default `{value:grep.content}`."},
                     "context": {"type": "integer", "minimum": 0, "maximum": 20, "description": "Lines before and after each match. Default 0."},
-                    "before": {"type": "integer", "minimum": 0, "maximum": 20, "description": "Lines before each match, if not as many as after."},
-                    "after": {"type": "integer", "minimum": 0, "maximum": 20, "description": "Lines after each match, if not as many as before."},
+                    "before": {"type": "integer", "minimum": 0, "maximum": 20, "description": "Lines before each match. Default: as many as {param:grep.context}."},
+                    "after": {"type": "integer", "minimum": 0, "maximum": 20, "description": "Lines after each match. Default: as many as {param:grep.context}."},
                     "max_results": {"type": "integer", "minimum": 1, "maximum": 1000, "description": "Matching lines ({value:grep.content}) or files. Default 100."},
-                    "offset": {"type": "integer", "minimum": 0, "description": "Results to pass over first. Default 0."}
+                    "offset": {"type": "integer", "minimum": 0, "description": "Results to skip first. Default 0."}
                 }
             }"#,
             ),
@@ -82,13 +82,14 @@ impl Tool for Grep {
             let page = Page {
                 offset: number_argument(arguments, "offset").unwrap_or(0),
                 max: number_argument(arguments, "max_results").unwrap_or(RESULTS_DEFAULT),
+                offset_parameter: context.names.param("grep", "offset"),
             };
             let around = number_argument(arguments, "context").unwrap_or(0);
             let (before, after) = (
                 number_argument(arguments, "before").unwrap_or(around),
                 number_argument(arguments, "after").unwrap_or(around),
             );
-            // The modes that count files need all of them. One match more than shown tells whether there are more.
+            // The modes that count files need all matches. One match beyond the page shows that there are more.
             let (context_lines, max_matches) =
                 if mode == "content" { (before.max(after), page.end().saturating_add(1)) } else { (0, usize::MAX) };
             let path = arguments.get("path").and_then(Value::as_str).unwrap_or(".");
@@ -103,25 +104,27 @@ impl Tool for Grep {
     }
 }
 
-/// Which results are shown.
+/// The range of results that is shown.
 #[derive(Clone, Copy)]
-struct Page {
-    /// How many are passed over.
+struct Page<'a> {
+    /// The number of results that are skipped.
     offset: usize,
-    /// How many are shown.
+    /// The most results that are shown.
     max: usize,
+    /// The exposed name of the parameter that sets the offset.
+    offset_parameter: &'a str,
 }
 
-impl Page {
+impl Page<'_> {
     fn end(self) -> usize {
         self.offset.saturating_add(self.max)
     }
 }
 
-fn content(found: &[FileMatches], page: Page, before: usize, after: usize) -> ToolOutput {
+fn content(found: &[FileMatches], page: Page<'_>, before: usize, after: usize) -> ToolOutput {
     let (mut lines, mut matches, mut n_matches) = (Vec::new(), Vec::new(), 0);
     for file in found {
-        // The numbers of the lines whose matches are shown.
+        // Line numbers of the matches that are shown.
         let mut shown: Vec<usize> = Vec::new();
         for line in file.lines.iter().filter(|line| line.is_match) {
             if (page.offset..page.end()).contains(&n_matches) {
@@ -154,22 +157,26 @@ fn content(found: &[FileMatches], page: Page, before: usize, after: usize) -> To
     finish(lines, "matches", matches, page, n_matches)
 }
 
-fn per_file(found: &[FileMatches], page: Page, shown: impl Fn(&FileMatches) -> String) -> ToolOutput {
+fn per_file(found: &[FileMatches], page: Page<'_>, shown: impl Fn(&FileMatches) -> String) -> ToolOutput {
     let on_page = || found.iter().skip(page.offset).take(page.max);
     let files = on_page().map(|file| json!({ "file_path": file.path, "count": file.match_count() })).collect();
     finish(on_page().map(shown).collect(), "files", files, page, found.len())
 }
 
-/// Says what is on the page, of `n_results` that were found.
-fn finish(mut lines: Vec<String>, what: &str, shown: Vec<Value>, page: Page, n_results: usize) -> ToolOutput {
+/// Adds a line that says how the page relates to all `n_results` results.
+fn finish(mut lines: Vec<String>, what: &str, shown: Vec<Value>, page: Page<'_>, n_results: usize) -> ToolOutput {
+    let offset_parameter = page.offset_parameter;
     let more = n_results > page.end();
     if n_results == 0 {
         lines.push("No matches.".to_owned());
     } else if shown.is_empty() {
-        lines.push(format!("There are only {n_results} results, and {} were passed over.", page.offset));
+        lines.push(format!("There are only {n_results} results, and {} were skipped.", page.offset));
     } else if more {
         let (offset, max) = (page.end(), page.max);
-        lines.push(format!("[{max} are shown and there are more; narrow the search or go on with offset {offset}]"));
+        lines.push(format!(
+            "[{} shown, and there are more; narrow the search or continue with {offset_parameter} {offset}]",
+            counted(max, "result")
+        ));
     }
     ToolOutput::new(lines.join("\n"), json!({ what: shown, "truncated": more }))
 }

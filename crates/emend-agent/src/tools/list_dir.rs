@@ -11,7 +11,7 @@ use crate::tool::{Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
 /// Lists a directory.
 pub struct ListDir;
 
-/// Entries shown at most.
+/// The most entries that are shown.
 const ENTRIES_MAX: usize = 1000;
 
 impl Tool for ListDir {
@@ -19,8 +19,8 @@ impl Tool for ListDir {
         ToolDefinition {
             name: "list_dir".to_owned(),
             description:
-                "Lists a directory, hidden and ignored entries too: subdirectories end in `/`, files show their \
-                          size in bytes. Of a large tree the upper levels are shown."
+                "Lists a directory, including hidden and ignored entries. Subdirectories end in `/`, and files \
+                          show their size in bytes. Of a large tree only the upper levels are shown."
                     .to_owned(),
             parameters: schema(
                 r#"{
@@ -83,8 +83,8 @@ fn line(entry: &DirEntry) -> String {
     }
 }
 
-/// Returns the entries of as many levels as can be shown, at most `depth`, and how many levels those are: what is near
-/// says more than what lies deep in the first directory. Of a single level that is too much its beginning is shown.
+/// Returns the entries of as many levels as fit, at most `depth`, and the number of these levels. A complete upper level
+/// says more than the depths of the first directory. Of a single level that does not fit, the first entries are shown.
 fn levels_that_fit(entries: &[DirEntry], depth: usize) -> (Vec<&DirEntry>, usize) {
     let level = |entry: &DirEntry| entry.path.as_str().matches('/').count();
     let top = entries.iter().map(level).min().unwrap_or(0);

@@ -7,7 +7,7 @@ use super::arguments::counted;
 use crate::tool::{ToolContext, ToolError, ToolOutput};
 use crate::workspace::{Applied, FileWrite};
 
-/// Plans `patch` over the visible texts, writes what it gives and reports file by file.
+/// Plans `patch` over the visible texts, writes the results and reports on each file.
 pub(super) async fn apply(
     context: &ToolContext,
     patch: Patch,
@@ -25,12 +25,12 @@ pub(super) async fn apply(
     Ok(report(&applied, &planned, diagnostics))
 }
 
-/// Returns the refusal of a patch that cannot be carried out.
+/// Returns the error for a patch that cannot be applied.
 pub(super) fn plan_refused(error: &EditError) -> ToolError {
     ToolError::new(error.code().into(), error.to_string()).with_suggestions(error.suggestions())
 }
 
-/// Reports what was written, file by file.
+/// Reports on each file that was written.
 pub(super) fn report(applied: &[Applied], planned: &[PlannedFile], diagnostics: Vec<Diagnostic>) -> ToolOutput {
     let diagnostics: Vec<&Diagnostic> =
         diagnostics.iter().chain(planned.iter().flat_map(|file| &file.diagnostics)).collect();
@@ -51,7 +51,7 @@ pub(super) fn writes(file: &PlannedFile, planned: &[PlannedFile]) -> Vec<FileWri
         Operation::Rename { from } => Some(from.clone()),
         _ => None,
     };
-    // Another file may have taken the place of the one that moved.
+    // The same patch may create another file under the old path.
     let vacated = moved_from.clone().filter(|from| planned.iter().all(|file| file.path != *from));
     let removal = vacated.map(|path| FileWrite { path, text: None, moved_from: None });
     let write = FileWrite { path: file.path.clone(), text: file.after.clone(), moved_from };

@@ -1,5 +1,5 @@
-//! What calls that edit would do, as the user is asked about them (S3 §5): computed over the files as they are, nothing
-//! written, nothing counted as read.
+//! Previews of edits for the approval prompt: computed over the current files, without a write and without counting as a
+//! read.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::tool::{Preview, ToolContext};
 /// Unchanged lines shown around each change.
 const CONTEXT_LINES: usize = 3;
 
-/// Returns what a patch would do; that it cannot be carried out makes asking futile.
+/// Returns the preview of a patch, [`Preview::Futile`] if it cannot be applied.
 pub(super) async fn of_patch(context: &ToolContext, patch: &Patch) -> Preview {
     let mut texts = BTreeMap::new();
     for path in patch.paths() {
@@ -22,7 +22,7 @@ pub(super) async fn of_patch(context: &ToolContext, patch: &Patch) -> Preview {
     plan(patch, &texts).map_or(Preview::Futile, |planned| of_plan(&planned, None))
 }
 
-/// Returns what a plan would do. `diff` is the diff that the call itself gives, where it gives one.
+/// Returns the preview of a plan. `diff` is the diff in the call itself, if there is one.
 pub(super) fn of_plan(planned: &[PlannedFile], diff: Option<&str>) -> Preview {
     let files: Vec<Value> = planned.iter().map(|file| of_file(file, diff)).collect();
     let diffs: String = files.iter().filter_map(|file| file["fileDiff"].as_str()).collect();

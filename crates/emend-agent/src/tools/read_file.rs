@@ -1,4 +1,4 @@
-//! `read_file`: text with line numbers, or an image (S2 §3.3).
+//! `read_file`: text with line numbers, or an image.
 
 use std::ops::Range;
 
@@ -10,13 +10,13 @@ use serde_json::{Map, Value, json};
 
 use super::arguments::{counted, number_argument, schema, text_argument};
 use crate::error_code::Code;
-use crate::tool::{Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
+use crate::tool::{Tool, ToolContext, ToolEffect, ToolError, ToolNames, ToolOutput};
 use crate::workspace::FileView;
 
-/// Lines shown when no limit is given (S2 §3.3).
+/// Lines that are shown if the call sets no limit.
 pub(super) const LINES_DEFAULT: usize = 2000;
 
-/// The most bytes of an image: providers take 5 MiB of base64.
+/// The most bytes of an image: providers accept 5 MiB of base64.
 const IMAGE_BYTES_MAX: usize = 5 * 1024 * 1024 / 4 * 3;
 
 /// Reads a file with line numbers, its version and its hash.
@@ -31,11 +31,10 @@ impl Tool for ReadFile {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
             name: "read_file".to_owned(),
-            description:
-                "Reads a text file, or shows an image (PNG, JPEG, GIF, WebP). The first line names the file, a version \
-                 that counts this session's reads and writes, the SHA-256 of the whole file and the lines shown; then \
-                 come the lines as `NUMBER | CONTENT`. Copy text for edits from CONTENT only."
-                    .to_owned(),
+            description: "Reads a text file, or shows an image (PNG, JPEG, GIF, WebP). The first line names the file, a version \
+                          that counts this session's reads and writes, the SHA-256 of the whole file and the lines shown. Then come the \
+                          lines as `NUMBER | CONTENT`. Copy text for edits from CONTENT only."
+                .to_owned(),
             parameters: schema(
                 r#"{
                 "type": "object",
@@ -62,7 +61,7 @@ impl Tool for ReadFile {
         Self::OUTPUT_LIMITS
     }
 
-    /// Reads are counted: the version that a read shows follows from the order of the calls.
+    /// The session counts reads: the version that a read shows depends on the order of the calls.
     fn concurrent(&self) -> bool {
         false
     }
@@ -77,7 +76,7 @@ impl Tool for ReadFile {
             let limit = number_argument(arguments, "limit").unwrap_or(LINES_DEFAULT);
             let path = text_argument(arguments, "file_path");
             match context.workspace.read(&context.seen, path, offset, limit).await {
-                Ok(view) => show(&view, offset, limit),
+                Ok(view) => show(&view, offset, limit, &context.names),
                 Err(error) if error.code == Code::Unsupported => show_image(context, path, error).await,
                 Err(error) => Err(error),
             }
@@ -85,20 +84,21 @@ impl Tool for ReadFile {
     }
 }
 
-fn show(view: &FileView, offset: usize, limit: usize) -> Result<ToolOutput, ToolError> {
+fn show(view: &FileView, offset: usize, limit: usize, names: &ToolNames) -> Result<ToolOutput, ToolError> {
     let n_lines = split_lines(&view.text).len();
     if offset > n_lines.max(1) {
+        let parameter = names.param("read_file", "offset");
         return Err(ToolError::new(
             Code::InvalidArgument,
-            format!("offset {offset} is past the end of {}, which has {}", view.path, counted(n_lines, "line")),
+            format!("{parameter} {offset} is past the end of {}, which has {}", view.path, counted(n_lines, "line")),
         ));
     }
     let last = n_lines.min(offset.saturating_sub(1).saturating_add(limit));
-    Ok(ToolOutput::new(text_of(view, offset - 1..last), data_of(view, offset - 1..last)))
+    Ok(ToolOutput::new(text_of(view, offset - 1..last, names), data_of(view, offset - 1..last)))
 }
 
-/// Writes lines (from 0) of a file as the model sees them, below a line that names the file.
-pub(super) fn text_of(view: &FileView, shown: Range<usize>) -> String {
+/// Writes a range of lines (from 0) as the model sees them, below a line that names the file.
+pub(super) fn text_of(view: &FileView, shown: Range<usize>, names: &ToolNames) -> String {
     let lines = split_lines(&view.text);
     let (n_lines, offset, last) = (lines.len(), shown.start + 1, shown.end);
     let range = if n_lines == 0 { "empty file".to_owned() } else { format!("lines {offset}-{last} of {n_lines}") };
@@ -114,17 +114,18 @@ pub(super) fn text_of(view: &FileView, shown: Range<usize>) -> String {
     for (index, line) in lines[shown].iter().enumerate() {
         let number = offset + index;
         let content = split_eol(line).0;
-        // The byte order mark belongs to the file, not to its first line.
+        // The byte order mark is part of the file, not of its first line.
         let content = if number == 1 { content.strip_prefix(BOM).unwrap_or(content) } else { content };
         text.push_str(&format!("\n{number:>width$} | {content}"));
     }
     if last < n_lines {
-        text.push_str(&format!("\n[{} more; read on with offset {}]", counted(n_lines - last, "line"), last + 1));
+        let (rest, parameter) = (counted(n_lines - last, "more line"), names.param("read_file", "offset"));
+        text.push_str(&format!("\n[{rest}; continue with {parameter} {}]", last + 1));
     }
     text
 }
 
-/// Returns the same lines as data.
+/// Returns the same range as JSON.
 pub(super) fn data_of(view: &FileView, shown: Range<usize>) -> Value {
     let lines = split_lines(&view.text);
     json!({
@@ -138,13 +139,14 @@ pub(super) fn data_of(view: &FileView, shown: Range<usize>) -> Value {
     })
 }
 
-/// Shows a file that is no text; `why` says so.
+/// Shows a file that is not text, or fails with `why` if it is not an image.
 async fn show_image(context: &ToolContext, path: &str, why: ToolError) -> Result<ToolOutput, ToolError> {
     let (path, bytes) = context.workspace.read_bytes(path).await?;
     let Some(media_type) = image_type(&bytes) else { return Err(why) };
     let size = counted(bytes.len(), "byte");
     if bytes.len() > IMAGE_BYTES_MAX {
-        let message = format!("{path} is an image of {size}; models take {IMAGE_BYTES_MAX} at most. Make it smaller.");
+        let message =
+            format!("{path} is an image of {size}; models accept at most {IMAGE_BYTES_MAX} bytes. Make it smaller.");
         return Err(ToolError::new(Code::Unsupported, message));
     }
     let hash = ContentHash::of(&bytes);
@@ -160,7 +162,8 @@ async fn show_image(context: &ToolContext, path: &str, why: ToolError) -> Result
     Ok(ToolOutput::new(format!("[{path} | version {version} | {hash} | {media_type}, {size}]"), data).with_image(image))
 }
 
-/// Returns what kind of image these bytes are, of those that all providers take. Names of files lie.
+/// Returns the media type of an image in a format that all providers accept. The content decides, because file names may
+/// be wrong.
 pub(super) fn image_type(bytes: &[u8]) -> Option<&'static str> {
     let webp = || bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP");
     match bytes {

@@ -1,6 +1,7 @@
-//! `read_many_files`: several files in one call, by path or by glob (S2 §3.6).
+//! `read_many_files`: several files in one call, by path or by glob.
 //!
-//! What does not fit into the tool's output is named instead of cut: what is counted as seen was shown.
+//! Files that do not fit into the output are named instead of truncated, so that the session counts only shown lines as
+//! read.
 
 use std::collections::BTreeSet;
 
@@ -15,11 +16,11 @@ use crate::error_code::Code;
 use crate::search::glob::Glob;
 use crate::tool::{Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
 
-/// Files read at most.
+/// The most files that are read.
 const FILES_MAX: usize = 200;
-/// How many of the files that did not fit are named.
+/// The most files without space that are named.
 const NAMED_MAX: usize = 20;
-/// Characters kept free for the lines that name files.
+/// Characters reserved for the lines that name files.
 const MARGIN_CHARS: usize = 2_000;
 
 /// Reads several files.
@@ -29,11 +30,10 @@ impl Tool for ReadManyFiles {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
             name: "read_many_files".to_owned(),
-            description:
-                "Reads several text files in one call, each as `{tool:read_file}` shows it. Globs and directories \
-                          leave out `.git`, hidden files and what `.gitignore` excludes. A file that cannot be read \
-                          is reported in its place; files that do not fit are named at the end."
-                    .to_owned(),
+            description: "Reads several text files in one call, each as `{tool:read_file}` shows it. Globs and directories \
+                          skip `.git`, hidden files and files that `.gitignore` excludes. A file that cannot be read is reported \
+                          in its place. Files that do not fit are named at the end."
+                .to_owned(),
             parameters: schema(
                 r#"{
                 "type": "object",
@@ -51,7 +51,7 @@ impl Tool for ReadManyFiles {
         ToolEffect::Reads
     }
 
-    /// Reads are counted: the version that a read shows follows from the order of the calls.
+    /// The session counts reads: the version that a read shows depends on the order of the calls.
     fn concurrent(&self) -> bool {
         false
     }
@@ -91,21 +91,21 @@ impl Tool for ReadManyFiles {
                 let named = left_out[..left_out.len().min(NAMED_MAX)].join(", ");
                 let more = if left_out.len() > NAMED_MAX { ", …" } else { "" };
                 let count = counted(left_out.len(), "file");
-                texts.push(format!("[{count} did not fit: {named}{more}. Read what you need of them apart.]"));
+                texts.push(format!("[{count} did not fit: {named}{more}. Read them separately.]"));
             }
             Ok(ToolOutput::new(texts.join("\n\n"), json!({ "files": files, "left_out": left_out })))
         })
     }
 }
 
-/// Reads one file as far as it fits, `None` if not even one line does.
+/// Reads the part of a file that fits, or returns `None` if not even one line fits.
 async fn read(context: &ToolContext, path: &str, chars_max: usize) -> Result<Option<(String, Value)>, ToolError> {
-    // The line that names the file and the one that says there is more.
+    // The line that names the file, and the line that names the next offset.
     let overhead = path.chars().count() + 200;
     let mut n_shown = 0;
     let fits = |text: &str| {
         let lines = split_lines(text);
-        // Twelve characters are more than a line's number takes.
+        // A line number takes less than twelve characters.
         let sizes = lines.iter().take(LINES_DEFAULT).scan(overhead, |chars, line| {
             *chars += line.chars().count() + 12;
             Some(*chars)
@@ -114,10 +114,10 @@ async fn read(context: &ToolContext, path: &str, chars_max: usize) -> Result<Opt
         (overhead <= chars_max && (n_shown > 0 || lines.is_empty())).then_some(0..n_shown)
     };
     let view = context.workspace.read_if(&context.seen, path, fits).await?;
-    Ok(view.map(|view| (text_of(&view, 0..n_shown), data_of(&view, 0..n_shown))))
+    Ok(view.map(|view| (text_of(&view, 0..n_shown, &context.names), data_of(&view, 0..n_shown))))
 }
 
-/// Returns the files that are asked for, in the order in which they are, each once.
+/// Returns the requested files in their order, each once.
 async fn choose(arguments: &Map<String, Value>, context: &ToolContext) -> Result<Vec<String>, ToolError> {
     let malformed = |error: crate::search::glob::GlobError| ToolError::new(error.code(), error.to_string());
     let exclude: Vec<Glob> = texts(arguments, "exclude").map(Glob::new).collect::<Result<_, _>>().map_err(malformed)?;
@@ -132,15 +132,15 @@ async fn choose(arguments: &Map<String, Value>, context: &ToolContext) -> Result
     }
     if chosen.is_empty() {
         let wanted: Vec<&str> = texts(arguments, "include").collect();
-        return Err(ToolError::new(Code::NotFound, format!("no file matches {}", wanted.join(", "))));
+        return Err(ToolError::new(Code::NotFound, format!("No file matches {}.", wanted.join(", "))));
     }
     Ok(chosen)
 }
 
-/// Returns the files that one path or glob stands for.
+/// Returns the files that a path or a glob names.
 async fn expand(wanted: &str, context: &ToolContext) -> Result<Vec<String>, ToolError> {
     let owned = |found: Vec<FilePath>| found.into_iter().map(|path| path.as_str().to_owned()).collect::<Vec<_>>();
-    // `[id].ts` is a fine name for a file.
+    // A file may be called `[id].ts`.
     if let Some(path) = context.workspace.file_at(wanted).await {
         return Ok(vec![path.as_str().to_owned()]);
     }
@@ -149,7 +149,7 @@ async fn expand(wanted: &str, context: &ToolContext) -> Result<Vec<String>, Tool
     }
     match context.workspace.glob_paths(wanted, "**").await {
         Ok(found) => Ok(owned(found)),
-        // What is wrong with a path is told where its text would be.
+        // The error appears in the place of the file's text.
         Err(_) => Ok(vec![wanted.to_owned()]),
     }
 }

@@ -1,7 +1,7 @@
-//! `safe_patch`: a unified diff over exactly the text it was made for (S3 §4.2).
+//! `safe_patch`: a unified diff over exactly the text that it was made for.
 //!
-//! The hash is the lock: it has to be that of the file as it is. Line numbers and counts of the diff may be wrong, they
-//! are corrected by finding its lines. Every answer, refusals too, shows the file as it is now.
+//! The hash works as a lock: it must be the hash of the current file. Line numbers and counts of the diff may be wrong,
+//! because hunks are located by their lines. Every result, also an error, shows the current file.
 
 use std::collections::BTreeMap;
 
@@ -25,15 +25,15 @@ impl Tool for SafePatch {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
             name: "safe_patch".to_owned(),
-            description: "Changes a file by a unified diff; several changes go into one call. The way to change files.\n\
+            description: "Changes a file by a unified diff, several changes in one call. Use it for all changes of files.\n\
                           1. Work from the newest text of the file that you were shown: the one with the highest version \
                           number. If you were shown none, call {tool:read_file} first.\n\
-                          2. {param:safe_patch.base_content_sha256} is the sha256 shown with that version. It works as a lock: if the file \
-                          is another by now, nothing is written and you are shown the file as it is.\n\
+                          2. {param:safe_patch.base_content_sha256} is the sha256 shown with that version. It works as a lock: if the \
+                          file has changed since, nothing is written and the result shows the current file.\n\
                           3. Copy context and removed lines exactly, without line numbers, and give about 10 unchanged \
-                          lines around each change. The numbers after `@@` may be off: places are found by their lines.\n\
-                          4. To create a file, name the sha256 of the empty string, and a diff of added lines only.\n\
-                          Every answer shows the whole file with its new version and sha256, so do not read it again."
+                          lines around each change. The numbers after `@@` may be wrong: hunks are located by their lines.\n\
+                          4. To create a file, give the sha256 of the empty string and a diff of added lines only.\n\
+                          Every result shows the whole file with its new version and sha256, so do not read it again."
                 .to_owned(),
             parameters: schema(r#"{
                 "type": "object",
@@ -42,11 +42,11 @@ impl Tool for SafePatch {
                     "file_path": {"type": "string", "description": "Path under the working directory."},
                     "unified_diff": {
                         "type": "string",
-                        "description": "Hunks that begin with `@@`, each line after it with ` `, `-` or `+` before it. File headers may be left out."
+                        "description": "Hunks that begin with `@@`. Each line of a hunk starts with ` `, `-` or `+`. File headers may be omitted."
                     },
                     "base_content_sha256": {
                         "type": "string",
-                        "description": "The sha256 of the text the diff was made for, as it was shown to you."
+                        "description": "The sha256 of the text that the diff was made for, as it was shown to you."
                     }
                 }
             }"#),
@@ -95,18 +95,18 @@ impl Tool for SafePatch {
                 .await;
             match (outcome, planned) {
                 (Ok(applied), Some((file, diagnostics))) => Ok(done(applied, file, &diagnostics)),
-                (Ok(_), None) => Err(ToolError::new(Code::Internal, "a diff was written that was never planned")),
+                (Ok(_), None) => Err(ToolError::new(Code::Internal, "The diff was written without a plan.")),
                 (Err(error), _) => Err(refused(error)),
             }
         })
     }
 }
 
-/// Why a diff with git's mode lines is refused: a review shows texts, so the change of a mode could not be decided on.
-const MODE_CHANGE: &str = "The diff changes whether the file can be run, which this tool does not do. Leave out the \
-                           lines that name a mode; to change it, run chmod.";
+/// The error for a diff with git's mode lines. A review shows texts, so the user could not decide on a change of a mode.
+const MODE_CHANGE: &str = "The diff changes whether the file is executable, which this tool cannot do. Omit the lines \
+                           with a mode. To change the mode, run chmod.";
 
-/// Carries the diff out in memory.
+/// Applies the diff in memory.
 pub(super) fn patched(
     path: &str,
     diff: &str,
@@ -130,7 +130,7 @@ pub(super) fn patched(
     Ok((file, diagnostics))
 }
 
-/// Whether a hunk was found and corrected and still could not be applied: the reasons that only the strict check gives.
+/// Returns whether a located and corrected hunk could not be applied. Only the strict check gives these reasons.
 fn is_our_fault(error: &EditError) -> bool {
     let EditError::Hunk { error, .. } = error else { return false };
     matches!(
@@ -162,7 +162,7 @@ fn done(applied: Vec<Applied>, file: PlannedFile, diagnostics: &[Diagnostic]) ->
     ToolOutput::new(lines.join("\n"), data)
 }
 
-/// Gives a refusal the form that all answers of this tool have.
+/// Adds the fields to an error that all results of this tool have.
 fn refused(mut error: ToolError) -> ToolError {
     if let Some(Value::Object(data)) = &mut error.data {
         let message = error.message.lines().next().unwrap_or_default();

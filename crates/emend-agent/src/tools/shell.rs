@@ -1,7 +1,7 @@
-//! `shell`: runs a command and shows what it printed, how it ended and which files it changed (S2 §3.3, §5.4).
+//! `shell`: runs a command and shows its output, its exit code and the files that it changed.
 //!
-//! Some models send a patch to the shell, as they were taught to. It is taken as the edit it is: applied as
-//! `apply_patch` would, with everything that is checked there.
+//! Some models send patches to the shell, as they were trained to. Such a call is an edit: it runs as a call of
+//! `apply_patch`, with the same checks.
 
 use emend_edit::patch::v4a;
 use emend_edit::truncate::{Mode as Truncation, OutputLimits};
@@ -18,7 +18,7 @@ use crate::error_code::Code;
 use crate::tool::{Preview, Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
 use crate::workspace::{CommandOutcome, Mode};
 
-/// The most changed files that are named.
+/// The most changed files that are named in a result.
 const NAMED_MAX: usize = 20;
 
 /// Runs a command in the environment's shell.
@@ -34,18 +34,18 @@ impl Tool for Shell {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
             name: "shell".to_owned(),
-            description: "Runs a command in the project's shell (bash where there is one) and returns what it printed, \
-                          its exit code and the files it changed. Nothing can be typed in. When the command exits, what \
-                          it left running is ended. To read, search and edit files use the other tools."
+            description: "Runs a command in the project's shell (bash if available) and returns its output, its exit code and \
+                          the files it changed. The command cannot read input. Processes that it leaves running end with it. To read, \
+                          search and edit files, use the other tools."
                 .to_owned(),
             parameters: schema(r#"{
                 "type": "object",
                 "required": ["command"],
                 "properties": {
                     "command": {"type": "string", "minLength": 1, "description": "The command, e.g. `cargo test parser`."},
-                    "timeout_ms": {"type": "integer", "minimum": 1, "description": "Milliseconds after which it is ended. Set it for builds and test suites."},
+                    "timeout_ms": {"type": "integer", "minimum": 1, "description": "Timeout in milliseconds. Set it for builds and test suites."},
                     "working_dir": {"type": "string", "description": "Directory under the working directory. Default `.`."},
-                    "description": {"type": "string", "description": "What it does, in a few words for the user."}
+                    "description": {"type": "string", "description": "Purpose of the command in a few words, for the user."}
                 }
             }"#),
         }
@@ -133,7 +133,7 @@ fn as_arguments(patch: &str) -> Map<String, Value> {
     Map::from_iter([("patch".to_owned(), Value::from(patch))])
 }
 
-/// Returns the patch that a command is, if it is one: bare, in a here-document, or as the one argument of `apply_patch`.
+/// Returns the patch if the command is one: a bare patch, a here-document, or the only argument of `apply_patch`.
 fn patch_of(command: &str) -> Option<&str> {
     let command = command.trim();
     if command.starts_with("*** Begin Patch") {
@@ -150,15 +150,15 @@ fn patch_of(command: &str) -> Option<&str> {
 
 async fn apply(patch: &str, context: &ToolContext) -> Result<ToolOutput, ToolError> {
     let (parsed, diagnostics) = v4a::parse(patch).map_err(|error| {
-        // A here-document with commands around it, for one.
+        // For example, a here-document with commands around it.
         let tool = context.names.tool("apply_patch");
-        let message = format!("This is a patch, but not a whole one: {error}. Send it to {tool}, by itself.");
+        let message = format!("The command is a patch that cannot be read: {error}. Send the patch alone, to {tool}.");
         ToolError::new(Code::InvalidArgument, message)
     })?;
     patching::apply(context, parsed, diagnostics).await
 }
 
-/// Writes what the model sees.
+/// Returns the result of a command.
 fn finish(
     outcome: &CommandOutcome,
     timeout_ms: u64,
@@ -178,12 +178,12 @@ fn finish(
     }
     if result.n_left_behind > 0 {
         let processes = counted(result.n_left_behind, "process");
-        text.push_str(&format!("[{processes} it left running ended with it]\n"));
+        text.push_str(&format!("[{processes} left running ended with it]\n"));
     }
     note(&mut text, "changed", &outcome.changed);
     let left_out = match mode {
         Mode::Direct => "changed, not restorable",
-        Mode::Staged => "changed, but no text to review, so left as they were",
+        Mode::Staged => "changed, but not text to review, so left as they were",
     };
     note(&mut text, left_out, &outcome.left_out);
     let data = json!({
@@ -215,7 +215,7 @@ fn end_line(exit_code: i64, duration_ms: u64) -> String {
 pub(crate) fn exit_code_first(output: ToolOutput) -> ToolOutput {
     let number = |name: &str| output.data[name].as_i64();
     let (Some(exit_code), Some(duration_ms)) = (number("exit_code"), output.data["duration_ms"].as_u64()) else {
-        // A patch that was sent as a command.
+        // A patch that was sent as a command has no exit code.
         return output;
     };
     let printed = output.text.strip_suffix(&end_line(exit_code, duration_ms)).unwrap_or(&output.text);
@@ -288,7 +288,7 @@ mod tests {
         };
         outcome.changed = vec![path("a.txt"), path("b.txt")];
         outcome.left_out = vec![path("c.bin")];
-        let notes = "[2 processes it left running ended with it]\n[changed: a.txt, b.txt]\n[changed, not restorable: \
+        let notes = "[2 processes left running ended with it]\n[changed: a.txt, b.txt]\n[changed, not restorable: \
                      c.bin]\n";
         check(&outcome, &format!("out\nerr\n{notes}[exit code 3 after 7 ms]"));
         outcome.result.timed_out = true;

@@ -1,5 +1,5 @@
-//! `spawn_agent`, `send_input`, `wait` and `close_agent`: the model's hold on its subagents (S2 §7.2). What a subagent is and
-//! who drives it is the session's.
+//! `spawn_agent`, `send_input`, `wait` and `close_agent`: the model's control of its subagents. The session holds and
+//! drives the subagents.
 
 use emend_edit::truncate::{Mode, OutputLimits};
 use emend_llm::{BoxFuture, Clock, Shared, ToolDefinition};
@@ -12,14 +12,14 @@ use crate::event::AgentStatus;
 use crate::session::{Agents, Report, Task};
 use crate::tool::{Tool, ToolContext, ToolEffect, ToolError, ToolOutput, ToolRegistry};
 
-/// Adds the tools for subagents.
+/// Registers the four tools for subagents.
 pub fn register_subagent_tools(registry: &mut ToolRegistry) {
     for action in [Action::Spawn, Action::Send, Action::Wait, Action::Close] {
         registry.register(Shared::new(SubagentTool(action)));
     }
 }
 
-/// Returns the tool for subagents of that canonical name.
+/// Returns the tool for subagents with this canonical name.
 pub(crate) fn subagent_tool(name: &str) -> Option<SubagentTool> {
     let action = match name {
         "spawn_agent" => Action::Spawn,
@@ -41,15 +41,15 @@ enum Action {
 
 const SPAWN: &str = r#"{"type": "object", "required": ["task"], "properties": {
   "task": {"type": "string", "minLength": 1, "description": "The whole task."},
-  "working_dir": {"type": "string", "description": "A directory that it may not leave. Default: the whole project."},
+  "working_dir": {"type": "string", "description": "A directory that the subagent cannot leave. Default: the whole project."},
   "model": {"type": "string", "description": "Another model of the same provider. Default: yours."},
-  "max_turns": {"type": "integer", "minimum": 0, "description": "Its most answers; 0, the default, is unlimited."}}}"#;
+  "max_turns": {"type": "integer", "minimum": 0, "description": "The most answers of the subagent. 0, the default, is unlimited."}}}"#;
 const SEND: &str = r#"{"type": "object", "required": ["agent_id", "message"], "properties": {
   "agent_id": {"type": "string", "minLength": 1, "description": "The subagent's id."},
   "message": {"type": "string", "minLength": 1}}}"#;
 const WAIT: &str = r#"{"type": "object", "required": ["agent_id"], "properties": {
   "agent_id": {"type": "string", "minLength": 1, "description": "The subagent's id."},
-  "timeout_ms": {"type": "integer", "minimum": 0, "description": "How long at most. Default: until it is done."}}}"#;
+  "timeout_ms": {"type": "integer", "minimum": 0, "description": "Timeout in milliseconds. Default: until the subagent is done."}}}"#;
 const CLOSE: &str = r#"{"type": "object", "required": ["agent_id"], "properties": {
   "agent_id": {"type": "string", "minLength": 1, "description": "The subagent's id."}}}"#;
 
@@ -57,7 +57,7 @@ const CLOSE: &str = r#"{"type": "object", "required": ["agent_id"], "properties"
 pub(super) const SPAWN_OUTPUT_LIMITS: OutputLimits =
     OutputLimits { chars_max: 20_000, mode: Mode::HeadTail, lines_max: None };
 
-/// One of the four.
+/// One of the four tools for subagents.
 pub struct SubagentTool(Action);
 
 impl Tool for SubagentTool {
@@ -65,14 +65,14 @@ impl Tool for SubagentTool {
         let (name, description, parameters) = match self.0 {
             Action::Spawn => (
                 "spawn_agent",
-                "Starts a subagent on a task of its own and returns its id at once; it works while you go on. Use it for \
-                 parts that do not depend on each other. It knows nothing of your conversation, so say everything in \
-                 the task. It shares your files: give no two agents the same file.",
+                "Starts a subagent on a task of its own and returns its id at once. The subagent works while you continue. Use \
+                 it for parts that do not depend on each other. It does not see your conversation, so state everything \
+                 in the task. It shares your files: do not give two agents the same file.",
                 SPAWN,
             ),
             Action::Send => (
                 "send_input",
-                "Says something to a subagent: it reads it in the middle of its work, or begins anew with it if it was done.",
+                "Sends a message to a subagent. A running subagent reads it during its work; a finished one continues with it.",
                 SEND,
             ),
             Action::Wait => (
@@ -81,11 +81,9 @@ impl Tool for SubagentTool {
                  all of them before you end.",
                 WAIT,
             ),
-            Action::Close => (
-                "close_agent",
-                "Ends a subagent, whether or not it is done, and returns its final status. Its edits stay.",
-                CLOSE,
-            ),
+            Action::Close => {
+                ("close_agent", "Ends a subagent, done or not, and returns its final status. Its edits stay.", CLOSE)
+            }
         };
         let parameters = schema(parameters);
         ToolDefinition { name: name.to_owned(), description: description.to_owned(), parameters }
@@ -113,10 +111,7 @@ impl Tool for SubagentTool {
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let Some(agents) = &context.agents else {
-                return Err(ToolError::new(
-                    Code::Unsupported,
-                    "Subagents belong to a conversation; there is none here.",
-                ));
+                return Err(ToolError::new(Code::Unsupported, "Subagents are available only in a session."));
             };
             let id = text_argument(arguments, "agent_id");
             match self.0 {
@@ -124,9 +119,9 @@ impl Tool for SubagentTool {
                 Action::Send => {
                     let was_at_work = agents.send(id, text_argument(arguments, "message"))?;
                     let text = if was_at_work {
-                        format!("{id} reads it in the middle of its work.")
+                        format!("{id} is running and will read the message.")
                     } else {
-                        format!("{id} was done and works on it now.")
+                        format!("{id} had finished and continues with the message.")
                     };
                     Ok(ToolOutput::new(text, json!({ "agent_id": id, "status": AgentStatus::Running })))
                 }
@@ -150,7 +145,7 @@ async fn spawn(
         max_turns: number_argument(arguments, "max_turns").unwrap_or(0) as u64,
     };
     let id = agents.spawn(task).await?;
-    let text = format!("{id} works on it (status: running). Its result comes by {}.", context.names.tool("wait"));
+    let text = format!("{id} is running. Get its result with {}.", context.names.tool("wait"));
     Ok(ToolOutput::new(text, json!({ "agent_id": id, "status": AgentStatus::Running })))
 }
 
@@ -169,7 +164,7 @@ async fn wait(
     }
 }
 
-/// Writes a result: for the model as lines, for programs as S2 §7.3's record.
+/// Writes the status and the output of a subagent, as text and as JSON.
 fn output(id: &str, report: &Report, remark: &str) -> ToolOutput {
     let Report { status, output, turns_used } = report;
     let done = *status != AgentStatus::Running;

@@ -23,9 +23,10 @@ impl Tool for WriteFile {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
             name: "write_file".to_owned(),
-            description: "Writes a whole file; creates it and its directories if need be. An existing file must have \
-                          been read in full first, and not have changed since. Prefer {tool:edit_file} for changes."
-                .to_owned(),
+            description:
+                "Writes a whole file. Creates the file and its directories if needed. An existing file must have \
+                          been read in full and must not have changed since. Prefer {tool:edit_file} for changes."
+                    .to_owned(),
             parameters: schema(
                 r#"{
                 "type": "object",
@@ -35,7 +36,7 @@ impl Tool for WriteFile {
                     "content": {"type": "string", "description": "The whole new content."},
                     "expected_hash": {
                         "type": "string",
-                        "description": "The sha256 of the file that is replaced. Default: the version shown last."
+                        "description": "sha256 of the file that is replaced. Default: the version shown last."
                     }
                 }
             }"#,
@@ -84,7 +85,7 @@ impl Tool for WriteFile {
                 })
                 .await?;
             let Some(file) = applied.into_iter().next() else {
-                return Err(ToolError::new(Code::Internal, "the write reported no file"));
+                return Err(ToolError::new(Code::Internal, "The write reported no file."));
             };
             let done = if file.created { "Created" } else { "Wrote" };
             let bytes = counted(n_bytes, "byte");

@@ -165,7 +165,7 @@ fn what_does_not_fit_is_shown_with_its_place_and_a_call_that_would() {
     );
     check(json!({"file_path": "notes.md", "offset": "two"}), &["/offset: expected integer, got string \"two\"."]);
     check(json!({"file_path": "notes.md", "offset": -1}), &["/offset: expected at least 1, got -1."]);
-    check(json!("{\"file_path\": \"notes.md\", \"limit\": "), &["end in the middle"]);
+    check(json!("{\"file_path\": \"notes.md\", \"limit\": "), &["is truncated"]);
     check(json!("{\"file_path\": \"notes.md\"}{\"file_path\": \"other\"}"), &["2 different JSON objects"]);
     check(json!([1]), &["not a JSON object"]);
     check(json!({"file_path": "notes.md", "offset": 0, "limit": null}), &["lines 1-3 of 3"]);

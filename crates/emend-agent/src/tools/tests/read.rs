@@ -24,7 +24,7 @@ fn lines_are_numbered_and_ranges_kept() {
             [a.txt | version 1 | sha256:… | lines 9-10 of 12]
              9 | line 9
             10 | line 10
-            [2 lines more; read on with offset 11]
+            [2 more lines; continue with offset 11]
         "#]],
     );
     read(
@@ -83,7 +83,7 @@ fn two_thousand_lines_are_shown_unless_more_are_asked_for() {
     assert_eq!(n_lines(json!({"file_path": "a.txt"})), 2_002, "the lines, one that names the file, one that goes on");
     assert_eq!(n_lines(json!({"file_path": "a.txt", "limit": 2_400})), 2_402);
     assert!(
-        bench.call("read_file", json!({"file_path": "a.txt"})).ends_with("[500 lines more; read on with offset 2001]")
+        bench.call("read_file", json!({"file_path": "a.txt"})).ends_with("[500 more lines; continue with offset 2001]")
     );
 }
 
@@ -231,7 +231,7 @@ fn what_does_not_fit_is_named() {
     bench.files.insert("f.txt", "short\n").unwrap();
     let output = bench.try_call("read_many_files", json!({"include": ["*.txt"]})).unwrap();
     assert!(output.text.chars().count() <= 30_000, "the pipeline cuts nothing: {}", output.text.chars().count());
-    assert!(output.text.contains("lines more; read on with offset"), "the last one that fits is shown in part");
+    assert!(output.text.contains("more lines; continue with offset"), "the last one that fits is shown in part");
     let left_out = output.data["left_out"].as_array().unwrap();
     assert!(left_out.contains(&json!("e.txt")) && !left_out.contains(&json!("f.txt")), "{left_out:?}");
     assert!(output.text.contains("did not fit: "), "{}", output.text);

@@ -286,7 +286,7 @@ fn a_long_page_is_read_in_parts_and_an_image_is_shown() {
         assert!(output.text.chars().count() <= 30_000, "the pipeline cuts nothing");
         let part = output.data["content"].as_str().unwrap();
         offset += part.len();
-        let is_last = !output.text.contains(&format!("read on with offset {offset}]"));
+        let is_last = !output.text.contains(&format!("continue with offset {offset}]"));
         assert_eq!(is_last, offset == text.len());
         read.push_str(part);
     }
