@@ -183,7 +183,7 @@ fn finish(
     note(&mut text, "changed", &outcome.changed);
     let left_out = match mode {
         Mode::Direct => "changed, not restorable",
-        Mode::Staged => "changed, but not text to review, so left as they were",
+        Mode::Staged => "changed, but no text to review, so left as they were",
     };
     note(&mut text, left_out, &outcome.left_out);
     let data = json!({

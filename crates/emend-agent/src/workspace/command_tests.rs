@@ -244,7 +244,7 @@ fn a_patch_sent_to_the_shell_is_an_edit() {
     assert!(text.starts_with("Updated a.txt (1 place)"), "{text}");
     assert_eq!(world.visible("a.txt").as_deref(), Some("one\n2\n"));
     let text = world.shell(&format!("apply_patch <<'EOF'\n{patch}\nEOF\ncargo test"));
-    assert!(text.starts_with("invalid_argument") && text.contains("Send it to apply_patch"), "{text}");
+    assert!(text.starts_with("invalid_argument") && text.contains("Send the patch alone, to apply_patch."), "{text}");
 }
 
 #[test]

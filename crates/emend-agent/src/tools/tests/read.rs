@@ -112,7 +112,7 @@ fn an_image_is_shown_and_other_binaries_are_refused() {
         "read_file",
         json!({"file_path": "large.gif"}),
         &expect![[r#"
-            [unsupported] large.gif is an image of 4000007 bytes; models take 3932160 at most. Make it smaller.
+            [unsupported] large.gif is an image of 4000007 bytes; models accept at most 3932160 bytes. Make it smaller.
         "#]],
     );
     bench.check(
@@ -202,7 +202,7 @@ fn a_directory_stands_for_its_files_and_nothing_found_is_an_error() {
         "read_many_files",
         json!({"include": ["*.rs", "lib/**"]}),
         &expect![[r#"
-            [not_found] no file matches *.rs, lib/**
+            [not_found] No file matches *.rs, lib/**.
         "#]],
     );
     bench.check(

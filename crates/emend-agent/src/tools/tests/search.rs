@@ -123,7 +123,7 @@ fn context_is_shown_before_and_after() {
             src/a.rs:2:fn alpha() {}
             src/a.rs-3-three
             src/a.rs-4-four
-            [1 are shown and there are more; narrow the search or go on with offset 1]
+            [1 result shown, and there are more; narrow the search or continue with offset 1]
         "#]],
     );
     check(
@@ -147,11 +147,11 @@ fn results_come_in_pages() {
     let (first, second) = (page(0), page(100));
     assert_eq!((first.lines().count(), second.lines().count()), (101, 60), "a hundred unless more are asked for");
     assert!(
-        first.ends_with("[100 are shown and there are more; narrow the search or go on with offset 100]"),
+        first.ends_with("[100 results shown, and there are more; narrow the search or continue with offset 100]"),
         "{first}"
     );
     assert!(second.starts_with("a.txt:101:x\n") && second.ends_with("b.txt:10:x"), "{second}");
-    assert_eq!(page(160), "There are only 160 results, and 160 were passed over.");
+    assert_eq!(page(160), "There are only 160 results, and 160 were skipped.");
     let files = json!({"pattern": "x", "output_mode": "files", "max_results": 1, "offset": 1});
     assert_eq!(bench.call("grep", files), "b.txt");
     let all = bench.try_call("grep", json!({"pattern": "x", "max_results": 160})).unwrap();
