@@ -1,11 +1,14 @@
 //! Helpers of the tests of this crate.
 
-use emend_llm::{BoxFuture, CancelToken, Clock};
+use emend_edit::truncate::OutputLimits;
+use emend_llm::{BoxFuture, CancelToken, Clock, Shared};
 use proptest::test_runner::{Config, RngSeed};
 
 use crate::environment::EnvError;
 use crate::environment::command::{Command, ExecResult, OutputSink, OutputStream};
 use crate::environment::memory::{MemFs, Shell};
+use crate::tool::{CommandLimits, Progress, ToolContext};
+use crate::workspace::{ReadTracker, Workspace};
 
 /// Returns the settings of a property test: `native` cases (200 in a browser), the same on every run.
 pub(crate) fn cases(native: u32) -> Config {
@@ -82,5 +85,24 @@ impl Shell for ToyShell {
         cancel: &'a CancelToken,
     ) -> BoxFuture<'a, Result<ExecResult, EnvError>> {
         Box::pin(run(files, command, output, cancel))
+    }
+}
+
+/// Returns the context of a call that may write, outside of a session.
+pub(crate) fn tool_context(workspace: &Shared<Workspace>, reads: &Shared<ReadTracker>) -> ToolContext {
+    ToolContext {
+        workspace: Shared::clone(workspace),
+        reads: Shared::clone(reads),
+        run_id: workspace.last_run(),
+        call_id: "call".to_owned(),
+        lease: None,
+        may_write: true,
+        cancel: CancelToken::new(),
+        limits: CommandLimits::default(),
+        output_limits: OutputLimits::default(),
+        progress: Progress::default(),
+        clock: workspace.clock(),
+        names: Shared::default(),
+        subagents: None,
     }
 }

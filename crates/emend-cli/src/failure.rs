@@ -10,7 +10,7 @@ use emend_agent::profile::EditsError;
 use emend_agent::session::{ResumeError, SubmitError};
 use emend_agent::store::{ReadError, StoreError};
 use emend_agent::tool::ToolError;
-use emend_agent::workspace::ReviewError;
+use emend_agent::workspace::{ReviewError, WorkspaceError};
 use emend_host::{CommitError, StateError};
 
 /// A failure of a command.
@@ -79,6 +79,12 @@ from_errors!(
 impl From<ToolError> for Failure {
     fn from(error: ToolError) -> Self {
         Self { code: error.code, message: error.message, suggestions: error.suggestions }
+    }
+}
+
+impl From<WorkspaceError> for Failure {
+    fn from(error: WorkspaceError) -> Self {
+        ToolError::from(error).into()
     }
 }
 

@@ -117,7 +117,7 @@ mod of_agent {
     use emend_agent::session::{ResumeError, SubmitError};
     use emend_agent::store::StoreError;
     use emend_agent::tool::ToolError;
-    use emend_agent::workspace::ReviewError;
+    use emend_agent::workspace::{ReviewError, WorkspaceError};
     use serde_json::json;
 
     use super::Failure;
@@ -134,6 +134,12 @@ mod of_agent {
         }
     }
 
+    impl From<WorkspaceError> for Failure {
+        fn from(error: WorkspaceError) -> Self {
+            ToolError::from(error).into()
+        }
+    }
+
     impl From<ReviewError> for Failure {
         fn from(error: ReviewError) -> Self {
             let data = match &error {
@@ -142,7 +148,7 @@ mod of_agent {
                 }
                 ReviewError::UnknownHunk { id } => Some(json!({ "id": id })),
                 ReviewError::Nothing { .. } => None,
-                ReviewError::Tool(error) => return error.clone().into(),
+                ReviewError::Workspace(error) => return error.clone().into(),
             };
             ToolError { data, ..ToolError::new(error.code(), error.to_string()) }.into()
         }

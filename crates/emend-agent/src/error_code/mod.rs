@@ -183,6 +183,12 @@ impl From<emend_edit::ErrorCode> for Code {
     }
 }
 
+/// An error with a stable code.
+pub trait HasCode {
+    /// Returns the stable code.
+    fn code(&self) -> Code;
+}
+
 impl Serialize for Code {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.as_str())

@@ -75,6 +75,10 @@ impl Tool for Renamed {
         Some(self.row.names.canonical)
     }
 
+    fn needs_shell(&self) -> bool {
+        self.inner.needs_shell()
+    }
+
     fn effect(&self) -> ToolEffect {
         self.inner.effect()
     }

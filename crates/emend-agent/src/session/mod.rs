@@ -24,20 +24,17 @@ pub use persistence::ResumeError;
 pub use pipeline::call_tool;
 pub use run::Run;
 pub use run_loop::compaction::Compaction;
-pub use subagents::Agents;
-pub(crate) use subagents::{Report, Task};
 
 use crate::event::{Emitter, Event, EventKind, ResyncRequired, SessionState, Subscription};
 use crate::history::{self, ContextUse, History, HistoryEntry, HistoryEntryKind, repaired};
 use crate::tool::ToolRegistry;
-use crate::tools::Shell;
-use crate::workspace::{Seen, Workspace};
+use crate::workspace::{ReadTracker, Workspace};
 use input::mentions;
 use input::system_prompt::Scene;
 use options::Settings;
 use persistence::Save;
 use run_loop::approvals::Approvals;
-use subagents::{Lineage, Subagents};
+use subagents::{EditScope, Subagents};
 
 /// One conversation. Cheap to share; at most one turn runs at a time.
 #[derive(Clone)]
@@ -51,7 +48,7 @@ struct Core {
     workspace: Shared<Workspace>,
     clock: Shared<dyn Clock>,
     random: Shared<dyn Random>,
-    seen: Shared<Seen>,
+    reads: Shared<ReadTracker>,
     emitter: Shared<Emitter>,
     settings: Mutex<Settings>,
     history: Mutex<History>,
@@ -64,7 +61,7 @@ struct Core {
     saver: OnceLock<Box<dyn Save>>,
     subagents: Shared<Subagents>,
     /// What a subagent's edits belong to.
-    lineage: Mutex<Option<Lineage>>,
+    edit_scope: Mutex<Option<EditScope>>,
 }
 
 /// What the user said while the agent works.
@@ -119,7 +116,7 @@ impl Session {
                 workspace,
                 clock,
                 random,
-                seen: Shared::new(Seen::default()),
+                reads: Shared::new(ReadTracker::default()),
                 emitter,
                 settings: Mutex::new(settings),
                 history: Mutex::default(),
@@ -130,14 +127,14 @@ impl Session {
                 approvals,
                 saver: OnceLock::new(),
                 subagents,
-                lineage: Mutex::default(),
+                edit_scope: Mutex::default(),
             }),
         }
     }
 
     /// Makes a subagent's next edits part of a run of its parent's.
-    fn inherit(&self, lineage: Option<Lineage>) {
-        *self.core.lineage.lock().unwrap_or_else(PoisonError::into_inner) = lineage;
+    fn inherit(&self, edit_scope: Option<EditScope>) {
+        *self.core.edit_scope.lock().unwrap_or_else(PoisonError::into_inner) = edit_scope;
     }
 
     /// Returns how many answers the model gave in all.
@@ -405,10 +402,8 @@ impl Drop for Core {
 }
 
 /// Takes out what can only fail here: it would cost the model a call to find out.
-fn usable(mut tools: ToolRegistry, workspace: &Workspace) -> ToolRegistry {
-    let shell = tools.name_of(Shell::NAME).filter(|_| !workspace.environment().has_shell()).map(str::to_owned);
-    shell.iter().for_each(|name| tools.remove(name));
-    tools
+fn usable(tools: ToolRegistry, workspace: &Workspace) -> ToolRegistry {
+    if workspace.environment().has_shell() { tools } else { tools.filtered(|tool| !tool.needs_shell()) }
 }
 
 /// What the model is told of calls that a cancelled turn did not get to.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::approval::{Approver, Policy};
 use crate::error_code::Code;
 use crate::history::{ContextStrategy, PruneOldOutputs};
-use crate::tool::{ResultForm, ToolRegistry};
+use crate::tool::{CommandLimits, ResultForm, ToolRegistry};
 use crate::workspace::Workspace;
 
 /// Limits and settings of a session. Names and defaults are S2 §2.2's. They can be changed between two calls to the
@@ -73,8 +73,8 @@ impl Default for SessionConfig {
         Self {
             max_turns: 0,
             max_tool_rounds_per_input: 0,
-            default_command_timeout_ms: 10_000,
-            max_command_timeout_ms: 600_000,
+            default_command_timeout_ms: CommandLimits::default().default_timeout_ms,
+            max_command_timeout_ms: CommandLimits::default().max_timeout_ms,
             reasoning_effort: None,
             tool_output_limits: BTreeMap::new(),
             tool_line_limits: BTreeMap::new(),
@@ -101,6 +101,14 @@ impl Default for SessionConfig {
 }
 
 impl SessionConfig {
+    /// Returns the limits on the time of commands.
+    pub(crate) fn command_limits(&self) -> CommandLimits {
+        CommandLimits {
+            default_timeout_ms: self.default_command_timeout_ms,
+            max_timeout_ms: self.max_command_timeout_ms,
+        }
+    }
+
     /// Returns how much of a tool's output the model sees: the session's limits for its canonical name, or else the tool's.
     pub(crate) fn output_limits(&self, canonical: &str, own: OutputLimits) -> OutputLimits {
         OutputLimits {

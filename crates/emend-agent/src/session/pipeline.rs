@@ -10,14 +10,17 @@ use serde_json::{Map, Value, json};
 
 use super::run_loop::approvals::{self, Approved};
 use super::run_loop::canvas_lease::Keeper;
-use super::{Agents, Core, SessionConfig};
+use super::subagents::Agents;
+use super::{Core, SessionConfig};
+use crate::canvas::Ticket;
 use crate::error_code::Code;
 use crate::event::EventKind;
 use crate::history::result;
 use crate::tool::{
-    Progress, Tool, ToolContext, ToolEffect, ToolError, ToolOutput, ToolRegistry, example, meant, read_arguments, tidy,
+    CommandLimits, Progress, Tool, ToolContext, ToolEffect, ToolError, ToolOutput, ToolRegistry, example, meant,
+    read_arguments, tidy,
 };
-use crate::workspace::{Seen, Workspace};
+use crate::workspace::{ReadTracker, Workspace};
 
 /// The keeper of the canvas, shared by calls that run at the same time.
 pub(super) type SharedKeeper<'k, 'a> = futures::lock::Mutex<&'k mut Keeper<'a>>;
@@ -32,7 +35,7 @@ pub(super) struct Done {
 /// Runs one call and reports it. Never fails: failures are results.
 pub(super) async fn execute(
     core: &Core,
-    run: u64,
+    run_id: u64,
     keeper: &SharedKeeper<'_, '_>,
     call: &ToolCall,
     cancel: &CancelToken,
@@ -44,7 +47,7 @@ pub(super) async fn execute(
     let outcome = if cancel.is_cancelled() {
         Err(ToolError::new(Code::Aborted, super::CANCELLED))
     } else {
-        attempt(core, run, keeper, call, cancel).await
+        attempt(core, run_id, keeper, call, cancel).await
     };
     let duration_ms = core.clock.now_ms().saturating_sub(began_at);
     let output_ref = match (&outcome, core.saver.get()) {
@@ -137,30 +140,33 @@ fn what_arrived(call: &ToolCall) -> String {
 
 async fn attempt(
     core: &Core,
-    run: u64,
+    run_id: u64,
     keeper: &SharedKeeper<'_, '_>,
     call: &ToolCall,
     cancel: &CancelToken,
 ) -> Result<ToolOutput, ToolError> {
     let settings = core.settings();
     let (tool, arguments) = prepare(&settings.tools, &call.name, call.arguments.clone())?;
-    let mut context = ToolContext {
+    // A preview gets a context of its own, without the right to write.
+    let context_with = |lease: Option<Ticket>, may_write: bool| ToolContext {
         workspace: Shared::clone(&core.workspace),
-        seen: Shared::clone(&core.seen),
-        run,
+        reads: Shared::clone(&core.reads),
+        run_id,
         call_id: call.id.clone(),
-        ticket: None,
-        may_write: true,
+        lease,
+        may_write,
         cancel: cancel.clone(),
-        config: Shared::clone(&settings.config),
+        limits: settings.config.command_limits(),
         output_limits: output_limits(&settings.config, &call.name, &**tool),
         progress: progress(core, &call.id),
         clock: Shared::clone(&core.clock),
         names: Shared::clone(settings.tools.tool_names()),
-        agents: Some(Agents { subagents: Shared::clone(&core.subagents), settings: settings.clone() }),
+        subagents: Some(Shared::new(Agents { subagents: Shared::clone(&core.subagents), settings: settings.clone() })),
     };
-    context.may_write = approvals::approve(core, call, tool, &arguments, &context).await? == Approved::ToRun;
-    context.ticket = keeper.lock().await.before_tool(&tool.paths(&arguments)).await?;
+    let approved =
+        approvals::approve(core, &settings.config, call, tool, &arguments, &context_with(None, false)).await?;
+    let lease = keeper.lock().await.before_tool(&tool.paths(&arguments)).await?;
+    let context = context_with(lease, approved == Approved::ToRun);
     let call = tool.call(&arguments, &context);
     let outcome = if tool.interruptible() {
         match select(call, cancel.cancelled()).await {
@@ -171,7 +177,7 @@ async fn attempt(
         // A call that writes is never dropped half-way: it ends by itself, or not at all.
         call.await
     };
-    if context.ticket.is_some() {
+    if context.lease.is_some() {
         keeper.lock().await.after();
     }
     outcome.map_err(|error| error.naming(&context.names))
@@ -200,18 +206,18 @@ pub async fn call_tool(
     let (tool, arguments) = prepare(tools, name, arguments)?;
     let context = ToolContext {
         workspace: Shared::clone(workspace),
-        seen: Shared::new(Seen::default()),
-        run: workspace.begin_run(),
+        reads: Shared::new(ReadTracker::default()),
+        run_id: workspace.begin_run(),
         call_id: "call".to_owned(),
-        ticket: None,
+        lease: None,
         may_write: true,
         cancel: CancelToken::new(),
-        config: Shared::new(SessionConfig::default()),
+        limits: CommandLimits::default(),
         output_limits: tool.output_limits(),
         progress: Progress::default(),
         clock: workspace.clock(),
         names: Shared::clone(tools.tool_names()),
-        agents: None,
+        subagents: None,
     };
     tool.call(&arguments, &context).await.map_err(|error| error.naming(&context.names))
 }

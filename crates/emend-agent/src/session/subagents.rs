@@ -10,7 +10,7 @@ use std::pin::Pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
-use emend_llm::{CancelToken, Clock, Random, Shared};
+use emend_llm::{BoxFuture, CancelToken, Clock, Random, Shared};
 use futures::Stream;
 
 use super::options::Settings;
@@ -18,7 +18,7 @@ use super::run_loop::approvals::Approvals;
 use super::{Run, Session, SessionConfig, SessionOptions, SubmitError};
 use crate::error_code::Code;
 use crate::event::{AgentStatus, Emitter, EndReason, Event, EventKind};
-use crate::tool::{ToolEffect, ToolError, ToolRegistry};
+use crate::tool::{SubagentHost, SubagentReport, SubagentTask, ToolEffect, ToolError, ToolRegistry};
 use crate::workspace::Workspace;
 
 /// What a child is told beside its task.
@@ -28,8 +28,8 @@ const INSTRUCTIONS: &str = "You work on one task for another agent, which sees n
 
 /// The run that edits belong to, and the epoch of the canvas that they may name.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Lineage {
-    pub(super) run: u64,
+pub(super) struct EditScope {
+    pub(super) run_id: u64,
     pub(super) epoch: u64,
 }
 
@@ -48,7 +48,7 @@ struct State {
     n_started: u64,
     children: Vec<Child>,
     /// Of the turn that runs now.
-    lineage: Option<Lineage>,
+    edit_scope: Option<EditScope>,
     /// Changes of files that the parent's readers were told of, by the workspace's revision.
     told: Vec<u64>,
 }
@@ -64,32 +64,15 @@ struct Child {
     output: String,
 }
 
-/// What became of a child.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Report {
-    pub(crate) status: AgentStatus,
-    pub(crate) output: String,
-    pub(crate) turns_used: u64,
-}
-
-/// What a child is asked to do.
-pub(crate) struct Task<'a> {
-    pub(crate) task: &'a str,
-    pub(crate) working_dir: Option<&'a str>,
-    pub(crate) model: Option<&'a str>,
-    pub(crate) max_turns: u64,
-}
-
 /// A session's subagents, as its tools reach them.
 #[derive(Clone)]
-pub struct Agents {
+pub(super) struct Agents {
     pub(super) subagents: Shared<Subagents>,
     pub(super) settings: Settings,
 }
 
 impl Agents {
-    /// Starts a child and returns its id. It begins to work when the turn goes on.
-    pub(crate) async fn spawn(&self, task: Task<'_>) -> Result<String, ToolError> {
+    async fn start(&self, task: SubagentTask<'_>) -> Result<String, ToolError> {
         let config = &self.settings.config;
         if config.max_subagent_depth == 0 {
             return Err(ToolError::new(Code::LimitReached, "A subagent starts no others; do this part yourself."));
@@ -136,7 +119,7 @@ impl Agents {
             run: None,
             output: String::new(),
         };
-        child.start(task.task, state.lineage).map_err(|error| ToolError::new(error.code(), error.to_string()))?;
+        child.start(task.task, state.edit_scope).map_err(|error| ToolError::new(error.code(), error.to_string()))?;
         state.children.push(child);
         drop(state);
         let working_dir = task.working_dir.map(str::to_owned);
@@ -156,44 +139,48 @@ impl Agents {
         let message = format!("{} subagents work already ({}); wait for one first, or close one.", max, ids.join(", "));
         Err(ToolError::new(Code::LimitReached, message))
     }
+}
 
-    /// Says something to a child: into its work if it works, else as a new task. Returns whether it was at work.
-    pub(crate) fn send(&self, id: &str, message: &str) -> Result<bool, ToolError> {
+impl SubagentHost for Agents {
+    fn spawn<'a>(&'a self, task: SubagentTask<'a>) -> BoxFuture<'a, Result<String, ToolError>> {
+        Box::pin(self.start(task))
+    }
+
+    fn send(&self, id: &str, message: &str) -> Result<bool, ToolError> {
         if self.subagents.report(id)?.status != AgentStatus::Running {
             self.refuse_if_full()?;
         }
         let mut state = self.subagents.state();
-        let lineage = state.lineage;
+        let edit_scope = state.edit_scope;
         let child = state.children.iter_mut().find(|child| child.id == id);
         let child = child.ok_or_else(|| ToolError::new(Code::NotFound, "it is gone"))?;
         let refused = |error: SubmitError| ToolError::new(error.code(), error.to_string());
         if child.status == AgentStatus::Running {
             return child.session.steer(message).map(|()| true).map_err(refused);
         }
-        child.start(message, lineage).map(|()| false).map_err(refused)
+        child.start(message, edit_scope).map(|()| false).map_err(refused)
     }
 
-    /// Returns what has become of a child so far.
-    pub(crate) fn report(&self, id: &str) -> Result<Report, ToolError> {
+    fn report(&self, id: &str) -> Result<SubagentReport, ToolError> {
         self.subagents.report(id)
     }
 
-    /// Resolves when a child is done. The child goes on because whoever waits is part of the parent's turn, each poll of
-    /// which polls the children first.
-    pub(crate) async fn done(&self, id: &str) -> Result<Report, ToolError> {
-        std::future::poll_fn(|_| match self.subagents.report(id) {
+    fn done<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<SubagentReport, ToolError>> {
+        // The child makes progress, because the waiting call is part of the parent's run: each poll of the run polls the
+        // children first.
+        Box::pin(std::future::poll_fn(move |_| match self.subagents.report(id) {
             Ok(report) if report.status == AgentStatus::Running => Poll::Pending,
             outcome => Poll::Ready(outcome),
-        })
-        .await
+        }))
     }
 
-    /// Ends a child, lets it come to its end, and forgets it.
-    pub(crate) async fn close(&self, id: &str) -> Result<Report, ToolError> {
-        self.subagents.cancel(|child| child.id == id);
-        let report = self.done(id).await?;
-        self.subagents.state().children.retain(|child| child.id != id);
-        Ok(report)
+    fn close<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<SubagentReport, ToolError>> {
+        Box::pin(async move {
+            self.subagents.cancel(|child| child.id == id);
+            let report = self.done(id).await?;
+            self.subagents.state().children.retain(|child| child.id != id);
+            Ok(report)
+        })
     }
 }
 
@@ -207,8 +194,8 @@ fn tools_of_child(tools: &ToolRegistry, nests: bool) -> ToolRegistry {
 }
 
 impl Child {
-    fn start(&mut self, task: &str, lineage: Option<Lineage>) -> Result<(), SubmitError> {
-        self.session.inherit(lineage);
+    fn start(&mut self, task: &str, edit_scope: Option<EditScope>) -> Result<(), SubmitError> {
+        self.session.inherit(edit_scope);
         self.cancel = CancelToken::new();
         self.run = Some(self.session.submit(task, self.cancel.clone())?);
         self.status = AgentStatus::Running;
@@ -216,8 +203,8 @@ impl Child {
         Ok(())
     }
 
-    fn report(&self) -> Report {
-        Report { status: self.status, output: self.output.clone(), turns_used: self.session.n_answers() }
+    fn report(&self) -> SubagentReport {
+        SubagentReport { status: self.status, output: self.output.clone(), turns_used: self.session.n_answers() }
     }
 }
 
@@ -242,11 +229,11 @@ impl Subagents {
     }
 
     /// Begins a turn of the parent's.
-    pub(super) fn begin_turn(&self, lineage: Lineage) {
-        self.state().lineage = Some(lineage);
+    pub(super) fn begin_turn(&self, edit_scope: EditScope) {
+        self.state().edit_scope = Some(edit_scope);
     }
 
-    fn report(&self, id: &str) -> Result<Report, ToolError> {
+    fn report(&self, id: &str) -> Result<SubagentReport, ToolError> {
         let state = self.state();
         let ids = || state.children.iter().map(|child| child.id.as_str());
         state.children.iter().find(|child| child.id == id).map(Child::report).ok_or_else(|| {
@@ -341,14 +328,13 @@ impl Subagents {
     /// Ends all children where they are: nobody will poll them again.
     pub(super) fn drop_all(&self) {
         self.cancel(|_| true);
-        let children = {
+        let working: Vec<Child> = {
             let mut state = self.state();
             let (working, done) =
                 std::mem::take(&mut state.children).into_iter().partition(|child| child.status == AgentStatus::Running);
             state.children = done;
             working
         };
-        let working: Vec<Child> = children;
         for mut child in working {
             child.run = None;
             (child.status, child.output) = (AgentStatus::Failed, "It was aborted.".to_owned());

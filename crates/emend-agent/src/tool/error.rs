@@ -1,12 +1,12 @@
 //! The result of a tool call that failed.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::names::ToolNames;
 use crate::environment::EnvError;
-use crate::error_code::Code;
+use crate::error_code::{Code, HasCode};
 use crate::event::ErrorInfo;
-use crate::workspace::latest_state_text;
+use crate::workspace::{LATEST, Rejection, WorkspaceError, latest_state_text};
 
 /// The result of a call that failed. The model sees it, and the run continues.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -84,5 +84,38 @@ impl From<EnvError> for ToolError {
         let better_tool = matches!(error, EnvError::IsDirectory { .. }).then_some("list_dir");
         let (message, suggestions) = (error.to_string(), error.suggestions());
         Self { code: error.code(), message, suggestions, data, better_tool }
+    }
+}
+
+impl HasCode for ToolError {
+    fn code(&self) -> Code {
+        self.code
+    }
+}
+
+impl From<WorkspaceError> for ToolError {
+    fn from(error: WorkspaceError) -> Self {
+        match error {
+            WorkspaceError::Environment(error) => error.into(),
+            error => Self::new(error.code(), error.to_string()),
+        }
+    }
+}
+
+impl<E: Into<ToolError>> From<Rejection<E>> for ToolError {
+    fn from(rejection: Rejection<E>) -> Self {
+        let mut error: Self = rejection.error.into();
+        if let Some(latest) = rejection.latest {
+            let mut data = match error.data {
+                Some(Value::Object(data)) => data,
+                _ => Map::new(),
+            };
+            data.insert(LATEST.to_owned(), latest.state());
+            error.data = Some(Value::Object(data));
+        }
+        if error.suggestions.is_empty() {
+            error.suggestions = rejection.suggestions;
+        }
+        error
     }
 }

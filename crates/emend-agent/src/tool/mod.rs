@@ -13,10 +13,11 @@ mod preview;
 mod progress;
 mod registry;
 mod result_format;
+mod subagents;
 mod tool_trait;
 
 pub use arguments::{example, meant, read_arguments, tidy};
-pub use context::ToolContext;
+pub use context::{CommandLimits, ToolContext};
 pub use error::ToolError;
 pub use names::{ExposedNames, Rename, ToolNames};
 pub use output::{ToolOutput, envelope};
@@ -25,6 +26,7 @@ pub use progress::Progress;
 pub use registry::ToolRegistry;
 pub(crate) use result_format::replace_result_text;
 pub use result_format::{ResultForm, result_text};
+pub use subagents::{SubagentHost, SubagentReport, SubagentTask};
 pub use tool_trait::Tool;
 
 pub use crate::approval::{Target, ToolEffect};

@@ -67,6 +67,12 @@ pub trait Tool: MaybeSend + MaybeSync {
         None
     }
 
+    /// Returns whether the tool can only fail in an environment without a shell. A session in such an environment does not
+    /// offer it.
+    fn needs_shell(&self) -> bool {
+        false
+    }
+
     /// Returns the effect of a call. Approval defaults, concurrency and interruption follow from it.
     ///
     /// [`ToolEffect::Writes`] is right for a tool about which nothing is known.

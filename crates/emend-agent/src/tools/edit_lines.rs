@@ -7,15 +7,15 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use emend_edit::patch::line_edits::{LineEdit, LineEdits, LineOperation};
-use emend_edit::patch::{Change, Patch, PlannedFile, plan};
+use emend_edit::patch::{Change, Patch};
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value};
 
 use super::arguments::{hash_argument, number_argument, schema, text_argument};
-use super::patching::{plan_refused, report, writes};
+use super::patching::{planned_writes, report};
 use super::preview;
 use crate::tool::{Preview, Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
-use crate::workspace::Base;
+use crate::workspace::Precondition;
 
 /// Edits lines by number.
 pub struct EditLines;
@@ -72,7 +72,7 @@ impl Tool for EditLines {
         Box::pin(async move {
             let path = text_argument(arguments, "file_path");
             match read(arguments) {
-                Ok((patch, base)) if context.workspace.is_verified(&context.seen, path, &base).await => {
+                Ok((patch, base)) if context.workspace.is_verified(&context.reads, path, &base).await => {
                     preview::of_patch(context, &patch).await
                 }
                 _ => Preview::Futile,
@@ -88,25 +88,23 @@ impl Tool for EditLines {
         Box::pin(async move {
             let path = text_argument(arguments, "file_path");
             let (patch, base) = read(arguments)?;
-            let mut planned: Vec<PlannedFile> = Vec::new();
-            let plan_it = |text: Option<&str>| {
-                let files = BTreeMap::from([(path.to_owned(), text.map(str::to_owned))]);
-                planned = plan(&patch, &files).map_err(|error| plan_refused(&error))?;
-                Ok(planned.iter().flat_map(|file| writes(file, &planned)).collect())
+            let planned = |text: Option<&str>| {
+                planned_writes(&patch, &BTreeMap::from([(path.to_owned(), text.map(str::to_owned))]))
             };
-            let applied = context.workspace.write_verified(context, path, base, plan_it).await?;
-            Ok(report(&applied, &planned, Vec::new()))
+            let (written, planned) = context.workspace.write_verified(&context.write(), path, base, planned).await?;
+            Ok(report(&written, &planned, Vec::new()))
         })
     }
 }
 
 /// Returns the edit that a call requests, and the state of the file that it requires.
-fn read(arguments: &Map<String, Value>) -> Result<(Patch, Base<'static>), ToolError> {
+fn read(arguments: &Map<String, Value>) -> Result<(Patch, Precondition<'static>), ToolError> {
     let named = hash_argument(arguments, "expected_hash")?;
     let edits = edits(arguments)?;
     // A hash of the lines themselves identifies them, even if the rest of the file has changed.
     let ranges = edits.iter().filter(|edit| edit.expected_hash.is_none()).map(range).collect::<Vec<_>>();
-    let base = if ranges.is_empty() && named.is_none() { Base::Hashed } else { Base::Lines(named, ranges) };
+    let base =
+        if ranges.is_empty() && named.is_none() { Precondition::Hashed } else { Precondition::Lines(named, ranges) };
     let change = Change::Lines(LineEdits { edits, expected_hash: named });
     Ok((Patch::of(text_argument(arguments, "file_path"), change), base))
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::arguments::counted;
 use crate::tool::{ToolContext, ToolError, ToolOutput};
-use crate::workspace::{Applied, FileWrite};
+use crate::workspace::{FileWrite, Texts, WrittenFile};
 
 /// Plans `patch` over the visible texts, writes the results and reports on each file.
 pub(super) async fn apply(
@@ -14,28 +14,28 @@ pub(super) async fn apply(
     diagnostics: Vec<Diagnostic>,
 ) -> Result<ToolOutput, ToolError> {
     let paths: Vec<String> = patch.paths().into_iter().map(str::to_owned).collect();
-    let mut planned: Vec<PlannedFile> = Vec::new();
-    let applied = context
-        .workspace
-        .write(context, &paths, |texts| {
-            planned = plan(&patch, texts).map_err(|error| plan_refused(&error))?;
-            Ok(planned.iter().flat_map(|file| writes(file, &planned)).collect())
-        })
-        .await?;
-    Ok(report(&applied, &planned, diagnostics))
+    let planned = |texts: &Texts| planned_writes(&patch, texts);
+    let (written, planned) = context.workspace.write(&context.write(), &paths, planned).await?;
+    Ok(report(&written, &planned, diagnostics))
+}
+
+/// Plans a patch over the visible texts: the files to write, and the plan for the report.
+pub(super) fn planned_writes(patch: &Patch, texts: &Texts) -> Result<(Vec<FileWrite>, Vec<PlannedFile>), ToolError> {
+    let planned = plan(patch, texts).map_err(|error| plan_refused(&error))?;
+    Ok((planned.iter().flat_map(|file| writes(file, &planned)).collect(), planned))
 }
 
 /// Returns the error for a patch that cannot be applied.
-pub(super) fn plan_refused(error: &EditError) -> ToolError {
+fn plan_refused(error: &EditError) -> ToolError {
     ToolError::new(error.code().into(), error.to_string()).with_suggestions(error.suggestions())
 }
 
 /// Reports on each file that was written.
-pub(super) fn report(applied: &[Applied], planned: &[PlannedFile], diagnostics: Vec<Diagnostic>) -> ToolOutput {
+pub(super) fn report(written: &[WrittenFile], planned: &[PlannedFile], diagnostics: Vec<Diagnostic>) -> ToolOutput {
     let diagnostics: Vec<&Diagnostic> =
         diagnostics.iter().chain(planned.iter().flat_map(|file| &file.diagnostics)).collect();
     let mut lines: Vec<String> = planned.iter().map(line).collect();
-    let states = applied.iter().filter(|file| !file.deleted);
+    let states = written.iter().filter(|file| !file.deleted);
     lines.extend(states.map(|file| format!("[{} | version {} | {}]", file.path, file.version, file.hash)));
     lines.extend(diagnostics.iter().map(|diagnostic| format!("Note: {}", diagnostic.message)));
     let files: Vec<Value> = planned.iter().map(shown).collect();
@@ -46,7 +46,7 @@ fn shown(file: &PlannedFile) -> Value {
     json!({ "path": file.path, "operation": operation_name(&file.operation), "hunks": file.hunks.len() })
 }
 
-pub(super) fn writes(file: &PlannedFile, planned: &[PlannedFile]) -> Vec<FileWrite> {
+fn writes(file: &PlannedFile, planned: &[PlannedFile]) -> Vec<FileWrite> {
     let moved_from = match &file.operation {
         Operation::Rename { from } => Some(from.clone()),
         _ => None,

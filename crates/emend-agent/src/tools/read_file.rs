@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::arguments::{counted, number_argument, schema, text_argument};
 use crate::error_code::Code;
 use crate::tool::{Tool, ToolContext, ToolEffect, ToolError, ToolNames, ToolOutput};
-use crate::workspace::FileView;
+use crate::workspace::{FileView, WorkspaceError};
 
 /// Lines that are shown if the call sets no limit.
 pub(super) const LINES_DEFAULT: usize = 2000;
@@ -75,10 +75,10 @@ impl Tool for ReadFile {
             let offset = number_argument(arguments, "offset").unwrap_or(1);
             let limit = number_argument(arguments, "limit").unwrap_or(LINES_DEFAULT);
             let path = text_argument(arguments, "file_path");
-            match context.workspace.read(&context.seen, path, offset, limit).await {
+            match context.workspace.read(&context.reads, path, offset, limit).await {
                 Ok(view) => show(&view, offset, limit, &context.names),
-                Err(error) if error.code == Code::Unsupported => show_image(context, path, error).await,
-                Err(error) => Err(error),
+                Err(error @ WorkspaceError::NotText { .. }) => show_image(context, path, error.into()).await,
+                Err(error) => Err(error.into()),
             }
         })
     }
@@ -150,7 +150,7 @@ async fn show_image(context: &ToolContext, path: &str, why: ToolError) -> Result
         return Err(ToolError::new(Code::Unsupported, message));
     }
     let hash = ContentHash::of(&bytes);
-    let version = context.seen.note(&path, hash, 0, 0);
+    let version = context.reads.note(&path, hash, 0, 0);
     let data = json!({
         "file_path": path,
         "version": version,

@@ -113,7 +113,7 @@ async fn read(context: &ToolContext, path: &str, chars_max: usize) -> Result<Opt
         n_shown = sizes.take_while(|chars| *chars <= chars_max).count();
         (overhead <= chars_max && (n_shown > 0 || lines.is_empty())).then_some(0..n_shown)
     };
-    let view = context.workspace.read_if(&context.seen, path, fits).await?;
+    let view = context.workspace.read_if(&context.reads, path, fits).await?;
     Ok(view.map(|view| (text_of(&view, 0..n_shown, &context.names), data_of(&view, 0..n_shown))))
 }
 

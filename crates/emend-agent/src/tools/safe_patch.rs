@@ -16,7 +16,7 @@ use super::preview;
 use crate::error_code::Code;
 use crate::fixed_texts::{INVALID_DIFF, PATCH_APPLIED, PATCH_FAILED};
 use crate::tool::{Preview, Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
-use crate::workspace::{Applied, Base, FileView, FileWrite};
+use crate::workspace::{FileView, FileWrite, Precondition, Rejection, WrittenFile};
 
 /// Applies a unified diff to the file whose hash it names.
 pub struct SafePatch;
@@ -64,11 +64,12 @@ impl Tool for SafePatch {
     fn preview<'a>(&'a self, arguments: &'a Map<String, Value>, context: &'a ToolContext) -> BoxFuture<'a, Preview> {
         Box::pin(async move {
             let (path, diff) = (text_argument(arguments, "file_path"), text_argument(arguments, "unified_diff"));
-            let base = Base::Exact(text_argument(arguments, "base_content_sha256"));
-            if !context.workspace.is_verified(&context.seen, path, &base).await {
+            let base = Precondition::Exact(text_argument(arguments, "base_content_sha256"));
+            if !context.workspace.is_verified(&context.reads, path, &base).await {
                 return Preview::Futile;
             }
-            match context.workspace.text(path).await.and_then(|before| patched(path, diff, before.as_deref())) {
+            let Ok(before) = context.workspace.text(path).await else { return Preview::Futile };
+            match patched(path, diff, before.as_deref()) {
                 Ok((file, _)) => preview::of_plan(&[file], Some(diff)),
                 Err(_) => Preview::Futile,
             }
@@ -82,22 +83,17 @@ impl Tool for SafePatch {
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let path = text_argument(arguments, "file_path");
-            let base = Base::Exact(text_argument(arguments, "base_content_sha256"));
-            let mut planned = None;
-            let outcome = context
-                .workspace
-                .write_verified(context, path, base, |before| {
-                    let file = patched(path, text_argument(arguments, "unified_diff"), before)?;
-                    let write = FileWrite { path: path.to_owned(), text: file.0.after.clone(), moved_from: None };
-                    planned = Some(file);
-                    Ok(vec![write])
-                })
-                .await;
-            match (outcome, planned) {
-                (Ok(applied), Some((file, diagnostics))) => Ok(done(applied, file, &diagnostics)),
-                (Ok(_), None) => Err(ToolError::new(Code::Internal, "The diff was written without a plan.")),
-                (Err(error), _) => Err(refused(error)),
-            }
+            let base = Precondition::Exact(text_argument(arguments, "base_content_sha256"));
+            let diff = text_argument(arguments, "unified_diff");
+            let planned = |before: Option<&str>| {
+                let planned = patched(path, diff, before)?;
+                let write = FileWrite { path: path.to_owned(), text: planned.0.after.clone(), moved_from: None };
+                Ok((vec![write], planned))
+            };
+            let outcome: Result<_, Rejection<ToolError>> =
+                context.workspace.write_verified(&context.write(), path, base, planned).await;
+            let (written, (file, diagnostics)) = outcome.map_err(|rejection| refused(rejection.into()))?;
+            Ok(done(written, file, &diagnostics))
         })
     }
 }
@@ -142,14 +138,14 @@ fn is_our_fault(error: &EditError) -> bool {
     )
 }
 
-fn done(applied: Vec<Applied>, file: PlannedFile, diagnostics: &[Diagnostic]) -> ToolOutput {
+fn done(written: Vec<WrittenFile>, file: PlannedFile, diagnostics: &[Diagnostic]) -> ToolOutput {
     let mut lines = vec![PATCH_APPLIED.to_owned()];
     lines.extend(diagnostics.iter().map(|diagnostic| format!("Note: {}", diagnostic.message)));
-    let view = applied.into_iter().next().map(|applied| FileView {
-        path: applied.path,
+    let view = written.into_iter().next().map(|written| FileView {
+        path: written.path,
         text: file.after.unwrap_or_default(),
-        hash: applied.hash,
-        version: applied.version,
+        hash: written.hash,
+        version: written.version,
     });
     let state = view.map_or(Value::Null, |view| view.state());
     let data = json!({

@@ -51,6 +51,10 @@ impl Tool for Shell {
         }
     }
 
+    fn needs_shell(&self) -> bool {
+        true
+    }
+
     fn effect(&self) -> ToolEffect {
         ToolEffect::Runs
     }
@@ -108,7 +112,8 @@ impl Tool for Shell {
             let timeout_ms = timeout_ms(arguments, context);
             let command = Command { command: text.to_owned(), timeout_ms, ..Command::default() };
             let show = |_: OutputStream, text: &str| context.progress.show(text);
-            let outcome = context.workspace.run_command(context, working_dir(arguments), command, &show).await?;
+            let outcome =
+                context.workspace.run_command(&context.write(), working_dir(arguments), command, &show).await?;
             let parameter = context.names.param(Self::NAME, "timeout_ms");
             finish(&outcome, timeout_ms, parameter, context.workspace.mode())
         })
@@ -122,7 +127,7 @@ impl Shell {
 
 fn timeout_ms(arguments: &Map<String, Value>, context: &ToolContext) -> u64 {
     let asked = number_argument(arguments, "timeout_ms").map(|timeout_ms| timeout_ms as u64);
-    asked.unwrap_or(context.config.default_command_timeout_ms).min(context.config.max_command_timeout_ms)
+    asked.unwrap_or(context.limits.default_timeout_ms).min(context.limits.max_timeout_ms)
 }
 
 fn working_dir(arguments: &Map<String, Value>) -> &str {

@@ -9,8 +9,9 @@ use serde_json::{Map, Value, json};
 use super::arguments::{number_argument, schema, text_argument};
 use crate::error_code::Code;
 use crate::event::AgentStatus;
-use crate::session::{Agents, Report, Task};
-use crate::tool::{Tool, ToolContext, ToolEffect, ToolError, ToolOutput, ToolRegistry};
+use crate::tool::{
+    SubagentHost, SubagentReport, SubagentTask, Tool, ToolContext, ToolEffect, ToolError, ToolOutput, ToolRegistry,
+};
 
 /// Registers the four tools for subagents.
 pub fn register_subagent_tools(registry: &mut ToolRegistry) {
@@ -110,12 +111,12 @@ impl Tool for SubagentTool {
         context: &'a ToolContext,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let Some(agents) = &context.agents else {
+            let Some(agents) = &context.subagents else {
                 return Err(ToolError::new(Code::Unsupported, "Subagents are available only in a session."));
             };
             let id = text_argument(arguments, "agent_id");
             match self.0 {
-                Action::Spawn => spawn(context, agents, arguments).await,
+                Action::Spawn => spawn(context, &**agents, arguments).await,
                 Action::Send => {
                     let was_at_work = agents.send(id, text_argument(arguments, "message"))?;
                     let text = if was_at_work {
@@ -125,7 +126,7 @@ impl Tool for SubagentTool {
                     };
                     Ok(ToolOutput::new(text, json!({ "agent_id": id, "status": AgentStatus::Running })))
                 }
-                Action::Wait => wait(agents, &*context.clock, id, number_argument(arguments, "timeout_ms")).await,
+                Action::Wait => wait(&**agents, &*context.clock, id, number_argument(arguments, "timeout_ms")).await,
                 Action::Close => Ok(output(id, &agents.close(id).await?, "")),
             }
         })
@@ -134,11 +135,11 @@ impl Tool for SubagentTool {
 
 async fn spawn(
     context: &ToolContext,
-    agents: &Agents,
+    agents: &dyn SubagentHost,
     arguments: &Map<String, Value>,
 ) -> Result<ToolOutput, ToolError> {
     let optional = |name| arguments.get(name).and_then(Value::as_str);
-    let task = Task {
+    let task = SubagentTask {
         task: text_argument(arguments, "task"),
         working_dir: optional("working_dir"),
         model: optional("model"),
@@ -150,7 +151,7 @@ async fn spawn(
 }
 
 async fn wait(
-    agents: &Agents,
+    agents: &dyn SubagentHost,
     clock: &dyn Clock,
     id: &str,
     timeout_ms: Option<usize>,
@@ -165,8 +166,8 @@ async fn wait(
 }
 
 /// Writes the status and the output of a subagent, as text and as JSON.
-fn output(id: &str, report: &Report, remark: &str) -> ToolOutput {
-    let Report { status, output, turns_used } = report;
+fn output(id: &str, report: &SubagentReport, remark: &str) -> ToolOutput {
+    let SubagentReport { status, output, turns_used } = report;
     let done = *status != AgentStatus::Running;
     let shown = if done { output.as_str() } else { "" };
     let head = format!("{id}: {} after {turns_used} turns.{remark}", status.name());

@@ -9,7 +9,7 @@ use super::arguments::{counted, hash_argument, schema, text_argument};
 use super::preview;
 use crate::error_code::Code;
 use crate::tool::{Preview, Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
-use crate::workspace::{Base, FileWrite};
+use crate::workspace::{FileWrite, Precondition, Rejection};
 
 /// Writes a whole file.
 pub struct WriteFile;
@@ -60,7 +60,7 @@ impl Tool for WriteFile {
         Box::pin(async move {
             let path = text_argument(arguments, "file_path");
             let Ok(named) = hash_argument(arguments, "expected_hash") else { return Preview::Futile };
-            if !context.workspace.is_verified(&context.seen, path, &Base::Whole(named)).await {
+            if !context.workspace.is_verified(&context.reads, path, &Precondition::Whole(named)).await {
                 return Preview::Futile;
             }
             let change = Change::Create { text: text_argument(arguments, "content").to_owned() };
@@ -77,14 +77,13 @@ impl Tool for WriteFile {
             let path = text_argument(arguments, "file_path").to_owned();
             let content = text_argument(arguments, "content").to_owned();
             let n_bytes = content.len();
-            let base = Base::Whole(hash_argument(arguments, "expected_hash")?);
-            let applied = context
-                .workspace
-                .write_verified(context, &path, base, |_| {
-                    Ok(vec![FileWrite { path: path.clone(), text: Some(content), moved_from: None }])
-                })
-                .await?;
-            let Some(file) = applied.into_iter().next() else {
+            let base = Precondition::Whole(hash_argument(arguments, "expected_hash")?);
+            let write = FileWrite { path: path.clone(), text: Some(content), moved_from: None };
+            let planned = |_: Option<&str>| Ok((vec![write], ()));
+            let outcome: Result<_, Rejection<ToolError>> =
+                context.workspace.write_verified(&context.write(), &path, base, planned).await;
+            let (written, ()) = outcome?;
+            let Some(file) = written.into_iter().next() else {
                 return Err(ToolError::new(Code::Internal, "The write reported no file."));
             };
             let done = if file.created { "Created" } else { "Wrote" };

@@ -1,6 +1,6 @@
 //! What commands change becomes the agent's changes, on the files themselves and in a copy.
 
-use emend_llm::{CancelToken, Shared};
+use emend_llm::Shared;
 use futures::FutureExt as _;
 use futures::executor::block_on;
 use serde_json::{Value, json};
@@ -8,19 +8,20 @@ use serde_json::{Value, json};
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::*;
-use crate::environment::ExecutionEnvironment;
 use crate::environment::layers::{LogEvent, Logging};
 use crate::environment::memory::MemFs;
+use crate::environment::{ExecutionEnvironment, FilePath};
+use crate::error_code::Code;
 use crate::session::tests::TickingClock;
 use crate::test_support::ToyShell;
-use crate::test_support::covers;
-use crate::tool::{Progress, Tool as _, ToolContext};
+use crate::test_support::{covers, tool_context};
+use crate::tool::{Progress, Tool as _, ToolContext, ToolError};
 use crate::tools::{Shell, WriteFile};
 
 struct World {
     files: Shared<MemFs>,
     workspace: Shared<Workspace>,
-    seen: Shared<Seen>,
+    reads: Shared<ReadTracker>,
 }
 
 const FILES: &str =
@@ -35,25 +36,11 @@ impl World {
     fn over(environment: Shared<dyn ExecutionEnvironment>, files: Shared<MemFs>, mode: Mode) -> Self {
         let workspace = Workspace::new(environment, mode, Shared::new(TickingClock::default()));
         workspace.begin_run();
-        Self { files, workspace: Shared::new(workspace), seen: Shared::new(Seen::default()) }
+        Self { files, workspace: Shared::new(workspace), reads: Shared::new(ReadTracker::default()) }
     }
 
     fn context(&self) -> ToolContext {
-        ToolContext {
-            workspace: Shared::clone(&self.workspace),
-            seen: Shared::clone(&self.seen),
-            run: self.workspace.last_run(),
-            call_id: "call".to_owned(),
-            ticket: None,
-            may_write: true,
-            cancel: CancelToken::new(),
-            config: Shared::default(),
-            progress: Progress::default(),
-            clock: Shared::new(TickingClock::default()),
-            output_limits: Default::default(),
-            names: Shared::default(),
-            agents: None,
-        }
+        tool_context(&self.workspace, &self.reads)
     }
 
     fn call(&self, arguments: Value) -> Result<crate::tool::ToolOutput, ToolError> {
@@ -162,7 +149,7 @@ fn a_change_of_the_same_size_in_the_same_millisecond_is_seen() {
 #[test]
 fn a_write_over_what_a_command_changed_is_refused_until_it_was_read() {
     let world = World::new(Mode::Direct);
-    let read = |path| block_on(world.workspace.read(&world.seen, path, 1, 2000)).unwrap();
+    let read = |path| block_on(world.workspace.read(&world.reads, path, 1, 2000)).unwrap();
     read("a.txt");
     world.shell("write a.txt changed\\n");
     let refused = world.write("a.txt", "mine\n").unwrap_err();

@@ -7,17 +7,20 @@ use std::ops::Range;
 
 use emend_edit::ContentHash;
 use emend_edit::text::split_lines;
-use serde_json::{Value, json};
 
-use super::{Applied, FileView, FileWrite, Seen, Workspace};
+use super::context::WriteContext;
+use super::error::{Rejection, WorkspaceError};
+use super::file_view::FileView;
+use super::read_tracker::ReadTracker;
+use super::state::Workspace;
+use super::write::{FileWrite, WrittenFile};
 use crate::environment::{Access, FilePath};
-use crate::error_code::Code;
+use crate::error_code::{Code, HasCode};
 use crate::fixed_texts::STATE_MISMATCH;
-use crate::tool::{ToolContext, ToolError};
 
 /// What a write of one file rests on.
 #[derive(Clone, Debug)]
-pub enum Base<'a> {
+pub enum Precondition<'a> {
     /// Every line of the text, as this session was last shown it. A hash that the call names has to fit as well.
     Whole(Option<ContentHash>),
     /// These lines (from 0) of the text, as this session was last shown it or as the hash says.
@@ -35,71 +38,81 @@ impl Workspace {
     /// # Errors
     ///
     /// As [`write`](Workspace::write); and `stale` if the file is in another state. Whatever is `stale`, and every
-    /// refusal of a write on an [exact](Base::Exact) base, brings `latest_file_state`: the refusal is a read.
-    pub async fn write_verified(
+    /// refusal of a write on an [exact](Precondition::Exact) base, brings `latest_file_state`: the refusal is a read.
+    pub async fn write_verified<R, E: From<WorkspaceError> + HasCode>(
         &self,
-        context: &ToolContext,
+        context: &WriteContext<'_>,
         path: &str,
-        base: Base<'_>,
-        plan: impl FnOnce(Option<&str>) -> Result<Vec<FileWrite>, ToolError>,
-    ) -> Result<Vec<Applied>, ToolError> {
+        base: Precondition<'_>,
+        plan: impl FnOnce(Option<&str>) -> Result<(Vec<FileWrite>, R), E>,
+    ) -> Result<(Vec<WrittenFile>, R), Rejection<E>> {
         let _writing = self.writing.lock().await;
-        let (texts, resolved) = self.read_all(&[path.to_owned()]).await?;
+        let (texts, resolved) = self.read_all(&[path.to_owned()]).await.map_err(E::from)?;
         let text = texts.get(path).and_then(Option::as_deref);
         let Some(file) = resolved.get(path) else {
-            return Err(ToolError::new(Code::Internal, format!("{path} was not resolved before it was written")));
+            let reason = format!("{path} was not resolved before it was written");
+            return Err(E::from(WorkspaceError::Internal { reason }).into());
         };
-        let outcome = match check(&context.seen, file, text, &base).and_then(|()| plan(text)) {
-            Ok(writes) => self.land(context, &texts, &resolved, writes).await,
-            Err(error) => Err(error),
+        let planned = check(context.reads, file, text, &base).map_err(E::from).and_then(|()| plan(text));
+        let error = match planned {
+            Ok((writes, result)) => match self.commit_writes(context, &texts, &resolved, writes).await {
+                Ok(written) => return Ok((written, result)),
+                Err(error) => E::from(error),
+            },
+            Err(error) => error,
         };
-        let error = match outcome {
-            Err(error) if matches!(base, Base::Exact(_)) || error.code == Code::Stale => error,
-            outcome => return outcome,
-        };
-        let error = showing(error, &FileView::of(&context.seen, file, text));
-        let missing = self.environment().resolve(path, Access::Read).await.err();
-        match missing.filter(|_| text.is_none() && error.suggestions.is_empty()) {
-            Some(missing) => Err(error.with_suggestions(missing.suggestions())),
-            None => Err(error),
+        if !matches!(base, Precondition::Exact(_)) && error.code() != Code::Stale {
+            return Err(error.into());
         }
+        let latest = Some(FileView::of(context.reads, file, text));
+        let suggestions = match text {
+            Some(_) => None,
+            None => self.environment().resolve(path, Access::Read).await.err(),
+        };
+        let suggestions = suggestions.map(|missing| missing.suggestions()).unwrap_or_default();
+        Err(Rejection { error, latest, suggestions })
     }
 }
 
 impl Workspace {
     /// Returns whether a write on this base would be let through as things are now. Counts as no read.
-    pub async fn is_verified(&self, seen: &Seen, path: &str, base: &Base<'_>) -> bool {
+    pub async fn is_verified(&self, reads: &ReadTracker, path: &str, base: &Precondition<'_>) -> bool {
         let Ok((texts, resolved)) = self.read_all(&[path.to_owned()]).await else { return false };
         let text = texts.get(path).and_then(Option::as_deref);
-        resolved.get(path).is_some_and(|file| check(seen, file, text, base).is_ok())
+        resolved.get(path).is_some_and(|file| check(reads, file, text, base).is_ok())
     }
 }
 
-fn check(seen: &Seen, file: &FilePath, text: Option<&str>, base: &Base<'_>) -> Result<(), ToolError> {
+fn check(
+    reads: &ReadTracker,
+    file: &FilePath,
+    text: Option<&str>,
+    base: &Precondition<'_>,
+) -> Result<(), WorkspaceError> {
     let hash = ContentHash::of(text.unwrap_or_default().as_bytes());
     let (named, ranges) = match base {
-        Base::Exact(named) => {
+        Precondition::Exact(named) => {
             return match named.parse() {
                 Ok(named) if hash == named => Ok(()),
                 Ok(_) if text.is_none() => {
                     let why = format!("{STATE_MISMATCH}\nThere is no {file}: its state is that of an empty file.");
-                    Err(ToolError::new(Code::Stale, why))
+                    Err(WorkspaceError::Stale { message: why })
                 }
-                Ok(_) => Err(ToolError::new(Code::Stale, STATE_MISMATCH)),
+                Ok(_) => Err(WorkspaceError::Stale { message: STATE_MISMATCH.to_owned() }),
                 Err(error) => {
                     let error: emend_edit::text::ParseHashError = error;
-                    Err(ToolError::new(Code::Stale, format!("{STATE_MISMATCH}\n{error}.")))
+                    Err(WorkspaceError::Stale { message: format!("{STATE_MISMATCH}\n{error}.") })
                 }
             };
         }
-        Base::Hashed => return Ok(()),
-        Base::Whole(named) => {
+        Precondition::Hashed => return Ok(()),
+        Precondition::Whole(named) => {
             let n_lines = text.map_or(0, |text| split_lines(text).len());
             (named, Vec::from([Range { start: 0, end: n_lines }]))
         }
-        Base::Lines(named, ranges) => (named, ranges.clone()),
+        Precondition::Lines(named, ranges) => (named, ranges.clone()),
     };
-    let shown = seen.hash_of(file);
+    let shown = reads.hash_of(file);
     let reason = match (named.or(shown), text) {
         // Nobody has to have read what is not there.
         (None, None) => return Ok(()),
@@ -107,58 +120,17 @@ fn check(seen: &Seen, file: &FilePath, text: Option<&str>, base: &Base<'_>) -> R
         (Some(known), None) if known != hash => "no longer exists",
         (Some(known), _) if known != hash => "has changed since it was read",
         (Some(_), None) => return Ok(()),
-        (Some(_), Some(_)) if ranges.iter().any(|range| !seen.has_range(file, hash, range.start, range.end)) => {
+        (Some(_), Some(_)) if ranges.iter().any(|range| !reads.has_range(file, hash, range.start, range.end)) => {
             "has lines here that were never read"
         }
-        (Some(_), Some(_)) if matches!(base, Base::Lines(None, _)) && seen.is_written_in_this_message(file) => {
+        (Some(_), Some(_))
+            if matches!(base, Precondition::Lines(None, _)) && reads.is_written_in_this_message(file) =>
+        {
             "was changed by an earlier call of the same message, so its lines may have other numbers now"
         }
         (Some(_), Some(_)) => return Ok(()),
     };
     let message =
         format!("{file} {reason}; nothing was written. Its current state is below: call again if you still want to.");
-    Err(ToolError::new(Code::Stale, message))
-}
-
-/// Adds the state of a file to a refusal.
-fn showing(error: ToolError, view: &FileView) -> ToolError {
-    let mut data = match error.data {
-        Some(Value::Object(data)) => data,
-        _ => serde_json::Map::new(),
-    };
-    data.insert(LATEST.to_owned(), view.state());
-    ToolError { data: Some(Value::Object(data)), ..error }
-}
-
-/// Where refusals and answers hold the state of their file (S3 §4.2).
-const LATEST: &str = "latest_file_state";
-
-/// Returns the state of a file that a refusal holds, as the model reads it.
-pub(crate) fn latest_state_text(data: &Value) -> Option<String> {
-    let state = data.get(LATEST)?;
-    let text = |key: &str| state[key].as_str().unwrap_or_default();
-    Some(format!(
-        "[{} | version {} | sha256:{}]\n{}",
-        text("file_path"),
-        state["version"],
-        text("sha256"),
-        text("content")
-    ))
-}
-
-impl FileView {
-    /// Notes that the session sees the whole of a file, and returns it. A file that is not there is seen as an empty
-    /// one.
-    pub(crate) fn of(seen: &Seen, path: &FilePath, text: Option<&str>) -> Self {
-        let text = text.unwrap_or_default();
-        let hash = ContentHash::of(text.as_bytes());
-        let version = seen.note(path, hash, 0, split_lines(text).len());
-        Self { path: path.clone(), text: text.to_owned(), hash, version }
-    }
-
-    /// Returns the file as data, under the names of S3 §4.1.
-    #[must_use]
-    pub fn state(&self) -> Value {
-        json!({ "file_path": self.path, "version": self.version, "sha256": self.hash.hex(), "content": self.text })
-    }
+    Err(WorkspaceError::Stale { message })
 }

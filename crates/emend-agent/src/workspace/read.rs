@@ -5,25 +5,14 @@ use std::ops::Range;
 use emend_edit::ContentHash;
 use emend_edit::text::split_lines;
 
-use super::{Seen, Workspace};
+use super::error::WorkspaceError;
+use super::file_view::FileView;
+use super::read_tracker::ReadTracker;
+use super::state::Workspace;
 use crate::environment::FileMatches;
 use crate::environment::{Access, DirEntry, EntryKind, EnvError, FilePath, GrepQuery, Metadata};
 use crate::search::glob::Glob;
 use crate::search::{Matcher, SearchLimits};
-use crate::tool::ToolError;
-
-/// A file as it was read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileView {
-    /// The file.
-    pub path: FilePath,
-    /// The whole visible text.
-    pub text: String,
-    /// Its hash.
-    pub hash: ContentHash,
-    /// The session's version after this read.
-    pub version: u64,
-}
 
 impl Workspace {
     /// Reads a file and notes that the session has seen `limit` lines from line `offset` (from 1).
@@ -31,11 +20,17 @@ impl Workspace {
     /// # Errors
     ///
     /// The path does not resolve, does not exist, or is not a text file.
-    pub async fn read(&self, seen: &Seen, path: &str, offset: usize, limit: usize) -> Result<FileView, ToolError> {
+    pub async fn read(
+        &self,
+        reads: &ReadTracker,
+        path: &str,
+        offset: usize,
+        limit: usize,
+    ) -> Result<FileView, WorkspaceError> {
         let (path, text) = self.lookup(path).await?;
         let n_lines = split_lines(&text).len();
         let from = offset.saturating_sub(1).min(n_lines);
-        Ok(Self::shown(seen, path, text, from..n_lines.min(from.saturating_add(limit))))
+        Ok(Self::shown(reads, path, text, from..n_lines.min(from.saturating_add(limit))))
     }
 
     /// Reads a file of which the session sees the lines (from 0) that `choose` finds in its text; with `None` it has
@@ -46,17 +41,17 @@ impl Workspace {
     /// As [`read`](Self::read).
     pub async fn read_if(
         &self,
-        seen: &Seen,
+        reads: &ReadTracker,
         path: &str,
         choose: impl FnOnce(&str) -> Option<Range<usize>>,
-    ) -> Result<Option<FileView>, ToolError> {
+    ) -> Result<Option<FileView>, WorkspaceError> {
         let (path, text) = self.lookup(path).await?;
-        Ok(choose(&text).map(|lines| Self::shown(seen, path, text, lines)))
+        Ok(choose(&text).map(|lines| Self::shown(reads, path, text, lines)))
     }
 
-    fn shown(seen: &Seen, path: FilePath, text: String, lines: Range<usize>) -> FileView {
+    fn shown(reads: &ReadTracker, path: FilePath, text: String, lines: Range<usize>) -> FileView {
         let hash = ContentHash::of(text.as_bytes());
-        let version = seen.note(&path, hash, lines.start, lines.end);
+        let version = reads.note(&path, hash, lines.start, lines.end);
         FileView { path, text, hash, version }
     }
 
@@ -78,7 +73,7 @@ impl Workspace {
     /// # Errors
     ///
     /// The path does not resolve or is not a file.
-    pub async fn read_bytes(&self, path: &str) -> Result<(FilePath, Vec<u8>), ToolError> {
+    pub async fn read_bytes(&self, path: &str) -> Result<(FilePath, Vec<u8>), WorkspaceError> {
         let path = self.environment().resolve(path, Access::Read).await?;
         let bytes = self.environment().read(&path).await?;
         Ok((path, bytes))
@@ -92,14 +87,14 @@ impl Workspace {
     /// As [`read`](Self::read).
     pub async fn read_start(
         &self,
-        seen: &Seen,
+        reads: &ReadTracker,
         path: &str,
         n_shown: impl FnOnce(&[&str]) -> usize,
-    ) -> Result<(FileView, usize), ToolError> {
+    ) -> Result<(FileView, usize), WorkspaceError> {
         let (path, text) = self.lookup(path).await?;
         let hash = ContentHash::of(text.as_bytes());
         let n_shown = n_shown(&split_lines(&text));
-        let version = seen.note(&path, hash, 0, n_shown);
+        let version = reads.note(&path, hash, 0, n_shown);
         Ok((FileView { path, text, hash, version }, n_shown))
     }
 
@@ -108,7 +103,7 @@ impl Workspace {
     /// # Errors
     ///
     /// The path leaves the root or is not a text file.
-    pub async fn text(&self, path: &str) -> Result<Option<String>, ToolError> {
+    pub async fn text(&self, path: &str) -> Result<Option<String>, WorkspaceError> {
         let path = self.environment().resolve(path, Access::Write).await?;
         self.visible(&path).await
     }
@@ -118,13 +113,13 @@ impl Workspace {
     /// # Errors
     ///
     /// As [`text`](Self::text).
-    pub async fn saved_text(&self, path: &str) -> Result<Option<String>, ToolError> {
+    pub async fn saved_text(&self, path: &str) -> Result<Option<String>, WorkspaceError> {
         let path = self.environment().resolve(path, Access::Write).await?;
         self.disk_text(&path).await
     }
 
     /// Resolves a path to read, also of a file that exists only as a pending edit.
-    async fn lookup(&self, path: &str) -> Result<(FilePath, String), ToolError> {
+    async fn lookup(&self, path: &str) -> Result<(FilePath, String), WorkspaceError> {
         let missing = match self.environment().resolve(path, Access::Read).await {
             Ok(path) => match self.visible(&path).await? {
                 Some(text) => return Ok((path, text)),
@@ -147,7 +142,7 @@ impl Workspace {
     /// # Errors
     ///
     /// The path is not a directory under the root.
-    pub async fn list(&self, path: &str, depth: usize) -> Result<Vec<DirEntry>, ToolError> {
+    pub async fn list(&self, path: &str, depth: usize) -> Result<Vec<DirEntry>, WorkspaceError> {
         let directory = self.environment().resolve(path, Access::List).await?;
         let mut entries = self.environment().list(&directory, depth).await?;
         for file in self.overlay().into_iter().filter(|file| file.path.is_under(&directory)) {
@@ -164,10 +159,10 @@ impl Workspace {
     /// # Errors
     ///
     /// The path does not resolve or the glob is malformed.
-    pub async fn glob(&self, path: &str, glob: &str) -> Result<Vec<DirEntry>, ToolError> {
+    pub async fn glob(&self, path: &str, glob: &str) -> Result<Vec<DirEntry>, WorkspaceError> {
         let directory = self.environment().resolve(path, Access::List).await?;
         let mut entries = self.environment().glob(&directory, glob).await?;
-        let wanted = compile(glob)?;
+        let wanted = Glob::new(glob)?;
         for file in self.overlay().into_iter().filter(|file| file.path.is_under(&directory)) {
             let at = entries.partition_point(|entry| entry.path < file.path);
             let is_found = entries.get(at).is_some_and(|entry| entry.path == file.path);
@@ -184,10 +179,10 @@ impl Workspace {
     /// # Errors
     ///
     /// As [`glob`](Self::glob).
-    pub async fn glob_paths(&self, path: &str, glob: &str) -> Result<Vec<FilePath>, ToolError> {
+    pub async fn glob_paths(&self, path: &str, glob: &str) -> Result<Vec<FilePath>, WorkspaceError> {
         let directory = self.environment().resolve(path, Access::List).await?;
         let mut paths = self.environment().glob_paths(&directory, glob).await?;
-        let wanted = compile(glob)?;
+        let wanted = Glob::new(glob)?;
         for file in self.overlay().into_iter().filter(|file| file.path.is_under(&directory)) {
             match (file.text, paths.binary_search(&file.path)) {
                 (None, Ok(at)) => {
@@ -214,7 +209,7 @@ impl Workspace {
         glob: Option<&str>,
         context_lines: usize,
         max_results: usize,
-    ) -> Result<Vec<FileMatches>, ToolError> {
+    ) -> Result<Vec<FileMatches>, WorkspaceError> {
         let root = self.environment().resolve(path, Access::Read).await?;
         let overlay: Vec<OverlayFile> = self.overlay().into_iter().filter(|file| file.path.is_under(&root)).collect();
         let query = GrepQuery {
@@ -225,7 +220,7 @@ impl Workspace {
             max_results,
             context_lines,
         };
-        let wanted = glob.map(compile).transpose()?;
+        let wanted = glob.map(Glob::new).transpose()?;
         let mut found = self.environment().grep(&query).await?;
         for file in overlay {
             let Some(text) = file.text else { continue };
@@ -262,10 +257,6 @@ impl Workspace {
         });
         edited.collect()
     }
-}
-
-fn compile(glob: &str) -> Result<Glob, ToolError> {
-    Glob::new(glob).map_err(|error| ToolError::new(error.code(), error.to_string()))
 }
 
 /// Returns the part of `path` below `directory`; the name if they are the same file.

@@ -9,7 +9,7 @@ use crate::environment::FilePath;
 
 /// A session's view of the files. The counter starts at 0 and grows by one with every read or write.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub struct ReadTracker {
     inner: Mutex<Inner>,
 }
 
@@ -30,7 +30,7 @@ struct SeenFile {
     written_in: u64,
 }
 
-impl Seen {
+impl ReadTracker {
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn versions_count_and_ranges_join() {
         covers("verified.counter");
-        let seen = Seen::default();
+        let seen = ReadTracker::default();
         let path = FilePath::clean("a").unwrap();
         let (old, new) = (ContentHash::of(b"old"), ContentHash::of(b"new"));
         assert_eq!(seen.hash_of(&path), None);
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_write_is_news_until_the_next_message() {
-        let (seen, path) = (Seen::default(), FilePath::clean("a").unwrap());
+        let (seen, path) = (ReadTracker::default(), FilePath::clean("a").unwrap());
         seen.begin_message();
         assert_eq!(seen.note_write(&path, ContentHash::EMPTY, 3), 1);
         assert!(seen.is_written_in_this_message(&path) && seen.has_range(&path, ContentHash::EMPTY, 0, 3));

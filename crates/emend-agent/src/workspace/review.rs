@@ -11,10 +11,10 @@ use emend_edit::line_log::{
 };
 use serde::Serialize;
 
-use super::Workspace;
+use super::error::WorkspaceError;
+use super::state::Workspace;
 use crate::environment::FilePath;
 use crate::error_code::Code;
-use crate::tool::ToolError;
 
 /// Everything that waits for a decision.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -85,6 +85,17 @@ pub struct ReviewLine {
     pub spans: Vec<(usize, usize)>,
 }
 
+/// A file whose visible text or hunks changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangedFile {
+    /// The file.
+    pub path: FilePath,
+    /// The workspace revision after its last change.
+    pub revision: u64,
+    /// Hunks that wait for a decision.
+    pub pending_hunks: usize,
+}
+
 /// Why a decision was refused. Nothing changed then.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ReviewError {
@@ -115,7 +126,7 @@ pub enum ReviewError {
     },
     /// The disk refused.
     #[error(transparent)]
-    Tool(#[from] ToolError),
+    Workspace(#[from] WorkspaceError),
 }
 
 impl ReviewError {
@@ -125,12 +136,26 @@ impl ReviewError {
         match self {
             Self::UnknownHunk { .. } | Self::Nothing { .. } => Code::NotFound,
             Self::HasDependents { .. } => Code::Conflict,
-            Self::Tool(error) => error.code,
+            Self::Workspace(error) => error.code(),
         }
     }
 }
 
 impl Workspace {
+    /// Returns the files that changed after `revision`.
+    #[must_use]
+    pub fn changes_since(&self, revision: u64) -> Vec<ChangedFile> {
+        let state = self.state();
+        let changed = state.files.iter().filter(|(_, entry)| entry.changed_at > revision);
+        changed
+            .map(|(path, entry)| ChangedFile {
+                path: path.clone(),
+                revision: entry.changed_at,
+                pending_hunks: n_pending(&entry.log),
+            })
+            .collect()
+    }
+
     /// Returns the pending hunks of all files.
     #[must_use]
     pub fn review(&self) -> Review {
@@ -251,7 +276,7 @@ impl Workspace {
                 }
                 DecisionError::UnknownChange { id } => ReviewError::UnknownHunk { id: format!("{path}:{}", id.0) },
                 error @ DecisionError::UnknownCheckpoint { .. } => {
-                    ReviewError::Tool(ToolError::new(Code::Internal, error.to_string()))
+                    WorkspaceError::Internal { reason: error.to_string() }.into()
                 }
             })?;
             logs.push((path, log));
@@ -283,7 +308,7 @@ impl Workspace {
         &self,
         paths: &[FilePath],
         step: impl Fn(&mut LineLog, u64) -> Option<DecisionOutcome>,
-    ) -> Result<(), ToolError> {
+    ) -> Result<(), WorkspaceError> {
         let mut logs = Vec::new();
         for path in paths {
             self.visible(path).await?;

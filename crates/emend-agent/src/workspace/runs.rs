@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use emend_edit::line_log::{Action, ChangeId, DependentsPolicy, LineLog, Origin};
 
-use super::{ReviewError, Workspace};
+use super::error::WorkspaceError;
+use super::review::ReviewError;
+use super::state::Workspace;
 use crate::environment::FilePath;
-use crate::error_code::Code;
-use crate::tool::ToolError;
 
 /// What the agent changed in one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,7 +78,7 @@ impl Workspace {
     /// # Errors
     ///
     /// A file cannot be read or the disk refuses; nothing changed then.
-    pub async fn undo_runs(&self, runs: &[u64]) -> Result<UndoneRun, ToolError> {
+    pub async fn undo_runs(&self, runs: &[u64]) -> Result<UndoneRun, WorkspaceError> {
         let _writing = self.writing.lock().await;
         let TakenBack { undone, logs } = self.taken_back(runs, None).await?;
         self.save_logs(logs).await?;
@@ -116,7 +116,11 @@ impl Workspace {
     /// # Errors
     ///
     /// A file cannot be read.
-    pub async fn texts_of_runs(&self, runs: &[u64], path: Option<&FilePath>) -> Result<Vec<TextChange>, ToolError> {
+    pub async fn texts_of_runs(
+        &self,
+        runs: &[u64],
+        path: Option<&FilePath>,
+    ) -> Result<Vec<TextChange>, WorkspaceError> {
         let _writing = self.writing.lock().await;
         let without = self.taken_back(runs, path).await?.logs;
         let mut changes = Vec::new();
@@ -129,7 +133,7 @@ impl Workspace {
         Ok(changes)
     }
 
-    async fn taken_back(&self, runs: &[u64], path: Option<&FilePath>) -> Result<TakenBack, ToolError> {
+    async fn taken_back(&self, runs: &[u64], path: Option<&FilePath>) -> Result<TakenBack, WorkspaceError> {
         let runs: Vec<String> = runs.iter().map(u64::to_string).collect();
         let known: Vec<FilePath> = self.state().files.keys().cloned().collect();
         let mut taken = TakenBack { undone: UndoneRun::default(), logs: Vec::new() };
@@ -151,7 +155,7 @@ impl Workspace {
                 continue;
             }
             log.rollback(&ids, DependentsPolicy::OnlyThese, Origin::User, self.clock.now_ms())
-                .map_err(|error| ToolError::new(Code::Internal, format!("{path}: {error}")))?;
+                .map_err(|error| WorkspaceError::Internal { reason: format!("{path}: {error}") })?;
             taken.undone.restored.push(path.clone());
             taken.logs.push((path, log));
         }

@@ -6,7 +6,7 @@ use emend_edit::ContentHash;
 use emend_edit::line_log::LineLog;
 use serde::{Deserialize, Serialize};
 
-use super::{Entry, Workspace};
+use super::state::{Entry, Workspace};
 use crate::environment::FilePath;
 
 /// The format's version. A snapshot of another version is refused, never guessed at.

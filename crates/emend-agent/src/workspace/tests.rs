@@ -1,20 +1,23 @@
 //! Edits, reviews and the disk, over files in memory.
 
 use emend_edit::line_log::DependentsPolicy;
-use emend_llm::{CancelToken, Shared};
+use emend_llm::Shared;
 use futures::executor::block_on;
 #[cfg(target_family = "wasm")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::*;
+use crate::environment::FilePath;
 use crate::environment::memory::MemFs;
+use crate::error_code::Code;
 use crate::session::tests::TickingClock;
-use crate::tool::{Progress, ToolContext};
+use crate::test_support::tool_context;
+use crate::tool::ToolContext;
 
 struct World {
     files: Shared<MemFs>,
     workspace: Shared<Workspace>,
-    seen: Shared<Seen>,
+    reads: Shared<ReadTracker>,
 }
 
 impl World {
@@ -26,38 +29,26 @@ impl World {
             Shared::new(TickingClock::default()),
         ));
         workspace.begin_run();
-        Self { files, workspace, seen: Shared::new(Seen::default()) }
+        Self { files, workspace, reads: Shared::new(ReadTracker::default()) }
     }
 
     fn context(&self) -> ToolContext {
-        ToolContext {
-            workspace: Shared::clone(&self.workspace),
-            seen: Shared::clone(&self.seen),
-            run: self.workspace.last_run(),
-            call_id: "call".to_owned(),
-            ticket: None,
-            may_write: true,
-            cancel: CancelToken::new(),
-            config: Shared::default(),
-            progress: Progress::default(),
-            clock: Shared::new(TickingClock::default()),
-            output_limits: Default::default(),
-            names: Shared::default(),
-            agents: None,
-        }
+        tool_context(&self.workspace, &self.reads)
     }
 
-    fn agent(&self, path: &str, text: Option<&str>) -> Result<Vec<Applied>, ToolError> {
+    fn agent(&self, path: &str, text: Option<&str>) -> Result<Vec<WrittenFile>, WorkspaceError> {
         self.agent_all(&[(path, text)])
     }
 
-    fn agent_all(&self, files: &[(&str, Option<&str>)]) -> Result<Vec<Applied>, ToolError> {
+    fn agent_all(&self, files: &[(&str, Option<&str>)]) -> Result<Vec<WrittenFile>, WorkspaceError> {
         let paths: Vec<String> = files.iter().map(|(path, _)| (*path).to_owned()).collect();
         let writes = files
             .iter()
             .map(|(path, text)| FileWrite { path: (*path).to_owned(), text: text.map(str::to_owned), moved_from: None })
             .collect();
-        block_on(self.workspace.write(&self.context(), &paths, |_| Ok(writes)))
+        let context = self.context();
+        let written = block_on(self.workspace.write(&context.write(), &paths, |_| Ok((writes, ()))));
+        written.map(|(written, ())| written)
     }
 
     fn user(&self, path: &str, text: &str) {
@@ -168,16 +159,18 @@ fn what_another_program_wrote_is_taken_in_before_anything_else() {
 fn a_whole_file_is_overwritten_only_if_it_was_seen_as_it_is() {
     let world = World::new("//- a.txt\none\ntwo\n", Mode::Direct);
     let overwrite = || {
-        let write =
-            |_: Option<&str>| Ok(vec![FileWrite { path: "a.txt".to_owned(), text: some("new\n"), moved_from: None }]);
-        block_on(world.workspace.write_verified(&world.context(), "a.txt", Base::Whole(None), write))
+        let write = FileWrite { path: "a.txt".to_owned(), text: some("new\n"), moved_from: None };
+        let planned = |_: Option<&str>| Ok((vec![write], ()));
+        let (context, base) = (world.context(), Precondition::Whole(None));
+        let written = block_on(world.workspace.write_verified(&context.write(), "a.txt", base, planned));
+        written.map_err(|rejection: Rejection<WorkspaceError>| (rejection.error.code(), rejection.latest))
     };
-    let error = overwrite().unwrap_err();
-    assert_eq!(error.code, Code::Stale);
-    assert_eq!(error.data.unwrap()["latest_file_state"]["content"], "one\ntwo\n");
+    let (code, latest) = overwrite().unwrap_err();
+    assert_eq!(code, Code::Stale);
+    assert_eq!(latest.unwrap().text, "one\ntwo\n");
     assert_eq!(world.disk("a.txt"), some("one\ntwo\n"));
     world.files.insert("a.txt", "one\n2\n").unwrap();
-    assert_eq!(overwrite().unwrap_err().code, Code::Stale, "it changed after it was shown");
+    assert_eq!(overwrite().unwrap_err().0, Code::Stale, "it changed after it was shown");
     overwrite().unwrap();
     assert_eq!(world.disk("a.txt"), some("new\n"));
     overwrite().unwrap();

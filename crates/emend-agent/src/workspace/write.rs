@@ -7,10 +7,10 @@ use emend_edit::diff::{RegionKind, compare3};
 use emend_edit::line_log::{ChangeMeta, LineLog, Origin, Status};
 use emend_edit::text::{first_eol, split_lines};
 
-use super::{Entry, Mode, State, Workspace};
+use super::context::WriteContext;
+use super::error::WorkspaceError;
+use super::state::{Entry, Mode, State, Workspace};
 use crate::environment::{Access, EnvError, FileChange, FilePath};
-use crate::error_code::Code;
-use crate::tool::{ToolContext, ToolError};
 
 /// One file as a tool wants it to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct FileWrite {
 
 /// What a write did to one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Applied {
+pub struct WrittenFile {
     /// The file.
     pub path: FilePath,
     /// Whether there was no file before.
@@ -38,6 +38,9 @@ pub struct Applied {
     pub hash: ContentHash,
 }
 
+/// The visible texts of files by the paths that the caller gave; `None` for a file that does not exist.
+pub type Texts = BTreeMap<String, Option<String>>;
+
 /// A file's log after a write, not yet in force.
 struct Staged {
     path: FilePath,
@@ -48,29 +51,31 @@ struct Staged {
 }
 
 impl Workspace {
-    /// Carries out the agent's edits of `paths`: `plan` gets their visible texts and returns the new ones. All files
-    /// are written or none.
+    /// Carries out an edit of `paths` by the agent. All files are written or none.
+    ///
+    /// `plan` gets the visible texts, keyed by `paths` as given, and returns the new ones with a result of its own. It may
+    /// write only files among `paths`, and must not call the workspace, which is locked meanwhile.
     ///
     /// # Errors
     ///
-    /// What `plan` returns; a path that does not resolve or is not text; the canvas lease if one of the files is the
-    /// canvas and `context` does not hold it; a `context` that may not write; a disk that refuses. Nothing changed then.
-    pub async fn write(
+    /// The error of `plan`; or a path that does not resolve or is not text; the canvas lease if one of the files is the
+    /// canvas and `context` does not hold it; a `context` that may not write; a disk error. Nothing changed then.
+    pub async fn write<R, E: From<WorkspaceError>>(
         &self,
-        context: &ToolContext,
+        context: &WriteContext<'_>,
         paths: &[String],
-        plan: impl FnOnce(&BTreeMap<String, Option<String>>) -> Result<Vec<FileWrite>, ToolError>,
-    ) -> Result<Vec<Applied>, ToolError> {
+        plan: impl FnOnce(&Texts) -> Result<(Vec<FileWrite>, R), E>,
+    ) -> Result<(Vec<WrittenFile>, R), E> {
         let _writing = self.writing.lock().await;
         let (texts, resolved) = self.read_all(paths).await?;
-        let writes = plan(&texts)?;
-        self.land(context, &texts, &resolved, writes).await
+        let (writes, result) = plan(&texts)?;
+        Ok((self.commit_writes(context, &texts, &resolved, writes).await?, result))
     }
 
     pub(super) async fn read_all(
         &self,
         paths: &[String],
-    ) -> Result<(BTreeMap<String, Option<String>>, BTreeMap<String, FilePath>), ToolError> {
+    ) -> Result<(Texts, BTreeMap<String, FilePath>), WorkspaceError> {
         let (mut texts, mut resolved) = (BTreeMap::new(), BTreeMap::new());
         for path in paths {
             let file = self.environment.resolve(path, Access::Write).await?;
@@ -81,31 +86,32 @@ impl Workspace {
     }
 
     /// Writes what was planned for `texts`.
-    pub(super) async fn land(
+    pub(super) async fn commit_writes(
         &self,
-        context: &ToolContext,
-        texts: &BTreeMap<String, Option<String>>,
+        context: &WriteContext<'_>,
+        texts: &Texts,
         resolved: &BTreeMap<String, FilePath>,
         writes: Vec<FileWrite>,
-    ) -> Result<Vec<Applied>, ToolError> {
-        refuse_unasked(context)?;
-        let meta =
-            ChangeMeta { run: context.run.to_string(), edit: context.call_id.clone(), at_ms: self.clock.now_ms() };
+    ) -> Result<Vec<WrittenFile>, WorkspaceError> {
+        reject_unapproved(context)?;
+        let meta = ChangeMeta {
+            run: context.run_id.to_string(),
+            edit: context.call_id.to_owned(),
+            at_ms: self.clock.now_ms(),
+        };
         let status = if self.mode == Mode::Staged { Status::Pending } else { Status::Accepted };
         let mut staged = Vec::new();
         for write in writes {
             let Some(path) = resolved.get(&write.path) else {
-                return Err(ToolError::new(
-                    Code::Internal,
-                    format!("{} was not read before it was written", write.path),
-                ));
+                let reason = format!("{} was not read before it was written", write.path);
+                return Err(WorkspaceError::Internal { reason });
             };
             let mut log = self.log_of(path).await?;
             let before = log.visible_text();
             if texts.get(&write.path) != Some(&before) {
                 return Err(EnvError::Changed { path: path.to_string() }.into());
             }
-            enter(&mut log, Origin::Agent, meta.clone(), write.text.as_deref(), status);
+            record(&mut log, Origin::Agent, meta.clone(), write.text.as_deref(), status);
             let moved_from = write.moved_from.and_then(|from| resolved.get(&from).cloned());
             staged.push(Staged { path: path.clone(), log, before, after: write.text, moved_from });
         }
@@ -122,14 +128,14 @@ impl Workspace {
         for file in staged {
             let text = file.after.as_deref().unwrap_or_default();
             let hash = ContentHash::of(text.as_bytes());
-            applied.push(Applied {
-                version: context.seen.note_write(&file.path, hash, split_lines(text).len()),
+            applied.push(WrittenFile {
+                version: context.reads.note_write(&file.path, hash, split_lines(text).len()),
                 created: file.before.is_none() && file.after.is_some(),
                 deleted: file.after.is_none(),
                 path: file.path.clone(),
                 hash,
             });
-            state.put(file.path.clone(), file.log);
+            state.install(file.path.clone(), file.log);
             if let (Some(from), Some(entry)) = (file.moved_from, state.files.get_mut(&file.path)) {
                 entry.moved_from = Some(from);
             }
@@ -137,21 +143,16 @@ impl Workspace {
         Ok(applied)
     }
 
-    fn verify_lease(&self, context: &ToolContext, staged: &[Staged]) -> Result<(), ToolError> {
+    fn verify_lease(&self, context: &WriteContext<'_>, staged: &[Staged]) -> Result<(), WorkspaceError> {
         let Some(canvas) = self.canvas.path() else { return Ok(()) };
         if !staged.iter().any(|file| file.path == canvas) {
             return Ok(());
         }
-        let Some(ticket) = context.ticket else {
-            return Err(ToolError::new(
-                Code::LockNotOwned,
-                format!("{canvas} is open in the editor; check it out first"),
-            ));
-        };
+        let Some(lease) = context.lease else { return Err(WorkspaceError::NoLease { canvas }) };
         let now_ms = self.clock.now_ms();
         self.canvas
-            .with_lease(|lease| lease.verify(ticket, now_ms))
-            .map_err(|error| ToolError::new(error.code(), format!("{canvas}: {error}. Nothing was written.")))
+            .with_lease(|held| held.verify(lease, now_ms))
+            .map_err(|error| WorkspaceError::Lease { canvas, error })
     }
 
     /// Writes a file as the user: their text always lands, takes the canvas back, and needs no acceptance.
@@ -162,7 +163,12 @@ impl Workspace {
     /// # Errors
     ///
     /// The path leaves the root or is not text, or the disk refuses; the user's text is not in the log then.
-    pub async fn user_edit(&self, path: &str, text: Option<&str>, base: Option<&str>) -> Result<FilePath, ToolError> {
+    pub async fn user_edit(
+        &self,
+        path: &str,
+        text: Option<&str>,
+        base: Option<&str>,
+    ) -> Result<FilePath, WorkspaceError> {
         let file = self.environment.resolve(path, Access::Write).await?;
         if self.canvas.path().as_ref() == Some(&file) {
             self.canvas.take_back();
@@ -178,19 +184,19 @@ impl Workspace {
         }
         let mut log = self.log_of(&file).await?;
         let meta = ChangeMeta { run: self.last_run().to_string(), edit: "user".to_owned(), at_ms: self.clock.now_ms() };
-        enter(&mut log, Origin::User, meta, text.as_deref(), Status::Accepted);
+        record(&mut log, Origin::User, meta, text.as_deref(), Status::Accepted);
         let staged = [Staged { path: file.clone(), log, before: current, after: text, moved_from: None }];
         self.save_all(&staged).await?;
         let mut state = self.state();
         let [Staged { log, .. }] = staged;
-        state.put(file.clone(), log);
+        state.install(file.clone(), log);
         state.done.push(vec![file.clone()]);
         state.undone.clear();
         Ok(file)
     }
 
     /// Returns a copy of a file's log, made from what is on disk if the file was never edited.
-    pub(super) async fn log_of(&self, path: &FilePath) -> Result<LineLog, ToolError> {
+    pub(super) async fn log_of(&self, path: &FilePath) -> Result<LineLog, WorkspaceError> {
         if let Some(entry) = self.state().files.get(path) {
             return Ok(entry.log.clone());
         }
@@ -199,7 +205,7 @@ impl Workspace {
 
     /// Brings the disk in step with new logs before they come into force. If one file cannot be written, those that
     /// were are put back, so that either all change or none.
-    pub(super) async fn save_logs(&self, logs: Vec<(FilePath, LineLog)>) -> Result<(), ToolError> {
+    pub(super) async fn save_logs(&self, logs: Vec<(FilePath, LineLog)>) -> Result<(), WorkspaceError> {
         let staged: Vec<Staged> = logs
             .into_iter()
             .map(|(path, log)| Staged { path, log, before: None, after: None, moved_from: None })
@@ -207,13 +213,13 @@ impl Workspace {
         self.save_all(&staged).await?;
         let mut state = self.state();
         for file in staged {
-            state.put(file.path, file.log);
+            state.install(file.path, file.log);
         }
         Ok(())
     }
 
     /// Writes what the new logs say belongs on disk, all files or none, and returns what undoes it.
-    async fn save_all(&self, staged: &[Staged]) -> Result<Vec<FileChange>, ToolError> {
+    async fn save_all(&self, staged: &[Staged]) -> Result<Vec<FileChange>, WorkspaceError> {
         let (mut there, mut back) = (Vec::new(), Vec::new());
         for file in staged {
             let (old, new) = (self.disk_text(&file.path).await?, file.log.disk_text());
@@ -237,16 +243,12 @@ impl Workspace {
 }
 
 /// Refuses to write for a call that was only let run because it would be refused: what it works on has changed since.
-pub(super) fn refuse_unasked(context: &ToolContext) -> Result<(), ToolError> {
+pub(super) fn reject_unapproved(context: &WriteContext<'_>) -> Result<(), WorkspaceError> {
     match context.may_write {
         true => Ok(()),
-        false => Err(ToolError::new(Code::Stale, CHANGED_UNASKED)),
+        false => Err(WorkspaceError::Unapproved),
     }
 }
-
-/// Why a call may not write that nobody was asked about.
-const CHANGED_UNASKED: &str =
-    "The file changed while the edit was being checked; nothing was written. Read it again, and call again.";
 
 fn change(path: &FilePath, before: Option<&str>, after: Option<&str>) -> FileChange {
     FileChange {
@@ -259,7 +261,7 @@ fn change(path: &FilePath, before: Option<&str>, after: Option<&str>) -> FileCha
 }
 
 /// Enters a new text into a log: the whole of it, or the deletion of the file.
-pub(super) fn enter(log: &mut LineLog, origin: Origin, meta: ChangeMeta, text: Option<&str>, status: Status) {
+pub(super) fn record(log: &mut LineLog, origin: Origin, meta: ChangeMeta, text: Option<&str>, status: Status) {
     match text {
         Some(text) => {
             log.write(origin, meta, text, status);
@@ -292,14 +294,14 @@ pub(super) fn favouring_ours(base: &str, ours: &str, theirs: &str) -> String {
 
 impl State {
     /// Puts a log in force. The disk already holds what it says.
-    fn put(&mut self, path: FilePath, mut log: LineLog) {
+    fn install(&mut self, path: FilePath, mut log: LineLog) {
         log.mark_saved();
         let disk = log.disk_text().map(|text| ContentHash::of(text.as_bytes()));
-        self.put_found(path, log, disk);
+        self.install_found(path, log, disk);
     }
 
     /// Puts a log in force of a file that was found on the disk with this hash.
-    pub(super) fn put_found(&mut self, path: FilePath, log: LineLog, disk: Option<ContentHash>) {
+    pub(super) fn install_found(&mut self, path: FilePath, log: LineLog, disk: Option<ContentHash>) {
         self.revision += 1;
         let known = self.files.get(&path).map(|entry| (entry.number, entry.moved_from.clone()));
         let (number, moved_from) = known.unwrap_or_else(|| {

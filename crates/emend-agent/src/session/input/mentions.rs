@@ -240,7 +240,7 @@ impl Gathered {
         }
         let bytes_max = room.min(FILE_BYTES_MAX);
         let (view, n_shown) =
-            core.workspace.read_start(&core.seen, path, |lines| lines_that_fit(lines, bytes_max)).await?;
+            core.workspace.read_start(&core.reads, path, |lines| lines_that_fit(lines, bytes_max)).await?;
         if self.known.insert(view.path.clone()) {
             self.show(&view, n_shown);
         }

@@ -10,7 +10,7 @@ use crate::approval::{Action, Approval, ApprovalRequest, Decision, Target};
 use crate::environment::Access;
 use crate::error_code::Code;
 use crate::event::EventKind;
-use crate::session::Core;
+use crate::session::{Core, SessionConfig};
 use crate::tool::{Preview, Tool, ToolContext, ToolError};
 
 /// What the user allowed for the rest of the session: a command, or a tool that runs none.
@@ -50,12 +50,13 @@ pub(in crate::session) enum Approved {
 /// Returns what a call may do, or an error that tells the model why it may not run.
 pub(in crate::session) async fn approve(
     core: &Core,
+    config: &SessionConfig,
     call: &ToolCall,
     tool: &Shared<dyn Tool>,
     arguments: &Map<String, Value>,
     context: &ToolContext,
 ) -> Result<Approved, ToolError> {
-    let policy = &context.config.policy;
+    let policy = &config.policy;
     if policy.rules.is_empty() && policy.otherwise == Action::Allow {
         return Ok(Approved::ToRun);
     }
@@ -72,7 +73,7 @@ pub(in crate::session) async fn approve(
         Action::Ask => {
             let tool_name = target.tool.map_or(canonical, |(tool, _)| tool).to_owned();
             let grant = Grant { tool: tool_name, command: target.command };
-            ask(core, call, grant, tool.preview(arguments, context).await, context).await
+            ask(core, config, call, grant, tool.preview(arguments, context).await, &context.cancel).await
         }
     }
 }
@@ -90,10 +91,11 @@ async fn resolved(core: &Core, mut target: Target) -> Target {
 
 async fn ask(
     core: &Core,
+    config: &SessionConfig,
     call: &ToolCall,
     grant: Grant,
     preview: Preview,
-    context: &ToolContext,
+    cancel: &CancelToken,
 ) -> Result<Approved, ToolError> {
     let approvals = &core.approvals;
     let detail = match preview {
@@ -103,7 +105,7 @@ async fn ask(
         Preview::Futile => return Ok(Approved::ToFail),
     };
     // One question at a time, though calls may run together.
-    let Some(_asking) = unless_cancelled(approvals.asking.lock(), &context.cancel).await else { return Err(aborted()) };
+    let Some(_asking) = unless_cancelled(approvals.asking.lock(), cancel).await else { return Err(aborted()) };
     if approvals.is_granted(&grant) {
         return Ok(Approved::ToRun);
     }
@@ -112,8 +114,8 @@ async fn ask(
     core.emitter.emit(EventKind::ApprovalRequested(request.clone()));
     // Whoever reads the events has the question before anyone waits for its answer.
     core.emitter.hand_over().await;
-    let answer = match &context.config.approver {
-        Some(approver) => unless_cancelled(approver.approve(&request), &context.cancel).await,
+    let answer = match &config.approver {
+        Some(approver) => unless_cancelled(approver.approve(&request), cancel).await,
         None => Some(Approval::Deny { reason: Some(NOBODY.to_owned()) }),
     };
     let (decision, reason) = match answer {

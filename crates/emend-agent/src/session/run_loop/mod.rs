@@ -12,7 +12,6 @@ use std::task::Poll;
 use emend_llm::{
     BoxFuture, CancelToken, ContentPart, ErrorKind, FinishKind, LlmError, Message, Response, Shared, ToolCall, Usage,
 };
-use serde_json::Value;
 
 use crate::error_code::{Code, SessionEffect};
 use crate::event::{EndReason, ErrorInfo, EventKind};
@@ -22,7 +21,7 @@ use crate::session::input::mentions::with_mentions;
 use crate::session::input::system_prompt;
 use crate::session::pipeline::SharedKeeper;
 use crate::session::run::Running;
-use crate::session::subagents::Lineage;
+use crate::session::subagents::EditScope;
 use crate::session::{CANCELLED, Core, pipeline};
 use canvas_lease::Keeper;
 use loop_detector::LoopDetector;
@@ -81,26 +80,33 @@ async fn process(core: &Core, text: String, usage: &mut Usage, cancel: &CancelTo
     core.record(HistoryEntryKind::User, message);
     core.inject_steering().await;
     system_prompt::set_scene(core).await;
-    let lineage = begin_run(core);
-    core.subagents.begin_turn(lineage);
-    let Lineage { run, epoch } = lineage;
+    let edit_scope = begin_run(core);
+    core.subagents.begin_turn(edit_scope);
+    let EditScope { run_id, epoch } = edit_scope;
     let mut keeper = Keeper::new(&core.workspace, Shared::clone(&core.clock), &core.emitter, epoch);
-    let reason = rounds(core, run, &mut keeper, usage, cancel).await;
+    let reason = rounds(core, run_id, &mut keeper, usage, cancel).await;
     keeper.release();
     reason
 }
 
 /// Begins a run of edits. The user's message takes the canvas back from any turn before; a subagent's edits are part of
 /// its parent's run.
-fn begin_run(core: &Core) -> Lineage {
-    let inherited = *core.lineage.lock().unwrap_or_else(PoisonError::into_inner);
-    inherited.unwrap_or_else(|| Lineage { run: core.workspace.begin_run(), epoch: core.workspace.canvas().take_back() })
+fn begin_run(core: &Core) -> EditScope {
+    let inherited = *core.edit_scope.lock().unwrap_or_else(PoisonError::into_inner);
+    inherited
+        .unwrap_or_else(|| EditScope { run_id: core.workspace.begin_run(), epoch: core.workspace.canvas().take_back() })
 }
 
 /// How often in a row an answer that the provider paused is sent back.
 const PAUSES_MAX: u32 = 8;
 
-async fn rounds(core: &Core, run: u64, keeper: &mut Keeper<'_>, usage: &mut Usage, cancel: &CancelToken) -> EndReason {
+async fn rounds(
+    core: &Core,
+    run_id: u64,
+    keeper: &mut Keeper<'_>,
+    usage: &mut Usage,
+    cancel: &CancelToken,
+) -> EndReason {
     let mut n_rounds = 0;
     let mut n_pauses = 0;
     let mut loops = LoopDetector::default();
@@ -139,7 +145,7 @@ async fn rounds(core: &Core, run: u64, keeper: &mut Keeper<'_>, usage: &mut Usag
                 pipeline::refuse_cut(core, &calls, finish);
                 false
             }
-            _ => run_calls(core, run, keeper, &calls, cancel).await,
+            _ => run_calls(core, run_id, keeper, &calls, cancel).await,
         };
         core.answer_calls(CANCELLED);
         match (cancel.is_cancelled(), asked, finish) {
@@ -206,12 +212,18 @@ fn record_answer(core: &Core, response: Response) -> String {
 
 /// Runs all calls of one message, until the turn is cancelled. Concurrent ones that follow each other run at the same
 /// time; everything else waits for what was asked before it. Returns whether a call asked the user.
-async fn run_calls(core: &Core, run: u64, keeper: &mut Keeper<'_>, calls: &[ToolCall], cancel: &CancelToken) -> bool {
+async fn run_calls(
+    core: &Core,
+    run_id: u64,
+    keeper: &mut Keeper<'_>,
+    calls: &[ToolCall],
+    cancel: &CancelToken,
+) -> bool {
     let settings = core.settings();
     let parallel = settings.config.parallel_tool_calls;
     let concurrent = |call: &ToolCall| settings.tools.get(&call.name).is_some_and(|(_, tool)| tool.concurrent());
     let keeper = SharedKeeper::new(keeper);
-    core.seen.begin_message();
+    core.reads.begin_message();
     let mut asked = false;
     for group in calls.chunk_by(|a, b| parallel && concurrent(a) && concurrent(b)) {
         if cancel.is_cancelled() {
@@ -220,7 +232,7 @@ async fn run_calls(core: &Core, run: u64, keeper: &mut Keeper<'_>, calls: &[Tool
         let revision = core.workspace.revision();
         let all = group
             .iter()
-            .map(|call| -> BoxFuture<'_, _> { Box::pin(pipeline::execute(core, run, &keeper, call, cancel)) });
+            .map(|call| -> BoxFuture<'_, _> { Box::pin(pipeline::execute(core, run_id, &keeper, call, cancel)) });
         for done in all_in_order(all.collect()).await {
             asked |= done.asked;
             core.results().push(done.result);
@@ -299,7 +311,7 @@ fn fail(core: &Core, error: &LlmError) -> EndReason {
         code: code.as_str(),
         message: error.message.clone(),
         suggestions: Vec::new(),
-        data: data.or(Some(serde_json::json!({ "kind": error.kind.code() }))).filter(|data| *data != Value::Null),
+        data: data.or_else(|| Some(serde_json::json!({ "kind": error.kind.code() }))),
     }));
     EndReason::Error
 }

@@ -1,7 +1,7 @@
 //! What calls that edit show before they run.
 
 use emend_edit::ContentHash;
-use emend_llm::{CancelToken, Clock, Shared};
+use emend_llm::{Clock, Shared};
 use expect_test::{Expect, expect};
 use futures::executor::block_on;
 use serde_json::{Value, json};
@@ -12,10 +12,10 @@ use crate::environment::ExecutionEnvironment;
 use crate::environment::memory::MemFs;
 use crate::profile::Profile;
 use crate::session::tests::TickingClock;
-use crate::test_support::covers;
-use crate::tool::{Preview, Progress, ToolContext, ToolRegistry};
+use crate::test_support::{covers, tool_context};
+use crate::tool::{Preview, ToolContext, ToolRegistry};
 use crate::tools::*;
-use crate::workspace::{Mode, Seen, Workspace};
+use crate::workspace::{Mode, Workspace};
 
 struct World {
     files: Shared<MemFs>,
@@ -26,21 +26,8 @@ fn world() -> World {
     let files = Shared::new(MemFs::from_fixture("//- src/a.txt\none\ntwo\n//- b.txt\nb\n"));
     let environment = Shared::clone(&files) as Shared<dyn ExecutionEnvironment>;
     let clock: Shared<dyn Clock> = Shared::new(TickingClock::default());
-    let context = ToolContext {
-        workspace: Shared::new(Workspace::new(environment, Mode::Direct, Shared::clone(&clock))),
-        seen: Shared::new(Seen::default()),
-        run: 1,
-        call_id: "call".to_owned(),
-        ticket: None,
-        may_write: true,
-        cancel: CancelToken::new(),
-        config: Shared::default(),
-        progress: Progress::default(),
-        clock,
-        output_limits: Default::default(),
-        names: Shared::default(),
-        agents: None,
-    };
+    let workspace = Shared::new(Workspace::new(environment, Mode::Direct, clock));
+    let context = tool_context(&workspace, &Shared::default());
     World { files, context }
 }
 
@@ -59,14 +46,14 @@ fn preview(world: &World, tools: &ToolRegistry, name: &str, arguments: Value) ->
 #[track_caller]
 fn check(name: &str, arguments: Value, expected: &Expect) {
     let world = world();
-    block_on(world.context.workspace.read(&world.context.seen, "src/a.txt", 1, 100)).unwrap();
+    block_on(world.context.workspace.read(&world.context.reads, "src/a.txt", 1, 100)).unwrap();
     let shown = match preview(&world, &all(), name, arguments) {
         Preview::Detail(detail) => serde_json::to_string_pretty(&detail).unwrap(),
         other => format!("{other:?}"),
     };
     expected.assert_eq(&shown);
     assert_eq!(world.files.get("src/a.txt").unwrap(), b"one\ntwo\n", "nothing is written");
-    let read = block_on(world.context.workspace.read(&world.context.seen, "b.txt", 1, 1)).unwrap();
+    let read = block_on(world.context.workspace.read(&world.context.reads, "b.txt", 1, 1)).unwrap();
     assert_eq!(read.version, 2, "a preview is no read");
 }
 

@@ -1,0 +1,229 @@
+//! The workspace itself: its environments, its locks, and the line logs of edited files.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use emend_edit::ContentHash;
+use emend_edit::line_log::{ChangeMeta, LineLog};
+use emend_edit::text::decode;
+use emend_llm::{Clock, Shared};
+
+use super::error::WorkspaceError;
+use super::kept_texts::KeptTexts;
+use crate::canvas::Canvas;
+use crate::environment::layers::SubRoot;
+use crate::environment::{Access, EntryKind, EnvError, ExecutionEnvironment, FilePath};
+
+/// Where the agent's edits go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// They reach the disk at once and can be undone.
+    Direct,
+    /// They wait for the user's decision; the disk never holds a pending one.
+    Staged,
+}
+
+/// All files under one root, as agents and the user see them.
+pub struct Workspace {
+    pub(super) environment: Shared<dyn ExecutionEnvironment>,
+    /// Not confined to `directory`.
+    pub(super) root: Shared<dyn ExecutionEnvironment>,
+    pub(super) mode: Mode,
+    pub(super) clock: Shared<dyn Clock>,
+    /// Where whoever has this view may work; the root for all but subagents.
+    pub(super) directory: FilePath,
+    pub(super) canvas: Shared<Canvas>,
+    // Held across a whole write, so that what was verified is what is replaced. One lock for all files: a patch may
+    // name several, and a write is short.
+    pub(super) writing: Shared<futures::lock::Mutex<()>>,
+    /// Whether the environment is ready to be used.
+    pub(super) ready: Shared<futures::lock::Mutex<bool>>,
+    /// Held while a command runs.
+    pub(super) commands: Shared<futures::lock::Mutex<KeptTexts>>,
+    pub(super) state: Shared<Mutex<State>>,
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) files: BTreeMap<FilePath, Entry>,
+    pub(super) revision: u64,
+    pub(super) run: u64,
+    pub(super) n_entries: u64,
+    // The user's own edits and decisions, as the files each touched, for undo; what was undone, for redo.
+    pub(super) done: Vec<Vec<FilePath>>,
+    pub(super) undone: Vec<Vec<FilePath>>,
+}
+
+/// A file that was edited.
+#[derive(Clone)]
+pub(super) struct Entry {
+    /// Distinguishes the hunks of this file from those of others.
+    pub(super) number: u64,
+    pub(super) log: LineLog,
+    /// The hash of what the environment held when it was last read or written; `None` if there was no file.
+    pub(super) disk: Option<ContentHash>,
+    /// The file it was moved from, whose mode bits it gets when it comes onto the disk.
+    pub(super) moved_from: Option<FilePath>,
+    /// The workspace revision of the last change.
+    pub(super) changed_at: u64,
+}
+
+impl Workspace {
+    /// Returns a workspace over `environment` in which nothing was edited yet.
+    #[must_use]
+    pub fn new(environment: Shared<dyn ExecutionEnvironment>, mode: Mode, clock: Shared<dyn Clock>) -> Self {
+        Self {
+            root: Shared::clone(&environment),
+            environment,
+            mode,
+            clock,
+            directory: FilePath::root(),
+            canvas: Shared::new(Canvas::new()),
+            writing: Shared::default(),
+            ready: Shared::default(),
+            commands: Shared::default(),
+            state: Shared::default(),
+        }
+    }
+
+    /// Returns a view of this workspace that is confined to a directory: the same files, pending edits and review.
+    ///
+    /// # Errors
+    ///
+    /// The path is not a directory under the root.
+    pub async fn within(&self, path: &str) -> Result<Self, EnvError> {
+        let directory = self.environment.resolve(path, Access::List).await?;
+        let environment: Shared<dyn ExecutionEnvironment> = match directory.is_root() {
+            true => Shared::clone(&self.environment),
+            false => Shared::new(SubRoot::new(Shared::clone(&self.environment), directory.clone())),
+        };
+        Ok(Self {
+            root: Shared::clone(&self.root),
+            environment,
+            mode: self.mode,
+            clock: Shared::clone(&self.clock),
+            directory,
+            canvas: Shared::clone(&self.canvas),
+            writing: Shared::clone(&self.writing),
+            ready: Shared::clone(&self.ready),
+            commands: Shared::clone(&self.commands),
+            state: Shared::clone(&self.state),
+        })
+    }
+
+    /// Gets the environment ready, unless that was done.
+    ///
+    /// # Errors
+    ///
+    /// As [`initialize`](ExecutionEnvironment::initialize); it may be tried again.
+    pub async fn initialize(&self) -> Result<(), EnvError> {
+        let mut ready = self.ready.lock().await;
+        if !*ready {
+            self.root.initialize().await?;
+            *ready = true;
+        }
+        Ok(())
+    }
+
+    /// Returns the directory that this view is confined to, the root if it is not.
+    #[must_use]
+    pub fn directory(&self) -> &FilePath {
+        &self.directory
+    }
+
+    /// Returns the time.
+    pub(crate) fn clock(&self) -> Shared<dyn Clock> {
+        Shared::clone(&self.clock)
+    }
+
+    /// Returns the environment of the whole root.
+    pub(crate) fn root_environment(&self) -> &dyn ExecutionEnvironment {
+        &*self.root
+    }
+
+    /// Returns where tools run.
+    #[must_use]
+    pub fn environment(&self) -> &dyn ExecutionEnvironment {
+        &*self.environment
+    }
+
+    /// Returns where the agent's edits go.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// Returns the file that is open in an editor and its lease.
+    #[must_use]
+    pub fn canvas(&self) -> &Canvas {
+        &self.canvas
+    }
+
+    /// Returns the revision: it grows with every change of any file.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.state().revision
+    }
+
+    /// Returns the revision of a file's last change, 0 if it was never edited.
+    #[must_use]
+    pub fn revision_of(&self, path: &FilePath) -> u64 {
+        self.state().files.get(path).map_or(0, |entry| entry.changed_at)
+    }
+
+    /// Begins a run (one user message) and returns its number; edits made in it can be undone together.
+    pub fn begin_run(&self) -> u64 {
+        let mut state = self.state();
+        state.run += 1;
+        state.run
+    }
+
+    /// Returns the number of the last run, 0 if there was none.
+    #[must_use]
+    pub fn last_run(&self) -> u64 {
+        self.state().run
+    }
+
+    /// Returns the file a path names, for the question whether it is the canvas; `None` if it names none.
+    pub(crate) async fn resolve_for_lease(&self, path: &str) -> Option<FilePath> {
+        self.environment.resolve(path, Access::Write).await.ok()
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads what the environment holds: the text, or `None` if there is no file.
+    pub(super) async fn disk_text(&self, path: &FilePath) -> Result<Option<String>, WorkspaceError> {
+        match self.environment.metadata(path).await? {
+            None => return Ok(None),
+            Some(metadata) if metadata.kind == EntryKind::Directory => {
+                return Err(EnvError::IsDirectory { path: path.to_string() }.into());
+            }
+            Some(_) => {}
+        }
+        let bytes = self.environment.read(path).await?;
+        let text = decode(&bytes)
+            .map_err(|error| WorkspaceError::NotText { path: path.clone(), reason: error.to_string() })?;
+        Ok(Some(text.to_owned()))
+    }
+
+    /// Returns the text that is visible to agents and the user, after taking in what changed on disk meanwhile.
+    pub(super) async fn visible(&self, path: &FilePath) -> Result<Option<String>, WorkspaceError> {
+        let text = self.disk_text(path).await?;
+        let mut state = self.state();
+        let revision = state.revision + 1;
+        let Some(entry) = state.files.get_mut(path) else { return Ok(text) };
+        let hash = text.as_ref().map(|text| ContentHash::of(text.as_bytes()));
+        if hash != entry.disk {
+            let meta = ChangeMeta { at_ms: self.clock.now_ms(), ..ChangeMeta::default() };
+            entry.log.external(text.as_deref(), meta);
+            entry.disk = hash;
+            entry.changed_at = revision;
+            let visible = entry.log.visible_text();
+            state.revision = revision;
+            return Ok(visible);
+        }
+        Ok(entry.log.visible_text())
+    }
+}
