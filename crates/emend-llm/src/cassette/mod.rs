@@ -66,7 +66,7 @@ pub struct Exchange {
     /// The request.
     pub request: RecordedRequest,
     /// The response, or the reason why none came.
-    pub answer: RecordedAnswer,
+    pub answer: RecordedOutcome,
 }
 
 /// A request, as the difference from the previous request in the same wire format.
@@ -101,7 +101,7 @@ pub struct History {
 /// The outcome of a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum RecordedAnswer {
+pub enum RecordedOutcome {
     /// An HTTP response.
     Response(RecordedResponse),
     /// No response.

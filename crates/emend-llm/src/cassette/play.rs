@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::compare::{first_difference, whole_body};
 use super::scrub::{NormalRequest, Scrubber};
-use super::{Cassette, Exchange, RecordedAnswer, RecordedResponse};
+use super::{Cassette, Exchange, RecordedOutcome, RecordedResponse};
 use crate::runtime::{BoxFuture, CancelToken, Mutex};
 use crate::transport::{Headers, HttpRequest, HttpResponse, Transport, TransportError};
 
@@ -112,8 +112,8 @@ impl Transport for Player {
                 return Err(TransportError::Cancelled);
             }
             match &self.find(&request)?.answer {
-                RecordedAnswer::Response(response) => Ok(self.replay(response, cancel)),
-                RecordedAnswer::Failure(failure) => Err(failure.into()),
+                RecordedOutcome::Response(response) => Ok(self.replay(response, cancel)),
+                RecordedOutcome::Failure(failure) => Err(failure.into()),
             }
         })
     }

@@ -6,7 +6,7 @@ use futures::StreamExt;
 
 use super::compare::shorten;
 use super::scrub::{NormalRequest, Scrubber};
-use super::{Cassette, Exchange, ROOT_ALIAS, RecordedAnswer, RecordedFailure, RecordedResponse, VERSION};
+use super::{Cassette, Exchange, ROOT_ALIAS, RecordedFailure, RecordedOutcome, RecordedResponse, VERSION};
 use crate::runtime::{BoxFuture, CancelToken, Mutex, Shared};
 use crate::transport::{Headers, HttpRequest, HttpResponse, Transport, TransportError};
 
@@ -79,15 +79,15 @@ impl Recorder {
     }
 }
 
-fn answer(exchange: &Raw, scrubber: &Scrubber) -> RecordedAnswer {
+fn answer(exchange: &Raw, scrubber: &Scrubber) -> RecordedOutcome {
     let failure = exchange.failure.clone().map(|failure| without_secrets(failure, scrubber));
     let Some((status, headers)) = &exchange.head else {
         // A call that was dropped before its response was cancelled.
-        return RecordedAnswer::Failure(failure.unwrap_or(RecordedFailure::Cancelled));
+        return RecordedOutcome::Failure(failure.unwrap_or(RecordedFailure::Cancelled));
     };
     let headers = headers.0.iter().filter(|(name, _)| is_read(name));
     let headers = headers.map(|(name, value)| (name.to_ascii_lowercase(), scrubber.text(value)));
-    RecordedAnswer::Response(RecordedResponse {
+    RecordedOutcome::Response(RecordedResponse {
         status: *status,
         headers: headers.collect::<BTreeMap<_, _>>(),
         chunks: scrubber.body(&String::from_utf8_lossy(&exchange.body)),

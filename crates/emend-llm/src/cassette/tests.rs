@@ -310,7 +310,7 @@ fn transport_errors_are_recorded_and_replayed() {
     let cassette = recorder.cassette();
     let played = errors(player(&cassette), "/elsewhere");
     assert_eq!(played, [recorded[0].replace(KEY, "[redacted]"), recorded[1].clone()]);
-    let RecordedAnswer::Response(response) = &cassette.exchanges[1].answer else { panic!("no response") };
+    let RecordedOutcome::Response(response) = &cassette.exchanges[1].answer else { panic!("no response") };
     assert_eq!(response.headers.keys().map(String::as_str).collect::<Vec<_>>(), ["content-type", "retry-after"]);
     assert!(response.chunks.len() >= 2);
 }
@@ -323,8 +323,8 @@ fn responses_that_are_not_event_streams_are_recorded_whole() {
         let _ = ask(&provider(recorder.clone()), request(ROOT, "x", &[Message::user("hello")]));
     }
     let chunks = recorder.cassette().exchanges.into_iter().map(|exchange| match exchange.answer {
-        RecordedAnswer::Response(response) => response.chunks,
-        RecordedAnswer::Failure(failure) => panic!("{failure:?}"),
+        RecordedOutcome::Response(response) => response.chunks,
+        RecordedOutcome::Failure(failure) => panic!("{failure:?}"),
     });
     let expected = [["{\"error\":{\"message\":\"bad key [redacted]\"}}"], ["busy [redacted]"]];
     assert_eq!(chunks.collect::<Vec<_>>(), expected);

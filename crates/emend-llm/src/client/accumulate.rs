@@ -13,12 +13,12 @@ use crate::provider::EventStream;
 pub struct StreamAccumulator {
     id: String,
     model: String,
-    parts: Vec<Part>,
+    parts: Vec<OpenPart>,
     response: Option<Response>,
 }
 
 #[derive(Clone, Debug)]
-enum Part {
+enum OpenPart {
     Text { id: String, text: String },
     Thinking { text: String, open: bool },
     Call(ToolCall),
@@ -39,18 +39,18 @@ impl StreamAccumulator {
                 *self = Self { id: id.clone(), model: model.clone(), ..Self::default() };
             }
             StreamEvent::TextStart { text_id } => {
-                self.parts.push(Part::Text { id: text_id.clone(), text: String::new() });
+                self.parts.push(OpenPart::Text { id: text_id.clone(), text: String::new() });
             }
             StreamEvent::TextDelta { text_id, delta } => {
                 let text = self.parts.iter_mut().rev().find_map(|part| match part {
-                    Part::Text { id, text } if id == text_id => Some(text),
+                    OpenPart::Text { id, text } if id == text_id => Some(text),
                     _ => None,
                 });
                 if let Some(text) = text {
                     text.push_str(delta);
                 }
             }
-            StreamEvent::ReasoningStart => self.parts.push(Part::Thinking { text: String::new(), open: true }),
+            StreamEvent::ReasoningStart => self.parts.push(OpenPart::Thinking { text: String::new(), open: true }),
             StreamEvent::ReasoningDelta { delta } => {
                 if let Some((text, _)) = self.open_thinking() {
                     text.push_str(delta);
@@ -61,7 +61,7 @@ impl StreamAccumulator {
                     *open = false;
                 }
             }
-            StreamEvent::ToolCallStart { id, name } => self.parts.push(Part::Call(ToolCall {
+            StreamEvent::ToolCallStart { id, name } => self.parts.push(OpenPart::Call(ToolCall {
                 id: id.clone(),
                 name: name.clone(),
                 arguments: String::new().into(),
@@ -86,14 +86,14 @@ impl StreamAccumulator {
 
     fn open_thinking(&mut self) -> Option<(&mut String, &mut bool)> {
         self.parts.iter_mut().rev().find_map(|part| match part {
-            Part::Thinking { text, open } if *open => Some((text, open)),
+            OpenPart::Thinking { text, open } if *open => Some((text, open)),
             _ => None,
         })
     }
 
     fn call(&mut self, id: &str) -> Option<&mut ToolCall> {
         self.parts.iter_mut().rev().find_map(|part| match part {
-            Part::Call(call) if call.id == id => Some(call),
+            OpenPart::Call(call) if call.id == id => Some(call),
             _ => None,
         })
     }
@@ -112,11 +112,11 @@ impl StreamAccumulator {
             return response.clone();
         }
         let content = self.parts.iter().map(|part| match part {
-            Part::Text { text, .. } => ContentPart::Text { text: text.clone() },
-            Part::Thinking { text, .. } => {
+            OpenPart::Text { text, .. } => ContentPart::Text { text: text.clone() },
+            OpenPart::Thinking { text, .. } => {
                 ContentPart::Thinking(ThinkingData { text: text.clone(), ..ThinkingData::default() })
             }
-            Part::Call(call) => {
+            OpenPart::Call(call) => {
                 let mut call = call.clone();
                 if call.arguments.is_string()
                     && let Some(raw) = &call.raw_arguments

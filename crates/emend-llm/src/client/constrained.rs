@@ -55,9 +55,14 @@ impl Provider for ConstrainedTools {
             if no_tools {
                 return Ok(answer);
             }
-            let state =
-                Reading { answer, json: PartialJson::new(), text: String::new(), shown: None, ready: VecDeque::new() };
-            Ok(Box::pin(futures::stream::unfold(state, Reading::next)) as EventStream)
+            let state = ConstrainedResponse {
+                answer,
+                json: PartialJson::new(),
+                text: String::new(),
+                shown: None,
+                ready: VecDeque::new(),
+            };
+            Ok(Box::pin(futures::stream::unfold(state, ConstrainedResponse::next)) as EventStream)
         })
     }
 }
@@ -141,7 +146,7 @@ fn as_text(message: Message) -> Message {
 /// Id of the only text of a response.
 const TEXT_ID: &str = "text_0";
 
-struct Reading {
+struct ConstrainedResponse {
     answer: EventStream,
     json: PartialJson,
     text: String,
@@ -150,7 +155,7 @@ struct Reading {
     ready: VecDeque<StreamEvent>,
 }
 
-impl Reading {
+impl ConstrainedResponse {
     async fn next(mut self) -> Option<(Result<StreamEvent, LlmError>, Self)> {
         loop {
             if let Some(event) = self.ready.pop_front() {

@@ -13,7 +13,7 @@ use crate::providers::shared::response_builder::{Events, ResponseBuilder, Slot, 
 
 pub(super) struct MessagesReader {
     errors: ErrorDecoder,
-    answer: ResponseBuilder,
+    response: ResponseBuilder,
     /// The blocks that have begun and not ended, by the provider's index.
     open: IndexMap<Open>,
     /// The last value of each count that was not null: later events repeat and complete earlier ones.
@@ -32,14 +32,14 @@ enum Open {
 
 impl MessagesReader {
     pub(super) fn new(errors: ErrorDecoder, rate_limit: Option<RateLimitInfo>) -> Self {
-        let mut answer = ResponseBuilder::new(&errors.provider);
-        answer.rate_limit = rate_limit;
-        Self { errors, answer, open: IndexMap::default(), usage: Map::new(), stop_reason: None }
+        let mut response = ResponseBuilder::new(&errors.provider);
+        response.rate_limit = rate_limit;
+        Self { errors, response, open: IndexMap::default(), usage: Map::new(), stop_reason: None }
     }
 
     fn start(&mut self, message: &Value, events: &mut Events) {
         let (id, model) = (text(message, "id"), text(message, "model"));
-        if self.answer.start(id, model, events) {
+        if self.response.start(id, model, events) {
             self.open = IndexMap::default();
             self.usage.clear();
             self.stop_reason = None;
@@ -59,16 +59,16 @@ impl MessagesReader {
     fn start_block(&mut self, block: Value, events: &mut Events) -> Open {
         match text(&block, "type") {
             "text" => {
-                let slot = self.answer.open_text(events);
-                self.answer.delta(slot, text(&block, "text"), events);
+                let slot = self.response.open_text(events);
+                self.response.delta(slot, text(&block, "text"), events);
                 for citation in block["citations"].as_array().into_iter().flatten() {
                     self.cite(slot, citation.clone());
                 }
                 Open::Part(slot)
             }
             "thinking" => {
-                let slot = self.answer.open_thinking(events);
-                self.answer.delta(slot, text(&block, "thinking"), events);
+                let slot = self.response.open_thinking(events);
+                self.response.delta(slot, text(&block, "thinking"), events);
                 self.sign(slot, text(&block, "signature"));
                 Open::Part(slot)
             }
@@ -79,11 +79,11 @@ impl MessagesReader {
                     provider: Some(self.errors.provider.clone()),
                     provider_data: Some(block),
                 };
-                Open::Part(self.answer.whole(ContentPart::RedactedThinking(thinking)))
+                Open::Part(self.response.whole(ContentPart::RedactedThinking(thinking)))
             }
             "tool_use" => {
-                let slot = self.answer.open_call(text(&block, "id"), text(&block, "name"), false, events);
-                if let (Some(caller), Some(call)) = (block.get("caller"), self.answer.call(slot)) {
+                let slot = self.response.open_call(text(&block, "id"), text(&block, "name"), false, events);
+                if let (Some(caller), Some(call)) = (block.get("caller"), self.response.call(slot)) {
                     call.provider_data = Some(json!({ &self.errors.provider: {"caller": caller} }));
                 }
                 match &block["input"] {
@@ -94,7 +94,7 @@ impl MessagesReader {
             _ => {
                 let Value::Object(block) = block else { return Open::Part(Slot::MAX) };
                 let part = ContentPart::Provider { provider: self.errors.provider.clone(), data: Value::Null };
-                Open::Verbatim { slot: self.answer.whole(part), block, input: String::new() }
+                Open::Verbatim { slot: self.response.whole(part), block, input: String::new() }
             }
         }
     }
@@ -109,11 +109,11 @@ impl MessagesReader {
             Some(open) => {
                 let (Open::Part(slot) | Open::Filled(slot, _) | Open::Verbatim { slot, .. }) = *open;
                 match text(delta, "type") {
-                    "text_delta" => self.answer.delta(slot, text(delta, "text"), events),
-                    "thinking_delta" => self.answer.delta(slot, text(delta, "thinking"), events),
+                    "text_delta" => self.response.delta(slot, text(delta, "text"), events),
+                    "thinking_delta" => self.response.delta(slot, text(delta, "thinking"), events),
                     "signature_delta" => self.sign(slot, text(delta, "signature")),
                     "citations_delta" => self.cite(slot, delta["citation"].clone()),
-                    "input_json_delta" => self.answer.delta(slot, text(delta, "partial_json"), events),
+                    "input_json_delta" => self.response.delta(slot, text(delta, "partial_json"), events),
                     _ => events.push(StreamEvent::ProviderEvent { raw: delta.clone() }),
                 }
             }
@@ -121,13 +121,13 @@ impl MessagesReader {
     }
 
     fn sign(&mut self, slot: Slot, signature: &str) {
-        if let (false, Some(thinking)) = (signature.is_empty(), self.answer.thinking(slot)) {
+        if let (false, Some(thinking)) = (signature.is_empty(), self.response.thinking(slot)) {
             thinking.signature.get_or_insert_default().push_str(signature);
         }
     }
 
     fn cite(&mut self, slot: Slot, citation: Value) {
-        let Some(fields) = self.answer.annotation(slot) else { return };
+        let Some(fields) = self.response.annotation(slot) else { return };
         if let Value::Array(citations) = fields.entry("citations").or_insert_with(|| json!([])) {
             citations.push(citation);
         }
@@ -135,12 +135,12 @@ impl MessagesReader {
 
     fn stop_block(&mut self, open: Open, events: &mut Events) {
         match open {
-            Open::Part(slot) => self.answer.close(slot, events),
+            Open::Part(slot) => self.response.close(slot, events),
             Open::Filled(slot, input) => {
-                if self.answer.collected(slot).is_empty() {
-                    self.answer.delta(slot, &input.to_string(), events);
+                if self.response.collected(slot).is_empty() {
+                    self.response.delta(slot, &input.to_string(), events);
                 }
-                self.answer.close(slot, events);
+                self.response.close(slot, events);
             }
             Open::Verbatim { slot, mut block, input } => {
                 if !input.is_empty() {
@@ -148,7 +148,7 @@ impl MessagesReader {
                     block.insert("input".into(), parsed);
                 }
                 let provider = self.errors.provider.clone();
-                self.answer.set_whole(slot, ContentPart::Provider { provider, data: Value::Object(block) });
+                self.response.set_whole(slot, ContentPart::Provider { provider, data: Value::Object(block) });
             }
         }
     }
@@ -157,7 +157,7 @@ impl MessagesReader {
         for open in self.open.take_all() {
             self.stop_block(open, events);
         }
-        self.answer.usage = usage(std::mem::take(&mut self.usage));
+        self.response.usage = usage(std::mem::take(&mut self.usage));
         let raw = self.stop_reason.take();
         let reason = match raw.as_deref() {
             Some("end_turn" | "stop_sequence") => FinishKind::Stop,
@@ -167,20 +167,20 @@ impl MessagesReader {
             Some("pause_turn") => FinishKind::Pause,
             _ => FinishKind::Other,
         };
-        self.answer.finish(FinishReason { reason, raw }, events);
+        self.response.finish(FinishReason { reason, raw }, events);
     }
 }
 
 /// A delta of text, reasoning or arguments: nearly every event of a stream.
 #[derive(Deserialize)]
-struct QuickDelta {
+struct DeltaEvent {
     index: u64,
-    delta: QuickText,
+    delta: DeltaText,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct QuickText {
+struct DeltaText {
     #[serde(rename = "type")]
     _kind: IgnoredAny,
     text: Option<String>,
@@ -193,11 +193,11 @@ impl Reader for MessagesReader {
         if !data.starts_with("{\"type\":\"content_block_delta\"") {
             return false;
         }
-        let Ok(QuickDelta { index, delta }) = serde_json::from_str(data) else { return false };
+        let Ok(DeltaEvent { index, delta }) = serde_json::from_str(data) else { return false };
         let Some(Open::Part(slot) | Open::Filled(slot, _)) = self.open.get(index) else { return false };
         match (delta.text, delta.thinking, delta.partial_json) {
             (Some(text), None, None) | (None, Some(text), None) | (None, None, Some(text)) => {
-                self.answer.delta_owned(*slot, text, events);
+                self.response.delta_owned(*slot, text, events);
                 true
             }
             _ => false,
@@ -261,7 +261,7 @@ impl Reader for MessagesReader {
     }
 
     fn is_finished(&self) -> bool {
-        self.answer.is_finished()
+        self.response.is_finished()
     }
 }
 

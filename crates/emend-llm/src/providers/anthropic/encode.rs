@@ -29,7 +29,7 @@ pub(super) fn body(
     request: &Request,
     stream: bool,
     provider: &str,
-    cache: &EncodeCache<Content>,
+    cache: &EncodeCache<EncodedMessage>,
 ) -> Result<Body, LlmError> {
     let mut options = shared_encoding::provider_options(request, &[provider, "anthropic"]);
     let betas = match options.shift_remove("beta_headers") {
@@ -50,13 +50,13 @@ pub(super) fn body(
     let auto_cache = auto_cache && !options.contains_key("cache_control");
     let encode = |index: usize| content(&request.messages[index], provider);
     cache.with(&request.messages, encode, |messages| {
-        let mut turns = join_turns(messages.iter().map(|(_, content)| content));
-        let mut marks = marks + turns.iter().map(|turn| turn.marks).sum::<usize>();
+        let mut merged = merge_roles(messages.iter().map(|(_, content)| content));
+        let mut marks = marks + merged.iter().map(|message| message.marks).sum::<usize>();
         if auto_cache {
-            marks += set_marks(&mut tools, &mut system, &mut turns, CACHE_MARKS_MAX.saturating_sub(marks));
+            marks += set_marks(&mut tools, &mut system, &mut merged, CACHE_MARKS_MAX.saturating_sub(marks));
         }
         let body = fields(request, stream, system, tools, options);
-        let bytes = encode_cache::splice(&body, "messages", turns.iter().map(|turn| turn.json.as_str()))?;
+        let bytes = encode_cache::splice(&body, "messages", merged.iter().map(|message| message.json.as_str()))?;
         Ok(Body { bytes, betas, cached: marks > 0 })
     })?
 }
@@ -110,7 +110,7 @@ fn system_blocks(request: &Request) -> Vec<Value> {
 
 /// The encoding of one message: a role and its blocks. Without blocks if the message is encoded elsewhere.
 #[derive(Default)]
-pub(super) struct Content {
+pub(super) struct EncodedMessage {
     role: &'static str,
     /// The tool results, joined.
     results: String,
@@ -123,16 +123,16 @@ pub(super) struct Content {
 }
 
 /// One message of the wire format. Roles alternate, so neighbouring messages of one role are merged.
-struct Turn {
+struct ApiMessage {
     role: &'static str,
     json: String,
     marks: usize,
     markable: bool,
 }
 
-fn content(message: &Message, provider: &str) -> Result<Content, LlmError> {
+fn content(message: &Message, provider: &str) -> Result<EncodedMessage, LlmError> {
     let role = match message.role {
-        Role::System | Role::Developer => return Ok(Content::default()),
+        Role::System | Role::Developer => return Ok(EncodedMessage::default()),
         Role::User | Role::Tool => "user",
         Role::Assistant => "assistant",
     };
@@ -140,7 +140,7 @@ fn content(message: &Message, provider: &str) -> Result<Content, LlmError> {
     let (results, others): (Vec<Value>, Vec<Value>) =
         blocks.into_iter().partition(|block| role == "user" && block["type"] == "tool_result");
     let last = others.last().or(results.last());
-    Ok(Content {
+    Ok(EncodedMessage {
         role,
         marks: count_marks(&results) + count_marks(&others),
         markable: last.is_some_and(is_markable),
@@ -149,18 +149,18 @@ fn content(message: &Message, provider: &str) -> Result<Content, LlmError> {
     })
 }
 
-fn join_turns<'a>(contents: impl Iterator<Item = &'a Content>) -> Vec<Turn> {
-    let mut groups: Vec<Vec<&Content>> = Vec::new();
+fn merge_roles<'a>(contents: impl Iterator<Item = &'a EncodedMessage>) -> Vec<ApiMessage> {
+    let mut groups: Vec<Vec<&EncodedMessage>> = Vec::new();
     for content in contents.filter(|content| !(content.results.is_empty() && content.others.is_empty())) {
         match groups.last_mut() {
             Some(group) if group[0].role == content.role => group.push(content),
             _ => groups.push(vec![content]),
         }
     }
-    groups.iter().map(|group| join_turn(group)).collect()
+    groups.iter().map(|group| merged(group)).collect()
 }
 
-fn join_turn(group: &[&Content]) -> Turn {
+fn merged(group: &[&EncodedMessage]) -> ApiMessage {
     let role = group[0].role;
     // Results must open the message that follows the calls, even if a user message came in between.
     let results = group.iter().map(|content| content.results.as_str());
@@ -175,10 +175,10 @@ fn join_turn(group: &[&Content]) -> Turn {
     json.push_str("]}");
     let last = group.iter().rev().find(|content| !content.others.is_empty()).or(group.last());
     let markable = last.is_some_and(|content| content.markable);
-    Turn { role, json, marks: group.iter().map(|content| content.marks).sum(), markable }
+    ApiMessage { role, json, marks: group.iter().map(|content| content.marks).sum(), markable }
 }
 
-impl Turn {
+impl ApiMessage {
     /// Marks the last block, if it may carry a mark, and returns whether it did.
     fn mark(&mut self) -> bool {
         // The text ends with the braces of the last block, of the list and of the message.
@@ -345,17 +345,17 @@ fn count_marks(blocks: &[Value]) -> usize {
 }
 
 /// Sets up to `marks_max` cache marks, the most useful first, and returns the number of marks set.
-fn set_marks(tools: &mut [Value], system: &mut [Value], turns: &mut [Turn], marks_max: usize) -> usize {
+fn set_marks(tools: &mut [Value], system: &mut [Value], merged: &mut [ApiMessage], marks_max: usize) -> usize {
     let mut left = marks_max;
     let mut mark = |set: &mut dyn FnMut() -> bool| left -= usize::from(left > 0 && set());
-    let mut users = turns.iter_mut().rev().filter(|turn| turn.role == "user");
+    let mut users = merged.iter_mut().rev().filter(|message| message.role == "user");
     let (last, before) = (users.next(), users.next());
-    if let Some(turn) = last {
-        mark(&mut || turn.mark());
+    if let Some(message) = last {
+        mark(&mut || message.mark());
     }
     mark(&mut || mark_last(system));
-    if let Some(turn) = before {
-        mark(&mut || turn.mark());
+    if let Some(message) = before {
+        mark(&mut || message.mark());
     }
     mark(&mut || mark_last(tools));
     marks_max - left

@@ -38,7 +38,7 @@ const VERSION: &str = "2023-06-01";
 pub struct Anthropic {
     config: Config,
     errors: ErrorDecoder,
-    cache: EncodeCache<encode::Content>,
+    cache: EncodeCache<encode::EncodedMessage>,
 }
 
 impl Anthropic {

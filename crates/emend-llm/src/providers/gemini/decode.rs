@@ -13,7 +13,7 @@ use crate::providers::shared::response_builder::{Events, ResponseBuilder, Slot, 
 
 pub(super) struct GeminiReader {
     errors: ErrorDecoder,
-    answer: ResponseBuilder,
+    response: ResponseBuilder,
     started: bool,
     /// The text (false) or thought (true) that the next part of its kind continues.
     current: Option<(bool, Slot)>,
@@ -27,11 +27,11 @@ pub(super) struct GeminiReader {
 
 impl GeminiReader {
     pub(super) fn new(errors: ErrorDecoder, rate_limit: Option<RateLimitInfo>) -> Self {
-        let mut answer = ResponseBuilder::new(&errors.provider);
-        answer.rate_limit = rate_limit;
+        let mut response = ResponseBuilder::new(&errors.provider);
+        response.rate_limit = rate_limit;
         Self {
             errors,
-            answer,
+            response,
             started: false,
             current: None,
             partial: None,
@@ -48,7 +48,7 @@ impl GeminiReader {
         }
         if !self.started {
             self.started = true;
-            self.answer.start(text(&chunk, "responseId"), text(&chunk, "modelVersion"), events);
+            self.response.start(text(&chunk, "responseId"), text(&chunk, "modelVersion"), events);
         }
         if chunk["usageMetadata"].is_object() {
             self.usage = Some(take(&mut chunk, "usageMetadata"));
@@ -91,7 +91,7 @@ impl GeminiReader {
             if let Value::Object(fields) = &mut part {
                 fields.retain(|_, value| !value.is_null());
             }
-            self.answer.whole(ContentPart::Provider { provider: self.errors.provider.clone(), data: part });
+            self.response.whole(ContentPart::Provider { provider: self.errors.provider.clone(), data: part });
         }
     }
 
@@ -99,7 +99,7 @@ impl GeminiReader {
         let Some(signature) = signature else {
             if !text.is_empty() {
                 let slot = self.running(false, events);
-                self.answer.delta(slot, text, events);
+                self.response.delta(slot, text, events);
             }
             return;
         };
@@ -107,21 +107,21 @@ impl GeminiReader {
         if text.is_empty() {
             // Usually the last part of a stream: it has no text, but it must be echoed.
             let data = json!({"text": "", "thoughtSignature": signature});
-            self.answer.whole(ContentPart::Provider { provider: self.errors.provider.clone(), data });
+            self.response.whole(ContentPart::Provider { provider: self.errors.provider.clone(), data });
             return;
         }
-        let slot = self.answer.open_text(events);
-        self.answer.delta(slot, text, events);
-        if let Some(fields) = self.answer.annotation(slot) {
+        let slot = self.response.open_text(events);
+        self.response.delta(slot, text, events);
+        if let Some(fields) = self.response.annotation(slot) {
             fields.insert("thoughtSignature".into(), signature.into());
         }
-        self.answer.close(slot, events);
+        self.response.close(slot, events);
     }
 
     fn thought(&mut self, text: &str, signature: Option<String>, events: &mut Events) {
         let slot = self.running(true, events);
-        self.answer.delta(slot, text, events);
-        if let (Some(signature), Some(thinking)) = (signature, self.answer.thinking(slot)) {
+        self.response.delta(slot, text, events);
+        if let (Some(signature), Some(thinking)) = (signature, self.response.thinking(slot)) {
             thinking.signature = Some(signature);
             self.end_current(events);
         }
@@ -130,17 +130,17 @@ impl GeminiReader {
     fn running(&mut self, thought: bool, events: &mut Events) -> Slot {
         match self.current {
             Some((current, slot)) if current == thought => return slot,
-            Some((_, slot)) => self.answer.close(slot, events),
+            Some((_, slot)) => self.response.close(slot, events),
             None => {}
         }
-        let slot = if thought { self.answer.open_thinking(events) } else { self.answer.open_text(events) };
+        let slot = if thought { self.response.open_thinking(events) } else { self.response.open_text(events) };
         self.current = Some((thought, slot));
         slot
     }
 
     fn end_current(&mut self, events: &mut Events) {
         if let Some((_, slot)) = self.current.take() {
-            self.answer.close(slot, events);
+            self.response.close(slot, events);
         }
     }
 
@@ -150,8 +150,8 @@ impl GeminiReader {
         if !name.is_empty() {
             self.end_partial(events);
             self.called = true;
-            let slot = self.answer.open_call(text(call, "id"), name, false, events);
-            if let (Some(signature), Some(call)) = (signature, self.answer.call(slot)) {
+            let slot = self.response.open_call(text(call, "id"), name, false, events);
+            if let (Some(signature), Some(call)) = (signature, self.response.call(slot)) {
                 call.provider_data = Some(json!({ &self.errors.provider: {"thoughtSignature": signature} }));
             }
             if call["willContinue"] == true {
@@ -159,8 +159,8 @@ impl GeminiReader {
             } else {
                 let args = call.get("args").filter(|args| args.is_object());
                 let args = args.map_or_else(|| "{}".to_owned(), Value::to_string);
-                self.answer.delta(slot, &args, events);
-                self.answer.close(slot, events);
+                self.response.delta(slot, &args, events);
+                self.response.close(slot, events);
                 return;
             }
         }
@@ -177,8 +177,8 @@ impl GeminiReader {
     /// Ends the call whose arguments arrived in pieces; its end marker may be missing.
     fn end_partial(&mut self, events: &mut Events) {
         if let Some((slot, args)) = self.partial.take() {
-            self.answer.delta(slot, &args.into_value().to_string(), events);
-            self.answer.close(slot, events);
+            self.response.delta(slot, &args.into_value().to_string(), events);
+            self.response.close(slot, events);
         }
     }
 
@@ -210,10 +210,10 @@ impl GeminiReader {
             _ => FinishKind::Other,
         };
         if let Some(message) = self.finish_message.take() {
-            self.answer.warnings.push(Warning { message, code: raw.clone() });
+            self.response.warnings.push(Warning { message, code: raw.clone() });
         }
-        self.answer.usage = self.usage.take().map(usage).unwrap_or_default();
-        self.answer.finish(FinishReason { reason, raw }, events);
+        self.response.usage = self.usage.take().map(usage).unwrap_or_default();
+        self.response.finish(FinishReason { reason, raw }, events);
     }
 }
 
@@ -245,7 +245,7 @@ impl Reader for GeminiReader {
     }
 
     fn is_finished(&self) -> bool {
-        self.answer.is_finished()
+        self.response.is_finished()
     }
 }
 

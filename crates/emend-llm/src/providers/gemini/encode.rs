@@ -13,7 +13,11 @@ use crate::providers::shared::encode_cache::{self, EncodeCache};
 use crate::providers::shared::shared_encoding;
 
 /// Encodes `request` for the adapter named `provider`. Only signatures and parts of that provider are echoed.
-pub(super) fn body(request: &Request, provider: &str, cache: &EncodeCache<Content>) -> Result<Vec<u8>, LlmError> {
+pub(super) fn body(
+    request: &Request,
+    provider: &str,
+    cache: &EncodeCache<EncodedMessage>,
+) -> Result<Vec<u8>, LlmError> {
     let mut options = shared_encoding::provider_options(request, &[provider, "gemini"]);
     let mut body = Map::new();
     let system = request.messages.iter().filter(|message| matches!(message.role, Role::System | Role::Developer));
@@ -46,7 +50,7 @@ pub(super) fn body(request: &Request, provider: &str, cache: &EncodeCache<Conten
     shared_encoding::merge(&mut body, options);
     let encode = |index: usize| content(&request.messages, index, provider);
     cache.with(&request.messages, encode, |messages| {
-        let contents = join_turns(messages.iter().map(|(_, content)| content));
+        let contents = merge_roles(messages.iter().map(|(_, content)| content));
         encode_cache::splice(&body, "contents", contents.iter().map(String::as_str))
     })?
 }
@@ -123,13 +127,13 @@ fn thinking_config(request: &Request) -> Option<Value> {
 }
 
 /// The encoding of one message: a role and its parts, joined. Without parts if the message is encoded elsewhere.
-pub(super) struct Content {
+pub(super) struct EncodedMessage {
     role: &'static str,
     parts: String,
 }
 
 /// All results of one round must be in one content, so neighbouring messages of one role are merged.
-fn join_turns<'a>(contents: impl Iterator<Item = &'a Content>) -> Vec<String> {
+fn merge_roles<'a>(contents: impl Iterator<Item = &'a EncodedMessage>) -> Vec<String> {
     let mut turns: Vec<String> = Vec::new();
     let mut role = "";
     for content in contents.filter(|content| !content.parts.is_empty()) {
@@ -147,7 +151,7 @@ fn join_turns<'a>(contents: impl Iterator<Item = &'a Content>) -> Vec<String> {
     turns
 }
 
-fn content(messages: &[Message], index: usize, provider: &str) -> Result<Content, LlmError> {
+fn content(messages: &[Message], index: usize, provider: &str) -> Result<EncodedMessage, LlmError> {
     let message = &messages[index];
     let role = match message.role {
         Role::System | Role::Developer => "",
@@ -155,7 +159,7 @@ fn content(messages: &[Message], index: usize, provider: &str) -> Result<Content
         Role::Assistant => "model",
     };
     let parts = if role.is_empty() { Vec::new() } else { parts(&messages[..index], message, provider)? };
-    Ok(Content { role, parts: encode_cache::join(&parts) })
+    Ok(EncodedMessage { role, parts: encode_cache::join(&parts) })
 }
 
 fn parts(before: &[Message], message: &Message, provider: &str) -> Result<Vec<Value>, LlmError> {

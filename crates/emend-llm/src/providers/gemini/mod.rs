@@ -32,7 +32,7 @@ pub(super) const BASE_URL: &str = "https://generativelanguage.googleapis.com";
 pub struct Gemini {
     config: Config,
     errors: ErrorDecoder,
-    cache: EncodeCache<encode::Content>,
+    cache: EncodeCache<encode::EncodedMessage>,
 }
 
 impl Gemini {

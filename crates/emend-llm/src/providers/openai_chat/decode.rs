@@ -13,7 +13,7 @@ use crate::providers::shared::response_builder::{Events, ResponseBuilder, Slot};
 
 pub(super) struct ChatReader {
     errors: ErrorDecoder,
-    answer: ResponseBuilder,
+    response: ResponseBuilder,
     started: bool,
     /// The text or reasoning that the next piece of its kind continues.
     current: Option<(Kind, Slot)>,
@@ -33,11 +33,11 @@ enum Kind {
 
 impl ChatReader {
     pub(super) fn new(errors: ErrorDecoder, rate_limit: Option<RateLimitInfo>) -> Self {
-        let mut answer = ResponseBuilder::new(&errors.provider);
-        answer.rate_limit = rate_limit;
+        let mut response = ResponseBuilder::new(&errors.provider);
+        response.rate_limit = rate_limit;
         Self {
             errors,
-            answer,
+            response,
             started: false,
             current: None,
             calls: IndexMap::default(),
@@ -58,7 +58,7 @@ impl ChatReader {
         let empty = id.is_empty() && choices.is_empty();
         if !self.started && !empty {
             self.started = true;
-            self.answer.start(id, chunk["model"].as_str().unwrap_or_default(), events);
+            self.response.start(id, chunk["model"].as_str().unwrap_or_default(), events);
         }
         for choice in choices {
             if let Some(error) = choice.get("error").filter(|error| !error.is_null()) {
@@ -123,9 +123,9 @@ impl ChatReader {
             let text = detail["text"].as_str().or_else(|| detail["summary"].as_str()).unwrap_or_default();
             let slot = self.slot(Kind::Reasoning("reasoning"), events);
             if !plain {
-                self.answer.delta(slot, text, events);
+                self.response.delta(slot, text, events);
             }
-            let Some(thinking) = self.answer.thinking(slot) else { continue };
+            let Some(thinking) = self.response.thinking(slot) else { continue };
             let data = thinking.provider_data.get_or_insert_with(|| json!({"field": "reasoning"}));
             match &mut data["reasoning_details"] {
                 Value::Array(kept) => add_detail(kept, detail),
@@ -138,14 +138,14 @@ impl ChatReader {
     fn slot(&mut self, kind: Kind, events: &mut Events) -> Slot {
         match self.current {
             Some((current, slot)) if current == kind => return slot,
-            Some((_, slot)) => self.answer.close(slot, events),
+            Some((_, slot)) => self.response.close(slot, events),
             None => {}
         }
         let slot = match kind {
-            Kind::Text => self.answer.open_text(events),
+            Kind::Text => self.response.open_text(events),
             Kind::Reasoning(field) => {
-                let slot = self.answer.open_thinking(events);
-                if let Some(thinking) = self.answer.thinking(slot) {
+                let slot = self.response.open_thinking(events);
+                if let Some(thinking) = self.response.thinking(slot) {
                     thinking.provider_data = Some(json!({"field": field}));
                 }
                 slot
@@ -158,7 +158,7 @@ impl ChatReader {
     fn running(&mut self, kind: Kind, text: &str, events: &mut Events) {
         if !text.is_empty() {
             let slot = self.slot(kind, events);
-            self.answer.delta(slot, text, events);
+            self.response.delta(slot, text, events);
         }
     }
 
@@ -170,26 +170,26 @@ impl ChatReader {
         let name = function["name"].as_str().unwrap_or_default();
         let known = self.calls.get(index).copied().filter(|slot| {
             // Some servers number every call 0: another id and a name begin another call.
-            let other = self.answer.call(*slot).is_some_and(|call| !id.is_empty() && call.id != id);
+            let other = self.response.call(*slot).is_some_and(|call| !id.is_empty() && call.id != id);
             !other || name.is_empty()
         });
         let slot = known.unwrap_or_else(|| {
             if let Some((_, slot)) = self.current.take() {
-                self.answer.close(slot, events);
+                self.response.close(slot, events);
             }
-            let slot = self.answer.open_call(id, name, custom.is_some(), events);
+            let slot = self.response.open_call(id, name, custom.is_some(), events);
             self.calls.insert(index, slot);
             slot
         });
-        if let (false, Some(call)) = (name.is_empty(), self.answer.call(slot))
+        if let (false, Some(call)) = (name.is_empty(), self.response.call(slot))
             && call.name.is_empty()
         {
             name.clone_into(&mut call.name);
         }
         match function.get("arguments").or_else(|| function.get("input")) {
-            Some(Value::String(piece)) => self.answer.delta(slot, piece, events),
+            Some(Value::String(piece)) => self.response.delta(slot, piece, events),
             Some(Value::Null) | None => {}
-            Some(whole) => self.answer.delta(slot, &whole.to_string(), events),
+            Some(whole) => self.response.delta(slot, &whole.to_string(), events),
         }
     }
 
@@ -208,13 +208,13 @@ impl ChatReader {
         };
         if !self.refusal.is_empty() {
             let refusal = std::mem::take(&mut self.refusal);
-            self.answer.warnings.push(Warning { message: refusal.clone(), code: Some("refusal".into()) });
+            self.response.warnings.push(Warning { message: refusal.clone(), code: Some("refusal".into()) });
             let provider = self.errors.provider.clone();
             let data = json!({"type": "refusal", "refusal": refusal});
-            self.answer.whole(ContentPart::Provider { provider, data });
+            self.response.whole(ContentPart::Provider { provider, data });
         }
-        self.answer.usage = self.usage.take().map(usage).unwrap_or_default();
-        self.answer.finish(FinishReason { reason, raw }, events);
+        self.response.usage = self.usage.take().map(usage).unwrap_or_default();
+        self.response.finish(FinishReason { reason, raw }, events);
     }
 }
 
@@ -246,7 +246,7 @@ struct QuickChunk {
 struct QuickChoice {
     #[serde(rename = "index")]
     _index: IgnoredAny,
-    delta: QuickText,
+    delta: DeltaText,
     #[serde(rename = "finish_reason", default)]
     _finish_reason: (),
     #[serde(rename = "logprobs", default)]
@@ -255,7 +255,7 @@ struct QuickChoice {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct QuickText {
+struct DeltaText {
     #[serde(rename = "role", default)]
     _role: IgnoredAny,
     content: Option<String>,
@@ -285,13 +285,13 @@ impl Reader for ChatReader {
             return false;
         };
         match (delta, self.current) {
-            (QuickText { content: Some(text), tool_calls: None, .. }, Some((Kind::Text, slot))) => {
-                self.answer.delta_owned(slot, text, events);
+            (DeltaText { content: Some(text), tool_calls: None, .. }, Some((Kind::Text, slot))) => {
+                self.response.delta_owned(slot, text, events);
                 true
             }
-            (QuickText { content: None, tool_calls: Some([QuickCall { index, function }]), .. }, _) => {
+            (DeltaText { content: None, tool_calls: Some([QuickCall { index, function }]), .. }, _) => {
                 let Some(slot) = self.calls.get(index).copied() else { return false };
-                self.answer.delta_owned(slot, function.arguments, events);
+                self.response.delta_owned(slot, function.arguments, events);
                 true
             }
             _ => false,
@@ -332,7 +332,7 @@ impl Reader for ChatReader {
     }
 
     fn is_finished(&self) -> bool {
-        self.answer.is_finished()
+        self.response.is_finished()
     }
 }
 

@@ -16,7 +16,7 @@ use crate::providers::shared::response_builder::{Events, ResponseBuilder, Slot, 
 
 pub(super) struct ResponsesReader {
     errors: ErrorDecoder,
-    answer: ResponseBuilder,
+    response: ResponseBuilder,
     items: IndexMap<Item>,
     refused: bool,
     called: bool,
@@ -38,13 +38,13 @@ const CALL_FIELDS: [&str; 7] = ["id", "type", "status", "call_id", "name", "argu
 
 impl ResponsesReader {
     pub(super) fn new(errors: ErrorDecoder, rate_limit: Option<RateLimitInfo>) -> Self {
-        let mut answer = ResponseBuilder::new(&errors.provider);
-        answer.rate_limit = rate_limit;
-        Self { errors, answer, items: IndexMap::default(), refused: false, called: false }
+        let mut response = ResponseBuilder::new(&errors.provider);
+        response.rate_limit = rate_limit;
+        Self { errors, response, items: IndexMap::default(), refused: false, called: false }
     }
 
     fn start(&mut self, response: &Value, events: &mut Events) {
-        if self.answer.start(text(response, "id"), text(response, "model"), events) {
+        if self.response.start(text(response, "id"), text(response, "model"), events) {
             self.items = IndexMap::default();
             (self.refused, self.called) = (false, false);
         }
@@ -53,13 +53,13 @@ impl ResponsesReader {
     fn add_item(&mut self, index: u64, item: &Value, events: &mut Events) {
         let added = match text(item, "type") {
             "message" => Item::Message(IndexMap::default()),
-            "reasoning" => Item::Reasoning(self.answer.open_thinking(events), None),
+            "reasoning" => Item::Reasoning(self.response.open_thinking(events), None),
             kind @ ("function_call" | "custom_tool_call") => {
                 self.called = true;
                 let custom = kind == "custom_tool_call";
-                Item::Call(self.answer.open_call(text(item, "call_id"), text(item, "name"), custom, events))
+                Item::Call(self.response.open_call(text(item, "call_id"), text(item, "name"), custom, events))
             }
-            _ => Item::Verbatim(self.answer.whole(self.verbatim(Value::Null))),
+            _ => Item::Verbatim(self.response.whole(self.verbatim(Value::Null))),
         };
         self.items.insert(index, added);
     }
@@ -71,7 +71,7 @@ impl ResponsesReader {
     /// Returns the text part of a message's content, and begins it if it is new.
     fn text_slot(&mut self, index: u64, content_index: u64, events: &mut Events) -> Option<Slot> {
         match self.items.get_or_insert_with(index, || Item::Message(IndexMap::default())) {
-            Item::Message(slots) => Some(*slots.get_or_insert_with(content_index, || self.answer.open_text(events))),
+            Item::Message(slots) => Some(*slots.get_or_insert_with(content_index, || self.response.open_text(events))),
             _ => None,
         }
     }
@@ -79,9 +79,9 @@ impl ResponsesReader {
     fn reasoning_delta(&mut self, index: u64, place: u64, delta: &str, events: &mut Events) {
         let Some(Item::Reasoning(slot, reached)) = self.items.get_mut(index) else { return };
         if reached.replace(place).is_some_and(|last| last != place) {
-            self.answer.delta(*slot, "\n\n", events);
+            self.response.delta(*slot, "\n\n", events);
         }
-        self.answer.delta(*slot, delta, events);
+        self.response.delta(*slot, delta, events);
     }
 
     fn finish_item(&mut self, index: u64, item: Value, events: &mut Events) {
@@ -92,7 +92,7 @@ impl ResponsesReader {
             Some(Item::Message(slots)) => self.finish_message(&slots, item, events),
             Some(Item::Reasoning(slot, _)) => self.finish_reasoning(slot, item, events),
             Some(Item::Call(slot)) => self.finish_call(slot, item, events),
-            Some(Item::Verbatim(slot)) => self.answer.set_whole(slot, self.verbatim(item)),
+            Some(Item::Verbatim(slot)) => self.response.set_whole(slot, self.verbatim(item)),
             Some(Item::Done) | None => {}
         }
     }
@@ -104,25 +104,25 @@ impl ResponsesReader {
             match text(&content, "type") {
                 "output_text" => {
                     let known = slots.get(place as u64).copied();
-                    let slot = known.unwrap_or_else(|| self.answer.open_text(events));
-                    if self.answer.collected(slot).is_empty() {
-                        self.answer.delta(slot, text(&content, "text"), events);
+                    let slot = known.unwrap_or_else(|| self.response.open_text(events));
+                    if self.response.collected(slot).is_empty() {
+                        self.response.delta(slot, text(&content, "text"), events);
                     }
-                    if let Some(fields) = self.answer.annotation(slot) {
+                    if let Some(fields) = self.response.annotation(slot) {
                         fields.extend(phase.clone().map(|phase| ("phase".to_owned(), phase)));
                         let annotations = content.get("annotations").and_then(Value::as_array);
                         if let Some(annotations) = annotations.filter(|annotations| !annotations.is_empty()) {
                             fields.insert("annotations".into(), annotations.clone().into());
                         }
                     }
-                    self.answer.close(slot, events);
+                    self.response.close(slot, events);
                 }
                 "refusal" => {
                     self.refused = true;
                     let message = text(&content, "refusal").to_owned();
-                    self.answer.warnings.push(Warning { message, code: Some("refusal".into()) });
+                    self.response.warnings.push(Warning { message, code: Some("refusal".into()) });
                     let message = json!({"type": "message", "role": "assistant", "content": [content]});
-                    self.answer.whole(self.verbatim(message));
+                    self.response.whole(self.verbatim(message));
                 }
                 _ => {}
             }
@@ -130,38 +130,38 @@ impl ResponsesReader {
     }
 
     fn finish_reasoning(&mut self, slot: Slot, item: Value, events: &mut Events) {
-        if self.answer.collected(slot).is_empty() {
+        if self.response.collected(slot).is_empty() {
             let texts = |key: &str| -> Vec<String> {
                 let parts = item[key].as_array().into_iter().flatten();
                 parts.map(|part| text(part, "text").to_owned()).filter(|text| !text.is_empty()).collect()
             };
             let summary = texts("summary");
             let said = if summary.is_empty() { texts("content") } else { summary };
-            self.answer.delta(slot, &said.join("\n\n"), events);
+            self.response.delta(slot, &said.join("\n\n"), events);
         }
-        if let Some(thinking) = self.answer.thinking(slot) {
+        if let Some(thinking) = self.response.thinking(slot) {
             thinking.signature = item["encrypted_content"].as_str().map(str::to_owned);
             thinking.provider_data = Some(item);
         }
-        self.answer.close(slot, events);
+        self.response.close(slot, events);
     }
 
     fn finish_call(&mut self, slot: Slot, item: Value, events: &mut Events) {
         let whole = item["arguments"].as_str().or_else(|| item["input"].as_str()).unwrap_or_default();
-        let known = self.answer.collected(slot).len();
+        let known = self.response.collected(slot).len();
         // The pieces are a prefix of the whole text, and usually all of it.
-        if let Some(rest) = whole.get(known..).filter(|_| whole.starts_with(self.answer.collected(slot))) {
-            self.answer.delta(slot, rest, events);
+        if let Some(rest) = whole.get(known..).filter(|_| whole.starts_with(self.response.collected(slot))) {
+            self.response.delta(slot, rest, events);
         }
         let Value::Object(fields) = item else { return };
         let extra: Map<String, Value> = fields
             .into_iter()
             .filter(|(key, value)| !CALL_FIELDS.contains(&key.as_str()) && !value.is_null())
             .collect();
-        if let (false, Some(call)) = (extra.is_empty(), self.answer.call(slot)) {
+        if let (false, Some(call)) = (extra.is_empty(), self.response.call(slot)) {
             call.provider_data = Some(json!({ &self.errors.provider: extra }));
         }
-        self.answer.close(slot, events);
+        self.response.close(slot, events);
     }
 
     /// Ends the response with the status that the provider reports.
@@ -187,13 +187,13 @@ impl ResponsesReader {
             _ => FinishKind::Other,
         };
         let raw_usage = take(&mut response, "usage");
-        self.answer.usage = if raw_usage.is_object() { usage(raw_usage) } else { Usage::default() };
-        self.answer.finish(FinishReason { reason, raw }, events);
+        self.response.usage = if raw_usage.is_object() { usage(raw_usage) } else { Usage::default() };
+        self.response.finish(FinishReason { reason, raw }, events);
         Ok(())
     }
 
     fn start_if_new(&mut self, response: &Value, events: &mut Events) {
-        if !self.answer.is_started() {
+        if !self.response.is_started() {
             self.start(response, events);
         }
     }
@@ -201,7 +201,7 @@ impl ResponsesReader {
 
 /// A delta of text or arguments: nearly every event of a stream.
 #[derive(Deserialize)]
-struct QuickDelta {
+struct DeltaEvent {
     output_index: u64,
     #[serde(default)]
     content_index: u64,
@@ -218,14 +218,14 @@ impl Reader for ResponsesReader {
         if !text && !arguments {
             return false;
         }
-        let Ok(QuickDelta { output_index, content_index, delta }) = serde_json::from_str(data) else { return false };
+        let Ok(DeltaEvent { output_index, content_index, delta }) = serde_json::from_str(data) else { return false };
         let slot = match self.items.get(output_index) {
             Some(Item::Message(slots)) if text => slots.get(content_index),
             Some(Item::Call(slot)) if arguments => Some(slot),
             _ => None,
         };
         let Some(slot) = slot.copied() else { return false };
-        self.answer.delta_owned(slot, delta, events);
+        self.response.delta_owned(slot, delta, events);
         true
     }
 
@@ -238,7 +238,7 @@ impl Reader for ResponsesReader {
             "response.output_item.done" => self.finish_item(index, take(&mut event, "item"), events),
             "response.output_text.delta" => {
                 if let Some(slot) = self.text_slot(index, place("content_index"), events) {
-                    self.answer.delta(slot, text(&event, "delta"), events);
+                    self.response.delta(slot, text(&event, "delta"), events);
                 }
             }
             "response.reasoning_summary_text.delta" => {
@@ -249,7 +249,7 @@ impl Reader for ResponsesReader {
             }
             "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
                 if let Some(Item::Call(slot)) = self.items.get(index) {
-                    self.answer.delta(*slot, text(&event, "delta"), events);
+                    self.response.delta(*slot, text(&event, "delta"), events);
                 }
             }
             "response.completed"
@@ -298,7 +298,7 @@ impl Reader for ResponsesReader {
     }
 
     fn is_finished(&self) -> bool {
-        self.answer.is_finished()
+        self.response.is_finished()
     }
 }
 

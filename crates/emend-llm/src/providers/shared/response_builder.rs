@@ -26,21 +26,21 @@ pub(crate) struct ResponseBuilder {
     id: String,
     model: String,
     started: bool,
-    parts: Vec<Part>,
+    parts: Vec<PartSlot>,
     pub(crate) usage: Usage,
     pub(crate) warnings: Vec<Warning>,
     pub(crate) rate_limit: Option<RateLimitInfo>,
     finished: bool,
 }
 
-struct Part {
-    content: Content,
+struct PartSlot {
+    content: PartContent,
     open: bool,
     /// Fields of a text that only its provider knows.
     annotation: Map<String, Value>,
 }
 
-enum Content {
+enum PartContent {
     Text { id: String, text: String },
     Thinking(ThinkingData),
     Call { call: ToolCall, raw: String },
@@ -86,21 +86,21 @@ impl ResponseBuilder {
         true
     }
 
-    fn push(&mut self, content: Content, open: bool) -> Slot {
-        self.parts.push(Part { content, open, annotation: Map::new() });
+    fn push(&mut self, content: PartContent, open: bool) -> Slot {
+        self.parts.push(PartSlot { content, open, annotation: Map::new() });
         self.parts.len() - 1
     }
 
     pub(crate) fn open_text(&mut self, events: &mut Events) -> Slot {
         let id = format!("text_{}", self.parts.len());
         events.push(StreamEvent::TextStart { text_id: id.clone() });
-        self.push(Content::Text { id, text: String::new() }, true)
+        self.push(PartContent::Text { id, text: String::new() }, true)
     }
 
     pub(crate) fn open_thinking(&mut self, events: &mut Events) -> Slot {
         events.push(StreamEvent::ReasoningStart);
         let provider = Some(self.provider.clone());
-        self.push(Content::Thinking(ThinkingData { provider, ..ThinkingData::default() }), true)
+        self.push(PartContent::Thinking(ThinkingData { provider, ..ThinkingData::default() }), true)
     }
 
     /// Opens a tool call. An empty `id` is replaced by a local one, made from the response's id and the call's
@@ -116,12 +116,12 @@ impl ResponseBuilder {
             custom,
             provider_data: None,
         };
-        self.push(Content::Call { call, raw: String::new() }, true)
+        self.push(PartContent::Call { call, raw: String::new() }, true)
     }
 
     /// Adds a part that is already complete.
     pub(crate) fn whole(&mut self, part: ContentPart) -> Slot {
-        self.push(Content::Whole(part), false)
+        self.push(PartContent::Whole(part), false)
     }
 
     /// Adds text, reasoning or argument text to the part in `slot`, according to its kind.
@@ -136,26 +136,26 @@ impl ResponseBuilder {
         }
         let Some(part) = self.parts.get_mut(slot) else { return };
         match &mut part.content {
-            Content::Text { id, text } => {
+            PartContent::Text { id, text } => {
                 text.push_str(&delta);
                 events.push(StreamEvent::TextDelta { text_id: id.clone(), delta });
             }
-            Content::Thinking(thinking) => {
+            PartContent::Thinking(thinking) => {
                 thinking.text.push_str(&delta);
                 events.push(StreamEvent::ReasoningDelta { delta });
             }
-            Content::Call { call, raw } => {
+            PartContent::Call { call, raw } => {
                 raw.push_str(&delta);
                 events.push(StreamEvent::ToolCallDelta { id: call.id.clone(), delta });
             }
-            Content::Whole(_) => {}
+            PartContent::Whole(_) => {}
         }
     }
 
     /// Returns the reasoning in `slot`.
     pub(crate) fn thinking(&mut self, slot: Slot) -> Option<&mut ThinkingData> {
         match self.parts.get_mut(slot).map(|part| &mut part.content) {
-            Some(Content::Thinking(thinking)) => Some(thinking),
+            Some(PartContent::Thinking(thinking)) => Some(thinking),
             _ => None,
         }
     }
@@ -163,7 +163,7 @@ impl ResponseBuilder {
     /// Returns the tool call in `slot`.
     pub(crate) fn call(&mut self, slot: Slot) -> Option<&mut ToolCall> {
         match self.parts.get_mut(slot).map(|part| &mut part.content) {
-            Some(Content::Call { call, .. }) => Some(call),
+            Some(PartContent::Call { call, .. }) => Some(call),
             _ => None,
         }
     }
@@ -171,16 +171,16 @@ impl ResponseBuilder {
     /// Returns the text collected in `slot` so far: text, reasoning or the raw arguments of a call.
     pub(crate) fn collected(&self, slot: Slot) -> &str {
         match self.parts.get(slot).map(|part| &part.content) {
-            Some(Content::Text { text, .. }) => text,
-            Some(Content::Thinking(thinking)) => &thinking.text,
-            Some(Content::Call { raw, .. }) => raw,
+            Some(PartContent::Text { text, .. }) => text,
+            Some(PartContent::Thinking(thinking)) => &thinking.text,
+            Some(PartContent::Call { raw, .. }) => raw,
             _ => "",
         }
     }
 
     /// Replaces the complete part in `slot`.
     pub(crate) fn set_whole(&mut self, slot: Slot, part: ContentPart) {
-        if let Some(Content::Whole(whole)) = self.parts.get_mut(slot).map(|part| &mut part.content) {
+        if let Some(PartContent::Whole(whole)) = self.parts.get_mut(slot).map(|part| &mut part.content) {
             *whole = part;
         }
     }
@@ -197,15 +197,15 @@ impl ResponseBuilder {
             return;
         }
         match &mut part.content {
-            Content::Text { id, .. } => events.push(StreamEvent::TextEnd { text_id: id.clone() }),
-            Content::Thinking(_) => events.push(StreamEvent::ReasoningEnd),
-            Content::Call { call, raw } => {
+            PartContent::Text { id, .. } => events.push(StreamEvent::TextEnd { text_id: id.clone() }),
+            PartContent::Thinking(_) => events.push(StreamEvent::ReasoningEnd),
+            PartContent::Call { call, raw } => {
                 let raw = std::mem::take(raw);
                 call.arguments = read_arguments(&raw, call.custom);
                 call.raw_arguments = Some(raw);
                 events.push(StreamEvent::ToolCallEnd { tool_call: call.clone() });
             }
-            Content::Whole(_) => {}
+            PartContent::Whole(_) => {}
         }
     }
 
@@ -218,16 +218,16 @@ impl ResponseBuilder {
         let mut content = Vec::with_capacity(self.parts.len());
         for part in std::mem::take(&mut self.parts) {
             content.push(match part.content {
-                Content::Text { text, .. } => ContentPart::Text { text },
-                Content::Thinking(thinking) => ContentPart::Thinking(thinking),
-                Content::Call { mut call, .. } => {
+                PartContent::Text { text, .. } => ContentPart::Text { text },
+                PartContent::Thinking(thinking) => ContentPart::Thinking(thinking),
+                PartContent::Call { mut call, .. } => {
                     // Truncated before its first argument, which differs from a call without arguments.
                     if finish_reason.reason == FinishKind::Length && call.raw_arguments.as_deref() == Some("") {
                         call.arguments = Value::String(String::new());
                     }
                     ContentPart::ToolCall(call)
                 }
-                Content::Whole(part) => part,
+                PartContent::Whole(part) => part,
             });
             if !part.annotation.is_empty() {
                 content.push(ContentPart::annotation(&self.provider, part.annotation));
