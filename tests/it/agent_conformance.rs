@@ -17,12 +17,13 @@ means that the tests in the last column cover the item. The items are listed in 
 const CHECKLIST: &str = include_str!("agent_checklist.txt");
 
 /// Folders with the agent's tests, each with the prefix of its module paths.
-const FOLDERS: [(&str, &str); 7] = [
+const FOLDERS: [(&str, &str); 8] = [
     ("crates/emend-agent/src", ""),
     ("crates/emend-edit/src", "edit::"),
     ("crates/emend-llm/src", "llm::"),
     ("crates/emend-host/src", "host::"),
     ("crates/emend-cli/tests/cli", "cli::"),
+    ("tests/conformance-cli/tests", ""),
     ("tests/it", "it::"),
     ("tests/http/native", "http::"),
 ];

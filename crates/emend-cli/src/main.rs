@@ -6,7 +6,6 @@ mod args;
 mod chat;
 mod checkpoints;
 mod config;
-mod conformance;
 mod debug;
 mod diff;
 mod failure;
@@ -67,7 +66,6 @@ fn main() -> ExitCode {
             Command::Man { dir } => manual::man(dir.as_deref()),
             Command::Debug { command: DebugCommand::Decode(args) } => debug::decode(&args),
             Command::Debug { command: DebugCommand::Encode(args) } => debug::encode(&args),
-            Command::Conformance { command } => conformance::conformance(command).await,
         }
     });
     let status = outcome.unwrap_or_else(|failure| failure.report());

@@ -131,27 +131,6 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: DebugCommand,
     },
-    /// Commands for the agent-loop checks (tier 2) of AttractorBench.
-    #[command(hide = true)]
-    Conformance {
-        #[command(subcommand)]
-        command: ConformanceCommand,
-    },
-}
-
-/// A check. All but `session-create` and `events` read a JSON object from standard input.
-#[derive(Clone, Copy, Debug, Subcommand)]
-pub(crate) enum ConformanceCommand {
-    /// Create a session: `{"session_id", "status", …}`.
-    SessionCreate,
-    /// Work on `{"prompt", "system_prompt"?, "model"?}`: `{"session_id", "status", "output", "turns", "error"}`.
-    ProcessInput,
-    /// Run `{"tool_name", "arguments"}`: `{"tool_call_id", "name", "ok", "result", "error"}`.
-    ToolDispatch,
-    /// Send `{"message"}` to a running session: `{"session_id", "status", "acknowledged", …}`.
-    Steering,
-    /// Run a short session and print its events, one per line.
-    Events,
 }
 
 #[derive(Debug, Args)]

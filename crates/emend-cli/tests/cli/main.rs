@@ -14,8 +14,6 @@ mod checkpoints;
 #[cfg(unix)]
 mod commands;
 #[cfg(test)]
-mod conformance;
-#[cfg(test)]
 mod debug;
 #[cfg(test)]
 mod diff_truncate;

@@ -1,13 +1,15 @@
-//! `emend conformance` against a provider on this machine: AttractorBench's 19 checks of an agent's loop, by their names.
+//! `emend-conformance` with a fake provider: AttractorBench's 19 checks of an agent's loop, by their names.
 
-use std::process::Stdio;
-use std::sync::mpsc::Receiver;
+use std::io::Write as _;
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
 
+use emend_tests::http::{read_request, say};
 use serde_json::{Value, json};
 
-use super::support::{Outcome, Project, answer_each, covers};
-
-/// A provider's answers as they come over the wire.
+/// Returns the HTTP response of a provider that streams these events.
 fn stream(events: &[Value]) -> String {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
     head.to_owned() + &events.iter().map(|event| format!("data: {event}\n\n")).collect::<String>()
@@ -24,7 +26,7 @@ fn anthropic(block: Value, delta: Value, stop_reason: &str) -> String {
     ])
 }
 
-/// Says hello in the wire format of whoever is asked.
+/// Returns a greeting in the wire format of the requested provider.
 fn hello(request: &str) -> String {
     const TEXT: &str = "Hello from there.";
     match request.split(' ').nth(1).unwrap_or_default() {
@@ -40,26 +42,47 @@ fn hello(request: &str) -> String {
         ]),
         path if path.contains("GenerateContent") => stream(&[json!({"candidates": [{"content": {"role": "model",
             "parts": [{"text": TEXT}]}, "finishReason": "STOP"}]})]),
-        path => panic!("nobody answers {path}"),
+        path => panic!("unknown path {path}"),
     }
 }
 
-/// A directory to work in, and a provider that all three families' addresses lead to.
+/// Names the items of `tests/it/agent_checklist.txt` that the running test covers.
+fn covers(items: &str) {
+    println!("covers: {items}");
+}
+
+/// A directory to work in, and a fake provider at the addresses of all three families.
 struct Bench {
-    project: Project,
+    directory: tempfile::TempDir,
     url: String,
     requests: Receiver<String>,
 }
 
 impl Bench {
     fn new(answer: impl Fn(&str) -> String + Send + 'static) -> Self {
-        let (url, requests) = answer_each(answer);
-        Self { project: Project::new(&[]), url, requests }
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let (sender, requests) = channel();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let request = read_request(&mut stream).unwrap_or_default();
+                say(&mut stream, answer(&request));
+                // Not every test reads the requests.
+                let _ = sender.send(request);
+            }
+        });
+        Self { directory: tempfile::tempdir().unwrap(), url, requests }
     }
 
-    /// Runs a command as the bench does, with its variables of these families.
+    /// Runs a command as the bench does, with the environment variables of these families. Returns the exit status and
+    /// the lines of standard output.
     fn run_with(&self, families: &[&str], name: &str, input: &Value) -> (i32, Vec<Value>) {
-        let mut command = self.project.command(&["conformance", name]);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_emend-conformance"));
+        command.arg(name).current_dir(self.directory.path());
+        for provider in ["ANTHROPIC", "OPENAI", "OPENAI_COMPATIBLE", "GEMINI", "GOOGLE"] {
+            command.env_remove(format!("{provider}_API_KEY")).env_remove(format!("{provider}_BASE_URL"));
+        }
         for family in families {
             let version = if *family == "OPENAI" { "/v1" } else { "" };
             command.env(format!("{family}_API_KEY"), "test-key");
@@ -67,10 +90,11 @@ impl Bench {
         }
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         // Commands that read nothing may have closed it.
-        let _ = std::io::Write::write_all(&mut child.stdin.take().unwrap(), input.to_string().as_bytes());
-        let outcome = Outcome::of(child.wait_with_output().unwrap());
-        let lines = outcome.stdout.lines().map(|line| serde_json::from_str(line).unwrap());
-        (outcome.status, lines.collect())
+        let _ = child.stdin.take().unwrap().write_all(input.to_string().as_bytes());
+        let output = child.wait_with_output().unwrap();
+        let stdout = String::from_utf8(output.stdout).unwrap();
+        let lines = stdout.lines().map(|line| serde_json::from_str(line).unwrap());
+        (output.status.code().unwrap(), lines.collect())
     }
 
     fn run(&self, name: &str, input: &Value) -> (i32, Vec<Value>) {
@@ -85,7 +109,7 @@ impl Bench {
         lines.remove(0)
     }
 
-    /// Returns the bodies that were asked so far.
+    /// Returns the requests so far.
     fn asked(&self) -> Vec<String> {
         self.requests.try_iter().filter(|request| request.starts_with("POST ")).collect()
     }
@@ -100,7 +124,7 @@ fn a_session_is_made() {
     assert!(made["session_id"].as_str().unwrap().starts_with("sess_"), "{made}");
     assert_eq!((&made["status"], &made["profile"]), (&json!("created"), &json!("anthropic")));
     assert!(bench.asked().is_empty());
-    // Without a key there is nobody to talk to.
+    // Without an API key there is no provider.
     let (status, lines) = bench.run_with(&[], "session-create", &Value::Null);
     assert_eq!((status, lines.len()), (3, 0));
 }
@@ -122,7 +146,7 @@ fn input_is_processed() {
     bench.one("process-input", &json!({"prompt": "Test it", "system_prompt": "You are a helpful assistant"}));
     let asked = bench.asked();
     assert!(asked[0].contains("\"system\"") && asked[0].contains("You are a helpful assistant"), "{asked:?}");
-    // process_input_graceful_error: nobody listens there.
+    // process_input_graceful_error: the address refuses connections.
     let (status, lines) =
         bench.run("process-input", &json!({"prompt": "test", "_test_base_url": "http://127.0.0.1:1/invalid"}));
     assert_eq!((status, &lines[0]["status"]), (4, &json!("failed")), "{lines:?}");
@@ -133,7 +157,7 @@ fn input_is_processed() {
 }
 
 #[test]
-fn the_loop_runs_tools_and_goes_on_but_no_commands() {
+fn the_loop_runs_tools_but_no_commands() {
     covers("cli.conformance");
     let calls = [
         ("Write", json!({"file_path": "hello.py", "content": "print('Hello World')\n"})),
@@ -149,8 +173,8 @@ fn the_loop_runs_tools_and_goes_on_but_no_commands() {
     });
     let result = bench.one("process-input", &json!({"prompt": "Create hello.py"}));
     assert_eq!((&result["status"], &result["turns"]), (&json!("completed"), &json!(3)));
-    assert_eq!(bench.project.read("hello.py"), "print('Hello World')\n");
-    assert!(!bench.project.path("made.txt").exists(), "nobody was there to allow it");
+    assert_eq!(std::fs::read_to_string(bench.directory.path().join("hello.py")).unwrap(), "print('Hello World')\n");
+    assert!(!bench.directory.path().join("made.txt").exists(), "nobody could approve it");
     assert!(bench.asked()[2].contains("permission_denied"));
 }
 
@@ -165,7 +189,7 @@ fn tools_are_dispatched() {
         result
     };
     // tool_dispatch, tool_dispatch_format: the file need not be there.
-    let missing = call("read_file", json!({"path": bench.project.path("hello.py")}));
+    let missing = call("read_file", json!({"path": bench.directory.path().join("hello.py")}));
     assert_eq!((&missing["ok"], &missing["error"]["code"]), (&json!(false), &json!("not_found")));
     // tool_dispatch_unknown
     let unknown = call("nonexistent_tool_xyz", json!({}));
@@ -188,7 +212,7 @@ fn tools_are_dispatched() {
 }
 
 #[test]
-fn events_are_told() {
+fn events_are_printed() {
     covers("cli.conformance");
     let bench = Bench::new(hello);
     // events, events_have_type, events_lifecycle, events_minimum_count
