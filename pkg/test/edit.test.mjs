@@ -188,7 +188,7 @@ test("an open text returns its lines, bytes, string and hash", () => {
   }
   assert.throws(() => edit.openText(7), refused("invalid_argument", /string or a Uint8Array/));
   assert.throws(() => edit.openText(new Uint8Array([255])), refused("unsupported", /not UTF-8/));
-  assert.throws(() => edit.openText("a").lines(0, 1), refused("invalid_argument", /counted from 1/));
+  assert.throws(() => edit.openText("a").lines(0, 1), refused("invalid_argument", /line numbers start at 1/));
 });
 
 test("a patch on one text must only edit it", () => {

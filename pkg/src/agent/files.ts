@@ -3,8 +3,16 @@
 import type { AgentHandle } from "../core.js";
 import { optionalCount, requireText } from "../validate.js";
 import type { AgentBridge } from "./bridge.js";
-import type { ExportOptions, GlobOptions, GrepOptions, WriteOptions } from "./options.js";
-import type { FileInfo, FileMatches, FileState, Review } from "./types.js";
+import type {
+  ExportOptions,
+  FileInfo,
+  FileMatches,
+  FileState,
+  GlobOptions,
+  GrepOptions,
+  Review,
+  WriteOptions,
+} from "./types.js";
 
 /** The largest number of results that fits into 32 bits. */
 const RESULTS_MAX = 2 ** 32 - 1;

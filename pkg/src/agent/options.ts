@@ -188,38 +188,3 @@ export interface RejectOptions {
    */
   dependents?: "refuse" | "only" | "with";
 }
-
-/** Options of {@link Files.grep}. */
-export interface GrepOptions {
-  /** Directory or file to search. Default: all files. */
-  path?: string;
-  /** Glob that selects files by their path relative to `path`, or by their name. */
-  glob?: string;
-  /** Default false. */
-  ignoreCase?: boolean;
-  /** Number of context lines before and after each match. Default 0. */
-  contextLines?: number;
-  /** Maximum number of matching lines. Default: all. */
-  maxResults?: number;
-}
-
-/** Options of {@link Files.glob}. */
-export interface GlobOptions {
-  /** Directory that the glob is relative to. Default: the root. */
-  path?: string;
-}
-
-/** Options of {@link Files.export}. */
-export interface ExportOptions {
-  /** Whether to include pending edits. Default false. */
-  pending?: boolean;
-}
-
-/** Options of {@link Files.write}. */
-export interface WriteOptions {
-  /**
-   * The text on which the user's text is based. The agent's changes since then are merged with the user's; where both
-   * changed the same lines, the user's win. Without `base` the user's text replaces the file.
-   */
-  base?: string;
-}

@@ -6,10 +6,6 @@ export function load(url: URL | string): Promise<Response> {
 }
 
 /** Fetches a web page. */
-export function publicFetch(
-  url: string,
-  options: RequestInit,
-  _isPublic: (address: string) => boolean,
-): Promise<Response> {
+export function publicFetch(url: string, options: RequestInit): Promise<Response> {
   return fetch(url, options);
 }

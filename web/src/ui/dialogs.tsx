@@ -1,11 +1,10 @@
-/** The modal dialogs. The browser's `<dialog>` keeps the focus inside and closes on Esc. */
+/** The dialogs, of which at most one is open. */
 
 import { useSignal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
 import { createFile, newFileProblem } from "../actions/project.js";
 import { plural } from "../hunk-text.js";
 import { type Dialog, dialog } from "../store.js";
+import { closeDialog, Modal } from "./modal.js";
 import { ModelDialog } from "./model-dialog.js";
 
 export function Dialogs() {
@@ -24,31 +23,6 @@ export function Dialogs() {
     case "dependents":
       return <DependentsDialog dialog={open} />;
   }
-}
-
-/** The frame of every dialog. `onCancel` also runs on Esc. */
-export function Modal(props: { title: string; onCancel: () => void; children: ComponentChildren }) {
-  const node = useRef<HTMLDialogElement>(null);
-  const title = useId();
-  useEffect(() => node.current?.showModal(), []);
-  return (
-    <dialog
-      ref={node}
-      class="modal"
-      aria-labelledby={title}
-      onCancel={(event) => {
-        event.preventDefault();
-        props.onCancel();
-      }}
-    >
-      <h2 id={title}>{props.title}</h2>
-      {props.children}
-    </dialog>
-  );
-}
-
-export function closeDialog(): void {
-  dialog.value = null;
 }
 
 function ConfirmDialog({

@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { chooseModel } from "../actions/run.js";
 import { ANTHROPIC_URL, type Pace, type Settings, settingsProblem } from "../settings.js";
 import { settings } from "../store.js";
-import { closeDialog, Modal } from "./dialogs.js";
+import { closeDialog, Modal } from "./modal.js";
 
 const KNOWN_MODELS = ["claude-opus-4-1", "claude-sonnet-4-5", "claude-haiku-4-5"];
 
