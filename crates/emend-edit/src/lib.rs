@@ -6,7 +6,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`text`] | decoding, lines, content hashes |
+//! | [`text`] | decoding, lines, content hashes, truncation |
 //! | [`diff`] | line and word diffs, unified diffs, three-way merge |
 //! | [`patch`] | the patch formats, and applying patches in memory |
 //! | [`line_log`] | one file under review: changes, decisions, hunks, undo |
@@ -46,9 +46,8 @@ pub mod size;
 #[cfg(test)]
 mod test_support;
 pub mod text;
-pub mod truncate;
 
 pub use error_code::ErrorCode;
 pub use line_log::LineLog;
 pub use patch::{Change, EditError, FileEdit, Patch, PlannedFile, edit_text, plan};
-pub use text::ContentHash;
+pub use text::{ContentHash, truncate};

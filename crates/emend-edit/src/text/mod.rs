@@ -4,6 +4,7 @@ mod decode;
 mod hash;
 pub(crate) mod line_hash;
 mod lines;
+pub mod truncate;
 
 pub use decode::{BOM, DecodeError, decode, split_bom};
 pub use hash::{ContentHash, ParseHashError};

@@ -6,24 +6,24 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Which part of an output survives the cut by characters.
+/// The part of an output that the cut by characters keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// The first half and the last half; the middle goes.
+    /// Keeps the first and the last half, and removes the middle.
     HeadTail,
-    /// The end only.
+    /// Keeps the end.
     Tail,
 }
 
-/// How much of an output is kept.
+/// The limits of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutputLimits {
-    /// The most characters kept, markers excluded.
+    /// Maximum number of characters kept, markers excluded.
     pub chars_max: usize,
     /// The part that is kept.
     pub mode: Mode,
-    /// The most lines kept; `None` for no limit on lines.
+    /// Maximum number of lines kept; `None` for no limit.
     pub lines_max: Option<usize>,
 }
 
@@ -37,13 +37,13 @@ impl Default for OutputLimits {
 /// An output as the model sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Truncated {
-    /// The text, with a marker wherever something is missing.
+    /// The text, with a marker wherever something was removed.
     pub text: String,
-    /// Whether anything is missing.
+    /// Whether anything was removed.
     pub truncated: bool,
 }
 
-/// Returns `output` within these limits.
+/// Truncates `output` to the given limits.
 ///
 /// ```
 /// use emend_edit::truncate::{OutputLimits, truncate_output};
@@ -62,9 +62,9 @@ pub fn truncate_output(output: &str, limits: OutputLimits) -> Truncated {
     }
 }
 
-/// Cuts `text` to `chars_max` characters plus a marker, or returns `None` if it fits.
+/// Cuts `text` to `chars_max` characters plus a marker. Returns `None` if it fits.
 ///
-/// With an odd limit, head and tail are one character short of it together, as specified.
+/// With an odd limit, head and tail together are one character shorter than the limit.
 #[must_use]
 pub fn truncate_chars(text: &str, chars_max: usize, mode: Mode) -> Option<String> {
     // A scalar value takes at least one byte, so a short text needs no count.
@@ -89,9 +89,9 @@ pub fn truncate_chars(text: &str, chars_max: usize, mode: Mode) -> Option<String
     })
 }
 
-/// Cuts `text` to its first and last lines, `lines_max` together, or returns `None` if it fits.
+/// Cuts `text` to its first and last lines, `lines_max` together. Returns `None` if it fits.
 ///
-/// Lines are what `\n` separates, so a final `\n` has an empty line after it.
+/// Lines are separated by `\n`, so an empty line follows a final `\n`.
 #[must_use]
 pub fn truncate_lines(text: &str, lines_max: usize) -> Option<String> {
     let n_lines = text.bytes().filter(|&byte| byte == b'\n').count() + 1;
