@@ -28,7 +28,7 @@ pub(crate) struct HunkPattern<'a> {
     pub(crate) stated_line: Option<usize>,
 }
 
-/// Where a hunk was placed.
+/// The place of a hunk in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Placement {
     /// The first line, from 0.

@@ -93,7 +93,7 @@ pub struct Diagnostic {
     pub line: Option<usize>,
 }
 
-/// Where a hunk was applied.
+/// The place at which a hunk was applied, in the old and the new text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AppliedHunk {
     /// Number of the hunk in its file edit, from 1.
@@ -115,7 +115,7 @@ pub struct AppliedHunk {
 pub struct EditedText {
     /// The new text.
     pub text: String,
-    /// Where each hunk was applied, in the order of the patch.
+    /// The place of each hunk, in the order of the patch.
     pub hunks: Vec<AppliedHunk>,
     /// Notes about edits that were accepted.
     pub diagnostics: Vec<Diagnostic>,

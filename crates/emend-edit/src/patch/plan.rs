@@ -46,7 +46,7 @@ pub struct PlannedFile {
     pub overwritten: Option<String>,
     /// Whether the file is executable afterwards; `None` if the patch does not state it.
     pub executable: Option<bool>,
-    /// Where its hunks were applied, in the order of the patch.
+    /// The place of each hunk, in the order of the patch.
     pub hunks: Vec<AppliedHunk>,
     /// Notes about edits that were accepted.
     pub diagnostics: Vec<Diagnostic>,

@@ -67,7 +67,7 @@ impl UnifiedHunk {
 pub struct UnifiedResult {
     /// The new text.
     pub text: String,
-    /// Where each hunk was applied.
+    /// The place of each hunk.
     pub hunks: Vec<AppliedHunk>,
     /// The hunks as they were applied: with right numbers, and with old lines as in the text (except for a byte-order
     /// mark).

@@ -20,6 +20,6 @@ pub struct V4aHunk {
 pub struct V4aResult {
     /// The new text.
     pub text: String,
-    /// Where each hunk was applied, in the order of the patch.
+    /// The place of each hunk, in the order of the patch.
     pub hunks: Vec<AppliedHunk>,
 }
