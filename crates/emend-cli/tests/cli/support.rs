@@ -11,6 +11,30 @@ use std::thread;
 
 use emend_tests::http::read_request;
 
+/// Gives the programs that tests start the default dispositions of signals, even if `nohup` or a shell's `&` made this
+/// process ignore some of them.
+///
+/// A program inherits ignored signals, while a caught signal gets its default disposition in a new program. So this
+/// process catches the signals that it ignores, which changes nothing for itself.
+#[cfg(target_os = "linux")]
+fn restore_default_signals() {
+    use rustix::process::Signal;
+    use tokio::signal::unix::{SignalKind, signal};
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let status = fs::read_to_string("/proc/self/status").unwrap();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+        let mask = u64::from_str_radix(mask.trim(), 16).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
+        let _context = runtime.enter();
+        for kind in [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM, Signal::TSTP].map(Signal::as_raw) {
+            if mask >> (kind - 1) & 1 == 1 {
+                drop(signal(SignalKind::from_raw(kind)).unwrap());
+            }
+        }
+    });
+}
+
 /// A project and its own state directory, both removed at the end.
 pub(crate) struct Project {
     pub(crate) root: tempfile::TempDir,
@@ -33,6 +57,8 @@ impl Project {
     }
 
     fn below(directory: &Path, files: &[(&str, &[u8])]) -> Self {
+        #[cfg(target_os = "linux")]
+        restore_default_signals();
         let make = || tempfile::tempdir_in(directory).unwrap();
         let project = Self { root: make(), state: make(), user: None };
         for (path, content) in files {
