@@ -91,7 +91,7 @@ fn ask(provider: &HttpProvider, request: Request) -> Result<Response, crate::err
     }
 }
 
-/// Runs a turn whose tools return `results` in order. Returns the texts of all responses.
+/// Runs a conversation whose tools return `results` in order. Returns the texts of all responses.
 fn run(provider: &HttpProvider, root: &str, date: &str, results: &[&str]) -> Vec<String> {
     let mut messages = vec![Message::user("rename Alpha to Beta")];
     let mut results = results.iter();

@@ -51,7 +51,7 @@ use crate::runtime::{BoxFuture, Clock, Random, Shared};
 ///     ..Generate::default()
 /// };
 /// let error = block_on(generator.generate(options)).unwrap_err();
-/// assert_eq!(error.kind, ErrorKind::Configuration, "there is no provider");
+/// assert_eq!(error.kind, ErrorKind::Configuration); // the client lacks a provider
 /// # Ok::<(), emend_llm::tool::ToolError>(())
 /// ```
 #[derive(Clone)]

@@ -1,8 +1,8 @@
 //! The parts of a message, shared between copies of the message.
 //!
-//! A session sends its whole history with every model call. Copies of a message share their parts, so the cost of such
-//! a request is independent of the length of its messages, and one pointer comparison finds the messages that were
-//! encoded last time.
+//! A session sends its whole history with every model call. Copies of a message share their parts, so adding a message
+//! to a request costs the same whatever its length, and one pointer comparison finds the messages that were encoded last
+//! time.
 
 use std::ops::{Deref, DerefMut};
 

@@ -2,7 +2,6 @@
 //!
 //! Items are keyed by their position (`output_index`), because some providers change an item's id between its first and
 //! last event. The final form of an item is that of `output_item.done`.
-//! providers. What counts is the item as its `output_item.done` gives it.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
