@@ -1,11 +1,12 @@
-//! Commands and the files they change (DESIGN §4).
+//! Commands and the files that they change.
 //!
-//! **Direct**: the command runs on the files themselves. What text there is was kept before, so what it changed becomes
-//! the agent's changes and can be undone like them; what was not kept is named. **Staged**: the command runs in a copy
-//! that holds the pending edits, and what it changed there waits for the user's decision. Either way files that
-//! `.gitignore` excludes are nobody's business: they are products, not sources.
+//! **Direct**: the command runs on the files themselves. Their texts are kept before, so its changes become changes of
+//! the agent and can be undone. Changes of other files are named in the result. **Staged**: the command runs in a copy
+//! that holds the pending edits, and its changes there wait for review. In both modes, ignored files are left out,
+//! because they are build products.
 //!
-//! What the model has seen of a changed file stays what it was, so a write over it is refused until it has read it.
+//! A command does not count as a read: the session has to read a file that the command changed before it can overwrite
+//! it.
 
 use emend_edit::ContentHash;
 use emend_edit::line_log::{ChangeMeta, LineLog, Origin, Status};
@@ -18,36 +19,36 @@ use super::write::{favouring_ours, record, reject_unapproved};
 use crate::environment::command::{Command, ExecResult, OutputSink};
 use crate::environment::{Access, FilePath};
 
-/// The most files of one command whose changes are taken in.
+/// Maximum number of files whose changes by one command are recorded.
 const CHANGES_MAX: usize = 1000;
 
-/// What a command did.
+/// The result of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandOutcome {
-    /// How it ended and what it printed.
+    /// Exit status and output.
     pub result: ExecResult,
-    /// The files it changed, by path, as far as the change was taken in.
+    /// Files whose changes were recorded, by path.
     pub changed: Vec<FilePath>,
-    /// The files it changed beside those. Direct: the change stands and cannot be undone. Staged: it is lost.
+    /// Other changed files. Direct: the change stays and cannot be undone. Staged: the change is lost.
     pub left_out: Vec<FilePath>,
 }
 
-/// What becomes of a file that is not as it was kept.
+/// The outcome of recording the changes of one file.
 enum CaptureOutcome {
     Captured,
-    /// It says the same, or nothing that is the command's.
+    /// The file is unchanged, or its changes do not stem from the command.
     Unchanged,
     /// The change cannot be undone.
     NotUndoable,
 }
 
 impl Workspace {
-    /// Runs a command for the agent and takes in what it changed. `working_dir` is as the model wrote it.
+    /// Runs a command for the agent and records its changes. `working_dir` is as the model wrote it.
     ///
     /// # Errors
     ///
-    /// As [`exec_command`](ExecutionEnvironment::exec_command); the directory does not resolve; the disk refuses. What
-    /// the command did before that is taken in.
+    /// Returns the error of [`exec_command`](ExecutionEnvironment::exec_command), of resolving the directory, or of the
+    /// disk. Changes of the command until then are recorded.
     pub async fn run_command(
         &self,
         context: &WriteContext<'_>,
@@ -56,7 +57,7 @@ impl Workspace {
         output: &dyn OutputSink,
     ) -> Result<CommandOutcome, WorkspaceError> {
         reject_unapproved(context)?;
-        // One at a time: what changes meanwhile has to be one command's work.
+        // One command at a time, because all changes meanwhile are attributed to it.
         let mut kept = self.commands.lock().await;
         match self.mode {
             Mode::Direct => self.run_here(&mut kept, context, working_dir, command, output).await,
@@ -77,7 +78,7 @@ impl Workspace {
             let _writing = self.writing.lock().await;
             kept.refresh(&*self.environment).await?;
         }
-        // The user may write while it runs.
+        // The user may edit while the command runs.
         let result = self.environment.exec_command(&command, output, context.cancel).await?;
         let _writing = self.writing.lock().await;
         let mut outcome = CommandOutcome { result, changed: Vec::new(), left_out: Vec::new() };
@@ -95,7 +96,7 @@ impl Workspace {
         Ok(outcome)
     }
 
-    /// Makes what a command did to a file on disk a change of the agent's.
+    /// Records the change of a file on disk by a command as a change of the agent.
     async fn capture(
         &self,
         kept: &KeptTexts,
@@ -110,7 +111,7 @@ impl Workspace {
         let hash = text.as_ref().map(|text| ContentHash::of(text.as_bytes()));
         let known = self.state().files.get(path).map(|entry| (entry.log.clone(), entry.disk));
         let mut log = match (known, kept.text(path).await) {
-            // Someone else wrote it through here while the command ran, or it says the same.
+            // Another caller wrote the file through the workspace meanwhile, or the text is the same.
             (Some((_, disk)), _) if disk == hash => return Ok(CaptureOutcome::Unchanged),
             (Some((log, _)), _) => log,
             (None, Text::Known(before)) if text.as_ref() == Some(&before) => return Ok(CaptureOutcome::Unchanged),
@@ -118,8 +119,7 @@ impl Workspace {
             (None, Text::Absent) => LineLog::new(None),
             (None, Text::Unknown) => return Ok(CaptureOutcome::NotUndoable),
         };
-        // Without the lease the agent writes nothing into the file that is open: what it did there is as if another
-        // program had.
+        // Without the lease, the agent must not change the canvas. The change counts as that of another program.
         let origin = if self.canvas.path().as_ref() == Some(path) { Origin::External } else { Origin::Agent };
         log.found_on_disk(origin, text.as_deref(), self.change_meta(context));
         self.state().install_found(path.clone(), log, hash);
@@ -141,12 +141,12 @@ impl Workspace {
             kept.refresh(&*scratch).await?;
             scratch
         };
-        // A directory that only a pending edit made is in the copy.
+        // The copy contains directories that exist only through a pending edit.
         let (root, copy) = (self.environment.working_directory(), scratch.working_directory());
         let inside = working_dir.strip_prefix(root.as_str()).map(|rest| format!("./{rest}"));
         command.working_dir = scratch.resolve(inside.as_deref().unwrap_or(working_dir), Access::List).await?;
         let mut result = scratch.exec_command(&command, output, context.cancel).await?;
-        // The model knows nothing of the copy.
+        // Paths of the copy are replaced, because the model must not see them.
         result.stdout = result.stdout.replace(&copy, &root);
         result.stderr = result.stderr.replace(&copy, &root);
         let _writing = self.writing.lock().await;
@@ -175,8 +175,8 @@ impl Workspace {
         Ok(outcome)
     }
 
-    /// Returns what a file becomes if a command made `text` of `before` while the user may have written too: both, and
-    /// the user's where both changed the same lines.
+    /// Merges `text`, which a command made from `before`, with edits of the user meanwhile. On conflicting lines, the
+    /// user's stay.
     async fn beside_users(&self, path: &FilePath, before: &Text, text: &str) -> Result<String, WorkspaceError> {
         let now = self.visible(path).await?;
         Ok(match (before, now) {

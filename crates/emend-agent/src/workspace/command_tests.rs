@@ -1,4 +1,4 @@
-//! What commands change becomes the agent's changes, on the files themselves and in a copy.
+//! Tests of commands: their changes become changes of the agent, on the files themselves and in a copy.
 
 use emend_llm::Shared;
 use futures::FutureExt as _;
@@ -48,7 +48,7 @@ impl World {
         block_on(Shell.call(&arguments, &self.context()))
     }
 
-    /// Runs a command and returns what the model sees of it.
+    /// Runs a command and returns its result as the model reads it.
     fn shell(&self, command: &str) -> String {
         match self.call(json!({ "command": command })) {
             Ok(output) => output.text,
@@ -155,7 +155,7 @@ fn a_write_over_what_a_command_changed_is_refused_until_it_was_read() {
     let refused = world.write("a.txt", "mine\n").unwrap_err();
     assert_eq!((refused.code, world.disk("a.txt").as_deref()), (Code::Stale, Some("changed\n")));
     world.write("a.txt", "mine\n").unwrap();
-    // What a command leaves as it was may be written.
+    // A file that the command did not change may be overwritten.
     read("b.txt");
     world.shell("write b.txt bee\\n");
     world.write("b.txt", "mine\n").unwrap();
@@ -168,7 +168,7 @@ fn what_the_user_wrote_while_a_command_ran_is_theirs() {
     let workspace = Shared::clone(&world.workspace);
     let context = ToolContext {
         progress: Progress::new(move |_| {
-            // At once: nothing of the workspace is locked while a command runs.
+            // Returns at once: the workspace is not locked while a command runs.
             workspace.user_edit("b.txt", Some("mine\n"), None).now_or_never().unwrap().unwrap();
         }),
         ..world.context()
@@ -241,7 +241,7 @@ fn failures_are_results_and_lateness_is_an_error() {
     assert_eq!(world.shell("echo no; fail 2"), "no\n[exit code 2 after 1 ms]");
     let late = world.call(json!({ "command": "echo part; late", "timeout_ms": 700_000 })).unwrap_err();
     assert_eq!(late.code, Code::Timeout);
-    // The most that the session allows.
+    // The maximum of the session.
     assert_eq!(late.message, format!("part\n{}", crate::environment::command::timeout_text(600_000, "timeout_ms")));
     assert_eq!(late.data.unwrap()["timed_out"], true);
 }

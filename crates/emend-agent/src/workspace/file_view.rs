@@ -7,22 +7,21 @@ use serde_json::{Value, json};
 use super::read_tracker::ReadTracker;
 use crate::environment::FilePath;
 
-/// A file as it was read.
+/// A file as a session has read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileView {
-    /// The file.
+    /// Path relative to the root.
     pub path: FilePath,
     /// The whole visible text.
     pub text: String,
-    /// Its hash.
+    /// Hash of the text.
     pub hash: ContentHash,
-    /// The session's version after this read.
+    /// Version counter of the session after this read.
     pub version: u64,
 }
 
 impl FileView {
-    /// Notes that the session sees the whole of a file, and returns it. A file that is not there is seen as an empty
-    /// one.
+    /// Records that the session has read the whole file, and returns it. A missing file counts as empty.
     pub(crate) fn of(reads: &ReadTracker, path: &FilePath, text: Option<&str>) -> Self {
         let text = text.unwrap_or_default();
         let hash = ContentHash::of(text.as_bytes());
@@ -30,17 +29,17 @@ impl FileView {
         Self { path: path.clone(), text: text.to_owned(), hash, version }
     }
 
-    /// Returns the file as data, under the names of S3 §4.1.
+    /// Returns the file as data: `file_path`, `version`, `sha256` and `content`.
     #[must_use]
     pub fn state(&self) -> Value {
         json!({ "file_path": self.path, "version": self.version, "sha256": self.hash.hex(), "content": self.text })
     }
 }
 
-/// Where refusals and answers hold the state of their file (S3 §4.2).
+/// Key under which errors and results hold the state of their file.
 pub(crate) const LATEST: &str = "latest_file_state";
 
-/// Returns the state of a file that a refusal holds, as the model reads it.
+/// Returns the state of a file inside an error, as text for the model.
 pub(crate) fn latest_state_text(data: &Value) -> Option<String> {
     let state = data.get(LATEST)?;
     let text = |key: &str| state[key].as_str().unwrap_or_default();

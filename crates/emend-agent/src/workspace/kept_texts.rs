@@ -1,4 +1,4 @@
-//! Texts that are kept before a command runs, to detect what it changed and to undo it.
+//! Texts that are kept before a command runs, to detect and undo its changes.
 
 use std::collections::BTreeMap;
 
@@ -8,37 +8,37 @@ use emend_llm::Shared;
 use crate::environment::command::FileStamp;
 use crate::environment::{Access, EntryKind, EnvError, ExecutionEnvironment, FilePath, Metadata};
 
-/// The largest text that is kept to be restored, in bytes.
+/// Maximum size of a kept text in bytes.
 const KEPT_BYTES_MAX: u64 = 1 << 20;
-/// The most bytes that are kept of all files together.
+/// Maximum size of all kept texts together in bytes.
 const STORE_BYTES_MAX: u64 = 64 << 20;
-/// What is kept of the files, to tell what a command changed and to restore it.
+/// The kept state of the files.
 #[derive(Default)]
 pub(super) struct KeptTexts {
     files: BTreeMap<FilePath, Kept>,
     n_bytes: u64,
-    /// The files as they were, where that costs nothing; no text is kept beside it then, and none is too large.
+    /// A snapshot of the files, if the environment offers one. It has no size limit and replaces kept texts.
     snapshot: Option<Shared<dyn ExecutionEnvironment>>,
 }
 
 struct Kept {
     stamp: FileStamp,
-    /// The text; `None` if it is none, is too large, or there was no room.
+    /// The text; `None` if it is not text, exceeds the limit, or did not fit.
     text: Option<Shared<str>>,
 }
 
-/// Where a file went during a command.
+/// The content of a file after a command.
 pub(super) enum Text {
-    /// There is none.
+    /// The file does not exist.
     Absent,
-    /// It is this.
+    /// The file has this text.
     Known(Shared<str>),
-    /// It is something that was not or cannot be kept.
+    /// The file cannot be restored.
     Unknown,
 }
 
 impl KeptTexts {
-    /// Takes in everything that is not yet kept as it is now.
+    /// Keeps the present state of all files that are not kept yet.
     pub(super) async fn refresh(&mut self, environment: &dyn ExecutionEnvironment) -> Result<(), EnvError> {
         let mut before = std::mem::take(self);
         self.snapshot = environment.snapshot();
@@ -56,7 +56,7 @@ impl KeptTexts {
         Ok(())
     }
 
-    /// Returns the files that are no longer as they were kept, by path.
+    /// Returns the files that differ from their kept state, by path.
     pub(super) async fn changed(&self, environment: &dyn ExecutionEnvironment) -> Result<Vec<FilePath>, EnvError> {
         let now = environment.manifest().await?;
         let kept: Vec<&FilePath> = self.files.keys().collect();
@@ -88,20 +88,20 @@ impl KeptTexts {
         known.map_or(Text::Unknown, Text::Known)
     }
 
-    /// Returns what a file is now.
+    /// Returns the present content of a file.
     pub(super) async fn text_now(&self, environment: &dyn ExecutionEnvironment, path: &FilePath) -> Text {
         match environment.metadata(path).await {
             Ok(None | Some(Metadata { kind: EntryKind::Directory, .. })) => Text::Absent,
             Ok(Some(metadata)) if metadata.size > KEPT_BYTES_MAX && self.snapshot.is_none() => Text::Unknown,
             Ok(Some(_)) => read_text(environment, path).await.map_or(Text::Unknown, Text::Known),
-            // A command may take away the right to look at it.
+            // A command may have removed the read permission.
             Err(_) => Text::Unknown,
         }
     }
 }
 
-/// Returns whether a file that no walk finds is there all the same, as one that is ignored now is. A directory or a link
-/// in its place is another thing.
+/// Returns whether a file that the walk does not list still exists, for example because it is ignored now. A directory
+/// or a link at its path does not count.
 async fn is_there(environment: &dyn ExecutionEnvironment, path: &FilePath) -> bool {
     let is_file =
         environment.metadata(path).await.is_ok_and(|found| found.is_some_and(|found| found.kind == EntryKind::File));

@@ -1,8 +1,8 @@
-//! The workspace: the one place every write goes through, between tools and the environment.
+//! The workspace: every read and write of files under one root, between tools and the environment.
 //!
-//! It keeps a line log for each file that was edited, decides what reaches the disk, verifies that writes were made
-//! for the text as it is, and answers reads with pending edits applied. Locating edits in text is `emend-edit`'s,
-//! reading and writing bytes the environment's.
+//! The workspace keeps a line log for each edited file, decides which texts reach the disk, checks the preconditions of
+//! writes, and applies pending edits to reads. `emend-edit` locates edits in text; the environment reads and writes
+//! bytes.
 
 mod command;
 mod context;

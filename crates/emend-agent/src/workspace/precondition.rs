@@ -1,7 +1,7 @@
-//! Writes that rest on a known state of their file: who is refused with that state, and who is let through (DESIGN
-//! §4.1, S3 §4).
+//! Writes with a precondition: they require a known state of their file, and are rejected with the present state
+//! otherwise.
 //!
-//! Edits that find their own place in the text need none of this: they go through [`Workspace::write`].
+//! Edits that locate themselves in the text need no precondition; they use [`Workspace::write`].
 
 use std::ops::Range;
 
@@ -18,27 +18,27 @@ use crate::environment::{Access, FilePath};
 use crate::error_code::{Code, HasCode};
 use crate::fixed_texts::STATE_MISMATCH;
 
-/// What a write of one file rests on.
+/// The required state of a file.
 #[derive(Clone, Debug)]
 pub enum Precondition<'a> {
-    /// Every line of the text, as this session was last shown it. A hash that the call names has to fit as well.
+    /// The session has read every line of the present text. A hash of the caller must match too.
     Whole(Option<ContentHash>),
-    /// These lines (from 0) of the text, as this session was last shown it or as the hash says.
+    /// The session has read these lines (from 0) of the present text, or the hash matches.
     Lines(Option<ContentHash>, Vec<Range<usize>>),
-    /// What the edit's own hashes say; the engine checks them.
+    /// The hashes inside the edit, which the engine checks.
     Hashed,
-    /// The text whose SHA-256 this is, whoever has seen it; that of no bytes stands for no file, too. Every refusal
-    /// shows the file as it is.
+    /// The text has this SHA-256, whether or not the session has read it. The hash of no bytes also stands for a
+    /// missing file. Every rejection shows the file as it is.
     Exact(&'a str),
 }
 
 impl Workspace {
-    /// Carries out the agent's edit of one file, if that is in the state the edit was made for.
+    /// Writes one file for the agent if its precondition holds.
     ///
     /// # Errors
     ///
-    /// As [`write`](Workspace::write); and `stale` if the file is in another state. Whatever is `stale`, and every
-    /// refusal of a write on an [exact](Precondition::Exact) base, brings `latest_file_state`: the refusal is a read.
+    /// As [`write`](Workspace::write), and `stale` if the precondition fails. A `stale` error, and every error of a
+    /// write with an [exact](Precondition::Exact) precondition, carries `latest_file_state`; it counts as a read.
     pub async fn write_verified<R, E: From<WorkspaceError> + HasCode>(
         &self,
         context: &WriteContext<'_>,
@@ -75,7 +75,7 @@ impl Workspace {
 }
 
 impl Workspace {
-    /// Returns whether a write on this base would be let through as things are now. Counts as no read.
+    /// Returns whether the precondition holds now. Does not count as a read.
     pub async fn is_verified(&self, reads: &ReadTracker, path: &str, base: &Precondition<'_>) -> bool {
         let Ok((texts, resolved)) = self.read_all(&[path.to_owned()]).await else { return false };
         let text = texts.get(path).and_then(Option::as_deref);
@@ -114,7 +114,7 @@ fn check(
     };
     let shown = reads.hash_of(file);
     let reason = match (named.or(shown), text) {
-        // Nobody has to have read what is not there.
+        // A missing file needs no read.
         (None, None) => return Ok(()),
         (None, Some(_)) => "exists and was not read",
         (Some(known), None) if known != hash => "no longer exists",

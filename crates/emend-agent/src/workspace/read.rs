@@ -15,11 +15,11 @@ use crate::search::glob::Glob;
 use crate::search::{Matcher, SearchLimits};
 
 impl Workspace {
-    /// Reads a file and notes that the session has seen `limit` lines from line `offset` (from 1).
+    /// Reads a file and records that the session has read `limit` lines from line `offset` (from 1).
     ///
     /// # Errors
     ///
-    /// The path does not resolve, does not exist, or is not a text file.
+    /// The path cannot be resolved, does not exist, or is not a text file.
     pub async fn read(
         &self,
         reads: &ReadTracker,
@@ -33,8 +33,7 @@ impl Workspace {
         Ok(Self::shown(reads, path, text, from..n_lines.min(from.saturating_add(limit))))
     }
 
-    /// Reads a file of which the session sees the lines (from 0) that `choose` finds in its text; with `None` it has
-    /// seen nothing.
+    /// Reads a file and records the lines (from 0) that `choose` selects in its text as read; `None` records nothing.
     ///
     /// # Errors
     ///
@@ -55,7 +54,7 @@ impl Workspace {
         FileView { path, text, hash, version }
     }
 
-    /// Returns the file that `path` names, `None` if it names a directory or nothing that can be read.
+    /// Returns the file that `path` names; `None` for a directory or an unreadable path.
     pub async fn file_at(&self, path: &str) -> Option<FilePath> {
         let path = self.environment().resolve(path, Access::Write).await.ok()?;
         let pending = self.state().files.get(&path).map(|entry| entry.log.visible_text().is_some());
@@ -68,19 +67,18 @@ impl Workspace {
         }
     }
 
-    /// Reads a file that is no text, such as an image: no edit of ours waits for it.
+    /// Reads a binary file, such as an image. Pending edits never apply to one.
     ///
     /// # Errors
     ///
-    /// The path does not resolve or is not a file.
+    /// The path cannot be resolved or is not a file.
     pub async fn read_bytes(&self, path: &str) -> Result<(FilePath, Vec<u8>), WorkspaceError> {
         let path = self.environment().resolve(path, Access::Read).await?;
         let bytes = self.environment().read(&path).await?;
         Ok((path, bytes))
     }
 
-    /// Reads a file and notes that the session has seen as many of its first lines as `n_shown` says. Returns that
-    /// number too.
+    /// Reads a file and records its first lines, as many as `n_shown` returns, as read. Returns that number too.
     ///
     /// # Errors
     ///
@@ -98,7 +96,7 @@ impl Workspace {
         Ok((FileView { path, text, hash, version }, n_shown))
     }
 
-    /// Returns the visible text of a file, `None` if it does not exist.
+    /// Returns the visible text of a file; `None` if it does not exist.
     ///
     /// # Errors
     ///
@@ -108,7 +106,7 @@ impl Workspace {
         self.visible(&path).await
     }
 
-    /// Returns the text that is saved, `None` if there is no file on disk.
+    /// Returns the saved text; `None` if there is no file on disk.
     ///
     /// # Errors
     ///
@@ -118,12 +116,12 @@ impl Workspace {
         self.disk_text(&path).await
     }
 
-    /// Resolves a path to read, also of a file that exists only as a pending edit.
+    /// Resolves a path for reading. The file may exist only as a pending edit.
     async fn lookup(&self, path: &str) -> Result<(FilePath, String), WorkspaceError> {
         let missing = match self.environment().resolve(path, Access::Read).await {
             Ok(path) => match self.visible(&path).await? {
                 Some(text) => return Ok((path, text)),
-                // A pending edit deletes it.
+                // Deleted by a pending edit.
                 None => EnvError::NotFound { path: path.to_string(), suggestions: Vec::new() },
             },
             Err(error) => error,
@@ -158,7 +156,7 @@ impl Workspace {
     ///
     /// # Errors
     ///
-    /// The path does not resolve or the glob is malformed.
+    /// The path cannot be resolved, or the glob is malformed.
     pub async fn glob(&self, path: &str, glob: &str) -> Result<Vec<DirEntry>, WorkspaceError> {
         let directory = self.environment().resolve(path, Access::List).await?;
         let mut entries = self.environment().glob(&directory, glob).await?;
@@ -166,7 +164,7 @@ impl Workspace {
         for file in self.overlay().into_iter().filter(|file| file.path.is_under(&directory)) {
             let at = entries.partition_point(|entry| entry.path < file.path);
             let is_found = entries.get(at).is_some_and(|entry| entry.path == file.path);
-            // Of a file on disk the environment knows whether it is ignored.
+            // The environment knows whether a file on disk is ignored.
             if is_found || file.is_new && wanted.is_match(relative(&directory, &file.path)) {
                 replace_sorted(&mut entries, &file.path, file.entry());
             }
@@ -174,7 +172,7 @@ impl Workspace {
         Ok(entries)
     }
 
-    /// Returns the paths of the files under `path` that match `glob`, without asking for sizes and times.
+    /// Returns the paths of the files under `path` that match `glob`, without sizes and times.
     ///
     /// # Errors
     ///
@@ -201,7 +199,7 @@ impl Workspace {
     ///
     /// # Errors
     ///
-    /// The path does not resolve.
+    /// The path cannot be resolved.
     pub async fn grep(
         &self,
         matcher: Matcher,
@@ -235,7 +233,7 @@ impl Workspace {
                 found.insert(at, FileMatches { path: file.path, lines });
             }
         }
-        // Each source was asked for as many as are wanted of both together.
+        // Each source returned up to the limit of both together.
         let mut left = max_results;
         for file in &mut found {
             file.truncate(left, context_lines);
@@ -245,7 +243,7 @@ impl Workspace {
         Ok(found)
     }
 
-    /// Returns the edited files whose visible text is not what the environment holds.
+    /// Returns the edited files whose visible text differs from the environment's.
     pub(super) fn overlay(&self) -> Vec<OverlayFile> {
         let state = self.state();
         let edited = state.files.iter().filter_map(|(path, entry)| {
@@ -259,7 +257,7 @@ impl Workspace {
     }
 }
 
-/// Returns the part of `path` below `directory`; the name if they are the same file.
+/// Returns the part of `path` below `directory`; the name if both are the same file.
 fn relative<'a>(directory: &FilePath, path: &'a FilePath) -> &'a str {
     if path == directory { path.name() } else { path.as_str()[directory.as_str().len()..].trim_start_matches('/') }
 }
@@ -272,7 +270,7 @@ pub(super) struct OverlayFile {
 }
 
 impl OverlayFile {
-    /// Returns how a listing shows the file, `None` if it is deleted.
+    /// Returns the entry of the file for a listing; `None` if it is deleted.
     fn entry(&self) -> Option<DirEntry> {
         let size = self.text.as_ref()?.len() as u64;
         let metadata = Metadata { kind: EntryKind::File, size, modified_ms: self.modified_ms };
@@ -280,8 +278,8 @@ impl OverlayFile {
     }
 }
 
-/// Puts an entry where `path` belongs in a listing that is sorted by path, in place of the one that is there. Edited
-/// files are few, and a sort would weigh more.
+/// Inserts an entry into a listing sorted by path, or replaces the one with the same path. Insertion compiles to less
+/// code than a sort, and edited files are few.
 fn replace_sorted(entries: &mut Vec<DirEntry>, path: &FilePath, entry: Option<DirEntry>) {
     let at = entries.partition_point(|other| other.path < *path);
     let n_old = usize::from(entries.get(at).is_some_and(|other| other.path == *path));

@@ -1,4 +1,4 @@
-//! What one session has seen of each file: the version counter and which lines at which hash (DESIGN §4.1).
+//! The texts that one session has read: the version counter, and the lines of each file with their hash.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use emend_edit::ContentHash;
 
 use crate::environment::FilePath;
 
-/// A session's view of the files. The counter starts at 0 and grows by one with every read or write.
+/// The read state of one session. The counter starts at 0 and increases by one with every read or write.
 #[derive(Debug, Default)]
 pub struct ReadTracker {
     inner: Mutex<Inner>,
@@ -16,7 +16,7 @@ pub struct ReadTracker {
 #[derive(Debug, Default)]
 struct Inner {
     version: u64,
-    /// Counts the model's messages with calls.
+    /// Number of model messages with calls.
     message: u64,
     files: BTreeMap<FilePath, SeenFile>,
 }
@@ -26,7 +26,7 @@ struct SeenFile {
     hash: ContentHash,
     // Half-open ranges of lines, from 0, sorted and disjoint.
     ranges: Vec<(usize, usize)>,
-    /// The message whose call wrote it last; 0 if none did.
+    /// Number of the message whose call wrote the file last; 0 if none did.
     written_in: u64,
 }
 
@@ -35,18 +35,18 @@ impl ReadTracker {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that the calls of another message of the model's begin: it has now been told what those before did.
+    /// Starts the calls of another message: the model has now read the results of the calls before.
     pub fn begin_message(&self) {
         self.inner().message += 1;
     }
 
-    /// Notes that lines `from..to` (from 0) of a text with this hash were shown, and returns the new version.
+    /// Records that lines `from..to` (from 0) of a text with this hash were shown; returns the new version.
     pub fn note(&self, path: &FilePath, hash: ContentHash, from: usize, to: usize) -> u64 {
         let mut inner = self.inner();
         let empty = || SeenFile { hash, ranges: Vec::new(), written_in: 0 };
         let file = inner.files.entry(path.clone()).or_insert_with(empty);
         if file.hash != hash {
-            // What was seen of another text says nothing about this one.
+            // Ranges of another text say nothing about this one.
             *file = empty();
         }
         let at = file.ranges.partition_point(|&range| range < (from, to));
@@ -63,8 +63,8 @@ impl ReadTracker {
         inner.version
     }
 
-    /// Notes that a call of this session's wrote a text of `n_lines` with this hash, and returns the new version: who
-    /// wrote a text knows it.
+    /// Records that a call of this session wrote a text of `n_lines` with this hash; returns the new version. The
+    /// session knows all lines that it wrote.
     pub fn note_write(&self, path: &FilePath, hash: ContentHash, n_lines: usize) -> u64 {
         let version = self.note(path, hash, 0, n_lines);
         let mut inner = self.inner();
@@ -75,13 +75,13 @@ impl ReadTracker {
         version
     }
 
-    /// Returns the hash of the text that the session was last shown or wrote; `None` if it has seen none of the file.
+    /// Returns the hash of the text that the session read or wrote last; `None` if it has not read the file.
     #[must_use]
     pub fn hash_of(&self, path: &FilePath) -> Option<ContentHash> {
         self.inner().files.get(path).map(|file| file.hash)
     }
 
-    /// Returns whether this session has seen lines `from..to` (from 0) of the text with this hash.
+    /// Returns whether the session has read lines `from..to` (from 0) of the text with this hash.
     #[must_use]
     pub fn has_range(&self, path: &FilePath, hash: ContentHash, from: usize, to: usize) -> bool {
         self.inner().files.get(path).is_some_and(|file| {
@@ -89,8 +89,8 @@ impl ReadTracker {
         })
     }
 
-    /// Returns whether a call of the message that is being dealt with wrote the file: the model has not been told of
-    /// its lines yet, so numbers that it names are those of the text before.
+    /// Returns whether a call of the present message wrote the file. The model has not read its new lines yet, so line
+    /// numbers in other calls of the message refer to the text before.
     #[must_use]
     pub fn is_written_in_this_message(&self, path: &FilePath) -> bool {
         let inner = self.inner();

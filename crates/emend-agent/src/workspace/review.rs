@@ -1,7 +1,7 @@
 //! Review: the pending edits as hunks, and the user's decisions on them.
 //!
-//! Decisions are status changes in the line logs; the disk follows by the rule of DESIGN §4.2. The user's own lines
-//! are no hunks: no decision here hides them.
+//! Decisions are status changes in the line logs, from which the text on disk follows. Lines of the user are never part
+//! of a hunk, so no decision here hides them.
 
 use std::collections::BTreeMap;
 
@@ -16,11 +16,11 @@ use super::state::Workspace;
 use crate::environment::FilePath;
 use crate::error_code::Code;
 
-/// Everything that waits for a decision.
+/// All pending edits.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Review {
-    /// The workspace revision this describes.
+    /// Workspace revision of this review.
     pub revision: u64,
     /// Files with pending hunks, by path.
     pub files: Vec<ReviewFile>,
@@ -30,39 +30,39 @@ pub struct Review {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReviewFile {
-    /// The file.
+    /// Path relative to the root.
     pub path: FilePath,
     /// `create`, `update` or `delete`.
     pub operation: &'static str,
-    /// Its hunks, in file order.
+    /// Pending hunks in file order.
     pub hunks: Vec<ReviewHunk>,
-    /// Lines its hunks add.
+    /// Number of lines that the hunks add.
     pub added: usize,
-    /// Lines its hunks remove.
+    /// Number of lines that the hunks remove.
     pub removed: usize,
 }
 
-/// One hunk.
+/// A pending hunk.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReviewHunk {
-    /// What decisions name it by; stays valid until the review ends.
+    /// Id for decisions; valid until the review ends.
     pub id: String,
-    /// What has been decided.
+    /// Decision so far.
     pub status: Status,
     /// First line in the text without the hunk, from 1.
     pub old_start: usize,
-    /// Lines in the text without the hunk.
+    /// Number of lines in the text without the hunk.
     pub old_lines: usize,
     /// First line in the visible text, from 1.
     pub new_start: usize,
-    /// Lines in the visible text.
+    /// Number of lines in the visible text.
     pub new_lines: usize,
-    /// The lines with context.
+    /// Lines of the hunk and its context.
     pub lines: Vec<ReviewLine>,
-    /// Whether the disk has it although it is pending, because the user edited inside it.
+    /// Whether the disk holds the hunk although it is pending, because the user edited inside it.
     pub kept_by_user: bool,
-    /// Live changes, the user's among them, that stand on it.
+    /// Number of live changes, the user's included, that depend on it.
     pub dependents: usize,
 }
 
@@ -72,15 +72,15 @@ pub struct ReviewHunk {
 pub struct ReviewLine {
     /// `context`, `added` or `removed`.
     pub kind: LineKind,
-    /// The line with its own ending.
+    /// Text with its line ending.
     pub text: String,
-    /// Its number without the hunk, from 1.
+    /// Line number without the hunk, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub old_number: Option<usize>,
-    /// Its number in the visible text, from 1.
+    /// Line number in the visible text, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new_number: Option<usize>,
-    /// The words that changed, as ranges of UTF-16 code units, where the line replaces or is replaced by one other.
+    /// Changed words, as ranges of UTF-16 code units, if exactly one line replaces another.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub spans: Vec<(usize, usize)>,
 }
@@ -88,43 +88,43 @@ pub struct ReviewLine {
 /// A file whose visible text or hunks changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangedFile {
-    /// The file.
+    /// Path relative to the root.
     pub path: FilePath,
-    /// The workspace revision after its last change.
+    /// Workspace revision after its last change.
     pub revision: u64,
-    /// Hunks that wait for a decision.
+    /// Number of pending hunks.
     pub pending_hunks: usize,
 }
 
-/// Why a decision was refused. Nothing changed then.
+/// Why a decision was rejected. Nothing changes then.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ReviewError {
-    /// No hunk or file of that name.
+    /// No hunk or file has this name.
     #[error("there is no hunk {id}; the review may have moved on, so look at it again")]
     UnknownHunk {
-        /// The name that was given.
+        /// The name.
         id: String,
     },
-    /// Live changes stand on what shall be rejected.
+    /// Live changes depend on the changes to reject.
     #[error(
         "{path}: {n_dependents} later changes stand on it, {from_user} of them not the agent's; reject it alone (those \
          lines stay) or with them"
     )]
     HasDependents {
-        /// The file.
+        /// Path relative to the root.
         path: FilePath,
-        /// How many.
+        /// Number of dependent changes.
         n_dependents: usize,
-        /// How many of them are the user's or another program's.
+        /// Number of those by the user or another program.
         from_user: usize,
     },
     /// There is nothing to undo or redo.
     #[error("there is nothing to {action}")]
     Nothing {
-        /// `undo` or `redo`.
+        /// Name of the operation: `undo` or `redo`.
         action: &'static str,
     },
-    /// The disk refused.
+    /// The disk failed.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
 }
@@ -182,47 +182,47 @@ impl Workspace {
         Review { revision: state.revision, files }
     }
 
-    /// Accepts hunks: they are saved.
+    /// Accepts hunks; the disk gets their lines.
     ///
     /// # Errors
     ///
-    /// [`ReviewError`]; nothing changed then.
+    /// Returns a [`ReviewError`]; nothing changes then.
     pub async fn accept(&self, hunk_ids: &[String]) -> Result<Review, ReviewError> {
         self.decide(hunk_ids, |log, ids, at_ms| log.accept(ids, Origin::User, at_ms)).await
     }
 
-    /// Rejects hunks: what they inserted goes, what they removed comes back, the user's lines stay.
+    /// Rejects hunks: inserted lines disappear, removed lines return, the user's lines stay.
     ///
     /// # Errors
     ///
-    /// [`ReviewError`]; nothing changed then.
+    /// Returns a [`ReviewError`]; nothing changes then.
     pub async fn reject(&self, hunk_ids: &[String], policy: DependentsPolicy) -> Result<Review, ReviewError> {
         self.decide(hunk_ids, |log, ids, at_ms| log.reject(ids, policy, Origin::User, at_ms)).await
     }
 
-    /// Accepts every pending hunk, of one file or of all.
+    /// Accepts every pending hunk of one file, or of all files.
     ///
     /// # Errors
     ///
-    /// [`ReviewError`]; nothing changed then.
+    /// Returns a [`ReviewError`]; nothing changes then.
     pub async fn accept_all(&self, path: Option<&FilePath>) -> Result<Review, ReviewError> {
         self.accept(&self.pending_ids(path)).await
     }
 
-    /// Rejects every pending hunk, of one file or of all. Lines of the user's that stand on one stay.
+    /// Rejects every pending hunk of one file, or of all files. The user's lines stay.
     ///
     /// # Errors
     ///
-    /// [`ReviewError`]; nothing changed then.
+    /// Returns a [`ReviewError`]; nothing changes then.
     pub async fn reject_all(&self, path: Option<&FilePath>) -> Result<Review, ReviewError> {
         self.reject(&self.pending_ids(path), DependentsPolicy::OnlyThese).await
     }
 
-    /// Takes back the user's last edit or decision.
+    /// Undoes the user's last edit or decision.
     ///
     /// # Errors
     ///
-    /// [`ReviewError::Nothing`], or the disk refuses.
+    /// Returns [`ReviewError::Nothing`], or the error of the disk.
     pub async fn undo(&self) -> Result<Review, ReviewError> {
         let _writing = self.writing.lock().await;
         let Some(paths) = self.state().done.last().cloned() else {
@@ -236,11 +236,11 @@ impl Workspace {
         Ok(self.review())
     }
 
-    /// Takes back the last [`undo`](Self::undo).
+    /// Redoes the last [`undo`](Self::undo).
     ///
     /// # Errors
     ///
-    /// [`ReviewError::Nothing`], or the disk refuses.
+    /// Returns [`ReviewError::Nothing`], or the error of the disk.
     pub async fn redo(&self) -> Result<Review, ReviewError> {
         let _writing = self.writing.lock().await;
         let Some(paths) = self.state().undone.last().cloned() else {
@@ -321,7 +321,7 @@ impl Workspace {
     }
 }
 
-/// Returns how many hunks wait for a decision.
+/// Returns the number of pending hunks.
 pub(super) fn n_pending(log: &LineLog) -> usize {
     pending(log).count()
 }
@@ -356,7 +356,7 @@ fn shown(number: u64, hunk: Hunk) -> ReviewHunk {
     }
 }
 
-/// Marks the words that changed where a run of removed lines is followed by as many added ones: line by line.
+/// Marks changed words if as many added lines follow a sequence of removed lines; the lines are compared in pairs.
 fn mark_words(lines: &mut [ReviewLine]) {
     let mut at = 0;
     while at < lines.len() {
@@ -373,7 +373,7 @@ fn mark_words(lines: &mut [ReviewLine]) {
     }
 }
 
-/// Turns byte ranges into ranges of UTF-16 code units, which is how JavaScript counts.
+/// Converts byte ranges to ranges of UTF-16 code units, which JavaScript uses.
 fn in_utf16(text: &str, ranges: &[std::ops::Range<usize>]) -> Vec<(usize, usize)> {
     let units = |end: usize| text[..end].encode_utf16().count();
     ranges.iter().map(|range| (units(range.start), units(range.end))).collect()

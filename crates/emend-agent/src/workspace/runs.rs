@@ -1,7 +1,7 @@
-//! Runs: what the agent changed for each message of the user's, shown, taken back and brought back.
+//! Runs: the agent's changes for each user message, with undo and redo.
 //!
-//! A run is a checkpoint too: the state before it is reached by taking back this run and all later ones. Nothing is
-//! cut off by that; taking back is a decision of the user's like any other, and is undone as one.
+//! A run is also a checkpoint: undoing it and all later runs restores the state before it. Nothing is deleted by that.
+//! An undo is a decision of the user like any other and can be undone itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,47 +12,47 @@ use super::review::ReviewError;
 use super::state::Workspace;
 use crate::environment::FilePath;
 
-/// What the agent changed in one run.
+/// The agent's changes in one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunChanges {
-    /// The run.
+    /// Number of the run.
     pub run: u64,
-    /// When its first change was made, in milliseconds since 1970.
+    /// Time of its first change in milliseconds since 1970.
     pub at_ms: u64,
-    /// The files it changed.
+    /// Files that it changed.
     pub files: Vec<FilePath>,
-    /// Whether any of it still has an effect: it was not rejected or taken back whole.
+    /// Whether a change of the run is still in effect.
     pub is_on: bool,
 }
 
-/// One file's text with and without something.
+/// The text of one file with and without some changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextChange {
-    /// The file.
+    /// Path relative to the root.
     pub path: FilePath,
-    /// Its text without it, `None` if there is no file then.
+    /// Text without the changes; `None` if the file does not exist then.
     pub before: Option<String>,
-    /// Its text with it, `None` if there is no file then.
+    /// Text with the changes; `None` if the file does not exist then.
     pub after: Option<String>,
 }
 
-/// What undoing runs did.
+/// The result of undoing runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UndoneRun {
     /// Files that were changed back.
     pub restored: Vec<FilePath>,
-    /// Files in which something of the runs stays, because the user has edited it since.
+    /// Files that keep a part of the runs, because the user has edited it since.
     pub kept: Vec<FilePath>,
 }
 
-/// The logs as they are when runs are taken back.
+/// The logs after undoing runs.
 struct TakenBack {
     undone: UndoneRun,
     logs: Vec<(FilePath, LineLog)>,
 }
 
 impl Workspace {
-    /// Returns the runs in which the agent changed files, oldest first.
+    /// Returns the runs with changes, oldest first.
     #[must_use]
     pub fn runs(&self) -> Vec<RunChanges> {
         let mut runs: BTreeMap<u64, RunChanges> = BTreeMap::new();
@@ -72,12 +72,12 @@ impl Workspace {
         runs.into_values().collect()
     }
 
-    /// Switches off what the agent changed in `runs`. Lines of the user's stay, and so does a change whose lines the
-    /// user has since deleted or replaced: bringing the old lines back would put them beside what the user made of them.
+    /// Undoes the agent's changes in `runs`. Lines of the user stay. A change also stays if the user has deleted or
+    /// replaced its lines since: its old lines would otherwise return beside the user's replacement.
     ///
     /// # Errors
     ///
-    /// A file cannot be read or the disk refuses; nothing changed then.
+    /// A file cannot be read, or the disk fails; nothing changes then.
     pub async fn undo_runs(&self, runs: &[u64]) -> Result<UndoneRun, WorkspaceError> {
         let _writing = self.writing.lock().await;
         let TakenBack { undone, logs } = self.taken_back(runs, None).await?;
@@ -90,11 +90,11 @@ impl Workspace {
         Ok(undone)
     }
 
-    /// Brings back what the last [`undo_runs`](Self::undo_runs) switched off. Returns the files.
+    /// Redoes the changes of the last [`undo_runs`](Self::undo_runs); returns the files.
     ///
     /// # Errors
     ///
-    /// [`ReviewError::Nothing`] if the user has decided or edited something since, or the disk refuses.
+    /// Returns [`ReviewError::Nothing`] if the user has decided or edited since, or the error of the disk.
     pub async fn redo_runs(&self) -> Result<Vec<FilePath>, ReviewError> {
         let nothing = || ReviewError::Nothing { action: "redo" };
         let paths = {
@@ -110,8 +110,8 @@ impl Workspace {
         Ok(paths)
     }
 
-    /// Returns what `runs` make of the files they changed, or of `path` alone: the texts as [`undo_runs`](Self::undo_runs)
-    /// would leave them, and as they are. Nothing is changed.
+    /// Returns the texts of the files that `runs` changed, or of `path` alone, as they are and as
+    /// [`undo_runs`](Self::undo_runs) would leave them. Changes nothing.
     ///
     /// # Errors
     ///
@@ -163,7 +163,7 @@ impl Workspace {
     }
 }
 
-/// Returns whether the last thing the user did in a file, and has not undone, was to take changes back.
+/// Returns whether the user's last action in a file, undone ones left out, was an undo of runs.
 fn ends_in_rollback(log: &LineLog) -> bool {
     let mut undone = BTreeSet::new();
     for entry in log.entries().iter().rev().filter(|entry| entry.by == Origin::User) {
@@ -178,7 +178,7 @@ fn ends_in_rollback(log: &LineLog) -> bool {
     false
 }
 
-/// Returns the changes of the agent's that a live change of the user's or of another program's deletes lines of.
+/// Returns the agent's changes with lines that a live change of the user or of another program deletes.
 fn overwritten_by_user(log: &LineLog) -> BTreeSet<ChangeId> {
     log.changes()
         .filter(|change| change.origin != Origin::Agent && change.status.is_on() && change.deleted_lines > 0)

@@ -1,4 +1,4 @@
-//! Saving and loading: what a workspace must remember from one run, or one page load, to the next.
+//! Saving and loading of a workspace between processes or page loads.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::state::{Entry, Workspace};
 use crate::environment::FilePath;
 
-/// The format's version. A snapshot of another version is refused, never guessed at.
+/// Version of the format. A snapshot of another version is rejected.
 const VERSION: u32 = 1;
 
 /// The line logs of a workspace, as plain data.
@@ -34,21 +34,21 @@ struct SavedEntry {
     changed_at: u64,
 }
 
-/// Why a snapshot was refused.
+/// Why a snapshot is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotError {
-    /// It was written by another version of this library.
+    /// Another version of this library wrote it.
     #[error(
         "the saved review is of format {found}, this program reads format {VERSION}; finish it with the program that wrote it"
     )]
     Version {
-        /// The version found.
+        /// That version.
         found: u32,
     },
 }
 
 impl Workspace {
-    /// Returns what must be kept.
+    /// Returns the state to save.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let state = self.state();
@@ -67,12 +67,12 @@ impl Workspace {
         }
     }
 
-    /// Goes on where a snapshot left off, in place of everything this workspace remembers. What changed on disk since
-    /// is taken in when each file is next used.
+    /// Replaces the state of this workspace by a snapshot. Changes on disk since then are recorded at the next use of
+    /// each file.
     ///
     /// # Errors
     ///
-    /// [`SnapshotError`]; nothing changed then.
+    /// Returns a [`SnapshotError`]; nothing changes then.
     pub fn restore(&self, snapshot: Snapshot) -> Result<(), SnapshotError> {
         if snapshot.version != VERSION {
             return Err(SnapshotError::Version { found: snapshot.version });

@@ -14,29 +14,29 @@ use crate::canvas::Canvas;
 use crate::environment::layers::SubRoot;
 use crate::environment::{Access, EntryKind, EnvError, ExecutionEnvironment, FilePath};
 
-/// Where the agent's edits go.
+/// The destination of the agent's edits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// They reach the disk at once and can be undone.
+    /// Edits reach the disk at once and can be undone.
     Direct,
-    /// They wait for the user's decision; the disk never holds a pending one.
+    /// Edits wait for the user's decision; the disk never holds a pending edit.
     Staged,
 }
 
 /// All files under one root, as agents and the user see them.
 pub struct Workspace {
     pub(super) environment: Shared<dyn ExecutionEnvironment>,
-    /// Not confined to `directory`.
+    /// The environment of the root, not confined to `directory`.
     pub(super) root: Shared<dyn ExecutionEnvironment>,
     pub(super) mode: Mode,
     pub(super) clock: Shared<dyn Clock>,
-    /// Where whoever has this view may work; the root for all but subagents.
+    /// The directory to which this view is confined; the root except for subagents.
     pub(super) directory: FilePath,
     pub(super) canvas: Shared<Canvas>,
-    // Held across a whole write, so that what was verified is what is replaced. One lock for all files: a patch may
+    // Held during a whole write, so that the verified text is the replaced one. One lock for all files: a patch may
     // name several, and a write is short.
     pub(super) writing: Shared<futures::lock::Mutex<()>>,
-    /// Whether the environment is ready to be used.
+    /// Whether the environment has been initialised.
     pub(super) ready: Shared<futures::lock::Mutex<bool>>,
     /// Held while a command runs.
     pub(super) commands: Shared<futures::lock::Mutex<KeptTexts>>,
@@ -49,27 +49,27 @@ pub(super) struct State {
     pub(super) revision: u64,
     pub(super) run: u64,
     pub(super) n_entries: u64,
-    // The user's own edits and decisions, as the files each touched, for undo; what was undone, for redo.
+    // The user's edits and decisions, as lists of files, for undo; those that were undone, for redo.
     pub(super) done: Vec<Vec<FilePath>>,
     pub(super) undone: Vec<Vec<FilePath>>,
 }
 
-/// A file that was edited.
+/// An edited file.
 #[derive(Clone)]
 pub(super) struct Entry {
-    /// Distinguishes the hunks of this file from those of others.
+    /// Part of the hunk ids of this file.
     pub(super) number: u64,
     pub(super) log: LineLog,
-    /// The hash of what the environment held when it was last read or written; `None` if there was no file.
+    /// Hash of the environment's content at the last read or write; `None` if there was no file.
     pub(super) disk: Option<ContentHash>,
-    /// The file it was moved from, whose mode bits it gets when it comes onto the disk.
+    /// The file that it was moved from, whose mode bits it gets when it reaches the disk.
     pub(super) moved_from: Option<FilePath>,
-    /// The workspace revision of the last change.
+    /// Workspace revision of the last change.
     pub(super) changed_at: u64,
 }
 
 impl Workspace {
-    /// Returns a workspace over `environment` in which nothing was edited yet.
+    /// Returns a workspace over `environment` without edits.
     #[must_use]
     pub fn new(environment: Shared<dyn ExecutionEnvironment>, mode: Mode, clock: Shared<dyn Clock>) -> Self {
         Self {
@@ -86,7 +86,7 @@ impl Workspace {
         }
     }
 
-    /// Returns a view of this workspace that is confined to a directory: the same files, pending edits and review.
+    /// Returns a view of this workspace that is confined to a directory, with the same files, pending edits and review.
     ///
     /// # Errors
     ///
@@ -111,11 +111,11 @@ impl Workspace {
         })
     }
 
-    /// Gets the environment ready, unless that was done.
+    /// Initialises the environment, if that has not been done.
     ///
     /// # Errors
     ///
-    /// As [`initialize`](ExecutionEnvironment::initialize); it may be tried again.
+    /// As [`initialize`](ExecutionEnvironment::initialize); a failed call may be repeated.
     pub async fn initialize(&self) -> Result<(), EnvError> {
         let mut ready = self.ready.lock().await;
         if !*ready {
@@ -125,13 +125,13 @@ impl Workspace {
         Ok(())
     }
 
-    /// Returns the directory that this view is confined to, the root if it is not.
+    /// Returns the directory to which this view is confined; the root if it is not.
     #[must_use]
     pub fn directory(&self) -> &FilePath {
         &self.directory
     }
 
-    /// Returns the time.
+    /// Returns the present time in milliseconds since 1970.
     pub(crate) fn clock(&self) -> Shared<dyn Clock> {
         Shared::clone(&self.clock)
     }
@@ -141,50 +141,50 @@ impl Workspace {
         &*self.root
     }
 
-    /// Returns where tools run.
+    /// Returns the environment of this view.
     #[must_use]
     pub fn environment(&self) -> &dyn ExecutionEnvironment {
         &*self.environment
     }
 
-    /// Returns where the agent's edits go.
+    /// Returns the destination of the agent's edits.
     #[must_use]
     pub fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// Returns the file that is open in an editor and its lease.
+    /// Returns the canvas: the file that is open in an editor, and its lease.
     #[must_use]
     pub fn canvas(&self) -> &Canvas {
         &self.canvas
     }
 
-    /// Returns the revision: it grows with every change of any file.
+    /// Returns the revision, which grows with every change of a file.
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.state().revision
     }
 
-    /// Returns the revision of a file's last change, 0 if it was never edited.
+    /// Returns the revision of a file's last change; 0 if it was never edited.
     #[must_use]
     pub fn revision_of(&self, path: &FilePath) -> u64 {
         self.state().files.get(path).map_or(0, |entry| entry.changed_at)
     }
 
-    /// Begins a run (one user message) and returns its number; edits made in it can be undone together.
+    /// Starts a run (one user message) and returns its number. The edits of a run are undone together.
     pub fn begin_run(&self) -> u64 {
         let mut state = self.state();
         state.run += 1;
         state.run
     }
 
-    /// Returns the number of the last run, 0 if there was none.
+    /// Returns the number of the last run; 0 before the first.
     #[must_use]
     pub fn last_run(&self) -> u64 {
         self.state().run
     }
 
-    /// Returns the file a path names, for the question whether it is the canvas; `None` if it names none.
+    /// Returns the file that a path names, to compare it with the canvas; `None` if it names none.
     pub(crate) async fn resolve_for_lease(&self, path: &str) -> Option<FilePath> {
         self.environment.resolve(path, Access::Write).await.ok()
     }
@@ -193,7 +193,7 @@ impl Workspace {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads what the environment holds: the text, or `None` if there is no file.
+    /// Reads the text in the environment; `None` if there is no file.
     pub(super) async fn disk_text(&self, path: &FilePath) -> Result<Option<String>, WorkspaceError> {
         match self.environment.metadata(path).await? {
             None => return Ok(None),
@@ -208,7 +208,7 @@ impl Workspace {
         Ok(Some(text.to_owned()))
     }
 
-    /// Returns the text that is visible to agents and the user, after taking in what changed on disk meanwhile.
+    /// Returns the visible text, after recording changes on disk since the last access.
     pub(super) async fn visible(&self, path: &FilePath) -> Result<Option<String>, WorkspaceError> {
         let text = self.disk_text(path).await?;
         let mut state = self.state();

@@ -1,4 +1,4 @@
-//! Edits, reviews and the disk, over files in memory.
+//! Tests of edits, reviews and the disk, over files in memory.
 
 use emend_edit::line_log::DependentsPolicy;
 use emend_llm::Shared;

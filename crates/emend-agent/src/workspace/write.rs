@@ -1,4 +1,4 @@
-//! Writing: the agent's edits, verified and all-or-nothing, and the user's, which always win.
+//! Writing: edits of the agent, verified and all-or-nothing, and edits of the user, which always succeed over them.
 
 use std::collections::BTreeMap;
 
@@ -12,36 +12,36 @@ use super::error::WorkspaceError;
 use super::state::{Entry, Mode, State, Workspace};
 use crate::environment::{Access, EnvError, FileChange, FilePath};
 
-/// One file as a tool wants it to be.
+/// The new text of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileWrite {
-    /// The file, as the tool's arguments name it.
+    /// The path as the caller gave it.
     pub path: String,
-    /// Its whole new text; `None` deletes it.
+    /// The whole new text; `None` deletes the file.
     pub text: Option<String>,
-    /// The file it was before, if it is one that moves: it keeps that one's mode bits.
+    /// For a moved file: its old path. The file keeps its mode bits.
     pub moved_from: Option<String>,
 }
 
-/// What a write did to one file.
+/// The result of a write for one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenFile {
-    /// The file.
+    /// Path relative to the root.
     pub path: FilePath,
-    /// Whether there was no file before.
+    /// Whether the write created the file.
     pub created: bool,
-    /// Whether there is none now.
+    /// Whether the write deleted the file.
     pub deleted: bool,
-    /// The session's version after the write.
+    /// Version counter of the session after the write.
     pub version: u64,
-    /// The hash of the new text.
+    /// Hash of the new text.
     pub hash: ContentHash,
 }
 
 /// The visible texts of files by the paths that the caller gave; `None` for a file that does not exist.
 pub type Texts = BTreeMap<String, Option<String>>;
 
-/// A file's log after a write, not yet in force.
+/// The log of a file after a write, before it replaces the old one.
 struct Staged {
     path: FilePath,
     log: LineLog,
@@ -51,15 +51,16 @@ struct Staged {
 }
 
 impl Workspace {
-    /// Carries out an edit of `paths` by the agent. All files are written or none.
+    /// Edits `paths` for the agent. All files are written or none.
     ///
     /// `plan` gets the visible texts, keyed by `paths` as given, and returns the new ones with a result of its own. It may
     /// write only files among `paths`, and must not call the workspace, which is locked meanwhile.
     ///
     /// # Errors
     ///
-    /// The error of `plan`; or a path that does not resolve or is not text; the canvas lease if one of the files is the
-    /// canvas and `context` does not hold it; a `context` that may not write; a disk error. Nothing changed then.
+    /// Returns the error of `plan`, of a path that cannot be resolved or is not text, of the canvas lease if a file is
+    /// the canvas and `context` does not hold the lease, of a `context` that may not write, or of the disk. Nothing
+    /// changes then.
     pub async fn write<R, E: From<WorkspaceError>>(
         &self,
         context: &WriteContext<'_>,
@@ -85,7 +86,7 @@ impl Workspace {
         Ok((texts, resolved))
     }
 
-    /// Writes what was planned for `texts`.
+    /// Writes the planned texts.
     pub(super) async fn commit_writes(
         &self,
         context: &WriteContext<'_>,
@@ -117,8 +118,8 @@ impl Workspace {
         }
         self.verify_lease(context, &staged)?;
         let back = self.save_all(&staged).await?;
-        // The user may have taken the canvas back while the disk was read and written. From here to the end nothing
-        // waits, so a lease that holds now holds when the edit lands.
+        // The user may have preempted the canvas during the disk access. From here to the end the code does not wait,
+        // so a lease that is valid now is valid when the edit takes effect.
         if let Err(error) = self.verify_lease(context, &staged) {
             self.environment.change(&back).await?;
             return Err(error);
@@ -155,14 +156,14 @@ impl Workspace {
             .map_err(|error| WorkspaceError::Lease { canvas, error })
     }
 
-    /// Writes a file as the user: their text always lands, takes the canvas back, and needs no acceptance.
+    /// Writes a file for the user. The edit always succeeds, preempts the canvas lease, and needs no acceptance.
     ///
-    /// `base` is the visible text the user's text was made from, if the caller knows it: what the agent changed since
-    /// is kept beside the user's edit, and where both changed the same lines the user's stand.
+    /// `base` is the visible text that the user edited, if known. Changes of the agent since then are merged; on
+    /// conflicting lines, the user's stay.
     ///
     /// # Errors
     ///
-    /// The path leaves the root or is not text, or the disk refuses; the user's text is not in the log then.
+    /// The path leaves the root, the file is not text, or the disk fails; the edit is not recorded then.
     pub async fn user_edit(
         &self,
         path: &str,
@@ -195,7 +196,7 @@ impl Workspace {
         Ok(file)
     }
 
-    /// Returns a copy of a file's log, made from what is on disk if the file was never edited.
+    /// Returns a copy of a file's log; for a file without edits, a new log of the text on disk.
     pub(super) async fn log_of(&self, path: &FilePath) -> Result<LineLog, WorkspaceError> {
         if let Some(entry) = self.state().files.get(path) {
             return Ok(entry.log.clone());
@@ -203,8 +204,8 @@ impl Workspace {
         Ok(LineLog::new(self.disk_text(path).await?.as_deref()))
     }
 
-    /// Brings the disk in step with new logs before they come into force. If one file cannot be written, those that
-    /// were are put back, so that either all change or none.
+    /// Writes new logs to the disk before they take effect. If a file cannot be written, the others are restored, so
+    /// that all change or none.
     pub(super) async fn save_logs(&self, logs: Vec<(FilePath, LineLog)>) -> Result<(), WorkspaceError> {
         let staged: Vec<Staged> = logs
             .into_iter()
@@ -218,12 +219,12 @@ impl Workspace {
         Ok(())
     }
 
-    /// Writes what the new logs say belongs on disk, all files or none, and returns what undoes it.
+    /// Writes the disk texts of the new logs, all files or none; returns the changes that undo it.
     async fn save_all(&self, staged: &[Staged]) -> Result<Vec<FileChange>, WorkspaceError> {
         let (mut there, mut back) = (Vec::new(), Vec::new());
         for file in staged {
             let (old, new) = (self.disk_text(&file.path).await?, file.log.disk_text());
-            // Reading takes time: what a log does not know of must not be written over.
+            // The disk may have changed since it was read; unknown content must not be overwritten.
             let hash = |text: Option<String>| text.map(|text| ContentHash::of(text.as_bytes()));
             let entered = self.state().files.get(&file.path).map(|entry| entry.disk);
             if entered.unwrap_or_else(|| hash(file.log.base_text())) != hash(old.clone()) {
@@ -231,7 +232,7 @@ impl Workspace {
             }
             if old != new {
                 let change_to = change(&file.path, old.as_deref(), new.as_deref());
-                // What was staged as a move comes onto the disk when it is accepted.
+                // A staged move reaches the disk when it is accepted.
                 let was_moved = || self.state().files.get(&file.path).and_then(|entry| entry.moved_from.clone());
                 there.push(FileChange { mode_of: file.moved_from.clone().or_else(was_moved), ..change_to });
                 back.push(change(&file.path, new.as_deref(), old.as_deref()));
@@ -242,7 +243,7 @@ impl Workspace {
     }
 }
 
-/// Refuses to write for a call that was only let run because it would be refused: what it works on has changed since.
+/// Rejects the write of a call without approval: its preview predicted a failure, and its file has changed since.
 pub(super) fn reject_unapproved(context: &WriteContext<'_>) -> Result<(), WorkspaceError> {
     match context.may_write {
         true => Ok(()),
@@ -260,7 +261,7 @@ fn change(path: &FilePath, before: Option<&str>, after: Option<&str>) -> FileCha
     }
 }
 
-/// Enters a new text into a log: the whole of it, or the deletion of the file.
+/// Records a new text in a log: the whole text, or the deletion of the file.
 pub(super) fn record(log: &mut LineLog, origin: Origin, meta: ChangeMeta, text: Option<&str>, status: Status) {
     match text {
         Some(text) => {
@@ -272,7 +273,7 @@ pub(super) fn record(log: &mut LineLog, origin: Origin, meta: ChangeMeta, text: 
     }
 }
 
-/// Merges what `ours` and `theirs` made of `base`; where both changed the same lines ours stand.
+/// Merges the changes of `ours` and `theirs` to `base`. On conflicting lines, those of `ours` stay.
 pub(super) fn favouring_ours(base: &str, ours: &str, theirs: &str) -> String {
     let (our_lines, their_lines) = (split_lines(ours), split_lines(theirs));
     let eol = first_eol(ours).or_else(|| first_eol(theirs)).unwrap_or("\n");
@@ -293,14 +294,14 @@ pub(super) fn favouring_ours(base: &str, ours: &str, theirs: &str) -> String {
 }
 
 impl State {
-    /// Puts a log in force. The disk already holds what it says.
+    /// Replaces a file's log. The disk already agrees with it.
     fn install(&mut self, path: FilePath, mut log: LineLog) {
         log.mark_saved();
         let disk = log.disk_text().map(|text| ContentHash::of(text.as_bytes()));
         self.install_found(path, log, disk);
     }
 
-    /// Puts a log in force of a file that was found on the disk with this hash.
+    /// Replaces the log of a file whose content on disk has this hash.
     pub(super) fn install_found(&mut self, path: FilePath, log: LineLog, disk: Option<ContentHash>) {
         self.revision += 1;
         let known = self.files.get(&path).map(|entry| (entry.number, entry.moved_from.clone()));
