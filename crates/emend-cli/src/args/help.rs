@@ -1,5 +1,9 @@
 //! Longer help texts: examples, environment variables, exit statuses.
 
+use emend_llm::PROVIDERS;
+
+use crate::settings;
+
 pub(super) const MAIN: &str = "\
 Examples:
   emend                                    Open a conversation in the current directory
@@ -8,25 +12,39 @@ Examples:
   emend --resume                           Continue the last conversation
   emend undo                               Undo the changes of the last run";
 
-pub(super) const MAIN_LONG: &str = "\
-Examples:
-  emend                                    Open a conversation in the current directory
-  emend run \"rename parse to parse_all\"    Do one task and exit
-  emend --model anthropic:claude-sonnet-5  Open a conversation with a given model
-  emend --resume                           Continue the last conversation
-  emend undo                               Undo the changes of the last run
+/// Returns the text below the long help of `emend`. The environment variables come from the tables of providers and
+/// settings.
+pub(super) fn main_long() -> String {
+    let with_key = || PROVIDERS.iter().filter(|info| !info.needs_base_url);
+    let keys = with_key().map(|info| match info.key_variables {
+        [first, rest @ ..] if !rest.is_empty() => format!("{first} (or {})", rest.join(", ")),
+        names => names.concat(),
+    });
+    let urls = with_key().map(|info| info.base_url_variable.to_owned());
+    let servers = PROVIDERS.iter().filter(|info| info.needs_base_url);
+    let servers = servers.flat_map(|info| [info.base_url_variable, info.key_variables[0]]).map(str::to_owned);
+    let listed = |names: Vec<String>| names.join(", ");
+    format!(
+        "{MAIN}
 
 Environment variables:
-  ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY (or GOOGLE_API_KEY)
+  {}
       API keys. Emend reads keys from the environment only, never from a file.
-  ANTHROPIC_BASE_URL, OPENAI_BASE_URL, GEMINI_BASE_URL
+  {}
       Send the provider's requests to another address, e.g. a proxy.
-  OPENAI_COMPATIBLE_BASE_URL, OPENAI_COMPATIBLE_API_KEY
+  {}
       Address (and key, if needed) of a server with the OpenAI Chat Completions API.
-  EMEND_MODEL, EMEND_PROFILE, EMEND_EDITS, EMEND_EFFORT, EMEND_REVIEW, EMEND_SANDBOX, EMEND_SUBAGENTS,
-  EMEND_WEB, EMEND_SANDBOX_WRITE, EMEND_ALLOW, EMEND_ASK, EMEND_DENY
+  {}
       Settings, as with the option of the same name. Lists have one entry per line.
-  NO_COLOR, CLICOLOR, CLICOLOR_FORCE
+{MAIN_REST}",
+        listed(keys.collect()),
+        listed(urls.collect()),
+        listed(servers.collect()),
+        listed(settings::variables().collect()),
+    )
+}
+
+const MAIN_REST: &str = "  NO_COLOR, CLICOLOR, CLICOLOR_FORCE
       Switch colors off or on.
 
 Files:

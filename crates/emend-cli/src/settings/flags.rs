@@ -1,6 +1,7 @@
 //! Command-line options of the settings, made from the table.
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use emend_llm::PROVIDERS;
 
 use super::table::{Row, Settings, TABLE};
 
@@ -31,7 +32,9 @@ fn option(row: &'static Row) -> Arg {
     let mut option =
         Arg::new(row.name).long(row.option.trim_start_matches('-')).help(row.help).help_heading(row.heading);
     if !row.details.is_empty() {
-        option = option.long_help(format!("{}.\n\n{}", row.help, row.details));
+        let providers = PROVIDERS.map(|info| info.name).join(", ");
+        let details = row.details.replace("{providers}", &providers);
+        option = option.long_help(format!("{}.\n\n{details}", row.help));
     }
     if !row.value_name.is_empty() {
         option = option.value_name(row.value_name).action(ArgAction::Set);

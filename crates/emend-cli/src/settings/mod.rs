@@ -37,6 +37,11 @@ pub(crate) struct SettingRow {
     pub(crate) source: Source,
 }
 
+/// Returns the environment variables of all settings.
+pub(crate) fn variables() -> impl Iterator<Item = String> {
+    TABLE.iter().map(Row::variable)
+}
+
 impl Settings {
     /// Reads the settings of the project in `root`.
     pub(crate) fn load(root: &Path, flags: &SettingFlags) -> Result<Self, Failure> {

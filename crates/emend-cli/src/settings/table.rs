@@ -44,7 +44,7 @@ pub(super) struct Row {
     pub(super) requires: Option<&'static str>,
     pub(super) heading: &'static str,
     pub(super) help: &'static str,
-    /// More paragraphs for `--help`.
+    /// More paragraphs for `--help`. `{providers}` stands for the names of the providers.
     pub(super) details: &'static str,
 }
 
@@ -69,7 +69,7 @@ pub(super) static TABLE: [Row; 12] = [
         requires: None,
         heading: MODEL,
         help: "Model to use: `PROVIDER:MODEL`, `offline` or `cassette:FILE`",
-        details: "Providers: anthropic, openai, gemini and openai_compatible. Their API keys are read from environment \
+        details: "Providers: {providers}. Their API keys are read from environment \
                   variables. `emend models` lists known models.\n\n\
                   `offline` is a demo model that needs no API key. It is not an AI; it understands a few instructions, \
                   e.g. \"rename a to b\". `cassette:FILE` replays a file that `emend run --record` wrote.\n\n\
