@@ -28,8 +28,6 @@ pub struct CodeRow {
     pub exit_status: u8,
     /// Name of the JavaScript error class.
     pub js_class: &'static str,
-    /// Whether a tool result with this code is an error result.
-    pub is_error: bool,
     /// Effect on the session.
     pub session: SessionEffect,
 }
@@ -63,7 +61,6 @@ macro_rules! codes {
                         http_status: $http,
                         exit_status: $exit,
                         js_class: $class,
-                        is_error: true,
                         session: SessionEffect::$effect,
                     },)*
                 }
@@ -111,8 +108,6 @@ codes! {
     LeaseExpired = "LEASE_EXPIRED", 409, 1, "ConflictError", Continues;
     /// The user took the canvas back.
     StaleEpoch = "STALE_EPOCH", 409, 1, "ConflictError", Continues;
-    /// The patch does not apply to the canvas.
-    PatchRejected = "PATCH_REJECTED", 409, 1, "ConflictError", Continues;
     /// The caller cancelled.
     Aborted = "aborted", 499, 130, "AbortError", TurnEnds;
     /// The provider refused the key, or there is none.

@@ -65,10 +65,10 @@ impl Emitter {
     }
 
     /// Lets the reader take everything emitted so far: a run is polled only when no event is left.
-    pub(crate) async fn hand_over(&self) {
-        let mut handed_over = false;
+    pub(crate) async fn yield_to_readers(&self) {
+        let mut yielded = false;
         poll_fn(|context| {
-            if std::mem::replace(&mut handed_over, true) {
+            if std::mem::replace(&mut yielded, true) {
                 return Poll::Ready(());
             }
             context.waker().wake_by_ref();

@@ -24,15 +24,15 @@ pub(crate) struct History {
     entries: Vec<HistoryEntry>,
     chars: u64,
     /// Number of responses of the whole session, pruned ones included.
-    n_answers: u64,
+    n_responses: u64,
     /// Number of replacements of all entries; between two replacements, `entries` only grows.
     generation: u64,
 }
 
 impl History {
     pub(crate) fn new(entries: Vec<HistoryEntry>) -> Self {
-        let n_answers = entries.iter().filter(|entry| entry.kind == HistoryEntryKind::Assistant).count() as u64;
-        Self { chars: n_chars(&entries), entries, n_answers, generation: 0 }
+        let n_responses = entries.iter().filter(|entry| entry.kind == HistoryEntryKind::Assistant).count() as u64;
+        Self { chars: n_chars(&entries), entries, n_responses, generation: 0 }
     }
 
     pub(crate) fn generation(&self) -> u64 {
@@ -43,8 +43,8 @@ impl History {
         &self.entries
     }
 
-    pub(crate) fn n_answers(&self) -> u64 {
-        self.n_answers
+    pub(crate) fn n_responses(&self) -> u64 {
+        self.n_responses
     }
 
     /// Returns whether a call with this id exists.
@@ -60,7 +60,7 @@ impl History {
 
     pub(crate) fn push(&mut self, entry: HistoryEntry) {
         self.chars += chars_of(&entry.message);
-        self.n_answers += u64::from(entry.kind == HistoryEntryKind::Assistant);
+        self.n_responses += u64::from(entry.kind == HistoryEntryKind::Assistant);
         self.entries.push(entry);
     }
 

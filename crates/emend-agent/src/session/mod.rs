@@ -8,7 +8,6 @@ mod builder;
 mod input;
 mod options;
 mod persistence;
-mod pipeline;
 mod run;
 mod run_loop;
 mod subagents;
@@ -21,16 +20,17 @@ use emend_llm::{CancelToken, Clock, Message, Provider, Random, Shared, ToolResul
 pub use builder::{ProfileChoice, SessionBuilder};
 pub use options::{SessionConfig, SessionOptions, SubmitError};
 pub use persistence::ResumeError;
-pub use pipeline::call_tool;
+
 pub use run::Run;
 pub use run_loop::compaction::Compaction;
+pub use run_loop::tool_call::call_tool;
 
 use crate::event::{Emitter, Event, EventKind, ResyncRequired, SessionState, Subscription};
 use crate::history::{self, ContextUse, History, HistoryEntry, HistoryEntryKind, repaired};
 use crate::tool::ToolRegistry;
 use crate::workspace::{ReadTracker, Workspace};
 use input::mentions;
-use input::system_prompt::Scene;
+use input::system_prompt::PromptContext;
 use options::Settings;
 use persistence::Save;
 use run_loop::approvals::Approvals;
@@ -56,7 +56,7 @@ struct Core {
     results: Mutex<Vec<ToolResult>>,
     queues: Mutex<Queues>,
     status: Mutex<Status>,
-    scene: Mutex<Scene>,
+    prompt_context: Mutex<PromptContext>,
     approvals: Shared<Approvals>,
     saver: OnceLock<Box<dyn Save>>,
     subagents: Shared<Subagents>,
@@ -123,7 +123,7 @@ impl Session {
                 results: Mutex::default(),
                 queues: Mutex::default(),
                 status: Mutex::new(status),
-                scene: Mutex::default(),
+                prompt_context: Mutex::default(),
                 approvals,
                 saver: OnceLock::new(),
                 subagents,
@@ -138,8 +138,8 @@ impl Session {
     }
 
     /// Returns how many answers the model gave in all.
-    fn n_answers(&self) -> u64 {
-        self.core.history().n_answers()
+    fn n_responses(&self) -> u64 {
+        self.core.history().n_responses()
     }
 
     /// Takes the conversation of an earlier session, as [`history`](Self::history) returned it, so that this one goes
@@ -339,8 +339,8 @@ impl Core {
         self.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn scene(&self) -> MutexGuard<'_, Scene> {
-        self.scene.lock().unwrap_or_else(PoisonError::into_inner)
+    fn prompt_context(&self) -> MutexGuard<'_, PromptContext> {
+        self.prompt_context.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn settings_mut(&self) -> MutexGuard<'_, Settings> {

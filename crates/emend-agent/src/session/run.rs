@@ -3,11 +3,12 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use emend_llm::{BoxFuture, CancelToken, Shared, Usage};
+use emend_llm::{BoxFuture, CancelToken, Shared};
 use futures::Stream;
 
-use super::{CANCELLED, Core, run_loop};
-use crate::event::{EndReason, Event, EventKind, SessionState, Subscription};
+use super::{Core, run_loop};
+use crate::event::{Event, Subscription};
+use run_loop::running::Running;
 
 /// A running turn: its events, in order. Ends after `PROCESSING_END`.
 #[must_use = "a turn does nothing unless its events are polled"]
@@ -21,7 +22,7 @@ pub struct Run {
 impl Run {
     pub(super) fn start(core: &Shared<Core>, text: String, cancel: CancelToken) -> Self {
         let events = Subscription::of_run(&core.emitter);
-        let running = Running { core: Shared::clone(core), ended: false };
+        let running = Running::new(core);
         let driver = Box::pin(run_loop::drive(running, text, cancel.clone()));
         Self { driver: Some(driver), events, cancel }
     }
@@ -54,53 +55,6 @@ impl Drop for Run {
         // Work that outlives the turn's own future (a request in a browser, a child process) ends with it.
         if self.driver.is_some() {
             self.cancel.cancel();
-        }
-    }
-}
-
-/// Marks the session as running until the turn ends, however it does.
-pub(super) struct Running {
-    pub(super) core: Shared<Core>,
-    ended: bool,
-}
-
-impl Running {
-    /// Ends the turn and says so.
-    pub(super) fn end(mut self, reason: EndReason, usage: Usage) {
-        self.close(reason, usage);
-    }
-
-    fn close(&mut self, reason: EndReason, usage: Usage) {
-        self.ended = true;
-        if reason == EndReason::Aborted {
-            // Where the turn came to its end by itself they did before; where it was dropped nobody polls them again.
-            self.core.subagents.drop_all();
-        }
-        self.core.answer_calls(CANCELLED);
-        let closes = {
-            let mut status = self.core.status();
-            status.cancel = None;
-            // A host that reacts to the end by submitting again must not be told the session is busy.
-            if !status.closing {
-                status.state = match reason {
-                    EndReason::AwaitingInput => SessionState::AwaitingInput,
-                    _ => SessionState::Idle,
-                };
-            }
-            status.closing
-        };
-        self.core.emitter.emit(EventKind::ProcessingEnd { reason, usage });
-        if closes {
-            self.core.end();
-        }
-    }
-}
-
-impl Drop for Running {
-    /// A turn that is dropped half-way was cancelled: other readers of the session's events learn of it.
-    fn drop(&mut self) {
-        if !self.ended {
-            self.close(EndReason::Aborted, Usage::default());
         }
     }
 }

@@ -204,7 +204,7 @@ impl Child {
     }
 
     fn report(&self) -> SubagentReport {
-        SubagentReport { status: self.status, output: self.output.clone(), turns_used: self.session.n_answers() }
+        SubagentReport { status: self.status, output: self.output.clone(), turns_used: self.session.n_responses() }
     }
 }
 
@@ -224,12 +224,12 @@ impl Subagents {
     }
 
     /// Returns the revisions of which the parent's readers have been told since this was asked last.
-    pub(super) fn take_told(&self) -> Vec<u64> {
+    pub(super) fn take_reported(&self) -> Vec<u64> {
         std::mem::take(&mut self.state().told)
     }
 
     /// Begins a turn of the parent's.
-    pub(super) fn begin_turn(&self, edit_scope: EditScope) {
+    pub(super) fn begin_run(&self, edit_scope: EditScope) {
         self.state().edit_scope = Some(edit_scope);
     }
 

@@ -113,7 +113,7 @@ async fn ask(
     let request = ApprovalRequest { call_id, tool_name, arguments, detail };
     core.emitter.emit(EventKind::ApprovalRequested(request.clone()));
     // Whoever reads the events has the question before anyone waits for its answer.
-    core.emitter.hand_over().await;
+    core.emitter.yield_to_readers().await;
     let answer = match &config.approver {
         Some(approver) => unless_cancelled(approver.approve(&request), cancel).await,
         None => Some(Approval::Deny { reason: Some(NOBODY.to_owned()) }),

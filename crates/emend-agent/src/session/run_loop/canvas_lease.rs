@@ -11,7 +11,7 @@ use crate::workspace::Workspace;
 
 /// The lease as one turn sees it. All uses of the turn name the epoch in which the turn began, so a user who takes
 /// over in the middle keeps the canvas for the rest of the turn.
-pub(in crate::session) struct Keeper<'a> {
+pub(in crate::session) struct LeaseHolder<'a> {
     workspace: &'a Workspace,
     clock: Shared<dyn Clock>,
     emitter: &'a Emitter,
@@ -19,7 +19,7 @@ pub(in crate::session) struct Keeper<'a> {
     held: Option<(FilePath, Ticket)>,
 }
 
-impl<'a> Keeper<'a> {
+impl<'a> LeaseHolder<'a> {
     /// Begins a turn in an epoch: that which the user's message began, or for a subagent its parent's.
     pub(in crate::session) fn new(
         workspace: &'a Workspace,
@@ -30,8 +30,8 @@ impl<'a> Keeper<'a> {
         Self { workspace, clock, emitter, epoch, held: None }
     }
 
-    /// Takes (or goes on holding) the lease if one of `paths` is the canvas. Call [`after`](Self::after) afterwards.
-    pub(in crate::session) async fn before_tool(&mut self, paths: &[String]) -> Result<Option<Ticket>, ToolError> {
+    /// Takes (or goes on holding) the lease if one of `paths` is the canvas. Call [`end_guard`](Self::end_guard) afterwards.
+    pub(in crate::session) async fn acquire_for_tool(&mut self, paths: &[String]) -> Result<Option<Ticket>, ToolError> {
         let Some(canvas) = self.workspace.canvas().path() else { return Ok(None) };
         let mut touches = false;
         for path in paths {
@@ -60,7 +60,7 @@ impl<'a> Keeper<'a> {
     }
 
     /// Keeps the lease through a call to the model, if it is held.
-    pub(in crate::session) fn before_model(&mut self) {
+    pub(in crate::session) fn keep_for_model(&mut self) {
         self.notice_loss();
         let now_ms = self.clock.now_ms();
         if let Some((_, ticket)) = &self.held {
@@ -69,8 +69,8 @@ impl<'a> Keeper<'a> {
         }
     }
 
-    /// Ends what [`before_tool`](Self::before_tool) or [`before_model`](Self::before_model) began.
-    pub(in crate::session) fn after(&mut self) {
+    /// Ends what [`acquire_for_tool`](Self::acquire_for_tool) or [`keep_for_model`](Self::keep_for_model) began.
+    pub(in crate::session) fn end_guard(&mut self) {
         let now_ms = self.clock.now_ms();
         if let Some((_, ticket)) = &self.held {
             self.workspace.canvas().with_lease(|lease| lease.end_guard(*ticket, now_ms));
@@ -106,7 +106,7 @@ impl<'a> Keeper<'a> {
     }
 }
 
-impl Drop for Keeper<'_> {
+impl Drop for LeaseHolder<'_> {
     /// A turn that is dropped in the middle must not leave the canvas locked.
     fn drop(&mut self) {
         self.release();

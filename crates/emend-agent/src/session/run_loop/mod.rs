@@ -5,6 +5,8 @@ pub(in crate::session) mod canvas_lease;
 pub(in crate::session) mod compaction;
 mod loop_detector;
 mod model_call;
+pub(in crate::session) mod running;
+pub(in crate::session) mod tool_call;
 
 use std::sync::PoisonError;
 use std::task::Poll;
@@ -19,13 +21,13 @@ use crate::fixed_texts;
 use crate::history::{HistoryEntry, HistoryEntryKind};
 use crate::session::input::mentions::with_mentions;
 use crate::session::input::system_prompt;
-use crate::session::pipeline::SharedKeeper;
-use crate::session::run::Running;
 use crate::session::subagents::EditScope;
-use crate::session::{CANCELLED, Core, pipeline};
-use canvas_lease::Keeper;
+use crate::session::{CANCELLED, Core};
+use canvas_lease::LeaseHolder;
 use loop_detector::LoopDetector;
 use model_call::call_model;
+use running::Running;
+use tool_call::SharedLeaseHolder;
 
 /// Runs one turn, and the follow-ups that wait, to the end. Every way out emits `PROCESSING_END` and leaves a history
 /// that a provider accepts: each tool call is followed by exactly one result.
@@ -57,7 +59,7 @@ async fn work(core: &Core, text: String, cancel: &CancelToken) -> (EndReason, Us
         reason = process(core, text, &mut usage, cancel).await;
         core.save().await;
         let dealt_with = matches!(reason, EndReason::Natural | EndReason::TurnLimit);
-        if dealt_with && !cancel.is_cancelled() && !turns_are_over(core) {
+        if dealt_with && !cancel.is_cancelled() && !is_turn_limit_reached(core) {
             next = core.queues().follow_ups.pop_front();
         }
     }
@@ -79,13 +81,13 @@ async fn process(core: &Core, text: String, usage: &mut Usage, cancel: &CancelTo
     let message = with_mentions(core, &text).await;
     core.record(HistoryEntryKind::User, message);
     core.inject_steering().await;
-    system_prompt::set_scene(core).await;
+    system_prompt::refresh_prompt_context(core).await;
     let edit_scope = begin_run(core);
-    core.subagents.begin_turn(edit_scope);
+    core.subagents.begin_run(edit_scope);
     let EditScope { run_id, epoch } = edit_scope;
-    let mut keeper = Keeper::new(&core.workspace, Shared::clone(&core.clock), &core.emitter, epoch);
-    let reason = rounds(core, run_id, &mut keeper, usage, cancel).await;
-    keeper.release();
+    let mut lease_holder = LeaseHolder::new(&core.workspace, Shared::clone(&core.clock), &core.emitter, epoch);
+    let reason = rounds(core, run_id, &mut lease_holder, usage, cancel).await;
+    lease_holder.release();
     reason
 }
 
@@ -103,7 +105,7 @@ const PAUSES_MAX: u32 = 8;
 async fn rounds(
     core: &Core,
     run_id: u64,
-    keeper: &mut Keeper<'_>,
+    lease_holder: &mut LeaseHolder<'_>,
     usage: &mut Usage,
     cancel: &CancelToken,
 ) -> EndReason {
@@ -116,51 +118,51 @@ async fn rounds(
         }
         compaction::compact_if_needed(core).await;
         core.save().await;
-        let mut response = match call_model(core, keeper, cancel).await {
+        let mut response = match call_model(core, lease_holder, cancel).await {
             Ok(response) => response,
             Err(error) if error.kind == ErrorKind::Abort => return EndReason::Aborted,
             Err(error) => return fail(core, &error),
         };
         *usage = std::mem::take(usage) + response.usage.clone();
         let finish = response.finish_reason.reason;
-        tell_calls_apart(core, &mut response.message);
+        make_call_ids_unique(core, &mut response.message);
         if finish != FinishKind::Length {
-            pipeline::read_calls(&core.settings().tools, &mut response.message);
+            tool_call::read_calls(&core.settings().tools, &mut response.message);
         }
         let calls: Vec<ToolCall> = response.message.tool_calls().into_iter().cloned().collect();
         if calls.is_empty() {
-            let text = record_answer(core, response);
+            let text = record_response(core, response);
             if finish == FinishKind::Pause && n_pauses < PAUSES_MAX {
                 n_pauses += 1;
             } else if !core.inject_steering().await {
-                return end_of_words(core, finish, &text);
+                return finish_without_calls(core, finish, &text);
             }
             continue;
         }
-        record_answer(core, response);
+        record_response(core, response);
         core.save().await;
         (n_rounds, n_pauses) = (n_rounds + 1, 0);
         let asked = match finish {
             FinishKind::Length | FinishKind::ContentFilter | FinishKind::Error => {
-                pipeline::refuse_cut(core, &calls, finish);
+                tool_call::refuse_cut(core, &calls, finish);
                 false
             }
-            _ => run_calls(core, run_id, keeper, &calls, cancel).await,
+            _ => run_calls(core, run_id, lease_holder, &calls, cancel).await,
         };
         core.answer_calls(CANCELLED);
         match (cancel.is_cancelled(), asked, finish) {
             (true, ..) => return EndReason::Aborted,
             (_, true, _) => return EndReason::AwaitingInput,
-            (.., FinishKind::ContentFilter | FinishKind::Error) => return end_of_words(core, finish, ""),
+            (.., FinishKind::ContentFilter | FinishKind::Error) => return finish_without_calls(core, finish, ""),
             _ => {}
         }
         core.inject_steering().await;
-        warn_of_loop(core, &mut loops, &calls);
+        warn_about_loop(core, &mut loops, &calls);
     }
 }
 
 /// Gives a call whose id is another's an id of its own: providers refuse to read the same id twice.
-fn tell_calls_apart(core: &Core, message: &mut Message) {
+fn make_call_ids_unique(core: &Core, message: &mut Message) {
     let history = core.history();
     let mut known: Vec<String> = Vec::new();
     for index in 0..message.content.len() {
@@ -181,22 +183,22 @@ fn tell_calls_apart(core: &Core, message: &mut Message) {
 /// Returns why the turn may not go on, if it may not.
 fn stop(core: &Core, n_rounds: u64, cancel: &CancelToken) -> Option<EndReason> {
     let limit = core.settings().config.max_tool_rounds_per_input;
-    if (limit > 0 && n_rounds >= limit) || turns_are_over(core) {
-        let total_turns = core.history().n_answers();
+    if (limit > 0 && n_rounds >= limit) || is_turn_limit_reached(core) {
+        let total_turns = core.history().n_responses();
         core.emitter.emit(EventKind::TurnLimit { rounds: n_rounds, total_turns });
         return Some(EndReason::TurnLimit);
     }
     cancel.is_cancelled().then_some(EndReason::Aborted)
 }
 
-fn turns_are_over(core: &Core) -> bool {
+fn is_turn_limit_reached(core: &Core) -> bool {
     let max_turns = core.settings().config.max_turns;
-    max_turns > 0 && core.history().n_answers() >= max_turns
+    max_turns > 0 && core.history().n_responses() >= max_turns
 }
 
 /// Keeps an answer in the conversation and returns its text. An answer that says and does nothing is not kept: a
 /// provider would refuse to read it back.
-fn record_answer(core: &Core, response: Response) -> String {
+fn record_response(core: &Core, response: Response) -> String {
     let text = response.message.text();
     let says = |part: &ContentPart| match part {
         ContentPart::Text { text } => !text.trim().is_empty(),
@@ -215,14 +217,14 @@ fn record_answer(core: &Core, response: Response) -> String {
 async fn run_calls(
     core: &Core,
     run_id: u64,
-    keeper: &mut Keeper<'_>,
+    lease_holder: &mut LeaseHolder<'_>,
     calls: &[ToolCall],
     cancel: &CancelToken,
 ) -> bool {
     let settings = core.settings();
     let parallel = settings.config.parallel_tool_calls;
     let concurrent = |call: &ToolCall| settings.tools.get(&call.name).is_some_and(|(_, tool)| tool.concurrent());
-    let keeper = SharedKeeper::new(keeper);
+    let lease_holder = SharedLeaseHolder::new(lease_holder);
     core.reads.begin_message();
     let mut asked = false;
     for group in calls.chunk_by(|a, b| parallel && concurrent(a) && concurrent(b)) {
@@ -230,15 +232,15 @@ async fn run_calls(
             break;
         }
         let revision = core.workspace.revision();
-        let all = group
-            .iter()
-            .map(|call| -> BoxFuture<'_, _> { Box::pin(pipeline::execute(core, run_id, &keeper, call, cancel)) });
+        let all = group.iter().map(|call| -> BoxFuture<'_, _> {
+            Box::pin(tool_call::execute(core, run_id, &lease_holder, call, cancel))
+        });
         for done in all_in_order(all.collect()).await {
             asked |= done.asked;
             core.results().push(done.result);
         }
-        pipeline::report_changes(core, revision);
-        core.emitter.hand_over().await;
+        tool_call::report_changes(core, revision);
+        core.emitter.yield_to_readers().await;
     }
     asked
 }
@@ -259,7 +261,7 @@ async fn all_in_order<T>(mut futures: Vec<BoxFuture<'_, T>>) -> Vec<T> {
     done.into_iter().flatten().collect()
 }
 
-fn warn_of_loop(core: &Core, loops: &mut LoopDetector, calls: &[ToolCall]) {
+fn warn_about_loop(core: &Core, loops: &mut LoopDetector, calls: &[ToolCall]) {
     let config = core.settings().config;
     if config.enable_loop_detection && loops.note(calls, config.loop_detection_window) {
         let message = fixed_texts::loop_detected(config.loop_detection_window);
@@ -269,7 +271,7 @@ fn warn_of_loop(core: &Core, loops: &mut LoopDetector, calls: &[ToolCall]) {
 }
 
 /// Ends a turn after an answer without calls. Whatever made it shorter than the model meant is a warning.
-fn end_of_words(core: &Core, finish: FinishKind, text: &str) -> EndReason {
+fn finish_without_calls(core: &Core, finish: FinishKind, text: &str) -> EndReason {
     let (code, message) = match finish {
         FinishKind::Length => ("output_limit", "The answer was cut off by the output limit."),
         FinishKind::ContentFilter => {

@@ -7,7 +7,7 @@ use emend_llm::{
 use futures::StreamExt;
 use futures::future::{Either, select};
 
-use super::canvas_lease::Keeper;
+use super::canvas_lease::LeaseHolder;
 use crate::event::EventKind;
 use crate::history::HistoryEntryKind;
 use crate::session::Core;
@@ -17,13 +17,13 @@ use crate::session::options::Settings;
 /// Sends the conversation and streams the answer to the host.
 pub(in crate::session) async fn call_model(
     core: &Core,
-    keeper: &mut Keeper<'_>,
+    lease_holder: &mut LeaseHolder<'_>,
     cancel: &CancelToken,
 ) -> Result<Response, LlmError> {
     let settings = core.settings();
-    keeper.before_model();
-    let outcome = receive(core, &settings, keeper, cancel).await;
-    keeper.after();
+    lease_holder.keep_for_model();
+    let outcome = receive(core, &settings, lease_holder, cancel).await;
+    lease_holder.end_guard();
     outcome
 }
 
@@ -44,14 +44,14 @@ fn build_request(core: &Core, settings: &Settings) -> Request {
 async fn receive(
     core: &Core,
     settings: &Settings,
-    keeper: &mut Keeper<'_>,
+    lease_holder: &mut LeaseHolder<'_>,
     cancel: &CancelToken,
 ) -> Result<Response, LlmError> {
     let mut stream = match select(Box::pin(open(core, settings, cancel)), cancel.cancelled()).await {
         Either::Left((stream, _)) => stream?,
         Either::Right(_) => return Err(aborted()),
     };
-    let mut answer = Answer::default();
+    let mut answer = PartialResponse::default();
     loop {
         let event = match select(stream.next(), cancel.cancelled()).await {
             Either::Left((Some(event), _)) => event,
@@ -64,15 +64,15 @@ async fn receive(
         };
         match event {
             Ok(StreamEvent::Finish { response }) => {
-                answer.finish(core, keeper, &response.message);
+                answer.finish(core, lease_holder, &response.message);
                 return Ok(response);
             }
             Ok(event) => {
                 if matches!(event, StreamEvent::TextDelta { .. }) {
-                    keeper.release();
+                    lease_holder.release();
                 }
                 answer.take(core, event);
-                core.emitter.hand_over().await;
+                core.emitter.yield_to_readers().await;
             }
             Err(error) => return Err(answer.lost(core, error)),
         }
@@ -116,14 +116,14 @@ fn sentence(text: &str) -> String {
 
 /// What has arrived of an answer. A message is announced when its first delta comes and closed exactly once.
 #[derive(Default)]
-struct Answer {
+struct PartialResponse {
     text: Option<String>,
     reasoning: Option<String>,
     /// Whether any text or reasoning came before the end.
     streamed: bool,
 }
 
-impl Answer {
+impl PartialResponse {
     fn take(&mut self, core: &Core, event: StreamEvent) {
         match event {
             StreamEvent::TextDelta { delta, .. } if !delta.is_empty() => {
@@ -154,14 +154,14 @@ impl Answer {
     }
 
     /// Closes what is open. A provider that does not stream brings its text and reasoning only now.
-    fn finish(&mut self, core: &Core, keeper: &mut Keeper<'_>, message: &Message) {
+    fn finish(&mut self, core: &Core, lease_holder: &mut LeaseHolder<'_>, message: &Message) {
         if !self.streamed {
             if let Some(delta) = message.reasoning() {
                 self.take(core, StreamEvent::ReasoningDelta { delta });
             }
             let delta = message.text();
             if !delta.is_empty() {
-                keeper.release();
+                lease_holder.release();
                 self.take(core, StreamEvent::TextDelta { text_id: String::new(), delta });
             }
         }

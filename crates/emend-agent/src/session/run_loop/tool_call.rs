@@ -8,46 +8,46 @@ use emend_llm::{CancelToken, ContentPart, FinishKind, Message, Shared, ToolCall,
 use futures::future::{Either, select};
 use serde_json::{Map, Value, json};
 
-use super::run_loop::approvals::{self, Approved};
-use super::run_loop::canvas_lease::Keeper;
-use super::subagents::Agents;
-use super::{Core, SessionConfig};
+use super::approvals::{self, Approved};
+use super::canvas_lease::LeaseHolder;
 use crate::canvas::Ticket;
 use crate::error_code::Code;
 use crate::event::EventKind;
 use crate::history::result;
+use crate::session::subagents::Agents;
+use crate::session::{CANCELLED, Core, SessionConfig};
 use crate::tool::{
     CommandLimits, Progress, Tool, ToolContext, ToolEffect, ToolError, ToolOutput, ToolRegistry, example, meant,
     read_arguments, tidy,
 };
 use crate::workspace::{ReadTracker, Workspace};
 
-/// The keeper of the canvas, shared by calls that run at the same time.
-pub(super) type SharedKeeper<'k, 'a> = futures::lock::Mutex<&'k mut Keeper<'a>>;
+/// The lease holder of the run, shared by calls that run at the same time.
+pub(in crate::session) type SharedLeaseHolder<'k, 'a> = futures::lock::Mutex<&'k mut LeaseHolder<'a>>;
 
 /// A call that was dealt with.
-pub(super) struct Done {
-    pub(super) result: ToolResult,
+pub(in crate::session) struct Done {
+    pub(in crate::session) result: ToolResult,
     /// Whether it put a question to the user, whose answer the turn has to wait for.
-    pub(super) asked: bool,
+    pub(in crate::session) asked: bool,
 }
 
 /// Runs one call and reports it. Never fails: failures are results.
-pub(super) async fn execute(
+pub(in crate::session) async fn execute(
     core: &Core,
     run_id: u64,
-    keeper: &SharedKeeper<'_, '_>,
+    lease_holder: &SharedLeaseHolder<'_, '_>,
     call: &ToolCall,
     cancel: &CancelToken,
 ) -> Done {
     begin(core, call);
     // Whoever reads the events can stop a call that they see begin.
-    core.emitter.hand_over().await;
+    core.emitter.yield_to_readers().await;
     let began_at = core.clock.now_ms();
     let outcome = if cancel.is_cancelled() {
-        Err(ToolError::new(Code::Aborted, super::CANCELLED))
+        Err(ToolError::new(Code::Aborted, CANCELLED))
     } else {
-        attempt(core, run_id, keeper, call, cancel).await
+        attempt(core, run_id, lease_holder, call, cancel).await
     };
     let duration_ms = core.clock.now_ms().saturating_sub(began_at);
     let output_ref = match (&outcome, core.saver.get()) {
@@ -61,8 +61,8 @@ pub(super) async fn execute(
 }
 
 /// Tells which files changed since `revision`, but for what subagents did: that was told as it happened.
-pub(super) fn report_changes(core: &Core, revision: u64) {
-    let told = core.subagents.take_told();
+pub(in crate::session) fn report_changes(core: &Core, revision: u64) {
+    let told = core.subagents.take_reported();
     for change in core.workspace.changes_since(revision).into_iter().filter(|change| !told.contains(&change.revision)) {
         core.emitter.emit(EventKind::FileChanged {
             path: change.path,
@@ -104,7 +104,7 @@ fn end(
 }
 
 /// Answers calls of an answer that did not end well without running any: half of a call can do a whole lot of harm.
-pub(super) fn refuse_cut(core: &Core, calls: &[ToolCall], finish: FinishKind) {
+pub(in crate::session) fn refuse_cut(core: &Core, calls: &[ToolCall], finish: FinishKind) {
     for call in calls {
         begin(core, call);
         let why = match finish {
@@ -141,7 +141,7 @@ fn what_arrived(call: &ToolCall) -> String {
 async fn attempt(
     core: &Core,
     run_id: u64,
-    keeper: &SharedKeeper<'_, '_>,
+    lease_holder: &SharedLeaseHolder<'_, '_>,
     call: &ToolCall,
     cancel: &CancelToken,
 ) -> Result<ToolOutput, ToolError> {
@@ -165,7 +165,7 @@ async fn attempt(
     };
     let approved =
         approvals::approve(core, &settings.config, call, tool, &arguments, &context_with(None, false)).await?;
-    let lease = keeper.lock().await.before_tool(&tool.paths(&arguments)).await?;
+    let lease = lease_holder.lock().await.acquire_for_tool(&tool.paths(&arguments)).await?;
     let context = context_with(lease, approved == Approved::ToRun);
     let call = tool.call(&arguments, &context);
     let outcome = if tool.interruptible() {
@@ -178,7 +178,7 @@ async fn attempt(
         call.await
     };
     if context.lease.is_some() {
-        keeper.lock().await.after();
+        lease_holder.lock().await.end_guard();
     }
     outcome.map_err(|error| error.naming(&context.names))
 }
@@ -259,7 +259,7 @@ fn prepare<'a>(tools: &'a ToolRegistry, name: &str, arguments: Value) -> Result<
 
 /// Reads the arguments of calls that came as text in the answer itself, so that the history holds what was run. What
 /// cannot be read stays as it came.
-pub(super) fn read_calls(tools: &ToolRegistry, message: &mut Message) {
+pub(in crate::session) fn read_calls(tools: &ToolRegistry, message: &mut Message) {
     let is_text =
         |part: &ContentPart| matches!(part, ContentPart::ToolCall(call) if call.arguments.is_string() && !call.custom);
     if !message.content.iter().any(is_text) {

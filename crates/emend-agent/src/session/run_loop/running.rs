@@ -1,0 +1,58 @@
+//! The end of a run: its last event and the state of the session, also if the run is dropped.
+
+use emend_llm::{Shared, Usage};
+
+use crate::event::{EndReason, EventKind, SessionState};
+use crate::session::{CANCELLED, Core};
+
+/// Marks the session as running until the turn ends, however it does.
+pub(in crate::session) struct Running {
+    pub(in crate::session) core: Shared<Core>,
+    ended: bool,
+}
+
+impl Running {
+    /// Marks the start of a run of this session.
+    pub(in crate::session) fn new(core: &Shared<Core>) -> Self {
+        Self { core: Shared::clone(core), ended: false }
+    }
+
+    /// Ends the turn and says so.
+    pub(in crate::session) fn end(mut self, reason: EndReason, usage: Usage) {
+        self.close(reason, usage);
+    }
+
+    fn close(&mut self, reason: EndReason, usage: Usage) {
+        self.ended = true;
+        if reason == EndReason::Aborted {
+            // Where the turn came to its end by itself they did before; where it was dropped nobody polls them again.
+            self.core.subagents.drop_all();
+        }
+        self.core.answer_calls(CANCELLED);
+        let closes = {
+            let mut status = self.core.status();
+            status.cancel = None;
+            // A host that reacts to the end by submitting again must not be told the session is busy.
+            if !status.closing {
+                status.state = match reason {
+                    EndReason::AwaitingInput => SessionState::AwaitingInput,
+                    _ => SessionState::Idle,
+                };
+            }
+            status.closing
+        };
+        self.core.emitter.emit(EventKind::ProcessingEnd { reason, usage });
+        if closes {
+            self.core.end();
+        }
+    }
+}
+
+impl Drop for Running {
+    /// A turn that is dropped half-way was cancelled: other readers of the session's events learn of it.
+    fn drop(&mut self) {
+        if !self.ended {
+            self.close(EndReason::Aborted, Usage::default());
+        }
+    }
+}
