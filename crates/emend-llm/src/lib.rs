@@ -24,12 +24,12 @@ mod testing;
 mod transport;
 
 pub use catalog::{ModelInfo, get_latest_model, get_model_info, list_models};
-pub use client::default_client::{default_client, default_client_or_set, set_default_client};
 pub use client::{
     Client, HttpProvider, Middleware, Next, Observe, RetryObserver, RetryPolicy, StreamAccumulator, collect,
     constrained, retry, retry_stream, router,
 };
 pub use error::{ErrorKind, LlmError};
+pub use generate::default_generator::{default_client, default_client_or_set, set_default_client};
 pub use generate::{object, tool};
 pub use model::*;
 pub use provider::{Adapter, Decoder, EventStream, Provider};

@@ -8,7 +8,9 @@
 
 mod current_run;
 mod instruction;
+mod labels;
 mod markdown;
+mod provider;
 mod request;
 mod respond;
 mod response;
@@ -22,34 +24,9 @@ mod text;
 mod tool_names;
 mod transport;
 
-use emend_llm::anthropic::{Anthropic, Config};
-use emend_llm::{HttpProvider, Shared, Transport};
-
 pub use instruction::{EXAMPLES, Example};
+pub use labels::{LABEL, MODEL};
+pub use provider::{provider, provider_over};
 pub use respond::respond;
 pub use response::WireResponse;
 pub use transport::{OfflineTransport, Options};
-
-/// Name of the model.
-pub const MODEL: &str = "offline";
-
-/// Prefix of the first text of every run.
-pub const LABEL: &str = "Offline stand-in model (no AI):";
-
-/// Returns a provider named [`MODEL`] that sends requests to the offline model through the Anthropic adapter.
-#[must_use]
-pub fn provider(options: Options) -> HttpProvider {
-    provider_over(Shared::new(OfflineTransport::new(options)))
-}
-
-/// As [`provider`], but the offline model is behind `transport`, in another module.
-#[must_use]
-pub fn provider_over(transport: Shared<dyn Transport>) -> HttpProvider {
-    let config = Config {
-        // No request is sent to this URL. With a base URL the adapter requires no key.
-        base_url: Some("http://offline.invalid".to_owned()),
-        name: Some(MODEL.to_owned()),
-        ..Config::default()
-    };
-    HttpProvider::new(Shared::new(Anthropic::new(config)), transport)
-}

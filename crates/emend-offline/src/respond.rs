@@ -3,10 +3,11 @@
 use emend_llm::HttpRequest;
 
 use crate::current_run::CurrentRun;
+use crate::labels::LABEL;
 use crate::request::Conversation;
 use crate::response::{self, WireResponse};
 use crate::step::Step;
-use crate::{LABEL, tasks};
+use crate::tasks;
 
 /// Returns the response to `request`. A request other than `POST …/v1/messages`, or a malformed one, gets the error
 /// response of the Messages API.

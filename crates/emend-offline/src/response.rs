@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 
 use serde_json::{Value, json};
 
+use crate::labels::MODEL;
 use crate::request::{Conversation, tokens};
 use crate::step::Step;
-use crate::{MODEL, tool_names};
+use crate::tool_names;
 
 /// A response, split into the chunks in which it is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,6 @@
 
 mod accumulate;
 pub mod constrained;
-pub(crate) mod default_client;
 mod http_provider;
 mod middleware;
 mod retry;

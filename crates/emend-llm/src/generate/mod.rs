@@ -4,6 +4,7 @@
 //! output to both.
 
 mod calls;
+pub(crate) mod default_generator;
 mod generator;
 pub mod object;
 mod options;

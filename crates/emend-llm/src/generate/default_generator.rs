@@ -3,8 +3,8 @@
 //! Natively there is one per process, in a browser one per thread. The crate reads no environment variables, so the
 //! host sets the default or passes a function that makes it on first use.
 
+use super::generator::Generator;
 use crate::error::{ErrorKind, LlmError};
-use crate::generate::Generator;
 
 #[cfg(not(target_family = "wasm"))]
 mod slot {
