@@ -6,7 +6,7 @@ use proptest::test_runner::{Config, RngSeed};
 
 use crate::environment::EnvError;
 use crate::environment::command::{Command, ExecResult, OutputSink, OutputStream};
-use crate::environment::memory::{MemFs, Shell};
+use crate::environment::memory::{CommandRunner, MemFs};
 use crate::tool::{CommandLimits, Progress, ToolContext};
 use crate::workspace::{ReadTracker, Workspace};
 
@@ -76,7 +76,7 @@ async fn run(
     Ok(result)
 }
 
-impl Shell for ToyShell {
+impl CommandRunner for ToyShell {
     fn run<'a>(
         &'a self,
         files: MemFs,

@@ -25,11 +25,11 @@ pub(crate) fn list(root: &Path, json: bool) -> Result<ExitCode, Failure> {
         writeln!(stdout, "The agent has not changed any file in this project.")?;
     }
     for run in runs.into_iter().rev() {
-        let note = notes.iter().find(|note| note.run == run.run);
+        let note = notes.iter().find(|note| note.run == run.run_id);
         let files: Vec<&str> = run.files.iter().map(|path| path.as_str()).collect();
         if json {
             let line = json!({
-                "id": run.run,
+                "id": run.run_id,
                 "at_ms": run.at_ms,
                 "label": note.map(|note| &note.label),
                 "session": note.map(|note| &note.session),
@@ -41,7 +41,7 @@ pub(crate) fn list(root: &Path, json: bool) -> Result<ExitCode, Failure> {
         }
         let label = note.map_or("", |note| note.label.as_str());
         let undone = if run.is_on { "" } else { " (undone)" };
-        let line = format!("{:>4}  {}  {label}{undone}", run.run, minute(run.at_ms));
+        let line = format!("{:>4}  {}  {label}{undone}", run.run_id, minute(run.at_ms));
         writeln!(stdout, "{}\n      {}", line.trim_end(), files.join(" "))?;
     }
     Ok(ExitCode::SUCCESS)

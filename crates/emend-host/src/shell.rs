@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Instant;
 
 use emend_agent::environment::command::{Capture, Command, ExecResult, OutputSink, OutputStream, TextStream};
-use emend_agent::environment::memory::{MemFs, RawEntry, Shell};
+use emend_agent::environment::memory::{CommandRunner, MemFs, RawEntry};
 use emend_agent::environment::resolve::Node;
 use emend_agent::environment::{EnvError, ExecutionEnvironment as _, FilePath};
 use emend_llm::{BoxFuture, CancelToken};
@@ -47,7 +47,7 @@ impl Default for EmulatedShell {
     }
 }
 
-impl Shell for EmulatedShell {
+impl CommandRunner for EmulatedShell {
     fn run<'a>(
         &'a self,
         files: MemFs,

@@ -1,7 +1,7 @@
 //! Targets for diffs, merges, the line log, truncation and search patterns.
 
 use emend_agent::environment::gitignore::Gitignore;
-use emend_agent::search::glob::Glob;
+use emend_agent::search::glob::GlobPattern;
 use emend_agent::search::{Matcher, SearchLimits};
 use emend_edit::diff::{self, Names, compare3, merge3, word_spans};
 use emend_edit::line_log::{ChangeId, ChangeMeta, DependentsPolicy, HunkQuery, LineLog, Origin, Status};
@@ -117,7 +117,7 @@ pub(crate) const PATTERNS: Target = Target {
 
 fn run_patterns(data: &[u8]) {
     let [pattern, subject] = texts(data);
-    if let Ok(glob) = Glob::new(&pattern) {
+    if let Ok(glob) = GlobPattern::new(&pattern) {
         let _ = (glob.is_match(&subject), glob.is_match_or_name(&subject));
     }
     let _ = Gitignore::parse(pattern.as_bytes()).verdict(&subject, data.len().is_multiple_of(2));

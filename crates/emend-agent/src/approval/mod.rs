@@ -70,6 +70,24 @@ pub enum Decision {
 }
 
 /// Asks the user. Requests come one at a time. The run waits and can be cancelled meanwhile, which drops the answer.
+///
+/// ```
+/// use emend_agent::approval::{Approval, ApprovalRequest, Approver};
+/// use emend_llm::BoxFuture;
+///
+/// /// Allows searches and nothing else.
+/// struct OnlySearches;
+///
+/// impl Approver for OnlySearches {
+///     fn approve<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
+///         let approval = match request.tool_name.as_str() {
+///             "grep" | "glob" => Approval::Allow,
+///             _ => Approval::Deny { reason: Some("only searches are allowed".to_owned()) },
+///         };
+///         Box::pin(std::future::ready(approval))
+///     }
+/// }
+/// ```
 pub trait Approver: MaybeSend + MaybeSync {
     /// Returns the user's decision on a call.
     fn approve<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval>;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::command_line::{covers, occurs, split};
 use super::{Target, ToolEffect};
 use crate::error_code::Code;
-use crate::search::glob::Glob;
+use crate::search::glob::GlobPattern;
 
 /// Action of a rule, in increasing strictness.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -41,7 +41,7 @@ enum Subject {
 struct Pattern {
     text: String,
     /// `None` if the pattern is not a valid glob; it can then match commands only.
-    glob: Option<Glob>,
+    glob: Option<GlobPattern>,
 }
 
 /// Why a rule is rejected.
@@ -85,7 +85,7 @@ impl Rule {
         if pattern == Some("") {
             return Err(RuleError::NoPattern { text: text() });
         }
-        let pattern = pattern.map(|text| Pattern { text: text.to_owned(), glob: Glob::new(text).ok() });
+        let pattern = pattern.map(|text| Pattern { text: text.to_owned(), glob: GlobPattern::new(text).ok() });
         Ok(Self { action, subject: Subject::Name(tool.to_owned()), pattern })
     }
 

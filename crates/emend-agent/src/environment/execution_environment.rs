@@ -16,8 +16,76 @@ use super::repository::GitSnapshot;
 ///
 /// Implementations never follow a link out of the root, write atomically (a reader sees the old bytes or the new ones),
 /// create missing parents, and keep mode bits.
+///
+/// This environment wraps another one and rejects the path of a secret. Searches of the inner environment still see it.
+///
+/// ```
+/// use emend_agent::environment::memory::MemFs;
+/// use emend_agent::environment::{
+///     Access, DirEntry, EnvError, ExecutionEnvironment, FileChange, FileMatches, FilePath, GrepQuery, Metadata,
+/// };
+/// use emend_llm::BoxFuture;
+///
+/// type Outcome<'a, T> = BoxFuture<'a, Result<T, EnvError>>;
+///
+/// struct ProtectsSecrets(MemFs);
+///
+/// impl ExecutionEnvironment for ProtectsSecrets {
+///     fn resolve<'a>(&'a self, path: &'a str, access: Access) -> Outcome<'a, FilePath> {
+///         Box::pin(async move {
+///             let file = self.0.resolve(path, access).await?;
+///             if file.name() == ".env" {
+///                 let (path, reason) = (path.to_owned(), "this file is secret".to_owned());
+///                 return Err(EnvError::PermissionDenied { path, reason });
+///             }
+///             Ok(file)
+///         })
+///     }
+///     fn metadata<'a>(&'a self, path: &'a FilePath) -> Outcome<'a, Option<Metadata>> {
+///         self.0.metadata(path)
+///     }
+///     fn read<'a>(&'a self, path: &'a FilePath) -> Outcome<'a, Vec<u8>> {
+///         self.0.read(path)
+///     }
+///     fn write<'a>(&'a self, path: &'a FilePath, content: &'a [u8]) -> Outcome<'a, ()> {
+///         self.0.write(path, content)
+///     }
+///     fn remove<'a>(&'a self, path: &'a FilePath) -> Outcome<'a, ()> {
+///         self.0.remove(path)
+///     }
+///     fn change<'a>(&'a self, changes: &'a [FileChange]) -> Outcome<'a, ()> {
+///         self.0.change(changes)
+///     }
+///     fn list<'a>(&'a self, path: &'a FilePath, depth: usize) -> Outcome<'a, Vec<DirEntry>> {
+///         self.0.list(path, depth)
+///     }
+///     fn glob<'a>(&'a self, path: &'a FilePath, glob: &'a str) -> Outcome<'a, Vec<DirEntry>> {
+///         self.0.glob(path, glob)
+///     }
+///     fn grep<'a>(&'a self, query: &'a GrepQuery) -> Outcome<'a, Vec<FileMatches>> {
+///         self.0.grep(query)
+///     }
+///     fn working_directory(&self) -> String {
+///         self.0.working_directory()
+///     }
+///     fn platform(&self) -> &'static str {
+///         self.0.platform()
+///     }
+///     fn os_version(&self) -> String {
+///         self.0.os_version()
+///     }
+/// }
+///
+/// let environment = ProtectsSecrets(MemFs::from_fixture("//- .env\nKEY=1\n"));
+/// let refused = futures::executor::block_on(environment.resolve(".env", Access::Read));
+/// assert_eq!(refused.unwrap_err().to_string(), ".env: this file is secret");
+/// ```
 pub trait ExecutionEnvironment: MaybeSend + MaybeSync {
     /// Prepares the environment. The workspace calls it before the first run, and again only after a failure.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason why the environment cannot be used. The run ends with this error; the next run tries again.
     fn initialize(&self) -> BoxFuture<'_, Result<(), EnvError>> {
         Box::pin(async { Ok(()) })
     }
@@ -38,15 +106,33 @@ pub trait ExecutionEnvironment: MaybeSend + MaybeSync {
     fn resolve<'a>(&'a self, path: &'a str, access: Access) -> BoxFuture<'a, Result<FilePath, EnvError>>;
 
     /// Returns the metadata of a path; `None` if it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// `PermissionDenied` if the system or a layer rejects the path, `Io` if the entry cannot be examined. A missing
+    /// entry is not an error.
     fn metadata<'a>(&'a self, path: &'a FilePath) -> BoxFuture<'a, Result<Option<Metadata>, EnvError>>;
 
     /// Reads a whole file.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if the file does not exist, `InvalidPath` if the path is not a file, `PermissionDenied`, or `Io`.
     fn read<'a>(&'a self, path: &'a FilePath) -> BoxFuture<'a, Result<Vec<u8>, EnvError>>;
 
     /// Writes a whole file atomically; creates the file and its parents.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidPath` if the path is not a file, `PermissionDenied`, `QuotaExceeded` or `NoSpace` if the content does not fit, or `Io`.
+    /// The old content is intact then.
     fn write<'a>(&'a self, path: &'a FilePath, content: &'a [u8]) -> BoxFuture<'a, Result<(), EnvError>>;
 
     /// Removes a file.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if the file does not exist, `InvalidPath` if the path is not a file, `PermissionDenied`, or `Io`.
     fn remove<'a>(&'a self, path: &'a FilePath) -> BoxFuture<'a, Result<(), EnvError>>;
 
     /// Changes several files: all of them or none.
@@ -54,18 +140,35 @@ pub trait ExecutionEnvironment: MaybeSend + MaybeSync {
     /// Returns [`EnvError::Changed`] if a file does not have the expected content. An environment whose files outlive
     /// the process keeps the guarantee if the process is killed. [`change_one_by_one`](super::change_one_by_one)
     /// implements it by the other methods, without that guarantee.
+    ///
+    /// # Errors
+    ///
+    /// `Changed` if a file does not have the expected content, or as [`write`](Self::write) and [`remove`](Self::remove). No file is
+    /// changed then.
     fn change<'a>(&'a self, changes: &'a [FileChange]) -> BoxFuture<'a, Result<(), EnvError>>;
 
     /// Lists a directory down to `depth` levels (1 = its own entries), sorted by path. Includes ignored and hidden
     /// entries, but not `.git`.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if the directory does not exist, `InvalidPath` if the path is not a directory, `PermissionDenied`, or `Io`.
     fn list<'a>(&'a self, path: &'a FilePath, depth: usize) -> BoxFuture<'a, Result<Vec<DirEntry>, EnvError>>;
 
     /// Returns the files under `path` whose path relative to it matches `glob`, sorted by path. Obeys `.gitignore`
     /// files; skips `.git` and hidden entries.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidPath` if the glob is malformed, otherwise as [`list`](Self::list).
     fn glob<'a>(&'a self, path: &'a FilePath, glob: &'a str) -> BoxFuture<'a, Result<Vec<DirEntry>, EnvError>>;
 
     /// Returns the paths of [`glob`](Self::glob). An environment that reads sizes and times file by file can skip that
     /// here.
+    ///
+    /// # Errors
+    ///
+    /// As [`glob`](Self::glob).
     fn glob_paths<'a>(&'a self, path: &'a FilePath, glob: &'a str) -> BoxFuture<'a, Result<Vec<FilePath>, EnvError>> {
         Box::pin(async move {
             let found = self.glob(path, glob).await?;
@@ -74,6 +177,10 @@ pub trait ExecutionEnvironment: MaybeSend + MaybeSync {
     }
 
     /// Returns matching lines, sorted by path and line. Walks like [`glob`](Self::glob); skips binary files.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidPath` if the glob of the query is malformed, otherwise as [`list`](Self::list). A file that cannot be read is skipped.
     fn grep<'a>(&'a self, query: &'a GrepQuery) -> BoxFuture<'a, Result<Vec<FileMatches>, EnvError>>;
 
     /// Returns whether commands are available. Without them, the model gets no shell tool.
@@ -100,6 +207,10 @@ pub trait ExecutionEnvironment: MaybeSend + MaybeSync {
 
     /// Returns the files that are checked for changes by commands, sorted by path: all but `.git` and ignored files. An
     /// environment that cannot read hidden files leaves those out too.
+    ///
+    /// # Errors
+    ///
+    /// As [`glob`](Self::glob).
     fn manifest(&self) -> BoxFuture<'_, Result<Vec<FileStamp>, EnvError>> {
         Box::pin(async {
             let files = self.glob(&FilePath::root(), "**").await?;

@@ -7,7 +7,7 @@
 use emend_llm::Shared;
 
 use crate::environment::FilePath;
-use crate::search::glob::Glob;
+use crate::search::glob::GlobPattern;
 
 /// One parsed `.gitignore`.
 #[derive(Clone, Debug, Default)]
@@ -31,11 +31,11 @@ enum Pattern {
     /// The end of a name at any depth, as in `*.log`.
     NameEnd(String),
     /// A glob for a name at any depth.
-    NameGlob(Glob),
+    NameGlob(GlobPattern),
     /// A path relative to the directory of the file.
     Path(String),
     /// A glob for a path relative to the directory of the file.
-    PathGlob(Glob),
+    PathGlob(GlobPattern),
 }
 
 impl Gitignore {
@@ -95,10 +95,10 @@ impl Pattern {
         let is_plain = |text: &str| !text.contains(['*', '?', '[', '\\']);
         Some(match (is_path, text.strip_prefix('*')) {
             (true, _) if is_plain(text) => Self::Path(text.to_owned()),
-            (true, _) => Self::PathGlob(Glob::of_gitignore(text).ok()?),
+            (true, _) => Self::PathGlob(GlobPattern::of_gitignore(text).ok()?),
             (false, Some(end)) if is_plain(end) => Self::NameEnd(end.to_owned()),
             (false, _) if is_plain(text) => Self::Name(text.to_owned()),
-            (false, _) => Self::NameGlob(Glob::of_gitignore(text).ok()?),
+            (false, _) => Self::NameGlob(GlobPattern::of_gitignore(text).ok()?),
         })
     }
 

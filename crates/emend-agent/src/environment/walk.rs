@@ -6,7 +6,7 @@ use emend_edit::size::compact_sort::set_of;
 
 use crate::environment::resolve::invalid;
 use crate::environment::{EnvError, FilePath, GrepQuery};
-use crate::search::glob::Glob;
+use crate::search::glob::GlobPattern;
 
 /// Returns the parents of `path`, the root first. Their `.gitignore` files apply to a walk that starts at `path`, but
 /// never exclude `path` itself.
@@ -21,7 +21,7 @@ pub fn above(path: &FilePath) -> Vec<FilePath> {
 #[derive(Clone, Debug)]
 pub struct Filter {
     base: FilePath,
-    glob: Option<Glob>,
+    glob: Option<GlobPattern>,
     /// Whether a match of the file name suffices.
     by_name: bool,
     exclude: BTreeSet<FilePath>,
@@ -66,8 +66,8 @@ impl Filter {
     }
 }
 
-fn compile(glob: &str) -> Result<Glob, EnvError> {
-    Glob::new(glob).map_err(|error| invalid(glob, error.to_string()))
+fn compile(glob: &str) -> Result<GlobPattern, EnvError> {
+    GlobPattern::new(glob).map_err(|error| invalid(glob, error.to_string()))
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::search::engine::Regex;
 
 /// A compiled glob.
 #[derive(Clone, Debug)]
-pub struct Glob {
+pub struct GlobPattern {
     regex: Regex,
     is_negated: bool,
 }
@@ -54,7 +54,7 @@ impl GlobError {
     }
 }
 
-impl Glob {
+impl GlobPattern {
     /// Compiles `glob`. A leading `./` is ignored; a leading `!` inverts the result.
     ///
     /// # Errors
@@ -230,7 +230,7 @@ mod tests {
 
     #[track_caller]
     fn check(glob: &str, matching: &[&str], others: &[&str]) {
-        let compiled = Glob::new(glob).unwrap();
+        let compiled = GlobPattern::new(glob).unwrap();
         for path in matching {
             assert!(compiled.is_match(path), "{glob} should match {path}");
         }
@@ -286,9 +286,9 @@ mod tests {
 
     #[test]
     fn a_name_may_match_instead_of_the_path() {
-        let glob = Glob::new("*.rs").unwrap();
+        let glob = GlobPattern::new("*.rs").unwrap();
         assert!(glob.is_match_or_name("src/a.rs") && !glob.is_match_or_name("src/a.md"));
-        let glob = Glob::new("!*.rs").unwrap();
+        let glob = GlobPattern::new("!*.rs").unwrap();
         assert!(!glob.is_match_or_name("src/a.rs") && glob.is_match_or_name("src/a.md"));
     }
 
@@ -304,15 +304,15 @@ mod tests {
             (r"a\", GlobError::TrailingBackslash),
             ("[z-a]", GlobError::Backwards { first: 'z', last: 'a' }),
         ] {
-            assert_eq!(Glob::new(glob).unwrap_err(), error, "{glob}");
+            assert_eq!(GlobPattern::new(glob).unwrap_err(), error, "{glob}");
         }
-        assert_eq!(Glob::new(&"{".repeat(2_000)).unwrap_err(), GlobError::Unclosed { open: '{' });
-        assert_eq!(Glob::new(&("{".repeat(2_000) + &"}".repeat(2_000))).unwrap_err(), GlobError::TooLarge);
+        assert_eq!(GlobPattern::new(&"{".repeat(2_000)).unwrap_err(), GlobError::Unclosed { open: '{' });
+        assert_eq!(GlobPattern::new(&("{".repeat(2_000) + &"}".repeat(2_000))).unwrap_err(), GlobError::TooLarge);
     }
 
     #[test]
     fn many_alternatives_do_not_explode() {
-        let glob = Glob::new(&("{a,b,c,d,e,f,g,h}*".repeat(40) + "z")).unwrap();
+        let glob = GlobPattern::new(&("{a,b,c,d,e,f,g,h}*".repeat(40) + "z")).unwrap();
         assert!(!glob.is_match(&"abcdefgh".repeat(100)));
     }
 }

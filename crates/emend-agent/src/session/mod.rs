@@ -37,6 +37,45 @@ use run_loop::approvals::Approvals;
 use subagents::{EditScope, Subagents};
 
 /// One conversation. Cheap to share; at most one turn runs at a time.
+///
+/// ```
+/// # use emend_agent::environment::memory::MemFs;
+/// # use emend_agent::event::EventKind;
+/// # use emend_agent::session::SessionBuilder;
+/// # use emend_agent::workspace::{Mode, Workspace};
+/// # use emend_llm::{BoxFuture, CancelToken, Clock, Random, Shared};
+/// # use futures::StreamExt;
+/// # struct Stopped;
+/// # impl Clock for Stopped {
+/// #     fn now_ms(&self) -> u64 {
+/// #         0
+/// #     }
+/// #     fn sleep(&self, _ms: u64) -> BoxFuture<'static, ()> {
+/// #         Box::pin(std::future::ready(()))
+/// #     }
+/// # }
+/// # impl Random for Stopped {
+/// #     fn next_u64(&self) -> u64 {
+/// #         1
+/// #     }
+/// # }
+/// # futures::executor::block_on(async {
+/// let files = Shared::new(MemFs::from_fixture("//- a.md\nalpha\n"));
+/// let workspace = Shared::new(Workspace::new(files, Mode::Direct, Shared::new(Stopped)));
+/// let provider = Shared::new(emend_offline::provider(emend_offline::Options::default()));
+/// let session = SessionBuilder::new(provider, emend_offline::MODEL, workspace, Shared::new(Stopped)).build()?;
+/// let mut run = session.submit("rename alpha to beta in a.md", CancelToken::new())?;
+/// let mut calls = Vec::new();
+/// while let Some(event) = run.next().await {
+///     if let EventKind::ToolCallStart { tool_name, .. } = event.kind {
+///         calls.push(tool_name);
+///     }
+/// }
+/// assert!(calls.contains(&"edit_file".to_owned()), "{calls:?}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })
+/// # .unwrap();
+/// ```
 #[derive(Clone)]
 pub struct Session {
     core: Shared<Core>,

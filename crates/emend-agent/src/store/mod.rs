@@ -47,19 +47,54 @@ impl StoreError {
 }
 
 /// Stores documents of lines. Sessions share a store; each session writes one document.
+///
+/// A session saves itself in its store after each step and can be resumed from it, also after a crash.
+///
+/// ```
+/// use emend_agent::store::{MemStore, Store, StoreError};
+///
+/// # futures::executor::block_on(async {
+/// let store = MemStore::new();
+/// store.append("sess_1", "{\"a\": 1}\n").await?;
+/// // A crash cut this line off; the next append starts a new line.
+/// store.append("sess_1", "{\"b\"").await?;
+/// store.append("sess_1", "{\"c\": 3}\n").await?;
+/// assert_eq!(store.load("sess_1").await?.as_deref(), Some("{\"a\": 1}\n{\"b\"\n{\"c\": 3}\n"));
+/// assert_eq!(store.append("a/b", "").await, Err(StoreError::BadName { name: "a/b".to_owned() }));
+/// # Ok::<(), StoreError>(())
+/// # })
+/// # .unwrap();
+/// ```
 pub trait Store: MaybeSend + MaybeSync {
     /// Appends lines, each with its line break, to a document; creates the document if necessary. The lines are durable
     /// once this resolves. If the document ends with an incomplete line (after a crash), the new lines start on a new
     /// line.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::BadName`] as [`check_name`], [`StoreError::Io`] if the lines are not durable. The session reports a warning and
+    /// writes the same lines again later.
     fn append<'a>(&'a self, name: &'a str, lines: &'a str) -> BoxFuture<'a, Result<(), StoreError>>;
 
     /// Returns a document; `None` if it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::BadName`], or [`StoreError::Io`] if the document exists and cannot be read.
     fn load<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, StoreError>>;
 
     /// Returns the names of all documents, sorted.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Io`] if the documents cannot be listed.
     fn names(&self) -> BoxFuture<'_, Result<Vec<String>, StoreError>>;
 
     /// Removes a document. Returns whether it existed.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::BadName`], or [`StoreError::Io`] if the document still exists.
     fn remove<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<bool, StoreError>>;
 }
 

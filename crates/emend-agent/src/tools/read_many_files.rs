@@ -13,7 +13,7 @@ use super::arguments::{counted, schema};
 use super::read_file::{LINES_DEFAULT, data_of, text_of};
 use crate::environment::FilePath;
 use crate::error_code::Code;
-use crate::search::glob::Glob;
+use crate::search::glob::GlobPattern;
 use crate::tool::{Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
 
 /// The most files that are read.
@@ -120,7 +120,8 @@ async fn read(context: &ToolContext, path: &str, chars_max: usize) -> Result<Opt
 /// Returns the requested files in their order, each once.
 async fn choose(arguments: &Map<String, Value>, context: &ToolContext) -> Result<Vec<String>, ToolError> {
     let malformed = |error: crate::search::glob::GlobError| ToolError::new(error.code(), error.to_string());
-    let exclude: Vec<Glob> = texts(arguments, "exclude").map(Glob::new).collect::<Result<_, _>>().map_err(malformed)?;
+    let exclude: Vec<GlobPattern> =
+        texts(arguments, "exclude").map(GlobPattern::new).collect::<Result<_, _>>().map_err(malformed)?;
     let (mut chosen, mut known) = (Vec::new(), BTreeSet::new());
     for wanted in texts(arguments, "include") {
         for path in expand(wanted, context).await? {

@@ -11,7 +11,7 @@ use super::read_tracker::ReadTracker;
 use super::state::Workspace;
 use crate::environment::FileMatches;
 use crate::environment::{Access, DirEntry, EntryKind, EnvError, FilePath, GrepQuery, Metadata};
-use crate::search::glob::Glob;
+use crate::search::glob::GlobPattern;
 use crate::search::{Matcher, SearchLimits};
 
 impl Workspace {
@@ -160,7 +160,7 @@ impl Workspace {
     pub async fn glob(&self, path: &str, glob: &str) -> Result<Vec<DirEntry>, WorkspaceError> {
         let directory = self.environment().resolve(path, Access::List).await?;
         let mut entries = self.environment().glob(&directory, glob).await?;
-        let wanted = Glob::new(glob)?;
+        let wanted = GlobPattern::new(glob)?;
         for file in self.overlay().into_iter().filter(|file| file.path.is_under(&directory)) {
             let at = entries.partition_point(|entry| entry.path < file.path);
             let is_found = entries.get(at).is_some_and(|entry| entry.path == file.path);
@@ -180,7 +180,7 @@ impl Workspace {
     pub async fn glob_paths(&self, path: &str, glob: &str) -> Result<Vec<FilePath>, WorkspaceError> {
         let directory = self.environment().resolve(path, Access::List).await?;
         let mut paths = self.environment().glob_paths(&directory, glob).await?;
-        let wanted = Glob::new(glob)?;
+        let wanted = GlobPattern::new(glob)?;
         for file in self.overlay().into_iter().filter(|file| file.path.is_under(&directory)) {
             match (file.text, paths.binary_search(&file.path)) {
                 (None, Ok(at)) => {
@@ -218,7 +218,7 @@ impl Workspace {
             max_results,
             context_lines,
         };
-        let wanted = glob.map(Glob::new).transpose()?;
+        let wanted = glob.map(GlobPattern::new).transpose()?;
         let mut found = self.environment().grep(&query).await?;
         for file in overlay {
             let Some(text) = file.text else { continue };

@@ -16,7 +16,7 @@ use crate::environment::FilePath;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunChanges {
     /// Number of the run.
-    pub run: u64,
+    pub run_id: u64,
     /// Time of its first change in milliseconds since 1970.
     pub at_ms: u64,
     /// Files that it changed.
@@ -60,8 +60,12 @@ impl Workspace {
             for change in entry.log.changes().filter(|change| change.origin == Origin::Agent) {
                 let Ok(run) = change.meta.run.parse() else { continue };
                 let at_ms = change.meta.at_ms;
-                let found =
-                    runs.entry(run).or_insert_with(|| RunChanges { run, at_ms, files: Vec::new(), is_on: false });
+                let found = runs.entry(run).or_insert_with(|| RunChanges {
+                    run_id: run,
+                    at_ms,
+                    files: Vec::new(),
+                    is_on: false,
+                });
                 found.at_ms = found.at_ms.min(at_ms);
                 found.is_on |= change.status.is_on();
                 if found.files.last() != Some(path) {

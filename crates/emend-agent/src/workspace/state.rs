@@ -11,7 +11,7 @@ use emend_llm::{Clock, Shared};
 use super::error::WorkspaceError;
 use super::kept_texts::KeptTexts;
 use crate::canvas::Canvas;
-use crate::environment::layers::SubRoot;
+use crate::environment::layers::Confined;
 use crate::environment::{Access, EntryKind, EnvError, ExecutionEnvironment, FilePath};
 
 /// The destination of the agent's edits.
@@ -24,6 +24,49 @@ pub enum Mode {
 }
 
 /// All files under one root, as agents and the user see them.
+///
+/// An edit of the agent waits for review in [`Mode::Staged`]; the user accepts or rejects it hunk by hunk.
+///
+/// ```
+/// # use emend_agent::environment::memory::MemFs;
+/// # use emend_agent::workspace::{FileWrite, Mode, ReadTracker, Workspace, WorkspaceError, WriteContext};
+/// # use emend_llm::{BoxFuture, CancelToken, Clock, Shared};
+/// # struct Stopped;
+/// # impl Clock for Stopped {
+/// #     fn now_ms(&self) -> u64 {
+/// #         0
+/// #     }
+/// #     fn sleep(&self, _ms: u64) -> BoxFuture<'static, ()> {
+/// #         Box::pin(std::future::ready(()))
+/// #     }
+/// # }
+/// # futures::executor::block_on(async {
+/// let files = MemFs::from_fixture("//- notes.md\none\n");
+/// let workspace = Workspace::new(Shared::new(files), Mode::Staged, Shared::new(Stopped));
+/// let (reads, cancel) = (ReadTracker::default(), CancelToken::new());
+/// let context = WriteContext {
+///     run_id: workspace.begin_run(),
+///     call_id: "call_1",
+///     lease: None,
+///     may_write: true,
+///     reads: &reads,
+///     cancel: &cancel,
+/// };
+/// let planned = |_: &_| {
+///     let write = FileWrite { path: "notes.md".to_owned(), text: Some("two\n".to_owned()), moved_from: None };
+///     Ok::<_, WorkspaceError>((vec![write], ()))
+/// };
+/// workspace.write(&context, &["notes.md".to_owned()], planned).await?;
+/// assert_eq!(workspace.saved_text("notes.md").await?.as_deref(), Some("one\n"));
+///
+/// let hunks: Vec<String> =
+///     workspace.review().files.into_iter().flat_map(|file| file.hunks).map(|hunk| hunk.id).collect();
+/// workspace.accept(&hunks).await?;
+/// assert_eq!(workspace.saved_text("notes.md").await?.as_deref(), Some("two\n"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })
+/// # .unwrap();
+/// ```
 pub struct Workspace {
     pub(super) environment: Shared<dyn ExecutionEnvironment>,
     /// The environment of the root, not confined to `directory`.
@@ -95,7 +138,7 @@ impl Workspace {
         let directory = self.environment.resolve(path, Access::List).await?;
         let environment: Shared<dyn ExecutionEnvironment> = match directory.is_root() {
             true => Shared::clone(&self.environment),
-            false => Shared::new(SubRoot::new(Shared::clone(&self.environment), directory.clone())),
+            false => Shared::new(Confined::new(Shared::clone(&self.environment), directory.clone())),
         };
         Ok(Self {
             root: Shared::clone(&self.root),

@@ -252,7 +252,7 @@ fn runs_are_listed_shown_taken_back_and_brought_back() {
     world.user("b.txt", "buzz\n");
     let listed = || {
         let runs = world.workspace.runs().into_iter();
-        runs.map(|run| (run.run, run.files.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "), run.is_on))
+        runs.map(|run| (run.run_id, run.files.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "), run.is_on))
             .collect::<Vec<_>>()
     };
     assert_eq!(listed(), [(1, "a.txt".to_owned(), true), (2, "a.txt c.txt".to_owned(), true)]);

@@ -6,7 +6,7 @@
 use std::future::ready;
 
 use emend_agent::environment::command::{Command, ExecResult, OutputSink};
-use emend_agent::environment::memory::{MemFs, RawEntry, Shell};
+use emend_agent::environment::memory::{CommandRunner, MemFs, RawEntry};
 use emend_agent::environment::resolve::Node;
 use emend_agent::environment::{EnvError, ExecutionEnvironment as _, FilePath};
 use emend_agent::error_code::Code;
@@ -30,7 +30,7 @@ impl JsShell {
     }
 }
 
-impl Shell for JsShell {
+impl CommandRunner for JsShell {
     fn run<'a>(
         &'a self,
         files: MemFs,

@@ -12,12 +12,12 @@ use crate::environment::GitSnapshot;
 use crate::environment::{Access, DirEntry, EnvError, ExecutionEnvironment, FileChange, FilePath, GrepQuery, Metadata};
 
 /// Allows reads and changes inside one directory only.
-pub struct SubRoot {
+pub struct Confined {
     inner: Shared<dyn ExecutionEnvironment>,
     directory: FilePath,
 }
 
-impl SubRoot {
+impl Confined {
     /// Confines `inner` to `directory`, which must be resolved.
     #[must_use]
     pub fn new(inner: Shared<dyn ExecutionEnvironment>, directory: FilePath) -> Self {
@@ -59,7 +59,7 @@ impl SubRoot {
     }
 }
 
-impl ExecutionEnvironment for SubRoot {
+impl ExecutionEnvironment for Confined {
     fn resolve<'a>(&'a self, path: &'a str, access: Access) -> BoxFuture<'a, Result<FilePath, EnvError>> {
         Box::pin(self.resolve_inside(path, access))
     }
@@ -153,13 +153,13 @@ mod tests {
     #[cfg(target_family = "wasm")]
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
-    fn environment(fixture: &str) -> SubRoot {
+    fn environment(fixture: &str) -> Confined {
         let files = MemFs::from_fixture(fixture);
-        SubRoot::new(Shared::new(files), FilePath::clean("src/ui").unwrap())
+        Confined::new(Shared::new(files), FilePath::clean("src/ui").unwrap())
     }
 
     #[track_caller]
-    fn check(environment: &SubRoot, path: &str, access: Access, expected: &str) {
+    fn check(environment: &Confined, path: &str, access: Access, expected: &str) {
         let outcome = match block_on(environment.resolve(path, access)) {
             Ok(path) => path.to_string(),
             Err(error) => error.code().as_str().to_owned(),

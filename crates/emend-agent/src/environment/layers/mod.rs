@@ -4,6 +4,6 @@ mod confined;
 mod logging;
 mod read_only;
 
-pub use confined::SubRoot;
+pub use confined::Confined;
 pub use logging::{Log, LogEvent, Logging};
 pub use read_only::ReadOnly;

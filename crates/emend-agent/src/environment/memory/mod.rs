@@ -1,7 +1,7 @@
 //! A file system in memory: the environment of browsers and of most tests.
 //!
 //! A fork is O(1): both sides share the tree and copy only the directories above a changed entry. Only a command waits;
-//! every other future is ready at once. A [`Shell`] of the host runs commands on the files through `raw`, which does
+//! every other future is ready at once. A [`CommandRunner`] of the host runs commands on the files through `raw`, which does
 //! not follow links.
 
 mod environment;
@@ -40,7 +40,7 @@ pub struct MemFs {
     roots: Vec<String>,
     clock: Option<Shared<dyn Clock>>,
     quota: Quota,
-    shell: Option<Shared<dyn Shell>>,
+    shell: Option<Shared<dyn CommandRunner>>,
 }
 
 #[derive(Clone, Default)]
@@ -62,7 +62,7 @@ pub struct Quota {
 }
 
 /// Runs commands on files in memory.
-pub trait Shell: MaybeSend + MaybeSync {
+pub trait CommandRunner: MaybeSend + MaybeSync {
     /// Runs `command` on `files` until it ends, its timeout expires or `cancel` is cancelled, as specified by
     /// [`exec_command`](crate::environment::ExecutionEnvironment::exec_command). `files` is a handle on the same files.
     fn run<'a>(
@@ -114,7 +114,7 @@ impl MemFs {
 
     /// Sets the shell that runs commands.
     #[must_use]
-    pub fn with_shell(mut self, shell: Shared<dyn Shell>) -> Self {
+    pub fn with_shell(mut self, shell: Shared<dyn CommandRunner>) -> Self {
         self.shell = Some(shell);
         self
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use emend_agent::environment::{ExecutionEnvironment as _, FilePath};
-use emend_agent::search::glob::Glob;
+use emend_agent::search::glob::GlobPattern;
 use futures::executor::block_on;
 use proptest::prelude::*;
 
@@ -33,7 +33,7 @@ fn globs_match_as_globset_does() {
         let Ok(theirs) = globset::GlobBuilder::new(&glob).literal_separator(true).backslash_escape(true).build() else {
             return Ok(());
         };
-        let (theirs, ours) = (theirs.compile_matcher(), Glob::new(&glob).unwrap());
+        let (theirs, ours) = (theirs.compile_matcher(), GlobPattern::new(&glob).unwrap());
         for path in paths {
             // No class matches a slash, as in git. In globset negated classes do.
             if glob.contains("[!") && path.contains('/') {
