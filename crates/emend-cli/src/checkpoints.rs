@@ -69,7 +69,7 @@ pub(crate) async fn rollback(root: &Path, run: u64, check: bool) -> Result<ExitC
 
 /// Returns a run and all after it.
 fn since(project: &Project, run: u64) -> Result<Vec<u64>, Failure> {
-    let runs: Vec<u64> = project.workspace.runs().into_iter().map(|known| known.run).collect();
+    let runs: Vec<u64> = project.workspace.runs().into_iter().map(|known| known.run_id).collect();
     if !runs.contains(&run) {
         let message = format!("there is no run {run} that changed files; `emend checkpoints` lists the runs");
         return Err(Failure::new(Code::NotFound, message));

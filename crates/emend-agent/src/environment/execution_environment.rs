@@ -124,8 +124,8 @@ pub trait ExecutionEnvironment: MaybeSend + MaybeSync {
     ///
     /// # Errors
     ///
-    /// `InvalidPath` if the path is not a file, `PermissionDenied`, `QuotaExceeded` or `NoSpace` if the content does not fit, or `Io`.
-    /// The old content is intact then.
+    /// `InvalidPath` if the path is not a file, `PermissionDenied`, `QuotaExceeded` or `NoSpace` if the content does
+    /// not fit, or `Io`. The old content is intact then.
     fn write<'a>(&'a self, path: &'a FilePath, content: &'a [u8]) -> BoxFuture<'a, Result<(), EnvError>>;
 
     /// Removes a file.
@@ -143,8 +143,8 @@ pub trait ExecutionEnvironment: MaybeSend + MaybeSync {
     ///
     /// # Errors
     ///
-    /// `Changed` if a file does not have the expected content, or as [`write`](Self::write) and [`remove`](Self::remove). No file is
-    /// changed then.
+    /// `Changed` if a file does not have the expected content, or as [`write`](Self::write) and
+    /// [`remove`](Self::remove). No file is changed then.
     fn change<'a>(&'a self, changes: &'a [FileChange]) -> BoxFuture<'a, Result<(), EnvError>>;
 
     /// Lists a directory down to `depth` levels (1 = its own entries), sorted by path. Includes ignored and hidden
@@ -152,7 +152,8 @@ pub trait ExecutionEnvironment: MaybeSend + MaybeSync {
     ///
     /// # Errors
     ///
-    /// `NotFound` if the directory does not exist, `InvalidPath` if the path is not a directory, `PermissionDenied`, or `Io`.
+    /// `NotFound` if the directory does not exist, `InvalidPath` if the path is not a directory, `PermissionDenied`, or
+    /// `Io`.
     fn list<'a>(&'a self, path: &'a FilePath, depth: usize) -> BoxFuture<'a, Result<Vec<DirEntry>, EnvError>>;
 
     /// Returns the files under `path` whose path relative to it matches `glob`, sorted by path. Obeys `.gitignore`
@@ -180,7 +181,8 @@ pub trait ExecutionEnvironment: MaybeSend + MaybeSync {
     ///
     /// # Errors
     ///
-    /// `InvalidPath` if the glob of the query is malformed, otherwise as [`list`](Self::list). A file that cannot be read is skipped.
+    /// `InvalidPath` if the glob of the query is malformed, otherwise as [`list`](Self::list). A file that cannot be
+    /// read is skipped.
     fn grep<'a>(&'a self, query: &'a GrepQuery) -> BoxFuture<'a, Result<Vec<FileMatches>, EnvError>>;
 
     /// Returns whether commands are available. Without them, the model gets no shell tool.

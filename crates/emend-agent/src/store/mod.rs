@@ -72,8 +72,8 @@ pub trait Store: MaybeSend + MaybeSync {
     ///
     /// # Errors
     ///
-    /// [`StoreError::BadName`] as [`check_name`], [`StoreError::Io`] if the lines are not durable. The session reports a warning and
-    /// writes the same lines again later.
+    /// [`StoreError::BadName`] as [`check_name`], [`StoreError::Io`] if the lines are not durable. The session reports
+    /// a warning and writes the same lines again later.
     fn append<'a>(&'a self, name: &'a str, lines: &'a str) -> BoxFuture<'a, Result<(), StoreError>>;
 
     /// Returns a document; `None` if it does not exist.

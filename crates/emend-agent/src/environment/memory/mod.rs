@@ -1,8 +1,8 @@
 //! A file system in memory: the environment of browsers and of most tests.
 //!
 //! A fork is O(1): both sides share the tree and copy only the directories above a changed entry. Only a command waits;
-//! every other future is ready at once. A [`CommandRunner`] of the host runs commands on the files through `raw`, which does
-//! not follow links.
+//! every other future is ready at once. A [`CommandRunner`] of the host runs commands on the files through `raw`, which
+//! does not follow links.
 
 mod environment;
 mod raw;
