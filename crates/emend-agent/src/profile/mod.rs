@@ -1,5 +1,5 @@
-//! Profiles: what a family of models works best with (S2 §3). A model is given the tools, names and instructions that
-//! resemble those of its maker's own agent, over the same implementations.
+//! Profiles: the tools, names and instructions for a family of models. They resemble those of the agent of the models'
+//! maker. The implementations of the tools are the same in all profiles.
 //!
 //! The names are in `tool_names.rs`, one table for each profile. The instructions are text files beside this one, in our
 //! own words; they name tools and parameters by the placeholders of [`ToolNames::expand`](crate::tool::ToolNames::expand).
@@ -19,54 +19,54 @@ use crate::error_code::Code;
 use crate::tool::{ResultForm, Tool, ToolRegistry};
 use crate::tools::{SafePatch, built_in};
 
-/// What a family of models works best with. Everything can be changed before a session is made of it; a tool that is
-/// registered later replaces one of the same name.
+/// The tools, instructions and settings for a family of models. A host may change them before the session begins. A tool
+/// that is registered later replaces the tool of the same name.
 #[derive(Clone)]
 pub struct Profile {
     /// `openai`, `anthropic` or `gemini`.
     pub id: &'static str,
     /// The provider's model id.
     pub model: String,
-    /// What the model may call.
+    /// Tools of the session, under their exposed names.
     pub tools: ToolRegistry,
     /// The host's own base instructions; those of the family when absent.
     pub base_prompt: Option<String>,
-    /// The documents in which projects instruct this family's agents.
+    /// Names of the documents in which projects instruct agents of this family.
     pub project_documents: Vec<String>,
-    /// How the model is shown what its calls gave.
+    /// Form of the results that the model sees.
     pub result_form: ResultForm,
-    /// What is sent beside the conversation, by provider name: beta headers, safety settings, built-in tools.
+    /// Parameters of requests by provider name: beta headers, safety settings, built-in tools of the provider.
     pub provider_options: Map<String, Value>,
-    /// How long a command may run whose call names no time, where that differs from the session's default.
+    /// Timeout in milliseconds for commands whose call sets none; the session's default when absent.
     pub default_command_timeout_ms: Option<u64>,
     /// Whether the model reasons before it answers.
     pub supports_reasoning: bool,
-    /// Whether answers come piece by piece. Others are shown when they are complete.
+    /// Whether responses are streamed. Others are shown when they are complete.
     pub supports_streaming: bool,
-    /// Whether the model makes several calls in one answer.
+    /// Whether one response may hold several tool calls.
     pub supports_parallel_tool_calls: bool,
     /// The most tokens of input and output together.
     pub context_window_size: u64,
     edits: Edits,
 }
 
-/// How a model edits. By name: `own`, `safe_patch`.
+/// The way in which a model edits. The names in JSON are `own` and `safe_patch`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Edits {
-    /// As its family's own agent does: by patches or by exact replacement.
+    /// The way of the family's own agent: patches or exact replacement.
     Own,
-    /// By `safe_patch`: unified diffs over exactly the text they were made for (S3).
+    /// `safe_patch`: unified diffs over exactly the text that they were made for.
     SafePatch,
 }
 
 impl Edits {
-    /// Returns how the model of a session is to edit: as was asked for, or else, where that is `None`, as its profile
-    /// says. The stand-in replaces texts whatever its profile.
+    /// Returns the way in which the model of a session edits: the requested one, or `None` for the default of the profile.
+    /// The offline model always replaces texts.
     ///
     /// # Errors
     ///
-    /// [`EditsError`].
+    /// Returns an [`EditsError`] if `safe_patch` is requested for the offline model or without a profile.
     pub fn choose(asked: Option<Self>, has_profile: bool, offline: bool) -> Result<Option<Self>, EditsError> {
         match asked {
             Some(Self::SafePatch) if offline => Err(EditsError::Offline),
@@ -77,14 +77,16 @@ impl Edits {
     }
 }
 
-/// Why a model cannot edit as it was asked to.
+/// The reason why a model cannot edit in the requested way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EditsError {
-    /// The stand-in would not know what to do.
-    #[error("the stand-in replaces texts and makes no diffs; name a model to edit by safe_patch")]
+    /// The offline model cannot write diffs.
+    #[error("the offline model replaces texts and cannot write diffs; choose a model to edit by safe_patch")]
     Offline,
-    /// There is nothing to choose for.
-    #[error("models of no known family edit as the tools' own names say; name a profile to edit by safe_patch")]
+    /// The model has no profile whose edit tools could be replaced.
+    #[error(
+        "the model has no profile, so its tools for edits cannot be replaced; choose a profile to edit by safe_patch"
+    )]
     NoProfile,
 }
 
@@ -96,31 +98,31 @@ impl EditsError {
     }
 }
 
-/// The window of a model that is not in the catalogue.
+/// Context window, in tokens, of a model that is not in the catalogue.
 const CONTEXT_WINDOW_UNKNOWN: u64 = 128_000;
 
 impl Profile {
-    /// Returns the profile of OpenAI's models: `apply_patch` is how they edit.
+    /// Returns the profile of OpenAI's models, which edit by `apply_patch`.
     #[must_use]
     pub fn openai(model: &str) -> Self {
         Self::new("openai", model, ".codex/instructions.md")
     }
 
-    /// Returns the profile of Anthropic's models: they edit by exact replacement, and commands may take two minutes.
+    /// Returns the profile of Anthropic's models, which edit by exact replacement. Commands may take two minutes.
     #[must_use]
     pub fn anthropic(model: &str) -> Self {
         let profile = Self::new("anthropic", model, "CLAUDE.md");
         Self { default_command_timeout_ms: Some(120_000), ..profile }
     }
 
-    /// Returns the profile of Google's models: they edit by `safe_patch`, a diff over exactly the text it was made for.
+    /// Returns the profile of Google's models, which edit by `safe_patch`.
     #[must_use]
     pub fn gemini(model: &str) -> Self {
         Self::new("gemini", model, "GEMINI.md").with_edits(Edits::SafePatch)
     }
 
-    /// Returns the profile for a model by the provider that serves it: by its name, or by what the catalogue says of
-    /// the model. `None` for families without one, which do well with the tools' canonical names.
+    /// Returns the profile for a model, by the name of its provider or by the catalogue. `None` for other families: their
+    /// models use the canonical names of the tools.
     #[must_use]
     pub fn of(provider: &str, model: &str) -> Option<Self> {
         let known = || get_model_info(model).map(|info| info.provider.as_str());
@@ -205,8 +207,8 @@ impl Profile {
         self.with_offered(|row| row.offer == Offer::OnRequest)
     }
 
-    /// Adds a tool that the host made, such as [`WebFetch`](crate::tools::WebFetch), under the name and parameters by
-    /// which this family knows it; one that the family does not know keeps its own.
+    /// Adds a tool of the host, such as [`WebFetch`](crate::tools::WebFetch), under the names that this family has for it.
+    /// A tool that the family does not know keeps its own names.
     #[must_use]
     pub fn with_tool(mut self, tool: Shared<dyn Tool>) -> Self {
         let name = tool.definition().name;
@@ -224,7 +226,7 @@ impl Profile {
         self.with_offered(|row| row.offer == Offer::Subagents)
     }
 
-    /// Lets the model search the web by its provider's own means.
+    /// Adds the web search of the model's provider.
     #[must_use]
     pub fn with_web_search(mut self) -> Self {
         let tool = match self.id {
@@ -236,8 +238,8 @@ impl Profile {
         self
     }
 
-    /// Asks Anthropic for features that are not yet part of its API, by the names of their headers, e.g. a longer
-    /// context. Other providers know no such names.
+    /// Enables features of Anthropic's API by the names of their beta headers, e.g. a longer context. Other families ignore
+    /// the names.
     #[must_use]
     pub fn with_beta_headers(mut self, names: &[&str]) -> Self {
         for name in names.iter().filter(|_| self.id == "anthropic").copied().collect::<Vec<_>>() {
@@ -246,8 +248,8 @@ impl Profile {
         self
     }
 
-    /// Sets how strictly Google's filters judge, e.g. `HARM_CATEGORY_DANGEROUS_CONTENT` and `BLOCK_ONLY_HIGH`. Other
-    /// providers know no such setting.
+    /// Sets a safety filter of Google's API, e.g. `HARM_CATEGORY_DANGEROUS_CONTENT` and `BLOCK_ONLY_HIGH`. Other families
+    /// ignore the setting.
     #[must_use]
     pub fn with_safety(mut self, category: &str, threshold: &str) -> Self {
         if self.id == "gemini" {
@@ -256,7 +258,7 @@ impl Profile {
         self
     }
 
-    /// Adds to a list among the provider's options.
+    /// Appends a value to a list in the provider's options.
     fn add_option(&mut self, key: &str, value: Value) {
         let own = self.provider_options.entry(self.id).or_insert_with(|| json!({}));
         match &mut own[key] {

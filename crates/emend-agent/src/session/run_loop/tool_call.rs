@@ -1,6 +1,7 @@
-//! What happens to one tool call: look up, validate, approve, take the canvas if needed, execute, truncate, tell (DESIGN §3).
+//! One tool call: look up the tool, validate the arguments, ask for approval, acquire the canvas lease if needed, run the
+//! tool, truncate the output, emit the events.
 //!
-//! Whatever goes wrong, the call gets exactly one result.
+//! Every call gets exactly one result, also if it fails.
 
 use emend_edit::truncate::{OutputLimits, truncate_output};
 use emend_llm::schema::validate;
@@ -25,14 +26,14 @@ use crate::workspace::{ReadTracker, Workspace};
 /// The lease holder of the run, shared by calls that run at the same time.
 pub(in crate::session) type SharedLeaseHolder<'k, 'a> = futures::lock::Mutex<&'k mut LeaseHolder<'a>>;
 
-/// A call that was dealt with.
+/// A call with its result.
 pub(in crate::session) struct Done {
     pub(in crate::session) result: ToolResult,
-    /// Whether it put a question to the user, whose answer the turn has to wait for.
+    /// Whether the call asked the user, whose answer ends the wait of the session.
     pub(in crate::session) asked: bool,
 }
 
-/// Runs one call and reports it. Never fails: failures are results.
+/// Runs one call and emits its events. A failure is a result, too.
 pub(in crate::session) async fn execute(
     core: &Core,
     run_id: u64,
@@ -41,7 +42,7 @@ pub(in crate::session) async fn execute(
     cancel: &CancelToken,
 ) -> Done {
     begin(core, call);
-    // Whoever reads the events can stop a call that they see begin.
+    // A reader of the events can cancel a call when it sees the call begin.
     core.emitter.yield_to_readers().await;
     let began_at = core.clock.now_ms();
     let outcome = if cancel.is_cancelled() {
@@ -60,7 +61,7 @@ pub(in crate::session) async fn execute(
     Done { result: result_for_model(core, call, outcome), asked }
 }
 
-/// Tells which files changed since `revision`, but for what subagents did: that was told as it happened.
+/// Emits the files that changed since `revision`, except changes by subagents, which were emitted as they happened.
 pub(in crate::session) fn report_changes(core: &Core, revision: u64) {
     let told = core.subagents.take_reported();
     for change in core.workspace.changes_since(revision).into_iter().filter(|change| !told.contains(&change.revision)) {
@@ -103,7 +104,7 @@ fn end(
     });
 }
 
-/// Answers calls of an answer that did not end well without running any: half of a call can do a whole lot of harm.
+/// Rejects the calls of an incomplete response: a truncated call may look complete and do harm.
 pub(in crate::session) fn refuse_cut(core: &Core, calls: &[ToolCall], finish: FinishKind) {
     for call in calls {
         begin(core, call);
@@ -119,10 +120,10 @@ pub(in crate::session) fn refuse_cut(core: &Core, calls: &[ToolCall], finish: Fi
     }
 }
 
-/// The most characters that are quoted of each end of a call's arguments.
+/// The most characters that are quoted from each end of a call's arguments.
 const QUOTE_CHARS: usize = 200;
 
-/// Quotes the arguments of a call as far as they came.
+/// Quotes the arguments of a truncated call.
 fn what_arrived(call: &ToolCall) -> String {
     let text = match (&call.raw_arguments, &call.arguments) {
         (Some(raw), _) => raw.clone(),
@@ -131,11 +132,11 @@ fn what_arrived(call: &ToolCall) -> String {
     };
     let n_chars = text.chars().count();
     if n_chars <= 2 * QUOTE_CHARS {
-        return format!("What arrived of its arguments: {text}");
+        return format!("Its arguments so far: {text}");
     }
     let head: String = text.chars().take(QUOTE_CHARS).collect();
     let tail: String = text.chars().skip(n_chars - QUOTE_CHARS).collect();
-    format!("{n_chars} characters of its arguments arrived, from {head} to {tail}")
+    format!("{n_chars} characters of its arguments were received, from {head} to {tail}")
 }
 
 async fn attempt(
@@ -174,7 +175,7 @@ async fn attempt(
             Either::Right(_) => Err(ToolError::new(Code::Aborted, "The user cancelled while this call ran.")),
         }
     } else {
-        // A call that writes is never dropped half-way: it ends by itself, or not at all.
+        // Dropping a call that writes could leave half of a change.
         call.await
     };
     if context.lease.is_some() {
@@ -183,7 +184,7 @@ async fn attempt(
     outcome.map_err(|error| error.naming(&context.names))
 }
 
-/// Returns how a call reports what it prints while it runs.
+/// Returns the receiver of the text that a call prints while it runs.
 fn progress(core: &Core, call_id: &str) -> Progress {
     let (emitter, call_id) = (Shared::clone(&core.emitter), call_id.to_owned());
     Progress::new(move |delta: &str| {
@@ -191,12 +192,12 @@ fn progress(core: &Core, call_id: &str) -> Progress {
     })
 }
 
-/// Runs one call outside any conversation, as `emend tools call` does: the same lookup and validation, its own view
-/// of what was seen.
+/// Runs one call outside of a session, as `emend tools call` does. The lookup and the validation are the same; no file
+/// counts as read before the call.
 ///
 /// # Errors
 ///
-/// What a model would be told.
+/// Returns the error that a model would see.
 pub async fn call_tool(
     tools: &ToolRegistry,
     workspace: &Shared<Workspace>,
@@ -225,7 +226,7 @@ pub async fn call_tool(
 /// A tool and arguments it accepts.
 type Prepared<'a> = (&'a Shared<dyn Tool>, Map<String, Value>);
 
-/// Finds the tool and checks the arguments. The messages name what was received, so that the model can mend it.
+/// Finds the tool and validates the arguments. The errors name the received keys, so that the model can correct the call.
 fn prepare<'a>(tools: &'a ToolRegistry, name: &str, arguments: Value) -> Result<Prepared<'a>, ToolError> {
     let Some((definition, tool)) = tools.get(name) else {
         let names: Vec<&str> = tools.names().collect();
@@ -257,8 +258,8 @@ fn prepare<'a>(tools: &'a ToolRegistry, name: &str, arguments: Value) -> Result<
     Ok((tool, arguments))
 }
 
-/// Reads the arguments of calls that came as text in the answer itself, so that the history holds what was run. What
-/// cannot be read stays as it came.
+/// Parses the arguments of calls that arrived as text, so that the history holds the arguments that run. Text that cannot
+/// be parsed stays.
 pub(in crate::session) fn read_calls(tools: &ToolRegistry, message: &mut Message) {
     let is_text =
         |part: &ContentPart| matches!(part, ContentPart::ToolCall(call) if call.arguments.is_string() && !call.custom);

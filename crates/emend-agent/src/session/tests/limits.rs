@@ -132,7 +132,11 @@ fn a_long_cut_call_is_quoted_in_part() {
     "#]]
     .assert_eq(&only(&world.turn("do it"), "TOOL"));
     let results = world.last_results();
-    assert!(results[1].contains("957 characters of its arguments arrived, from {\"file_path\""), "{}", results[1]);
+    assert!(
+        results[1].contains("957 characters of its arguments were received, from {\"file_path\""),
+        "{}",
+        results[1]
+    );
     assert!(results[1].len() < 700);
 }
 

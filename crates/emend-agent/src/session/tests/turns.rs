@@ -280,7 +280,7 @@ fn a_call_that_the_output_limit_cut_off_is_never_run() {
     let world = World::new(NOTES, answers, Setup::default());
     world.turn("do it");
     assert_eq!(world.disk("notes.md"), "one\ntwo\nthree\n");
-    expect![[r#"error: Tool error (edit_file): [limit_reached] This call was cut off by the output limit and was not run. What arrived of its arguments: {"file_path":"notes.md","old_string":"two","new_string":""} Repeat it in smaller pieces."#]].assert_eq(&world.last_results().join("\n"));
+    expect![[r#"error: Tool error (edit_file): [limit_reached] This call was cut off by the output limit and was not run. Its arguments so far: {"file_path":"notes.md","old_string":"two","new_string":""} Repeat it in smaller pieces."#]].assert_eq(&world.last_results().join("\n"));
 }
 
 #[test]
