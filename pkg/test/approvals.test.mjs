@@ -61,6 +61,34 @@ test("rules decide first, in their order", async (t) => {
   assert.deepEqual(of(events, "APPROVAL_REQUESTED"), []);
 });
 
+test("a custom tool is asked about unless it only reads, and path rules see its path parameters", async (t) => {
+  const parameters = {
+    type: "object",
+    properties: { file_path: { type: "string" }, old_string: { type: "string" }, new_string: { type: "string" } },
+  };
+  const outcome = async (tool, policy) => {
+    const asked = [];
+    const tools = [{ name: "edit_file", description: "Edits.", parameters, execute: () => "done", ...tool }];
+    const approve = ({ tool_name }) => (asked.push(tool_name), "allow");
+    const agent = await create(t, { tools, approve, ...(policy && { policy }) });
+    const ends = of(await collect(agent.run(TASK)), "TOOL_CALL_END").filter((data) => data.tool_name === "edit_file");
+    return [asked.length > 0, ends[0].error?.code ?? "done"];
+  };
+  assert.deepEqual(await outcome({}), [true, "done"]);
+  assert.deepEqual(await outcome({ effect: "runs" }), [true, "done"]);
+  assert.deepEqual(await outcome({ effect: "reads" }), [false, "done"]);
+  const policy = [
+    { action: "deny", tool: "edit_file", pattern: "src/**" },
+    { action: "allow", tool: "*" },
+  ];
+  assert.deepEqual(await outcome({ pathParameters: ["file_path"] }, policy), [false, "permission_denied"]);
+  assert.deepEqual(await outcome({}, policy), [false, "done"]);
+  await assert.rejects(
+    Agent.create({ tools: [{ name: "a", description: "", parameters, effect: "eats", execute: () => "" }] }),
+    /unknown variant `eats`/,
+  );
+});
+
 test("failures and invalid answers deny the call", async (t) => {
   const throwing = () => {
     throw new Error("no window");

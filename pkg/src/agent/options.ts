@@ -2,8 +2,8 @@
 
 import type { FilesIn } from "../files/types.js";
 import type { ExecutionEnvironment } from "../host/environment-types.js";
-import type { Approve, ShellOptions } from "../host/types.js";
-import type { CustomProvider, Tool } from "../llm/types.js";
+import type { AgentTool, Approve, ShellOptions } from "../host/types.js";
+import type { CustomProvider } from "../llm/types.js";
 import type { SessionStore } from "../sessions/types.js";
 import type { InitOptions } from "../wasm/types.js";
 import type { Files } from "./files.js";
@@ -78,10 +78,11 @@ export interface AgentOptions {
   /**
    * Your own tools, in addition to the agent's. A tool replaces the agent's tool of the same name. `execute` gets
    * arguments that match the schema. The model is shown its return value: a string as it is, other values as JSON. An
-   * exception becomes an error result and does not end the run. `signal` fires when the run is cancelled.
+   * exception becomes an error result and does not end the run. `signal` fires when the run is cancelled. Without an
+   * `effect` the user is asked about every call, if there is an `approve` function and no `policy`.
    */
   // biome-ignore lint/suspicious/noExplicitAny: each tool has arguments of its own.
-  tools?: readonly Tool<any>[];
+  tools?: readonly AgentTool<any>[];
   /** Whether the model may ask the user a question, which ends the run with reason `awaiting_input`. Default false. */
   questions?: boolean;
   /**

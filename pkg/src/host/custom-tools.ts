@@ -1,7 +1,7 @@
 /** Runs tools written in JavaScript for the core. */
 
 import { ConfigError } from "../errors.js";
-import type { Tool } from "../llm/types.js";
+import type { AgentTool } from "./types.js";
 
 /** A running tool call. `cancel` does not run the tool's code before it returns. */
 interface RunningCall {
@@ -11,22 +11,22 @@ interface RunningCall {
 
 /** The custom tools of one agent. Of two tools with one name the later is used. */
 export class CustomTools {
-  #tools = new Map<string, Tool>();
+  #tools = new Map<string, AgentTool>();
 
   /** Returns the definitions of `tools` without their functions, for the core. */
-  static describe(tools: readonly Tool[] | undefined): unknown {
+  static describe(tools: readonly AgentTool[] | undefined): unknown {
     if (tools === undefined) return undefined;
     if (!Array.isArray(tools)) throw new ConfigError("configuration", "`tools` must be an array");
-    return tools.map(({ name, description, parameters, execute }) => {
+    return tools.map(({ name, description, parameters, effect, pathParameters, execute }) => {
       if (typeof execute !== "function") {
         throw new ConfigError("configuration", `the tool ${JSON.stringify(name)} has no \`execute\` function`);
       }
-      return { name, description, parameters };
+      return { name, description, parameters, effect, pathParameters };
     });
   }
 
   /** Replaces the tools. Check them with {@link describe} first. */
-  set(tools: readonly Tool[] = []): void {
+  set(tools: readonly AgentTool[] = []): void {
     this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
   }
 

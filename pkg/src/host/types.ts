@@ -1,6 +1,21 @@
-/** Public types of approvals and of the emulated shell. */
+/** Public types of custom tools, approvals and the emulated shell. */
 
+import type { Tool } from "../llm/types.js";
 import type { InitOptions } from "../wasm/types.js";
+
+/** A tool for the `tools` of an agent. */
+export interface AgentTool<Arguments = unknown> extends Tool<Arguments> {
+  /**
+   * What a call does. `reads`: reads and changes nothing; needs no approval by default and may run at the same time as
+   * other calls. `writes`: changes something. `runs`: acts outside of the project, e.g. runs a command. Default `writes`.
+   */
+  effect?: "reads" | "writes" | "runs";
+  /**
+   * The parameters whose values are paths: strings or arrays of strings. Path rules of the `policy` apply to these
+   * values. Default `["path"]`.
+   */
+  pathParameters?: readonly string[];
+}
 
 /** A tool call that waits for the user's decision. */
 export interface ApprovalRequest {

@@ -396,9 +396,9 @@ impl Setup {
         let network = || Shared::new(FetchTransport::new(fetch.clone(), FetchTimeouts::default())) as _;
         let model = self.options.model.model(network, self.open_answer.as_ref());
         let mut options = self.options.session_options(model, Shared::clone(workspace), fetch, self.approve.clone())?;
-        for definition in &self.options.tools {
+        for description in &self.options.tools {
             let start = self.run_tool.clone().unwrap_or_else(|| JsValue::UNDEFINED.unchecked_into());
-            options.tools.register(Shared::new(JsTool::new(definition.clone(), start)?));
+            options.tools.register(Shared::new(JsTool::new(description.clone(), start)?));
         }
         Ok(options)
     }

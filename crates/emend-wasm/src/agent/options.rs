@@ -1,6 +1,6 @@
 //! The options of an agent, read from JSON text.
 
-use emend_agent::approval::Approver;
+use emend_agent::approval::{Approver, ToolEffect};
 use emend_agent::environment::memory::Quota;
 use emend_agent::error_code::Code;
 use emend_agent::profile::Edits;
@@ -19,7 +19,7 @@ use crate::failure::{Failure, without_place};
 use crate::host::BrowserClock;
 use crate::host::JsRandom;
 use crate::host::{FetchTimeouts, FetchTransport};
-use crate::js::{JsApprover, JsProvider};
+use crate::js::{JsApprover, JsProvider, ToolDescription};
 
 /// The options of an agent, except for its files.
 pub(crate) struct AgentOptions {
@@ -29,7 +29,7 @@ pub(crate) struct AgentOptions {
     /// The edit tools, if not those of the family of the model.
     edits: Option<Edits>,
     /// Tools written in JavaScript. The function that runs them is one of the callbacks.
-    pub(crate) tools: Vec<ToolDefinition>,
+    pub(crate) tools: Vec<ToolDescription>,
     /// Whether the model may ask the user.
     questions: bool,
     /// Whether the model may fetch pages.
@@ -159,12 +159,26 @@ fn web_transport(fetch: &Function) -> Shared<dyn Transport> {
     Shared::new(FetchTransport::new(fetch.clone(), WEB_TIMEOUTS).showing_redirects())
 }
 
-fn read_tool(value: &Value) -> Result<ToolDefinition, Problem> {
+/// Reads the description of a tool. Without an effect the tool counts as one that writes, so that the user is asked about
+/// its calls.
+fn read_tool(value: &Value) -> Result<ToolDescription, Problem> {
     let fields = Fields::of("tools", value)?;
-    Ok(ToolDefinition {
-        name: fields.needed_text("name")?,
-        description: fields.needed_text("description")?,
-        parameters: fields.needed("parameters")?.clone(),
+    let path_parameters = match fields.list("pathParameters")? {
+        Some(names) => names.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        None => vec!["path".to_owned()],
+    };
+    Ok(ToolDescription {
+        definition: ToolDefinition {
+            name: fields.needed_text("name")?,
+            description: fields.needed_text("description")?,
+            parameters: fields.needed("parameters")?.clone(),
+        },
+        effect: match fields.variant("effect", &["reads", "writes", "runs"])? {
+            Some("reads") => ToolEffect::Reads,
+            Some("runs") => ToolEffect::Runs,
+            _ => ToolEffect::Writes,
+        },
+        path_parameters,
     })
 }
 

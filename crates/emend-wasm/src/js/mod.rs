@@ -27,4 +27,4 @@ pub use shell::JsShell;
 #[cfg(feature = "agent")]
 pub(crate) use store::JsStore;
 #[cfg(feature = "agent")]
-pub(crate) use tool::JsTool;
+pub(crate) use tool::{JsTool, ToolDescription};
