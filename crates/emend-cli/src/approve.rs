@@ -1,7 +1,7 @@
-//! Which calls `emend run` lets through, and how it asks about the others.
+//! Approval of tool calls: the rules, and questions to the user.
 //!
-//! Reads and edits run: edits can be undone or are reviewed. Commands are asked about, in place. Where nobody can be
-//! asked they are refused, and the refusal names the flag that allows them.
+//! Reads and edits are allowed, since edits can be undone or reviewed. Commands and web pages are asked about. Without a
+//! terminal they are refused, with the option that would allow them.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::thread;
@@ -16,10 +16,9 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::settings::Settings;
-use crate::tools;
+use crate::tool_set;
 
-/// Returns the rules of a session: what is refused, then what is allowed, then what is asked about; commands and pages
-/// of the web always are.
+/// Returns the rules of a session. The first rule that matches a call decides: deny, allow, ask, then the default.
 pub(crate) fn policy(settings: &Settings) -> Result<Policy, Failure> {
     let mut rules = Vec::new();
     let given = [(Action::Deny, &settings.deny), (Action::Allow, &settings.allow), (Action::Ask, &settings.ask)];
@@ -35,13 +34,12 @@ pub(crate) fn policy(settings: &Settings) -> Result<Policy, Failure> {
     Ok(Policy { rules, otherwise: Action::Allow })
 }
 
-/// Returns what to say if no model has a tool of that name. A rule about none would do nothing, and a refusal that is
-/// misspelt would refuse nothing.
+/// Returns an error text if no tool has this name: a misspelt deny rule would refuse nothing.
 fn no_such_tool(name: &str) -> Option<String> {
     if name == "*" || core_tools().get(name).is_some() {
         return None;
     }
-    let names = tools::names();
+    let names = tool_set::names();
     if names.iter().any(|known| known == name) {
         return None;
     }
@@ -52,18 +50,18 @@ fn no_such_tool(name: &str) -> Option<String> {
     Some(format!("unknown tool {name:?}; {near}"))
 }
 
-/// Returns who is asked: the person at the terminal, if there is one and the output is for people.
+/// Returns the approver for a run with plain output: it asks on the terminal, or refuses if there is none.
 pub(crate) fn approver(json: bool) -> Shared<dyn Approver> {
     match !json && std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
         true => Shared::new(Terminal),
-        false => Shared::new(Nobody),
+        false => Shared::new(NoTerminal),
     }
 }
 
-/// There is no one to ask.
-struct Nobody;
+/// Refuses every call that it is asked about.
+struct NoTerminal;
 
-impl Approver for Nobody {
+impl Approver for NoTerminal {
     fn approve<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
         let reason = format!(
             "The user cannot be asked without a terminal. To allow this call, run emend with {}.",
@@ -73,7 +71,7 @@ impl Approver for Nobody {
     }
 }
 
-/// Returns the flag that would have allowed a call, as one types it.
+/// Returns the option that would have allowed a call, quoted for a shell.
 fn flag(request: &ApprovalRequest) -> String {
     let command = request.detail["command"].as_str().filter(|command| !command.contains('\n'));
     let rule = command.map_or_else(|| request.tool_name.clone(), |command| format!("{}:{command}", request.tool_name));
@@ -90,7 +88,7 @@ impl Approver for Terminal {
             loop {
                 match ask(text).await.as_deref().map(approval) {
                     Some(Some(approval)) => return approval,
-                    // An empty line is no answer.
+                    // Empty or unclear: ask again.
                     Some(None) => text = PROMPT.to_owned(),
                     None => return Approval::Deny { reason: None },
                 }
@@ -101,25 +99,27 @@ impl Approver for Terminal {
 
 const PROMPT: &str = "Allow? [y]es, [n]o, [a]lways, or type a reason to refuse: ";
 
-/// Prints `text` and returns the next line, `None` at the end of the input. A thread waits for it, so that the turn can
-/// be cancelled meanwhile; the program does not wait for the thread.
+/// Prints `text` and returns the next line of standard input, `None` at its end.
+///
+/// A thread reads, so that the run can be cancelled meanwhile. The program exits without waiting for the thread.
 async fn ask(text: String) -> Option<String> {
     let (sender, receiver) = oneshot::channel();
     thread::spawn(move || {
         let mut stderr = std::io::stderr().lock();
-        // A terminal that is gone answers with the end of the input.
+        // If the terminal was closed the read below returns the end of the input.
         let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
         drop(stderr);
         let mut line = String::new();
         let n_bytes = std::io::stdin().read_line(&mut line).unwrap_or_default();
-        // Nobody listens once the turn is cancelled.
+        // After a cancelled run the receiver is gone.
         let _ = sender.send((n_bytes > 0).then_some(line));
     });
     receiver.await.ok().flatten()
 }
 
-/// Reads an answer; what is no answer's letter or word is the reason for a refusal. Other single letters, and what begins
-/// like a consent and goes on, are no answer: the user is asked again.
+/// Parses an answer. A text that is not one of the answers refuses the call and is the reason.
+///
+/// Returns `None`, so that the user is asked again, for other single letters and for texts that start like a consent.
 pub(crate) fn approval(line: &str) -> Option<Approval> {
     let line = line.trim();
     let answer = line.to_lowercase();
@@ -134,12 +134,12 @@ pub(crate) fn approval(line: &str) -> Option<Approval> {
     })
 }
 
-/// Writes what is asked about, and how one answers.
+/// Returns the question and the prompt for the answer.
 fn prompted(request: &ApprovalRequest) -> String {
     question(request) + "\n" + PROMPT
 }
 
-/// Writes what is asked about.
+/// Returns the text that describes a call.
 pub(crate) fn question(request: &ApprovalRequest) -> String {
     let detail = |name: &str| request.detail[name].as_str().filter(|text| !text.is_empty());
     let mut lines = Vec::new();
@@ -160,7 +160,7 @@ pub(crate) fn question(request: &ApprovalRequest) -> String {
             lines.extend(arguments.map(|(name, value)| format!("    {name}: {}", shown(value))));
         }
     }
-    // What the model wrote must not move the cursor or hide part of the question.
+    // Text of the model must not move the cursor or hide part of the question.
     let lines: Vec<String> = lines.iter().map(|line| visible(line)).collect();
     lines.join("\n")
 }
@@ -169,14 +169,14 @@ fn shown(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Shows control characters instead of sending them to the terminal.
+/// Escapes control characters, so that they do not reach the terminal.
 pub(crate) fn visible(line: &str) -> String {
     let mut text = String::with_capacity(line.len());
     for char in line.chars() {
         match char {
             '\t' => text.push(char),
             char if char.is_control() => text.extend(char.escape_default()),
-            // Marks that turn the direction of writing can make a command read as another.
+            // Marks that change the direction of writing can make a command look like another one.
             '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => text.extend(char.escape_unicode()),
             char => text.push(char),
         }
@@ -217,12 +217,12 @@ mod tests {
         assert_eq!(refused(":", "", "").code.as_str(), "invalid_argument");
         assert_eq!(refused("", "", "shel:rm *").message, "default: unknown tool \"shel\"; did you mean shell?");
         assert!(refused("", "make", "").message.ends_with("; `emend tools list` lists the tools"));
-        // All that models know, by any of their names.
+        // Names in the profiles count too.
         super::policy(&settings("*:*.md", "spawn_agent\nBash\nrun_shell_command", "clarify_user\nweb_fetch")).unwrap();
     }
 
     #[test]
-    fn the_flag_that_would_allow_a_call_can_be_typed() {
+    fn the_option_that_would_allow_a_call_is_quoted() {
         assert_eq!(flag(&request(json!({"command": "echo 'a'"}))), "--allow 'shell:echo '\\''a'\\'''");
         assert_eq!(flag(&request(Value::Null)), "--allow 'shell'");
     }

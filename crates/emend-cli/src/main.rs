@@ -4,37 +4,28 @@
 mod approve;
 mod args;
 mod chat;
-mod checkpoints;
-mod config;
-mod debug;
-mod diff;
+mod commands;
 mod failure;
-mod manual;
-mod models;
 mod output;
-mod patch;
 mod project;
 mod provider;
-mod response_summary;
-mod review;
 mod run;
-mod sessions;
+mod saved_sessions;
 mod settings;
 mod setup;
 mod signals;
 mod style;
 mod terminal;
 mod text_diff;
-mod tools;
+mod tool_set;
 mod trace;
-mod truncate;
-mod undo;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
 use args::{Cli, Command, DebugCommand, ToolsCommand};
+use commands::{checkpoints, config, debug, diff, manual, models, patch, review, sessions, tools, truncate, undo};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::args::RunArgs;
 use crate::chat::Asker;
+use crate::commands::review;
 use crate::failure::Failure;
 use crate::output::{Printer, Style};
 use crate::project::RunNotes;
@@ -18,7 +19,7 @@ use crate::settings::{Model, Settings};
 use crate::setup::{Host, Setup};
 use crate::signals;
 use crate::trace::Trace;
-use crate::{approve, chat, review, terminal};
+use crate::{approve, chat, terminal};
 
 /// A task of more bytes fits no model.
 const TASK_BYTES_MAX: u64 = 16 << 20;

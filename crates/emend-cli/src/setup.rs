@@ -15,9 +15,10 @@ use crate::args::SessionArgs;
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::provider::Chosen;
+use crate::saved_sessions::find;
 use crate::settings::{EditsName, Model, ProfileName, Settings};
-use crate::tools::web_transport;
-use crate::{approve, provider, sessions};
+use crate::tool_set::web_transport;
+use crate::{approve, provider};
 
 /// What differs between one task and a conversation.
 pub(crate) struct Host<'a> {
@@ -99,7 +100,7 @@ impl Origin {
             let message = "this project has no saved session to resume";
             saved.into_iter().next().ok_or_else(|| Failure::new(Code::NotFound, message))?
         } else {
-            sessions::find(saved, id)?
+            find(saved, id)?
         };
         Ok(Self { source: Some(source), forks: args.fork.is_some() })
     }

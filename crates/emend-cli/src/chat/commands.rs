@@ -9,10 +9,12 @@ use emend_llm::{Shared, list_models};
 
 use super::Chat;
 use super::wrap::{truncated, wrap_text};
+use crate::commands::{checkpoints, review, undo};
 use crate::failure::Failure;
+use crate::saved_sessions::{find, minute};
 use crate::settings::{Effort, Model};
 use crate::style::{self, Style};
-use crate::{checkpoints, provider, review, sessions, text_diff, undo};
+use crate::{provider, text_diff};
 
 /// Every command: its name, what may follow it, what it does.
 pub(super) const NAMES: [(&str, &str, &str); 12] = [
@@ -194,7 +196,7 @@ async fn resume(chat: &mut Chat, id: &str) -> Result<(), Failure> {
             // The last ones stay in sight.
             let n_shown = chat.screen.height().saturating_sub(ROWS_AROUND_LIST).max(3);
             let lines = others.iter().take(n_shown).enumerate().map(|(index, summary)| {
-                let at = sessions::minute(summary.last_ms);
+                let at = minute(summary.last_ms);
                 format!("{:>3}  {at}  {}  {}", index + 1, summary.id, crate::approve::visible(&summary.title))
             });
             let mut lines: Vec<String> = lines.map(|line| truncated(&line, chat.screen.width())).collect();
@@ -215,7 +217,7 @@ async fn resume(chat: &mut Chat, id: &str) -> Result<(), Failure> {
         }
         id => id.to_owned(),
     };
-    let summary = sessions::find(saved, &id)?;
+    let summary = find(saved, &id)?;
     let n_turns = summary.n_turns;
     chat.reopen(&summary.id).await?;
     Ok(chat

@@ -1,4 +1,4 @@
-//! `emend completions` and `emend man`: what shells and `man` know of the command, made from its own definition.
+//! `emend completions` and `emend man`, generated from the definition of the command line.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::args::Cli;
 use crate::failure::Failure;
 
 pub(crate) fn completions(shell: Shell) -> Result<ExitCode, Failure> {
-    // Made in memory: the generator panics where it cannot write.
+    // Generated in memory, since the generator panics if it cannot write.
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "emend", &mut script);
     std::io::stdout().lock().write_all(&script)?;

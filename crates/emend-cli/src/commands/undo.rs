@@ -1,4 +1,4 @@
-//! `emend undo`: takes back what the agent changed in the last run that still has an effect.
+//! `emend undo`: undoes the changes of the last run that still has an effect.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use emend_agent::error_code::Code;
 use emend_agent::workspace::{Mode, UndoneRun};
 
-use crate::checkpoints::report;
+use crate::commands::checkpoints::report;
 use crate::failure::Failure;
 use crate::project::Project;
 
@@ -14,7 +14,7 @@ pub(crate) async fn undo(root: &Path) -> Result<ExitCode, Failure> {
     report(&undo_last(&Project::open(root, Mode::Direct)?).await?)
 }
 
-/// Takes back the last run that still has an effect, and keeps that.
+/// Undoes the last run that still has an effect, and saves that.
 pub(crate) async fn undo_last(project: &Project) -> Result<UndoneRun, Failure> {
     for run in (1..=project.workspace.last_run()).rev() {
         let undone = project.workspace.undo_runs(&[run]).await?;

@@ -1,4 +1,4 @@
-//! `emend config`: every setting with its value and where that comes from.
+//! `emend config`: every setting with its value and the source of the value.
 
 use std::io::Write;
 use std::process::ExitCode;

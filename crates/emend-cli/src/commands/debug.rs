@@ -1,4 +1,4 @@
-//! `emend debug`: what the wire formats make of a recorded answer, and of a request that was never sent.
+//! `emend debug`: decodes a recorded response, or encodes a request without sending it.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -9,10 +9,10 @@ use emend_llm::{Config, Headers, LlmError, MediaData, Request, is_harmless_heade
 use serde_json::{Map, Value, json};
 
 use crate::args::{DecodeArgs, EncodeArgs};
+use crate::commands::response_summary::summary;
 use crate::failure::Failure;
-use crate::response_summary::summary;
 
-/// Prints what an answer says. A provider's error is an answer too.
+/// Prints the content of a response. An error of the provider counts as a response.
 pub(crate) fn decode(args: &DecodeArgs) -> Result<ExitCode, Failure> {
     let body = read(Some(&args.file))?;
     let chunks = body.chunks(args.chunk.map_or_else(|| body.len().max(1), std::num::NonZeroUsize::get));
@@ -20,7 +20,7 @@ pub(crate) fn decode(args: &DecodeArgs) -> Result<ExitCode, Failure> {
     print(&summary(args.api, &events, &outcome))
 }
 
-/// Prints the HTTP request that would carry a request. Nothing is sent, and no key is asked for or shown.
+/// Prints the HTTP request for a request. Nothing is sent, and no API key is needed or printed.
 pub(crate) fn encode(args: &EncodeArgs) -> Result<ExitCode, Failure> {
     let text = String::from_utf8(read(args.file.as_deref())?)
         .map_err(|_| Failure::new(Code::InvalidArgument, "the request is not UTF-8"))?;
@@ -38,7 +38,7 @@ pub(crate) fn encode(args: &EncodeArgs) -> Result<ExitCode, Failure> {
     let adapter = args.api.adapter(config);
     let http = adapter.encode(&request, !args.whole).map_err(|error| refused(&error))?;
     for warning in adapter.warnings(&request) {
-        // A standard error that is closed takes the warning with it; the request still counts.
+        // If standard error is closed the warning is lost. The request is printed all the same.
         let _ = writeln!(std::io::stderr(), "emend: warning: {}", warning.message);
     }
     let headers: Map<String, Value> = http
@@ -55,12 +55,12 @@ pub(crate) fn encode(args: &EncodeArgs) -> Result<ExitCode, Failure> {
     print(&json!({"method": http.method, "url": http.url, "headers": headers, "body": body}))
 }
 
-/// A request that the format cannot carry is wrong usage of this command, whatever it would be in a session.
+/// Returns the failure for a request that the wire format cannot represent. For this command it is invalid usage.
 fn refused(error: &LlmError) -> Failure {
     Failure::new(Code::InvalidArgument, format!("the request cannot be encoded: {error}"))
 }
 
-/// Reads a file, or standard input where none is named or its name is `-`.
+/// Reads a file, or standard input for no file and for `-`.
 fn read(file: Option<&Path>) -> Result<Vec<u8>, Failure> {
     match file.filter(|file| *file != Path::new("-")) {
         Some(file) => std::fs::read(file).map_err(|error| {

@@ -1,6 +1,6 @@
-//! `emend checkpoints`, `rollback` and `redo`: back to before a run, and forth again.
+//! `emend checkpoints`, `rollback` and `redo`.
 //!
-//! A run's beginning is a checkpoint. Going back switches off what the agent changed since; the user's own lines stay.
+//! The start of a run is a checkpoint. A rollback undoes what the agent changed since and keeps the user's own lines.
 
 use std::io::Write;
 use std::path::Path;
@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::failure::Failure;
 use crate::project::Project;
-use crate::sessions::minute;
+use crate::saved_sessions::minute;
 use crate::style::Painter;
 use crate::text_diff;
 
@@ -53,7 +53,7 @@ pub(crate) async fn rollback(root: &Path, run: u64, check: bool) -> Result<ExitC
     if check {
         let mut stdout = std::io::stdout().lock();
         for text in project.workspace.texts_of_runs(&runs, None).await? {
-            // What would happen is the way back.
+            // The rollback goes from the text after the runs to the text before.
             let (before, after) = (text.after.as_deref(), text.before.as_deref());
             write!(stdout, "{}", text_diff::coloured(Painter::stdout(), text.path.as_str(), before, after))?;
         }
@@ -67,7 +67,7 @@ pub(crate) async fn rollback(root: &Path, run: u64, check: bool) -> Result<ExitC
     report(&undone)
 }
 
-/// Returns a run and all after it.
+/// Returns a run and all later ones.
 fn since(project: &Project, run: u64) -> Result<Vec<u64>, Failure> {
     let runs: Vec<u64> = project.workspace.runs().into_iter().map(|known| known.run_id).collect();
     if !runs.contains(&run) {
@@ -82,7 +82,7 @@ pub(crate) async fn redo(root: &Path) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Brings back what was taken back last, keeps that and says so.
+/// Restores what the last undo or rollback undid, saves that and prints the files.
 pub(crate) async fn redo_last(project: &Project) -> Result<(), Failure> {
     let paths = project.workspace.redo_runs().await?;
     project.save()?;
@@ -93,7 +93,7 @@ pub(crate) async fn redo_last(project: &Project) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints which files were changed back.
+/// Prints which files were restored.
 pub(crate) fn report(undone: &UndoneRun) -> Result<ExitCode, Failure> {
     let mut stdout = std::io::stdout().lock();
     for path in &undone.restored {

@@ -1,4 +1,4 @@
-//! `emend models`: the models that are known by name, as a table or as JSON lines.
+//! `emend models`: the known models, as a table or as JSON, one object per line.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -29,11 +29,11 @@ pub(crate) fn list(args: &ModelsArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The columns of the table. Those of numbers stand to the right.
+/// Titles of the columns. Numbers are right-aligned.
 const TITLES: [&str; 7] = ["model", "provider", "context", "output", "$ in", "$ out", "abilities"];
 const NUMBERS: std::ops::Range<usize> = 2..6;
 
-/// Prices are dollars per million tokens; what is not known is a dash.
+/// Returns the table. Prices are US dollars per million tokens; a dash stands for an unknown number.
 fn table(models: &[&ModelInfo]) -> String {
     let rows: Vec<[String; 7]> =
         std::iter::once(TITLES.map(str::to_owned)).chain(models.iter().map(|info| row(info))).collect();
@@ -66,7 +66,7 @@ fn row(info: &ModelInfo) -> [String; 7] {
     ]
 }
 
-/// Writes a number of tokens as people say it: `200k`, `1.05M`.
+/// Returns a short form of a number of tokens: `200k`, `1.05M`.
 fn tokens(count: u64) -> String {
     match count {
         1_000_000.. => format!("{}M", (count as f64 / 1e4).round() / 100.0),
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_says_what_decides_between_models() {
+    fn a_row_has_limits_prices_and_abilities() {
         let info: ModelInfo = serde_json::from_value(serde_json::json!({
             "id": "m-1", "provider": "acme", "display_name": "M", "context_window": 1_050_000, "max_output": 65_536,
             "supports_tools": true, "supports_reasoning": true, "input_cost_per_million": 0.25,

@@ -1,6 +1,6 @@
-//! `emend sessions`: the conversations that runs saved, outside the project.
+//! `emend sessions`: lists, shows and deletes saved conversations.
 //!
-//! Looking needs no lock: another command may be at work. Deleting does.
+//! Reading needs no lock, so it works while another command runs. Deleting locks the project.
 
 use std::io::Write;
 use std::path::Path;
@@ -8,9 +8,7 @@ use std::process::ExitCode;
 
 use emend_agent::error_code::Code;
 use emend_agent::history::HistoryEntry;
-use emend_agent::prompt::date;
 use emend_agent::store::{Store, Summary, read_document, remove_session, summaries};
-use emend_agent::suggest::closest;
 use emend_agent::tool::result_text;
 use emend_agent::workspace::Mode;
 use emend_host::{FileStore, StateDir};
@@ -21,6 +19,7 @@ use serde_json::json;
 use crate::args::SessionsCommand;
 use crate::failure::Failure;
 use crate::project::{Project, SESSIONS_DIRECTORY};
+use crate::saved_sessions::{find, minute};
 
 pub(crate) async fn sessions(command: Option<SessionsCommand>, root: &Path, json: bool) -> Result<ExitCode, Failure> {
     match command.unwrap_or(SessionsCommand::List) {
@@ -28,16 +27,6 @@ pub(crate) async fn sessions(command: Option<SessionsCommand>, root: &Path, json
         SessionsCommand::Show { id } => show(root, &id, json).await,
         SessionsCommand::Delete { id } => delete(root, &id, json).await,
     }
-}
-
-/// Returns the session of that id, or says which come close.
-pub(crate) fn find(saved: Vec<Summary>, id: &str) -> Result<Summary, Failure> {
-    let names: Vec<String> = saved.iter().map(|summary| summary.id.clone()).collect();
-    saved.into_iter().find(|summary| summary.id == id).ok_or_else(|| {
-        let suggestions = closest(id, names.iter().map(String::as_str), 3);
-        let message = format!("there is no saved session {id:?} in this project; `emend sessions` lists the sessions");
-        Failure { code: Code::NotFound, message, suggestions }
-    })
 }
 
 async fn list(root: &Path, json: bool) -> Result<ExitCode, Failure> {
@@ -59,7 +48,7 @@ async fn list(root: &Path, json: bool) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Opens the store without a lock, `None` if nothing was ever saved.
+/// Opens the store without a lock, `None` if nothing was saved yet.
 fn open(root: &Path) -> Result<Option<FileStore>, Failure> {
     let state = StateDir::location(root).map_err(|error| {
         let message = format!("cannot open {}: {error}; give a directory with --root", root.display());
@@ -106,10 +95,10 @@ async fn show(root: &Path, id: &str, json: bool) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The most lines of a tool's result that are printed.
+/// Lines of a tool result that are printed.
 const RESULT_LINES_MAX: usize = 6;
 
-/// Writes one entry as people read it: who, when, the text, calls, and the beginning of results.
+/// Returns one history entry as text: role, time, text, tool calls and the first lines of results.
 fn shown(number: usize, turn: &HistoryEntry) -> String {
     let who = match turn.message.role {
         Role::User => "user",
@@ -131,7 +120,7 @@ fn shown(number: usize, turn: &HistoryEntry) -> String {
                     text.push_str(&format!("  … {} more lines\n", n_lines - RESULT_LINES_MAX));
                 }
             }
-            // Reasoning is the provider's, and often not to be read.
+            // Reasoning is often encrypted.
             _ => {}
         }
     }
@@ -153,7 +142,7 @@ async fn delete(root: &Path, id: &str, json: bool) -> Result<ExitCode, Failure> 
     Ok(ExitCode::SUCCESS)
 }
 
-/// The most characters of a title in the table.
+/// Characters of a title in the table.
 const TITLE_CHARS: usize = 60;
 
 fn table(saved: &[Summary]) -> String {
@@ -177,15 +166,9 @@ fn table(saved: &[Summary]) -> String {
     text
 }
 
-/// Writes a model as `--model` takes it.
+/// Returns a model as `--model` takes it.
 fn model(provider: &str, model: &str) -> String {
     if model == offline::MODEL { model.to_owned() } else { format!("{provider}:{model}") }
-}
-
-/// Writes a time to the minute, in UTC.
-pub(crate) fn minute(at_ms: u64) -> String {
-    let minutes = at_ms / 60_000;
-    format!("{} {:02}:{:02}", date(at_ms), minutes / 60 % 24, minutes % 60)
 }
 
 #[cfg(test)]
@@ -193,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_says_which_session_is_meant() {
+    fn a_row_has_the_title_or_the_problem_of_a_session() {
         let summary = |id: &str, title: String| Summary {
             id: id.to_owned(),
             last_ms: 1_700_000_000_000,

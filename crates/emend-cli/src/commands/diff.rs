@@ -1,4 +1,4 @@
-//! `emend diff`: how one file differs from another, as a unified diff that `emend patch`, git and patch can apply.
+//! `emend diff`: prints the difference of two files as a unified diff, which `emend patch`, git and patch can apply.
 
 use std::io::Write;
 use std::path::Path;
@@ -11,10 +11,10 @@ use emend_edit::text::decode;
 use crate::args::DiffArgs;
 use crate::failure::Failure;
 
-/// The files differ, as with `diff`.
+/// Exit status for files that differ, as with `diff`.
 const EXIT_DIFFERENT: u8 = 1;
 
-/// A file could not be read, as with `diff`.
+/// Exit status for a file that cannot be read, as with `diff`.
 const EXIT_TROUBLE: u8 = 2;
 
 pub(crate) fn diff(args: &DiffArgs) -> Result<ExitCode, Failure> {

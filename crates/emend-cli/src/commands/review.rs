@@ -1,4 +1,4 @@
-//! `emend review`, and the questions after `emend run --review`: one hunk after another, saved when accepted.
+//! `emend review`, and the review after `emend run --review`: asks about each hunk and saves each decision.
 
 use std::io::Write;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::text_diff::painted;
 const HELP: &str = "y accept · n reject · s skip (decide later) · a accept this hunk and all that follow · d reject this \
                     hunk and all that follow · q quit (decide on the rest later)";
 
-/// Asks one question and returns the answer, `None` if there will be none.
+/// Asks one question and returns the answer, `None` at the end of the input.
 pub(crate) type Ask<'a> = &'a mut dyn FnMut(&str) -> Result<Option<String>, Failure>;
 
 pub(crate) async fn review(root: &Path) -> Result<ExitCode, Failure> {
@@ -41,7 +41,7 @@ pub(crate) fn ask_on_stdin() -> impl FnMut(&str) -> Result<Option<String>, Failu
     }
 }
 
-/// Asks about each pending hunk. Answers that end leave the rest for later.
+/// Asks about each pending hunk. The end of the input leaves the rest pending.
 pub(crate) async fn decide(project: &Project, ask: Ask<'_>) -> Result<(), Failure> {
     let painter = Painter::stdout();
     let first = project.workspace.review();
@@ -60,11 +60,11 @@ pub(crate) async fn decide(project: &Project, ask: Ask<'_>) -> Result<(), Failur
             let accepts = match for_all {
                 Some(accepts) => accepts,
                 None => match decision(&mut stdout, ask)? {
-                    Answer::Accept => true,
-                    Answer::Reject => false,
-                    Answer::Skip => continue,
-                    Answer::All(accepts) => *for_all.insert(accepts),
-                    Answer::Later => return later(project, n_hunks - n_decided),
+                    Decision::Accept => true,
+                    Decision::Reject => false,
+                    Decision::Skip => continue,
+                    Decision::All(accepts) => *for_all.insert(accepts),
+                    Decision::Later => return later(project, n_hunks - n_decided),
                 },
             };
             let ids = [hunk.id.clone()];
@@ -88,7 +88,7 @@ fn later(project: &Project, n_left: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-enum Answer {
+enum Decision {
     Accept,
     Reject,
     Skip,
@@ -96,16 +96,16 @@ enum Answer {
     Later,
 }
 
-fn decision(out: &mut impl Write, ask: Ask<'_>) -> Result<Answer, Failure> {
+fn decision(out: &mut impl Write, ask: Ask<'_>) -> Result<Decision, Failure> {
     loop {
-        let Some(line) = ask("Accept this hunk [y,n,s,a,d,q,?]? ")? else { return Ok(Answer::Later) };
+        let Some(line) = ask("Accept this hunk [y,n,s,a,d,q,?]? ")? else { return Ok(Decision::Later) };
         match line.trim().to_lowercase().as_str() {
-            "y" | "yes" => return Ok(Answer::Accept),
-            "n" | "no" => return Ok(Answer::Reject),
-            "s" => return Ok(Answer::Skip),
-            "a" => return Ok(Answer::All(true)),
-            "d" => return Ok(Answer::All(false)),
-            "q" => return Ok(Answer::Later),
+            "y" | "yes" => return Ok(Decision::Accept),
+            "n" | "no" => return Ok(Decision::Reject),
+            "s" => return Ok(Decision::Skip),
+            "a" => return Ok(Decision::All(true)),
+            "d" => return Ok(Decision::All(false)),
+            "q" => return Ok(Decision::Later),
             _ => writeln!(out, "{HELP}")?,
         }
     }

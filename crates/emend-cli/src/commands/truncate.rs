@@ -1,4 +1,4 @@
-//! `emend truncate`: prints exactly what the model would see of a tool's output.
+//! `emend truncate`: prints the output of a tool as the model would see it.
 
 use std::io::{Read as _, Write as _};
 use std::process::ExitCode;

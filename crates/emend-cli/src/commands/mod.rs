@@ -1,0 +1,15 @@
+//! The commands, one file each. `emend run` and the conversation, which use some of them, are apart.
+
+pub(crate) mod checkpoints;
+pub(crate) mod config;
+pub(crate) mod debug;
+pub(crate) mod diff;
+pub(crate) mod manual;
+pub(crate) mod models;
+pub(crate) mod patch;
+mod response_summary;
+pub(crate) mod review;
+pub(crate) mod sessions;
+pub(crate) mod tools;
+pub(crate) mod truncate;
+pub(crate) mod undo;
