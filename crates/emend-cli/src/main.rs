@@ -60,5 +60,5 @@ fn main() -> ExitCode {
         }
     });
     let status = outcome.unwrap_or_else(|failure| failure.report());
-    signals::asked().map_or(status, ExitCode::from)
+    signals::exit_status().map_or(status, ExitCode::from)
 }

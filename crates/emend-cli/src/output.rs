@@ -1,6 +1,6 @@
-//! Prints the events of a run: as text for people, or as JSON lines for programs.
+//! Prints the events of a run as text or as JSON, one object per line.
 //!
-//! Text and JSON go to standard output, debug lines to standard error, so that one can be piped and the other read.
+//! Text and JSON go to standard output, debug lines to standard error, so that each can be piped separately.
 
 use std::io::{self, Write};
 
@@ -9,35 +9,35 @@ use emend_agent::event::{EndReason, ErrorInfo, Event, EventKind, LeaseChange};
 use emend_edit::patch::v4a;
 use serde_json::{Value, json};
 
-/// How events are printed.
+/// The form of the output.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Style {
+pub(crate) struct OutputFormat {
     pub(crate) json: bool,
     pub(crate) debug: bool,
 }
 
-/// Prints events one by one.
+/// Prints events.
 pub(crate) struct Printer<O, E> {
-    style: Style,
+    format: OutputFormat,
     out: O,
     err: E,
-    /// Whether the model's prefix was printed in this turn.
+    /// Whether the prefix of the model's text was printed in this run.
     prefixed: bool,
-    /// Whether the cursor stands in the middle of a line.
+    /// Whether the last line is incomplete.
     mid_line: bool,
     offline: bool,
 }
 
 impl<O: Write, E: Write> Printer<O, E> {
-    pub(crate) fn new(style: Style, out: O, err: E) -> Self {
-        Self { style, out, err, prefixed: false, mid_line: false, offline: false }
+    pub(crate) fn new(format: OutputFormat, out: O, err: E) -> Self {
+        Self { format, out, err, prefixed: false, mid_line: false, offline: false }
     }
 
     pub(crate) fn print(&mut self, event: &Event) -> io::Result<()> {
-        if self.style.debug {
+        if self.format.debug {
             self.debug(event)?;
         }
-        if self.style.json {
+        if self.format.json {
             serde_json::to_writer(&mut self.out, event)?;
             self.out.write_all(b"\n")?;
             return self.out.flush();
@@ -75,7 +75,7 @@ impl<O: Write, E: Write> Printer<O, E> {
             }
             EventKind::ToolCallEnd { tool_name, error: Some(error), .. } => {
                 self.line_start()?;
-                // What a command printed has been shown; how it ended comes after that.
+                // The output was printed already. The message repeats it before the line that matters.
                 let ended = error.message.lines().find(|line| line.starts_with("[ERROR: "));
                 let reason = ended.unwrap_or_else(|| first_line(&error.message));
                 writeln!(self.out, "  {tool_name} failed [{}]: {reason}", error.code)?;
@@ -132,8 +132,9 @@ impl<O: Write, E: Write> Printer<O, E> {
         Ok(())
     }
 
-    /// Writes calls, answers and, where a path was refused, how that was decided (S0 spec 5); and what else explains the
-    /// run. Nothing here knows a key, so none can be written.
+    /// Prints tool calls, their results, decisions about refused paths and other events that explain a run.
+    ///
+    /// Events contain no API keys.
     fn debug(&mut self, event: &Event) -> io::Result<()> {
         let line = match &event.kind {
             EventKind::ToolCallStart { call_id, tool_name, arguments } => {
@@ -161,7 +162,7 @@ impl<O: Write, E: Write> Printer<O, E> {
                     "result": result,
                 })
             }
-            // The rest of what explains a run, under its own name.
+            // Other events keep their names.
             kind @ (EventKind::SessionStart { .. }
             | EventKind::Warning { .. }
             | EventKind::ApprovalRequested(_)
@@ -179,7 +180,7 @@ impl<O: Write, E: Write> Printer<O, E> {
     }
 }
 
-/// Returns how far a call came in the pipeline: it ran, or it was stopped before.
+/// Returns the step at which a call ended: lookup, validation or execution.
 fn stage(error: Option<&ErrorInfo>) -> &'static str {
     match error {
         Some(error) if error.code == Code::UnknownTool.as_str() => "lookup",
@@ -188,7 +189,7 @@ fn stage(error: Option<&ErrorInfo>) -> &'static str {
     }
 }
 
-/// Returns what a call is about, in a few words.
+/// Returns the target of a tool call in a few words, e.g. a path or a command.
 pub(crate) fn target(arguments: &Value) -> String {
     if let Some(command) = ["command", "cmd"].iter().find_map(|name| arguments[*name].as_str()) {
         return first_line(command).to_owned();
@@ -219,7 +220,7 @@ mod tests {
     #[track_caller]
     fn check(kinds: Vec<EventKind>, expected: &str) {
         let mut out = Vec::new();
-        let mut printer = Printer::new(Style { json: false, debug: false }, &mut out, Vec::new());
+        let mut printer = Printer::new(OutputFormat { json: false, debug: false }, &mut out, Vec::new());
         for kind in kinds {
             printer.print(&Event { cursor: 1, ts: 0, session_id: "s".to_owned(), kind }).unwrap();
         }
@@ -313,7 +314,7 @@ mod tests {
             EventKind::Warning { code: "retry", message: "again".to_owned() },
         ];
         let mut err = Vec::new();
-        let mut printer = Printer::new(Style { json: false, debug: true }, Vec::new(), &mut err);
+        let mut printer = Printer::new(OutputFormat { json: false, debug: true }, Vec::new(), &mut err);
         for kind in kinds {
             printer.print(&Event { cursor: 1, ts: 0, session_id: "s".to_owned(), kind }).unwrap();
         }

@@ -1,6 +1,6 @@
-//! A project on this machine: its root, its workspace, and the state that outlives a run.
+//! A project: its root directory, its workspace, and its state between runs.
 //!
-//! The state is kept outside the project, under the user's state directory, keyed by the root.
+//! The state is stored in the user's state directory, keyed by the root, not in the project.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -16,23 +16,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
 
-/// The document that holds the workspace's line logs.
+/// Name of the document with the line logs of the workspace.
 const WORKSPACE_DOCUMENT: &str = "workspace";
 
-/// The document that says what each run was asked for.
+/// Name of the document with the notes about runs.
 const RUNS_DOCUMENT: &str = "runs";
 
-/// What a run was asked for.
+/// A note about a run that changed files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RunNote {
     pub(crate) run: u64,
-    /// The session it belongs to.
+    /// ID of the session that the run belongs to.
     pub(crate) session: String,
-    /// The first line of the user's message.
+    /// First line of the user's message.
     pub(crate) label: String,
 }
 
-/// Notes what runs of one session were asked for, as its events come.
+/// Takes notes about the runs of one session from their events.
 pub(crate) struct RunNotes {
     session: String,
     label: String,
@@ -44,7 +44,7 @@ impl RunNotes {
         Self { session: session.to_owned(), label: String::new(), last: 0 }
     }
 
-    /// Saves what a crash later must find: what was changed so far, and what for.
+    /// Saves the workspace and the note after each change, so that a crash loses neither.
     pub(crate) fn take(&mut self, event: &EventKind, project: &Project) -> Result<(), Failure> {
         match event {
             EventKind::UserInput { content } => {
@@ -65,10 +65,10 @@ impl RunNotes {
     }
 }
 
-/// The directory of saved conversations, beside the documents.
+/// Directory of the saved conversations, beside the documents.
 pub(crate) const SESSIONS_DIRECTORY: &str = "sessions";
 
-/// Opens and locks the state of a project, and completes or takes back what a run before was killed in the middle of.
+/// Opens and locks the state of a project. Completes or reverts a patch during which an earlier command was killed.
 pub(crate) fn open_state(environment: &LocalEnvironment) -> Result<StateDir, Failure> {
     let state = StateDir::open(environment.root()).map_err(|error| match error {
         StateError::Io { .. } => {
@@ -85,7 +85,7 @@ pub(crate) fn open_state(environment: &LocalEnvironment) -> Result<StateDir, Fai
         let done = if recovered.completed { "completed" } else { "reverted" };
         let n_files = recovered.files.len();
         let noun = if n_files == 1 { "file" } else { "files" };
-        // What was done is done, whether or not anyone reads of it.
+        // The recovery is done even if standard error is closed.
         let _ = writeln!(stderr, "emend: an earlier patch of {n_files} {noun} was interrupted and is now {done}");
         for path in recovered.left_alone {
             let _ = writeln!(stderr, "emend: {path} has changed since and was left unchanged");
@@ -94,7 +94,7 @@ pub(crate) fn open_state(environment: &LocalEnvironment) -> Result<StateDir, Fai
     Ok(state)
 }
 
-/// A project that is open. One process at a time: the state directory is locked while it is.
+/// An open project. It locks the state directory, so only one process can open it at a time.
 pub(crate) struct Project {
     pub(crate) workspace: Shared<Workspace>,
     pub(crate) clock: Shared<dyn Clock>,
@@ -102,12 +102,12 @@ pub(crate) struct Project {
 }
 
 impl Project {
-    /// Opens the project at `root` with what earlier runs left to decide or undo.
+    /// Opens the project at `root` with the pending edits and the undo data of earlier runs.
     pub(crate) fn open(root: &Path, mode: Mode) -> Result<Self, Failure> {
         Self::open_confined(root, mode, None)
     }
 
-    /// Opens it, and confines commands if there is a sandbox.
+    /// Opens the project as [`Self::open`] does. Commands of the agent run in the sandbox, if there is one.
     pub(crate) fn open_confined(root: &Path, mode: Mode, sandbox: Option<Sandbox>) -> Result<Self, Failure> {
         let mut environment = LocalEnvironment::new(root).map_err(|error| {
             Failure::new(
@@ -133,7 +133,7 @@ impl Project {
         Ok(Self { workspace: Shared::new(workspace), clock, state })
     }
 
-    /// Opens the place where the project's conversations are kept.
+    /// Opens the store of the project's conversations.
     pub(crate) fn sessions(&self) -> Result<Shared<dyn Store>, Failure> {
         let directory = self.state.directory().join(SESSIONS_DIRECTORY);
         let store = FileStore::open(&directory)
@@ -141,7 +141,7 @@ impl Project {
         Ok(Shared::new(store))
     }
 
-    /// Returns what runs were asked for, as far as it was noted.
+    /// Returns the notes about runs.
     pub(crate) fn run_notes(&self) -> Result<Vec<RunNote>, Failure> {
         let notes = self.state.load(RUNS_DOCUMENT);
         Ok(notes?.unwrap_or_default())
@@ -154,12 +154,12 @@ impl Project {
         self.state.save(RUNS_DOCUMENT, &notes).map_err(Failure::from)
     }
 
-    /// Returns where what the project's state holds beside documents is kept.
+    /// Returns the state directory of the project.
     pub(crate) fn directory(&self) -> &Path {
         self.state.directory()
     }
 
-    /// Keeps the line logs for the next command.
+    /// Saves the line logs.
     pub(crate) fn save(&self) -> Result<(), Failure> {
         self.state.save(WORKSPACE_DOCUMENT, &self.workspace.snapshot()).map_err(Failure::from)
     }

@@ -1,4 +1,4 @@
-//! Who answers: turns a model's name and `--record` into a provider. Keys come from the environment only.
+//! Opens the provider of a model, and records its exchanges. API keys come from the environment only.
 
 use std::path::{Path, PathBuf};
 
@@ -14,16 +14,16 @@ use crate::failure::Failure;
 use crate::project::Project;
 use crate::settings::Model;
 
-/// A provider, and what has to be done when the run is over.
-pub(crate) struct Chosen {
+/// The model of a session with its open provider.
+pub(crate) struct SelectedModel {
     pub(crate) provider: Shared<dyn Provider>,
     pub(crate) model: String,
     pub(crate) offline: bool,
     recorder: Option<(Shared<Recorder>, PathBuf)>,
 }
 
-impl Chosen {
-    /// Writes the recording, if one was asked for.
+impl SelectedModel {
+    /// Writes the recording, if there is one.
     pub(crate) fn finish(&self) -> Result<(), Failure> {
         let Some((recorder, path)) = &self.recorder else { return Ok(()) };
         std::fs::write(path, recorder.cassette().to_json() + "\n").map_err(|error| {
@@ -32,13 +32,13 @@ impl Chosen {
     }
 }
 
-/// Returns who answers. Fails before anything is sent if the set-up is wrong.
-pub(crate) fn choose(asked: &Model, record: Option<&Path>, project: &Project) -> Result<Chosen, Failure> {
+/// Opens the provider of a model. Fails before a request is sent if the setup is invalid.
+pub(crate) fn select(name: &Model, record: Option<&Path>, project: &Project) -> Result<SelectedModel, Failure> {
     let root = project.workspace.environment().working_directory();
     let secrets = secrets_of_environment(
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))),
     );
-    let transport: Shared<dyn Transport> = match asked {
+    let transport: Shared<dyn Transport> = match name {
         Model::Offline => Shared::new(OfflineTransport::new(offline::Options::default())),
         Model::Remote { .. } => Shared::new(ReqwestTransport::new(Timeouts::default())),
         Model::Cassette(path) => {
@@ -54,12 +54,12 @@ pub(crate) fn choose(asked: &Model, record: Option<&Path>, project: &Project) ->
             (Shared::clone(&recorder) as Shared<dyn Transport>, Some((recorder, path.to_owned())))
         }
     };
-    // The stand-in and a recording ask for no key, but the wire format has a place for one.
+    // The offline model and recordings need no API key, but the adapters want one.
     let keyless = |api: Api| {
         let config = Config { api_key: "none".to_owned(), ..Config::default() };
         Shared::new(HttpProvider::new(api.adapter(config), Shared::clone(&transport))) as Shared<dyn Provider>
     };
-    let (provider, model) = match asked {
+    let (provider, model) = match name {
         Model::Offline => (keyless(Api::AnthropicMessages), offline::MODEL.to_owned()),
         Model::Remote { provider, model } => (remote(provider, &transport)?, model.clone()),
         Model::Cassette(path) => {
@@ -68,7 +68,7 @@ pub(crate) fn choose(asked: &Model, record: Option<&Path>, project: &Project) ->
         }
     };
     let offline = model == offline::MODEL;
-    Ok(Chosen { provider, model, offline, recorder })
+    Ok(SelectedModel { provider, model, offline, recorder })
 }
 
 /// Returns a provider with the API key and address that the environment gives.
@@ -109,12 +109,12 @@ fn load(path: &Path) -> Result<Cassette, Failure> {
     Cassette::from_json(&text).map_err(|error| wrong(error.to_string()))
 }
 
-/// Returns what was recorded: a request in another wire format or for another model would not match.
+/// Returns the wire format and model of a recording. Requests of others would not match it.
 fn recorded(cassette: &Cassette) -> (Api, String) {
     let Some(first) = cassette.exchanges.first() else {
         return (Api::AnthropicMessages, offline::MODEL.to_owned());
     };
-    // Gemini has the model in the address: …/models/NAME:streamGenerateContent.
+    // Gemini has the model in the URL: …/models/NAME:streamGenerateContent.
     let in_address = || first.request.url.split_once("/models/").and_then(|(_, rest)| rest.split(':').next());
     let model = first.request.body.get("model").and_then(|model| model.as_str()).or_else(in_address);
     let api = Api::from_name(&first.api).unwrap_or(Api::AnthropicMessages);

@@ -1,4 +1,4 @@
-//! `emend run`: one task, from the message to the last event.
+//! `emend run`: does one task, from the message to the last event.
 
 use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ use crate::args::RunArgs;
 use crate::chat::Asker;
 use crate::commands::review;
 use crate::failure::Failure;
-use crate::output::{Printer, Style};
+use crate::output::{OutputFormat, Printer};
 use crate::project::RunNotes;
 use crate::settings::{Model, Settings};
 use crate::setup::{Host, Setup};
@@ -21,13 +21,13 @@ use crate::signals;
 use crate::trace::Trace;
 use crate::{approve, chat, terminal};
 
-/// A task of more bytes fits no model.
+/// Maximum size of a task. Longer texts fit no model.
 const TASK_BYTES_MAX: u64 = 16 << 20;
 
 pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let task = task(&args)?;
     let settings = Settings::load(&args.session.root, &args.session.settings)?;
-    // On a terminal the task is shown as a turn of a conversation is; with output that is piped on, line by line.
+    // On a terminal the run is shown as in a conversation, otherwise line by line.
     let (asker, questions) = Asker::new();
     let shown = !args.json && !args.debug && terminal::is_interactive();
     let approver = if shown { Shared::new(asker) } else { approve::approver(args.json) };
@@ -36,25 +36,26 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let mut trace = Trace::open(args.session.trace.as_deref())?;
     let session = &setup.session;
     if args.debug {
-        let line = json!({ "debug": "session", "id": session.id(), "from": setup.origin, "model": setup.chosen.model });
+        let line =
+            json!({ "debug": "session", "id": session.id(), "from": setup.origin, "model": setup.selected.model });
         writeln!(std::io::stderr(), "{line}")?;
     }
     let cancel = CancelToken::new();
-    let mut stopped_first = signals::CancelOnSignal::begin(&cancel);
-    let turn = session.submit(&task, cancel.clone())?;
-    let style = Style { json: args.json, debug: args.debug };
+    let mut signals = signals::CancelOnSignal::begin(&cancel);
+    let run = session.submit(&task, cancel.clone())?;
+    let format = OutputFormat { json: args.json, debug: args.debug };
     let outcome = match shown {
-        true => chat::task(turn, (&cancel, &mut stopped_first), &setup, questions, &mut trace).await,
-        false => follow(turn, (cancel, &mut stopped_first), style, &setup, &mut trace).await,
+        true => chat::task(run, (&cancel, &mut signals), &setup, questions, &mut trace).await,
+        false => follow(run, (cancel, &mut signals), format, &setup, &mut trace).await,
     };
-    // What was recorded and what was edited is kept, however the turn ended.
+    // Recordings and edits are saved even if the run failed.
     trace.flush()?;
-    setup.chosen.finish()?;
+    setup.selected.finish()?;
     setup.project.save()?;
-    drop(stopped_first);
+    drop(signals);
     let (reason, failure) = outcome?;
     let status = match (failure, reason) {
-        // The view has told it.
+        // The view has printed the failure.
         (Some(failure), _) if shown => return Ok(ExitCode::from(failure.code.row().exit_status)),
         (Some(failure), _) => return Err(failure),
         (None, EndReason::Aborted) => ExitCode::from(Code::Aborted.row().exit_status),
@@ -68,7 +69,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     Ok(status)
 }
 
-/// Returns what to do: the argument, standard input, or one after the other.
+/// Returns the task: the argument, standard input, or both in this order.
 fn task(args: &RunArgs) -> Result<String, Failure> {
     let mut task = args.task.clone().unwrap_or_default();
     if args.stdin {
@@ -88,21 +89,21 @@ fn task(args: &RunArgs) -> Result<String, Failure> {
     Ok(task)
 }
 
-/// Prints events until the turn ends. Ctrl-C cancels the turn; the rest of its events still come.
+/// Prints events until the run ends. Ctrl-C cancels the run; its remaining events are printed.
 async fn follow(
-    mut turn: emend_agent::session::Run,
+    mut run: emend_agent::session::Run,
     (cancel, signals): (CancelToken, &mut signals::CancelOnSignal),
-    style: Style,
+    format: OutputFormat,
     setup: &Setup,
     trace: &mut Trace,
 ) -> Result<(EndReason, Option<Failure>), Failure> {
-    let mut printer = Printer::new(style, std::io::stdout(), std::io::stderr());
+    let mut printer = Printer::new(format, std::io::stdout(), std::io::stderr());
     let mut notes = RunNotes::new(setup.session.id());
     let mut failure = None;
     let mut end = EndReason::Natural;
     loop {
         let event = tokio::select! {
-            event = turn.next() => event,
+            event = run.next() => event,
             () = signals.interrupted() => {
                 cancel.cancel();
                 continue;
@@ -111,7 +112,7 @@ async fn follow(
         let Some(event) = event else { break };
         trace.write(&event)?;
         if let Err(error) = printer.print(&event) {
-            // Nobody reads any more (`| head`): stop working for no one.
+            // The reader closed the output (`| head`), so the run is cancelled.
             cancel.cancel();
             failure.get_or_insert(Failure::from(error));
             continue;

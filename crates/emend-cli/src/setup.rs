@@ -1,4 +1,4 @@
-//! Opens what `emend run` and a conversation work with: the project, who answers, and the session.
+//! Opens the project, the model and the session of `emend run` and of a conversation.
 
 use std::path::{Path, PathBuf};
 
@@ -14,40 +14,40 @@ use emend_llm::Shared;
 use crate::args::SessionArgs;
 use crate::failure::Failure;
 use crate::project::Project;
-use crate::provider::Chosen;
+use crate::provider::SelectedModel;
 use crate::saved_sessions::find;
 use crate::settings::{EditsName, Model, ProfileName, Settings};
 use crate::tool_set::web_transport;
 use crate::{approve, provider};
 
-/// What differs between one task and a conversation.
+/// Differences between `emend run` and a conversation.
 pub(crate) struct Host<'a> {
-    /// Where the exchanges with the model are recorded.
+    /// File for the recording of requests and responses.
     pub(crate) record: Option<&'a Path>,
-    /// Who is asked about calls.
+    /// Asks the user about tool calls.
     pub(crate) approver: Shared<dyn Approver>,
-    /// Who answers if nothing says so.
+    /// Model to use if neither the settings nor a saved session name one.
     pub(crate) fallback: &'a Model,
-    /// Whether the model may ask the user.
+    /// Whether the model may ask the user questions.
     pub(crate) answers_questions: bool,
 }
 
-/// Everything a session is made of, and the session.
+/// An open session with everything that it uses.
 pub(crate) struct Setup {
     pub(crate) settings: Settings,
     pub(crate) project: Project,
     pub(crate) store: Shared<dyn Store>,
-    pub(crate) chosen: Chosen,
+    pub(crate) selected: SelectedModel,
     pub(crate) session: Session,
-    /// The saved session that this one goes on from or began with.
+    /// ID of the saved session that this one continues or was forked from.
     pub(crate) origin: Option<String>,
     answers_questions: bool,
 }
 
 impl Setup {
-    /// Opens a session.
+    /// Opens the session that options and settings describe.
     pub(crate) async fn open(args: &SessionArgs, settings: Settings, host: Host<'_>) -> Result<Self, Failure> {
-        // Wrong rules are told before anything is opened.
+        // Invalid rules are reported before anything is opened.
         let policy = approve::policy(&settings)?;
         let writable = || settings.sandbox_write.iter().map(|place| PathBuf::from(&place.value)).collect();
         let sandbox = settings.sandbox.value.then(|| Sandbox { writable: writable() });
@@ -56,36 +56,36 @@ impl Setup {
         let store = project.sessions()?;
         let origin = Origin::of(args, &*store).await?;
         let model = settings.model.value.clone().or_else(|| origin.model());
-        let chosen = provider::choose(model.as_ref().unwrap_or(host.fallback), host.record, &project)?;
+        let selected = provider::select(model.as_ref().unwrap_or(host.fallback), host.record, &project)?;
         let config = SessionConfig {
             policy,
             approver: Some(host.approver),
             reasoning_effort: settings.effort.value.clone().map(|effort| effort.0),
             ..SessionConfig::default()
         };
-        let options = session_options(&settings, &chosen, &project, host.answers_questions, config)?;
+        let options = session_options(&settings, &selected, &project, host.answers_questions, config)?;
         let session = open(args, options, Shared::clone(&store), &origin).await?;
         let origin = origin.source.map(|source| source.id);
-        Ok(Self { settings, project, store, chosen, session, origin, answers_questions: host.answers_questions })
+        Ok(Self { settings, project, store, selected, session, origin, answers_questions: host.answers_questions })
     }
 
-    /// Returns what a session with `chosen` is made of, with the limits and rules of the one that is open.
-    pub(crate) fn options(&self, chosen: &Chosen) -> Result<SessionOptions, Failure> {
+    /// Returns session options for another model, with the rules and the effort of the open session.
+    pub(crate) fn options(&self, selected: &SelectedModel) -> Result<SessionOptions, Failure> {
         let now = self.session.config();
-        // What comes from the profile of the model before must not stay.
+        // Other values may come from the profile of the previous model.
         let fresh = SessionConfig {
             policy: now.policy,
             approver: now.approver,
             reasoning_effort: now.reasoning_effort,
             ..SessionConfig::default()
         };
-        session_options(&self.settings, chosen, &self.project, self.answers_questions, fresh)
+        session_options(&self.settings, selected, &self.project, self.answers_questions, fresh)
     }
 }
 
-/// Where a conversation begins.
+/// The start of a conversation.
 struct Origin {
-    /// The saved session, none for a new conversation.
+    /// The saved session, `None` for a new conversation.
     source: Option<Summary>,
     forks: bool,
 }
@@ -105,13 +105,13 @@ impl Origin {
         Ok(Self { source: Some(source), forks: args.fork.is_some() })
     }
 
-    /// Returns the model that the conversation was had with.
+    /// Returns the model of the saved session.
     fn model(&self) -> Option<Model> {
         self.source.as_ref().and_then(|source| Model::of_session(&source.provider, &source.model))
     }
 }
 
-/// Opens the session: a new one, or one that goes on from a saved one.
+/// Opens a new, resumed or forked session.
 async fn open(
     args: &SessionArgs,
     options: SessionOptions,
@@ -128,12 +128,12 @@ async fn open(
 
 fn session_options(
     settings: &Settings,
-    chosen: &Chosen,
+    selected: &SelectedModel,
     project: &Project,
     asks: bool,
     config: SessionConfig,
 ) -> Result<SessionOptions, Failure> {
-    let provider = Shared::clone(&chosen.provider);
+    let provider = Shared::clone(&selected.provider);
     let (workspace, clock) = (Shared::clone(&project.workspace), Shared::clone(&project.clock));
     let profile = match settings.profile.value {
         ProfileName::Auto => ProfileChoice::Auto,
@@ -146,9 +146,9 @@ fn session_options(
         EditsName::Own => Edits::Own,
         EditsName::SafePatch => Edits::SafePatch,
     });
-    let mut builder = SessionBuilder::new(provider, chosen.model.as_str(), workspace, Shared::new(OsRandom))
+    let mut builder = SessionBuilder::new(provider, selected.model.as_str(), workspace, Shared::new(OsRandom))
         .clock(clock)
-        .offline(chosen.offline)
+        .offline(selected.offline)
         .profile(profile)
         .edits(edits)
         .subagents(settings.subagents.value)

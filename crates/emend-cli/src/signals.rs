@@ -1,8 +1,8 @@
-//! What is asked of the program from outside: to end, by an interrupt, a request or a terminal that is gone.
+//! Signals: interrupt (Ctrl-C), terminate and hang-up.
 //!
-//! A thread listens, since whoever reads a line of the user's holds up everything else. While [`CancelOnSignal`] lives a request
-//! stops the turn, which ends what it started and keeps what was done; otherwise the program ends at once. Ctrl-C
-//! belongs to the turn alone: it says what a second one means.
+//! A thread listens for them, since the prompt and approval questions block the main thread. While a [`CancelOnSignal`]
+//! exists, terminate and hang-up cancel its run, which stops its commands and saves its edits. Otherwise they end the
+//! program at once. Ctrl-C is left to the run, which decides what a second one means.
 
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,21 +18,22 @@ use unix::interrupts;
 #[cfg(unix)]
 pub(crate) use unix::watch;
 
-/// What runs now, and what was asked.
-static STATE: Mutex<State> = Mutex::new(State { turn: None, in_conversation: false, asked: None });
+/// The state that the thread and the program share.
+static STATE: Mutex<State> = Mutex::new(State { run: None, in_conversation: false, requested: None });
 
 struct State {
-    turn: Option<CancelToken>,
+    /// Cancels the active run.
+    run: Option<CancelToken>,
     in_conversation: bool,
-    /// The signal that asked for the end.
-    asked: Option<u8>,
+    /// The signal that requested the end of the program.
+    requested: Option<u8>,
 }
 
 fn state() -> MutexGuard<'static, State> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Something that is stopped before the program ends, until this is dropped.
+/// Cancels a run on terminate and hang-up, until it is dropped. The program ends after the run.
 pub(crate) struct CancelOnSignal {
     interrupts: io::Result<Interrupts>,
 }
@@ -41,18 +42,18 @@ impl CancelOnSignal {
     pub(crate) fn begin(cancel: &CancelToken) -> Self {
         let interrupts = interrupts();
         let mut state = state();
-        if state.asked.is_some() {
+        if state.requested.is_some() {
             cancel.cancel();
         }
-        state.turn = Some(cancel.clone());
+        state.run = Some(cancel.clone());
         Self { interrupts }
     }
 
-    /// Waits for the next Ctrl-C. None is lost between one wait and the next.
+    /// Waits for the next Ctrl-C. None is lost between two calls.
     pub(crate) async fn interrupted(&mut self) {
         let come = match &mut self.interrupts {
             Ok(interrupts) => interrupts.recv().await,
-            // They end the program by themselves.
+            // Without a listener Ctrl-C ends the program by itself.
             Err(_) => None,
         };
         if come.is_none() {
@@ -63,21 +64,22 @@ impl CancelOnSignal {
 
 impl Drop for CancelOnSignal {
     fn drop(&mut self) {
-        state().turn = None;
+        state().run = None;
     }
 }
 
-/// Lets Ctrl-C between turns pass, for there it is a key: one that comes when a turn has just ended was meant for that.
+/// Makes the program ignore the signal of Ctrl-C between runs. At the prompt Ctrl-C is a key, and a signal that comes
+/// just after a run was meant for the run.
 pub(crate) fn begin_conversation() {
     state().in_conversation = true;
 }
 
-/// Returns the status to end with if the end was asked for: as a shell says it of a program that a signal ended.
-pub(crate) fn asked() -> Option<u8> {
-    state().asked.map(|signal| 128 + signal)
+/// Returns the exit status if a signal requested the end: 128 + the number of the signal, as in shells.
+pub(crate) fn exit_status() -> Option<u8> {
+    state().requested.map(|signal| 128 + signal)
 }
 
-/// Nothing comes from outside here but Ctrl-C, which ends the program by itself.
+/// Does nothing: on Windows Ctrl-C ends the program by itself.
 #[cfg(not(unix))]
 pub(crate) fn watch() {}
 
@@ -97,17 +99,17 @@ mod unix {
     use super::state;
     use crate::terminal::PASTE_MARKS_OFF;
 
-    /// How long a turn may take to end: far longer than what it runs is given.
+    /// Time for a run to end after it was cancelled. It is far longer than the time that commands get to end.
     const PATIENCE: Duration = Duration::from_secs(60);
 
-    /// Begins to listen. Where no thread can be had, signals end the program as they do any other.
+    /// Starts to listen. Without a thread for it, signals end the program as usual.
     pub(crate) fn watch() {
         let terminal = tcgetattr(rustix::stdio::stdin()).ok();
         let (listens, is_listening) = channel();
         let listening =
             thread::Builder::new().name("emend-signals".to_owned()).spawn(move || listen(terminal.as_ref(), &listens));
         if listening.is_ok() {
-            // A thread that cannot listen hangs up.
+            // If the thread cannot listen it drops the sender.
             let _ = is_listening.recv();
         }
     }
@@ -123,7 +125,7 @@ mod unix {
             let mut heard: Vec<_> = heard
                 .filter_map(|number| Some((number, signal(SignalKind::from_raw(number.as_raw())).ok()?)))
                 .collect();
-            // The program may have ended already.
+            // The receiver is gone if the program is already ending.
             let _ = listens.send(());
             loop {
                 let next = poll_fn(|context| {
@@ -136,14 +138,14 @@ mod unix {
                 let status = {
                     let mut state = state();
                     let raw = u8::try_from(number.as_raw()).unwrap_or_default();
-                    match state.turn.clone() {
+                    match state.run.clone() {
                         None if number == Signal::INT && state.in_conversation => None,
                         None => Some(128 + raw),
                         Some(_) if number == Signal::INT => None,
-                        Some(turn) => {
-                            turn.cancel();
-                            state.asked = Some(raw);
-                            // One that cannot end, because its terminal takes no more, must not keep the program.
+                        Some(run) => {
+                            run.cancel();
+                            state.requested = Some(raw);
+                            // A run may hang, e.g. because the terminal accepts no output.
                             thread::spawn(move || {
                                 thread::sleep(PATIENCE);
                                 std::process::exit(i32::from(128 + raw));
@@ -160,11 +162,11 @@ mod unix {
         });
     }
 
-    /// Gives the terminal back as it was found, if it is ours and was changed to read a line.
+    /// Restores the mode of the terminal if the prompt changed it and the program is in the foreground.
     fn give_back(terminal: Option<&Termios>) {
         let stdin = rustix::stdio::stdin();
         let (Some(before), Ok(now)) = (terminal, tcgetattr(stdin)) else { return };
-        // Setting a terminal that is another's would stop the program instead.
+        // A background process that sets the mode would be stopped.
         if now.local_modes == before.local_modes || tcgetpgrp(stdin) != Ok(getpgrp()) {
             return;
         }
@@ -173,13 +175,13 @@ mod unix {
         let _ = writeln!(std::io::stdout(), "{PASTE_MARKS_OFF}");
     }
 
-    /// Returns whether whoever started the program wants it to live through a signal, as `nohup` does.
+    /// Returns whether the parent process made this one ignore a signal, as `nohup` does.
     fn is_ignored(signal: Signal) -> bool {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
         match mask {
             Some(mask) => mask >> (signal.as_raw() - 1) & 1 == 1,
-            // Where the system does not say: nohup leaves a program no terminal.
+            // Without /proc: under nohup the program has no terminal.
             None => signal == Signal::HUP && !std::io::stdin().is_terminal() && !std::io::stdout().is_terminal(),
         }
     }

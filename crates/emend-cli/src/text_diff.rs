@@ -1,26 +1,26 @@
-//! Changes of texts as people read them: a unified diff, coloured, of which long ones show the beginning.
+//! Styled unified diffs of file changes.
 
 use emend_edit::diff::{Names, unified};
 
 use crate::approve::visible;
 use crate::style::{self, Painter};
 
-/// How many unchanged lines stand around each change.
+/// Unchanged lines around each change.
 const CONTEXT: usize = 3;
 
-/// Returns the whole change of a file.
+/// Returns the diff of a file as text.
 pub(crate) fn coloured(painter: Painter, path: &str, before: Option<&str>, after: Option<&str>) -> String {
     lines(painter, path, before, after).iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// Returns the lines of a change, each painted and safe to show on a terminal.
+/// Returns the diff of a file as styled lines without control characters.
 pub(crate) fn lines(painter: Painter, path: &str, before: Option<&str>, after: Option<&str>) -> Vec<String> {
     let old = before.map_or_else(|| "/dev/null".to_owned(), |_| format!("a/{path}"));
     let new = after.map_or_else(|| "/dev/null".to_owned(), |_| format!("b/{path}"));
     let names = Names { old: &old, new: &new };
     let diff = unified(before.unwrap_or_default(), after.unwrap_or_default(), CONTEXT, names);
     if diff.is_empty() {
-        // A file without lines came or went.
+        // An empty file was created or deleted.
         return vec![
             painter.paint(style::BOLD, &format!("--- {old}")),
             painter.paint(style::BOLD, &format!("+++ {new}")),
@@ -29,7 +29,7 @@ pub(crate) fn lines(painter: Painter, path: &str, before: Option<&str>, after: O
     diff.lines().enumerate().map(|(index, line)| painted(painter, line, index < 2)).collect()
 }
 
-/// Paints one line of a diff. The first two name the files.
+/// Styles one line of a diff. `is_head` is true for the two lines with the file names.
 pub(crate) fn painted(painter: Painter, line: &str, is_head: bool) -> String {
     let line = visible(line);
     let style = match line.as_bytes().first() {

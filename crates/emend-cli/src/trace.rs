@@ -1,4 +1,4 @@
-//! `--trace FILE`: every event of a session as a JSON line, without the secrets of the environment.
+//! `--trace FILE`: writes every event as JSON, one object per line, without the secrets of the environment.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -10,33 +10,33 @@ use emend_llm::cassette::secrets_of_environment;
 
 use crate::failure::Failure;
 
-/// What stands where a secret was.
+/// The replacement for secrets.
 const REDACTED: &str = "[redacted]";
 
-/// The file that events are written to, if one was asked for.
+/// The trace file, if there is one.
 ///
-/// Pieces of one text are written as one event: a secret may lie across several.
+/// Successive deltas of one text are written as one event, since a secret may span several.
 pub(crate) struct Trace {
     file: Option<(File, PathBuf)>,
-    /// As they are written inside JSON.
+    /// Values of secret environment variables, escaped as in JSON.
     secrets: Vec<String>,
     held: Option<Event>,
 }
 
 impl Trace {
-    /// Creates the file, in place of one that is there.
+    /// Creates the file. An existing one is overwritten.
     pub(crate) fn open(path: Option<&Path>) -> Result<Self, Failure> {
         let Some(path) = path else { return Ok(Self { file: None, secrets: Vec::new(), held: None }) };
         let file = File::create(path).map_err(|error| failure(path, &error))?;
         let variables =
             std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
         let mut secrets: Vec<String> = secrets_of_environment(variables).into_iter().map(escaped).collect();
-        // One may begin with another.
+        // Longest first, since one secret may begin with another.
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         Ok(Self { file: Some((file, path.to_owned())), secrets, held: None })
     }
 
-    /// Takes the next event.
+    /// Adds an event.
     pub(crate) fn write(&mut self, event: &Event) -> Result<(), Failure> {
         if self.file.is_none() || self.held.as_mut().is_some_and(|held| joined(&mut held.kind, &event.kind)) {
             return Ok(());
@@ -49,7 +49,7 @@ impl Trace {
         Ok(())
     }
 
-    /// Writes what is held back.
+    /// Writes the deltas that are held back.
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
         self.held.take().map_or(Ok(()), |event| self.write_line(&event))
     }
@@ -67,13 +67,13 @@ impl Trace {
     }
 }
 
-/// Returns a text as it stands inside of JSON.
+/// Returns a text as it is escaped in JSON, without the quotes.
 fn escaped(text: String) -> String {
     let quoted = serde_json::Value::from(text).to_string();
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-/// Appends a piece of text to the piece before it, if it goes on there.
+/// Appends a delta to the delta before it. Returns false if it belongs to another text.
 fn joined(before: &mut EventKind, next: &EventKind) -> bool {
     match (before, next) {
         (EventKind::AssistantTextDelta { delta }, EventKind::AssistantTextDelta { delta: more })

@@ -18,7 +18,13 @@ use session::session_id;
 /// Without a command, emend opens a conversation in the current directory. The agent reads and edits the files there,
 /// and asks before it runs a command. `emend undo` undoes its changes and keeps yours.
 #[derive(Debug, Parser)]
-#[command(name = "emend", version, after_help = help::MAIN, after_long_help = help::main_long(), args_conflicts_with_subcommands = true)]
+#[command(
+    name = "emend",
+    version,
+    after_help = help::MAIN,
+    after_long_help = help::main_long(),
+    args_conflicts_with_subcommands = true
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,

@@ -1,4 +1,4 @@
-//! What the user can ask of the program itself, as `/NAME`.
+//! Commands of the conversation: lines that begin with a slash.
 
 use emend_agent::error_code::Code;
 use emend_agent::session::Session;
@@ -16,7 +16,7 @@ use crate::settings::{Effort, Model};
 use crate::style::{self, Style};
 use crate::{provider, text_diff};
 
-/// Every command: its name, what may follow it, what it does.
+/// All commands: name, arguments, help.
 pub(super) const NAMES: [(&str, &str, &str); 12] = [
     ("/help", "", "show this help"),
     ("/model", "[MODEL]", "show or change the model"),
@@ -32,26 +32,26 @@ pub(super) const NAMES: [(&str, &str, &str); 12] = [
     ("/quit", "", "quit; emend --resume continues later"),
 ];
 
-/// How many columns the longest of them takes, with what may follow it and a gap.
+/// Width of the column with names and arguments in the help.
 const CALL_COLUMNS: usize = 20;
 
-/// How many rows a list leaves for what stands above and below it.
+/// Rows that a list leaves free for the lines around it.
 const ROWS_AROUND_LIST: usize = 4;
 
-/// Whether the conversation goes on.
+/// What the conversation does after a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    GoOn,
-    Leave,
+    Continue,
+    Quit,
 }
 
-/// Returns whether a line is for the program: a slash and a word. A message may begin with a path.
+/// Returns whether a line is a command: a slash and one word. A message can begin with a path.
 pub(super) fn is_command(line: &str) -> bool {
     let word = line.trim_start().strip_prefix('/').and_then(|rest| rest.split_whitespace().next());
     word.is_some_and(|word| !word.contains('/'))
 }
 
-/// Carries out a line that begins with a slash.
+/// Runs a command.
 pub(super) async fn run(chat: &mut Chat, line: &str) -> Result<Next, Failure> {
     let (name, rest) = line.trim().split_once(char::is_whitespace).unwrap_or((line.trim(), ""));
     let rest = rest.trim();
@@ -61,12 +61,12 @@ pub(super) async fn run(chat: &mut Chat, line: &str) -> Result<Next, Failure> {
         "/effort" => effort(chat, rest)?,
         "/diff" => diff(chat).await?,
         "/review" => decide(chat).await?,
-        "/undo" => undo_turn(chat).await?,
+        "/undo" => undo_run(chat).await?,
         "/redo" => checkpoints::redo_last(&chat.setup.project).await?,
         "/compact" => compact(chat).await?,
         "/resume" => resume(chat, rest).await?,
         "/clear" => clear(chat)?,
-        "/exit" | "/quit" => return Ok(Next::Leave),
+        "/exit" | "/quit" => return Ok(Next::Quit),
         unknown => {
             let near = closest(unknown, NAMES.map(|(name, ..)| name), 1);
             let near = near
@@ -75,7 +75,7 @@ pub(super) async fn run(chat: &mut Chat, line: &str) -> Result<Next, Failure> {
             return Err(Failure::new(Code::NotFound, format!("unknown command {unknown}; {near}")));
         }
     }
-    Ok(Next::GoOn)
+    Ok(Next::Continue)
 }
 
 fn help(chat: &mut Chat) -> Result<(), Failure> {
@@ -119,14 +119,14 @@ fn model(chat: &mut Chat, name: &str) -> Result<(), Failure> {
         return Ok(chat.screen.print(&lines)?);
     }
     let model: Model = name.parse().map_err(|what: String| Failure::new(Code::InvalidArgument, what))?;
-    let chosen = provider::choose(&model, None, &chat.setup.project)?;
-    let options = chat.setup.options(&chosen)?;
+    let selected = provider::select(&model, None, &chat.setup.project)?;
+    let options = chat.setup.options(&selected)?;
     let session = &chat.setup.session;
-    session.set_model(Shared::clone(&chosen.provider), chosen.model.clone(), chosen.offline);
+    session.set_model(Shared::clone(&selected.provider), selected.model.clone(), selected.offline);
     session.set_tools(options.tools);
     let new = options.config;
     session.configure(|config| *config = new);
-    chat.setup.chosen = chosen;
+    chat.setup.selected = selected;
     chat.model = model;
     Ok(chat.screen.print(&[format!("Model: {}, from the next message on.", chat.model)])?)
 }
@@ -169,11 +169,11 @@ async fn decide(chat: &mut Chat) -> Result<(), Failure> {
     review::decide(&chat.setup.project, &mut |question| prompt.answer(question)).await
 }
 
-async fn undo_turn(chat: &mut Chat) -> Result<(), Failure> {
+async fn undo_run(chat: &mut Chat) -> Result<(), Failure> {
     let undone = undo::undo_last(&chat.setup.project).await?;
     checkpoints::report(&undone)?;
     let paths: Vec<&str> = undone.restored.iter().map(|path| path.as_str()).collect();
-    // The model would go on from texts that are gone.
+    // Otherwise the model would continue with texts that no longer exist.
     let note = format!("[I undid your last changes in {}.]", paths.join(", "));
     chat.setup.session.steer(&note).map_err(Failure::from)
 }
@@ -193,7 +193,7 @@ async fn resume(chat: &mut Chat, id: &str) -> Result<(), Failure> {
                 let message = "There is no other saved conversation in this project.";
                 return Ok(chat.screen.print(&[message.to_owned()])?);
             }
-            // The last ones stay in sight.
+            // The last used sessions come first and stay visible.
             let n_shown = chat.screen.height().saturating_sub(ROWS_AROUND_LIST).max(3);
             let lines = others.iter().take(n_shown).enumerate().map(|(index, summary)| {
                 let at = minute(summary.last_ms);
@@ -218,21 +218,21 @@ async fn resume(chat: &mut Chat, id: &str) -> Result<(), Failure> {
         id => id.to_owned(),
     };
     let summary = find(saved, &id)?;
-    let n_turns = summary.n_turns;
+    let n_entries = summary.n_turns;
     chat.reopen(&summary.id).await?;
     Ok(chat
         .screen
-        .print(&[format!("Continuing {id} ({n_turns} entries): {}", crate::approve::visible(&summary.title))])?)
+        .print(&[format!("Continuing {id} ({n_entries} entries): {}", crate::approve::visible(&summary.title))])?)
 }
 
 fn clear(chat: &mut Chat) -> Result<(), Failure> {
-    let options = chat.setup.options(&chat.setup.chosen)?;
+    let options = chat.setup.options(&chat.setup.selected)?;
     let old = chat.setup.session.id().to_owned();
     chat.setup.session = Session::new(options).with_store(Shared::clone(&chat.setup.store));
     Ok(chat.screen.print(&[format!("New conversation. The previous one is saved as {old}.")])?)
 }
 
-/// Writes a failure as a line of the conversation.
+/// Prints a failure in the conversation.
 pub(super) fn report(chat: &mut Chat, failure: &Failure) -> Result<(), Failure> {
     Ok(chat.screen.fail(failure)?)
 }

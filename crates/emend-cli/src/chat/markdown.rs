@@ -1,6 +1,6 @@
-//! Markdown for a terminal, as it streams: blocks that are finished are laid out, the last one is not yet.
+//! Lays out streamed Markdown for a terminal, block by block: a block is printed once it is complete.
 //!
-//! What the model writes is data: control characters are shown, never sent.
+//! The text comes from the model, so control characters are escaped.
 
 use std::ops::Range;
 
@@ -11,19 +11,19 @@ use super::wrap::{Span, wrap, wrap_text};
 use crate::approve::visible;
 use crate::style::{self, Painter, Style, combined};
 
-/// Text that comes in pieces.
+/// Markdown that arrives in pieces.
 #[derive(Debug, Default)]
 pub(super) struct Stream {
     rest: String,
-    /// Whether anything was laid out, so that what follows is set off by an empty line.
+    /// Whether a block was printed, so that the next one needs an empty line before it.
     any: bool,
 }
 
 impl Stream {
-    /// Takes the next piece and returns the lines of the blocks that it finishes.
+    /// Adds a piece and returns the lines of the blocks that it completes.
     pub(super) fn push(&mut self, piece: &str, painter: Painter, width: usize) -> Vec<String> {
         self.rest.push_str(piece);
-        // A block can only end where a line does.
+        // A block can only end at the end of a line.
         if !piece.contains('\n') {
             return Vec::new();
         }
@@ -32,7 +32,7 @@ impl Stream {
         self.set_off(&finished, painter, width)
     }
 
-    /// Returns the lines of what is left, finished or not.
+    /// Returns the lines of the remaining text.
     pub(super) fn finish(&mut self, painter: Painter, width: usize) -> Vec<String> {
         let rest = std::mem::take(&mut self.rest);
         let lines = self.set_off(&rest, painter, width);
@@ -48,7 +48,7 @@ impl Stream {
         lines
     }
 
-    /// Returns what is not finished, as it was written, in lines of at most `width` columns.
+    /// Returns the source text of the incomplete block, in lines of at most `width` columns.
     pub(super) fn unfinished(&self, width: usize) -> Vec<String> {
         let lines = self.rest.trim_end().lines();
         lines.flat_map(|line| wrap_text(&visible(line), Style::new(), Painter::OFF, width, "", "")).collect()
@@ -59,7 +59,7 @@ fn options() -> Options {
     Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS
 }
 
-/// Returns where the blocks of a text stand.
+/// Returns the ranges of the blocks of a text.
 fn blocks(text: &str) -> Vec<Range<usize>> {
     let mut blocks = Vec::new();
     let mut depth = 0_usize;
@@ -79,7 +79,7 @@ fn blocks(text: &str) -> Vec<Range<usize>> {
     blocks
 }
 
-/// Lays a text out in lines of at most `width` columns; code and tables keep their own.
+/// Lays out a text in lines of at most `width` columns. Code and tables are not wrapped.
 pub(super) fn render(text: &str, painter: Painter, width: usize) -> Vec<String> {
     let mut layout = Layout {
         painter,
@@ -99,20 +99,20 @@ pub(super) fn render(text: &str, painter: Painter, width: usize) -> Vec<String> 
     layout.lines
 }
 
-/// What a block stands in.
+/// A block that contains other blocks.
 #[derive(Debug)]
 enum Nest {
     Quote,
-    /// The number of the next item, none for bullets.
+    /// The number of the next item, `None` for a list with bullets.
     List(Option<u64>),
-    /// The mark that its first line begins with, until it was written.
+    /// The bullet or number for its first line, until that is written.
     Item {
         mark: Option<String>,
         indent: usize,
     },
 }
 
-/// Rows of cells.
+/// The rows of a table with their cells.
 type Table = Vec<Vec<String>>;
 
 struct Layout {
@@ -124,10 +124,10 @@ struct Layout {
     styles: Vec<Style>,
     nest: Vec<Nest>,
     table: Option<Table>,
-    /// The address of the link that is open, and where its text begins.
+    /// The address of the open link, and the index of its first span.
     link: Option<(String, usize)>,
     code: Option<String>,
-    /// Whether a quote was opened and nothing of it is written yet.
+    /// Whether a quote was opened and is still empty.
     begins_quote: bool,
 }
 
@@ -264,7 +264,7 @@ impl Layout {
         self.spans.push(Span { text: visible(text), style });
     }
 
-    /// Sets a block off from the one before, except where it is the first of an item or a quote.
+    /// Adds an empty line before a block, unless the block is the first of an item or a quote.
     fn gap(&mut self) {
         self.flush();
         let begins_item = matches!(self.nest.last(), Some(Nest::Item { mark: Some(_), .. }));
@@ -275,7 +275,7 @@ impl Layout {
         }
     }
 
-    /// Ends the line that is being collected.
+    /// Wraps the collected spans into lines.
     fn flush(&mut self) {
         let spans = std::mem::take(&mut self.spans);
         if spans.iter().all(|span| span.text.trim().is_empty()) {
@@ -285,13 +285,13 @@ impl Layout {
         self.lines.extend(wrap(&spans, self.painter, self.width, &first, &rest));
     }
 
-    /// Writes a line as it is.
+    /// Adds a line without wrapping it.
     fn line(&mut self, text: &str) {
         let (first, _) = self.indent();
         self.lines.push(format!("{first}{text}").trim_end().to_owned());
     }
 
-    /// Returns what the next line and those after it begin with. Marks of items are written once.
+    /// Returns the indents of the next line and of the lines after it. Bullets and numbers are returned once.
     fn indent(&mut self) -> (String, String) {
         let (mut first, mut rest) = (String::new(), String::new());
         for nest in &mut self.nest {

@@ -1,7 +1,7 @@
-//! `emend` alone: a conversation in the terminal.
+//! The conversation: `emend` without a command.
 //!
-//! The user types at a prompt; while a turn runs its events are shown and what is typed steers it. What an agent may do
-//! and what becomes of its edits is decided where `emend run` has it decided too.
+//! Between runs the user types at a prompt. During a run its events are shown, and lines that the user enters steer it.
+//! Settings, approval and the session are those of `emend run`.
 
 mod asker;
 mod commands;
@@ -42,10 +42,10 @@ use prompt::{Entered, Prompt};
 use run_view::RunOutcome;
 use screen::Screen;
 
-/// A conversation that is open.
+/// An open conversation.
 struct Chat {
     setup: Setup,
-    /// Who answers, as `/model` takes it.
+    /// The current model, as `/model` takes it.
     model: Model,
     screen: Screen<Stdout>,
     prompt: Prompt,
@@ -66,14 +66,14 @@ pub(crate) async fn chat(args: SessionArgs) -> Result<ExitCode, Failure> {
     let screen = screen();
     let painter = screen.painter;
     let prompt = Prompt::open(setup.project.directory(), painter)?;
-    let model = match setup.chosen.offline {
+    let model = match setup.selected.offline {
         true => Model::Offline,
         false => setup.settings.model.value.clone().unwrap_or(fallback),
     };
     let mut chat = Chat { setup, model, screen, prompt };
     chat.greet()?;
     let outcome = chat.converse(&mut questions, &mut trace).await;
-    // What was edited is kept, however the conversation ended.
+    // Edits are saved even if the conversation failed.
     chat.setup.project.save()?;
     outcome?;
     if !chat.setup.session.history().is_empty() {
@@ -87,15 +87,15 @@ fn screen() -> Screen<Stdout> {
     Screen::new(std::io::stdout(), Painter::stdout(), terminal::can_redraw(), terminal::size)
 }
 
-/// Shows the one turn of a task as those of a conversation are shown. Returns how it ended.
+/// Shows the run of `emend run` like a run of a conversation. Returns its end.
 pub(crate) async fn task(
     run: Run,
-    stops: (&CancelToken, &mut signals::CancelOnSignal),
+    stop: (&CancelToken, &mut signals::CancelOnSignal),
     setup: &Setup,
     mut questions: UnboundedReceiver<Question>,
     trace: &mut Trace,
 ) -> Result<(EndReason, Option<Failure>), Failure> {
-    let ended = follow(run, stops, setup, &mut questions, &mut screen(), trace).await?;
+    let ended = follow(run, stop, setup, &mut questions, &mut screen(), trace).await?;
     Ok((ended.reason, ended.failure))
 }
 
@@ -156,16 +156,16 @@ impl Chat {
             }
             if commands::is_command(text) {
                 match commands::run(self, text).await {
-                    Ok(Next::GoOn) => {}
-                    Ok(Next::Leave) => return Ok(()),
+                    Ok(Next::Continue) => {}
+                    Ok(Next::Quit) => return Ok(()),
                     Err(failure) => commands::report(self, &failure)?,
                 }
                 self.screen.print(&[String::new()])?;
                 continue;
             }
             let answer = text.parse::<usize>().ok().and_then(|number| options.get(number.checked_sub(1)?));
-            let ended = self.turn(answer.map_or(text, String::as_str), questions, trace).await?;
-            if ended.leaves || signals::asked().is_some() {
+            let ended = self.run(answer.map_or(text, String::as_str), questions, trace).await?;
+            if ended.leaves || signals::exit_status().is_some() {
                 return Ok(());
             }
             typed = ended.typed;
@@ -175,28 +175,29 @@ impl Chat {
         }
     }
 
-    async fn turn(
+    /// Runs one message, and saves the edits.
+    async fn run(
         &mut self,
         text: &str,
         questions: &mut UnboundedReceiver<Question>,
         trace: &mut Trace,
     ) -> Result<RunOutcome, Failure> {
         if self.setup.session.is_closed() {
-            // A refused key closed it; with another model the same conversation goes on.
+            // An authentication error closed the session. It continues with the model that was selected since.
             let id = self.setup.session.id().to_owned();
             self.reopen(&id).await?;
         }
         let cancel = CancelToken::new();
-        let mut stopped_first = signals::CancelOnSignal::begin(&cancel);
+        let mut signals = signals::CancelOnSignal::begin(&cancel);
         let run = self.setup.session.submit(text, cancel.clone())?;
-        let ended = follow(run, (&cancel, &mut stopped_first), &self.setup, questions, &mut self.screen, trace).await?;
+        let ended = follow(run, (&cancel, &mut signals), &self.setup, questions, &mut self.screen, trace).await?;
         self.setup.project.save()?;
         Ok(ended)
     }
 
-    /// Opens a saved session in place of the one that is open.
+    /// Replaces the open session by a saved one.
     async fn reopen(&mut self, id: &str) -> Result<(), Failure> {
-        let options = self.setup.options(&self.setup.chosen)?;
+        let options = self.setup.options(&self.setup.selected)?;
         self.setup.session = Session::resume(options, Shared::clone(&self.setup.store), id).await?;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The line that the user types while the agent waits: editing, history, completion of commands.
+//! The prompt between runs: line editing, history, completion of commands.
 
 use std::path::{Path, PathBuf};
 
@@ -14,25 +14,25 @@ use super::commands;
 use crate::failure::Failure;
 use crate::style::Painter;
 
-/// What the line begins with.
+/// The text in front of the line.
 pub(super) const PROMPT: &str = "› ";
 
-/// The most lines that are remembered.
+/// Lines that the history keeps.
 const HISTORY_MAX: usize = 1_000;
 
-/// What the user did at the prompt.
+/// The user's input at the prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Entered {
     Text(String),
-    /// Ctrl-C; whether there was text, which is gone then.
+    /// Ctrl-C. It discards the text of the line.
     Interrupted {
         had_text: bool,
     },
-    /// Ctrl-D on an empty line, or the terminal is gone.
+    /// Ctrl-D on an empty line, or the terminal was closed.
     End,
 }
 
-/// The editor of lines and their history, which is kept with the project's state.
+/// The line editor and its history, a file in the project's state directory.
 pub(super) struct Prompt {
     editor: Editor<LineHelper, FileHistory>,
     history: PathBuf,
@@ -42,32 +42,32 @@ impl Prompt {
     pub(super) fn open(directory: &Path, painter: Painter) -> Result<Self, Failure> {
         let config =
             Config::builder().max_history_size(HISTORY_MAX).and_then(|config| config.history_ignore_dups(true));
-        // Tab shows all that could be meant, as shells do.
+        // Tab lists all candidates, as in shells.
         let config = config.map(|config| config.completion_type(CompletionType::List));
         let colours = if painter.is_on() { ColorMode::Enabled } else { ColorMode::Disabled };
         let config = config.map_err(failure)?.color_mode(colours).build();
         let mut editor = Editor::with_config(config).map_err(failure)?;
         editor.set_helper(Some(LineHelper::default()));
         let history = directory.join("history");
-        // There is none yet, or one that cannot be read: typing works all the same.
+        // Without a readable history the prompt works all the same.
         let _ = editor.load_history(&history);
         Ok(Self { editor, history })
     }
 
-    /// Reads what the user has to say, beginning with `initial`.
+    /// Reads a message or command. The line starts with the text `initial`.
     pub(super) fn read(&mut self, initial: &str) -> Result<Entered, Failure> {
         let entered = self.line(PROMPT, initial)?;
         if let Entered::Text(text) = &entered
             && !text.trim().is_empty()
             && matches!(self.editor.add_history_entry(text.as_str()), Ok(true))
         {
-            // A history that cannot be kept is no reason to stop.
+            // A history that cannot be written is not worth an error.
             let _ = self.editor.append_history(&self.history);
         }
         Ok(entered)
     }
 
-    /// Reads the answer to a question. It is not remembered.
+    /// Reads the answer to a question. It does not enter the history.
     pub(super) fn answer(&mut self, question: &str) -> Result<Option<String>, Failure> {
         match self.line(question, "")? {
             Entered::Text(text) => Ok(Some(text)),
@@ -80,7 +80,7 @@ impl Prompt {
             helper.had_text.set(false);
         }
         match self.editor.readline_with_initial(prompt, (initial, "")) {
-            // A line that is continued ends in a backslash for us, not for the model.
+            // The backslash at a line end is for the editor, not for the model.
             Ok(text) => Ok(Entered::Text(text.replace("\\\n", "\n"))),
             Err(ReadlineError::Interrupted) => {
                 let had_text = self.editor.helper().is_some_and(|helper| helper.had_text.get());
@@ -99,10 +99,10 @@ fn failure(error: ReadlineError) -> Failure {
     }
 }
 
-/// Completes commands, and lets a line that ends in a backslash go on.
+/// Completes commands, and continues a line that ends with a backslash.
 #[derive(Default)]
 struct LineHelper {
-    /// Whether the line that was last drawn held text.
+    /// Whether the line had text when it was drawn last.
     had_text: std::cell::Cell<bool>,
 }
 
@@ -114,7 +114,7 @@ impl Hinter for LineHelper {
     type Hint = String;
 
     fn hint(&self, line: &str, _at: usize, _context: &Context<'_>) -> Option<String> {
-        // Asked after each key: the one place that sees the line before Ctrl-C throws it away.
+        // Called after each key, and so the only place that sees the line before Ctrl-C discards it.
         self.had_text.set(!line.is_empty());
         None
     }

@@ -336,7 +336,7 @@ impl<'a, O: Write> RunView<'a, O> {
             [call] => call.what.clone(),
             [call, rest @ ..] => format!("{} and {} more", call.what, rest.len()),
         };
-        // Chosen by time, since events redraw it between ticks.
+        // SelectedModel by time, since events redraw it between ticks.
         let frame = SPINNER[(self.began.elapsed().as_millis() / TICK.as_millis()) as usize % SPINNER.len()];
         lines.push(self.screen.painter.paint(style::DIM, &format!("{frame} {seconds} s · {what} · Ctrl-C to stop")));
         if !typed.is_empty() {

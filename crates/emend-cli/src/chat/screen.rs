@@ -1,7 +1,7 @@
-//! The terminal while the agent works: what is said scrolls by, and below it some live lines are drawn over.
+//! The screen during a run: printed lines scroll up, and live lines below them are redrawn.
 //!
-//! Each live line is cut to the width, so that it takes one row and the next drawing knows how far to go up. On a
-//! terminal that cannot move its cursor nothing is live.
+//! Each live line is truncated to the width of the terminal. It takes one row, so that the next drawing knows how far to
+//! move up. A terminal that cannot move its cursor gets no live lines.
 
 use std::io::{self, Write};
 
@@ -14,13 +14,13 @@ use crate::failure::Failure;
 use crate::style::{self, Painter, Style};
 use crate::terminal::{PASTE_MARKS_OFF, PASTE_MARKS_ON};
 
-/// A terminal.
+/// The terminal that a run is shown on.
 pub(super) struct Screen<O> {
     out: O,
     pub(super) painter: Painter,
-    /// Whether lines can be drawn over.
+    /// Whether the terminal can redraw lines.
     is_live: bool,
-    /// What is drawn now.
+    /// The live lines on the terminal.
     live: Vec<String>,
     size: fn() -> (usize, usize),
 }
@@ -30,12 +30,12 @@ impl<O: Write> Screen<O> {
         Self { out, painter, is_live, live: Vec::new(), size }
     }
 
-    /// Returns how many columns a line may have: one less than there are, since a full line may wrap.
+    /// Returns the columns of a line: one less than the terminal has, since a full line may wrap.
     pub(super) fn width(&self) -> usize {
         (self.size)().0.saturating_sub(1).max(1)
     }
 
-    /// Returns how many rows there are.
+    /// Returns the number of rows.
     pub(super) fn height(&self) -> usize {
         (self.size)().1.max(1)
     }
@@ -44,7 +44,7 @@ impl<O: Write> Screen<O> {
         self.is_live
     }
 
-    /// Prints lines that stay.
+    /// Prints lines above the live lines.
     pub(super) fn print(&mut self, lines: &[String]) -> io::Result<()> {
         if lines.is_empty() {
             return Ok(());
@@ -58,7 +58,7 @@ impl<O: Write> Screen<O> {
         self.write(&text)
     }
 
-    /// Prints sentences, which stay: broken at blanks, and further in by `indent` columns.
+    /// Prints text, wrapped at spaces and indented by `indent` columns.
     pub(super) fn say(&mut self, indent: usize, text: &str, style: Style) -> io::Result<()> {
         let margin = " ".repeat(indent);
         let (painter, width) = (self.painter, self.width());
@@ -66,7 +66,7 @@ impl<O: Write> Screen<O> {
         self.print(&lines.collect::<Vec<_>>())
     }
 
-    /// Prints what went wrong, and what may help.
+    /// Prints a failure and its suggestions.
     pub(super) fn fail(&mut self, failure: &Failure) -> io::Result<()> {
         let shown = |text: &str| text.lines().map(visible).collect::<Vec<_>>().join("\n");
         self.say(0, &shown(&failure.line()), style::RED)?;
@@ -76,7 +76,7 @@ impl<O: Write> Screen<O> {
             .try_for_each(|suggestion| self.say(2, &format!("try: {}", shown(suggestion)), Style::new()))
     }
 
-    /// Draws the live lines anew. Of too many the last are drawn.
+    /// Replaces the live lines. Only those that fit the terminal are drawn, the last ones.
     pub(super) fn draw(&mut self, mut lines: Vec<String>) -> io::Result<()> {
         if !self.is_live {
             return Ok(());
@@ -94,7 +94,7 @@ impl<O: Write> Screen<O> {
         self.write(&text)
     }
 
-    /// Has the terminal mark what is pasted, so that its lines are told from lines that are entered; or not.
+    /// Switches bracketed paste on or off. It distinguishes the lines of a pasted text from entered lines.
     pub(super) fn mark_pastes(&mut self, on: bool) -> io::Result<()> {
         match (self.is_live, on) {
             (false, _) => Ok(()),
@@ -103,37 +103,37 @@ impl<O: Write> Screen<O> {
         }
     }
 
-    /// Leaves what is drawn where it is: something else was shown since, and the cursor is elsewhere.
+    /// Forgets the live lines without erasing them: something else was printed since, and the cursor moved.
     pub(super) fn forget(&mut self) {
         self.live.clear();
     }
 
-    /// Takes the live lines away.
+    /// Erases the live lines.
     pub(super) fn clear(&mut self) -> io::Result<()> {
         self.draw(Vec::new())
     }
 
-    /// Returns what takes the live lines off the terminal and leaves the cursor where they began.
+    /// Returns the escape sequence that erases the live lines and moves the cursor to their start.
     ///
-    /// A terminal that was made narrower since has broken them, as all do that keep what does not fit.
+    /// Terminals that became narrower since have wrapped the lines.
     fn erased(&self) -> String {
         let width = (self.size)().0.max(1);
         match self.live.iter().map(|line| columns(line).div_ceil(width).max(1)).sum::<usize>() {
             0 => String::new(),
-            // On a terminal of one row some keep what is erased to the end of the screen as having scrolled by.
+            // On a terminal of one row, some terminals scroll up what is erased to the end of the screen.
             1 => format!("\r{}", Clear(ClearType::UntilNewLine)),
             n => format!("\r{}{}", MoveUp(u16::try_from(n - 1).unwrap_or(u16::MAX)), Clear(ClearType::FromCursorDown)),
         }
     }
 
-    /// Writes text as it is.
+    /// Writes text unchanged.
     pub(super) fn write(&mut self, text: &str) -> io::Result<()> {
         self.out.write_all(text.as_bytes())?;
         self.out.flush()
     }
 }
 
-/// Live lines, the cursor at the end of the last.
+/// Returns the text that draws live lines. The cursor stays at the end of the last one.
 fn drawn(lines: &[String]) -> String {
     lines.join("\n")
 }
@@ -153,7 +153,7 @@ mod tests {
         let written = String::from_utf8(screen.out).unwrap();
         let mut terminal = vt100::Parser::new(4.try_into().unwrap(), 11.try_into().unwrap(), 0);
         let at = written.find("0123456789").unwrap() + 10;
-        // A terminal begins a new line at the left only if told so, which the system does for programs.
+        // The terminal driver of the system translates line feeds; this emulator has none.
         let system = |text: &str| text.replace('\n', "\r\n");
         terminal.process(system(&written[..at]).as_bytes());
         assert_eq!(terminal.screen().contents(), "said\n0123456789");

@@ -86,8 +86,8 @@ async fn show(root: &Path, id: &str, json: bool) -> Result<ExitCode, Failure> {
     if let Some(origin) = &header.forked_from {
         writeln!(stdout, "forked from {} after {} entries", origin.id, origin.n_turns)?;
     }
-    for (index, turn) in document.entries.iter().enumerate() {
-        write!(stdout, "\n{}", shown(index + 1, turn))?;
+    for (index, entry) in document.entries.iter().enumerate() {
+        write!(stdout, "\n{}", shown(index + 1, entry))?;
     }
     if document.n_damaged > 0 {
         writeln!(stdout, "\n{} damaged lines were skipped", document.n_damaged)?;
@@ -99,15 +99,15 @@ async fn show(root: &Path, id: &str, json: bool) -> Result<ExitCode, Failure> {
 const RESULT_LINES_MAX: usize = 6;
 
 /// Returns one history entry as text: role, time, text, tool calls and the first lines of results.
-fn shown(number: usize, turn: &HistoryEntry) -> String {
-    let who = match turn.message.role {
+fn shown(number: usize, entry: &HistoryEntry) -> String {
+    let who = match entry.message.role {
         Role::User => "user",
         Role::Assistant => "assistant",
         Role::Tool => "tools",
         Role::System | Role::Developer => "system",
     };
-    let mut text = format!("[{number}] {who}  {}\n", minute(turn.at_ms));
-    for part in &turn.message.content {
+    let mut text = format!("[{number}] {who}  {}\n", minute(entry.at_ms));
+    for part in &entry.message.content {
         match part {
             ContentPart::Text { text: said } => text.push_str(&format!("{}\n", said.trim_end())),
             ContentPart::ToolCall(call) => text.push_str(&format!("→ {} {}\n", call.name, call.arguments)),

@@ -1,4 +1,4 @@
-//! What Markdown looks like on a terminal, and that it looks the same however it streams.
+//! The layout of Markdown, which must not depend on how the text is cut into pieces.
 
 use expect_test::{Expect, expect};
 

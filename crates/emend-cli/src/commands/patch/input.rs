@@ -1,4 +1,4 @@
-//! Reads a patch in any of its formats, and tells which it is where that is beyond doubt.
+//! Parses a patch in any of its formats, and detects the format.
 
 use emend_agent::error_code::Code;
 use emend_edit::patch::line_edits::{LineEdit, LineEdits};
@@ -13,22 +13,22 @@ use serde_json::Value;
 use crate::args::PatchFormat;
 use crate::failure::Failure;
 
-/// What the state-verification proposal answers to a hash that is not the file's.
+/// Message for a hash that does not match the file. The format `safe` prescribes this text and the next two.
 pub(super) const STATE_MISMATCH: &str = "State Mismatch: File has changed on disk since it was last read.";
 
-/// What it answers to a diff whose lines are not in the file.
+/// Message for a diff whose lines are not in the file.
 pub(super) const INVALID_DIFF: &str = "Invalid Diff: The provided diff content does not match the file's content. The \
                                        context or lines to be removed may be incorrect.";
 
-/// What it answers when all went well.
+/// Message for success.
 pub(super) const APPLIED: &str = "Patch applied successfully.";
 
-/// A patch that was read.
+/// A parsed patch.
 #[derive(Debug)]
 pub(super) struct Input {
     pub(super) patch: Patch,
     pub(super) diagnostics: Vec<Diagnostic>,
-    /// The hash of the content the patch was made for, in the format that demands it.
+    /// Hash of the content that the patch was made for, in the format `safe`.
     pub(super) base_hash: Option<ContentHash>,
 }
 
@@ -59,7 +59,7 @@ struct Lines {
     expected_hash: Option<ContentHash>,
 }
 
-/// Returns the format of `text`: by its fields if it is a JSON object, else by the first line that only one format has.
+/// Detects the format of `text`: JSON by its fields, other text by the first line that only one format uses.
 pub(super) fn detect(text: &str) -> Result<PatchFormat, Failure> {
     let unclear = |what: &str| {
         let message =
@@ -77,7 +77,7 @@ pub(super) fn detect(text: &str) -> Result<PatchFormat, Failure> {
         return match (fitting.next(), fitting.next()) {
             (Some(format), None) => Ok(format),
             (Some(_), Some(_)) => Err(unclear("it has the fields of several formats")),
-            // The patch may be a string in it, which the v4a reader takes out.
+            // A JSON object may contain a v4a patch as a string. The v4a parser extracts it.
             _ if text.contains("*** Begin Patch") => Ok(PatchFormat::V4a),
             _ => Err(unclear("it is JSON without `old_string`, `unified_diff` or `edits`")),
         };
@@ -99,7 +99,7 @@ pub(super) fn detect(text: &str) -> Result<PatchFormat, Failure> {
     Err(unclear("it has neither `*** Begin Patch` nor `--- a/path` and `+++ b/path`, and is not a JSON object"))
 }
 
-/// Reads `text` as `format`.
+/// Parses `text` in the given format.
 pub(super) fn parse(format: PatchFormat, text: &str) -> Result<Input, Failure> {
     let plain = |(patch, diagnostics)| Input { patch, diagnostics, base_hash: None };
     match format {

@@ -1,7 +1,7 @@
-//! `emend patch`: carries a patch out over a directory, all of it or nothing, also when it is killed half-way.
+//! `emend patch`: applies a patch to a directory, all of it or nothing, even if the program is killed halfway.
 //!
-//! Reading the formats is in [`input`], what is printed in [`report`]; how edits find their places is decided in
-//! `emend-edit`, how files are changed together in `emend-host`.
+//! [`input`] parses the formats and [`report`] prints the outcome. `emend-edit` locates and applies the edits, and
+//! `emend-host` writes the files.
 
 mod input;
 mod report;
@@ -26,28 +26,28 @@ use crate::args::PatchArgs;
 use crate::failure::Failure;
 use crate::project::open_state;
 
-/// What was wrong is the patch or a file.
+/// Exit status for a patch that was rejected.
 const EXIT_REFUSED: u8 = 1;
 
-/// What was wrong is the command line.
+/// Exit status for an invalid command line.
 const EXIT_USAGE: u8 = 2;
 
-/// How much advice a refusal gives.
+/// Suggestions that a refusal gives.
 const SUGGESTIONS_MAX: usize = 3;
 
-/// A patch that was carried out, or could be.
+/// A patch that was applied, or that applies.
 struct Done {
     planned: Vec<PlannedFile>,
     diagnostics: Vec<Diagnostic>,
-    /// The file as it is now, where the format asks for it.
+    /// The resulting file, in the format `safe`.
     state: Option<FileState>,
 }
 
-/// A patch that was not carried out.
+/// A patch that was rejected.
 struct Refusal {
     failure: Failure,
     status: u8,
-    /// The file as it is, where the format asks for it.
+    /// The current file, in the format `safe`.
     state: Option<FileState>,
 }
 
@@ -85,7 +85,7 @@ async fn carry_out(args: &PatchArgs) -> Result<Done, Refusal> {
         let message = format!("cannot open {}: {error}; give a directory with --root", args.root.display());
         Refusal::usage(Code::Configuration, message)
     })?;
-    // Whoever only checks writes nothing, so neither is anything recovered nor locked.
+    // A check writes nothing, so it neither recovers an interrupted patch nor locks the project.
     let state = if args.check { None } else { Some(open_state(&environment)?) };
     if args.check && environment.has_unfinished_commit() {
         let message =
@@ -106,7 +106,7 @@ async fn carry_out(args: &PatchArgs) -> Result<Done, Refusal> {
         Some(state) => environment.commit(state, &changes, &mut steps::observer()),
     };
     outcome.map_err(Failure::from)?;
-    // The first version is that of the read, the second that of the write.
+    // Reading the file is version 1, writing it version 2.
     let version = if args.check { 1 } else { 2 };
     let after = if args.check { None } else { planned.first() };
     let state = input.base_hash.and_then(|_| {
@@ -117,7 +117,7 @@ async fn carry_out(args: &PatchArgs) -> Result<Done, Refusal> {
     Ok(Done { planned, diagnostics: input.diagnostics, state })
 }
 
-/// Returns the text of the patch, without a byte-order mark before it.
+/// Returns the text of the patch without a byte-order mark.
 fn read_patch(file: Option<&Path>) -> Result<String, Refusal> {
     let mut bytes = Vec::new();
     match file.filter(|file| *file != Path::new("-")) {
@@ -144,8 +144,8 @@ fn read_patch(file: Option<&Path>) -> Result<String, Refusal> {
     Ok(text.to_owned())
 }
 
-/// Reads every file the patch names, and names it in the patch by its real path: two names may lead to one file, and
-/// edits of it must meet.
+/// Reads every file that the patch names, and replaces the names in the patch by resolved paths. Edits of one file under
+/// several names must be combined.
 async fn read_files(
     environment: &LocalEnvironment,
     patch: &mut Patch,
@@ -179,7 +179,7 @@ fn deletes(change: &Change) -> bool {
     matches!(change, Change::Unified(unified) if unified.kind == FileKind::Delete)
 }
 
-/// Returns the text of a file, `None` if there is none.
+/// Returns the text of a file, `None` if it does not exist.
 async fn read_file(environment: &LocalEnvironment, path: &FilePath) -> Result<Option<String>, Refusal> {
     let bytes = match environment.read(path).await {
         Ok(bytes) => bytes,
@@ -190,7 +190,7 @@ async fn read_file(environment: &LocalEnvironment, path: &FilePath) -> Result<Op
     Ok(Some(text.to_owned()))
 }
 
-/// Returns the refusal of a patch that was made for another content than the file has.
+/// Returns the refusal of a patch whose hash does not match the file.
 fn mismatch(input: &Input, texts: &BTreeMap<String, Option<String>>) -> Option<Refusal> {
     let expected = input.base_hash?;
     let path = &input.patch.edits.first()?.path;
@@ -204,7 +204,7 @@ fn mismatch(input: &Input, texts: &BTreeMap<String, Option<String>>) -> Option<R
     (actual != expected).then_some(Refusal { failure, status: EXIT_REFUSED, state })
 }
 
-/// Returns the refusal of a patch that cannot be carried out.
+/// Returns the refusal of a patch that does not apply.
 async fn refused(
     environment: &LocalEnvironment,
     input: &Input,
@@ -229,7 +229,7 @@ async fn refused(
     Refusal { failure, status: EXIT_REFUSED, state }
 }
 
-/// Returns where the hunks of a strict diff stand, if all that is wrong with it is the lines it states.
+/// Returns the correct positions of the hunks of a strict diff if only its line numbers are wrong.
 fn right_lines(patch: &Patch, texts: &BTreeMap<String, Option<String>>) -> Vec<String> {
     let mut located = patch.clone();
     for edit in &mut located.edits {
@@ -245,7 +245,7 @@ fn right_lines(patch: &Patch, texts: &BTreeMap<String, Option<String>>) -> Vec<S
     notes.take(SUGGESTIONS_MAX).collect()
 }
 
-/// Returns what becomes of each file on disk.
+/// Returns the changes of the files on disk.
 fn changes(planned: &[PlannedFile], texts: &BTreeMap<String, Option<String>>) -> Result<Vec<FileChange>, Refusal> {
     let change = |path: &str, after: Option<&String>, mode_of: Option<&String>, executable: Option<bool>| {
         let clean = |path: &str| {
@@ -264,7 +264,7 @@ fn changes(planned: &[PlannedFile], texts: &BTreeMap<String, Option<String>>) ->
             _ => None,
         };
         changes.push(change(&file.path, file.after.as_ref(), from, file.executable)?);
-        // Another file may have taken the place of the one that moved.
+        // The patch may create another file under the old name.
         if let Some(from) = from.filter(|from| planned.iter().all(|file| file.path != **from)) {
             changes.push(change(from, None, None, None)?);
         }

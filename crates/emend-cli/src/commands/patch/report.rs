@@ -1,4 +1,4 @@
-//! Prints what a patch did, or why it did nothing: as text for people, or as one JSON object for programs.
+//! Prints the outcome of a patch as text or as one JSON object.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Done, Refusal, input};
 
-/// The state of one file, in the form of the state-verification proposal.
+/// The state of a file, as the format `safe` prescribes it.
 pub(super) struct FileState {
     path: String,
     version: u64,
@@ -17,7 +17,7 @@ pub(super) struct FileState {
 }
 
 impl FileState {
-    /// Describes the file at `path`; one that does not exist has no text.
+    /// Returns the state of the file at `path`. A file that does not exist has an empty text.
     pub(super) fn new(path: &str, version: u64, text: Option<String>) -> Self {
         Self { path: path.to_owned(), version, text: text.unwrap_or_default() }
     }
@@ -28,7 +28,7 @@ impl FileState {
     }
 }
 
-/// Prints the outcome and returns the exit status, which tells of the files even if nobody reads what is printed.
+/// Prints the outcome and returns the exit status, which does not depend on whether the output could be written.
 pub(super) fn print(outcome: &Result<Done, Refusal>, as_json: bool, check: bool) -> ExitCode {
     let _ = write(outcome, as_json, check);
     outcome.as_ref().map_or_else(|refusal| ExitCode::from(refusal.status), |_| ExitCode::SUCCESS)
@@ -93,7 +93,7 @@ fn refusal_json(refusal: &Refusal) -> Value {
     object
 }
 
-/// Returns the notes about the patch, then those about each file.
+/// Returns the diagnostics of the patch, then those of each file.
 fn diagnostics(done: &Done) -> impl Iterator<Item = (Option<&str>, &Diagnostic)> {
     let of_files = done
         .planned

@@ -1,7 +1,7 @@
-//! Lets the tests of the command stop a commit at a step they choose. Release builds never stop.
+//! Stops a commit at a chosen step, for tests. Release builds never stop.
 //!
-//! With `EMEND_STEPS=all` each step is printed before it is made; with `EMEND_STEPS=N` the process prints the Nth,
-//! counted from 1, and then waits: whoever reads that line can kill it and knows exactly what was done and what not.
+//! With `EMEND_STEPS=all` each step is printed before it is made. With `EMEND_STEPS=N` the program prints the Nth step,
+//! counted from 1, and waits. A test that reads this line can kill the program at a known point.
 
 use std::io;
 
@@ -21,7 +21,7 @@ pub(super) fn observer() -> impl FnMut(Step<'_>) -> io::Result<()> {
             writeln!(io::stderr(), "step {number}: {:?} {}", step.kind, step.path)?;
         }
         if stop == Some(number) {
-            // Ends only if the other side hangs up, or kills this process.
+            // Waits until the test closes standard input or kills the program.
             io::stdin().read_to_end(&mut Vec::new())?;
         }
         Ok(())
