@@ -1,10 +1,10 @@
-//! Bad input → code → exit status → bytes left. Each row also checks that the message says what to do.
+//! Bad input: error code, exit status, advice in the message, and no changed file.
 
 use crate::support::{Outcome, Project, covers, serve};
 
 const NOT_UTF8: &[u8] = b"caf\xe9\n";
 
-/// What a row expects: the code and status, and words that tell the user what to do.
+/// The expected code, exit status and words of advice.
 struct Expected {
     code: &'static str,
     status: i32,
@@ -48,7 +48,7 @@ fn an_unknown_model_is_refused() {
 }
 
 #[test]
-fn a_rule_or_a_value_that_means_nothing_is_refused() {
+fn an_invalid_rule_or_value_is_refused() {
     let refused = |advice| Expected { code: "invalid_argument", status: 2, advice };
     check(&["run", "x", "--deny", "shel:rm *"], &[], refused("--deny: unknown tool \"shel\"; did you mean shell?"));
     check(&["config"], &[("EMEND_ASK", "edit")], refused("EMEND_ASK: unknown tool \"edit\""));
@@ -58,7 +58,7 @@ fn a_rule_or_a_value_that_means_nothing_is_refused() {
 }
 
 #[test]
-fn state_that_cannot_be_kept_says_what_to_do() {
+fn a_state_directory_that_cannot_be_written_is_an_error_with_advice() {
     let advice = "set XDG_STATE_HOME to another directory";
     check(&["undo"], &[("XDG_STATE_HOME", "/proc/none")], Expected { code: "io_error", status: 1, advice });
 }
@@ -69,7 +69,7 @@ fn a_missing_root_is_named() {
 }
 
 #[test]
-fn a_missing_key_says_where_to_put_it() {
+fn a_missing_api_key_names_its_variable() {
     for (model, advice) in [
         ("anthropic:claude-sonnet-4-5", "ANTHROPIC_API_KEY"),
         ("openai:gpt-x", "OPENAI_API_KEY"),
@@ -81,7 +81,7 @@ fn a_missing_key_says_where_to_put_it() {
 }
 
 #[test]
-fn a_refused_key_says_which() {
+fn a_rejected_api_key_names_its_variable() {
     let url = serve(
         b"HTTP/1.1 401 Unauthorized\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n\
           {\"type\":\"error\",\"error\":{\"type\":\"authentication_error\",\"message\":\"invalid x-api-key\"}}",
@@ -161,6 +161,6 @@ fn unknown_tools_and_arguments_are_named() {
 }
 
 #[test]
-fn nothing_to_undo_says_so() {
+fn nothing_to_undo_is_an_error() {
     check(&["undo"], &[], Expected { code: "not_found", status: 1, advice: "nothing to undo" });
 }

@@ -1,4 +1,4 @@
-//! Conversations on a real terminal: what is typed, and what is on the screen then.
+//! Conversations on an emulated terminal: keys that are typed, and the screen.
 
 use expect_test::{Expect, expect};
 use serde_json::Value;
@@ -13,14 +13,14 @@ fn project() -> Project {
     Project::new(&[("notes.md", b"# alpha\n\nAbout alpha.\n"), ("src/lib.rs", b"pub fn alpha() {}\n")])
 }
 
-/// Compares the screen, all that was said before it included.
+/// Compares the screen with everything that scrolled up.
 #[track_caller]
 fn check(terminal: &Terminal, expected: &Expect) {
     expected.assert_eq(&terminal.shown());
 }
 
 #[test]
-fn a_task_is_shown_as_it_is_worked_on_and_can_be_looked_at_undone_and_done_again() {
+fn a_run_is_shown_and_its_changes_can_be_listed_undone_and_redone() {
     let project = project();
     let before = project.tree();
     let mut terminal = Terminal::start(&project, &[]);
@@ -114,7 +114,7 @@ fn a_task_is_shown_as_it_is_worked_on_and_can_be_looked_at_undone_and_done_again
 }
 
 #[test]
-fn commands_are_asked_about_in_place() {
+fn approval_questions_are_answered_in_the_conversation() {
     let project = project();
     let mut terminal = Terminal::start(&project, &[]);
     terminal
@@ -173,7 +173,7 @@ fn commands_are_asked_about_in_place() {
 }
 
 #[test]
-fn an_edit_that_is_asked_about_shows_its_diff() {
+fn the_question_about_an_edit_shows_its_diff() {
     let project = Project::new(&[("a.txt", b"alpha\n")]);
     let mut terminal = Terminal::start(&project, &["--ask", "edit_file"]);
     terminal.wait_for_prompt(1).enter("rename alpha to omega").wait_for("reason to refuse:").enter("d");
@@ -185,14 +185,14 @@ fn an_edit_that_is_asked_about_shows_its_diff() {
 }
 
 #[test]
-fn ctrl_c_stops_the_turn_and_twice_leaves() {
+fn ctrl_c_stops_the_run_and_quits_if_pressed_twice() {
     let project = project();
     let mut terminal = Terminal::start(&project, &["--allow", "shell"]);
     terminal.wait_for_prompt(1).enter("run echo begun; sleep 600").wait_for("│ begun").press(CTRL_C).wait_for_prompt(2);
     assert!(terminal.shown().contains("shell was stopped\ninterrupted · N s"), "{}", terminal.shown());
     terminal.enter("rename alpha to omega").wait_for_prompt(3);
-    assert_eq!(project.read("src/lib.rs"), "pub fn omega() {}\n", "the next turn works");
-    // What was typed goes first, and the question after it was answered by nobody.
+    assert_eq!(project.read("src/lib.rs"), "pub fn omega() {}\n", "the next run works");
+    // The first Ctrl-C discards the typed text, the second one asks for confirmation.
     terminal.press("text").wait_for("› text").press(CTRL_C).wait_for_prompt(4);
     terminal.press(CTRL_C).wait_for("Press Ctrl-C again, or Ctrl-D, to quit.").wait_for_prompt(5).press(CTRL_C);
     assert_eq!(terminal.end(), 0);
@@ -204,7 +204,7 @@ fn ctrl_c_stops_the_turn_and_twice_leaves() {
 }
 
 #[test]
-fn a_question_or_an_answer_that_does_not_come_can_be_left_by_ctrl_c_and_by_esc() {
+fn ctrl_c_and_esc_stop_a_run_that_waits_for_an_answer_or_a_response() {
     let project = project();
     let (url, requested) = stall(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n: wait\n\n");
     let variables = [("ANTHROPIC_API_KEY", "key"), ("ANTHROPIC_BASE_URL", url.as_str())];
@@ -227,14 +227,14 @@ fn a_question_or_an_answer_that_does_not_come_can_be_left_by_ctrl_c_and_by_esc()
 }
 
 #[test]
-fn what_a_turn_did_can_be_undone_although_it_was_killed() {
+fn changes_of_a_killed_run_can_be_undone() {
     let project = project();
     let before = project.tree();
     let call = r#"{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","type":"function","function":{"name":"write_file","arguments":"{\"file_path\": \"new.md\", \"content\": \"new\\n\"}"}}]},"finish_reason":"tool_calls"}]}"#;
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
     let (url, _requested) = answer_each(move |body| match body.contains("tool_call_id") {
         false => format!("{head}data: {call}\n\ndata: [DONE]\n\n"),
-        // So the turn never ends.
+        // Without a response the run never ends.
         true => loop {
             std::thread::park();
         },
@@ -251,7 +251,7 @@ fn what_a_turn_did_can_be_undone_although_it_was_killed() {
 }
 
 #[test]
-fn what_is_typed_while_it_works_steers_and_what_was_not_entered_stays_on_the_line() {
+fn lines_entered_during_a_run_steer_it_and_an_unfinished_line_stays() {
     let project = project();
     let mut terminal = Terminal::start(&project, &["--allow", "shell"]);
     terminal.wait_for_prompt(1).enter("run while [ ! -e go ]; do sleep 0.01; done").wait_for("Ctrl-C to stop");
@@ -305,7 +305,7 @@ fn conversations_are_resumed_by_flag_and_by_command() {
 }
 
 #[test]
-fn edits_that_wait_are_walked_through_hunk_by_hunk() {
+fn pending_edits_are_reviewed_hunk_by_hunk() {
     let project = Project::new(&[("a.txt", b"alpha\n1\n2\n3\n4\n5\n6\n7\nalpha\n1\n2\n3\n4\n5\n6\n7\nalpha\n")]);
     let mut terminal = Terminal::start(&project, &["--review"]);
     terminal.wait_for_prompt(1).enter("rename alpha to omega").wait_for_prompt(2);
@@ -358,7 +358,7 @@ fn edits_that_wait_are_walked_through_hunk_by_hunk() {
 }
 
 #[test]
-fn what_the_model_asks_is_answered_by_number() {
+fn questions_of_the_model_are_answered_by_number() {
     let call = r#"{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","type":"function","function":{"name":"clarify_user","arguments":"{\"question\": \"Which one?\", \"options\": [\"left\", \"right\"]}"}}]},"finish_reason":"tool_calls"}]}"#;
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
     let (url, requested) = answer(format!("{head}data: {call}\n\ndata: [DONE]\n\n"));
@@ -396,7 +396,7 @@ fn what_the_model_asks_is_answered_by_number() {
 }
 
 #[test]
-fn a_task_on_a_terminal_is_shown_and_asked_about_like_a_turn() {
+fn emend_run_on_a_terminal_looks_like_a_conversation() {
     let project = project();
     let mut terminal = Terminal::start(&project, &["run", "run touch x"]);
     terminal.wait_for("reason to refuse:").enter("not today");
@@ -417,7 +417,7 @@ fn a_task_on_a_terminal_is_shown_and_asked_about_like_a_turn() {
 }
 
 #[test]
-fn who_answers_and_how_is_shown_and_changed() {
+fn model_and_effort_are_shown_and_changed() {
     let project = project();
     let mut terminal = Terminal::start(&project, &[]);
     terminal.wait_for_prompt(1).enter("/effort").wait_for_prompt(2).enter("/effort high").wait_for_prompt(3);
@@ -461,7 +461,7 @@ fn who_answers_and_how_is_shown_and_changed() {
 }
 
 #[test]
-fn a_line_goes_on_after_a_backslash() {
+fn a_backslash_continues_a_line() {
     let project = project();
     let mut terminal = Terminal::start(&project, &[]);
     terminal.wait_for_prompt(1).press("rename alpha \\\r").press("to omega\r").wait_for("places").wait_for_prompt(2);
@@ -469,7 +469,7 @@ fn a_line_goes_on_after_a_backslash() {
 }
 
 #[test]
-fn without_a_terminal_the_way_to_go_is_named() {
+fn without_a_terminal_the_error_names_emend_run() {
     let project = project();
     let outcome = project.run(&[]);
     assert_eq!(outcome.status, 2);

@@ -1,4 +1,4 @@
-//! What a conversation makes of its terminal: narrow ones, those that cannot draw, those that are taken away.
+//! Conversations on unusual terminals: narrow, without cursor movement, stopped, or closed.
 
 use expect_test::expect;
 use serde_json::Value;
@@ -13,12 +13,12 @@ fn project() -> Project {
 }
 
 #[test]
-fn a_turn_goes_on_where_it_was_after_the_program_was_stopped() {
+fn a_run_continues_after_the_program_was_stopped() {
     let project = project();
     let mut terminal = Terminal::start(&project, &["--allow", "shell"]);
     terminal.wait_for_prompt(1).enter("run while [ ! -e go ]; do sleep 0.01; done").wait_for("Ctrl-C to stop");
     assert!(terminal.marks_pastes());
-    // As Ctrl-Z, and the shell that has the terminal meanwhile.
+    // Like Ctrl-Z, and the shell that uses the terminal meanwhile.
     terminal.signal("-STOP").use_line_by_line().signal("-CONT");
     terminal
         .press("\u{1b}[200~mind\rthe gap\u{1b}[201~")
@@ -31,7 +31,7 @@ fn a_turn_goes_on_where_it_was_after_the_program_was_stopped() {
 }
 
 #[test]
-fn a_request_to_end_ends_what_runs_and_gives_the_terminal_back() {
+fn a_terminate_signal_ends_commands_and_restores_the_terminal() {
     let project = project();
     let mut terminal = Terminal::start(&project, &["--allow", "shell"]);
     terminal.wait_for_prompt(1).enter("run echo begun; sleep 600").wait_for("│ begun").signal("-TERM");
@@ -47,12 +47,12 @@ fn a_request_to_end_ends_what_runs_and_gives_the_terminal_back() {
     let mut terminal = Terminal::start(&project, &["--allow", "shell"]);
     terminal.wait_for_prompt(1).enter("run echo $PPID > id; sleep 600").wait_for("sleep 600 · Ctrl-C to stop");
     terminal.hang_up();
-    // What the session says last was said to nobody, and kept.
+    // The last events could not be printed, but were saved.
     let shown = project.run(&["sessions", "show", &newest(&project)]);
     assert!(shown.assert_ok().stdout.contains("← shell failed"), "{}", shown.stdout);
 }
 
-/// Returns the id of the session that was used last.
+/// Returns the ID of the session that was used last.
 fn newest(project: &Project) -> String {
     let listed = project.run(&["sessions", "list", "--json"]);
     let summary: Value = serde_json::from_str(listed.assert_ok().stdout.lines().next().unwrap()).unwrap();
@@ -60,7 +60,7 @@ fn newest(project: &Project) -> String {
 }
 
 #[test]
-fn twenty_columns_and_terminals_that_cannot_draw_are_served_too() {
+fn a_conversation_works_on_twenty_columns_and_on_dumb_terminals() {
     let narrow = project();
     let mut terminal = Terminal::open(&narrow, &[], (100, 20), &[]);
     terminal.wait_until("a prompt", |screen| screen.trim_end().ends_with('›'));
@@ -132,7 +132,7 @@ fn twenty_columns_and_terminals_that_cannot_draw_are_served_too() {
 }
 
 #[test]
-fn what_is_typed_and_what_is_said_fits_a_narrow_terminal() {
+fn output_and_typed_text_fit_a_narrow_terminal() {
     let project = project();
     let mut terminal = Terminal::open(&project, &[], (100, 40), &[]);
     terminal.wait_for_prompt(1).enter("/help").wait_for_prompt(2).enter("/modle").wait_for_prompt(3);
@@ -215,7 +215,7 @@ fn lists_and_completions_fit_the_terminal() {
 }
 
 #[test]
-fn what_is_typed_ahead_is_taken_line_by_line() {
+fn lines_typed_ahead_are_handled_one_by_one() {
     let project = project();
     let mut terminal = Terminal::start(&project, &[]);
     terminal.wait_for_prompt(1).press("/effort\r/model\r").wait_for("Effort: ").wait_for("Model: offline.");

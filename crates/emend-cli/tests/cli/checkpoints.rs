@@ -1,4 +1,4 @@
-//! Back to before a run, and forth again. The trace of what happened.
+//! `emend checkpoints`, `rollback` and `redo`, and the trace file.
 
 use expect_test::expect;
 use serde_json::Value;
@@ -25,7 +25,7 @@ fn listed(project: &Project) -> Vec<(u64, String, bool)> {
 }
 
 #[test]
-fn every_run_is_a_checkpoint_that_one_goes_back_to_and_forth_from() {
+fn every_run_can_be_rolled_back_and_redone() {
     let project = project();
     let row = |run: u64, label: &str, undone: bool| (run, label.to_owned(), undone);
     let all = |undone: [bool; 3]| {
@@ -83,7 +83,7 @@ fn a_trace_holds_every_event_and_no_secret() {
     let traced = read(&text);
     let kinds = |events: &[Value]| {
         let mut kinds: Vec<Value> = events.iter().map(|event| event["kind"].clone()).collect();
-        // Pieces of one text are one event.
+        // Deltas of one text are written as one event.
         kinds.dedup();
         kinds
     };

@@ -1,4 +1,4 @@
-//! Commands: asked about, run on the files or in a copy, undone, and ended with the program.
+//! Commands of the agent: approval, sandbox, review, undo, and their end with the program.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Seek as _, Write as _};
@@ -18,7 +18,7 @@ fn project() -> Project {
 const CHANGE: &str = "run sed -i s/two/TWO/ a.txt && rm b.txt && echo new > c.txt";
 
 #[test]
-fn without_a_terminal_a_command_is_refused_and_the_flag_is_named() {
+fn without_a_terminal_a_command_is_refused_with_the_option_that_allows_it() {
     let project = project();
     let before = project.tree();
     let outcome = project.run(&["run", "run touch 'x y'"]);
@@ -29,7 +29,7 @@ fn without_a_terminal_a_command_is_refused_and_the_flag_is_named() {
 }
 
 #[test]
-fn an_allowed_command_is_shown_as_it_runs_and_its_changes_are_undone() {
+fn an_allowed_command_prints_its_output_and_its_changes_can_be_undone() {
     covers("command.review");
     let project = project();
     let before = project.tree();
@@ -49,7 +49,7 @@ fn an_allowed_command_is_shown_as_it_runs_and_its_changes_are_undone() {
 
 #[test]
 fn a_confined_command_cannot_write_beside_the_project() {
-    // Where everybody may write, a command may too.
+    // Every user can write to /var/tmp, so only the sandbox can prevent it.
     let outside = tempfile::TempDir::new_in("/var/tmp").unwrap();
     let harm = format!("run touch {}/x; touch inside", outside.path().display());
     let project = project();
@@ -62,7 +62,7 @@ fn a_confined_command_cannot_write_beside_the_project() {
     } else {
         assert!(project.path("inside").exists() && !outside.path().join("x").exists(), "{}", outcome.stdout);
     }
-    // Without it, or with the place named, it may.
+    // Without the sandbox, or with --sandbox-write, it can.
     for flags in [&[][..], &["--sandbox", "--sandbox-write", outside.path().to_str().unwrap()]] {
         if is_lacking && !flags.is_empty() {
             continue;
@@ -73,7 +73,7 @@ fn a_confined_command_cannot_write_beside_the_project() {
 }
 
 #[test]
-fn every_familys_shell_is_the_same() {
+fn the_shell_tool_works_under_every_profile() {
     for profile in ["openai", "anthropic", "gemini"] {
         let project = project();
         let outcome = project.run(&["run", "run touch x", "--allow", "shell:touch x", "--profile", profile]);
@@ -114,7 +114,7 @@ fn with_review_a_command_runs_in_a_copy() {
 }
 
 #[test]
-fn a_command_sees_no_secret_of_the_programs() {
+fn commands_do_not_inherit_secret_variables() {
     covers("environment.secrets");
     let project = project();
     let mut command = project.command(&["run", "run env", "--allow", "shell", "--json"]);
@@ -125,7 +125,7 @@ fn a_command_sees_no_secret_of_the_programs() {
     assert!(!outcome.stdout.contains("sk-marked"), "{}", outcome.stdout);
 }
 
-/// Waits for a file, which is certain to come.
+/// Waits until a file exists.
 #[track_caller]
 fn wait_for(path: &Path) {
     let begun = Instant::now();
@@ -143,7 +143,7 @@ fn is_alive(id: &str) -> bool {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_signal_ends_the_command_with_all_it_started() {
+fn a_signal_ends_the_command_and_its_processes() {
     covers("error.shutdown");
     let command = "(trap '' TERM; echo $BASHPID > id; mv id ids; while :; do sleep 1; done) & wait";
     let (task, arguments) = (format!("run {command}"), serde_json::json!({ "command": command }).to_string());
@@ -167,7 +167,7 @@ fn a_signal_ends_the_command_with_all_it_started() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn what_is_to_live_on_without_its_terminal_does() {
+fn nohup_keeps_the_program_alive() {
     let project = project();
     let mut shell = Command::new("sh");
     let emend = project.command(&["run", "run echo $PPID > id; mv id ids; while [ ! -e go ]; do sleep 0.01; done"]);
@@ -186,7 +186,7 @@ fn what_is_to_live_on_without_its_terminal_does() {
     Outcome::of(child.wait_with_output().unwrap()).assert_ok();
 }
 
-/// A program on a terminal of its own, whose standard output goes elsewhere.
+/// The program on a terminal, with standard output redirected.
 struct OnTerminal {
     child: Child,
     terminal: File,
@@ -207,11 +207,11 @@ impl OnTerminal {
         Self { child, terminal: File::from(terminal), shown: String::new(), stdout }
     }
 
-    /// Reads until `text` has been shown, or to the end.
+    /// Reads until `text` was printed, or to the end.
     fn read_until(&mut self, text: &str) {
         let mut buffer = [0; 4096];
         while !self.shown.contains(text) {
-            // A terminal whose program is gone is an error to read.
+            // Reading fails once the program has ended.
             let n_bytes = self.terminal.read(&mut buffer).unwrap_or_default();
             if n_bytes == 0 {
                 break;
@@ -237,7 +237,7 @@ impl OnTerminal {
 }
 
 #[test]
-fn on_a_terminal_the_user_is_asked_also_if_the_output_is_piped() {
+fn with_piped_output_questions_appear_on_the_terminal() {
     let project = project();
     let mut emend = OnTerminal::start(&project, &["run", "run touch allowed"]);
     emend.read_until("reason to refuse: ");
@@ -255,7 +255,7 @@ fn on_a_terminal_the_user_is_asked_also_if_the_output_is_piped() {
 }
 
 #[test]
-fn an_interrupt_while_the_user_is_asked_ends_the_turn() {
+fn an_interrupt_during_a_question_ends_the_run() {
     let project = project();
     let mut emend = OnTerminal::start(&project, &["run", "run touch x"]);
     emend.read_until("reason to refuse: ");
@@ -267,7 +267,7 @@ fn an_interrupt_while_the_user_is_asked_ends_the_turn() {
 }
 
 #[test]
-fn questions_and_answers_are_events() {
+fn approval_questions_and_answers_are_events() {
     let outcome = project().run(&["run", "run touch x", "--json"]);
     outcome.assert_ok();
     let events: Vec<Value> = outcome.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

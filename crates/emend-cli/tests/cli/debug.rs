@@ -1,4 +1,4 @@
-//! `emend debug` and `emend models`: what programs read from them, on small cases here and on all recorded traffic.
+//! `emend debug` and `emend models`: their output for small cases, and for all recorded traffic.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ data: {\"type\":\"message_stop\"}
 
 ";
 
-/// Runs a command that has to succeed, and reads the one line of JSON that it prints.
+/// Runs a command that must succeed and print one line of JSON.
 #[track_caller]
 fn json_of(project: &Project, args: &[&str]) -> Value {
     let outcome = project.run(args);
@@ -40,7 +40,7 @@ fn json_of(project: &Project, args: &[&str]) -> Value {
 }
 
 #[test]
-fn an_answer_is_summarised_however_it_is_cut() {
+fn the_summary_of_a_response_does_not_depend_on_chunks() {
     let project = Project::new(&[("a.sse", ANTHROPIC.as_bytes())]);
     for chunk in ["1", "7", "100000"] {
         let found = json_of(&project, &["debug", "decode", "--api", "anthropic-messages", "--chunk", chunk, "a.sse"]);
@@ -53,7 +53,7 @@ fn an_answer_is_summarised_however_it_is_cut() {
 }
 
 #[test]
-fn an_error_of_the_providers_is_an_answer() {
+fn an_error_of_the_provider_is_a_response() {
     let body = br#"{"error":{"message":"slow down","type":"rate_limit_exceeded","code":"rate_limit_exceeded"}}"#;
     let project = Project::new(&[("e.json", body), ("cut.sse", &ANTHROPIC.as_bytes()[..400])]);
     let found = json_of(&project, &["debug", "decode", "--api", "openai-chat", "--status", "429", "e.json"]);
@@ -68,7 +68,7 @@ fn an_error_of_the_providers_is_an_answer() {
 }
 
 #[test]
-fn a_request_is_shown_as_it_would_be_sent_but_for_the_key() {
+fn a_request_is_printed_without_the_api_key() {
     let request =
         r#"{"model": "claude-opus-4-6", "messages": [{"role": "user", "content": [{"kind": "text", "text": "hi"}]}]}"#;
     let project = Project::new(&[("r.json", request.as_bytes())]);
@@ -102,7 +102,7 @@ fn a_request_is_shown_as_it_would_be_sent_but_for_the_key() {
 }
 
 #[test]
-fn an_image_of_this_machine_is_read_into_the_request() {
+fn a_local_image_is_embedded_in_the_request() {
     let request = r#"{"messages": [{"role": "user", "content": [{"kind": "image", "url": "./dot.png"}]}]}"#;
     let project = Project::new(&[("r.json", request.as_bytes()), ("dot.png", b"hi")]);
     let found = json_of(&project, &["debug", "encode", "--api", "anthropic-messages", "r.json"]);
@@ -111,7 +111,7 @@ fn an_image_of_this_machine_is_read_into_the_request() {
 }
 
 #[test]
-fn what_cannot_be_read_or_encoded_says_so() {
+fn invalid_requests_and_responses_are_refused() {
     #[track_caller]
     fn check(args: &[&str], status: i32, words: &str) {
         let outcome = Project::new(&[("bad.json", b"{\"messages\": 1}")]).run(args);
@@ -127,7 +127,7 @@ fn what_cannot_be_read_or_encoded_says_so() {
 }
 
 #[test]
-fn models_are_listed_for_people_and_for_programs() {
+fn models_are_listed_as_text_and_as_json() {
     let project = Project::new(&[]);
     let table = project.run(&["models"]);
     table.assert_ok();
@@ -149,7 +149,7 @@ fn read_json(path: &Path) -> Value {
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// Says where what the command printed differs from what the providers' own libraries made of the answer.
+/// Returns the differences between a summary and the response as the provider's own library reads it.
 fn differences(found: &Value, expected: &Value) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut check = |what: &str, expected: &Value, found: &Value| {
@@ -158,7 +158,7 @@ fn differences(found: &Value, expected: &Value) -> Vec<String> {
         }
     };
     if let Some(error) = expected.get("error") {
-        // An error inside of a stream has no status of its own.
+        // An error inside a stream has no HTTP status.
         let status = found["error"]["status"].as_u64().unwrap_or(200);
         check("status", &error["status"], &status.into());
         check("an error", &true.into(), &found["error"]["code"].is_string().into());
@@ -178,7 +178,7 @@ fn differences(found: &Value, expected: &Value) -> Vec<String> {
 }
 
 #[test]
-fn all_recorded_traffic_is_summarised_as_the_providers_libraries_do() {
+fn recorded_traffic_is_summarised_like_the_providers_libraries_do() {
     let Some(wire) = std::env::var_os("EMEND_WIRE").map(PathBuf::from) else {
         println!("skipped: 308 recorded answers (set EMEND_WIRE to their directory)");
         return;
@@ -202,7 +202,7 @@ fn all_recorded_traffic_is_summarised_as_the_providers_libraries_do() {
         let status = response["status"].to_string();
         let mut args =
             vec!["debug", "decode", "--api", recording["api"].as_str().unwrap(), "--status", &status, "body"];
-        // Every second one in pieces; that none of the others differs in pieces is for the library's own tests.
+        // Every second response is decoded in chunks. The tests of the library decode all of them both ways.
         if n_cases % 2 == 1 {
             args.extend(["--chunk", "5"]);
         }

@@ -1,4 +1,4 @@
-//! `emend diff` and `emend truncate`: what they print, to the byte, and how they exit.
+//! `emend diff` and `emend truncate`: exact output and exit status.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -44,16 +44,16 @@ fn files_are_the_same_or_differ_or_cannot_be_compared() {
 }
 
 #[test]
-fn what_diff_prints_patch_applies() {
+fn emend_patch_applies_the_output_of_emend_diff() {
     let project = project();
     let printed = project.run(&["diff", "a.txt", "b.txt"]).stdout.replace("+++ b.txt", "+++ a.txt");
     patch(&project, &["--format", "unified"], printed.as_bytes()).assert_ok();
     assert_eq!(project.read("a.txt"), project.read("b.txt"));
 }
 
-/// The field's own `diff -u`, but for what it prints after the names.
+/// Compares with `diff -u`, except for the times after the file names.
 #[test]
-fn the_output_is_that_of_diff() {
+fn the_output_equals_that_of_diff() {
     let project = project();
     let Ok(output) = Command::new("diff").args(["-u", "a.txt", "b.txt"]).current_dir(project.path(".")).output() else {
         println!("skipped: 1 cases (there is no diff command)");

@@ -1,7 +1,7 @@
-//! `emend patch` is killed in the middle of changing 50 files; the next command finds all of them old or all new.
+//! `emend patch` is killed while it changes 50 files. After the next command all files are old or all are new.
 //!
-//! The command prints the system call it is about to make and waits (see `patch/steps.rs`), so each kill falls between
-//! two calls that are known: no timing decides what is tested.
+//! The command prints its next system call and waits (see `patch/steps.rs`), so each kill falls between two known calls
+//! and does not depend on timing.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read as _};
@@ -13,10 +13,10 @@ const N_FILES: usize = 50;
 
 const N_LINES: usize = 20;
 
-/// How many kills fall between the first rename and the removal of the journal.
+/// Number of kills between the first rename and the removal of the journal.
 const N_KILLS: usize = 120;
 
-/// A step as the command prints it: what it does, and to which file.
+/// A printed step: the kind of call and the file.
 type Printed = (String, String);
 
 fn name(number: usize) -> String {
@@ -55,7 +55,7 @@ fn printed(line: &str) -> Printed {
     (words.next().unwrap_or_default(), words.next().unwrap_or_default())
 }
 
-/// Returns the steps of a patch that nothing stops.
+/// Returns the steps of a patch that is not killed.
 fn steps() -> Vec<Printed> {
     let project = project();
     let mut command = project.command(&["patch", "the.patch"]);
@@ -66,7 +66,7 @@ fn steps() -> Vec<Printed> {
     errors.lines().filter(|line| line.starts_with("step ")).map(printed).collect()
 }
 
-/// Kills the command when it has made the steps before step `number`, counted from 1, and not that one.
+/// Kills the command just before step `number`, counted from 1.
 fn kill_before(project: &Project, number: usize, expected: &Printed) {
     let mut command = project.command(&["patch", "the.patch"]);
     command.env("EMEND_STEPS", number.to_string()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -74,7 +74,7 @@ fn kill_before(project: &Project, number: usize, expected: &Printed) {
     let mut line = String::new();
     BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
     assert!(line.starts_with(&format!("step {number}: ")), "{line}");
-    // Names of temporary files hold the process, so only steps of real files are compared.
+    // Names of temporary files contain the process ID, so their steps are not compared.
     let (kind, path) = printed(&line);
     assert_eq!(kind, expected.0, "{line}");
     assert!(path == expected.1 || path.ends_with(".emend-new"), "{line}");
@@ -84,7 +84,7 @@ fn kill_before(project: &Project, number: usize, expected: &Printed) {
     assert_eq!((child.wait().unwrap().code(), said.as_str()), (None, ""), "killed, and before it was done");
 }
 
-/// Runs a command that opens the project to write, and checks that it found and completed what was left.
+/// Runs a command that opens the project for writing, and checks that it reports the recovery.
 fn next_run(project: &Project, turn: usize, expects: &str) {
     let commands: [&[&str]; 4] = [
         &["undo"],
@@ -135,7 +135,7 @@ fn killed_in_the_middle_the_next_run_finds_all_old_or_all_new() {
 }
 
 #[test]
-fn killed_before_the_first_file_changes_the_next_run_takes_all_back() {
+fn killed_before_the_first_file_changes_the_next_run_reverts_all() {
     if !cfg!(debug_assertions) {
         println!("skipped: 20 cases (release builds do not stop to be killed)");
         return;
@@ -155,7 +155,7 @@ fn killed_before_the_first_file_changes_the_next_run_takes_all_back() {
 }
 
 #[test]
-fn a_patch_waits_for_nobody_but_does_not_build_on_half_of_another() {
+fn a_patch_completes_an_interrupted_one_first_and_a_check_refuses() {
     if !cfg!(debug_assertions) {
         println!("skipped: 2 cases (release builds do not stop to be killed)");
         return;

@@ -1,4 +1,4 @@
-//! The command as a user runs it: the real binary on real directories.
+//! Tests of the `emend` program: the built binary in real directories.
 
 #[cfg(test)]
 mod bad_input;

@@ -1,4 +1,4 @@
-//! `emend patch` when all goes well: every format, what it prints, and which bytes stay as they were.
+//! `emend patch` with patches that apply: formats, output, and bytes that must not change.
 
 use std::fs;
 use std::io::Write as _;
@@ -14,7 +14,7 @@ pub(crate) fn patch(project: &Project, args: &[&str], patch: &[u8]) -> Outcome {
     let args: Vec<&str> = std::iter::once("patch").chain(args.iter().copied()).collect();
     let mut command = project.command(&args);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // A command line that is wrong is refused before the patch is read.
+    // With an invalid command line the program ends before it reads the patch.
     let _ = child.stdin.take().unwrap().write_all(patch);
     Outcome::of(child.wait_with_output().unwrap())
 }
@@ -35,7 +35,7 @@ pub(crate) fn sha256(text: &str) -> String {
     emend_edit::ContentHash::of(text.as_bytes()).hex()
 }
 
-/// Applies `text` to one file, told its format and not, and compares the file.
+/// Applies `text` to one file, with and without --format, and compares the file.
 #[track_caller]
 fn check(format: &str, before: &str, text: &str, after: &str) {
     for args in [&["--format", format][..], &[]] {
@@ -49,7 +49,7 @@ fn check(format: &str, before: &str, text: &str, after: &str) {
 }
 
 #[test]
-fn every_format_edits_and_is_recognised() {
+fn every_format_is_applied_and_detected() {
     let before = "one\ntwo\nthree\n";
     let after = "one\n2\nthree\n";
     let hash = sha256(before);
@@ -73,7 +73,7 @@ fn every_format_edits_and_is_recognised() {
 }
 
 #[test]
-fn bytes_that_no_edit_names_stay() {
+fn bytes_outside_of_edits_do_not_change() {
     let v4a = "*** Begin Patch\n*** Update File: a.txt\n@@\n-two\n+2\n*** End Patch\n";
     check("v4a", "\u{feff}one\r\ntwo\r\nthree", v4a, "\u{feff}one\r\n2\r\nthree");
     let replace = r#"{"file_path": "a.txt", "old_string": "one\ntwo", "new_string": "1\n2"}"#;
@@ -153,7 +153,7 @@ fn json_names_files_operations_and_hunks() {
 }
 
 #[test]
-fn a_slip_that_is_accepted_is_told_of() {
+fn accepted_mistakes_are_reported() {
     let project = Project::new(&[("a.txt", b"one  \n")]);
     let text = "```\n*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+1\n*** End Patch\n```\n";
     let outcome = patch(&project, &["--json"], text.as_bytes());
@@ -171,7 +171,7 @@ fn a_slip_that_is_accepted_is_told_of() {
 }
 
 #[test]
-fn check_says_the_same_and_writes_nothing() {
+fn check_reports_the_same_and_writes_nothing() {
     let project = several();
     let before = project.tree();
     let outcome = patch(&project, &["--check"], SEVERAL.as_bytes());
@@ -186,7 +186,7 @@ fn check_says_the_same_and_writes_nothing() {
 }
 
 #[test]
-fn the_root_is_where_paths_start() {
+fn paths_are_relative_to_the_root() {
     let project = Project::new(&[("inner/a.txt", b"one\n"), ("a.txt", b"one\n")]);
     let text = r#"{"file_path": "a.txt", "old_string": "one", "new_string": "1"}"#;
     patch(&project, &["--root", "inner"], text.as_bytes()).assert_ok();
@@ -198,7 +198,7 @@ fn the_root_is_where_paths_start() {
 }
 
 #[test]
-fn edits_of_one_file_under_several_names_meet() {
+fn edits_of_one_file_under_several_names_are_combined() {
     let project = Project::new(&[("a.txt", b"one\ntwo\nthree\n")]);
     #[cfg(unix)]
     std::os::unix::fs::symlink("a.txt", project.path("link.txt")).unwrap();
@@ -214,7 +214,7 @@ fn edits_of_one_file_under_several_names_meet() {
 }
 
 #[test]
-fn a_file_that_moves_may_be_followed_by_another_in_its_place() {
+fn another_file_can_take_the_path_of_a_moved_file() {
     let project = Project::new(&[("a.txt", b"old\n")]);
     let text = "*** Begin Patch\n*** Update File: a.txt\n*** Move to: b.txt\n@@\n-old\n+moved\n\
                 *** Add File: a.txt\n+new\n*** End Patch\n";
@@ -222,9 +222,9 @@ fn a_file_that_moves_may_be_followed_by_another_in_its_place() {
     assert_eq!((project.read("a.txt").as_str(), project.read("b.txt").as_str()), ("new\n", "moved\n"));
 }
 
-/// The tool of the agent writes through its workspace, and comes to the same.
+/// The tool of the agent writes through its workspace, with the same result.
 #[test]
-fn the_agents_tool_comes_to_the_same() {
+fn the_tool_of_the_agent_has_the_same_result() {
     let replaced = "*** Begin Patch\n*** Update File: tool.sh\n*** Move to: b\n@@\n-#!/bin/sh\n+moved\n\
                     *** Add File: tool.sh\n+new\n*** End Patch\n";
     for text in [SEVERAL, replaced] {
@@ -247,7 +247,7 @@ fn the_agents_tool_comes_to_the_same() {
 }
 
 #[test]
-fn a_safe_patch_answers_with_the_latest_state() {
+fn a_safe_patch_returns_the_latest_state() {
     let project = Project::new(&[("a.txt", b"one\ntwo\n")]);
     let state = |version: u64, content: &str| json!({"file_path": "a.txt", "version": version, "sha256": sha256(content), "content": content});
     let safe = |hash: &str, diff: &str| {
@@ -294,10 +294,10 @@ fn a_file_is_created_by_an_empty_old_string() {
     assert_eq!(project.read("a/b.txt"), "x\n");
 }
 
-/// What git says about modes in a diff of its own, we do as `git apply` does.
+/// File modes in diffs of git are applied as `git apply` does.
 #[cfg(unix)]
 #[test]
-fn mode_lines_of_git_diffs_are_carried_out() {
+fn mode_lines_of_git_diffs_are_applied() {
     let before: [(&str, &[u8]); 4] =
         [("on.sh", b"on\n"), ("off.sh", b"off\n"), ("edit.sh", b"one\n"), ("old.sh", b"1\n2\n3\n")];
     let after: [(&str, &[u8], u32); 6] = [
@@ -351,11 +351,11 @@ fn mode_lines_of_git_diffs_are_carried_out() {
         assert_eq!(mode(&project.path(path)) & 0o111 != 0, mode_after & 0o111 != 0, "{path}");
     }
     assert!(!project.path("old.sh").exists());
-    // Git finds nothing to add: the modes are those of its own `apply`.
+    // Git sees no further change, so the modes equal those of `git apply`.
     assert!(git(&["add", "."]).unwrap().status.success());
     assert_eq!(git(&["diff", "--cached", "-M"]).unwrap().stdout, diff);
 
-    // Whoever may read it may run it; other bits stay.
+    // Everyone with read permission gets execute permission. Other bits do not change.
     set_mode(&project.path("on.sh"), 0o640);
     let again = b"diff --git a/on.sh b/on.sh\nold mode 100644\nnew mode 100755\n";
     let outcome = patch(&project, &["--format", "unified"], again);

@@ -1,4 +1,4 @@
-//! `emend patch` when it refuses: the code, the exit status, words that help, and not a byte changed.
+//! `emend patch` with patches that are rejected: error code, exit status, advice, and no changed byte.
 
 use std::fs;
 
@@ -16,7 +16,7 @@ fn project() -> Project {
     ])
 }
 
-/// Expects exit status 1, `code`, and each of `words` in the answer, as text, as JSON, and when only checking.
+/// Expects exit status 1, `code` and `words` in the output: as text, as JSON, and with --check.
 #[track_caller]
 fn check_in(project: &Project, args: &[&str], text: &[u8], code: &str, words: &[&str]) {
     let before = project.tree();
@@ -51,7 +51,7 @@ fn v4a(body: &str) -> String {
 }
 
 #[test]
-fn a_patch_of_which_one_part_does_not_fit_changes_nothing() {
+fn a_patch_with_one_mismatch_changes_nothing() {
     check(
         &[],
         &v4a("*** Update File: src/main.rs\n@@\n-fn main() {\n-    one(1);\n+    three();\n"),
@@ -82,7 +82,7 @@ fn a_patch_of_which_one_part_does_not_fit_changes_nothing() {
 }
 
 #[test]
-fn patches_that_cannot_be_read() {
+fn invalid_patches_are_refused() {
     check(&[], "", "invalid_argument", &["empty"]);
     check(&[], " \n\n", "invalid_argument", &["empty"]);
     check(&[], "\u{feff}", "invalid_argument", &["empty"]);
@@ -104,7 +104,7 @@ fn patches_that_cannot_be_read() {
 }
 
 #[test]
-fn a_strict_diff_stands_where_it_says_or_is_refused() {
+fn a_strict_diff_must_match_at_its_stated_lines() {
     let diff = |line: usize| format!("--- a/notes.md\n+++ b/notes.md\n@@ -{line} +{line} @@\n-alpha\n+ALPHA\n");
     check(
         &[],
@@ -135,7 +135,7 @@ fn replacements_are_unique_or_refused() {
 }
 
 #[test]
-fn line_edits_name_lines_that_exist_and_text_that_was_read() {
+fn line_edits_need_existing_lines_and_the_current_hash() {
     let lines = |edit: Value| json!({"file_path": "notes.md", "edits": [edit]}).to_string();
     let replace = |line: usize| json!({"operation": "replace", "start_line": line, "new_text": "x"});
     check(&[], &lines(replace(5)), "invalid_argument", &["names line 5", "4 lines"]);
@@ -169,7 +169,7 @@ fn usage_errors_exit_with_2() {
 
 #[cfg(unix)]
 #[test]
-fn links_and_files_that_must_not_be_replaced() {
+fn linked_and_read_only_files_are_refused() {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
     let project = project();
     fs::hard_link(project.path("notes.md"), project.path("twin.md")).unwrap();
@@ -202,7 +202,7 @@ fn a_directory_that_may_not_be_written_to() {
     let mut project = project();
     fs::set_permissions(project.path("src"), fs::Permissions::from_mode(0o555)).unwrap();
     if fs::write(project.path("src/probe"), "").is_ok() {
-        // Root may write anywhere, so somebody else has to run the command.
+        // Root can write anywhere, so another user runs the command.
         fs::remove_file(project.path("src/probe")).unwrap();
         if !project.give_to_nobody() {
             println!("skipped: 4 cases (root may write anywhere, and others may not run the command)");

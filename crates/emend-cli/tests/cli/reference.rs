@@ -1,4 +1,4 @@
-//! What people look things up in: help, completions, the manual, exit statuses.
+//! Help, completions, manual pages and exit statuses.
 
 use std::io::Write as _;
 use std::process::Stdio;
@@ -61,7 +61,7 @@ fn bash_completes_commands() {
 }
 
 #[test]
-fn the_exit_status_says_what_happened() {
+fn exit_statuses_are_as_documented() {
     #[track_caller]
     fn check(args: &[&str], variables: &[(&str, &str)], expected: i32) {
         let project = Project::new(&[("a.txt", b"alpha\n")]);
@@ -87,7 +87,7 @@ fn the_exit_status_says_what_happened() {
 }
 
 #[test]
-fn a_reader_who_has_seen_enough_is_no_error() {
+fn a_closed_output_is_not_an_error() {
     let project = Project::new(&[("a.txt", b"alpha\n")]);
     for args in [&["tools", "list"][..], &["config"], &["run", "rename alpha to omega"], &["man"], &["--help"]] {
         let (reader, writer) = std::io::pipe().unwrap();
@@ -98,7 +98,7 @@ fn a_reader_who_has_seen_enough_is_no_error() {
 }
 
 #[test]
-fn a_task_comes_from_standard_input_too() {
+fn a_task_can_come_from_standard_input() {
     let project = Project::new(&[("a.txt", b"alpha\n")]);
     let run = |args: &[&str], text: &[u8]| {
         let mut command = project.command(args);

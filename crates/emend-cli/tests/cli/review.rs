@@ -1,4 +1,4 @@
-//! `--review`: nothing is saved before it is accepted, hunk by hunk.
+//! `--review`: hunks are written to the files only when they are accepted.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -17,7 +17,7 @@ fn answer(project: &Project, args: &[&str], decisions: &str) -> Outcome {
 }
 
 #[test]
-fn accepted_hunks_are_saved_and_rejected_ones_never_were() {
+fn accepted_hunks_are_written_and_rejected_ones_are_not() {
     let project = project();
     let outcome = answer(&project, &["run", "rename alpha to omega", "--review"], "y\nn\n");
     outcome.assert_ok();

@@ -1,5 +1,5 @@
-//! Marked secrets in the environment and in files of the project: neither what the command prints nor anything that it
-//! writes holds one, unless the user's own command shows it. What a provider sends back is `tests/it/secrets`.
+//! Marked secrets in the environment and in files: neither the output of the program nor its files contain them, unless a
+//! command of the user prints them. `tests/it/secrets` tests responses of providers.
 
 use std::fs;
 use std::path::Path;
@@ -11,10 +11,10 @@ const QUERY: &str = "Qs9FwGz4Td-27hPpX3k8";
 const PASSWORD: &str = "Pw5MjCk6Vn-84rSsB2f7";
 const OTHER: &str = "Ot2VnHc8Ry-46gJjL7q5";
 const FILE: &str = "Ev2RdHx7Jg-62wLlK4t3";
-/// What is expected at every outlet.
+/// Text that every kind of output must contain.
 const CONTROL: &str = "plain-control";
 
-/// The wire formats: variable, model, and the end of the path.
+/// The wire formats: environment variable, model, end of the path.
 const PROVIDERS: [(&str, &str, &str); 4] = [
     ("ANTHROPIC", "anthropic:claude-sonnet-4-5", "/messages"),
     ("OPENAI", "openai:gpt-x", "/responses"),
@@ -29,7 +29,7 @@ fn project() -> Project {
     Project::new(&files.map(|(path, content)| (path, content.as_bytes())))
 }
 
-/// Runs the command with a secret in every variable that may hold one. `url` is where all providers are.
+/// Runs the program with a secret in every variable that may contain one. All providers are at `url`.
 fn run(project: &Project, args: &[&str], url: &str) -> Outcome {
     let mut command = project.command(args);
     let base_url = url.replace("http://", &format!("http://me:{PASSWORD}@")) + "/v1?sig=" + QUERY;
@@ -42,7 +42,7 @@ fn run(project: &Project, args: &[&str], url: &str) -> Outcome {
     Outcome::of(command.output().unwrap())
 }
 
-/// Reads all files below `folder` into one text.
+/// Appends the content of all files below `folder`.
 fn all_below(folder: &Path, found: &mut String) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -54,7 +54,7 @@ fn all_below(folder: &Path, found: &mut String) {
     }
 }
 
-/// What the command lets out.
+/// Everything that the program wrote.
 struct Outlets {
     stdout: String,
     stderr: String,
@@ -91,7 +91,7 @@ fn a_run_shows_no_secret_of_the_environment_or_of_files() {
     for (json, task) in [
         (&["--json"][..], "rename alpha to omega"),
         (&[], "rename alpha to omega"),
-        // The control: what a command sees of the environment, it can show.
+        // Control: a command can print a variable that it inherits.
         (&["--allow", "shell"], "run env; ls -a; echo plain-control alpha PATH=$PATH"),
         (&["--allow", "shell", "--json"], "run env; cat missing; echo plain-control alpha PATH=$PATH; exit 3"),
     ] {
@@ -118,7 +118,7 @@ fn a_run_shows_no_secret_of_the_environment_or_of_files() {
 }
 
 #[test]
-fn what_the_users_command_shows_is_shown() {
+fn secrets_that_a_command_prints_are_shown() {
     let (project, recording) = (project(), tempfile::tempdir().unwrap());
     let cassette = recording.path().join("cassette.json");
     let args = ["run", "run cat .env", "--debug", "--allow", "shell", "--record", cassette.to_str().unwrap()];
@@ -129,7 +129,7 @@ fn what_the_users_command_shows_is_shown() {
 }
 
 #[test]
-fn a_provider_that_fails_is_quoted_without_what_was_sent() {
+fn errors_of_providers_are_quoted_without_secrets() {
     covers("secrets.outlets");
     let echo = format!("{CONTROL} {KEY} {QUERY} {PASSWORD} Zq7KxWpJ****R1v9");
     let head = |status: &str| format!("HTTP/1.1 {status}\r\nconnection: close\r\nx-echo: {echo}\r\n\r\n");
@@ -149,10 +149,10 @@ fn a_provider_that_fails_is_quoted_without_what_was_sent() {
             let request = requested.recv().unwrap();
             assert!(request.contains(path) && request.contains(QUERY), "the control: {request}");
             let outlets = Outlets::of(&project, outcome, &cassette);
-            // Nothing was answered, so there is nothing on standard output.
+            // Without a response standard output is empty.
             Outlets { stdout: CONTROL.to_owned() + &outlets.stdout, ..outlets }.assert_clean(CONTROL, model);
         }
-        // What is no address, and once a connection that is closed at once: trying again takes its time.
+        // An invalid address, and only one closed connection, since retries take time.
         let closed = model.starts_with("anthropic").then(|| serve(b""));
         for url in closed.into_iter().chain(["http://not an address".to_owned()]) {
             let project = project();

@@ -1,4 +1,4 @@
-//! Conversations that outlive a run: resumed, forked, listed, shown, deleted. Profiles, since they decide what is in them.
+//! Saved sessions: resume, fork, list, show, delete. Profiles, since they determine the content of sessions.
 
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Returns the id of the session that a run with `--json` had.
+/// Returns the session ID of a run with `--json`.
 fn id_of(outcome: &Outcome) -> String {
     lines(&outcome.assert_ok().stdout)[0]["session_id"].as_str().unwrap().to_owned()
 }
@@ -33,7 +33,7 @@ fn tools_called(events: &[Value]) -> Vec<&str> {
 }
 
 #[test]
-fn the_stand_in_does_the_same_work_under_every_profile() {
+fn the_offline_model_does_the_same_under_every_profile() {
     #[track_caller]
     fn check(profile: &str, expected: [&str; 3]) {
         let project = project();
@@ -43,7 +43,7 @@ fn the_stand_in_does_the_same_work_under_every_profile() {
         let failed = events.iter().find(|event| event["kind"] == "TOOL_CALL_END" && event["data"]["ok"] != true);
         assert_eq!(failed, None, "{profile}");
         assert_eq!(project.read("src/lib.rs"), "pub fn omega() {}\npub fn beta() { omega() }\n", "{profile}");
-        // A patch that changes the last line ends it: the format has no way to say that it does not end.
+        // The v4a format cannot express a missing trailing newline.
         let end = if expected[2] == "apply_patch" { "\r\n" } else { "" };
         assert_eq!(project.read("win.txt"), format!("omega one\r\nomega two\r\nlast omega{end}"), "{profile}");
         assert_eq!(project.read("notes.md"), "# omega\n\nomega\nomega\n", "{profile}");
@@ -56,7 +56,7 @@ fn the_stand_in_does_the_same_work_under_every_profile() {
 }
 
 #[test]
-fn a_model_is_given_its_familys_tools_unless_told_otherwise() {
+fn a_model_gets_the_tools_of_its_family_by_default() {
     #[track_caller]
     fn check(args: &[&str], expected: &str) {
         let body = r#"data: {"choices":[{"index":0,"delta":{"content":"Hi."},"finish_reason":"stop"}]}"#;
@@ -91,14 +91,14 @@ fn a_model_is_given_its_familys_tools_unless_told_otherwise() {
 }
 
 #[test]
-fn a_conversation_goes_on_where_it_ended() {
+fn a_conversation_continues_where_it_ended() {
     let project = project();
     let first = id_of(&project.run(&["run", "rename alpha to omega", "--json"]));
     let second = id_of(&project.run(&["run", "rename beta to gamma", "--json"]));
     assert_ne!(first, second);
     let by_id = project.run(&["run", "rename omega to psi", "--resume", &first, "--json"]);
     assert_eq!(id_of(&by_id), first);
-    // The one used last is now the first one.
+    // The session that was used last is listed first.
     let latest = project.run(&["run", "rename psi to chi", "--json", "--resume"]);
     assert_eq!(id_of(&latest), first);
     let saved = list(&project);
@@ -118,7 +118,7 @@ fn a_conversation_goes_on_where_it_ended() {
 }
 
 #[test]
-fn a_fork_leaves_its_origin_as_it_is() {
+fn a_fork_does_not_change_its_origin() {
     let project = project();
     let origin = id_of(&project.run(&["run", "rename alpha to omega", "--json"]));
     let before = list(&project);

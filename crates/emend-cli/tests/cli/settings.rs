@@ -1,4 +1,4 @@
-//! Settings: which source wins, what a project may not say, and that what is wrong is named.
+//! Settings: precedence of the sources, limits of project files, and errors.
 
 use crate::support::{Outcome, Project};
 
@@ -51,7 +51,7 @@ fn flags_win_over_the_environment_over_the_project_over_the_user() {
 }
 
 #[test]
-fn what_a_project_says_is_kept_to_and_cannot_loosen_anything() {
+fn a_project_file_can_restrict_the_agent_and_not_give_it_more_rights() {
     let project = project("", "deny = [\"edit_file\"]\n");
     let outcome = run(&project, &["run", "rename alpha to omega", "--allow", "edit_file"], &[]);
     assert!(outcome.assert_ok().stdout.contains("The user's rules do not allow"), "{}", outcome.stdout);
@@ -66,7 +66,7 @@ fn what_a_project_says_is_kept_to_and_cannot_loosen_anything() {
 }
 
 #[test]
-fn a_setting_that_does_not_exist_or_makes_no_sense_is_named() {
+fn errors_name_unknown_settings_and_invalid_values() {
     #[track_caller]
     fn check(own: &str, variables: &[(&str, &str)], expected: &str) {
         let outcome = run(&project(own, ""), &["config"], variables);
@@ -81,7 +81,7 @@ fn a_setting_that_does_not_exist_or_makes_no_sense_is_named() {
 
 #[cfg(unix)]
 #[test]
-fn settings_that_are_no_file_are_refused_and_not_waited_for() {
+fn a_fifo_as_settings_file_is_refused_without_blocking() {
     let project = Project::new(&[("a.txt", b"alpha\n")]);
     let pipe = project.path(".emend.toml");
     assert!(std::process::Command::new("mkfifo").arg(pipe).status().unwrap().success());

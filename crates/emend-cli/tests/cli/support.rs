@@ -1,5 +1,4 @@
-//! What the tests of the command share: a project in a temporary directory, the real binary, and a provider that
-//! misbehaves on request.
+//! Shared by the tests: a project in a temporary directory, the built binary, and fake providers.
 
 use std::fs;
 use std::io::Write;
@@ -35,11 +34,11 @@ fn restore_default_signals() {
     });
 }
 
-/// A project and its own state directory, both removed at the end.
+/// A project and its state directory. Both are removed when it is dropped.
 pub(crate) struct Project {
     pub(crate) root: tempfile::TempDir,
     state: tempfile::TempDir,
-    /// Who runs the command, if not whoever runs the tests.
+    /// ID of the user who runs the program, `None` for the user who runs the tests.
     user: Option<u32>,
 }
 
@@ -48,7 +47,7 @@ impl Project {
         Self::below(&std::env::temp_dir(), files)
     }
 
-    /// Makes a project in memory where the system has a place for that: syncing many files takes long elsewhere.
+    /// Creates a project in memory if the system supports it, since syncing many files to disk is slow.
     #[cfg(unix)]
     pub(crate) fn in_memory(files: &[(&str, &[u8])]) -> Self {
         let memory = PathBuf::from("/dev/shm");
@@ -73,7 +72,7 @@ impl Project {
         self.root.path().join(path)
     }
 
-    /// Returns the directory that holds what commands keep.
+    /// Returns the state directory.
     #[cfg(unix)]
     pub(crate) fn state(&self) -> &Path {
         self.state.path()
@@ -83,11 +82,11 @@ impl Project {
         String::from_utf8(fs::read(self.path(path)).unwrap()).unwrap()
     }
 
-    /// Returns the command with this project's state directory, no key and no settings.
+    /// Returns the program with this project's state directory, without API keys and settings.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_emend"));
         command.args(args).current_dir(self.root.path()).env("XDG_STATE_HOME", self.state.path());
-        // Nor are the settings and the terminal of whoever runs the tests.
+        // Settings and terminal of the user who runs the tests must not have an effect.
         command.env("XDG_CONFIG_HOME", self.state.path().join("config")).env("COLUMNS", "100");
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("EMEND_") {
@@ -108,24 +107,24 @@ impl Project {
         Outcome::of(self.command(args).output().unwrap())
     }
 
-    /// Returns whether no command has kept or locked anything.
+    /// Returns whether no command has written to the state directory.
     pub(crate) fn state_is_untouched(&self) -> bool {
         fs::read_dir(self.state.path()).unwrap().count() == 0
     }
 
-    /// Returns whether a commit was begun and is not finished.
+    /// Returns whether an unfinished commit exists.
     #[cfg(unix)]
     pub(crate) fn has_journal(&self) -> bool {
         let projects = fs::read_dir(self.state.path().join("emend")).unwrap();
         projects.into_iter().any(|project| project.unwrap().path().join("commit.json").exists())
     }
 
-    /// Locks the project as another process does that works on it.
+    /// Locks the project like another running program.
     pub(crate) fn lock(&self) -> emend_host::StateDir {
         emend_host::StateDir::open_in(&self.state.path().join("emend"), self.root.path()).unwrap()
     }
 
-    /// Has the command run as a user without rights of its own, who owns the project. Returns whether it can.
+    /// Gives the project to an unprivileged user who then runs the program. Returns whether that works.
     #[cfg(unix)]
     pub(crate) fn give_to_nobody(&mut self) -> bool {
         const NOBODY: u32 = 65_534;
@@ -164,7 +163,7 @@ fn collect(root: &Path, directory: &Path, files: &mut Vec<(String, Vec<u8>)>) {
     }
 }
 
-/// What a command printed and how it ended.
+/// The output and exit status of a command.
 pub(crate) struct Outcome {
     pub(crate) status: i32,
     pub(crate) stdout: String,
@@ -187,7 +186,7 @@ impl Outcome {
     }
 }
 
-/// Serves `answer` to every request on a port of this machine and returns the address.
+/// Serves `answer` for every request on a local port, and returns the URL.
 pub(crate) fn serve(answer: &'static [u8]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -195,19 +194,19 @@ pub(crate) fn serve(answer: &'static [u8]) -> String {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
             read_request(&mut stream);
-            // A client that has seen enough may hang up first.
+            // The client may close the connection first.
             let _ = stream.write_all(answer);
         }
     });
     address
 }
 
-/// Answers every request with the same. Returns the address, and the requests.
+/// Serves the same response for every request. Returns the URL and the requests.
 pub(crate) fn answer(answer: String) -> (String, Receiver<String>) {
     answer_each(move |_| answer.clone())
 }
 
-/// Answers each request by what it says. Returns the address, and the requests.
+/// Serves a response that depends on the request. Returns the URL and the requests.
 pub(crate) fn answer_each(answer: impl Fn(&str) -> String + Send + 'static) -> (String, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -217,14 +216,14 @@ pub(crate) fn answer_each(answer: impl Fn(&str) -> String + Send + 'static) -> (
             let mut stream = stream.unwrap();
             let request = read_request(&mut stream).unwrap_or_default();
             let _ = stream.write_all(answer(&request).as_bytes());
-            // Not every test looks.
+            // Not every test reads the requests.
             let _ = sender.send(request);
         }
     });
     (address, receiver)
 }
 
-/// Begins an answer to every request and never goes on with it. Returns the address, and a message for each request.
+/// Starts a response to every request and never completes it. Returns the URL and a message for each request.
 pub(crate) fn stall(beginning: &'static [u8]) -> (String, Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -242,7 +241,7 @@ pub(crate) fn stall(beginning: &'static [u8]) -> (String, Receiver<()>) {
     (address, receiver)
 }
 
-/// Says which items of `tests/it/agent_checklist.txt` the running test shows.
+/// Names the items of `tests/it/agent_checklist.txt` that the running test covers.
 pub(crate) fn covers(items: &str) {
     println!("covers: {items}");
 }

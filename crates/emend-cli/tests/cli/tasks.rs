@@ -1,4 +1,4 @@
-//! The main job on real trees: the offline stand-in renames through grep, read and edit; undo takes it back.
+//! Tasks in real directories: the offline model renames with grep, read and edit, and undo restores the files.
 
 use std::process::{Command, Stdio};
 
@@ -28,7 +28,7 @@ fn a_rename_touches_whole_identifiers_in_every_text_file_and_nothing_else() {
     assert_eq!(std::fs::read(project.path("logo.bin")).unwrap(), b"alpha\0alpha");
     assert_eq!(project.read("ignored/gen.rs"), "alpha\n");
     assert!(outcome.stdout.contains("→ grep"), "{}", outcome.stdout);
-    assert!(outcome.stdout.contains("no AI"), "the stand-in says what it is: {}", outcome.stdout);
+    assert!(outcome.stdout.contains("no AI"), "the offline model is introduced: {}", outcome.stdout);
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn undo_restores_every_byte_and_keeps_the_users_own_lines() {
 }
 
 #[test]
-fn an_instruction_it_does_not_understand_changes_nothing_and_is_answered_with_examples() {
+fn an_unknown_instruction_is_answered_with_examples() {
     let project = tree();
     let before = project.tree();
     let outcome = project.run(&["run", "make it faster"]);
@@ -89,7 +89,7 @@ fn debug_lines_go_to_standard_error_as_json() {
 }
 
 #[test]
-fn debug_lines_show_how_a_path_was_refused_and_no_key() {
+fn debug_lines_explain_a_refused_path_and_contain_no_key() {
     let project = tree();
     let mut command = project.command(&["run", "rename alpha to omega in ../outside", "--debug"]);
     command.env("ANTHROPIC_API_KEY", "sk-marked-secret").env("OPENAI_API_KEY", "sk-marked-secret");
@@ -115,7 +115,7 @@ fn a_recording_plays_back_to_the_same_bytes() {
 }
 
 #[test]
-fn every_provider_is_spoken_to_in_its_own_way() {
+fn every_provider_gets_requests_in_its_wire_format() {
     #[track_caller]
     fn check(provider: &str, model: &str, path: &str, events: &[&str]) {
         let body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
@@ -159,7 +159,7 @@ fn every_provider_is_spoken_to_in_its_own_way() {
 
 #[cfg(unix)]
 #[test]
-fn an_interrupt_ends_the_turn_at_once_and_changes_nothing() {
+fn an_interrupt_ends_the_run_at_once_and_changes_nothing() {
     covers("loop.cancel");
     let project = tree();
     let before = project.tree();
@@ -176,7 +176,7 @@ fn an_interrupt_ends_the_turn_at_once_and_changes_nothing() {
 }
 
 #[test]
-fn tools_are_listed_by_their_own_names_and_by_those_of_each_family() {
+fn tools_are_listed_by_canonical_names_and_by_those_of_each_profile() {
     let project = Project::new(&[]);
     let names = |profile: &[&str]| {
         let outcome = project.run(&[&["tools", "list"], profile].concat());
@@ -201,7 +201,7 @@ fn tools_are_listed_by_their_own_names_and_by_those_of_each_family() {
 }
 
 #[test]
-fn a_model_edits_as_it_is_told_to() {
+fn the_editing_tool_can_be_chosen() {
     #[track_caller]
     fn check(args: &[&str], expected: &str) {
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
@@ -225,7 +225,7 @@ fn a_model_edits_as_it_is_told_to() {
 }
 
 #[test]
-fn a_page_on_this_machine_is_not_fetched() {
+fn a_local_page_is_not_fetched() {
     let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = server.local_addr().unwrap().port();
     let project = Project::new(&[]);

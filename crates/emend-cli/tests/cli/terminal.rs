@@ -1,4 +1,4 @@
-//! A terminal for the command: what is typed, and the screen as a person sees it.
+//! A pseudo-terminal with an emulated screen, for tests of conversations.
 
 use std::fs::File;
 use std::io::{PipeWriter, Read as _, Write as _, pipe};
@@ -14,10 +14,10 @@ use rustix::termios::{LocalModes, OptionalActions, Winsize, tcgetattr, tcsetattr
 
 use crate::support::Project;
 
-/// How long anything is waited for that is certain to come.
+/// Time limit for an expected output.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A program on a terminal of its own.
+/// The program on a terminal.
 pub(crate) struct Terminal {
     child: Child,
     keys: File,
@@ -25,18 +25,18 @@ pub(crate) struct Terminal {
     hold: Option<PipeWriter>,
     output: Receiver<Vec<u8>>,
     screen: vt100::Parser,
-    /// Everything that was sent to the terminal.
+    /// All output so far.
     pub(crate) raw: String,
     root: String,
 }
 
 impl Terminal {
-    /// Starts the command on a terminal that is tall enough to show all of it.
+    /// Starts the program on a terminal that is tall enough for all output.
     pub(crate) fn start(project: &Project, args: &[&str]) -> Self {
         Self::open(project, args, (100, 80), &[])
     }
 
-    /// Starts it on a terminal of so many rows and columns, with these variables.
+    /// Starts the program on a terminal with this number of rows and columns, and these environment variables.
     pub(crate) fn open(project: &Project, args: &[&str], size: (u16, u16), variables: &[(&str, &str)]) -> Self {
         let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&terminal).unwrap();
@@ -46,7 +46,7 @@ impl Terminal {
         let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
         let end = || Stdio::from(File::options().read(true).write(true).open(&name).unwrap());
         let emend = project.command(args);
-        // Ctrl-C is a signal only to those whose terminal it is.
+        // Ctrl-C is a signal only with a controlling terminal.
         let mut command = Command::new("setsid");
         command.arg("--ctty").arg(emend.get_program()).args(emend.get_args());
         command.current_dir(emend.get_current_dir().unwrap());
@@ -74,7 +74,7 @@ impl Terminal {
                     [&reader as &dyn AsFd, &held].map(|end| PollFd::from_borrowed_fd(end.as_fd(), PollFlags::IN));
                 poll(&mut ready, None).is_err() || !ready[1].revents().is_empty()
             };
-            // A terminal whose program is gone is an error to read.
+            // Reading fails once the program has ended.
             while !is_let_go()
                 && let Ok(n_bytes @ 1..) = (&reader).read(&mut buffer)
             {
@@ -88,7 +88,7 @@ impl Terminal {
         Self { child, keys, hold: Some(hold), output, screen, raw: String::new(), root }
     }
 
-    /// Waits until the screen is as wanted.
+    /// Waits until `wanted` is true for the screen.
     #[track_caller]
     pub(crate) fn wait_until(&mut self, what: &str, wanted: impl Fn(&str) -> bool) -> &mut Self {
         let deadline = Instant::now() + PATIENCE;
@@ -107,14 +107,13 @@ impl Terminal {
         self.screen.process(bytes);
     }
 
-    /// Waits until a text is on the screen.
+    /// Waits until the screen contains a text.
     #[track_caller]
     pub(crate) fn wait_for(&mut self, text: &str) -> &mut Self {
         self.wait_until(text, |screen| screen.contains(text))
     }
 
-    /// Waits for a prompt with nothing on it, the `n`th on the screen. Keys that are pressed before it is there may be
-    /// taken for the turn's.
+    /// Waits for the `n`th empty prompt on the screen. Keys that are pressed before it appears may belong to the run.
     #[track_caller]
     pub(crate) fn wait_for_prompt(&mut self, n: usize) -> &mut Self {
         self.wait_until("a prompt", |screen| {
@@ -123,7 +122,7 @@ impl Terminal {
         })
     }
 
-    /// Returns whether the terminal marks what is pasted.
+    /// Returns whether bracketed paste is on.
     pub(crate) fn marks_pastes(&self) -> bool {
         self.screen.screen().bracketed_paste()
     }
@@ -134,7 +133,7 @@ impl Terminal {
         self
     }
 
-    /// Types a line and waits until the terminal shows it before Enter is pressed.
+    /// Types a line, waits until the terminal shows it, and presses Enter.
     #[track_caller]
     pub(crate) fn enter(&mut self, line: &str) -> &mut Self {
         self.press(line).wait_until(line, |screen| {
@@ -150,12 +149,12 @@ impl Terminal {
         self
     }
 
-    /// Returns whether the terminal hands out whole lines and shows what is typed, as it did at the beginning.
+    /// Returns whether the terminal is in its original mode: it passes on whole lines and echoes keys.
     pub(crate) fn is_line_by_line(&self) -> bool {
         tcgetattr(&self.keys).unwrap().local_modes.contains(LocalModes::ICANON | LocalModes::ECHO)
     }
 
-    /// Sets the terminal to that.
+    /// Sets the terminal to its original mode.
     pub(crate) fn use_line_by_line(&mut self) -> &mut Self {
         let mut modes = tcgetattr(&self.keys).unwrap();
         modes.local_modes |= LocalModes::ICANON | LocalModes::ECHO;
@@ -163,7 +162,7 @@ impl Terminal {
         self
     }
 
-    /// Waits until the program has ended, and returns its status.
+    /// Waits until the program ends, and returns its exit status.
     #[track_caller]
     pub(crate) fn end(&mut self) -> i32 {
         let deadline = Instant::now() + PATIENCE;
@@ -174,16 +173,16 @@ impl Terminal {
         self.child.wait().unwrap().code().unwrap_or(-1)
     }
 
-    /// Closes the terminal under the program, and waits until that has ended.
+    /// Closes the terminal, and waits until the program ends.
     pub(crate) fn hang_up(mut self) {
         self.hold = None;
-        // What reads the terminal has it open, too.
+        // The reader thread has the terminal open, too.
         while self.output.recv().is_ok() {}
         self.keys = File::open("/dev/null").unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Returns the screen, with what differs from run to run made the same.
+    /// Returns the screen with placeholders for times, counts and IDs.
     pub(crate) fn shown(&self) -> String {
         let contents = self.screen.screen().contents().replace(&self.root, "ROOT");
         let lines: Vec<String> = contents.lines().map(|line| normal(line.trim_end())).collect();
@@ -193,13 +192,13 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // One that has ended cannot be killed.
+        // Fails if the program has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Takes times, counts of tokens and ids out of a line.
+/// Replaces times, token counts and IDs in a line.
 fn normal(line: &str) -> String {
     let mut line = line.to_owned();
     while let Some(at) = line.find("sess_") {
