@@ -1,5 +1,6 @@
 //! A session in the working directory, with the first provider that the environment has an API key for.
 
+use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -47,7 +48,8 @@ impl Failure {
 
     /// Prints the failure and returns the exit status of its code.
     pub(crate) fn report(&self) -> ExitCode {
-        eprintln!("emend-conformance: error [{}]: {}", self.code.as_str(), self.message);
+        // If standard error is closed the exit status still reports the failure.
+        let _ = writeln!(std::io::stderr(), "emend-conformance: error [{}]: {}", self.code.as_str(), self.message);
         ExitCode::from(self.code.row().exit_status)
     }
 }

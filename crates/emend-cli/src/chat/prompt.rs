@@ -10,7 +10,7 @@ use rustyline::history::FileHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{ColorMode, CompletionType, Config, Context, Editor, Helper};
 
-use super::commands;
+use super::command_list;
 use crate::failure::Failure;
 use crate::style::Painter;
 
@@ -126,7 +126,7 @@ impl Completer for LineHelper {
     fn complete(&self, line: &str, at: usize, _context: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
         let begun = &line[..at];
         let is_command = begun.starts_with('/') && !begun.contains(' ');
-        let names = commands::NAMES.iter().filter(|(name, ..)| is_command && name.starts_with(begun));
+        let names = command_list::NAMES.iter().filter(|(name, ..)| is_command && name.starts_with(begun));
         Ok((0, names.map(|(name, ..)| format!("{name} ")).collect()))
     }
 }

@@ -11,7 +11,7 @@ use emend_agent::workspace::Workspace;
 use serde_json::Value;
 
 use super::asker::Question;
-use super::commands::is_command;
+use super::command_list::is_command;
 use super::describe::{answer_prompt, aside, call_outcome, last_lines, shortened, shows_diff, visible_lines};
 use super::line_edit::{Key, KeyAction, LineEdit};
 use super::markdown::Stream;
@@ -68,7 +68,7 @@ struct RunningCall {
     what: String,
 }
 
-/// What is shown of a run.
+/// The view of a run.
 pub(super) struct RunView<'a, O> {
     screen: &'a mut Screen<O>,
     workspace: &'a Workspace,

@@ -235,5 +235,5 @@ fn a_local_page_is_not_fetched() {
         assert!(outcome.stdout.contains("\"permission_denied\""), "{host}: {}", outcome.stdout);
     }
     server.set_nonblocking(true).unwrap();
-    assert!(server.accept().is_err(), "nobody came");
+    assert!(server.accept().is_err(), "no connection was made");
 }

@@ -169,7 +169,7 @@ impl Terminal {
         while let Ok(bytes) = self.output.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             self.take(&bytes);
         }
-        assert!(Instant::now() < deadline, "it goes on:\n{}", self.screen.screen().contents());
+        assert!(Instant::now() < deadline, "the program still runs:\n{}", self.screen.screen().contents());
         self.child.wait().unwrap().code().unwrap_or(-1)
     }
 

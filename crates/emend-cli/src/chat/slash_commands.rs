@@ -7,7 +7,8 @@ use emend_agent::suggest::closest;
 use emend_agent::workspace::Mode;
 use emend_llm::{Shared, list_models};
 
-use super::Chat;
+use super::command_list::NAMES;
+use super::state::Chat;
 use super::wrap::{truncated, wrap_text};
 use crate::commands::{checkpoints, review, undo};
 use crate::failure::Failure;
@@ -16,39 +17,17 @@ use crate::settings::{Effort, Model};
 use crate::style::{self, Style};
 use crate::{provider, text_diff};
 
-/// All commands: name, arguments, help.
-pub(super) const NAMES: [(&str, &str, &str); 12] = [
-    ("/help", "", "show this help"),
-    ("/model", "[MODEL]", "show or change the model"),
-    ("/effort", "[LEVEL]", "show or change the model's reasoning effort"),
-    ("/diff", "", "show all changes of this conversation"),
-    ("/review", "", "accept or reject changes that wait for review"),
-    ("/undo", "", "undo the changes of the last run; your own edits are kept"),
-    ("/redo", "", "restore the changes that /undo undid"),
-    ("/compact", "", "free context: drop the output of old tool calls"),
-    ("/resume", "[ID]", "continue a saved conversation"),
-    ("/clear", "", "start a new conversation; this one stays saved"),
-    ("/exit", "", "quit; Ctrl-D does the same"),
-    ("/quit", "", "quit; emend --resume continues later"),
-];
-
 /// Width of the column with names and arguments in the help.
 const CALL_COLUMNS: usize = 20;
 
 /// Rows that a list leaves free for the lines around it.
 const ROWS_AROUND_LIST: usize = 4;
 
-/// What the conversation does after a command.
+/// The next step of the conversation after a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     Continue,
     Quit,
-}
-
-/// Returns whether a line is a command: a slash and one word. A message can begin with a path.
-pub(super) fn is_command(line: &str) -> bool {
-    let word = line.trim_start().strip_prefix('/').and_then(|rest| rest.split_whitespace().next());
-    word.is_some_and(|word| !word.contains('/'))
 }
 
 /// Runs a command.
@@ -235,23 +214,4 @@ fn clear(chat: &mut Chat) -> Result<(), Failure> {
 /// Prints a failure in the conversation.
 pub(super) fn report(chat: &mut Chat, failure: &Failure) -> Result<(), Failure> {
     Ok(chat.screen.fail(failure)?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_slash_and_a_word_are_a_command_and_a_path_is_not() {
-        for (line, expected) in [
-            ("/help", true),
-            (" /model x/y", true),
-            ("/modle", true),
-            ("/src/lib.rs is wrong", false),
-            ("/", false),
-            ("a/b", false),
-        ] {
-            assert_eq!(is_command(line), expected, "{line:?}");
-        }
-    }
 }

@@ -1,0 +1,175 @@
+//! The course of a conversation: greeting, prompt, runs, commands.
+
+use std::collections::VecDeque;
+use std::io::{IsTerminal as _, Stdout};
+use std::process::ExitCode;
+
+use emend_agent::error_code::Code;
+use emend_agent::event::EndReason;
+use emend_agent::session::Run;
+use emend_llm::{CancelToken, ProviderInfo, Shared};
+use futures::channel::mpsc::UnboundedReceiver;
+
+use super::asker::{Asker, Question};
+use super::command_list::is_command;
+use super::follow::follow;
+use super::markdown;
+use super::prompt::{Entered, Prompt};
+use super::run_view::RunOutcome;
+use super::screen::Screen;
+use super::slash_commands::{self, Next};
+use super::state::Chat;
+use crate::args::SessionArgs;
+use crate::failure::Failure;
+use crate::provider;
+use crate::settings::{Model, Settings};
+use crate::setup::{Host, Setup};
+use crate::signals;
+use crate::style::{self, Painter};
+use crate::terminal;
+use crate::trace::Trace;
+
+pub(crate) async fn chat(args: SessionArgs) -> Result<ExitCode, Failure> {
+    if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
+        let message = "a conversation needs a terminal; without one, use emend run \"TASK\" or emend run --stdin";
+        return Err(Failure::new(Code::InvalidArgument, message));
+    }
+    signals::begin_conversation();
+    let settings = Settings::load(&args.root, &args.settings)?;
+    let fallback = provider::newest().unwrap_or(Model::Offline);
+    let (asker, mut questions) = Asker::new();
+    let host = Host { record: None, approver: Shared::new(asker), fallback: &fallback, answers_questions: true };
+    let setup = Setup::open(&args, settings, host).await?;
+    let mut trace = Trace::open(args.trace.as_deref())?;
+    let screen = screen();
+    let painter = screen.painter;
+    let prompt = Prompt::open(setup.project.directory(), painter)?;
+    let model = match setup.selected.offline {
+        true => Model::Offline,
+        false => setup.settings.model.value.clone().unwrap_or(fallback),
+    };
+    let mut chat = Chat { setup, model, screen, prompt };
+    chat.greet()?;
+    let outcome = chat.converse(&mut questions, &mut trace).await;
+    // Edits are saved even if the conversation failed.
+    chat.setup.project.save()?;
+    outcome?;
+    if !chat.setup.session.history().is_empty() {
+        let line = format!("To continue this conversation: emend --resume {}", chat.setup.session.id());
+        chat.screen.print(&[painter.paint(style::DIM, &line)])?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn screen() -> Screen<Stdout> {
+    Screen::new(std::io::stdout(), Painter::stdout(), terminal::can_redraw(), terminal::size)
+}
+
+/// Shows the run of `emend run` like a run of a conversation. Returns its end.
+pub(crate) async fn task(
+    run: Run,
+    stop: (&CancelToken, &mut signals::CancelOnSignal),
+    setup: &Setup,
+    mut questions: UnboundedReceiver<Question>,
+    trace: &mut Trace,
+) -> Result<(EndReason, Option<Failure>), Failure> {
+    let ended = follow(run, stop, setup, &mut questions, &mut screen(), trace).await?;
+    Ok((ended.reason, ended.failure))
+}
+
+impl Chat {
+    fn greet(&mut self) -> Result<(), Failure> {
+        let painter = self.screen.painter;
+        let root = self.setup.project.workspace.environment().working_directory();
+        let mut lines = vec![format!("{} · {} · {root}", painter.paint(style::BOLD, "emend"), self.model)];
+        if self.model == Model::Offline && self.setup.settings.model.value.is_none() {
+            let keys: Vec<&str> = provider::with_key().map(ProviderInfo::required_variable).collect();
+            let text = format!(
+                "No API key is set, so the offline model answers. It is not an AI; it understands a few instructions \
+                 such as \"rename a to b\". To use an AI model, set {}.",
+                keys.join(" or ")
+            );
+            lines.extend(markdown::render(&text, painter, self.screen.width()));
+        }
+        if let Some(origin) = &self.setup.origin {
+            lines.push(format!("Continuing {origin} ({} entries).", self.setup.session.entries().len()));
+        }
+        lines.push(painter.paint(style::DIM, "Type a task, or /help for the commands. Ctrl-D quits."));
+        lines.push(String::new());
+        Ok(self.screen.print(&lines)?)
+    }
+
+    async fn converse(
+        &mut self,
+        questions: &mut UnboundedReceiver<Question>,
+        trace: &mut Trace,
+    ) -> Result<(), Failure> {
+        let mut typed = String::new();
+        let mut entered: VecDeque<String> = VecDeque::new();
+        let mut options: Vec<String> = Vec::new();
+        let mut was_interrupted = false;
+        loop {
+            let read = match entered.pop_front() {
+                Some(text) => Entered::Text(text),
+                None => self.prompt.read(&std::mem::take(&mut typed))?,
+            };
+            let text = match read {
+                Entered::Text(text) => text,
+                Entered::End => return Ok(()),
+                Entered::Interrupted { had_text } => {
+                    if was_interrupted && !had_text {
+                        return Ok(());
+                    }
+                    was_interrupted = !had_text;
+                    if !had_text {
+                        self.screen.print(&["Press Ctrl-C again, or Ctrl-D, to quit.".to_owned()])?;
+                    }
+                    continue;
+                }
+            };
+            was_interrupted = false;
+            let text = text.trim();
+            if text.is_empty() {
+                continue;
+            }
+            if is_command(text) {
+                match slash_commands::run(self, text).await {
+                    Ok(Next::Continue) => {}
+                    Ok(Next::Quit) => return Ok(()),
+                    Err(failure) => slash_commands::report(self, &failure)?,
+                }
+                self.screen.print(&[String::new()])?;
+                continue;
+            }
+            let answer = text.parse::<usize>().ok().and_then(|number| options.get(number.checked_sub(1)?));
+            let ended = self.run(answer.map_or(text, String::as_str), questions, trace).await?;
+            if ended.leaves || signals::exit_status().is_some() {
+                return Ok(());
+            }
+            typed = ended.typed;
+            entered.extend(ended.entered);
+            options = if ended.reason == EndReason::AwaitingInput { ended.options } else { Vec::new() };
+            was_interrupted = ended.reason == EndReason::Aborted;
+        }
+    }
+
+    /// Runs one message, and saves the edits.
+    async fn run(
+        &mut self,
+        text: &str,
+        questions: &mut UnboundedReceiver<Question>,
+        trace: &mut Trace,
+    ) -> Result<RunOutcome, Failure> {
+        if self.setup.session.is_closed() {
+            // An authentication error closed the session. It continues with the model that was selected since.
+            let id = self.setup.session.id().to_owned();
+            self.reopen(&id).await?;
+        }
+        let cancel = CancelToken::new();
+        let mut signals = signals::CancelOnSignal::begin(&cancel);
+        let run = self.setup.session.submit(text, cancel.clone())?;
+        let ended = follow(run, (&cancel, &mut signals), &self.setup, questions, &mut self.screen, trace).await?;
+        self.setup.project.save()?;
+        Ok(ended)
+    }
+}

@@ -1,0 +1,4 @@
+//! Tests of the built program.
+
+#[cfg(test)]
+mod conformance;
