@@ -221,7 +221,7 @@ fn the_editing_tool_can_be_chosen() {
     let project = Project::new(&[]);
     let refused = project.run(&["run", "hello", "--edits", "safe_patch"]);
     assert_eq!(refused.status, 3, "{}", refused.stderr);
-    assert!(refused.stderr.contains("the stand-in"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("the offline model"), "{}", refused.stderr);
 }
 
 #[test]
