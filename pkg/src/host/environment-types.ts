@@ -1,7 +1,7 @@
 /** Public types of an environment: files, and optionally a shell, that a host provides instead of files in memory. */
 
 /** A value or a promise of it. */
-export type Later<T> = T | PromiseLike<T>;
+export type MaybePromise<T> = T | PromiseLike<T>;
 
 /** The last argument of every method. */
 export interface CallOptions {
@@ -91,17 +91,20 @@ export interface ExecutionEnvironment {
   readonly osVersion?: string | undefined;
 
   /** Prepares the environment. Called before the first run, and again after a failure. */
-  initialize?(options: CallOptions): Later<void>;
+  initialize?(options: CallOptions): MaybePromise<void>;
   /** Returns the content of a file, a string being UTF-8. Returns `null` or `undefined` if there is no such file. */
-  read(path: string, options: CallOptions): Later<Uint8Array | ArrayBuffer | string | null | undefined>;
+  read(path: string, options: CallOptions): MaybePromise<Uint8Array | ArrayBuffer | string | null | undefined>;
   /** Writes a file, and creates its parent directories. The agent awaits it even if the run is cancelled. */
-  write(path: string, content: Uint8Array, options: CallOptions): Later<void>;
+  write(path: string, content: Uint8Array, options: CallOptions): MaybePromise<void>;
   /** Removes a file. The agent awaits it even if the run is cancelled. */
-  remove(path: string, options: CallOptions): Later<void>;
+  remove(path: string, options: CallOptions): MaybePromise<void>;
   /** Returns the properties of a path, or `null` or `undefined` if it does not exist. */
-  stat(path: string, options: CallOptions): Later<FileStat | null | undefined>;
+  stat(path: string, options: CallOptions): MaybePromise<FileStat | null | undefined>;
   /** Returns the entries of a directory in any order: their names, or objects with known properties. */
-  list(path: string, options: CallOptions): Later<Iterable<string | ListEntry> | AsyncIterable<string | ListEntry>>;
+  list(
+    path: string,
+    options: CallOptions,
+  ): MaybePromise<Iterable<string | ListEntry> | AsyncIterable<string | ListEntry>>;
   /**
    * Finds files faster than a walk with `list`. The agent matches the results again, so there may be too many. Hidden
    * and ignored files must not be among them.
@@ -109,7 +112,7 @@ export interface ExecutionEnvironment {
   glob?(
     pattern: string,
     options: HostGlobOptions,
-  ): Later<Iterable<string | FoundFile> | AsyncIterable<string | FoundFile>>;
+  ): MaybePromise<Iterable<string | FoundFile> | AsyncIterable<string | FoundFile>>;
   /**
    * Finds files that may have a matching line. The pattern has the syntax of Rust's `regex`. The agent reads and
    * searches the results again, so there may be too many. Hidden and ignored files must not be among them.
@@ -117,7 +120,7 @@ export interface ExecutionEnvironment {
   grep?(
     pattern: string,
     options: HostGrepOptions,
-  ): Later<Iterable<string | FoundFile> | AsyncIterable<string | FoundFile>>;
+  ): MaybePromise<Iterable<string | FoundFile> | AsyncIterable<string | FoundFile>>;
   /** Runs a command in a shell until it ends. It gives the model the shell tool, and requires `mode: "direct"`. */
-  exec?(command: string, options: ExecOptions): Later<ExecResult>;
+  exec?(command: string, options: ExecOptions): MaybePromise<ExecResult>;
 }
