@@ -1,11 +1,11 @@
 // The page as tests use it: the actions of a user, and the visible state.
 
-/** Opens the page and waits until the sample project is there. */
+/** Opens the page and waits until it shows the sample project. */
 export async function openApp(page, url) {
   await page.goto(url);
   const app = new App(page);
   await app.row("README.md").waitFor();
-  await page.locator(".cm-content").waitFor();
+  await page.locator(".cm-line", { hasText: "# Seed library" }).waitFor();
   return app;
 }
 
