@@ -1,7 +1,7 @@
 //! Approval of tool calls: the rules, and questions to the user.
 //!
-//! Reads and edits are allowed, since edits can be undone or reviewed. Commands and web pages are asked about. Without a
-//! terminal they are refused, with the option that would allow them.
+//! Reads and edits are allowed, since edits can be undone or reviewed. Commands and web pages are asked about. Without
+//! a terminal they are refused, with the option that would allow them.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::thread;

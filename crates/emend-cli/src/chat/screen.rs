@@ -1,7 +1,7 @@
 //! The screen during a run: printed lines scroll up, and live lines below them are redrawn.
 //!
-//! Each live line is truncated to the width of the terminal. It takes one row, so that the next drawing knows how far to
-//! move up. A terminal that cannot move its cursor gets no live lines.
+//! Each live line is truncated to the width of the terminal. It takes one row, so that the next drawing knows how far
+//! to move up. A terminal that cannot move its cursor gets no live lines.
 
 use std::io::{self, Write};
 

@@ -14,8 +14,8 @@ use crate::project::Project;
 use crate::style::{self, Painter};
 use crate::text_diff::painted;
 
-const HELP: &str = "y accept · n reject · s skip (decide later) · a accept this hunk and all that follow · d reject this \
-                    hunk and all that follow · q quit (decide on the rest later)";
+const HELP: &str = "y accept · n reject · s skip (decide later) · a accept this hunk and all that follow · d reject \
+                    this hunk and all that follow · q quit (decide on the rest later)";
 
 /// Asks one question and returns the answer, `None` at the end of the input.
 pub(crate) type Ask<'a> = &'a mut dyn FnMut(&str) -> Result<Option<String>, Failure>;

@@ -2,8 +2,9 @@
 //!
 //! The user's file is `$XDG_CONFIG_HOME/emend/config.toml` (`~/.config/emend/config.toml`), the project's `.emend.toml`
 //! in its root. Options override the environment, which overrides the project's file, which overrides the user's. Lists
-//! are joined. Since anyone may have written the project's file it can restrict the agent and never give it more rights:
-//! it sets no model, allows no call and switches on nothing but review and the sandbox. No file contains API keys.
+//! are joined. Since anyone may have written the project's file it can restrict the agent and never give it more
+//! rights: it sets no model, allows no call and switches on nothing but review and the sandbox. No file contains API
+//! keys.
 
 mod field;
 mod flags;

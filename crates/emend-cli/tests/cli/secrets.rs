@@ -1,5 +1,5 @@
-//! Marked secrets in the environment and in files: neither the output of the program nor its files contain them, unless a
-//! command of the user prints them. `tests/it/secrets` tests responses of providers.
+//! Marked secrets in the environment and in files: neither the output of the program nor its files contain them,
+//! unless a command of the user prints them. `tests/it/secrets` tests responses of providers.
 
 use std::fs;
 use std::path::Path;

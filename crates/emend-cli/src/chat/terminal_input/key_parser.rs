@@ -44,8 +44,8 @@ impl KeyParser {
         })
     }
 
-    /// Clears the pending bytes if they are complete or invalid. Of the escape sequences only the marks of a paste have a
-    /// meaning.
+    /// Clears the pending bytes if they are complete or invalid. Only the marks of a paste have a meaning among the
+    /// escape sequences.
     fn parse_pending(&mut self) -> Option<Key> {
         let key = match self.pending.as_slice() {
             [ESCAPE] | [ESCAPE, b'[' | b'O'] => return None,

@@ -1,8 +1,8 @@
 //! Keys that are pressed while the agent works.
 //!
 //! The two implementations have the same methods. On Unix the module reads standard input itself, since crossterm's
-//! reader cannot hand the terminal over to `rustyline` after each run: it blocks inside of an incomplete escape sequence
-//! or paste, where nothing can stop it, and it never returns once the terminal is closed. The Unix reader also leaves
+//! reader cannot hand the terminal over to `rustyline` after each run. It blocks inside an incomplete escape sequence or
+//! paste, where nothing can stop it, and it never returns once the terminal is closed. The Unix reader also leaves
 //! Ctrl-C and Ctrl-Z to the system as signals, which crossterm's raw mode does not.
 
 use super::line_edit::Key;

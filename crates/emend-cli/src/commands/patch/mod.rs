@@ -144,8 +144,8 @@ fn read_patch(file: Option<&Path>) -> Result<String, Refusal> {
     Ok(text.to_owned())
 }
 
-/// Reads every file that the patch names, and replaces the names in the patch by resolved paths. Edits of one file under
-/// several names must be combined.
+/// Reads every file that the patch names, and replaces the names in the patch by resolved paths, so that edits of one
+/// file under several names are combined.
 async fn read_files(
     environment: &LocalEnvironment,
     patch: &mut Patch,
