@@ -6,8 +6,9 @@
 
 use std::future::Future;
 use std::pin::Pin;
+pub use std::sync::MutexGuard;
+use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{MutexGuard, PoisonError};
 
 use event_listener::Event;
 use futures::Stream;

@@ -4,8 +4,7 @@
 
 mod lease;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
+use emend_llm::runtime::{Mutex, MutexGuard};
 use serde::Serialize;
 
 pub use lease::{GUARD_MS_MAX, LEASE_TTL_MS, Lease, LeaseError, Ticket};
@@ -80,6 +79,6 @@ impl Canvas {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock()
     }
 }

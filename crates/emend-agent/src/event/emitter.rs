@@ -2,9 +2,9 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use emend_llm::runtime::{Mutex, MutexGuard};
 use emend_llm::{Clock, Shared};
 use futures::Stream;
 
@@ -33,7 +33,7 @@ impl Emitter {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     pub(crate) fn emit(&self, kind: EventKind) {

@@ -1,9 +1,9 @@
 //! A store in memory, for tests and for hosts that persist documents themselves.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use emend_llm::BoxFuture;
+use emend_llm::runtime::{Mutex, MutexGuard};
 
 use super::{Store, StoreError, check_name};
 
@@ -26,7 +26,7 @@ impl MemStore {
     }
 
     fn documents(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
-        self.documents.lock().unwrap_or_else(PoisonError::into_inner)
+        self.documents.lock()
     }
 
     fn append_now(&self, name: &str, lines: &str) -> Result<(), StoreError> {

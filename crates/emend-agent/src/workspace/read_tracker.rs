@@ -1,9 +1,9 @@
 //! The texts that one session has read: the version counter, and the lines of each file with their hash.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use emend_edit::ContentHash;
+use emend_llm::runtime::{Mutex, MutexGuard};
 
 use crate::environment::FilePath;
 
@@ -32,7 +32,7 @@ struct SeenFile {
 
 impl ReadTracker {
     fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock()
     }
 
     /// Starts the calls of another message: the model has now read the results of the calls before.

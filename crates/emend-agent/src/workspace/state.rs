@@ -1,11 +1,11 @@
 //! The workspace itself: its environments, its locks, and the line logs of edited files.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use emend_edit::ContentHash;
 use emend_edit::line_log::{ChangeMeta, LineLog};
 use emend_edit::text::decode;
+use emend_llm::runtime::{Mutex, MutexGuard};
 use emend_llm::{Clock, Shared};
 
 use super::error::WorkspaceError;
@@ -233,7 +233,7 @@ impl Workspace {
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Reads the text in the environment; `None` if there is no file.

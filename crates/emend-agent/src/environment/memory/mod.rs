@@ -8,9 +8,8 @@ mod environment;
 mod raw;
 mod tree;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use emend_edit::size::compact_sort::sort_by;
+use emend_llm::runtime::{Mutex, MutexGuard};
 use emend_llm::{BoxFuture, CancelToken, Clock, MaybeSend, MaybeSync, Shared};
 
 use crate::environment::FileMatches;
@@ -250,7 +249,7 @@ impl MemFs {
 
     fn state(&self) -> MutexGuard<'_, State> {
         // A panic while the lock was held leaves the tree consistent, because entries are replaced whole.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Returns the current tree, which later changes do not affect.
