@@ -5,6 +5,8 @@
 //! is decided by whoever makes the session.
 
 mod builder;
+mod core;
+mod grants;
 mod input;
 mod options;
 mod persistence;
@@ -12,10 +14,9 @@ mod run;
 mod run_loop;
 mod subagents;
 
-use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
-use emend_llm::{CancelToken, Clock, Message, Provider, Random, Shared, ToolResult};
+use emend_llm::{CancelToken, Clock, Message, Provider, Random, Shared};
 
 pub use builder::{ProfileChoice, SessionBuilder};
 pub use options::{SessionConfig, SessionOptions, SubmitError};
@@ -25,16 +26,14 @@ pub use run::Run;
 pub use run_loop::compaction::Compaction;
 pub use run_loop::tool_call::call_tool;
 
+use self::core::{Children, Core, EditScope, LOST, Queues, Save, Status};
 use crate::event::{Emitter, Event, EventKind, ResyncRequired, SessionState, Subscription};
-use crate::history::{self, ContextUse, History, HistoryEntry, HistoryEntryKind, repaired};
+use crate::history::{ContextUse, History, HistoryEntry, repaired};
 use crate::tool::ToolRegistry;
 use crate::workspace::{ReadTracker, Workspace};
-use input::mentions;
-use input::system_prompt::PromptContext;
+use grants::Approvals;
 use options::Settings;
-use persistence::Save;
-use run_loop::approvals::Approvals;
-use subagents::{EditScope, Subagents};
+use subagents::Subagents;
 
 /// One conversation. Cheap to share; at most one turn runs at a time.
 ///
@@ -79,47 +78,6 @@ use subagents::{EditScope, Subagents};
 #[derive(Clone)]
 pub struct Session {
     core: Shared<Core>,
-}
-
-/// What a turn needs of its session.
-struct Core {
-    id: String,
-    workspace: Shared<Workspace>,
-    clock: Shared<dyn Clock>,
-    random: Shared<dyn Random>,
-    reads: Shared<ReadTracker>,
-    emitter: Shared<Emitter>,
-    settings: Mutex<Settings>,
-    history: Mutex<History>,
-    /// Results of the calls of the last message that have run so far.
-    results: Mutex<Vec<ToolResult>>,
-    queues: Mutex<Queues>,
-    status: Mutex<Status>,
-    prompt_context: Mutex<PromptContext>,
-    approvals: Shared<Approvals>,
-    saver: OnceLock<Box<dyn Save>>,
-    subagents: Shared<Subagents>,
-    /// What a subagent's edits belong to.
-    edit_scope: Mutex<Option<EditScope>>,
-}
-
-/// What the user said while the agent works.
-#[derive(Default)]
-struct Queues {
-    /// Goes into the conversation after the current round of tools.
-    steering: Vec<String>,
-    /// Goes into the conversation when the current message is dealt with.
-    follow_ups: VecDeque<String>,
-}
-
-struct Status {
-    state: SessionState,
-    /// Whether the session closes when the running turn ends.
-    closing: bool,
-    /// Cancels the running turn.
-    cancel: Option<CancelToken>,
-    /// The last step of context usage that was warned of, in units of five percent.
-    context_step: u64,
 }
 
 impl Session {
@@ -361,95 +319,10 @@ impl Session {
     }
 }
 
-impl Core {
-    fn history(&self) -> MutexGuard<'_, History> {
-        self.history.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn results(&self) -> MutexGuard<'_, Vec<ToolResult>> {
-        self.results.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn queues(&self) -> MutexGuard<'_, Queues> {
-        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn status(&self) -> MutexGuard<'_, Status> {
-        self.status.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn prompt_context(&self) -> MutexGuard<'_, PromptContext> {
-        self.prompt_context.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn settings_mut(&self) -> MutexGuard<'_, Settings> {
-        self.settings.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns who answers and how, as it is now.
-    fn settings(&self) -> Settings {
-        self.settings_mut().clone()
-    }
-
-    /// Adds an entry to the conversation.
-    fn record(&self, kind: HistoryEntryKind, message: Message) {
-        let turn = HistoryEntry::new(kind, self.clock.now_ms(), message);
-        self.history().push(turn);
-    }
-
-    /// Answers every call of the last message in one message: with its result if it ran, else by saying that it did
-    /// not. A history that ends in an unanswered call would be refused by the provider.
-    fn answer_calls(&self, why_not_run: &str) {
-        let mut results = std::mem::take(&mut *self.results());
-        {
-            let form = self.settings().config.result_form;
-            let history = self.history();
-            let calls = history.entries().last().map(|turn| turn.message.tool_calls()).unwrap_or_default();
-            results.extend(calls.iter().skip(results.len()).map(|call| history::refusal(call, why_not_run, form)));
-        }
-        if !results.is_empty() {
-            self.record(HistoryEntryKind::ToolResults, Message::tool_results(results));
-        }
-    }
-
-    /// Puts waiting messages of the user's into the conversation. Returns whether there were any.
-    async fn inject_steering(&self) -> bool {
-        let waiting = std::mem::take(&mut self.queues().steering);
-        let any = !waiting.is_empty();
-        for content in waiting {
-            let message = mentions::with_mentions(self, &content).await;
-            self.record(HistoryEntryKind::Steering, message);
-            self.emitter.emit(EventKind::SteeringInjected { content });
-        }
-        any
-    }
-
-    /// Closes the session and says so.
-    fn end(&self) {
-        self.subagents.drop_all();
-        self.emitter.emit(EventKind::SessionEnd { state: SessionState::Closed });
-        self.status().state = SessionState::Closed;
-        self.emitter.end();
-    }
-}
-
-impl Drop for Core {
-    /// Nothing more can happen in a session that nobody holds.
-    fn drop(&mut self) {
-        self.emitter.end();
-    }
-}
-
 /// Takes out what can only fail here: it would cost the model a call to find out.
 fn usable(tools: ToolRegistry, workspace: &Workspace) -> ToolRegistry {
     if workspace.environment().has_shell() { tools } else { tools.filtered(|tool| !tool.needs_shell()) }
 }
-
-/// What the model is told of calls that a cancelled turn did not get to.
-const CANCELLED: &str = "The user cancelled before this call ran. Nothing was changed by it.";
-/// What the model is told of calls whose results are not known.
-const LOST: &str =
-    "The result of this call was lost when the session was interrupted. Look at the files before you repeat it.";
 
 #[cfg(test)]
 pub(crate) mod tests;

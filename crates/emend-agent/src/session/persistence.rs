@@ -5,10 +5,11 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use emend_llm::{BoxFuture, MaybeSend, MaybeSync, Shared};
+use emend_llm::{BoxFuture, Shared};
 
+use super::Session;
+use super::core::{Core, LOST, Save};
 use super::options::SessionOptions;
-use super::{Core, LOST, Session};
 use crate::error_code::Code;
 use crate::event::EventKind;
 use crate::history::{History, is_valid, repaired};
@@ -44,16 +45,6 @@ impl ResumeError {
             Self::Store(error) => error.code(),
         }
     }
-}
-
-/// What a session does with its store.
-pub(super) trait Save: MaybeSend + MaybeSync {
-    /// Saves what is new in the conversation.
-    fn save<'a>(&'a self, core: &'a Core) -> BoxFuture<'a, ()>;
-    /// Keeps a large output and returns its name.
-    fn keep_output<'a>(&'a self, core: &'a Core, output: &'a str) -> BoxFuture<'a, Option<String>>;
-    /// Returns a kept output.
-    fn output<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, StoreError>>;
 }
 
 /// Saves one session.

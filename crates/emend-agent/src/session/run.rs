@@ -6,7 +6,8 @@ use std::task::{Context, Poll};
 use emend_llm::{BoxFuture, CancelToken, Shared};
 use futures::Stream;
 
-use super::{Core, run_loop};
+use super::core::Core;
+use super::run_loop;
 use crate::event::{Event, Subscription};
 use run_loop::running::Running;
 

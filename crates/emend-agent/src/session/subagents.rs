@@ -13,9 +13,11 @@ use std::task::{Context, Poll};
 use emend_llm::{BoxFuture, CancelToken, Clock, Random, Shared};
 use futures::Stream;
 
-use super::options::Settings;
-use super::run_loop::approvals::Approvals;
-use super::{Run, Session, SessionConfig, SessionOptions, SubmitError};
+use super::Session;
+use super::core::{Children, EditScope};
+use super::grants::Approvals;
+use super::options::{SessionConfig, SessionOptions, Settings, SubmitError};
+use super::run::Run;
 use crate::error_code::Code;
 use crate::event::{AgentStatus, Emitter, EndReason, Event, EventKind};
 use crate::tool::{SubagentHost, SubagentReport, SubagentTask, ToolEffect, ToolError, ToolRegistry};
@@ -25,13 +27,6 @@ use crate::workspace::Workspace;
 const INSTRUCTIONS: &str = "You work on one task for another agent, which sees nothing of your work but your last \
                             message. Say there what you found or changed, with paths; if you could not finish, say why. \
                             There is nobody to ask.";
-
-/// The run that edits belong to, and the epoch of the canvas that they may name.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct EditScope {
-    pub(super) run_id: u64,
-    pub(super) epoch: u64,
-}
 
 /// The children of one session.
 pub(super) struct Subagents {
@@ -66,9 +61,9 @@ struct Child {
 
 /// A session's subagents, as its tools reach them.
 #[derive(Clone)]
-pub(super) struct Agents {
-    pub(super) subagents: Shared<Subagents>,
-    pub(super) settings: Settings,
+struct Agents {
+    subagents: Shared<Subagents>,
+    settings: Settings,
 }
 
 impl Agents {
@@ -223,16 +218,6 @@ impl Subagents {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the revisions of which the parent's readers have been told since this was asked last.
-    pub(super) fn take_reported(&self) -> Vec<u64> {
-        std::mem::take(&mut self.state().told)
-    }
-
-    /// Begins a turn of the parent's.
-    pub(super) fn begin_run(&self, edit_scope: EditScope) {
-        self.state().edit_scope = Some(edit_scope);
-    }
-
     fn report(&self, id: &str) -> Result<SubagentReport, ToolError> {
         let state = self.state();
         let ids = || state.children.iter().map(|child| child.id.as_str());
@@ -243,7 +228,7 @@ impl Subagents {
     }
 
     /// Lets every child that works go on by one event. Returns whether one works still.
-    pub(super) fn poll(&self, context: &mut Context<'_>) -> bool {
+    fn poll_children(&self, context: &mut Context<'_>) -> bool {
         let working: Vec<String> = {
             let state = self.state();
             state.children.iter().filter(|child| child.run.is_some()).map(|child| child.id.clone()).collect()
@@ -308,13 +293,22 @@ impl Subagents {
     }
 
     /// Cancels all children and resolves when they have come to their end.
-    pub(super) async fn abort(&self) {
+    async fn abort_children(&self) {
         self.cancel(|_| true);
-        std::future::poll_fn(|context| if self.poll(context) { Poll::Pending } else { Poll::Ready(()) }).await;
+        std::future::poll_fn(|context| if self.poll_children(context) { Poll::Pending } else { Poll::Ready(()) }).await;
+    }
+}
+
+impl Children for Subagents {
+    fn take_reported(&self) -> Vec<u64> {
+        std::mem::take(&mut self.state().told)
     }
 
-    /// Says which children have not come to their end: nobody polls them until the next turn.
-    pub(super) fn pause(&self) {
+    fn begin_run(&self, edit_scope: EditScope) {
+        self.state().edit_scope = Some(edit_scope);
+    }
+
+    fn pause(&self) {
         let ids: Vec<String> = {
             let state = self.state();
             state.children.iter().filter(|child| child.run.is_some()).map(|child| child.id.clone()).collect()
@@ -325,8 +319,7 @@ impl Subagents {
         }
     }
 
-    /// Ends all children where they are: nobody will poll them again.
-    pub(super) fn drop_all(&self) {
+    fn drop_all(&self) {
         self.cancel(|_| true);
         let working: Vec<Child> = {
             let mut state = self.state();
@@ -342,6 +335,18 @@ impl Subagents {
             self.state().children.push(child);
             self.end(&id);
         }
+    }
+
+    fn poll(&self, context: &mut Context<'_>) -> bool {
+        self.poll_children(context)
+    }
+
+    fn abort(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.abort_children())
+    }
+
+    fn host(self: Shared<Self>, settings: Settings) -> Shared<dyn SubagentHost> {
+        Shared::new(Agents { subagents: self, settings })
     }
 }
 

@@ -14,7 +14,7 @@ use emend_llm::{ContentPart, Message};
 use crate::environment::{Access, EntryKind, FilePath};
 use crate::error_code::Code;
 use crate::event::EventKind;
-use crate::session::Core;
+use crate::session::core::Core;
 use crate::tool::ToolError;
 use crate::workspace::{FileView, Workspace};
 

@@ -1,19 +1,11 @@
-//! The system prompt of a session: which layers it has now, and when each is taken.
+//! The system prompt of a session: its layers, and the time at which each is collected.
 
 use crate::environment::FilePath;
-use crate::prompt::{Facts, Layers, ProjectDocument, base_prompt, discover};
-use crate::session::Core;
+use crate::prompt::{Facts, Layers, base_prompt, discover};
+use crate::session::core::{Core, PromptContext};
 use crate::session::options::Settings;
 
-/// What is taken before a message of the user's is dealt with and stays while it is.
-#[derive(Clone, Default)]
-pub(in crate::session) struct PromptContext {
-    /// Taken once, when the session begins: the prompt's beginning has to stay the same for providers to cache it.
-    facts: Option<Facts>,
-    documents: Vec<ProjectDocument>,
-}
-
-/// Reads the project's documents again, since the user may have edited them between two messages.
+/// Reads the project documents again: the user may have edited them between two messages.
 pub(in crate::session) async fn refresh_prompt_context(core: &Core) {
     let environment = core.workspace.environment();
     let known = core.prompt_context().facts.clone();
@@ -26,7 +18,7 @@ pub(in crate::session) async fn refresh_prompt_context(core: &Core) {
     *core.prompt_context() = PromptContext { facts: Some(facts), documents };
 }
 
-/// Writes the prompt for the next call.
+/// Returns the system prompt of the next model call.
 pub(in crate::session) fn system_prompt(core: &Core, settings: &Settings) -> String {
     let prompt_context = core.prompt_context().clone();
     let open_file = core.workspace.canvas().path();

@@ -1,7 +1,5 @@
 //! Whether a validated call may run: the policy's word, and the user's where the policy wants it asked.
 
-use std::sync::{Mutex, PoisonError};
-
 use emend_llm::{CancelToken, Shared, ToolCall};
 use futures::future::{Either, select};
 use serde_json::{Map, Value};
@@ -10,34 +8,10 @@ use crate::approval::{Action, Approval, ApprovalRequest, Decision, Target};
 use crate::environment::Access;
 use crate::error_code::Code;
 use crate::event::EventKind;
-use crate::session::{Core, SessionConfig};
+use crate::session::core::Core;
+use crate::session::grants::Grant;
+use crate::session::options::SessionConfig;
 use crate::tool::{Preview, Tool, ToolContext, ToolError};
-
-/// What the user allowed for the rest of the session: a command, or a tool that runs none.
-#[derive(PartialEq, Eq)]
-struct Grant {
-    tool: String,
-    command: Option<String>,
-}
-
-/// The line that questions to the user stand in, and what they allowed for good. A session and its subagents share it:
-/// there is one user.
-#[derive(Default)]
-pub(in crate::session) struct Approvals {
-    /// Held while the user is asked about a call.
-    asking: futures::lock::Mutex<()>,
-    grants: Mutex<Vec<Grant>>,
-}
-
-impl Approvals {
-    fn is_granted(&self, grant: &Grant) -> bool {
-        self.grants.lock().unwrap_or_else(PoisonError::into_inner).contains(grant)
-    }
-
-    fn add(&self, grant: Grant) {
-        self.grants.lock().unwrap_or_else(PoisonError::into_inner).push(grant);
-    }
-}
 
 /// What a call may do.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::event::EventKind;
 use crate::history::{ContextUse, DUE_PERCENT, is_valid};
-use crate::session::Core;
+use crate::session::core::Core;
 
 /// What making room gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -19,10 +19,10 @@ use crate::error_code::{Code, SessionEffect};
 use crate::event::{EndReason, ErrorInfo, EventKind};
 use crate::fixed_texts;
 use crate::history::{HistoryEntry, HistoryEntryKind};
+use crate::session::core::{CANCELLED, Core, EditScope};
 use crate::session::input::mentions::with_mentions;
+use crate::session::input::steering::inject_steering;
 use crate::session::input::system_prompt;
-use crate::session::subagents::EditScope;
-use crate::session::{CANCELLED, Core};
 use canvas_lease::LeaseHolder;
 use loop_detector::LoopDetector;
 use model_call::call_model;
@@ -80,7 +80,7 @@ async fn process(core: &Core, text: String, usage: &mut Usage, cancel: &CancelTo
     }
     let message = with_mentions(core, &text).await;
     core.record(HistoryEntryKind::User, message);
-    core.inject_steering().await;
+    inject_steering(core).await;
     system_prompt::refresh_prompt_context(core).await;
     let edit_scope = begin_run(core);
     core.subagents.begin_run(edit_scope);
@@ -134,7 +134,7 @@ async fn rounds(
             let text = record_response(core, response);
             if finish == FinishKind::Pause && n_pauses < PAUSES_MAX {
                 n_pauses += 1;
-            } else if !core.inject_steering().await {
+            } else if !inject_steering(core).await {
                 return finish_without_calls(core, finish, &text);
             }
             continue;
@@ -156,7 +156,7 @@ async fn rounds(
             (.., FinishKind::ContentFilter | FinishKind::Error) => return finish_without_calls(core, finish, ""),
             _ => {}
         }
-        core.inject_steering().await;
+        inject_steering(core).await;
         warn_about_loop(core, &mut loops, &calls);
     }
 }

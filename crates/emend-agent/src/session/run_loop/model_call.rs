@@ -10,7 +10,7 @@ use futures::future::{Either, select};
 use super::canvas_lease::LeaseHolder;
 use crate::event::EventKind;
 use crate::history::HistoryEntryKind;
-use crate::session::Core;
+use crate::session::core::Core;
 use crate::session::input::system_prompt;
 use crate::session::options::Settings;
 

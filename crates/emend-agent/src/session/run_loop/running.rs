@@ -3,7 +3,7 @@
 use emend_llm::{Shared, Usage};
 
 use crate::event::{EndReason, EventKind, SessionState};
-use crate::session::{CANCELLED, Core};
+use crate::session::core::{CANCELLED, Core};
 
 /// Marks the session as running until the turn ends, however it does.
 pub(in crate::session) struct Running {

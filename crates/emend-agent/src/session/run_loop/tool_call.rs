@@ -15,8 +15,8 @@ use crate::canvas::Ticket;
 use crate::error_code::Code;
 use crate::event::EventKind;
 use crate::history::result;
-use crate::session::subagents::Agents;
-use crate::session::{CANCELLED, Core, SessionConfig};
+use crate::session::core::{CANCELLED, Core};
+use crate::session::options::SessionConfig;
 use crate::tool::{
     CommandLimits, Progress, Tool, ToolContext, ToolEffect, ToolError, ToolOutput, ToolRegistry, example, meant,
     read_arguments, tidy,
@@ -162,7 +162,7 @@ async fn attempt(
         progress: progress(core, &call.id),
         clock: Shared::clone(&core.clock),
         names: Shared::clone(settings.tools.tool_names()),
-        subagents: Some(Shared::new(Agents { subagents: Shared::clone(&core.subagents), settings: settings.clone() })),
+        subagents: Some(Shared::clone(&core.subagents).host(settings.clone())),
     };
     let approved =
         approvals::approve(core, &settings.config, call, tool, &arguments, &context_with(None, false)).await?;

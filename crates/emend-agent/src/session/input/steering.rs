@@ -1,0 +1,18 @@
+//! Steering: messages of the user that enter the conversation during a run.
+
+use crate::event::EventKind;
+use crate::history::HistoryEntryKind;
+use crate::session::core::Core;
+use crate::session::input::mentions;
+
+/// Appends the waiting messages of the user to the history. Returns whether there were any.
+pub(in crate::session) async fn inject_steering(core: &Core) -> bool {
+    let waiting = std::mem::take(&mut core.queues().steering);
+    let any = !waiting.is_empty();
+    for content in waiting {
+        let message = mentions::with_mentions(core, &content).await;
+        core.record(HistoryEntryKind::Steering, message);
+        core.emitter.emit(EventKind::SteeringInjected { content });
+    }
+    any
+}
