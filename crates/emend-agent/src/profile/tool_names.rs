@@ -4,7 +4,7 @@
 //! A tool that a table does not list is not offered by that profile. A parameter that is not listed keeps its canonical
 //! name.
 
-use super::Edits;
+use super::edits::Edits;
 use crate::tool::{ExposedNames, Rename, ResultForm, ToolNames};
 
 /// When a profile offers a tool.

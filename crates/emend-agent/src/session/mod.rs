@@ -16,7 +16,7 @@ mod subagents;
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use emend_llm::{CancelToken, Clock, Message, Provider, Random, Shared};
+use emend_llm::{CancelToken, Message, Provider, Shared};
 
 pub use builder::{ProfileChoice, SessionBuilder};
 pub use options::{SessionConfig, SessionOptions, SubmitError};
@@ -26,7 +26,7 @@ pub use run::Run;
 pub use run_loop::compaction::Compaction;
 pub use run_loop::tool_call::call_tool;
 
-use self::core::{Children, Core, EditScope, LOST, Queues, Save, Status};
+use self::core::{Core, EditScope, LOST, Queues, Status};
 use crate::event::{Emitter, Event, EventKind, ResyncRequired, SessionState, Subscription};
 use crate::history::{ContextUse, History, HistoryEntry, repaired};
 use crate::tool::ToolRegistry;

@@ -9,6 +9,7 @@ use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::*;
 use crate::error_code::Code;
+use crate::history::HistoryEntryKind;
 use crate::store::{MemStore, Store, StoreError, list_sessions, read_document, remove_session};
 use crate::test_support::covers;
 

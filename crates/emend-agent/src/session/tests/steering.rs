@@ -5,6 +5,7 @@ use expect_test::expect;
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::*;
+use crate::history::HistoryEntryKind;
 use crate::test_support::covers;
 
 /// Returns the roles and texts of the last request's messages, without the system prompt.

@@ -1,0 +1,53 @@
+//! The way a model edits: by the tool of its family, or by `safe_patch`.
+
+use serde::Deserialize;
+
+use crate::error_code::Code;
+
+/// The way in which a model edits. The names in JSON are `own` and `safe_patch`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Edits {
+    /// The way of the family's own agent: patches or exact replacement.
+    Own,
+    /// `safe_patch`: unified diffs over exactly the text that they were made for.
+    SafePatch,
+}
+
+impl Edits {
+    /// Returns the way in which the model of a session edits: the requested one, or `None` for the default of the profile.
+    /// The offline model always replaces texts.
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`EditsError`] if `safe_patch` is requested for the offline model or without a profile.
+    pub fn choose(asked: Option<Self>, has_profile: bool, offline: bool) -> Result<Option<Self>, EditsError> {
+        match asked {
+            Some(Self::SafePatch) if offline => Err(EditsError::Offline),
+            Some(Self::SafePatch) if !has_profile => Err(EditsError::NoProfile),
+            None if offline => Ok(Some(Self::Own)),
+            asked => Ok(asked),
+        }
+    }
+}
+
+/// The reason why a model cannot edit in the requested way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EditsError {
+    /// The offline model cannot write diffs.
+    #[error("the offline model replaces texts and cannot write diffs; choose a model to edit by safe_patch")]
+    Offline,
+    /// The model has no profile whose edit tools could be replaced.
+    #[error(
+        "the model has no profile, so its tools for edits cannot be replaced; choose a profile to edit by safe_patch"
+    )]
+    NoProfile,
+}
+
+impl EditsError {
+    /// Returns the stable code.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        Code::Configuration
+    }
+}
