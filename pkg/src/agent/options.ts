@@ -184,7 +184,7 @@ export interface PolicyRule {
 /** Options of {@link Agent.reject}. */
 export interface RejectOptions {
   /**
-   * What happens to later changes that depend on a rejected hunk. `refuse`: the call throws a {@link ConflictError}.
+   * Treatment of later changes that depend on a rejected hunk. `refuse`: the call throws a {@link ConflictError}.
    * `only`: they stay. `with`: they are rejected too. Default `refuse`.
    */
   dependents?: "refuse" | "only" | "with";

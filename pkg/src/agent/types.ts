@@ -17,7 +17,7 @@ export type EndReason = "natural" | "turn_limit" | "awaiting_input" | "aborted" 
 export interface ErrorInfo {
   /** Stable code; see {@link ErrorCode}. */
   code: string;
-  /** What happened and what to do. */
+  /** The problem and the next step. */
   message: string;
   /** Alternatives to try, best first. */
   suggestions: string[];

@@ -167,7 +167,7 @@ export type FileChange = {
   | { operation: "rename"; from: string; before: string; after: string; overwritten: string | null }
 );
 
-/** Where a hunk was applied. */
+/** The place at which a hunk was applied. */
 export interface AppliedHunk {
   /** Number of the hunk in the edit of its file, from 1. */
   number: number;

@@ -6,7 +6,7 @@ import type { InitOptions } from "../wasm/types.js";
 /** A tool for the `tools` of an agent. */
 export interface AgentTool<Arguments = unknown> extends Tool<Arguments> {
   /**
-   * What a call does. `reads`: reads and changes nothing; needs no approval by default and may run at the same time as
+   * The effect of a call. `reads`: reads and changes nothing; needs no approval by default and may run at the same time as
    * other calls. `writes`: changes something. `runs`: acts outside of the project, e.g. runs a command. Default `writes`.
    */
   effect?: "reads" | "writes" | "runs";

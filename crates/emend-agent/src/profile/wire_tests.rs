@@ -1,5 +1,5 @@
-//! What a session under a profile puts on the wire, adapter by adapter, and that answers which come in one piece do all
-//! that streamed ones do.
+//! Requests of a session under each profile, adapter by adapter, and responses without streaming, which must have the
+//! same effects as streamed ones.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;

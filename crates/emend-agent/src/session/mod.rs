@@ -1,8 +1,8 @@
 //! A session: one conversation with one model over one workspace.
 //!
-//! [`Session::submit`] starts a turn and returns it as a stream of events; polling the stream is what drives the turn,
-//! so the same code runs under any executor and dropping the stream stops it. Which tools there are and where they act
-//! is decided by whoever makes the session.
+//! [`Session::submit`] starts a run and returns it as a stream of events. Polling the stream drives the run, so the
+//! same code works under any executor, and dropping the stream stops it. The creator of the session selects the tools
+//! and the workspace.
 
 mod builder;
 mod core;
@@ -35,7 +35,7 @@ use grants::Approvals;
 use options::Settings;
 use subagents::Subagents;
 
-/// One conversation. Cheap to share; at most one turn runs at a time.
+/// One conversation. Clones share it; at most one run is in progress.
 ///
 /// ```
 /// # use emend_agent::environment::memory::MemFs;
@@ -87,7 +87,7 @@ impl Session {
         Self::with_approvals(options, Shared::default())
     }
 
-    /// Returns a session whose questions to the user stand in line with those of others.
+    /// Returns a session that shares the queue of approval requests with others.
     fn with_approvals(options: SessionOptions, approvals: Shared<Approvals>) -> Self {
         let id = format!("sess_{:016x}", options.random.next_u64());
         Self::build(options, id, approvals)
@@ -129,18 +129,17 @@ impl Session {
         }
     }
 
-    /// Makes a subagent's next edits part of a run of its parent's.
+    /// Assigns the next edits of a subagent to a run of its parent.
     fn inherit(&self, edit_scope: Option<EditScope>) {
         *self.core.edit_scope.lock().unwrap_or_else(PoisonError::into_inner) = edit_scope;
     }
 
-    /// Returns how many answers the model gave in all.
+    /// Returns the number of model responses of the whole session.
     fn n_responses(&self) -> u64 {
         self.core.history().n_responses()
     }
 
-    /// Takes the conversation of an earlier session, as [`history`](Self::history) returned it, so that this one goes
-    /// on where that one ended.
+    /// Adopts the conversation of an earlier session, as returned by [`history`](Self::history), and continues it.
     #[must_use]
     pub fn with_history(self, history: Vec<Message>) -> Self {
         let turns = history.into_iter().map(HistoryEntry::of_message).collect();
@@ -149,73 +148,73 @@ impl Session {
         self
     }
 
-    /// Returns the session's id.
+    /// Returns the id of the session.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.core.id
     }
 
-    /// Returns what the session is doing.
+    /// Returns the state of the session.
     #[must_use]
     pub fn state(&self) -> SessionState {
         self.core.status().state
     }
 
-    /// Returns whether the session has ended: a message would be refused.
+    /// Returns whether the session is closed and rejects messages.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.state() == SessionState::Closed
     }
 
-    /// Returns the conversation so far, as the model is sent it.
+    /// Returns the conversation so far, as messages for the model.
     #[must_use]
     pub fn history(&self) -> Vec<Message> {
         self.core.history().entries().iter().map(|turn| turn.message.clone()).collect()
     }
 
-    /// Returns the conversation so far, with what is known of each entry.
+    /// Returns the conversation so far, as history entries.
     #[must_use]
     pub fn entries(&self) -> Vec<HistoryEntry> {
         self.core.history().entries().to_vec()
     }
 
-    /// Returns how full the model's context is.
+    /// Returns the usage of the model's context window.
     #[must_use]
     pub fn context_use(&self) -> ContextUse {
         self.core.context_use()
     }
 
-    /// Returns the limits and settings as they are now.
+    /// Returns the present limits and settings.
     #[must_use]
     pub fn config(&self) -> SessionConfig {
         (*self.core.settings().config).clone()
     }
 
-    /// Changes limits and settings. A turn that runs goes by them from its next call to the model on.
+    /// Changes limits and settings. A run in progress uses them from its next model call on.
     pub fn configure(&self, change: impl FnOnce(&mut SessionConfig)) {
         let mut config = self.config();
         change(&mut config);
         self.core.settings_mut().config = Shared::new(config);
     }
 
-    /// Lets another model answer, of the same provider or of another, from the next call on. It is told the
+    /// Switches to another model, of the same provider or of another, from the next call on. The new model gets the
     /// conversation so far.
     pub fn set_model(&self, provider: Shared<dyn Provider>, model: String, offline: bool) {
         let mut settings = self.core.settings_mut();
         (settings.provider, settings.model, settings.offline) = (provider, model, offline);
     }
 
-    /// Gives the model other tools from its next call on. Its calls find the tools there are when they run.
+    /// Replaces the tools from the next model call on. Calls use the tools that exist when they run.
     pub fn set_tools(&self, tools: ToolRegistry) {
         self.core.settings_mut().tools = Shared::new(usable(tools, &self.core.workspace));
     }
 
-    /// Starts a turn on the user's message. Nothing happens until the returned stream is polled; dropping it, or
-    /// `cancel`, ends the turn. A new message also takes the canvas back from any earlier turn.
+    /// Starts a run for a user message. Nothing happens until the returned stream is polled. Dropping it, or `cancel`,
+    /// ends the run. A new message preempts the canvas lease of earlier runs.
     ///
     /// # Errors
     ///
-    /// [`SubmitError`], before anything changed.
+    /// Returns a [`SubmitError`]; nothing changes then.
     pub fn submit(&self, text: &str, cancel: CancelToken) -> Result<Run, SubmitError> {
         if text.trim().is_empty() {
             return Err(SubmitError::Empty);
@@ -234,21 +233,21 @@ impl Session {
         Ok(Run::start(&self.core, text.to_owned(), cancel))
     }
 
-    /// Puts a message in while the agent works: it reaches the model after the current round of tools, or after the
-    /// answer that is being written. In an idle session it goes with the next message.
+    /// Adds a message during a run: the model gets it after the current round of tools, or after the response that it
+    /// is writing. In an idle session the message goes with the next one.
     ///
     /// # Errors
     ///
-    /// [`SubmitError::Empty`] or [`SubmitError::Closed`].
+    /// Returns [`SubmitError::Empty`] or [`SubmitError::Closed`].
     pub fn steer(&self, text: &str) -> Result<(), SubmitError> {
         self.queue(text, |queues, text| queues.steering.push(text))
     }
 
-    /// Queues a message for when the current one is dealt with: it is worked on in the same run, as if submitted.
+    /// Queues a message for the end of the current one. It is processed in the same run, as if it were submitted.
     ///
     /// # Errors
     ///
-    /// [`SubmitError::Empty`] or [`SubmitError::Closed`].
+    /// Returns [`SubmitError::Empty`] or [`SubmitError::Closed`].
     pub fn follow_up(&self, text: &str) -> Result<(), SubmitError> {
         self.queue(text, |queues, text| queues.follow_ups.push_back(text))
     }
@@ -264,21 +263,21 @@ impl Session {
         Ok(())
     }
 
-    /// Returns the session's events after a cursor, now and later, independently of who polls the running turn. Any
-    /// number of readers may subscribe; 0 is from the beginning.
+    /// Subscribes to the session's events after a cursor, present and future, independently of the stream that drives
+    /// the run. Any number of readers may subscribe; cursor 0 is the beginning.
     ///
     /// # Errors
     ///
-    /// [`ResyncRequired`] if events after the cursor are no longer kept.
+    /// Returns [`ResyncRequired`] if events after the cursor have been dropped.
     pub fn subscribe(&self, after: u64) -> Result<Subscription, ResyncRequired> {
         Subscription::new(&self.core.emitter, after)
     }
 
-    /// Returns up to `n_max` events after a cursor that are there by now; go on from the last one's cursor.
+    /// Returns up to `n_max` present events after a cursor. Continue with the cursor of the last one.
     ///
     /// # Errors
     ///
-    /// [`ResyncRequired`] if events after the cursor are no longer kept.
+    /// Returns [`ResyncRequired`] if events after the cursor have been dropped.
     pub fn poll_events(&self, after: u64, n_max: usize) -> Result<Vec<Event>, ResyncRequired> {
         self.core.emitter.read(after, n_max)
     }
@@ -289,11 +288,11 @@ impl Session {
         self.core.emitter.cursor()
     }
 
-    /// Makes room in the conversation now, by the session's [`ContextStrategy`].
+    /// Compacts the history now, by the session's [`ContextStrategy`].
     ///
     /// # Errors
     ///
-    /// [`SubmitError::Busy`] while a turn runs, [`SubmitError::Closed`] afterwards.
+    /// Returns [`SubmitError::Busy`] during a run, and [`SubmitError::Closed`] after the end of the session.
     pub async fn compact(&self) -> Result<Compaction, SubmitError> {
         match self.state() {
             SessionState::Processing => Err(SubmitError::Busy),
@@ -302,8 +301,8 @@ impl Session {
         }
     }
 
-    /// Ends the session. A turn that runs is cancelled first and still reports how it ended; what comes last is
-    /// `SESSION_END`. A session that has ended stays so.
+    /// Closes the session. A run in progress is cancelled and still reports its end; the last event is `SESSION_END`. A
+    /// closed session stays closed.
     pub fn close(&self) {
         let cancel = {
             let mut status = self.core.status();
@@ -319,7 +318,7 @@ impl Session {
     }
 }
 
-/// Takes out what can only fail here: it would cost the model a call to find out.
+/// Removes tools that can only fail in this workspace, because the model would spend a call to find out.
 fn usable(tools: ToolRegistry, workspace: &Workspace) -> ToolRegistry {
     if workspace.environment().has_shell() { tools } else { tools.filtered(|tool| !tool.needs_shell()) }
 }

@@ -1,4 +1,4 @@
-//! What a session is made of and what limits it: [`SessionOptions`] and [`SessionConfig`].
+//! The parts and limits of a session: [`SessionOptions`] and [`SessionConfig`].
 
 use std::collections::BTreeMap;
 
@@ -12,59 +12,59 @@ use crate::history::{ContextStrategy, PruneOldOutputs};
 use crate::tool::{CommandLimits, ResultForm, ToolRegistry};
 use crate::workspace::Workspace;
 
-/// Limits and settings of a session. Names and defaults are S2 §2.2's. They can be changed between two calls to the
-/// model; see [`Session::configure`](super::Session::configure).
+/// Limits and settings of a session. They can be changed between two model calls; see
+/// [`Session::configure`](super::Session::configure).
 #[derive(Clone)]
 pub struct SessionConfig {
-    /// Assistant turns of the whole session; 0 = unlimited.
+    /// Maximum number of model responses of the whole session; 0 = unlimited.
     pub max_turns: u64,
-    /// Tool rounds for one user message; 0 = unlimited.
+    /// Maximum number of tool rounds per user message; 0 = unlimited.
     pub max_tool_rounds_per_input: u64,
-    /// How long a command may run whose call names no time, in milliseconds.
+    /// Timeout of a command whose call sets none, in milliseconds.
     pub default_command_timeout_ms: u64,
-    /// The longest that any command may run, in milliseconds.
+    /// Maximum timeout of a command, in milliseconds.
     pub max_command_timeout_ms: u64,
-    /// What the model is asked to spend on reasoning; the provider's default when absent.
+    /// Reasoning effort of the model; `None` for the provider's default.
     pub reasoning_effort: Option<String>,
-    /// The most characters of a tool's output that the model sees, by canonical tool name.
+    /// Maximum characters of a tool's output for the model, by canonical tool name.
     pub tool_output_limits: BTreeMap<String, usize>,
-    /// The most lines of a tool's output that the model sees, by canonical tool name.
+    /// Maximum lines of a tool's output for the model, by canonical tool name.
     pub tool_line_limits: BTreeMap<String, usize>,
-    /// Whether answers are asked for piece by piece; others are shown when they are complete.
+    /// Whether responses are streamed; otherwise they appear when they are complete.
     pub streaming: bool,
-    /// Whether calls of one message run at the same time that are [concurrent](crate::tool::Tool::concurrent).
+    /// Whether [concurrent](crate::tool::Tool::concurrent) calls of a message run at the same time.
     pub parallel_tool_calls: bool,
-    /// Whether a model that repeats itself is told so.
+    /// Whether a model that repeats its calls gets a warning.
     pub enable_loop_detection: bool,
-    /// How many calls in a row have to repeat before it is.
+    /// Number of consecutive calls that must repeat before the warning.
     pub loop_detection_window: usize,
-    /// How deep subagents may nest: 1 = a subagent starts none of its own.
+    /// Maximum nesting of subagents: with 1, a subagent starts none.
     pub max_subagent_depth: u32,
-    /// How many subagents may work at the same time.
+    /// Maximum number of subagents that work at the same time.
     pub max_subagents: usize,
-    /// Whether an answer that ends with a question leaves the session awaiting input instead of idle.
+    /// Whether a response that ends with a question leaves the session awaiting input instead of idle.
     pub detect_questions: bool,
-    /// The most tokens the model takes; what the catalogue says of the model when absent.
+    /// Context window in tokens; `None` for the catalogue's value of the model.
     pub context_window: Option<u64>,
-    /// What makes room when the context fills up.
+    /// The strategy that compacts the history when the context window fills up.
     pub context: Shared<dyn ContextStrategy>,
-    /// About how many bytes of events are kept for readers who come later; fixed once the session is made.
+    /// Approximate bytes of events that are retained for late readers; fixed at the creation of the session.
     pub event_bytes_max: usize,
-    /// The base instructions; those for any model when absent. A profile brings its own.
+    /// The base instructions; `None` for the general ones. A profile sets its own.
     pub base_prompt: Option<String>,
-    /// The names of the documents in which projects instruct agents, e.g. `AGENTS.md`.
+    /// Names of project documents with instructions for agents, for example `AGENTS.md`.
     pub project_documents: Vec<String>,
-    /// How the model is shown what its calls gave. A profile sets its family's.
+    /// The format of tool results for the model. A profile sets that of its family.
     pub result_form: ResultForm,
-    /// Parameters that only one provider knows, by provider name.
+    /// Provider-specific request parameters, by provider name.
     pub provider_options: Map<String, Value>,
-    /// Appended to the system prompt, with the highest precedence.
+    /// User instructions, appended to the system prompt with the highest precedence.
     pub instructions: Option<String>,
-    /// Which tool calls run, which are refused, and which the user is asked about. All run by default.
+    /// The policy of tool calls: allow, ask or deny. By default every call is allowed.
     pub policy: Policy,
-    /// Who asks the user. Without one, what would be asked is refused.
+    /// Asks the user for approval. Without an approver, calls that need approval are refused.
     pub approver: Option<Shared<dyn Approver>>,
-    /// When a call to the model is tried again. Its `on_retry` is the session's own: each retry is a WARNING.
+    /// The retry policy of model calls. The session replaces `on_retry`: each retry emits a WARNING.
     pub retry: RetryPolicy,
 }
 
@@ -101,7 +101,7 @@ impl Default for SessionConfig {
 }
 
 impl SessionConfig {
-    /// Returns the limits on the time of commands.
+    /// Returns the timeout limits of commands.
     pub(crate) fn command_limits(&self) -> CommandLimits {
         CommandLimits {
             default_timeout_ms: self.default_command_timeout_ms,
@@ -109,7 +109,7 @@ impl SessionConfig {
         }
     }
 
-    /// Returns how much of a tool's output the model sees: the session's limits for its canonical name, or else the tool's.
+    /// Returns the output limits of a tool: the session's for its canonical name, or else the tool's own.
     pub(crate) fn output_limits(&self, canonical: &str, own: OutputLimits) -> OutputLimits {
         OutputLimits {
             chars_max: self.tool_output_limits.get(canonical).copied().unwrap_or(own.chars_max),
@@ -119,27 +119,27 @@ impl SessionConfig {
     }
 }
 
-/// What a session is made of.
+/// The parts of a session.
 pub struct SessionOptions {
-    /// Who answers.
+    /// Provider of the model.
     pub provider: Shared<dyn Provider>,
     /// The provider's model id.
     pub model: String,
-    /// Whether the model is the stand-in and no AI; events say so.
+    /// Whether the model is the offline model; events say so.
     pub offline: bool,
-    /// What the model may call.
+    /// Tools that the model may call.
     pub tools: ToolRegistry,
-    /// Where files are read and edits go.
+    /// The files that the session works on.
     pub workspace: Shared<Workspace>,
-    /// The time.
+    /// Source of the time.
     pub clock: Shared<dyn Clock>,
-    /// The source of ids.
+    /// Source of ids.
     pub random: Shared<dyn Random>,
-    /// Limits.
+    /// Limits and settings.
     pub config: SessionConfig,
 }
 
-/// Who answers, and how: what may change between two calls to the model.
+/// The settings that may change between two model calls.
 #[derive(Clone)]
 pub(super) struct Settings {
     pub(super) provider: Shared<dyn Provider>,
@@ -149,16 +149,16 @@ pub(super) struct Settings {
     pub(super) config: Shared<SessionConfig>,
 }
 
-/// Why a message was not taken.
+/// Why a message was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
-    /// A turn is running.
+    /// A run is in progress.
     #[error("the session is still working on the last message; wait for it or cancel it")]
     Busy,
-    /// The session has ended.
+    /// The session is closed.
     #[error("the session is closed; start a new one")]
     Closed,
-    /// The message says nothing.
+    /// The message is empty.
     #[error("the task is empty; say what to do")]
     Empty,
 }

@@ -1,7 +1,7 @@
-//! How a session is saved as it goes, resumed, and forked.
+//! Saving, resuming and forking of sessions.
 //!
-//! What is new in the conversation is appended after each message of the user's, each answer and each round of results.
-//! Nothing here is linked into a host that gives its sessions no store.
+//! New history entries are appended to the store after each user message, each response and each round of results. A
+//! host without a store links none of this code.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -15,13 +15,13 @@ use crate::event::EventKind;
 use crate::history::{History, is_valid, repaired};
 use crate::store::{ForkedFrom, Header, ReadError, Record, Store, StoreError, VERSION, read_document, write_records};
 
-/// Outputs of more bytes are kept by the store as documents of their own.
+/// Outputs with more bytes are saved as documents of their own.
 const KEPT_OUTPUT_BYTES: usize = 64 << 10;
 
 /// Why a session could not be resumed or forked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResumeError {
-    /// The store has no session of that id.
+    /// The store has no session with this id.
     #[error("there is no saved session {id:?}")]
     NotFound {
         /// The id.
@@ -50,7 +50,7 @@ impl ResumeError {
 /// Saves one session.
 struct Saver {
     store: Shared<dyn Store>,
-    /// What the next save has to write first.
+    /// The state that the next save starts from.
     saved: Mutex<Saved>,
 }
 
@@ -58,7 +58,7 @@ struct Saver {
 struct Saved {
     header: Option<Header>,
     n_turns: usize,
-    /// The history's generation: turns were replaced since if it differs.
+    /// Generation of the history; a different one means that entries were replaced.
     generation: u64,
     failing: bool,
 }
@@ -92,7 +92,7 @@ impl Save for Saver {
                 Err(error) => Err(StoreError::Io { name: core.id.clone(), reason: error.to_string() }),
             };
             if let Err(error) = outcome {
-                // Said once; the next save tries all of it again.
+                // Reported once; the next save writes everything again.
                 if !before.failing {
                     let message = format!("The conversation could not be saved ({error}); it goes on unsaved.");
                     core.emitter.emit(EventKind::Warning { code: "not_saved", message });
@@ -120,7 +120,7 @@ impl Save for Saver {
 
 impl Session {
     /// Saves the conversation in `store` from now on, under the session's [`id`](Self::id). Has no effect on a session
-    /// that has a store.
+    /// with a store.
     #[must_use]
     pub fn with_store(self, store: Shared<dyn Store>) -> Self {
         let header = self.header(None);
@@ -140,17 +140,17 @@ impl Session {
     }
 
     fn keep(self, store: Shared<dyn Store>, saved: Saved) -> Self {
-        // A second store would miss what the first one has.
+        // A second store would lack the entries that the first one has.
         let _ = self.core.saver.set(Box::new(Saver { store, saved: Mutex::new(saved) }));
         self
     }
 
-    /// Opens a saved session to go on where it ended, and goes on saving it. What a crash cut off is made good: a call
-    /// whose result was not saved is answered by saying so.
+    /// Resumes a saved session and continues to save it. A call whose result was lost in a crash gets an error result
+    /// that says so.
     ///
     /// # Errors
     ///
-    /// [`ResumeError`].
+    /// Returns a [`ResumeError`].
     pub async fn resume(options: SessionOptions, store: Shared<dyn Store>, id: &str) -> Result<Self, ResumeError> {
         let document = load(&*store, id).await?;
         let n_saved = document.entries.len();
@@ -163,17 +163,17 @@ impl Session {
                 format!("{} lines of the saved session could not be read and were skipped.", document.n_damaged);
             session.core.emitter.emit(EventKind::Warning { code: "session_damaged", message });
         }
-        // If more than the end was mended, the next save writes all of it.
+        // If more than the last entry was repaired, the next save writes everything.
         let generation = if unchanged { session.core.history().generation() } else { u64::MAX };
         Ok(session.keep(store, Saved { n_turns: n_saved, generation, ..Saved::default() }))
     }
 
-    /// Opens a new session that begins with the first `n_turns` entries of a saved one, or all of them. The saved one
-    /// stays as it is.
+    /// Starts a new session with the first `n_turns` entries of a saved one, or with all of them. The saved session
+    /// stays unchanged.
     ///
     /// # Errors
     ///
-    /// [`ResumeError`].
+    /// Returns a [`ResumeError`].
     pub async fn fork(
         options: SessionOptions,
         store: Shared<dyn Store>,
@@ -183,7 +183,7 @@ impl Session {
         let mut entries = repaired(load(&*store, id).await?.entries, LOST, options.config.result_form);
         entries.truncate(n_turns.unwrap_or(usize::MAX));
         while !is_valid(&entries) {
-            // Cut between a call and its results: the fork begins before the call.
+            // Between a call and its results, the fork is cut before the call.
             entries.pop();
         }
         let forked_from = Some(ForkedFrom { id: id.to_owned(), n_turns: entries.len() });
@@ -195,11 +195,11 @@ impl Session {
         Ok(session)
     }
 
-    /// Returns an output that a `TOOL_CALL_END` names by `output_ref`, `None` if it is not there.
+    /// Returns the output that a `TOOL_CALL_END` names by `output_ref`; `None` if it does not exist.
     ///
     /// # Errors
     ///
-    /// What the store says.
+    /// Returns the error of the store.
     pub async fn output(&self, output_ref: &str) -> Result<Option<String>, StoreError> {
         match self.core.saver.get() {
             Some(saver) => saver.output(output_ref).await,
@@ -214,7 +214,7 @@ async fn load(store: &dyn Store, id: &str) -> Result<crate::store::Document, Res
 }
 
 impl Core {
-    /// Saves what is new in the conversation, if there is a store.
+    /// Saves new entries, if there is a store.
     pub(super) async fn save(&self) {
         if let Some(saver) = self.saver.get() {
             saver.save(self).await;

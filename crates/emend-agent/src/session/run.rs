@@ -1,4 +1,4 @@
-//! A running turn: the stream that drives it, and what happens when it ends or is dropped.
+//! A run in progress: the stream that drives it, and its end or drop.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -11,10 +11,10 @@ use super::run_loop;
 use crate::event::{Event, Subscription};
 use run_loop::running::Running;
 
-/// A running turn: its events, in order. Ends after `PROCESSING_END`.
+/// A run in progress, as a stream of its events in order. Ends after `PROCESSING_END`.
 #[must_use = "a turn does nothing unless its events are polled"]
 pub struct Run {
-    // Dropped before the events: the end of a turn that is dropped is part of its events.
+    // Dropped before the events: the end of a dropped run is one of its events.
     driver: Option<BoxFuture<'static, ()>>,
     events: Subscription,
     cancel: CancelToken,
@@ -32,7 +32,7 @@ impl Run {
 impl Stream for Run {
     type Item = Event;
 
-    /// Hands out what is ready before it lets the turn go on: a slow reader slows the turn down.
+    /// Returns ready events before the run continues: a slow reader slows the run down.
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Event>> {
         loop {
             if let Poll::Ready(Some(event)) = Pin::new(&mut self.events).poll_next(context) {
@@ -53,7 +53,7 @@ impl Stream for Run {
 
 impl Drop for Run {
     fn drop(&mut self) {
-        // Work that outlives the turn's own future (a request in a browser, a child process) ends with it.
+        // Work outside the run's future (a browser request, a child process) is cancelled with it.
         if self.driver.is_some() {
             self.cancel.cancel();
         }

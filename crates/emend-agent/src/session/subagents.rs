@@ -1,10 +1,10 @@
-//! Subagents: sessions that a session's model starts for parts of its task (S2 §7).
+//! Subagents: sessions that a session's model starts for parts of its task.
 //!
-//! **Who drives them: the parent's turn.** Whenever it is polled, each child that works goes on by one event, then the
-//! parent. Between two turns of the parent nobody polls, so children pause; they go on with the next turn. Aborting the
-//! parent's turn aborts them, and they are let come to their end first, so that no write is cut in half; closing the
-//! session closes them. A child has its own conversation and its own view of what it has seen; files, pending edits and
-//! review are the parent's, and its edits belong to the parent's run.
+//! The run of the parent drives its children: each poll of the run polls every working child for one event, then the
+//! parent. Children pause between two runs of the parent and continue with the next one. A cancelled run cancels its
+//! children and waits for their end, so that no write is interrupted; a closed session closes them. A child has its own
+//! history and its own read state. It shares files, pending edits and review with the parent, and its edits belong to
+//! the parent's run.
 
 use std::pin::Pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -23,7 +23,7 @@ use crate::event::{AgentStatus, Emitter, EndReason, Event, EventKind};
 use crate::tool::{SubagentHost, SubagentReport, SubagentTask, ToolEffect, ToolError, ToolRegistry};
 use crate::workspace::Workspace;
 
-/// What a child is told beside its task.
+/// Instructions of a child in addition to its task.
 const INSTRUCTIONS: &str = "You work on one task for another agent, which sees nothing of your work but your last \
                             message. Say there what you found or changed, with paths; if you could not finish, say why. \
                             There is nobody to ask.";
@@ -42,9 +42,9 @@ pub(super) struct Subagents {
 struct State {
     n_started: u64,
     children: Vec<Child>,
-    /// Of the turn that runs now.
+    /// Scope of the current run.
     edit_scope: Option<EditScope>,
-    /// Changes of files that the parent's readers were told of, by the workspace's revision.
+    /// Workspace revisions of file changes that the parent's readers have received.
     told: Vec<u64>,
 }
 
@@ -53,13 +53,13 @@ struct Child {
     session: Session,
     cancel: CancelToken,
     status: AgentStatus,
-    /// Absent while it is being polled and when it is done.
+    /// `None` while the run is polled and after its end.
     run: Option<Run>,
-    /// What it said last, or why it failed.
+    /// The last text, or the reason of a failure.
     output: String,
 }
 
-/// A session's subagents, as its tools reach them.
+/// The children of a session, as its tools use them.
 #[derive(Clone)]
 struct Agents {
     subagents: Shared<Subagents>,
@@ -95,13 +95,13 @@ impl Agents {
                 max_subagent_depth: config.max_subagent_depth - 1,
                 detect_questions: false,
                 instructions: Some(instructions),
-                // A window that was set belongs to the parent's model.
+                // A configured context window belongs to the parent's model.
                 context_window: config.context_window.filter(|_| task.model.is_none()),
                 ..(**config).clone()
             },
         };
         let session = Session::with_approvals(options, Shared::clone(&self.subagents.approvals));
-        // Looked at again: another call of the same message may have taken the last place while paths were resolved.
+        // Checked again: another call of the same message may have started a child while paths were resolved.
         self.refuse_if_full()?;
         let mut state = self.subagents.state();
         state.n_started += 1;
@@ -179,7 +179,8 @@ impl SubagentHost for Agents {
     }
 }
 
-/// A child has its parent's tools but those that ask the user and, unless it may nest, those for subagents.
+/// Returns the parent's tools without those that ask the user and, unless the child may nest, without those for
+/// subagents.
 fn tools_of_child(tools: &ToolRegistry, nests: bool) -> ToolRegistry {
     tools.filtered(|tool| match tool.effect() {
         ToolEffect::Asks => false,
@@ -227,14 +228,14 @@ impl Subagents {
         })
     }
 
-    /// Lets every child that works go on by one event. Returns whether one works still.
+    /// Polls every working child for one event. Returns whether a child still works.
     fn poll_children(&self, context: &mut Context<'_>) -> bool {
         let working: Vec<String> = {
             let state = self.state();
             state.children.iter().filter(|child| child.run.is_some()).map(|child| child.id.clone()).collect()
         };
         for id in &working {
-            // Taken out: a child that is polled must find the lock free.
+            // The run is taken out, because the lock must be free while a child is polled.
             let run = self.child(id, |child| child.run.take());
             let Some(mut run) = run.flatten() else { continue };
             match Pin::new(&mut run).poll_next(context) {
@@ -247,7 +248,7 @@ impl Subagents {
                         child.run = Some(run);
                     });
                     self.forward(id, event);
-                    // There may be more; whoever reads the parent's events has this one first.
+                    // There may be more events; the parent's readers get this one first.
                     context.waker().wake_by_ref();
                 }
                 Poll::Ready(None) => self.end(id),
@@ -260,11 +261,11 @@ impl Subagents {
         self.state().children.iter_mut().find(|child| child.id == id).map(work)
     }
 
-    /// Tells the parent's readers. Pieces of text are left out: the whole text follows.
+    /// Forwards an event to the parent's readers. Text deltas are left out, because the whole text follows.
     fn forward(&self, id: &str, event: Event) {
         match event.kind {
             kind if kind.delta().is_some() => {}
-            // Files are the same for all, so they are nobody's in particular.
+            // Files are shared, so their changes are events of the parent.
             EventKind::FileChanged { revision, .. } => {
                 self.state().told.push(revision);
                 self.emitter.emit(event.kind);
@@ -292,7 +293,7 @@ impl Subagents {
         tokens.iter().for_each(CancelToken::cancel);
     }
 
-    /// Cancels all children and resolves when they have come to their end.
+    /// Cancels all children and resolves when their runs have ended.
     async fn abort_children(&self) {
         self.cancel(|_| true);
         std::future::poll_fn(|context| if self.poll_children(context) { Poll::Pending } else { Poll::Ready(()) }).await;
@@ -351,7 +352,7 @@ impl Children for Subagents {
 }
 
 impl Child {
-    /// Keeps what the result will say.
+    /// Collects the output of the result.
     fn note(&mut self, kind: &EventKind) {
         match kind {
             EventKind::ToolCallStart { .. } | EventKind::SteeringInjected { .. } => self.output.clear(),

@@ -14,7 +14,7 @@ use crate::workspace::{LATEST, Rejection, WorkspaceError, latest_state_text};
 pub struct ToolError {
     /// The stable code.
     pub code: Code,
-    /// What was wrong, where, and the next step.
+    /// The problem, its place, and the next step.
     pub message: String,
     /// Alternatives to try, best first.
     pub suggestions: Vec<String>,

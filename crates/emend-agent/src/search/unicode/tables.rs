@@ -1,8 +1,8 @@
-//! The tables of `unicode`: numbers as `Numbers` reads them. A test there makes them from the parser's.
+//! The tables of `unicode`, as numbers that `Numbers` decodes. A test generates them from those of `regex-syntax`.
 //!
-//! They are derived from data files of the Unicode Character Database, under the Unicode licence.
+//! The data is derived from files of the Unicode Character Database, under the Unicode licence.
 
-/// `\d`: how far each range is from the one before, and how many characters follow its first.
+/// `\d`: for each range its distance from the one before and the number of characters after its first.
 pub(super) const DIGIT: &[u8] = &[
     48, 9, 166, 12, 9, 134, 1, 9, 198, 1, 9, 156, 3, 9, 118, 9, 118, 9, 118, 9, 118, 9, 118, 9, 118, 9, 118, 9, 118, 9,
     118, 9, 96, 9, 118, 9, 70, 9, 150, 2, 9, 70, 9, 198, 14, 9, 38, 9, 172, 2, 9, 128, 1, 9, 166, 1, 9, 6, 9, 182, 1,
@@ -13,10 +13,10 @@ pub(super) const DIGIT: &[u8] = &[
     37, 9,
 ];
 
-/// `\s`, likewise.
+/// `\s`, in the same encoding.
 pub(super) const SPACE: &[u8] = &[9, 4, 18, 0, 100, 0, 26, 0, 223, 43, 0, 255, 18, 10, 29, 1, 5, 0, 47, 0, 160, 31, 0];
 
-/// `\w`, likewise.
+/// `\w`, in the same encoding.
 pub(super) const WORD: &[u8] = &[
     48, 9, 7, 25, 4, 0, 1, 25, 47, 0, 10, 0, 4, 0, 5, 22, 1, 30, 1, 201, 3, 4, 11, 14, 4, 7, 0, 1, 0, 17, 116, 1, 1, 2,
     3, 1, 0, 6, 0, 1, 2, 1, 0, 1, 19, 1, 82, 1, 138, 1, 1, 172, 1, 1, 37, 2, 0, 6, 40, 8, 44, 1, 0, 1, 1, 1, 1, 1, 0,
@@ -70,7 +70,7 @@ pub(super) const WORD: &[u8] = &[
     19, 157, 4, 226, 11, 202, 38, 5, 223, 32, 208, 186, 43, 239, 1,
 ];
 
-/// What differs in case only; ASCII comes first.
+/// Characters that differ only in case; ASCII first.
 pub(super) const CASES: &[u8] = &[
     65, 50, 32, 10, 0, 223, 65, 8, 0, 172, 2, 98, 0, 231, 5, 0, 0, 135, 6, 11, 44, 32, 5, 0, 230, 64, 19, 12, 32, 7, 0,
     191, 59, 32, 0, 121, 1, 47, 1, 50, 5, 1, 7, 15, 1, 17, 45, 1, 47, 5, 1, 7, 0, 195, 1, 1, 0, 210, 1, 1, 3, 1, 4, 0,

@@ -193,19 +193,19 @@ mod host_tests {
 
     #[test]
     fn the_tables_are_made_of_the_parser_s() {
-        let mut file = "//! The tables of `unicode`: numbers as `Numbers` reads them. A test there makes them from the parser's.\n\
+        let mut file = "//! The tables of `unicode`, as numbers that `Numbers` decodes. A test generates them from those of `regex-syntax`.\n\
              //!\n\
-             //! They are derived from data files of the Unicode Character Database, under the Unicode licence.\n"
+             //! The data is derived from files of the Unicode Character Database, under the Unicode licence.\n"
             .to_owned();
         let tables = [
             (
                 "DIGIT",
-                "`\\d`: how far each range is from the one before, and how many characters follow its first.",
+                "`\\d`: for each range its distance from the one before and the number of characters after its first.",
                 table_of(r"\d"),
             ),
-            ("SPACE", "`\\s`, likewise.", table_of(r"\s")),
-            ("WORD", "`\\w`, likewise.", table_of(r"\w")),
-            ("CASES", "What differs in case only; ASCII comes first.", table_of_links()),
+            ("SPACE", "`\\s`, in the same encoding.", table_of(r"\s")),
+            ("WORD", "`\\w`, in the same encoding.", table_of(r"\w")),
+            ("CASES", "Characters that differ only in case; ASCII first.", table_of_links()),
         ];
         for (name, doc, table) in tables {
             let _ = write!(file, "\n/// {doc}\npub(super) const {name}: &[u8] = &");

@@ -1,10 +1,9 @@
-//! `@path` in what the user writes: the files go along with the message, with version and hash, so that the model can
-//! edit them without reading them first (S3 §5).
+//! Mentions: `@path` in a user message attaches files with version and hash, so that the model can edit them without
+//! another read.
 //!
-//! A mention begins a word: `@src/a.rs`, `@"two words.md"`, `@two\ words.md`, `@src/`, `@src/**/*.rs`. Addresses
-//! (`a@b.c`) are none, nor is what stands in quotes as a whole; and a word such as `@scope/pkg` that names no file and
-//! looks like none stays what it is. Finding mentions in a text is done here without looking at files; what they name is
-//! the workspace's.
+//! A mention starts a word: `@src/a.rs`, `@"two words.md"`, `@two\ words.md`, `@src/`, `@src/**/*.rs`. Addresses
+//! (`a@b.c`) and quoted text are not mentions. A word such as `@scope/pkg` that names no file and does not look like a
+//! path stays as it is. This module finds mentions in text; the workspace resolves them.
 
 use std::collections::BTreeSet;
 
@@ -18,15 +17,15 @@ use crate::session::core::Core;
 use crate::tool::ToolError;
 use crate::workspace::{FileView, Workspace};
 
-/// The most bytes of one file that go along.
+/// Maximum bytes of one attached file.
 const FILE_BYTES_MAX: usize = 50_000;
-/// The most bytes of all files of one message together.
+/// Maximum bytes of all attached files of a message.
 const TOTAL_BYTES_MAX: usize = 200_000;
-/// The most files that one message brings.
+/// Maximum number of attached files of a message.
 const FILES_MAX: usize = 100;
 
-/// Returns the user's message as the model gets it: their words, and after them what they mention. What could not be
-/// brought along is told to the model and, as a warning, to the user.
+/// Returns the user message for the model: the user's words, followed by the attached files. Files that could not be
+/// attached are named to the model and, in a warning, to the user.
 pub(in crate::session) async fn with_mentions(core: &Core, text: &str) -> Message {
     let mut message = Message::user(text);
     let mentions = find(text);
@@ -46,16 +45,16 @@ pub(in crate::session) async fn with_mentions(core: &Core, text: &str) -> Messag
     message
 }
 
-/// A word of the user's that begins with `@`.
+/// A word of a user message that starts with `@`.
 #[derive(Debug, PartialEq, Eq)]
 struct Mention {
-    /// What it may name, likeliest first: a sentence's full stop may belong to it or not.
+    /// Possible paths, most likely first: a full stop may end the sentence or belong to the path.
     candidates: Vec<String>,
-    /// Whether it was put in quotes, so that it can only be a path.
+    /// Whether the word was quoted; it is then certainly a path.
     quoted: bool,
 }
 
-/// Finds the mentions of a text, in order.
+/// Returns the mentions of a text, in order.
 fn find(text: &str) -> Vec<Mention> {
     let mut mentions = Vec::new();
     let mut before: Option<char> = None;
@@ -75,7 +74,7 @@ fn find(text: &str) -> Vec<Mention> {
     mentions
 }
 
-/// Reads the mention that `text` begins with, and returns how many bytes it is.
+/// Parses the mention at the start of `text`; returns its length in bytes too.
 fn read(text: &str) -> (Option<Mention>, usize) {
     for quote in ['"', '\''] {
         if let Some(inner) = text.strip_prefix(quote)
@@ -108,12 +107,13 @@ fn read(text: &str) -> (Option<Mention>, usize) {
     (Some(Mention { candidates, quoted: false }).filter(|mention| !mention.candidates.is_empty()), len)
 }
 
-/// Returns what a word may name: itself, itself without the punctuation after it, and what is before an apostrophe.
+/// Returns the possible paths of a word: the word, the word without trailing punctuation, and the part before an
+/// apostrophe.
 fn candidates(word: &str) -> Vec<String> {
     let mut candidates = Vec::new();
     let mut rest = word;
     loop {
-        // Dots alone name directories, but as the end of a sentence more often.
+        // Dots alone name a directory, but more often they end a sentence.
         if !rest.is_empty() && !rest.starts_with('@') && !rest.chars().all(|char| char == '.') {
             candidates.push(rest.to_owned());
         }
@@ -127,7 +127,7 @@ fn candidates(word: &str) -> Vec<String> {
 }
 
 impl Mention {
-    /// Whether this can only have been meant as a path, so that the user should know that it names none.
+    /// Whether the word is certainly a path, so that a missing file is worth a warning.
     fn looks_like_path(&self) -> bool {
         let Some(shortest) = self.candidates.last() else { return false };
         let name = shortest.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
@@ -148,20 +148,20 @@ fn is_glob(path: &str) -> bool {
     path.contains(['*', '?', '{', '['])
 }
 
-/// Whether a file of that name is a private key. Hidden files, where secrets usually are, are not found anyway.
+/// Returns whether a file of this name is a private key. Hidden files, the usual place of secrets, are never found.
 fn is_private_key(path: &FilePath) -> bool {
     let name = path.as_str().rsplit('/').next().unwrap_or_default();
     ["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"].contains(&name)
 }
 
-/// What the mentions of one message bring.
+/// The attachments of one message.
 #[derive(Default)]
 struct Gathered {
     known: BTreeSet<FilePath>,
     blocks: Vec<String>,
     n_bytes: usize,
     notes: Vec<String>,
-    /// Files that there was no room for.
+    /// Files that exceeded the limits.
     left_out: Vec<FilePath>,
 }
 
@@ -209,7 +209,7 @@ impl Gathered {
         self.file(core, path).await
     }
 
-    /// Takes files that were found, not named: those that are no text are passed over, and private keys.
+    /// Attaches files that a directory or glob matched. Binary files and private keys are skipped.
     async fn all(&mut self, core: &Core, files: Vec<FilePath>) {
         let mut n_binary = 0;
         for path in files {
@@ -264,7 +264,7 @@ impl Gathered {
         self.blocks.push(format!("{block}]\n{fence}\n{content}{end}{fence}"));
     }
 
-    /// Returns the part of the message that holds the files, if there is anything to say.
+    /// Returns the part of the message with the files, if there is any.
     fn render(mut self) -> Option<String> {
         if !self.left_out.is_empty() {
             let names: Vec<&str> = self.left_out.iter().take(20).map(FilePath::as_str).collect();
@@ -280,10 +280,10 @@ impl Gathered {
     }
 }
 
-/// Begins the part of a message that holds what it mentions.
+/// Start of the part of a message with attached files.
 const REFERENCED: &str = "<referenced_files>";
 
-/// Returns how many of the first lines are at most `bytes_max` bytes together.
+/// Returns the number of first lines with at most `bytes_max` bytes in total.
 fn lines_that_fit(lines: &[&str], bytes_max: usize) -> usize {
     let mut n_bytes = 0;
     let fits = |line: &&&str| {

@@ -1,4 +1,4 @@
-//! Whether a validated call may run: the policy's word, and the user's where the policy wants it asked.
+//! Approval of a validated call: the decision of the policy, and of the user if the policy requires it.
 
 use emend_llm::{CancelToken, Shared, ToolCall};
 use futures::future::{Either, select};
@@ -13,15 +13,15 @@ use crate::session::grants::Grant;
 use crate::session::options::SessionConfig;
 use crate::tool::{Preview, Tool, ToolContext, ToolError};
 
-/// What a call may do.
+/// The rights of a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::session) enum Approved {
     ToRun,
-    /// Only to say why it is refused: nobody was asked whether it may write.
+    /// The call runs only to produce its error message: the user was not asked whether it may write.
     ToFail,
 }
 
-/// Returns what a call may do, or an error that tells the model why it may not run.
+/// Returns the rights of a call, or an error for the model with the reason why the call may not run.
 pub(in crate::session) async fn approve(
     core: &Core,
     config: &SessionConfig,
@@ -52,10 +52,10 @@ pub(in crate::session) async fn approve(
     }
 }
 
-/// Names files as the environment does: rules are about files, not about ways to write their names.
+/// Resolves paths, because rules are about files and not about spellings of their names.
 async fn resolved(core: &Core, mut target: Target) -> Target {
     for path in &mut target.paths {
-        // One that does not resolve is refused by the tool itself.
+        // A path that cannot be resolved is rejected by the tool itself.
         if let Ok(file) = core.workspace.environment().resolve(path, Access::Write).await {
             file.as_str().clone_into(path);
         }
@@ -78,7 +78,7 @@ async fn ask(
         Preview::Futile if approvals.is_granted(&grant) => return Ok(Approved::ToRun),
         Preview::Futile => return Ok(Approved::ToFail),
     };
-    // One question at a time, though calls may run together.
+    // One question at a time, although calls may run concurrently.
     let Some(_asking) = unless_cancelled(approvals.asking.lock(), cancel).await else { return Err(aborted()) };
     if approvals.is_granted(&grant) {
         return Ok(Approved::ToRun);
@@ -86,7 +86,7 @@ async fn ask(
     let (call_id, tool_name, arguments) = (call.id.clone(), call.name.clone(), call.arguments.clone());
     let request = ApprovalRequest { call_id, tool_name, arguments, detail };
     core.emitter.emit(EventKind::ApprovalRequested(request.clone()));
-    // Whoever reads the events has the question before anyone waits for its answer.
+    // Readers of the events get the request before its answer is awaited.
     core.emitter.yield_to_readers().await;
     let answer = match &config.approver {
         Some(approver) => unless_cancelled(approver.approve(&request), cancel).await,
@@ -113,14 +113,14 @@ async fn ask(
     }
 }
 
-/// What stands for the user's reason where a host lets nobody be asked.
+/// Reason of a refusal if the host has no approver.
 const NOBODY: &str = "there is nobody here to ask.";
 
 fn aborted() -> ToolError {
     ToolError::new(Code::Aborted, "The user cancelled before this call was allowed. Nothing was changed by it.")
 }
 
-/// Waits for an answer that is worth nothing once the turn is cancelled.
+/// Waits for the answer, which is ignored after a cancellation.
 async fn unless_cancelled<T>(answer: impl Future<Output = T>, cancel: &CancelToken) -> Option<T> {
     match select(std::pin::pin!(answer), cancel.cancelled()).await {
         Either::Left((answer, _)) => Some(answer),

@@ -1,5 +1,5 @@
-//! Holds the canvas lease on behalf of a running turn: takes it before a tool touches the canvas, keeps it through
-//! calls in flight, gives it back when the model talks, and reports when the user took over.
+//! Holds the canvas lease for a run: acquires it before a tool uses the canvas, keeps it during calls in flight,
+//! releases it when the model writes text, and reports a preemption.
 
 use emend_llm::{Clock, Shared};
 
@@ -9,8 +9,8 @@ use crate::event::{Emitter, EventKind, LeaseChange};
 use crate::tool::ToolError;
 use crate::workspace::Workspace;
 
-/// The lease as one turn sees it. All uses of the turn name the epoch in which the turn began, so a user who takes
-/// over in the middle keeps the canvas for the rest of the turn.
+/// The lease of one run. All uses name the epoch in which the run started, so a user who preempts keeps the canvas for
+/// the rest of the run.
 pub(in crate::session) struct LeaseHolder<'a> {
     workspace: &'a Workspace,
     clock: Shared<dyn Clock>,
@@ -20,7 +20,7 @@ pub(in crate::session) struct LeaseHolder<'a> {
 }
 
 impl<'a> LeaseHolder<'a> {
-    /// Begins a turn in an epoch: that which the user's message began, or for a subagent its parent's.
+    /// Starts with the epoch of the user message, or of the parent's run for a subagent.
     pub(in crate::session) fn new(
         workspace: &'a Workspace,
         clock: Shared<dyn Clock>,
@@ -30,7 +30,7 @@ impl<'a> LeaseHolder<'a> {
         Self { workspace, clock, emitter, epoch, held: None }
     }
 
-    /// Takes (or goes on holding) the lease if one of `paths` is the canvas. Call [`end_guard`](Self::end_guard) afterwards.
+    /// Acquires or keeps the lease if one of `paths` is the canvas. Call [`end_guard`](Self::end_guard) afterwards.
     pub(in crate::session) async fn acquire_for_tool(&mut self, paths: &[String]) -> Result<Option<Ticket>, ToolError> {
         let Some(canvas) = self.workspace.canvas().path() else { return Ok(None) };
         let mut touches = false;
@@ -59,17 +59,17 @@ impl<'a> LeaseHolder<'a> {
         Ok(ticket)
     }
 
-    /// Keeps the lease through a call to the model, if it is held.
+    /// Keeps the lease during a model call, if it is held.
     pub(in crate::session) fn keep_for_model(&mut self) {
         self.notice_loss();
         let now_ms = self.clock.now_ms();
         if let Some((_, ticket)) = &self.held {
-            // Just verified by notice_loss; a user who preempts in between is noticed at the next step.
+            // Verified just before by notice_loss; a preemption in between is noticed at the next step.
             let _ = self.workspace.canvas().with_lease(|lease| lease.begin_guard(*ticket, now_ms));
         }
     }
 
-    /// Ends what [`acquire_for_tool`](Self::acquire_for_tool) or [`keep_for_model`](Self::keep_for_model) began.
+    /// Ends the guard of [`acquire_for_tool`](Self::acquire_for_tool) or [`keep_for_model`](Self::keep_for_model).
     pub(in crate::session) fn end_guard(&mut self) {
         let now_ms = self.clock.now_ms();
         if let Some((_, ticket)) = &self.held {
@@ -78,7 +78,7 @@ impl<'a> LeaseHolder<'a> {
         self.notice_loss();
     }
 
-    /// Gives the lease back: the model talks now, or the turn is over.
+    /// Releases the lease: the model writes text, or the run ends.
     pub(in crate::session) fn release(&mut self) {
         self.notice_loss();
         if let Some((path, ticket)) = self.held.take() {
@@ -107,7 +107,7 @@ impl<'a> LeaseHolder<'a> {
 }
 
 impl Drop for LeaseHolder<'_> {
-    /// A turn that is dropped in the middle must not leave the canvas locked.
+    /// A dropped run must not leave the canvas locked.
     fn drop(&mut self) {
         self.release();
     }

@@ -1,4 +1,4 @@
-//! Makes room in the model's context before a call, and warns the host as the context fills up.
+//! Compacts the history before a model call if necessary, and warns the host as the context window fills up.
 
 use emend_llm::{Shared, get_model_info};
 use serde::Serialize;
@@ -7,16 +7,16 @@ use crate::event::EventKind;
 use crate::history::{ContextUse, DUE_PERCENT, is_valid};
 use crate::session::core::Core;
 
-/// What making room gave.
+/// The result of a compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Compaction {
-    /// About how many tokens the conversation took.
+    /// Estimated tokens before.
     pub tokens_before: u64,
-    /// And takes now.
+    /// Estimated tokens after.
     pub tokens_after: u64,
 }
 
-/// Warns the host where the context fills up, and makes room if that is due. Goes before each call to the model.
+/// Warns the host and compacts the history if it is due. Called before each model call.
 pub(in crate::session) async fn compact_if_needed(core: &Core) {
     let usage = core.context_use();
     warn(core, usage);
@@ -32,23 +32,23 @@ pub(in crate::session) async fn compact_if_needed(core: &Core) {
     }
 }
 
-/// The context is reported in steps of so many percent, from [`DUE_PERCENT`] on.
+/// Step between two reports of context usage in percent, from [`DUE_PERCENT`] on.
 const STEP_PERCENT: f64 = 5.0;
 
-/// Warns once for each step of five percent from 80 on, and again after it had become emptier.
+/// Warns once for each step of five percent from 80 on, and again after the usage fell below it.
 fn warn(core: &Core, usage: ContextUse) {
     let percent = usage.percent();
     let step = if percent > DUE_PERCENT { (percent / STEP_PERCENT) as u64 } else { 0 };
     let last = std::mem::replace(&mut core.status().context_step, step);
     if step > last {
-        // A whole number: formatting fractions weighs 8 KiB in a browser.
+        // A whole number, because formatting fractions adds 8 KiB in a browser.
         let percent = (percent + 0.5) as u64;
         let message = format!("Context usage at ~{percent}% of context window");
         core.emitter.emit(EventKind::Warning { code: "context_usage", message });
     }
 }
 
-/// Lets the session's strategy shorten the conversation.
+/// Compacts the history by the session's strategy.
 pub(in crate::session) async fn compact(core: &Core) -> Compaction {
     let usage = core.context_use();
     let entries = core.history().entries().to_vec();
@@ -65,7 +65,7 @@ pub(in crate::session) async fn compact(core: &Core) -> Compaction {
 }
 
 impl Core {
-    /// Returns how full the context is.
+    /// Returns the usage of the model's context window.
     pub(in crate::session) fn context_use(&self) -> ContextUse {
         let settings = self.settings();
         let known = || get_model_info(&settings.model).map(|info| info.context_window);

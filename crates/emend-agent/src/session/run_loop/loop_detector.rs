@@ -1,21 +1,21 @@
-//! Notices a model that goes round in circles (S2 §2.10).
+//! Detects a model that repeats its tool calls.
 
 use emend_edit::ContentHash;
 use emend_llm::ToolCall;
 
-/// The longest cycle of calls that counts as a repetition.
+/// Maximum length of a repeated cycle of calls.
 const CYCLE_MAX: usize = 5;
 
-/// The latest calls for one user message. A message of the user's starts afresh: who asks for the same thing twice
-/// wants it done twice.
+/// The latest calls for one user message. A new user message starts afresh, because a user may ask for the same thing
+/// twice.
 #[derive(Default)]
 pub(in crate::session) struct LoopDetector {
     recent: Vec<ContentHash>,
 }
 
 impl LoopDetector {
-    /// Notes calls, in order, and returns whether the last `window` of them repeat a cycle of one to five calls, at
-    /// least twice. After a hit the calls so far are forgotten, so that the model is warned once and not every round.
+    /// Records calls in order. Returns whether the last `window` calls repeat a cycle of one to five calls at least
+    /// twice. After a hit the recorded calls are cleared, so that the model is warned once and not in every round.
     pub(in crate::session) fn note(&mut self, calls: &[ToolCall], window: usize) -> bool {
         self.recent.extend(calls.iter().map(signature));
         if window < 2 || self.recent.len() < window {
@@ -32,7 +32,7 @@ impl LoopDetector {
     }
 }
 
-/// Returns what tells calls apart: the name and the arguments.
+/// Returns the identity of a call: its name and arguments.
 fn signature(call: &ToolCall) -> ContentHash {
     ContentHash::of(format!("{}\0{}", call.name, call.arguments).as_bytes())
 }
@@ -52,7 +52,7 @@ mod tests {
         ToolCall { id: "1".to_owned(), name, arguments, raw_arguments: None, custom: false, provider_data: None }
     }
 
-    /// Notes the calls of each message; returns in which messages a loop was found, from 1.
+    /// Records the calls of each message; returns the messages in which a loop was found, from 1.
     fn found(messages: &str, window: usize) -> Vec<usize> {
         let mut detector = LoopDetector::default();
         let messages = messages.split(' ').enumerate();
@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(found("x y a a a a", 4), [6]);
     }
 
-    /// The rule as S2 writes it.
+    /// A direct implementation of the rule: the window repeats a cycle of one, two or three calls.
     fn seed_rule(recent: &[char], window: usize) -> bool {
         let Some(recent) = recent.len().checked_sub(window).map(|at| &recent[at..]) else { return false };
         [1, 2, 3].into_iter().any(|length| {

@@ -1,4 +1,4 @@
-//! The loop: call the model, run its tools, answer, again, until it asks for none (S2 §2.5).
+//! The run loop: call the model, run its tools, send the results, and repeat until the model calls no tool.
 
 pub(in crate::session) mod approvals;
 pub(in crate::session) mod canvas_lease;
@@ -29,14 +29,14 @@ use model_call::call_model;
 use running::Running;
 use tool_call::SharedLeaseHolder;
 
-/// Runs one turn, and the follow-ups that wait, to the end. Every way out emits `PROCESSING_END` and leaves a history
-/// that a provider accepts: each tool call is followed by exactly one result.
+/// Runs one message and the waiting follow-ups to the end. Every exit emits `PROCESSING_END` and leaves a valid
+/// history: each tool call is followed by exactly one result.
 pub(in crate::session) async fn drive(running: Running, text: String, cancel: CancelToken) {
     let core = Shared::clone(&running.core);
     let (reason, usage) = {
         let mut work = std::pin::pin!(work(&core, text, &cancel));
         std::future::poll_fn(|context| {
-            // Children first: whoever waits for one sees in the same poll that it is done.
+            // Children first: a call that waits for a child sees in the same poll that the child has ended.
             core.subagents.poll(context);
             work.as_mut().poll(context)
         })
@@ -50,7 +50,7 @@ pub(in crate::session) async fn drive(running: Running, text: String, cancel: Ca
     running.end(reason, usage);
 }
 
-/// The turn itself, without the subagents.
+/// The run without its subagents.
 async fn work(core: &Core, text: String, cancel: &CancelToken) -> (EndReason, Usage) {
     let mut usage = Usage::default();
     let mut next = Some(text);
@@ -66,7 +66,7 @@ async fn work(core: &Core, text: String, cancel: &CancelToken) -> (EndReason, Us
     (reason, usage)
 }
 
-/// Deals with one message of the user's.
+/// Processes one user message.
 async fn process(core: &Core, text: String, usage: &mut Usage, cancel: &CancelToken) -> EndReason {
     core.emitter.emit(EventKind::UserInput { content: text.clone() });
     if let Err(error) = core.workspace.initialize().await {
@@ -91,7 +91,7 @@ async fn process(core: &Core, text: String, usage: &mut Usage, cancel: &CancelTo
     reason
 }
 
-/// Begins a run of edits. The user's message takes the canvas back from any turn before; a subagent's edits are part of
+/// Starts a run of edits. A user message preempts the canvas lease of earlier runs; the edits of a subagent belong to
 /// its parent's run.
 fn begin_run(core: &Core) -> EditScope {
     let inherited = *core.edit_scope.lock().unwrap_or_else(PoisonError::into_inner);
@@ -99,7 +99,7 @@ fn begin_run(core: &Core) -> EditScope {
         .unwrap_or_else(|| EditScope { run_id: core.workspace.begin_run(), epoch: core.workspace.canvas().take_back() })
 }
 
-/// How often in a row an answer that the provider paused is sent back.
+/// Maximum number of consecutive responses that the provider paused and that are sent back.
 const PAUSES_MAX: u32 = 8;
 
 async fn rounds(
@@ -161,7 +161,7 @@ async fn rounds(
     }
 }
 
-/// Gives a call whose id is another's an id of its own: providers refuse to read the same id twice.
+/// Gives a call with a duplicate id a new one, because providers reject duplicate ids.
 fn make_call_ids_unique(core: &Core, message: &mut Message) {
     let history = core.history();
     let mut known: Vec<String> = Vec::new();
@@ -180,7 +180,7 @@ fn make_call_ids_unique(core: &Core, message: &mut Message) {
     }
 }
 
-/// Returns why the turn may not go on, if it may not.
+/// Returns the reason why the run must end, if there is one.
 fn stop(core: &Core, n_rounds: u64, cancel: &CancelToken) -> Option<EndReason> {
     let limit = core.settings().config.max_tool_rounds_per_input;
     if (limit > 0 && n_rounds >= limit) || is_turn_limit_reached(core) {
@@ -196,8 +196,8 @@ fn is_turn_limit_reached(core: &Core) -> bool {
     max_turns > 0 && core.history().n_responses() >= max_turns
 }
 
-/// Keeps an answer in the conversation and returns its text. An answer that says and does nothing is not kept: a
-/// provider would refuse to read it back.
+/// Appends a response to the history and returns its text. An empty response is skipped, because providers reject it in
+/// the next request.
 fn record_response(core: &Core, response: Response) -> String {
     let text = response.message.text();
     let says = |part: &ContentPart| match part {
@@ -212,8 +212,8 @@ fn record_response(core: &Core, response: Response) -> String {
     text
 }
 
-/// Runs all calls of one message, until the turn is cancelled. Concurrent ones that follow each other run at the same
-/// time; everything else waits for what was asked before it. Returns whether a call asked the user.
+/// Runs all calls of a message until the run is cancelled. Consecutive concurrent calls run at the same time; other
+/// calls wait for those before them. Returns whether a call asked the user.
 async fn run_calls(
     core: &Core,
     run_id: u64,
@@ -245,8 +245,7 @@ async fn run_calls(
     asked
 }
 
-/// Runs futures at the same time and returns what they give in their order. There are few of them, so each wake polls
-/// all that are not done.
+/// Runs futures concurrently and returns their outputs in order. They are few, so each wake polls all unfinished ones.
 async fn all_in_order<T>(mut futures: Vec<BoxFuture<'_, T>>) -> Vec<T> {
     let mut done: Vec<Option<T>> = futures.iter().map(|_| None).collect();
     std::future::poll_fn(|context| {
@@ -270,7 +269,7 @@ fn warn_about_loop(core: &Core, loops: &mut LoopDetector, calls: &[ToolCall]) {
     }
 }
 
-/// Ends a turn after an answer without calls. Whatever made it shorter than the model meant is a warning.
+/// Ends a run after a response without calls. A shortened response causes a warning.
 fn finish_without_calls(core: &Core, finish: FinishKind, text: &str) -> EndReason {
     let (code, message) = match finish {
         FinishKind::Length => ("output_limit", "The answer was cut off by the output limit."),
@@ -289,7 +288,7 @@ fn finish_without_calls(core: &Core, finish: FinishKind, text: &str) -> EndReaso
     EndReason::Natural
 }
 
-/// Returns whether a text closes with a question, whatever quotes or Markdown follow it.
+/// Returns whether a text ends with a question, apart from quotes and Markdown after it.
 fn is_question(text: &str) -> bool {
     text.trim_end_matches(|char: char| char.is_whitespace() || "*_`\"')]”’»".contains(char)).ends_with(['?', '？'])
 }
@@ -304,7 +303,7 @@ fn fail(core: &Core, error: &LlmError) -> EndReason {
         core.emitter.emit(EventKind::Warning { code: "context_length", message });
         return EndReason::ContextLength;
     }
-    // What may succeed later is no reason to end a conversation: the user can say "go on".
+    // A temporary failure does not close the session: the user can send another message.
     if code.row().session == SessionEffect::Closes && !error.retryable {
         core.status().closing = true;
     }

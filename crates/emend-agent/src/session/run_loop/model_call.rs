@@ -1,4 +1,4 @@
-//! One call to the model: the request, the retries, and the answer as it streams to the host.
+//! A model call: the request, retries, and the streamed response.
 
 use emend_llm::{
     BoxFuture, CancelToken, ErrorKind, EventStream, LlmError, Message, Request, Response, RetryPolicy, Shared,
@@ -14,7 +14,7 @@ use crate::session::core::Core;
 use crate::session::input::system_prompt;
 use crate::session::options::Settings;
 
-/// Sends the conversation and streams the answer to the host.
+/// Sends the history and streams the response to the host.
 pub(in crate::session) async fn call_model(
     core: &Core,
     lease_holder: &mut LeaseHolder<'_>,
@@ -79,7 +79,7 @@ async fn receive(
     }
 }
 
-/// Opens the answer's stream, trying again as the session's policy says while nothing of it has come.
+/// Opens the response stream. Retries by the session's policy until the first event has arrived.
 async fn open(core: &Core, settings: &Settings, cancel: &CancelToken) -> Result<EventStream, LlmError> {
     let emitter = Shared::clone(&core.emitter);
     let max_retries = settings.config.retry.max_retries;
@@ -91,10 +91,10 @@ async fn open(core: &Core, settings: &Settings, cancel: &CancelToken) -> Result<
     };
     let policy = RetryPolicy { on_retry: Some(Shared::new(warn)), ..settings.config.retry.clone() };
     let attempt = |_| -> BoxFuture<'_, Result<EventStream, LlmError>> {
-        // The wait may have been over when the user cancelled.
+        // The user may have cancelled during the wait.
         match cancel.is_cancelled() {
             true => Box::pin(std::future::ready(Err(aborted()))),
-            // Built for each attempt: keeping one for the next would copy a long history once more every time.
+            // Built for each attempt: keeping a copy would duplicate a long history every time.
             false if settings.config.streaming => {
                 settings.provider.stream(build_request(core, settings), cancel.clone())
             }
@@ -108,18 +108,18 @@ fn aborted() -> LlmError {
     LlmError::new(ErrorKind::Abort, "the turn was cancelled")
 }
 
-/// Ends a text with a full stop if it has no end of its own.
+/// Ends a text with a full stop unless it ends with punctuation.
 fn sentence(text: &str) -> String {
     let text = text.trim_end();
     if text.ends_with(['.', '!', '?']) { text.to_owned() } else { format!("{text}.") }
 }
 
-/// What has arrived of an answer. A message is announced when its first delta comes and closed exactly once.
+/// The received part of a response. A message is announced with its first delta and closed exactly once.
 #[derive(Default)]
 struct PartialResponse {
     text: Option<String>,
     reasoning: Option<String>,
-    /// Whether any text or reasoning came before the end.
+    /// Whether text or reasoning arrived before the end.
     streamed: bool,
 }
 
@@ -153,7 +153,7 @@ impl PartialResponse {
         }
     }
 
-    /// Closes what is open. A provider that does not stream brings its text and reasoning only now.
+    /// Closes open messages. A provider without streaming sends its text and reasoning only here.
     fn finish(&mut self, core: &Core, lease_holder: &mut LeaseHolder<'_>, message: &Message) {
         if !self.streamed {
             if let Some(delta) = message.reasoning() {
@@ -175,8 +175,8 @@ impl PartialResponse {
         }
     }
 
-    /// Keeps the text the user has already read in the history; calls that were still arriving are dropped, since a
-    /// call without a result would make the history invalid.
+    /// Keeps the text that the user has already read in the history. Incomplete calls are dropped, because a call
+    /// without a result would make the history invalid.
     fn lost(&mut self, core: &Core, error: LlmError) -> LlmError {
         if let Some(text) = self.text.as_ref().filter(|text| !text.trim().is_empty()) {
             core.record(HistoryEntryKind::Assistant, Message::assistant(text.clone()));

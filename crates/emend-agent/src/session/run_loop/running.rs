@@ -5,7 +5,7 @@ use emend_llm::{Shared, Usage};
 use crate::event::{EndReason, EventKind, SessionState};
 use crate::session::core::{CANCELLED, Core};
 
-/// Marks the session as running until the turn ends, however it does.
+/// Marks a session as running until the end of the run, however it ends.
 pub(in crate::session) struct Running {
     pub(in crate::session) core: Shared<Core>,
     ended: bool,
@@ -17,7 +17,7 @@ impl Running {
         Self { core: Shared::clone(core), ended: false }
     }
 
-    /// Ends the turn and says so.
+    /// Ends the run and emits `PROCESSING_END`.
     pub(in crate::session) fn end(mut self, reason: EndReason, usage: Usage) {
         self.close(reason, usage);
     }
@@ -25,14 +25,14 @@ impl Running {
     fn close(&mut self, reason: EndReason, usage: Usage) {
         self.ended = true;
         if reason == EndReason::Aborted {
-            // Where the turn came to its end by itself they did before; where it was dropped nobody polls them again.
+            // After a regular end the children have ended too; after a drop they are not polled again.
             self.core.subagents.drop_all();
         }
         self.core.answer_calls(CANCELLED);
         let closes = {
             let mut status = self.core.status();
             status.cancel = None;
-            // A host that reacts to the end by submitting again must not be told the session is busy.
+            // A host that submits again on this event must not find the session busy.
             if !status.closing {
                 status.state = match reason {
                     EndReason::AwaitingInput => SessionState::AwaitingInput,
@@ -49,7 +49,7 @@ impl Running {
 }
 
 impl Drop for Running {
-    /// A turn that is dropped half-way was cancelled: other readers of the session's events learn of it.
+    /// A dropped run counts as cancelled; other readers of the session's events are informed.
     fn drop(&mut self) {
         if !self.ended {
             self.close(EndReason::Aborted, Usage::default());

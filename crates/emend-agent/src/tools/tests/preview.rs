@@ -1,4 +1,4 @@
-//! What calls that edit show before they run.
+//! Previews of editing calls.
 
 use emend_edit::ContentHash;
 use emend_llm::{Clock, Shared};

@@ -13,7 +13,7 @@ use super::Bench;
 use crate::session::tests::TickingClock;
 use crate::tools::{WebFetch, WebFetchOptions};
 
-/// What an address answers.
+/// The response of an address.
 #[derive(Clone)]
 enum Answer {
     Page(&'static str, Vec<u8>),

@@ -138,7 +138,7 @@ fn gitignore_matches_as_git_does() {
 fn gitignore_matches_as_ripgrep_does() {
     let compared = Cell::new(0);
     walks(1_200, |disk, rules, ours| {
-        // Where the two differ we follow git: braces are literal, an empty pattern or segment matches nothing, and an escaped
+        // On differences between the two, git decides: braces are literal, an empty pattern or segment matches nothing, and an escaped
         // trailing space is kept.
         let says_nothing = |line: &str| !line.is_empty() && line.trim_matches(['!', '/', ' ']).is_empty();
         if ["{", "//", r"\ "].iter().any(|odd| rules.contains(odd)) || rules.lines().any(says_nothing) {
