@@ -74,7 +74,7 @@ test("a model edits as its family does, or as the options say", async (t) => {
   assert.equal(await offered({ edits: "own" }), "edit_file apply_patch");
   const wrong = [
     [{ edits: "safe_patch" }, /name a profile/],
-    [{ edits: "safe_patch", profile: "openai", model: { provider: "offline" } }, /stand-in/],
+    [{ edits: "safe_patch", profile: "openai", model: { provider: "offline" } }, /offline model/],
     [{ edits: "verified" }, /unknown variant `verified`, expected `own` or `safe_patch`/],
   ];
   for (const [options, message] of wrong) {
@@ -139,7 +139,7 @@ test("custom tools run, replace others, and fail with error results", async (t) 
   assert.equal(events.at(-1).data.reason, "natural");
 
   const wrongTools = [
-    [[{ name: "a b", description: "", parameters: { type: "object" }, execute() {} }], /no tool name/],
+    [[{ name: "a b", description: "", parameters: { type: "object" }, execute() {} }], /not a valid tool name/],
     [[{ name: "a", description: "", parameters: {}, execute() {} }], /"type": "object"/],
     [[{ name: "a", description: "", parameters: { type: "object" } }], /"a" has no `execute`/],
     [{}, /must be an array/],

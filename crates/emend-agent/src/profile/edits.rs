@@ -35,11 +35,11 @@ impl Edits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EditsError {
     /// The offline model cannot write diffs.
-    #[error("the offline model replaces texts and cannot write diffs; choose a model to edit by safe_patch")]
+    #[error("the offline model replaces texts and cannot write diffs; name a model to edit by safe_patch")]
     Offline,
     /// The model has no profile whose edit tools could be replaced.
     #[error(
-        "the model has no profile, so its tools for edits cannot be replaced; choose a profile to edit by safe_patch"
+        "the model has no profile, so its tools for edits cannot be replaced; name a profile to edit by safe_patch"
     )]
     NoProfile,
 }

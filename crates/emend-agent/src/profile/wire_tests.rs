@@ -85,8 +85,8 @@ fn answers(api: Api, tool: &str) -> Vec<Value> {
     }
 }
 
-/// Runs a session with this profile and effort over the wire format, and returns what went over the wire first and what
-/// the events showed.
+/// Runs a session with this profile and effort over the wire format. Returns the first request, its body and the text of
+/// the events.
 fn run(api: Api, profile: Profile, effort: Option<&str>) -> (HttpRequest, Value, String) {
     let tool = profile.tools.names().find(|name| matches!(*name, "read_file" | "Read")).unwrap().to_owned();
     let wire = Shared::new(Wire { answers: Mutex::new(answers(api, &tool).into()), requests: Mutex::default() });

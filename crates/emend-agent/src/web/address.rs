@@ -29,7 +29,7 @@ pub enum AddressError {
         url: String,
     },
     /// The address is malformed or ambiguous.
-    #[error("{url} is no web address: {reason}")]
+    #[error("{url} is not a web address: {reason}")]
     Malformed {
         /// The address as the caller gave it.
         url: String,

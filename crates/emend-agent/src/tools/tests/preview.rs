@@ -54,7 +54,7 @@ fn check(name: &str, arguments: Value, expected: &Expect) {
     expected.assert_eq(&shown);
     assert_eq!(world.files.get("src/a.txt").unwrap(), b"one\ntwo\n", "nothing is written");
     let read = block_on(world.context.workspace.read(&world.context.reads, "b.txt", 1, 1)).unwrap();
-    assert_eq!(read.version, 2, "a preview is no read");
+    assert_eq!(read.version, 2, "a preview does not count as a read");
 }
 
 fn diff() -> Value {

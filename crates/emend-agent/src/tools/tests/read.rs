@@ -80,7 +80,11 @@ fn two_thousand_lines_are_shown_unless_more_are_asked_for() {
     let bench = Bench::new("");
     bench.files.insert("a.txt", "x\n".repeat(2_500)).unwrap();
     let n_lines = |arguments| bench.call("read_file", arguments).lines().count();
-    assert_eq!(n_lines(json!({"file_path": "a.txt"})), 2_002, "the lines, one that names the file, one that goes on");
+    assert_eq!(
+        n_lines(json!({"file_path": "a.txt"})),
+        2_002,
+        "the lines, the line that names the file, the line that names the next offset"
+    );
     assert_eq!(n_lines(json!({"file_path": "a.txt", "limit": 2_400})), 2_402);
     assert!(
         bench.call("read_file", json!({"file_path": "a.txt"})).ends_with("[500 more lines; continue with offset 2001]")

@@ -199,7 +199,7 @@ fn what_cannot_be_fetched_says_why() {
         vec![],
         json!({"url": "https://me:secret@a.example/"}),
         &expect![[r#"
-        [invalid_argument] https://me:secret@a.example/ is no web address: it holds a user name
+        [invalid_argument] https://me:secret@a.example/ is not a web address: it holds a user name
     "#]],
     );
     check(
