@@ -1,6 +1,7 @@
 //! Embeds an agent: a file in memory, the offline model, one task, and the review of the proposed edit.
 //!
 //! Run it with `cargo run -p emend-agent --example embed`.
+#![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
 use std::error::Error;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -136,7 +136,9 @@ mod tests {
     fn lanes_run_side_by_side() {
         let barrier = std::sync::Barrier::new(2);
         let steps = [Named("one", Lane::Native, &[]), Named("two", Lane::Browser, &[])];
-        run(&steps.each_ref(), |_| drop(barrier.wait()));
+        run(&steps.each_ref(), |_| {
+            barrier.wait();
+        });
     }
 
     #[test]

@@ -73,14 +73,11 @@ fn against_order(sources: &Crate, order: &[String]) -> Vec<String> {
     problems.extend(gone.map(|name| format!("layers.toml lists `{name}`, which does not exist")));
     for edge in sources.edges() {
         let (from, to) = (sources.top_level_of(edge.from), sources.top_level_of(edge.to));
-        if let (Some(from_rank), Some(to_rank)) = (rank.get(from), rank.get(to)) {
-            if from_rank < to_rank {
-                problems.push(format!(
-                    "{} uses {} of `{to}`, which is above `{from}`",
-                    sources.file(edge.from),
-                    edge.name
-                ));
-            }
+        if let (Some(from_rank), Some(to_rank)) = (rank.get(from), rank.get(to))
+            && from_rank < to_rank
+        {
+            let file = sources.file(edge.from);
+            problems.push(format!("{file} uses {} of `{to}`, which is above `{from}`", edge.name));
         }
     }
     problems
