@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -85,6 +86,9 @@ impl WasmToolchain {
     }
 
     fn builds_a_module(&self, repo: &Repo) -> bool {
+        // Modules are built side by side, and all probes use the same files.
+        static ONE_PROBE: Mutex<()> = Mutex::new(());
+        let _one_at_a_time = ONE_PROBE.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = repo.tools().join("probe");
         let source = folder.join("probe.rs");
         if std::fs::create_dir_all(&folder).is_err() || std::fs::write(&source, "").is_err() {
