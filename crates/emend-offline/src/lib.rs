@@ -1,6 +1,6 @@
 //! A deterministic model that needs no key and no network, for demos and tests.
 //!
-//! It responds to Anthropic Messages requests as a [`Transport`]: it reads the conversation, decides on one step (a
+//! It responds to Anthropic Messages requests as a [`Transport`](emend_llm::Transport): it reads the conversation, decides on one step (a
 //! text, some tool calls) and streams it as a provider would, so that adapters, loop and tools run as with a real
 //! model. It is not an AI: it carries out a few fixed instructions ([`EXAMPLES`]) and says so. It keeps no state
 //! between requests, and it accesses files only through the tools that the request offers.

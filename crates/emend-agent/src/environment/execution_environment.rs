@@ -138,7 +138,7 @@ pub trait ExecutionEnvironment: MaybeSend + MaybeSync {
     /// Changes several files: all of them or none.
     ///
     /// Returns [`EnvError::Changed`] if a file does not have the expected content. An environment whose files outlive
-    /// the process keeps the guarantee if the process is killed. [`change_one_by_one`](super::change_one_by_one)
+    /// the process keeps the guarantee if the process is killed. [`change_one_by_one`](super::change_one_by_one())
     /// implements it by the other methods, without that guarantee.
     ///
     /// # Errors

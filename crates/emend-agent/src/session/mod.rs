@@ -288,7 +288,7 @@ impl Session {
         self.core.emitter.cursor()
     }
 
-    /// Compacts the history now, by the session's [`ContextStrategy`].
+    /// Compacts the history now, by the session's [`ContextStrategy`](crate::history::ContextStrategy).
     ///
     /// # Errors
     ///

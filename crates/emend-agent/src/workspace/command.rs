@@ -47,8 +47,8 @@ impl Workspace {
     ///
     /// # Errors
     ///
-    /// Returns the error of [`exec_command`](ExecutionEnvironment::exec_command), of resolving the directory, or of the
-    /// disk. Changes of the command until then are recorded.
+    /// Returns the error of [`exec_command`](crate::environment::ExecutionEnvironment::exec_command), of resolving the
+    /// directory, or of the disk. Changes of the command until then are recorded.
     pub async fn run_command(
         &self,
         context: &WriteContext<'_>,

@@ -27,7 +27,7 @@ pub struct TimeoutConfig {
     pub per_step_ms: Option<u64>,
 }
 
-/// The input of [`Generator::generate`] and [`Generator::stream`].
+/// The input of [`Generator::generate`](super::Generator::generate) and [`Generator::stream`](super::Generator::stream).
 #[derive(Clone, Default)]
 pub struct Generate {
     /// All settings of the request except messages and tools, which the fields below replace.
