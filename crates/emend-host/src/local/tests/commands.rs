@@ -276,7 +276,7 @@ fn a_diff_that_changes_a_mode_is_rejected() {
     };
     let error = call("diff --git a/a.txt b/a.txt\nold mode 100644\nnew mode 100755\n").unwrap_err();
     assert_eq!(error.code.as_str(), "unsupported");
-    assert!(error.message.contains("Leave out the lines that name a mode"), "{}", error.message);
+    assert!(error.message.contains("Omit the lines with a mode"), "{}", error.message);
     assert_eq!(project.read("a.txt").as_deref(), Some("one\ntwo\n"));
     call("diff --git a/a.txt b/a.txt\n").unwrap();
     assert_eq!(project.read("a.txt").as_deref(), Some("1\ntwo\n"));
