@@ -28,7 +28,10 @@ pub(super) struct Documented {
     /// Usual name of the failure.
     pub(super) name: &'static str,
     /// Cause of the failure.
-    #[cfg_attr(target_family = "wasm", expect(dead_code, reason = "the host test that writes docs/errors.md reads it"))]
+    #[cfg_attr(
+        target_family = "wasm",
+        expect(dead_code, reason = "the host test that writes docs/errors.md reads it")
+    )]
     pub(super) example: &'static str,
     /// Error code; none if the result is not an error.
     pub(super) code: Option<Code>,
