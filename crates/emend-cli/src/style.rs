@@ -33,7 +33,11 @@ impl Painter {
         let stdout = std::io::stdout();
         // anstream takes CLICOLOR_FORCE=0 as a request for colors. By the older convention it is none.
         let may_force = std::env::var_os("CLICOLOR_FORCE").is_none_or(|value| value != "0");
-        let is_on = AutoStream::choice(&stdout) != ColorChoice::Never && (may_force || stdout.is_terminal());
+        // anstream colors every terminal of a CI job. A dumb terminal shows the sequences as text there too.
+        let is_dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb")
+            && ["CLICOLOR", "CLICOLOR_FORCE"].iter().all(|name| std::env::var_os(name).is_none());
+        let is_on =
+            AutoStream::choice(&stdout) != ColorChoice::Never && (may_force || stdout.is_terminal()) && !is_dumb;
         Self { is_on }
     }
 

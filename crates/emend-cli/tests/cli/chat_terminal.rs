@@ -171,6 +171,9 @@ fn colours_follow_the_conventions() {
         (&[("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")], false),
         (&[("CLICOLOR", "0")], false),
         (&[("TERM", "dumb")], false),
+        (&[("TERM", "dumb"), ("CI", "true")], false),
+        (&[("TERM", "dumb"), ("CLICOLOR_FORCE", "1")], true),
+        (&[("CI", "true")], true),
     ] {
         let project = project();
         let mut terminal = Terminal::open(&project, &[], (100, 80), variables);

@@ -88,6 +88,9 @@ impl Project {
         command.args(args).current_dir(self.root.path()).env("XDG_STATE_HOME", self.state.path());
         // Settings and terminal of the user who runs the tests must not have an effect.
         command.env("XDG_CONFIG_HOME", self.state.path().join("config")).env("COLUMNS", "100");
+        for name in ["CI", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
+            command.env_remove(name);
+        }
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("EMEND_") {
                 command.env_remove(name);

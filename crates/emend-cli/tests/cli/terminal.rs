@@ -56,11 +56,7 @@ impl Terminal {
                 None => command.env_remove(name),
             };
         }
-        command
-            .env("TERM", "xterm-256color")
-            .env_remove("NO_COLOR")
-            .env_remove("CLICOLOR")
-            .env_remove("CLICOLOR_FORCE");
+        command.env("TERM", "xterm-256color");
         command.envs(variables.iter().copied());
         let child = command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
         let keys = File::from(terminal);
