@@ -47,12 +47,12 @@ test("a model gets the tools of its family, by its own name or its provider's", 
     await agent.run("hello").result;
     return requests[0].tools.map((tool) => tool.name).join(" ");
   };
-  const own = "read_file read_many_files write_file edit_file apply_patch grep glob list_dir";
+  const own = "read_file read_many_files write_file edit_file apply_patch move_file grep glob list_dir";
   assert.equal(await offered("acme", "m"), own);
-  assert.equal(await offered("acme", "claude-sonnet-4-5"), "Read Write Edit Grep Glob LS");
+  assert.equal(await offered("acme", "claude-sonnet-4-5"), "Read Write Edit Move Grep Glob LS");
   assert.equal(
     await offered("gemini", "any"),
-    "read_file read_many_files write_file grep_search glob list_directory safe_patch",
+    "read_file read_many_files write_file move_file grep_search glob list_directory safe_patch",
   );
 });
 

@@ -189,6 +189,9 @@ fn stage(error: Option<&ErrorInfo>) -> &'static str {
     }
 }
 
+/// Length of the longest argument that names the target of a call, in bytes.
+const SHORT_TEXT_BYTES_MAX: usize = 120;
+
 /// Returns the target of a tool call in a few words, e.g. a path or a command.
 pub(crate) fn target(arguments: &Value) -> String {
     if let Some(command) = ["command", "cmd"].iter().find_map(|name| arguments[*name].as_str()) {
@@ -203,8 +206,15 @@ pub(crate) fn target(arguments: &Value) -> String {
         (Some(pattern), Some(name)) => format!("{pattern:?} in {name}"),
         (Some(pattern), None) => format!("{pattern:?}"),
         (None, Some(name)) => name.to_owned(),
-        (None, None) => String::new(),
+        (None, None) => short_texts(arguments),
     }
+}
+
+/// Returns the short texts among the arguments, such as the two paths of a move or the address of a page.
+fn short_texts(arguments: &Value) -> String {
+    let values = arguments.as_object().into_iter().flat_map(serde_json::Map::values);
+    let texts = values.filter_map(Value::as_str).filter(|text| text.len() <= SHORT_TEXT_BYTES_MAX);
+    texts.filter(|text| !text.is_empty() && !text.contains('\n')).take(2).collect::<Vec<_>>().join(" ")
 }
 
 pub(crate) fn first_line(text: &str) -> &str {
@@ -216,6 +226,21 @@ mod tests {
     use emend_agent::event::AgentStatus;
 
     use super::*;
+
+    #[test]
+    fn the_target_of_a_call_is_its_path_its_command_or_its_short_texts() {
+        for (arguments, expected) in [
+            (json!({"file_path": "a.rs", "limit": 3}), "a.rs"),
+            (json!({"cmd": "ls\npwd"}), "ls"),
+            (json!({"pattern": "x", "path": "src"}), "\"x\" in src"),
+            (json!({"from": "a.rs", "to": "b.rs", "overwrite": true}), "a.rs b.rs"),
+            (json!({"url": "https://example.org/"}), "https://example.org/"),
+            (json!({"task": "x".repeat(500), "note": "two\nlines", "id": ""}), ""),
+            (json!({}), ""),
+        ] {
+            assert_eq!(target(&arguments), expected, "{arguments}");
+        }
+    }
 
     #[track_caller]
     fn check(kinds: Vec<EventKind>, expected: &str) {

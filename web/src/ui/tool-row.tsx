@@ -61,7 +61,7 @@ export function ToolRow({ entry }: { entry: ToolEntry }) {
 function Target({ given }: { given: unknown }) {
   const about = firstText(given, TELLING);
   const path = firstText(given, PATHS);
-  if (path === "" || path !== about) return <span class="tool-target">{about}</span>;
+  if (path === "" || path !== about) return <span class="tool-target">{about || shortTexts(given)}</span>;
   return (
     <span class="tool-target" title={path}>
       {baseName(path)} <span class="faint">{folderOf(path).replace(/\/$/, "")}</span>
@@ -74,6 +74,13 @@ function firstText(given: unknown, names: readonly string[]): string {
   const values = given as Record<string, unknown>;
   const texts = names.map((name) => values[name]).filter((value) => typeof value === "string");
   return texts.find((text) => text !== "") ?? "";
+}
+
+/** The short texts among the arguments, such as the two paths of a move or the address of a page. */
+function shortTexts(given: unknown): string {
+  if (typeof given !== "object" || given === null) return "";
+  const isShort = (value: unknown) => typeof value === "string" && value !== "" && /^.{1,120}$/u.test(value);
+  return Object.values(given).filter(isShort).slice(0, 2).join(" ");
 }
 
 /** Formats arguments as `name: value`, with multi-line texts on separate lines. */

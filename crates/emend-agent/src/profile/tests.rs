@@ -41,42 +41,45 @@ fn tools_have_the_names_of_each_familys_own_agent() {
     check(
         &Profile::openai("gpt-5.2").with_questions(),
         &expect![[r#"
-        read_file(file_path, offset?, limit?)
-        apply_patch(input)
-        write_file(file_path, content, expected_hash?)
-        grep_files(pattern, path?, include?, case_insensitive?, output_mode?, context?, before?, after?, limit?, offset?)
-        glob(pattern, path?)
-        list_dir(dir_path?, depth?)
-        exec_command(cmd, timeout_ms?, workdir?, description?)
-        request_user_input(question, options?)
-    "#]],
+            read_file(file_path, offset?, limit?)
+            apply_patch(input)
+            write_file(file_path, content, expected_hash?)
+            move_file(from, to, overwrite?)
+            grep_files(pattern, path?, include?, case_insensitive?, output_mode?, context?, before?, after?, limit?, offset?)
+            glob(pattern, path?)
+            list_dir(dir_path?, depth?)
+            exec_command(cmd, timeout_ms?, workdir?, description?)
+            request_user_input(question, options?)
+        "#]],
     );
     check(
         &Profile::anthropic("claude-opus-4-6").with_questions(),
         &expect![[r#"
-        Read(file_path, offset?, limit?)
-        Write(file_path, content, expected_hash?)
-        Edit(file_path, old_string, new_string, replace_all?)
-        Grep(pattern, path?, glob?, -i?, output_mode?, -C?, -B?, -A?, head_limit?, offset?)
-        Glob(pattern, path?)
-        LS(path?, depth?)
-        Bash(command, timeout?, working_dir?, description?)
-        AskUserQuestion(question, options?)
-    "#]],
+            Read(file_path, offset?, limit?)
+            Write(file_path, content, expected_hash?)
+            Edit(file_path, old_string, new_string, replace_all?)
+            Move(from, to, overwrite?)
+            Grep(pattern, path?, glob?, -i?, output_mode?, -C?, -B?, -A?, head_limit?, offset?)
+            Glob(pattern, path?)
+            LS(path?, depth?)
+            Bash(command, timeout?, working_dir?, description?)
+            AskUserQuestion(question, options?)
+        "#]],
     );
     check(
         &Profile::gemini("gemini-3-pro").with_questions(),
         &expect![[r#"
-        read_file(file_path, offset?, limit?)
-        read_many_files(include, exclude?)
-        write_file(file_path, content, expected_hash?)
-        grep_search(pattern, dir_path?, include_pattern?, case_insensitive?, output_mode?, context?, before?, after?, total_max_matches?, offset?)
-        glob(pattern, dir_path?)
-        list_directory(dir_path?, depth?)
-        run_shell_command(command, timeout_ms?, dir_path?, description?)
-        safe_patch(file_path, unified_diff, base_content_sha256)
-        ask_user(question, options?)
-    "#]],
+            read_file(file_path, offset?, limit?)
+            read_many_files(include, exclude?)
+            write_file(file_path, content, expected_hash?)
+            move_file(from, to, overwrite?)
+            grep_search(pattern, dir_path?, include_pattern?, case_insensitive?, output_mode?, context?, before?, after?, total_max_matches?, offset?)
+            glob(pattern, dir_path?)
+            list_directory(dir_path?, depth?)
+            run_shell_command(command, timeout_ms?, dir_path?, description?)
+            safe_patch(file_path, unified_diff, base_content_sha256)
+            ask_user(question, options?)
+        "#]],
     );
 }
 

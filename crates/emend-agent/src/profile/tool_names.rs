@@ -66,6 +66,7 @@ const OPENAI: &[ProfileTool] = &[
     always("read_file", "read_file", &[]),
     always("apply_patch", "apply_patch", &[("patch", "input")]),
     always("write_file", "write_file", &[]),
+    always("move_file", "move_file", &[]),
     always("grep", "grep_files", &[("glob_filter", "include"), ("max_results", "limit")]),
     always("glob", "glob", &[]),
     always("list_dir", "list_dir", &[("path", "dir_path")]),
@@ -87,6 +88,7 @@ const ANTHROPIC: &[ProfileTool] = &[
     always("read_file", "Read", &[]),
     always("write_file", "Write", &[]),
     always("edit_file", "Edit", &[]),
+    always("move_file", "Move", &[]),
     ProfileTool {
         names: ExposedNames {
             canonical: "grep",
@@ -122,6 +124,7 @@ const GEMINI: &[ProfileTool] = &[
     always("read_many_files", "read_many_files", &[]),
     always("write_file", "write_file", &[]),
     always("edit_file", "replace", &[("replace_all", "allow_multiple")]),
+    always("move_file", "move_file", &[]),
     always(
         "grep",
         "grep_search",

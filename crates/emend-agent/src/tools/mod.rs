@@ -11,6 +11,7 @@ mod edit_lines;
 mod glob;
 mod grep;
 mod list_dir;
+mod move_file;
 mod patching;
 mod preview;
 mod read_file;
@@ -31,6 +32,7 @@ pub use edit_lines::EditLines;
 pub use glob::Glob;
 pub use grep::Grep;
 pub use list_dir::ListDir;
+pub use move_file::MoveFile;
 pub use read_file::ReadFile;
 pub use read_many_files::ReadManyFiles;
 pub use safe_patch::SafePatch;
@@ -43,8 +45,18 @@ pub use write_file::WriteFile;
 use crate::tool::{Tool, ToolRegistry};
 
 /// Canonical names of the tools that a session without a profile has.
-pub(crate) const CORE: [&str; 9] =
-    ["read_file", "read_many_files", "write_file", "edit_file", "apply_patch", "grep", "glob", "list_dir", "shell"];
+pub(crate) const CORE: [&str; 10] = [
+    "read_file",
+    "read_many_files",
+    "write_file",
+    "edit_file",
+    "apply_patch",
+    "move_file",
+    "grep",
+    "glob",
+    "list_dir",
+    "shell",
+];
 
 /// Returns a registry of the tools that a session without a profile has, under their canonical names. The session leaves
 /// out `shell` if its environment has no shell.
@@ -83,6 +95,7 @@ pub(crate) fn built_in(canonical: &str) -> Option<Shared<dyn Tool>> {
         "edit_lines" => Shared::new(EditLines),
         "apply_patch" => Shared::new(ApplyPatch),
         "safe_patch" => Shared::new(SafePatch),
+        "move_file" => Shared::new(MoveFile),
         "grep" => Shared::new(Grep),
         "glob" => Shared::new(Glob),
         "list_dir" => Shared::new(ListDir),

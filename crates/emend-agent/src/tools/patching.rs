@@ -46,7 +46,8 @@ fn shown(file: &PlannedFile) -> Value {
     json!({ "path": file.path, "operation": operation_name(&file.operation), "hunks": file.hunks.len() })
 }
 
-fn writes(file: &PlannedFile, planned: &[PlannedFile]) -> Vec<FileWrite> {
+/// Returns the writes that carry out the plan of one file.
+pub(super) fn writes(file: &PlannedFile, planned: &[PlannedFile]) -> Vec<FileWrite> {
     let moved_from = match &file.operation {
         Operation::Rename { from } => Some(from.clone()),
         _ => None,

@@ -75,6 +75,23 @@ impl ReadTracker {
         version
     }
 
+    /// Returns the lines of the text with this hash that the session has read.
+    #[must_use]
+    pub fn ranges_of(&self, path: &FilePath, hash: ContentHash) -> Vec<(usize, usize)> {
+        let inner = self.inner();
+        inner.files.get(path).filter(|file| file.hash == hash).map(|file| file.ranges.clone()).unwrap_or_default()
+    }
+
+    /// Records that a call of this session moved a text to `path`, and that the session has read these lines of it;
+    /// returns the new version.
+    pub fn note_move(&self, path: &FilePath, hash: ContentHash, ranges: Vec<(usize, usize)>) -> u64 {
+        let mut inner = self.inner();
+        inner.version += 1;
+        let written_in = inner.message;
+        inner.files.insert(path.clone(), SeenFile { hash, ranges, written_in });
+        inner.version
+    }
+
     /// Returns the hash of the text that the session read or wrote last; `None` if it has not read the file.
     #[must_use]
     pub fn hash_of(&self, path: &FilePath) -> Option<ContentHash> {

@@ -48,6 +48,8 @@ struct Staged {
     before: Option<String>,
     after: Option<String>,
     moved_from: Option<FilePath>,
+    /// For a file that was moved without a change: the lines of it that the session has read.
+    known_lines: Option<Vec<(usize, usize)>>,
 }
 
 impl Workspace {
@@ -113,8 +115,13 @@ impl Workspace {
                 return Err(EnvError::Changed { path: path.to_string() }.into());
             }
             record(&mut log, Origin::Agent, meta.clone(), write.text.as_deref(), status);
-            let moved_from = write.moved_from.and_then(|from| resolved.get(&from).cloned());
-            staged.push(Staged { path: path.clone(), log, before, after: write.text, moved_from });
+            let origin = write.moved_from.as_ref();
+            let moved_from = origin.and_then(|from| resolved.get(from).cloned());
+            let is_unchanged = origin.is_some_and(|from| texts.get(from) == Some(&write.text));
+            let known_lines = moved_from.as_ref().zip(write.text.as_ref()).filter(|_| is_unchanged);
+            let known_lines =
+                known_lines.map(|(from, text)| context.reads.ranges_of(from, ContentHash::of(text.as_bytes())));
+            staged.push(Staged { path: path.clone(), log, before, after: write.text, moved_from, known_lines });
         }
         self.verify_lease(context, &staged)?;
         let back = self.save_all(&staged).await?;
@@ -130,7 +137,10 @@ impl Workspace {
             let text = file.after.as_deref().unwrap_or_default();
             let hash = ContentHash::of(text.as_bytes());
             applied.push(WrittenFile {
-                version: context.reads.note_write(&file.path, hash, split_lines(text).len()),
+                version: match file.known_lines {
+                    Some(lines) => context.reads.note_move(&file.path, hash, lines),
+                    None => context.reads.note_write(&file.path, hash, split_lines(text).len()),
+                },
                 created: file.before.is_none() && file.after.is_some(),
                 deleted: file.after.is_none(),
                 path: file.path.clone(),
@@ -186,7 +196,7 @@ impl Workspace {
         let mut log = self.log_of(&file).await?;
         let meta = ChangeMeta { run: self.last_run().to_string(), edit: "user".to_owned(), at_ms: self.clock.now_ms() };
         record(&mut log, Origin::User, meta, text.as_deref(), Status::Accepted);
-        let staged = [Staged { path: file.clone(), log, before: current, after: text, moved_from: None }];
+        let staged = [Staged { path: file.clone(), log, before: current, after: text, moved_from: None, known_lines: None }];
         self.save_all(&staged).await?;
         let mut state = self.state();
         let [Staged { log, .. }] = staged;
@@ -209,7 +219,7 @@ impl Workspace {
     pub(super) async fn save_logs(&self, logs: Vec<(FilePath, LineLog)>) -> Result<(), WorkspaceError> {
         let staged: Vec<Staged> = logs
             .into_iter()
-            .map(|(path, log)| Staged { path, log, before: None, after: None, moved_from: None })
+            .map(|(path, log)| Staged { path, log, before: None, after: None, moved_from: None, known_lines: None })
             .collect();
         self.save_all(&staged).await?;
         let mut state = self.state();

@@ -368,6 +368,24 @@ fn a_user_who_takes_the_canvas_back_keeps_it_for_the_rest_of_the_turn() {
 }
 
 #[test]
+fn a_move_from_or_onto_the_open_file_needs_its_lease() {
+    for (from, to) in [("notes.md", "c.md"), ("other.md", "notes.md")] {
+        let files = format!("{NOTES}//- other.md\nother\n");
+        let call = || Answer::Call(vec![("move_file", json!({"from": from, "to": to, "overwrite": true}))]);
+        let setup = || Setup { canvas: Some("notes.md"), ..Setup::default() };
+        let world = World::new(&files, vec![call(), Answer::Say("Done.")], setup());
+        let events = world.turn("do it");
+        assert!(events.contains(r#"CANVAS_LEASE {"path":"notes.md","state":"held""#), "{events}");
+        assert!(world.last_results()[0].starts_with(&format!("Moved {from} to {to}")), "{:?}", world.last_results());
+        let answers = vec![Answer::Call(vec![read()]), call(), Answer::Say("Done.")];
+        let world = World::new(&files, answers, Setup { preempt_at: Some(2), ..setup() });
+        assert!(world.turn("do it").contains("TOOL_CALL_END move_file STALE_EPOCH"));
+        assert_eq!(world.disk("notes.md"), "one\ntwo\nthree\n");
+        assert_eq!(world.disk("c.md"), "(no file)");
+    }
+}
+
+#[test]
 fn an_image_that_was_read_reaches_the_model_with_the_result() {
     let answers = vec![Answer::Call(vec![("read_file", json!({"file_path": "a.png"}))]), Answer::Say("A dot.")];
     let world = World::new("", answers, Setup::default());

@@ -1,16 +1,16 @@
 //! The effects, paths and output limits of tools, and the behaviour that follows from them.
 
-use emend_llm::{BoxFuture, CancelToken, Shared, ToolDefinition};
+use emend_llm::{CancelToken, Shared};
 use futures::StreamExt;
 use futures::executor::block_on;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 #[cfg(target_family = "wasm")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use crate::approval::{Action, Policy, Rule};
 use crate::session::tests::{Answer, Setup, World};
 use crate::session::{Session, SessionConfig, SessionOptions};
-use crate::tool::{Tool, ToolContext, ToolEffect, ToolError, ToolOutput, ToolRegistry};
+use crate::tool::{Tool, ToolEffect, ToolRegistry};
 use crate::tools::{
     ClarifyUser, EditLines, SafePatch, built_in, core_tools, output_limits_of, register_subagent_tools,
 };
@@ -49,41 +49,13 @@ fn every_tool_has_its_output_limits_and_is_found_by_its_canonical_name() {
     }
 }
 
-/// Claims to move a file.
-struct MoveFile;
-
-impl Tool for MoveFile {
-    fn definition(&self) -> ToolDefinition {
-        let parameters =
-            json!({"type": "object", "properties": {"from": {"type": "string"}, "to": {"type": "string"}}});
-        ToolDefinition { name: "move_file".to_owned(), description: "Moves a file.".to_owned(), parameters }
-    }
-
-    fn effect(&self) -> ToolEffect {
-        ToolEffect::Writes
-    }
-
-    fn paths(&self, arguments: &Map<String, Value>) -> Vec<String> {
-        ["from", "to"].iter().filter_map(|name| arguments.get(*name)?.as_str()).map(str::to_owned).collect()
-    }
-
-    fn call<'a>(
-        &'a self,
-        _arguments: &'a Map<String, Value>,
-        _context: &'a ToolContext,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(std::future::ready(Ok(ToolOutput::new("moved", Value::Null))))
-    }
-}
-
 #[test]
 fn path_rules_see_every_path_of_a_call() {
     #[track_caller]
     fn check(name: &'static str, arguments: Value, expected: &str) {
         let world = World::new("//- secrets/key\nk\n//- src/a.rs\nx\n", vec![], Setup::default());
         let options = world.options(vec![Answer::Call(vec![(name, arguments)]), Answer::Say("Done.")]);
-        let mut tools = all();
-        tools.register(Shared::new(MoveFile));
+        let tools = all();
         let rules = vec![Rule::parse(Action::Deny, "*:secrets/**").unwrap()];
         let policy = Policy { rules, otherwise: Action::Allow };
         let config = SessionConfig { policy, ..SessionConfig::default() };
@@ -93,7 +65,7 @@ fn path_rules_see_every_path_of_a_call() {
         assert!(result.contains(expected), "{name}: {result}");
     }
     let denied = "[permission_denied] The user's rules do not allow this call";
-    check("move_file", json!({"from": "src/a.rs", "to": "src/b.rs"}), "moved");
+    check("move_file", json!({"from": "src/a.rs", "to": "src/b.rs"}), "Moved src/a.rs to src/b.rs");
     check("move_file", json!({"from": "secrets/key", "to": "src/key"}), denied);
     check("move_file", json!({"from": "src/a.rs", "to": "src/../secrets/a"}), denied);
     check("read_many_files", json!({"include": ["src/a.rs", "secrets/key"]}), denied);
@@ -103,4 +75,5 @@ fn path_rules_see_every_path_of_a_call() {
     check("write_file", json!({"file_path": "secrets/key", "content": "x"}), denied);
     check("apply_patch", json!({"patch": "*** Begin Patch\n*** Delete File: secrets/key\n*** End Patch"}), denied);
     check("read_file", json!({"file_path": "src/a.rs"}), "1 | x");
+    check("move_file", json!({"from": "src/a.rs", "to": "secrets/key", "overwrite": true}), denied);
 }

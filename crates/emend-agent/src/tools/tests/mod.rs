@@ -1,6 +1,7 @@
 //! The tools, called as a model calls them, over files in memory.
 
 mod effects;
+mod move_file;
 mod preview;
 mod read;
 mod search;

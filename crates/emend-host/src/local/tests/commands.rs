@@ -253,6 +253,31 @@ fn moved_and_restored_files_keep_their_mode_bits() {
 }
 
 #[test]
+fn a_moved_file_keeps_its_mode_bits_and_gets_them_back() {
+    let project = Project::new(Mode::Direct);
+    let bits = |path: &str| {
+        let found = fs::metadata(project.disk.root().join(path));
+        found.ok().map(|found| found.permissions().mode() & 0o777)
+    };
+    fs::set_permissions(project.disk.root().join("a.txt"), fs::Permissions::from_mode(0o750)).unwrap();
+    fs::set_permissions(project.disk.root().join("b.txt"), fs::Permissions::from_mode(0o604)).unwrap();
+    let call = |to: &str, overwrite: bool| {
+        project.call("move_file", json!({"from": "a.txt", "to": to, "overwrite": overwrite}))
+    };
+    call("new/dir/a.sh", false).unwrap();
+    assert_eq!((bits("a.txt"), bits("new/dir/a.sh")), (None, Some(0o750)));
+    project.undo();
+    assert_eq!((bits("a.txt"), bits("new/dir/a.sh")), (Some(0o750), None));
+    call("b.txt", true).unwrap();
+    assert_eq!((bits("a.txt"), bits("b.txt")), (None, Some(0o604)), "undo could not restore bits that were replaced");
+    project.undo();
+    assert_eq!((bits("a.txt"), project.read("a.txt").as_deref()), (Some(0o750), Some("one\ntwo\n")));
+    assert_eq!((bits("b.txt"), project.read("b.txt").as_deref()), (Some(0o604), Some("bee\n")));
+    let error = call(".hidden", false).unwrap_err();
+    assert_eq!((error.code.as_str(), bits("a.txt")), ("invalid_argument", Some(0o750)));
+}
+
+#[test]
 fn a_move_staged_before_a_restart_keeps_its_mode_bits() {
     let project = Project::new(Mode::Staged);
     fs::set_permissions(project.disk.root().join("a.txt"), fs::Permissions::from_mode(0o750)).unwrap();
