@@ -196,7 +196,8 @@ impl Workspace {
         let mut log = self.log_of(&file).await?;
         let meta = ChangeMeta { run: self.last_run().to_string(), edit: "user".to_owned(), at_ms: self.clock.now_ms() };
         record(&mut log, Origin::User, meta, text.as_deref(), Status::Accepted);
-        let staged = [Staged { path: file.clone(), log, before: current, after: text, moved_from: None, known_lines: None }];
+        let staged =
+            [Staged { path: file.clone(), log, before: current, after: text, moved_from: None, known_lines: None }];
         self.save_all(&staged).await?;
         let mut state = self.state();
         let [Staged { log, .. }] = staged;

@@ -21,68 +21,117 @@ fn check(arguments: Value, expected: &Expect) {
 
 #[test]
 fn a_file_is_moved_with_its_text() {
-    check(json!({"from": "a.txt", "to": "new/dir/c.txt"}), &expect![[r#"
+    check(
+        json!({"from": "a.txt", "to": "new/dir/c.txt"}),
+        &expect![[r#"
         Moved a.txt to new/dir/c.txt | version 2 | sha256:…
-    "#]]);
-    check(json!({"from": "./src/../a.txt", "to": "A.txt"}), &expect![[r#"
+    "#]],
+    );
+    check(
+        json!({"from": "./src/../a.txt", "to": "A.txt"}),
+        &expect![[r#"
         Moved a.txt to A.txt | version 2 | sha256:…
-    "#]]);
-    check(json!({"from": "a.txt", "to": "src/b.txt", "overwrite": true}), &expect![[r#"
+    "#]],
+    );
+    check(
+        json!({"from": "a.txt", "to": "src/b.txt", "overwrite": true}),
+        &expect![[r#"
         Moved a.txt to src/b.txt, which replaced the file there | version 2 | sha256:…
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_move_that_cannot_be_made_says_why() {
-    check(json!({"from": "a.txt", "to": "src/b.txt"}), &expect![[r#"
+    check(
+        json!({"from": "a.txt", "to": "src/b.txt"}),
+        &expect![[r#"
         [already_exists] src/b.txt exists; nothing was moved. Choose another path, or set `overwrite` to replace the file.
-    "#]]);
-    check(json!({"from": "a.txt", "to": "./a.txt"}), &expect![[r#"
+    "#]],
+    );
+    check(
+        json!({"from": "a.txt", "to": "./a.txt"}),
+        &expect![[r#"
         [invalid_argument] a.txt cannot be moved to itself. Give another path.
-    "#]]);
-    check(json!({"from": "a.txt", "to": "src/../a.txt", "overwrite": true}), &expect![[r#"
+    "#]],
+    );
+    check(
+        json!({"from": "a.txt", "to": "src/../a.txt", "overwrite": true}),
+        &expect![[r#"
         [invalid_argument] a.txt cannot be moved to itself. Give another path.
-    "#]]);
-    check(json!({"from": "src", "to": "lib"}), &expect![[r#"
+    "#]],
+    );
+    check(
+        json!({"from": "src", "to": "lib"}),
+        &expect![[r#"
         [invalid_argument] src is a directory. Move its files one by one, or move it with a command.
-    "#]]);
-    check(json!({"from": "a.txt", "to": "src", "overwrite": true}), &expect![[r#"
+    "#]],
+    );
+    check(
+        json!({"from": "a.txt", "to": "src", "overwrite": true}),
+        &expect![[r#"
         [invalid_argument] src names a directory. Give the whole new path, such as src/a.txt.
-    "#]]);
-    check(json!({"from": "a.txt", "to": "lib/"}), &expect![[r#"
+    "#]],
+    );
+    check(
+        json!({"from": "a.txt", "to": "lib/"}),
+        &expect![[r#"
         [invalid_argument] lib names a directory. Give the whole new path, such as lib/a.txt.
-    "#]]);
-    check(json!({"from": "b.txt", "to": "c.txt"}), &expect![[r#"
+    "#]],
+    );
+    check(
+        json!({"from": "b.txt", "to": "c.txt"}),
+        &expect![[r#"
         [not_found] b.txt does not exist
         Did you mean a.txt?
-    "#]]);
-    check(json!({"from": "src/c.txt", "to": "c.txt"}), &expect![[r#"
+    "#]],
+    );
+    check(
+        json!({"from": "src/c.txt", "to": "c.txt"}),
+        &expect![[r#"
         [not_found] src/c.txt does not exist
         Did you mean b.txt?
-    "#]]);
-    check(json!({"from": "a.txt", "to": "../a.txt"}), &expect![[r#"
+    "#]],
+    );
+    check(
+        json!({"from": "a.txt", "to": "../a.txt"}),
+        &expect![[r#"
         [permission_denied] ../a.txt is outside the project root
         Try: use a path relative to the project root, e.g. "."
-    "#]]);
-    check(json!({"from": "../a.txt", "to": "a.txt"}), &expect![[r#"
+    "#]],
+    );
+    check(
+        json!({"from": "../a.txt", "to": "a.txt"}),
+        &expect![[r#"
         [permission_denied] ../a.txt is outside the project root
         Try: use a path relative to the project root, e.g. "."
-    "#]]);
-    check(json!({"from": "a.txt", "to": "src/b.txt/c"}), &expect![[r#"
+    "#]],
+    );
+    check(
+        json!({"from": "a.txt", "to": "src/b.txt/c"}),
+        &expect![[r#"
         [invalid_argument] "src/b.txt/c": src/b.txt is a file, not a directory
-    "#]]);
-    check(json!({"from": "a.txt"}), &expect![[r#"
+    "#]],
+    );
+    check(
+        json!({"from": "a.txt"}),
+        &expect![[r#"
         [invalid_argument] Invalid arguments for tool: move_file: /to: required but missing; received from. Example: {"from":"...","to":"..."}
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_binary_file_stays_where_it_is() {
     let files = MemFs::from_fixture(FILES);
     files.insert("logo.png", vec![0x89, b'P', 0, 0xff]).unwrap();
-    Bench::over(files).check("move_file", json!({"from": "logo.png", "to": "img/logo.png"}), &expect![[r#"
+    Bench::over(files).check(
+        "move_file",
+        json!({"from": "logo.png", "to": "img/logo.png"}),
+        &expect![[r#"
         [unsupported] logo.png: the file is binary (a NUL byte at offset 2); only UTF-8 text can be edited
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
