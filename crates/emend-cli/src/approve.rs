@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::settings::Settings;
-use crate::tool_set;
+use crate::{terminal, tool_set};
 
 /// Returns the rules of a session. The first rule that matches a call decides: deny, allow, ask, then the default.
 pub(crate) fn policy(settings: &Settings) -> Result<Policy, Failure> {
@@ -104,6 +104,7 @@ const PROMPT: &str = "Allow? [y]es, [n]o, [a]lways, or type a reason to refuse: 
 /// A thread reads, so that the run can be cancelled meanwhile. The program exits without waiting for the thread.
 async fn ask(text: String) -> Option<String> {
     let (sender, receiver) = oneshot::channel();
+    terminal::discard_typed();
     thread::spawn(move || {
         let mut stderr = std::io::stderr().lock();
         // If the terminal was closed the read below returns the end of the input.

@@ -24,11 +24,14 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use args::{Cli, Command, DebugCommand, ToolsCommand};
+use args::{Cli, Command, DebugCommand, ToolsCommand, arranged};
 use commands::{checkpoints, config, debug, diff, manual, models, patch, review, sessions, tools, truncate, undo};
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match arranged(std::env::args_os().collect()) {
+        Ok(args) => Cli::parse_from(args),
+        Err(failure) => return failure.report(),
+    };
     signals::watch();
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,

@@ -1,75 +1,194 @@
-//! Prints the events of a run as text or as JSON, one object per line.
+//! Prints the events of a run as text or as JSON.
 //!
-//! Text and JSON go to standard output, debug lines to standard error, so that each can be piped separately.
+//! If standard output is not a terminal it gets the final answer or the JSON only, and the progress goes to standard error.
 
 use std::io::{self, Write};
+use std::mem;
 
 use emend_agent::error_code::Code;
-use emend_agent::event::{EndReason, ErrorInfo, Event, EventKind, LeaseChange};
+use emend_agent::event::{BudgetKind, EndReason, ErrorInfo, Event, EventKind, LeaseChange};
 use emend_edit::patch::v4a;
 use serde_json::{Value, json};
 
 /// The form of the output.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct OutputFormat {
-    pub(crate) json: bool,
-    pub(crate) debug: bool,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OutputFormat {
+    /// Progress and answer as they come, on one terminal.
+    Together,
+    /// The final answer on standard output, the progress on standard error.
+    Apart,
+    /// One object at the end.
+    Json,
+    /// One object per event.
+    Events,
 }
 
 /// Prints events.
 pub(crate) struct Printer<O, E> {
     format: OutputFormat,
+    /// Whether to print debug lines to standard error, instead of the progress.
+    debug: bool,
     out: O,
-    err: E,
+    err: Lenient<E>,
     /// Whether the prefix of the model's text was printed in this run.
     prefixed: bool,
     /// Whether the last line is incomplete.
     mid_line: bool,
     offline: bool,
+    /// The model's text since its last tool call, if the format needs it.
+    answer: String,
+    /// Whether standard output was closed by its reader.
+    is_closed: bool,
+}
+
+/// Ignores errors: a reader of the progress may leave before the end.
+struct Lenient<E>(E);
+
+impl<E: Write> Write for Lenient<E> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let _ = self.0.write_all(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let _ = self.0.flush();
+        Ok(())
+    }
 }
 
 impl<O: Write, E: Write> Printer<O, E> {
-    pub(crate) fn new(format: OutputFormat, out: O, err: E) -> Self {
-        Self { format, out, err, prefixed: false, mid_line: false, offline: false }
+    pub(crate) fn new(format: OutputFormat, debug: bool, out: O, err: E) -> Self {
+        Self {
+            format,
+            debug,
+            out,
+            err: Lenient(err),
+            prefixed: false,
+            mid_line: false,
+            offline: false,
+            answer: String::new(),
+            is_closed: false,
+        }
     }
 
+    /// Prints an event. A reader that closes standard output ends the output, not the run.
     pub(crate) fn print(&mut self, event: &Event) -> io::Result<()> {
-        if self.format.debug {
+        let printed = self.printed(event);
+        self.unless_closed(printed)
+    }
+
+    fn printed(&mut self, event: &Event) -> io::Result<()> {
+        if self.debug {
             self.debug(event)?;
         }
-        if self.format.json {
-            serde_json::to_writer(&mut self.out, event)?;
-            self.out.write_all(b"\n")?;
-            return self.out.flush();
+        self.note_answer(&event.kind);
+        match self.format {
+            _ if self.is_closed => Ok(()),
+            OutputFormat::Events => {
+                serde_json::to_writer(&mut self.out, event)?;
+                self.out.write_all(b"\n")?;
+                self.out.flush()
+            }
+            OutputFormat::Json => Ok(()),
+            OutputFormat::Together => {
+                self.text(&event.kind)?;
+                self.out.flush()
+            }
+            OutputFormat::Apart => {
+                self.text(&event.kind)?;
+                match event.kind {
+                    EventKind::ProcessingEnd { .. } if !self.answer.trim().is_empty() => {
+                        writeln!(self.out, "{}", self.answer.trim_end())?;
+                        self.out.flush()
+                    }
+                    _ => Ok(()),
+                }
+            }
         }
-        self.text(&event.kind)?;
-        self.out.flush()
+    }
+
+    /// Prints the result of a run in the format [`Json`](OutputFormat::Json).
+    pub(crate) fn finish(&mut self, mut result: Value) -> io::Result<()> {
+        if self.format != OutputFormat::Json {
+            return Ok(());
+        }
+        result["text"] = self.answer.trim_end().into();
+        let printed = writeln!(self.out, "{result}").and_then(|()| self.out.flush());
+        self.unless_closed(printed)
+    }
+
+    fn unless_closed(&mut self, printed: io::Result<()>) -> io::Result<()> {
+        match printed {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                if !mem::replace(&mut self.is_closed, true) {
+                    let note = "emend: standard output was closed; the run continues without output";
+                    writeln!(self.err, "{note}")?;
+                }
+                Ok(())
+            }
+            printed => printed,
+        }
+    }
+
+    /// Keeps the model's text since its last tool call. Earlier text is progress.
+    fn note_answer(&mut self, kind: &EventKind) {
+        match kind {
+            EventKind::AssistantTextEnd { text } => {
+                self.answer.push_str(text);
+            }
+            EventKind::ToolCallStart { .. } | EventKind::UserInput { .. } | EventKind::SteeringInjected { .. } => {
+                let text = mem::take(&mut self.answer);
+                if self.format == OutputFormat::Apart && !self.debug && !text.trim().is_empty() {
+                    let prefix = if mem::replace(&mut self.prefixed, true) { "" } else { self.prefix() };
+                    // Errors of standard error are ignored.
+                    let _ = writeln!(self.err, "{prefix}{}", text.trim_end());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn prefix(&self) -> &'static str {
+        if self.offline { "offline: " } else { "emend: " }
+    }
+
+    /// Returns where the progress is printed.
+    fn progress(&mut self) -> &mut dyn Write {
+        match self.format {
+            OutputFormat::Together => &mut self.out,
+            _ => &mut self.err,
+        }
     }
 
     fn text(&mut self, kind: &EventKind) -> io::Result<()> {
+        if self.debug && self.format == OutputFormat::Apart {
+            return Ok(());
+        }
         match kind {
             EventKind::SessionStart { offline, .. } => self.offline = *offline,
             EventKind::UserInput { .. } => self.prefixed = false,
+            EventKind::AssistantTextDelta { .. } if self.format == OutputFormat::Apart => {}
             EventKind::AssistantTextDelta { delta } => {
                 if !self.prefixed {
                     self.line_start()?;
-                    self.out.write_all(if self.offline { b"offline: " } else { b"emend: " })?;
+                    let prefix = self.prefix();
+                    self.progress().write_all(prefix.as_bytes())?;
                     self.prefixed = true;
                 }
-                self.out.write_all(delta.as_bytes())?;
+                self.progress().write_all(delta.as_bytes())?;
                 self.mid_line = !delta.ends_with('\n');
             }
             EventKind::AssistantTextEnd { .. } => self.line_start()?,
             EventKind::ToolCallStart { tool_name, arguments, .. } => {
                 self.line_start()?;
-                writeln!(self.out, "→ {tool_name} {}", target(arguments))?;
+                writeln!(self.progress(), "→ {tool_name} {}", target(arguments))?;
             }
             EventKind::ToolCallOutputDelta { delta, .. } => {
                 for piece in delta.split_inclusive('\n') {
                     if !self.mid_line {
-                        self.out.write_all(b"  | ")?;
+                        self.progress().write_all(b"  | ")?;
                     }
-                    self.out.write_all(piece.as_bytes())?;
+                    self.progress().write_all(piece.as_bytes())?;
                     self.mid_line = !piece.ends_with('\n');
                 }
             }
@@ -78,45 +197,54 @@ impl<O: Write, E: Write> Printer<O, E> {
                 // The output was printed already. The message repeats it before the line that matters.
                 let ended = error.message.lines().find(|line| line.starts_with("[ERROR: "));
                 let reason = ended.unwrap_or_else(|| first_line(&error.message));
-                writeln!(self.out, "  {tool_name} failed [{}]: {reason}", error.code)?;
+                writeln!(self.progress(), "  {tool_name} failed [{}]: {reason}", error.code)?;
             }
             EventKind::ToolCallEnd { output, .. } => {
                 let ended = output.lines().next_back().filter(|line| line.starts_with("[exit code "));
                 if let Some(ended) = ended {
                     self.line_start()?;
-                    writeln!(self.out, "  {ended}")?;
+                    writeln!(self.progress(), "  {ended}")?;
                 }
             }
             EventKind::SubagentStart { agent_id, task, .. } => {
                 self.line_start()?;
-                writeln!(self.out, "  [{agent_id}] {}", first_line(task))?;
+                writeln!(self.progress(), "  [{agent_id}] {}", first_line(task))?;
             }
             EventKind::SubagentEvent { agent_id, event } => {
                 if let EventKind::ToolCallStart { tool_name, arguments, .. } = &**event {
                     self.line_start()?;
-                    writeln!(self.out, "  [{agent_id}] → {tool_name} {}", target(arguments))?;
+                    writeln!(self.progress(), "  [{agent_id}] → {tool_name} {}", target(arguments))?;
                 }
             }
             EventKind::SubagentEnd { agent_id, status, output, .. } => {
                 self.line_start()?;
-                writeln!(self.out, "  [{agent_id}] {}: {}", status.name(), first_line(output))?;
+                writeln!(self.progress(), "  [{agent_id}] {}: {}", status.name(), first_line(output))?;
             }
             EventKind::CanvasLease { path, state: LeaseChange::Preempted, .. } => {
                 self.line_start()?;
-                writeln!(self.out, "  the user took back {path}")?;
+                writeln!(self.progress(), "  the user took back {path}")?;
             }
             EventKind::Warning { message, .. } => {
                 self.line_start()?;
-                writeln!(self.out, "  warning: {message}")?;
+                writeln!(self.progress(), "  warning: {message}")?;
             }
-            EventKind::TurnLimit { rounds, .. } => {
+            EventKind::LoopDetection { .. } => {
                 self.line_start()?;
-                writeln!(self.out, "  stopped: the limit of {rounds} rounds is reached")?;
+                writeln!(self.progress(), "  warning: {REPEATS}")?;
+            }
+            EventKind::TurnLimit { .. } | EventKind::BudgetExceeded { .. } => {
+                self.line_start()?;
+                let limit = limit_reached(kind).unwrap_or_default();
+                writeln!(self.progress(), "  stopped: {limit}; to continue: emend run --continue \"go on\"")?;
+            }
+            EventKind::SteeringReturned { content } => {
+                self.line_start()?;
+                writeln!(self.progress(), "  not delivered: {}", first_line(content))?;
             }
             EventKind::ProcessingEnd { reason, .. } => {
                 self.line_start()?;
                 if *reason == EndReason::Aborted {
-                    writeln!(self.out, "  interrupted")?;
+                    writeln!(self.progress(), "  interrupted")?;
                 }
             }
             _ => {}
@@ -126,7 +254,7 @@ impl<O: Write, E: Write> Printer<O, E> {
 
     fn line_start(&mut self) -> io::Result<()> {
         if self.mid_line {
-            self.out.write_all(b"\n")?;
+            self.progress().write_all(b"\n")?;
             self.mid_line = false;
         }
         Ok(())
@@ -169,6 +297,7 @@ impl<O: Write, E: Write> Printer<O, E> {
             | EventKind::ApprovalResolved { .. }
             | EventKind::LoopDetection { .. }
             | EventKind::TurnLimit { .. }
+            | EventKind::BudgetExceeded { .. }
             | EventKind::Error(_)
             | EventKind::ProcessingEnd { .. }) => {
                 let event = serde_json::to_value(kind)?;
@@ -217,6 +346,26 @@ fn short_texts(arguments: &Value) -> String {
     texts.filter(|text| !text.is_empty() && !text.contains('\n')).take(2).collect::<Vec<_>>().join(" ")
 }
 
+/// Warning for the user about a model that repeats its calls.
+pub(crate) const REPEATS: &str = "the model repeats its tool calls and was told to try a different approach";
+
+/// Returns the text about an event that ends a run at a limit.
+pub(crate) fn limit_reached(kind: &EventKind) -> Option<String> {
+    Some(match kind {
+        EventKind::TurnLimit { rounds, .. } => format!("the limit of {rounds} rounds of tool calls is reached"),
+        EventKind::BudgetExceeded { budget: BudgetKind::Tokens, limit, used } => {
+            format!("the limit of {limit} tokens is reached ({used} used)")
+        }
+        EventKind::BudgetExceeded { budget: BudgetKind::CostUsd, limit, used } => {
+            format!("the limit of ${limit} is reached (${used:.4} spent)")
+        }
+        EventKind::BudgetExceeded { budget: BudgetKind::DurationMs, limit, .. } => {
+            format!("the limit of {} s is reached", limit / 1000.0)
+        }
+        _ => return None,
+    })
+}
+
 pub(crate) fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
@@ -242,14 +391,42 @@ mod tests {
         }
     }
 
-    #[track_caller]
-    fn check(kinds: Vec<EventKind>, expected: &str) {
-        let mut out = Vec::new();
-        let mut printer = Printer::new(OutputFormat { json: false, debug: false }, &mut out, Vec::new());
+    fn printed(format: OutputFormat, kinds: Vec<EventKind>) -> (String, String) {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let mut printer = Printer::new(format, false, &mut out, &mut err);
         for kind in kinds {
             printer.print(&Event { cursor: 1, ts: 0, session_id: "s".to_owned(), kind }).unwrap();
         }
-        assert_eq!(String::from_utf8(out).unwrap(), expected);
+        (String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+    }
+
+    #[track_caller]
+    fn check(kinds: Vec<EventKind>, expected: &str) {
+        assert_eq!(printed(OutputFormat::Together, kinds), (expected.to_owned(), String::new()));
+    }
+
+    #[test]
+    fn the_answer_is_apart_from_the_progress() {
+        let say = |text: &str| EventKind::AssistantTextEnd { text: text.to_owned() };
+        let fetch = EventKind::ToolCallStart {
+            call_id: "1".to_owned(),
+            tool_name: "web_fetch".to_owned(),
+            arguments: json!({"url": "https://a.example/"}),
+        };
+        let end = EventKind::ProcessingEnd { reason: EndReason::Natural, usage: emend_llm::Usage::default() };
+        let (out, err) = printed(
+            OutputFormat::Apart,
+            vec![EventKind::UserInput { content: "x".to_owned() }, say("Let me look."), fetch, say("Done.\n"), end],
+        );
+        assert_eq!((out.as_str(), err.as_str()), ("Done.\n", "emend: Let me look.\n→ web_fetch https://a.example/\n"));
+    }
+
+    #[test]
+    fn limits_are_named() {
+        let over = |budget, limit, used| limit_reached(&EventKind::BudgetExceeded { budget, limit, used }).unwrap();
+        assert_eq!(over(BudgetKind::Tokens, 2e5, 200_017.0), "the limit of 200000 tokens is reached (200017 used)");
+        assert_eq!(over(BudgetKind::CostUsd, 2.5, 2.517_53), "the limit of $2.5 is reached ($2.5175 spent)");
+        assert_eq!(over(BudgetKind::DurationMs, 9e4, 9e4), "the limit of 90 s is reached");
     }
 
     #[test]
@@ -339,7 +516,7 @@ mod tests {
             EventKind::Warning { code: "retry", message: "again".to_owned() },
         ];
         let mut err = Vec::new();
-        let mut printer = Printer::new(OutputFormat { json: false, debug: true }, Vec::new(), &mut err);
+        let mut printer = Printer::new(OutputFormat::Apart, true, Vec::new(), &mut err);
         for kind in kinds {
             printer.print(&Event { cursor: 1, ts: 0, session_id: "s".to_owned(), kind }).unwrap();
         }

@@ -1,15 +1,16 @@
 //! `emend run`: does one task, from the message to the last event.
 
-use std::io::{Read as _, Write as _};
+use std::collections::BTreeSet;
+use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::process::ExitCode;
 
 use emend_agent::error_code::Code;
 use emend_agent::event::{EndReason, EventKind};
-use emend_llm::{CancelToken, Shared};
+use emend_llm::{CancelToken, Shared, get_model_info};
 use futures::StreamExt;
 use serde_json::json;
 
-use crate::args::RunArgs;
+use crate::args::{OutputName, RunArgs};
 use crate::chat::Asker;
 use crate::commands::review;
 use crate::failure::Failure;
@@ -27,26 +28,31 @@ const TASK_BYTES_MAX: u64 = 16 << 20;
 pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let task = task(&args)?;
     let settings = Settings::load(&args.session.root, &args.session.settings)?;
-    // On a terminal the run is shown as in a conversation, otherwise line by line.
     let (asker, questions) = Asker::new();
-    let shown = !args.json && !args.debug && terminal::is_interactive();
-    let approver = if shown { Shared::new(asker) } else { approve::approver(args.json) };
-    let host = Host { record: args.record.as_deref(), approver, fallback: &Model::Offline, answers_questions: false };
+    let format = format(&args);
+    let can_ask = matches!(format, OutputFormat::Together | OutputFormat::Apart);
+    // On a terminal the run is shown as in a conversation, otherwise line by line.
+    let shown = format == OutputFormat::Together && !args.debug && terminal::is_interactive();
+    let approver = if shown { Shared::new(asker) } else { approve::approver(!can_ask) };
+    let host = Host { record: args.record.as_deref(), approver, answers_questions: false };
     let setup = Setup::open(&args.session, settings, host).await?;
     let mut trace = Trace::open(args.session.trace.as_deref())?;
     let session = &setup.session;
+    let mut stderr = std::io::stderr();
     if args.debug {
         let line =
             json!({ "debug": "session", "id": session.id(), "from": setup.origin, "model": setup.selected.model });
-        writeln!(std::io::stderr(), "{line}")?;
+        writeln!(stderr, "{line}")?;
+    } else if can_ask && setup.is_default_model && setup.model != Model::Offline {
+        // A note is not worth a failure.
+        let _ = writeln!(stderr, "emend: the model is {}; --model selects another", setup.model);
     }
     let cancel = CancelToken::new();
     let mut signals = signals::CancelOnSignal::begin(&cancel);
     let run = session.submit(&task, cancel.clone())?;
-    let format = OutputFormat { json: args.json, debug: args.debug };
     let outcome = match shown {
         true => chat::task(run, (&cancel, &mut signals), &setup, questions, &mut trace).await,
-        false => follow(run, (cancel, &mut signals), format, &setup, &mut trace).await,
+        false => follow(run, (cancel, &mut signals), (format, args.debug), &setup, &mut trace).await,
     };
     // Recordings and edits are saved even if the run failed.
     trace.flush()?;
@@ -58,15 +64,47 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         // The view has printed the failure.
         (Some(failure), _) if shown => return Ok(ExitCode::from(failure.code.row().exit_status)),
         (Some(failure), _) => return Err(failure),
-        (None, EndReason::Aborted) => ExitCode::from(Code::Aborted.row().exit_status),
-        (None, EndReason::TurnLimit) => ExitCode::from(Code::LimitReached.row().exit_status),
-        (None, EndReason::ContextLength) => ExitCode::from(Code::ContextLength.row().exit_status),
-        (None, EndReason::Natural | EndReason::AwaitingInput | EndReason::Error) => ExitCode::SUCCESS,
+        (None, reason) => exit_status(reason),
     };
-    if setup.settings.review.value && !args.json {
-        review::decide(&setup.project, &mut review::ask_on_stdin()).await?;
+    if setup.settings.review.value && can_ask {
+        match format {
+            // The questions would mix with the answer on standard output.
+            OutputFormat::Apart => note_review(&setup)?,
+            _ => review::decide(&setup.project, &mut review::ask_on_stdin()).await?,
+        }
     }
     Ok(status)
+}
+
+/// Returns the format of the output.
+fn format(args: &RunArgs) -> OutputFormat {
+    match args.output.unwrap_or(if args.json { OutputName::StreamJson } else { OutputName::Text }) {
+        OutputName::Json => OutputFormat::Json,
+        OutputName::StreamJson => OutputFormat::Events,
+        OutputName::Text if args.print || !std::io::stdout().is_terminal() => OutputFormat::Apart,
+        OutputName::Text => OutputFormat::Together,
+    }
+}
+
+/// Returns the exit status for the end of a run without a failure.
+fn exit_status(reason: EndReason) -> ExitCode {
+    let code = match reason {
+        EndReason::Aborted => Code::Aborted,
+        EndReason::TurnLimit | EndReason::Budget => Code::LimitReached,
+        EndReason::ContextLength => Code::ContextLength,
+        EndReason::Natural | EndReason::AwaitingInput | EndReason::Error => return ExitCode::SUCCESS,
+    };
+    ExitCode::from(code.row().exit_status)
+}
+
+/// Prints how many changes wait for review, if any.
+fn note_review(setup: &Setup) -> Result<(), Failure> {
+    let n_hunks: usize = setup.project.workspace.review().files.iter().map(|file| file.hunks.len()).sum();
+    if n_hunks > 0 {
+        let noun = if n_hunks == 1 { "change waits" } else { "changes wait" };
+        writeln!(std::io::stderr(), "emend: {n_hunks} {noun} for review; to decide: emend review")?;
+    }
+    Ok(())
 }
 
 /// Returns the task: the argument, standard input, or both in this order.
@@ -93,11 +131,13 @@ fn task(args: &RunArgs) -> Result<String, Failure> {
 async fn follow(
     mut run: emend_agent::session::Run,
     (cancel, signals): (CancelToken, &mut signals::CancelOnSignal),
-    format: OutputFormat,
+    (format, debug): (OutputFormat, bool),
     setup: &Setup,
     trace: &mut Trace,
 ) -> Result<(EndReason, Option<Failure>), Failure> {
-    let mut printer = Printer::new(format, std::io::stdout(), std::io::stderr());
+    let mut printer = Printer::new(format, debug, std::io::stdout(), std::io::stderr());
+    let began_at = setup.project.clock.now_ms();
+    let mut changed = BTreeSet::new();
     let mut notes = RunNotes::new(setup.session.id());
     let mut failure = None;
     let mut end = EndReason::Natural;
@@ -112,7 +152,7 @@ async fn follow(
         let Some(event) = event else { break };
         trace.write(&event)?;
         if let Err(error) = printer.print(&event) {
-            // The reader closed the output (`| head`), so the run is cancelled.
+            // The answer could not be delivered, so the run is cancelled.
             cancel.cancel();
             failure.get_or_insert(Failure::from(error));
             continue;
@@ -120,7 +160,25 @@ async fn follow(
         notes.take(&event.kind, &setup.project)?;
         match event.kind {
             EventKind::Error(error) => failure = Some(Failure::of_event(error)),
-            EventKind::ProcessingEnd { reason, .. } => end = reason,
+            EventKind::FileChanged { path, .. } => drop(changed.insert(path.as_str().to_owned())),
+            EventKind::ProcessingEnd { reason, usage } => {
+                end = reason;
+                let error = failure.as_ref().map(|failure| {
+                    json!({ "code": failure.code.as_str(), "message": failure.message, "suggestions": failure.suggestions })
+                });
+                let price = get_model_info(&setup.selected.model).and_then(|info| info.cost_usd(&usage));
+                printer.finish(json!({
+                    "session_id": setup.session.id(),
+                    "model": setup.model.to_string(),
+                    "reason": reason,
+                    "text": "",
+                    "error": error,
+                    "files_changed": changed,
+                    "usage": usage,
+                    "cost_usd": price,
+                    "duration_ms": setup.project.clock.now_ms().saturating_sub(began_at),
+                }))?;
+            }
             _ => {}
         }
     }

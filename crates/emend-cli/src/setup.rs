@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use emend_agent::approval::Approver;
 use emend_agent::error_code::Code;
 use emend_agent::profile::Edits;
-use emend_agent::session::{ProfileChoice, Session, SessionBuilder, SessionConfig, SessionOptions};
+use emend_agent::session::{ProfileChoice, RunBudget, Session, SessionBuilder, SessionConfig, SessionOptions};
 use emend_agent::store::{Store, Summary, summaries};
 use emend_agent::workspace::Mode;
 use emend_host::{OsRandom, Sandbox};
@@ -26,8 +26,6 @@ pub(crate) struct Host<'a> {
     pub(crate) record: Option<&'a Path>,
     /// Asks the user about tool calls.
     pub(crate) approver: Shared<dyn Approver>,
-    /// Model to use if neither the settings nor a saved session name one.
-    pub(crate) fallback: &'a Model,
     /// Whether the model may ask the user questions.
     pub(crate) answers_questions: bool,
 }
@@ -38,6 +36,10 @@ pub(crate) struct Setup {
     pub(crate) project: Project,
     pub(crate) store: Shared<dyn Store>,
     pub(crate) selected: SelectedModel,
+    /// The model, as `--model` takes it.
+    pub(crate) model: Model,
+    /// Whether neither the settings nor a saved session named the model.
+    pub(crate) is_default_model: bool,
     pub(crate) session: Session,
     /// ID of the saved session that this one continues or was forked from.
     pub(crate) origin: Option<String>,
@@ -55,18 +57,28 @@ impl Setup {
         let project = Project::open_confined(&args.root, mode, sandbox)?;
         let store = project.sessions()?;
         let origin = Origin::of(args, &*store).await?;
-        let model = settings.model.value.clone().or_else(|| origin.model());
-        let selected = provider::select(model.as_ref().unwrap_or(host.fallback), host.record, &project)?;
+        let named = settings.model.value.clone().or_else(|| origin.model());
+        let is_default_model = named.is_none();
+        let model = named.or_else(provider::newest).unwrap_or(Model::Offline);
+        let selected = provider::select(&model, host.record, &project)?;
         let config = SessionConfig {
             policy,
             approver: Some(host.approver),
             reasoning_effort: settings.effort.value.clone().map(|effort| effort.0),
+            max_tool_rounds_per_input: settings.max_tool_rounds.value.0,
+            run_budget: RunBudget {
+                tokens: settings.max_tokens.value.0,
+                cost_usd: settings.max_cost.value.0,
+                duration_ms: settings.max_time.value.ms,
+            },
+            instructions: settings.instructions_text()?,
             ..SessionConfig::default()
         };
         let options = session_options(&settings, &selected, &project, host.answers_questions, config)?;
         let session = open(args, options, Shared::clone(&store), &origin).await?;
         let origin = origin.source.map(|source| source.id);
-        Ok(Self { settings, project, store, selected, session, origin, answers_questions: host.answers_questions })
+        let answers_questions = host.answers_questions;
+        Ok(Self { settings, project, store, selected, model, is_default_model, session, origin, answers_questions })
     }
 
     /// Returns session options for another model, with the rules and the effort of the open session.
@@ -77,6 +89,9 @@ impl Setup {
             policy: now.policy,
             approver: now.approver,
             reasoning_effort: now.reasoning_effort,
+            max_tool_rounds_per_input: now.max_tool_rounds_per_input,
+            run_budget: now.run_budget,
+            instructions: now.instructions,
             ..SessionConfig::default()
         };
         session_options(&self.settings, selected, &self.project, self.answers_questions, fresh)
@@ -92,7 +107,7 @@ struct Origin {
 
 impl Origin {
     async fn of(args: &SessionArgs, store: &dyn Store) -> Result<Self, Failure> {
-        let Some(id) = args.fork.as_ref().or(args.resume.as_ref()) else {
+        let Some(id) = args.fork.as_deref().or(args.resumed()) else {
             return Ok(Self { source: None, forks: false });
         };
         let saved = summaries(store).await?;

@@ -28,6 +28,16 @@ pub(crate) fn can_redraw() -> bool {
     std::env::var("TERM").is_ok_and(|term| term != "dumb")
 }
 
+/// Discards what was typed and not read: it was not meant as an answer to a question that appears later.
+pub(crate) fn discard_typed() {
+    #[cfg(unix)]
+    {
+        use rustix::termios::{QueueSelector, tcflush};
+        // Standard input may be something else than a terminal.
+        let _ = tcflush(rustix::stdio::stdin(), QueueSelector::IFlush);
+    }
+}
+
 /// Returns whether the user can type on the terminal and read from it.
 pub(crate) fn is_interactive() -> bool {
     stdin().is_terminal() && stdout().is_terminal() && stderr().is_terminal()

@@ -110,6 +110,15 @@ export interface AgentOptions {
   maxTurns?: number;
   /** Maximum number of rounds of tool calls in one run. 0, the default, means unlimited. */
   maxToolRounds?: number;
+  /**
+   * Maximum number of tokens of one run with its subagents, requests and responses together. The run ends with the
+   * reason `budget`. 0, the default, means unlimited.
+   */
+  maxTokens?: number;
+  /** Maximum cost of one run in US dollars, at list price. No effect if the model's price is unknown. Default: 0, unlimited. */
+  maxCostUsd?: number;
+  /** Maximum duration of one run in milliseconds. The run is cancelled then. Default: 0, unlimited. */
+  maxDurationMs?: number;
   /** Store in which the session is saved as it proceeds. Default: none. */
   store?: SessionStore;
   /** Sends HTTP requests. Default: the global `fetch`. */
@@ -149,6 +158,9 @@ export type AgentChanges = Pick<
   | "effort"
   | "maxTurns"
   | "maxToolRounds"
+  | "maxTokens"
+  | "maxCostUsd"
+  | "maxDurationMs"
   | "policy"
 >;
 

@@ -11,7 +11,14 @@ export interface Compaction {
 }
 
 /** Why a run ended. */
-export type EndReason = "natural" | "turn_limit" | "awaiting_input" | "aborted" | "context_length" | "error";
+export type EndReason =
+  | "natural"
+  | "turn_limit"
+  | "budget"
+  | "awaiting_input"
+  | "aborted"
+  | "context_length"
+  | "error";
 
 /** An error as events report it. */
 export interface ErrorInfo {
@@ -69,7 +76,11 @@ export interface EventData {
   /** `output` is the subagent's last text, or the reason of its failure. */
   SUBAGENT_END: { agent_id: string; status: "completed" | "failed"; output: string; turns_used: number };
   STEERING_INJECTED: { content: string };
+  /** A message for the run that came too late for it. It is dropped; offer it for the next message. */
+  STEERING_RETURNED: { content: string };
   TURN_LIMIT: { rounds: number; total_turns: number };
+  /** The run ends because `budget` is used up. */
+  BUDGET_EXCEEDED: { budget: "tokens" | "cost_usd" | "duration_ms"; limit: number; used: number };
   LOOP_DETECTION: { message: string };
   WARNING: { code: string; message: string };
   ERROR: ErrorInfo;

@@ -144,7 +144,7 @@ impl Outcome {
             (Some(error), _) => ("failed", failed(Code::from_name(error.code))),
             (None, EndReason::Natural) => ("completed", 0),
             (None, EndReason::AwaitingInput) => ("awaiting_input", 0),
-            (None, EndReason::TurnLimit) => ("limit_reached", failed(Some(Code::LimitReached))),
+            (None, EndReason::TurnLimit | EndReason::Budget) => ("limit_reached", failed(Some(Code::LimitReached))),
             (None, EndReason::Aborted) => ("aborted", failed(Some(Code::Aborted))),
             (None, EndReason::ContextLength) => ("failed", failed(Some(Code::ContextLength))),
             (None, EndReason::Error) => ("failed", failed(None)),

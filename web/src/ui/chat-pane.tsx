@@ -196,6 +196,7 @@ const REASONS: Record<string, string> = {
   aborted: "Stopped",
   error: "Ended by an error",
   turn_limit: "Stopped at the limit of steps",
+  budget: "Stopped at the limit of the budget",
   awaiting_input: "Waiting for your answer",
   context_length: "The conversation is too long for the model",
 };

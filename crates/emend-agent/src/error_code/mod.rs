@@ -70,7 +70,7 @@ macro_rules! codes {
 }
 
 // Exit statuses: 1 the task or a tool failed, 2 wrong usage, 3 set-up of the user (key, root), 4 provider or network,
-// 130 interrupted.
+// 5 a limit of the run, 130 interrupted.
 codes! {
     /// The file, directory or thing does not exist.
     NotFound = "not_found", 404, 1, "EmendError", Continues;
@@ -97,7 +97,7 @@ codes! {
     /// No tool of that name.
     UnknownTool = "unknown_tool", 404, 1, "EmendError", Continues;
     /// A configured limit was reached.
-    LimitReached = "limit_reached", 429, 1, "EmendError", TurnEnds;
+    LimitReached = "limit_reached", 429, 5, "EmendError", TurnEnds;
     /// The cursor is older than what is kept.
     ResyncRequired = "resync_required", 410, 1, "EmendError", Continues;
     /// The canvas is leased to someone else.

@@ -32,6 +32,8 @@ pub enum EndReason {
     Natural,
     /// The limit on rounds or responses was reached.
     TurnLimit,
+    /// The budget of the run is used up.
+    Budget,
     /// The model asked the user a question.
     AwaitingInput,
     /// The caller cancelled the run.
@@ -64,6 +66,18 @@ impl AgentStatus {
             Self::Failed => "failed",
         }
     }
+}
+
+/// A part of the budget of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BudgetKind {
+    /// Tokens of requests and responses.
+    Tokens,
+    /// US dollars.
+    CostUsd,
+    /// Milliseconds.
+    DurationMs,
 }
 
 /// A change of the canvas lease.
@@ -128,7 +142,9 @@ impl EventKind {
     /// Returns the approximate size in memory in bytes.
     pub(super) fn weight(&self) -> usize {
         let text = match self {
-            Self::UserInput { content } | Self::SteeringInjected { content } => content.len(),
+            Self::UserInput { content } | Self::SteeringInjected { content } | Self::SteeringReturned { content } => {
+                content.len()
+            }
             Self::AssistantTextEnd { text } | Self::ReasoningEnd { text } => text.len(),
             Self::ToolCallStart { arguments, .. } => json_weight(arguments),
             Self::ApprovalRequested(request) => json_weight(&request.arguments) + json_weight(&request.detail),
@@ -311,12 +327,27 @@ pub enum EventKind {
         /// The message.
         content: String,
     },
+    /// A message of the user reached the session during a run that ended before the model could get it. The message is
+    /// dropped; the host can offer it for the next message.
+    SteeringReturned {
+        /// The message.
+        content: String,
+    },
     /// The limit on rounds or responses was reached.
     TurnLimit {
         /// Rounds of this run.
         rounds: u64,
         /// Responses of the whole session.
         total_turns: u64,
+    },
+    /// The budget of the run is used up; the run ends.
+    BudgetExceeded {
+        /// The part of the budget.
+        budget: BudgetKind,
+        /// Its limit, in the unit of the part.
+        limit: f64,
+        /// The use so far.
+        used: f64,
     },
     /// The model repeats its calls and got a warning.
     LoopDetection {

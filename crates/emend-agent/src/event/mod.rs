@@ -10,6 +10,6 @@ mod state;
 
 pub(crate) use emitter::Emitter;
 pub use emitter::Subscription;
-pub use kinds::{AgentStatus, EndReason, ErrorInfo, Event, EventKind, LeaseChange};
+pub use kinds::{AgentStatus, BudgetKind, EndReason, ErrorInfo, Event, EventKind, LeaseChange};
 pub use log::{EventLog, ReaderId, ResyncRequired};
 pub use state::SessionState;

@@ -8,6 +8,7 @@ use std::task::Context;
 
 use emend_llm::{BoxFuture, CancelToken, Clock, MaybeSend, MaybeSync, Message, Random, Shared, ToolResult};
 
+use super::budget::Spending;
 use super::grants::Approvals;
 use super::options::Settings;
 use crate::event::{Emitter, EventKind, SessionState};
@@ -38,6 +39,8 @@ pub(in crate::session) struct Core {
     pub(in crate::session) queues: Mutex<Queues>,
     pub(in crate::session) status: Mutex<Status>,
     pub(in crate::session) prompt_context: Mutex<PromptContext>,
+    /// The tokens and money that the current run has used.
+    pub(in crate::session) spending: Shared<Spending>,
     pub(in crate::session) approvals: Shared<Approvals>,
     pub(in crate::session) saver: OnceLock<Box<dyn Save>>,
     pub(in crate::session) subagents: Shared<dyn Children>,

@@ -4,6 +4,7 @@
 //! same code works under any executor, and dropping the stream stops it. The creator of the session selects the tools
 //! and the workspace.
 
+mod budget;
 mod builder;
 mod core;
 mod grants;
@@ -18,6 +19,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use emend_llm::{CancelToken, Message, Provider, Shared};
 
+pub use budget::RunBudget;
 pub use builder::{ProfileChoice, SessionBuilder};
 pub use options::{SessionConfig, SessionOptions, SubmitError};
 pub use persistence::ResumeError;
@@ -31,6 +33,7 @@ use crate::event::{Emitter, Event, EventKind, ResyncRequired, SessionState, Subs
 use crate::history::{ContextUse, History, HistoryEntry, repaired};
 use crate::tool::ToolRegistry;
 use crate::workspace::{ReadTracker, Workspace};
+use budget::Spending;
 use grants::Approvals;
 use options::Settings;
 use subagents::Subagents;
@@ -84,16 +87,17 @@ impl Session {
     /// Returns a session that waits for its first message.
     #[must_use]
     pub fn new(options: SessionOptions) -> Self {
-        Self::with_approvals(options, Shared::default())
+        let id = new_id(&options);
+        Self::build(options, id, Shared::default(), Shared::default())
     }
 
-    /// Returns a session that shares the queue of approval requests with others.
-    fn with_approvals(options: SessionOptions, approvals: Shared<Approvals>) -> Self {
-        let id = format!("sess_{:016x}", options.random.next_u64());
-        Self::build(options, id, approvals)
+    /// Returns a session that shares the queue of approval requests and the budget with its parent.
+    fn of_parent(options: SessionOptions, approvals: Shared<Approvals>, spending: Shared<Spending>) -> Self {
+        let id = new_id(&options);
+        Self::build(options, id, approvals, spending)
     }
 
-    fn build(options: SessionOptions, id: String, approvals: Shared<Approvals>) -> Self {
+    fn build(options: SessionOptions, id: String, approvals: Shared<Approvals>, spending: Shared<Spending>) -> Self {
         let SessionOptions { provider, model, offline, tools, workspace, clock, random, config } = options;
         let tools = usable(tools, &workspace);
         let emitter = Shared::new(Emitter::new(id.clone(), Shared::clone(&clock), config.event_bytes_max));
@@ -105,6 +109,7 @@ impl Session {
             Shared::clone(&random),
             Shared::clone(&emitter),
             Shared::clone(&approvals),
+            Shared::clone(&spending),
         ));
         let status = Status { state: SessionState::Idle, closing: false, cancel: None, context_step: 0 };
         Self {
@@ -121,6 +126,7 @@ impl Session {
                 queues: Mutex::default(),
                 status: Mutex::new(status),
                 prompt_context: Mutex::default(),
+                spending,
                 approvals,
                 saver: OnceLock::new(),
                 subagents,
@@ -316,6 +322,10 @@ impl Session {
             None => self.core.end(),
         }
     }
+}
+
+fn new_id(options: &SessionOptions) -> String {
+    format!("sess_{:016x}", options.random.next_u64())
 }
 
 /// Removes tools that can only fail in this workspace, because the model would spend a call to find out.

@@ -6,6 +6,7 @@ use emend_edit::truncate::OutputLimits;
 use emend_llm::{Clock, Provider, Random, RetryPolicy, Shared};
 use serde_json::{Map, Value};
 
+use super::budget::RunBudget;
 use crate::approval::{Approver, Policy};
 use crate::error_code::Code;
 use crate::history::{ContextStrategy, PruneOldOutputs};
@@ -20,6 +21,8 @@ pub struct SessionConfig {
     pub max_turns: u64,
     /// Maximum number of tool rounds per user message; 0 = unlimited.
     pub max_tool_rounds_per_input: u64,
+    /// Limits on the tokens, the cost and the duration of one run.
+    pub run_budget: RunBudget,
     /// Timeout of a command whose call sets none, in milliseconds.
     pub default_command_timeout_ms: u64,
     /// Maximum timeout of a command, in milliseconds.
@@ -73,6 +76,7 @@ impl Default for SessionConfig {
         Self {
             max_turns: 0,
             max_tool_rounds_per_input: 0,
+            run_budget: RunBudget::default(),
             default_command_timeout_ms: CommandLimits::default().default_timeout_ms,
             max_command_timeout_ms: CommandLimits::default().max_timeout_ms,
             reasoning_effort: None,

@@ -155,7 +155,7 @@ impl Session {
         let document = load(&*store, id).await?;
         let n_saved = document.entries.len();
         let entries = repaired(document.entries.clone(), LOST, options.config.result_form);
-        let session = Self::build(options, id.to_owned(), Shared::default());
+        let session = Self::build(options, id.to_owned(), Shared::default(), Shared::default());
         let unchanged = entries[..n_saved.min(entries.len())] == document.entries;
         *session.core.history() = History::new(entries);
         if document.n_damaged > 0 {

@@ -14,6 +14,7 @@ use emend_llm::{BoxFuture, CancelToken, Clock, Random, Shared};
 use futures::Stream;
 
 use super::Session;
+use super::budget::Spending;
 use super::core::{Children, EditScope};
 use super::grants::Approvals;
 use super::options::{SessionConfig, SessionOptions, Settings, SubmitError};
@@ -35,6 +36,7 @@ pub(super) struct Subagents {
     random: Shared<dyn Random>,
     emitter: Shared<Emitter>,
     approvals: Shared<Approvals>,
+    spending: Shared<Spending>,
     state: Mutex<State>,
 }
 
@@ -100,7 +102,8 @@ impl Agents {
                 ..(**config).clone()
             },
         };
-        let session = Session::with_approvals(options, Shared::clone(&self.subagents.approvals));
+        let (approvals, spending) = (&self.subagents.approvals, &self.subagents.spending);
+        let session = Session::of_parent(options, Shared::clone(approvals), Shared::clone(spending));
         // Checked again: another call of the same message may have started a child while paths were resolved.
         self.refuse_if_full()?;
         let mut state = self.subagents.state();
@@ -211,8 +214,9 @@ impl Subagents {
         random: Shared<dyn Random>,
         emitter: Shared<Emitter>,
         approvals: Shared<Approvals>,
+        spending: Shared<Spending>,
     ) -> Self {
-        Self { workspace, clock, random, emitter, approvals, state: Mutex::default() }
+        Self { workspace, clock, random, emitter, approvals, spending, state: Mutex::default() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -363,6 +367,7 @@ impl Child {
                     EndReason::Natural => None,
                     EndReason::AwaitingInput => Some("It asked something instead of finishing."),
                     EndReason::TurnLimit => Some("It reached its limit of turns."),
+                    EndReason::Budget => Some("The budget of the run is used up."),
                     EndReason::Aborted => Some("It was aborted."),
                     EndReason::ContextLength => Some("Its conversation no longer fits the model."),
                     EndReason::Error => Some("Its call to the model failed."),

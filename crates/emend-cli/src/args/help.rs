@@ -49,6 +49,7 @@ const MAIN_REST: &str = "  NO_COLOR, CLICOLOR, CLICOLOR_FORCE
 
 Files:
   ~/.config/emend/config.toml  Your settings, e.g. model = \"openai:gpt-5\"
+  ~/.config/emend/AGENTS.md    Your instructions for the model in all projects
   .emend.toml                  Settings of the project. They can restrict the agent, not give it more rights.
 
 Exit status:
@@ -57,7 +58,8 @@ Exit status:
   2    Invalid command line
   3    Invalid setup: API key missing or rejected, project directory or setting invalid
   4    The provider or the network failed
-  130  Interrupted (Ctrl-C)";
+  5    A limit stopped the run, e.g. --max-turns
+  130  Interrupted (Ctrl-C); other signals: 128 and the number of the signal";
 
 pub(super) const RUN: &str = "\
 Examples:
@@ -65,7 +67,9 @@ Examples:
   emend run --model openai:gpt-5 --allow 'shell:cargo *' \"make the tests pass\"
   emend run --review \"tidy README.md\"        Decide on each change before it is written
   git diff | emend run --stdin \"review this diff\"
-  emend run --json \"list the TODO comments\"  Print events for another program";
+  summary=$(emend run \"list the TODO comments\")    Only the final answer is on standard output
+  emend run --output json \"list the TODO comments\"  Print the result for another program
+  emend run --continue \"now fix the first one\"";
 
 pub(super) const RUN_LONG: &str = "\
 Examples:
@@ -73,15 +77,20 @@ Examples:
   emend run --model openai:gpt-5 --allow 'shell:cargo *' \"make the tests pass\"
   emend run --review \"tidy README.md\"        Decide on each change before it is written
   git diff | emend run --stdin \"review this diff\"
-  emend run --json \"list the TODO comments\"  Print events for another program
+  summary=$(emend run \"list the TODO comments\")    Only the final answer is on standard output
+  emend run --output json \"list the TODO comments\"  Print the result for another program
+  emend run --continue \"now fix the first one\"
 
 Exit status:
   0    Success
   1    The task failed or was refused, e.g. a file does not exist
   2    Invalid command line
   3    Invalid setup: API key missing or rejected, project directory or setting invalid
-  4    The provider or the network failed
-  130  Interrupted (Ctrl-C)
+  4    The provider or the network failed, or the conversation does not fit the model
+  5    A limit stopped the run, e.g. --max-turns
+  130  Interrupted (Ctrl-C); other signals: 128 and the number of the signal
+
+If a reader closes standard output early, as `| head -1` does, the run continues without output.
 
 Environment variables for keys and settings: see emend --help";
 

@@ -1,5 +1,6 @@
 //! The command line: commands, their arguments and options.
 
+mod arrange;
 mod help;
 mod session;
 
@@ -8,6 +9,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use emend_llm::Api;
+
+pub(crate) use arrange::arranged;
 
 use crate::settings::ProfileName;
 pub(crate) use session::SessionArgs;
@@ -152,12 +155,31 @@ pub(crate) struct RunArgs {
     /// Record all requests and responses to FILE, to replay with `--model cassette:FILE`.
     #[arg(long, value_name = "FILE", help_heading = session::OUTPUT)]
     pub(crate) record: Option<PathBuf>,
-    /// Print events as JSON, one object per line, instead of text.
-    #[arg(long, help_heading = session::OUTPUT)]
+    /// Print only the final answer to standard output, and the progress to standard error.
+    ///
+    /// This is the default if standard output is not a terminal.
+    #[arg(short = 'p', long, help_heading = session::OUTPUT)]
+    pub(crate) print: bool,
+    /// Format of standard output.
+    #[arg(long, value_enum, value_name = "FORMAT", help_heading = session::OUTPUT)]
+    pub(crate) output: Option<OutputName>,
+    /// The same as `--output stream-json`.
+    #[arg(long, conflicts_with = "output", help_heading = session::OUTPUT)]
     pub(crate) json: bool,
     /// Print tool calls and their results as JSON, one object per line, on standard error.
     #[arg(long, help_heading = session::OUTPUT)]
     pub(crate) debug: bool,
+}
+
+/// The formats of the output of `emend run`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputName {
+    /// The final answer; on a terminal also the progress.
+    Text,
+    /// One object at the end: answer, reason of the end, usage, changed files.
+    Json,
+    /// Events as they come, one object per line.
+    StreamJson,
 }
 
 #[derive(Debug, Subcommand)]

@@ -21,7 +21,7 @@ pub(crate) struct SessionArgs {
     pub(crate) settings: SettingFlags,
     /// Continue a saved conversation: the last one, or the one with this ID.
     ///
-    /// With `emend run`, write the task before a --resume without ID. `emend sessions` lists saved conversations.
+    /// `emend sessions` lists saved conversations.
     #[arg(
         long,
         value_name = "ID",
@@ -31,6 +31,9 @@ pub(crate) struct SessionArgs {
         help_heading = CONVERSATION
     )]
     pub(crate) resume: Option<String>,
+    /// Continue the last conversation, as --resume without ID does.
+    #[arg(short = 'c', long = "continue", conflicts_with_all = ["resume", "fork"], help_heading = CONVERSATION)]
+    pub(crate) continues: bool,
     /// Start a new conversation with a copy of a saved one. The saved one does not change.
     #[arg(
         long,
@@ -48,10 +51,17 @@ pub(crate) struct SessionArgs {
     pub(crate) trace: Option<PathBuf>,
 }
 
+impl SessionArgs {
+    /// Returns the ID of the conversation to continue; the empty text stands for the last one.
+    pub(crate) fn resumed(&self) -> Option<&str> {
+        self.resume.as_deref().or(self.continues.then_some(""))
+    }
+}
+
 /// Checks the form of a session ID. The empty text stands for the session used last.
 pub(super) fn session_id(text: &str) -> Result<String, String> {
     if text.is_empty() || check_name(text).is_ok() {
         return Ok(text.to_owned());
     }
-    Err("expected the ID of a session, from `emend sessions`; write the task before a --resume without ID".to_owned())
+    Err("expected the ID of a session, from `emend sessions`".to_owned())
 }

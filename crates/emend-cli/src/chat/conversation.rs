@@ -36,18 +36,14 @@ pub(crate) async fn chat(args: SessionArgs) -> Result<ExitCode, Failure> {
     }
     signals::begin_conversation();
     let settings = Settings::load(&args.root, &args.settings)?;
-    let fallback = provider::newest().unwrap_or(Model::Offline);
     let (asker, mut questions) = Asker::new();
-    let host = Host { record: None, approver: Shared::new(asker), fallback: &fallback, answers_questions: true };
+    let host = Host { record: None, approver: Shared::new(asker), answers_questions: true };
     let setup = Setup::open(&args, settings, host).await?;
     let mut trace = Trace::open(args.trace.as_deref())?;
     let screen = screen();
     let painter = screen.painter;
     let prompt = Prompt::open(setup.project.directory(), painter)?;
-    let model = match setup.selected.offline {
-        true => Model::Offline,
-        false => setup.settings.model.value.clone().unwrap_or(fallback),
-    };
+    let model = if setup.selected.offline { Model::Offline } else { setup.model.clone() };
     let mut chat = Chat { setup, model, screen, prompt };
     chat.greet()?;
     let outcome = chat.converse(&mut questions, &mut trace).await;
@@ -73,7 +69,11 @@ pub(crate) async fn task(
     mut questions: UnboundedReceiver<Question>,
     trace: &mut Trace,
 ) -> Result<(EndReason, Option<Failure>), Failure> {
-    let ended = follow(run, stop, setup, &mut questions, &mut screen(), trace).await?;
+    let mut screen = screen();
+    let ended = follow(run, stop, setup, &mut questions, &mut screen, trace).await?;
+    for message in ended.returned {
+        screen.say(0, &format!("Not delivered: {message}"), style::YELLOW)?;
+    }
     Ok((ended.reason, ended.failure))
 }
 
@@ -147,9 +147,21 @@ impl Chat {
                 return Ok(());
             }
             typed = ended.typed;
+            if ended.reason == EndReason::Natural {
+                // They came just after the last response.
+                entered.extend(ended.returned);
+            } else if !ended.returned.is_empty() {
+                let returned = ended.returned.join("\n");
+                typed = if typed.is_empty() { returned } else { format!("{returned}\n{typed}") };
+            }
             entered.extend(ended.entered);
+            if matches!(ended.reason, EndReason::TurnLimit | EndReason::Budget) && entered.is_empty() {
+                let answer = self.prompt.answer("Continue? [y]es, [n]o: ")?.unwrap_or_default();
+                if ["y", "yes"].contains(&answer.trim().to_lowercase().as_str()) {
+                    entered.push_back("Continue.".to_owned());
+                }
+            }
             options = if ended.reason == EndReason::AwaitingInput { ended.options } else { Vec::new() };
-            was_interrupted = ended.reason == EndReason::Aborted;
         }
     }
 

@@ -5,7 +5,7 @@ use emend_agent::error_code::Code;
 use emend_agent::event::{ErrorInfo, EventKind};
 
 use crate::approve::visible;
-use crate::output::{first_line, target};
+use crate::output::{REPEATS, first_line, limit_reached, target};
 use crate::style::{self, Style};
 
 /// Terminals with fewer columns get a short prompt, to leave room for the answer.
@@ -55,8 +55,8 @@ pub(super) fn aside(kind: &EventKind) -> Option<String> {
         EventKind::SubagentEnd { agent_id, status, output, .. } => {
             format!("[{agent_id}] {}: {}", status.name(), first_line(output))
         }
-        EventKind::TurnLimit { rounds, .. } => format!("the limit of {rounds} rounds is reached"),
-        _ => return None,
+        EventKind::LoopDetection { .. } => format!("warning: {REPEATS}"),
+        kind => return limit_reached(kind),
     })
 }
 

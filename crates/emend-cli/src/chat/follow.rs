@@ -10,7 +10,7 @@ use futures::channel::mpsc::UnboundedReceiver;
 use super::asker::Question;
 use super::run_view::{RunOutcome, RunView, Stop, TICK};
 use super::screen::Screen;
-use super::terminal_input::KeyReader;
+use super::terminal_input::{KeyReader, TerminalInput};
 use crate::failure::Failure;
 use crate::project::RunNotes;
 use crate::setup::Setup;
@@ -44,7 +44,15 @@ pub(super) async fn follow<O: Write>(
                     Some(_) => recorded,
                 }
             }
-            Some(asked) = questions.next() => view.ask(asked).map_err(Failure::from),
+            Some(asked) = questions.next() => {
+                // Keys that were read before the question do not answer it.
+                let before = keys.waiting();
+                let stop = view.input(TerminalInput::Keys(before), &setup.session)?;
+                if stop.is_some() {
+                    cancel.cancel();
+                }
+                view.ask(asked).map_err(Failure::from)
+            }
             input = keys.next() => match view.input(input, &setup.session) {
                 Ok(Some(stop)) => {
                     leaves = stop == Stop::Interrupt && cancel.is_cancelled();

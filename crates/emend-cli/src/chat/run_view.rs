@@ -37,6 +37,9 @@ const OUTPUT_LINES_MAX: usize = 8;
 /// Lines of an unfinished Markdown block that are shown.
 const UNFINISHED_LINES_MAX: usize = 12;
 
+/// Keys that follow each other within this time belong to one text.
+const TYPING_PAUSE: Duration = Duration::from_millis(700);
+
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
 /// The end of a run, and what the user typed meanwhile.
@@ -44,6 +47,8 @@ pub(super) struct RunOutcome {
     pub(super) reason: EndReason,
     /// Text that was typed and not entered.
     pub(super) typed: String,
+    /// Messages that the run ended without delivering.
+    pub(super) returned: Vec<String>,
     /// Lines to handle after the run.
     pub(super) entered: Vec<String>,
     /// The answers that the model offered with its question.
@@ -80,12 +85,19 @@ pub(super) struct RunView<'a, O> {
     output: String,
     /// The approval question that waits for an answer.
     asked: Option<Question>,
+    /// The line that was typed before the question, and that continues while the user goes on typing.
+    set_aside: LineEdit,
+    /// Whether keys still belong to the line that is set aside.
+    types_on: bool,
+    /// The time of the last key.
+    last_key: Option<Instant>,
     /// The texts of changed files as they were shown last, `None` for files that do not exist.
     texts: BTreeMap<FilePath, Option<String>>,
     reason: EndReason,
     has_ended: bool,
     options: Vec<String>,
     entered: Vec<String>,
+    returned: Vec<String>,
     failure: Option<Failure>,
 }
 
@@ -100,11 +112,15 @@ impl<'a, O: Write> RunView<'a, O> {
             running: Vec::new(),
             output: String::new(),
             asked: None,
+            set_aside: LineEdit::default(),
+            types_on: false,
+            last_key: None,
             texts: BTreeMap::new(),
             reason: EndReason::Natural,
             has_ended: false,
             options: Vec::new(),
             entered: Vec::new(),
+            returned: Vec::new(),
             failure: None,
         }
     }
@@ -120,7 +136,23 @@ impl<'a, O: Write> RunView<'a, O> {
             }
         };
         let mut stop = None;
+        let now = Instant::now();
+        let paused = self.last_key.replace(now).is_none_or(|last| now - last > TYPING_PAUSE);
+        self.types_on &= !paused;
         for key in keys {
+            if self.asked.is_some() && self.types_on && key != Key::EndOfInput {
+                match self.set_aside.press(key) {
+                    None => {}
+                    Some(KeyAction::Stop) => stop = Some(Stop::Escape),
+                    Some(KeyAction::Interrupt) => stop = Some(Stop::Interrupt),
+                    Some(KeyAction::EndOfInput) => {}
+                    Some(KeyAction::Enter(line)) => {
+                        self.types_on = false;
+                        self.steer(&line, session)?;
+                    }
+                }
+                continue;
+            }
             match self.edit.press(key) {
                 None => {}
                 Some(KeyAction::Stop) => stop = Some(Stop::Escape),
@@ -141,10 +173,12 @@ impl<'a, O: Write> RunView<'a, O> {
                 self.steer(&line, session)?;
             }
         }
+        let typed = self.set_aside.take() + &self.edit.take();
         Ok(RunOutcome {
             reason: self.reason,
-            typed: self.edit.take(),
+            typed,
             entered: self.entered,
+            returned: self.returned,
             options: self.options,
             leaves: false,
             failure: self.failure,
@@ -174,6 +208,7 @@ impl<'a, O: Write> RunView<'a, O> {
                     self.screen.say(2, &visible(&line), style)?;
                 }
             }
+            EventKind::SteeringReturned { content } => self.returned.push(content.clone()),
             EventKind::FileChanged { path, .. } => self.changed(path).await?,
             EventKind::Error(error) => {
                 let error = Failure::of_event(error.clone());
@@ -248,7 +283,14 @@ impl<'a, O: Write> RunView<'a, O> {
     }
 
     /// Prints an approval question. The next line that is entered answers it.
+    ///
+    /// Text that was typed before is set aside until the question is answered. It grows until the user pauses, since
+    /// keys that follow at once were not meant as an answer.
     pub(super) fn ask(&mut self, asked: Question) -> io::Result<()> {
+        if !self.edit.text().is_empty() {
+            self.set_aside = std::mem::take(&mut self.edit);
+            self.types_on = self.last_key.is_some_and(|last| last.elapsed() <= TYPING_PAUSE);
+        }
         let text = question(&asked.0);
         let lines: Vec<String> = text.lines().map(str::to_owned).collect();
         let painter = self.screen.painter;
@@ -286,6 +328,7 @@ impl<'a, O: Write> RunView<'a, O> {
                 }
                 // A cancelled run does not wait for the answer.
                 let _ = sender.send(answer);
+                self.edit = std::mem::take(&mut self.set_aside);
             }
             None => self.asked = Some((request, sender)),
         }
@@ -310,7 +353,7 @@ impl<'a, O: Write> RunView<'a, O> {
         let seconds = self.began.elapsed().as_secs();
         let how = match self.reason {
             EndReason::Aborted => "interrupted · ",
-            EndReason::TurnLimit => "limit of rounds reached · ",
+            EndReason::TurnLimit | EndReason::Budget => "limit reached · ",
             EndReason::ContextLength => "conversation too long for the model, use /compact · ",
             EndReason::Natural | EndReason::AwaitingInput | EndReason::Error => "",
         };
@@ -326,6 +369,10 @@ impl<'a, O: Write> RunView<'a, O> {
         let width = self.screen.width();
         let typed = self.edit.text().replace('\n', "⏎");
         if let Some((request, _)) = &self.asked {
+            let kept = self.set_aside.text().replace('\n', "⏎");
+            if !kept.is_empty() {
+                lines.push(self.screen.painter.paint(style::DIM, &end_of(&format!("{PROMPT}{kept}"), width)));
+            }
             lines.push(end_of(&format!("{}{typed}", answer_prompt(request, width)), width));
             return self.screen.draw(lines);
         }

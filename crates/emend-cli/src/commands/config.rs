@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+use emend_llm::PROVIDERS;
 use serde_json::{Value, json};
 
 use crate::approve;
@@ -27,10 +28,33 @@ pub(crate) fn config(args: &SessionArgs, json: bool) -> Result<ExitCode, Failure
     };
     let width = rows.iter().map(|row| shown(&row.value).chars().count()).max().unwrap_or_default();
     for SettingRow { name, value, source } in rows {
-        writeln!(stdout, "{name:13}  {:width$}  {source}", shown(&value))?;
+        writeln!(stdout, "{name:15}  {:width$}  {source}", shown(&value))?;
     }
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let user = user_file(&variable).map_or_else(|| "(no home)".to_owned(), |path| path.display().to_string());
-    writeln!(stdout, "\nyour file     {user}\nproject file  {}", args.root.join(PROJECT_FILE).display())?;
+    writeln!(stdout, "\nyour file     {user}\nproject file  {}\n", args.root.join(PROJECT_FILE).display())?;
+    for info in &PROVIDERS {
+        let key = info.key_variables.iter().find(|name| variable(name).is_some());
+        let key = match key {
+            Some(name) => format!("key: {name}"),
+            None if info.needs_base_url => "key: none".to_owned(),
+            None => format!("key: none; set {}", info.required_variable()),
+        };
+        let address = match variable(info.base_url_variable) {
+            Some(url) => format!(", address: {} ({})", without_secrets(&url), info.base_url_variable),
+            None if info.needs_base_url => format!(", address: none; set {}", info.base_url_variable),
+            None => String::new(),
+        };
+        writeln!(stdout, "{:18}  {key}{address}", info.name)?;
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns an address without user, password, query and fragment, which may be secrets.
+fn without_secrets(url: &str) -> String {
+    let url = url.split(['?', '#']).next().unwrap_or_default();
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let (host, path) = rest.split_once('/').map_or((rest, String::new()), |(host, path)| (host, format!("/{path}")));
+    let host = host.rsplit('@').next().unwrap_or_default();
+    if scheme.is_empty() { format!("{host}{path}") } else { format!("{scheme}://{host}{path}") }
 }

@@ -42,12 +42,22 @@ pub(super) trait Field {
     /// Sets the value from text. Lists take one entry per line and keep the entries they have.
     fn set(&mut self, text: &str, source: &Source) -> Result<(), String>;
 
+    /// Sets the value as [`set`](Self::set) does if it restricts more than the present one.
+    fn lower(&mut self, text: &str, source: &Source) -> Result<(), String> {
+        self.set(text, source)
+    }
+
     /// Returns the values as they are printed, with their sources.
     fn shown(&self) -> Vec<(Value, Source)>;
 
     /// Returns a description of the type that settings files must give the field.
     fn expected(&self) -> &'static str {
         "a string"
+    }
+
+    /// Returns whether settings files can give a number.
+    fn takes_numbers(&self) -> bool {
+        false
     }
 
     /// Adds the values of the field to its command-line option.
@@ -110,6 +120,21 @@ impl Field for Sourced<Option<Model>> {
 
     fn option(&self, option: Arg) -> Arg {
         option.value_parser(|text: &str| text.parse::<Model>().map(|_| text.to_owned()))
+    }
+}
+
+impl Field for Sourced<Option<String>> {
+    fn set(&mut self, text: &str, source: &Source) -> Result<(), String> {
+        *self = Self { value: Some(text.to_owned()), source: source.clone() };
+        Ok(())
+    }
+
+    fn shown(&self) -> Vec<(Value, Source)> {
+        vec![(self.value.clone().into(), self.source.clone())]
+    }
+
+    fn option(&self, option: Arg) -> Arg {
+        option
     }
 }
 

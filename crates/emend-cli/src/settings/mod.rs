@@ -3,14 +3,16 @@
 //! The user's file is `$XDG_CONFIG_HOME/emend/config.toml` (`~/.config/emend/config.toml`), the project's `.emend.toml`
 //! in its root. Options override the environment, which overrides the project's file, which overrides the user's. Lists
 //! are joined. Since anyone may have written the project's file it can restrict the agent and never give it more
-//! rights: it sets no model, allows no call and switches on nothing but review and the sandbox. No file contains API
-//! keys.
+//! rights: it sets no model, allows no call, switches on nothing but review and the sandbox, and only lowers limits. No
+//! file contains API keys.
 
 mod field;
 mod flags;
+mod limits;
 mod table;
 mod values;
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use emend_agent::error_code::Code;
@@ -19,6 +21,7 @@ use toml::{Table, Value};
 
 use crate::failure::Failure;
 pub(crate) use field::Source;
+use field::Sourced;
 pub(crate) use flags::SettingFlags;
 pub(crate) use table::Settings;
 use table::{ProjectRight, Row, TABLE};
@@ -26,6 +29,12 @@ pub(crate) use values::{EditsName, Effort, Model, ProfileName};
 
 /// Name of the project's settings file.
 pub(crate) const PROJECT_FILE: &str = ".emend.toml";
+
+/// Name of the file with the user's instructions, beside their settings file.
+const USER_DOCUMENT: &str = "AGENTS.md";
+
+/// Variables with a purpose other than a setting: for tests of `emend patch`, and a mark of commands that the agent runs.
+const OTHER_VARIABLES: [&str; 2] = ["EMEND_STEPS", "EMEND_COMMAND"];
 
 /// Larger files are rejected.
 const FILE_BYTES_MAX: u64 = 64 << 10;
@@ -62,7 +71,30 @@ impl Settings {
             let source = Source::Flag(row.option);
             values.iter().try_for_each(|value| settings.set(row, value, &source))?;
         }
+        for warning in unknown_variables(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok())) {
+            // A warning is not worth a failure.
+            let _ = writeln!(std::io::stderr(), "emend: warning: {warning}");
+        }
         Ok(settings)
+    }
+
+    /// Returns the user's instructions for the model: their AGENTS.md, followed by the setting `instructions`.
+    pub(crate) fn instructions_text(&self) -> Result<Option<String>, Failure> {
+        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
+        let own = user_file(&variable).map(|path| path.with_file_name(USER_DOCUMENT));
+        let own = own.map_or(Ok(None), |path| read(&path))?;
+        let Sourced { value, source } = &self.instructions;
+        let given = match value.as_deref().map(|text| (text, text.strip_prefix('@'))) {
+            None => None,
+            Some((text, None)) => Some(text.to_owned()),
+            Some((_, Some(path))) => {
+                let missing = || Failure::new(Code::Configuration, format!("{source}: {path} does not exist"));
+                Some(read(Path::new(path))?.ok_or_else(missing)?)
+            }
+        };
+        let texts = [own, given].into_iter().flatten().map(|text| text.trim().to_owned());
+        let texts: Vec<String> = texts.filter(|text| !text.is_empty()).collect();
+        Ok((!texts.is_empty()).then(|| texts.join("\n\n")))
     }
 
     /// Returns all settings as they are printed. Lists have one row per entry.
@@ -92,9 +124,10 @@ impl Settings {
                     "a project file cannot set {name:?}, only {names}; use your own config.toml"
                 )));
             }
-            let texts = texts(&value).ok_or_else(|| {
-                let expected = (row.field)(self).expected();
-                wrong(format!("{name} must be {expected}, not of type {}", value.type_str()))
+            let field = (row.field)(self);
+            let texts = texts(&value, field.takes_numbers()).map_err(|found| {
+                let expected = field.expected();
+                wrong(format!("{name} must be {expected}, not {found}"))
             })?;
             if is_project
                 && row.project == ProjectRight::SwitchOn
@@ -102,7 +135,14 @@ impl Settings {
             {
                 return Err(wrong(format!("a project file can switch {name} on, not off")));
             }
-            texts.iter().try_for_each(|text| self.set(row, text, &source))?;
+            for text in &texts {
+                match is_project && row.project == ProjectRight::Lower {
+                    true => (row.field)(self)
+                        .lower(text, &source)
+                        .map_err(|what| Failure::new(Code::Configuration, format!("{source}: {}: {what}", row.name)))?,
+                    false => self.set(row, text, &source)?,
+                }
+            }
         }
         Ok(())
     }
@@ -145,14 +185,39 @@ fn read(path: &Path) -> Result<Option<String>, Failure> {
     }
 }
 
-/// Returns a value of a settings file as texts, `None` if its type has no such form.
-fn texts(value: &Value) -> Option<Vec<String>> {
+/// Returns a value of a settings file as texts. The error describes a value that has no such form.
+fn texts(value: &Value, takes_numbers: bool) -> Result<Vec<String>, String> {
     match value {
-        Value::String(text) => Some(vec![text.clone()]),
-        Value::Boolean(value) => Some(vec![value.to_string()]),
-        Value::Array(items) => items.iter().map(|item| item.as_str().map(str::to_owned)).collect(),
-        _ => None,
+        Value::String(text) => Ok(vec![text.clone()]),
+        Value::Boolean(value) => Ok(vec![value.to_string()]),
+        Value::Integer(value) if takes_numbers => Ok(vec![value.to_string()]),
+        Value::Float(value) if takes_numbers => Ok(vec![value.to_string()]),
+        Value::Array(items) => {
+            let text = |item: &Value| {
+                item.as_str()
+                    .map(str::to_owned)
+                    .ok_or_else(|| format!("a list with a value of type {}", item.type_str()))
+            };
+            items.iter().map(text).collect()
+        }
+        value => Err(format!("of type {}", value.type_str())),
     }
+}
+
+/// Returns a warning for each `EMEND_*` variable that is not a setting.
+pub(crate) fn unknown_variables(names: impl Iterator<Item = String>) -> Vec<String> {
+    let known: Vec<String> = variables().collect();
+    let is_known = |name: &String| known.contains(name) || OTHER_VARIABLES.contains(&name.as_str());
+    let unknown = names.filter(|name| name.starts_with("EMEND_") && !is_known(name));
+    let mut warnings: Vec<String> = unknown
+        .map(|name| {
+            let near = closest(&name, known.iter().map(String::as_str), 1);
+            let near = near.first().map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+            format!("the environment variable {name} is not a setting and has no effect{near}")
+        })
+        .collect();
+    warnings.sort_unstable();
+    warnings
 }
 
 #[cfg(test)]
@@ -183,7 +248,8 @@ mod tests {
     #[test]
     fn a_users_file_sets_everything_but_keys() {
         let text = "model = \"anthropic:m\"\nprofile = \"gemini\"\nedits = \"own\"\neffort = \"low\"\nreview = true\nweb = true\n\
-                    allow = [\"shell:cargo *\"]\ndeny = \"shell:git push *\"\n";
+                    allow = [\"shell:cargo *\"]\ndeny = \"shell:git push *\"\n\
+                    max_tool_rounds = 20\nmax_cost = 1.5\nmax_time = \"10m\"\n";
         let rows: Vec<String> =
             taken(text, false).unwrap().rows().iter().map(|row| format!("{} {}", row.name, row.value)).collect();
         assert_eq!(
@@ -194,6 +260,11 @@ mod tests {
                 "profile \"gemini\"",
                 "edits \"own\"",
                 "subagents false",
+                "instructions null",
+                "max_tool_rounds 20",
+                "max_tokens null",
+                "max_cost 1.5",
+                "max_time \"600s\"",
                 "review true",
                 "allow \"shell:cargo *\"",
                 "deny \"shell:git push *\"",
@@ -213,7 +284,7 @@ mod tests {
                 "unknown setting \"api_key\"; API keys are read from environment variables only",
             ),
             ("model = 3", false, "model must be a string, not of type integer"),
-            ("ask = [1]", true, "ask must be a string or a list of strings, not of type array"),
+            ("ask = [1]", true, "ask must be a string or a list of strings, not a list with a value of type integer"),
             (
                 "effort = \"silly\"",
                 true,
@@ -231,11 +302,27 @@ mod tests {
         ] {
             assert_eq!(taken(text, of_project).unwrap_err(), expected, "{text}");
         }
-        for name in ["model", "allow", "web", "subagents", "sandbox_write"] {
+        for name in ["model", "allow", "web", "subagents", "sandbox_write", "instructions"] {
             let refused = taken(&format!("{name} = \"offline\""), true).unwrap_err();
             assert!(refused.starts_with(&format!("a project file cannot set \"{name}\"")), "{refused}");
         }
         let settings = taken("review = true\nask = [\"edit_file\"]\ndeny = [\"shell\"]\n", true).unwrap();
         assert_eq!((settings.review.value, settings.ask.len(), settings.deny.len()), (true, 1, 1));
+        let settings = taken("max_tool_rounds = 500\nmax_tokens = \"50k\"\n", true).unwrap();
+        assert_eq!((settings.max_tool_rounds.value.0, settings.max_tokens.value.0), (100, 50_000));
+        let refused = taken("max_time = \"soon\"", true).unwrap_err();
+        assert_eq!(refused, "max_time: expected a time such as 90s, 10m or 1h, 0 for no limit, not \"soon\"");
+    }
+
+    #[test]
+    fn variables_that_are_no_settings_are_named() {
+        let names = ["EMEND_MODLE", "EMEND_MODEL", "OTHER", "EMEND_QQQQQQQQQQQQ"].map(str::to_owned);
+        assert_eq!(
+            unknown_variables(names.into_iter()),
+            [
+                "the environment variable EMEND_MODLE is not a setting and has no effect; did you mean EMEND_MODEL?",
+                "the environment variable EMEND_QQQQQQQQQQQQ is not a setting and has no effect",
+            ]
+        );
     }
 }

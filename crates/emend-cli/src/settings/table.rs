@@ -1,6 +1,7 @@
 //! The table of settings. A new setting is a field of [`Settings`] and a row of [`TABLE`].
 
 use super::field::{Field, Sourced};
+use super::limits::{Dollars, Duration, Rounds, Tokens};
 use super::values::{EditsName, Effort, Model, ProfileName};
 
 /// The settings in effect.
@@ -11,6 +12,11 @@ pub(crate) struct Settings {
     pub(crate) profile: Sourced<ProfileName>,
     pub(crate) edits: Sourced<Option<EditsName>>,
     pub(crate) subagents: Sourced<bool>,
+    pub(crate) instructions: Sourced<Option<String>>,
+    pub(crate) max_tool_rounds: Sourced<Rounds>,
+    pub(crate) max_tokens: Sourced<Tokens>,
+    pub(crate) max_cost: Sourced<Dollars>,
+    pub(crate) max_time: Sourced<Duration>,
     pub(crate) review: Sourced<bool>,
     pub(crate) allow: Vec<Sourced<String>>,
     pub(crate) ask: Vec<Sourced<String>>,
@@ -27,6 +33,8 @@ pub(super) enum ProjectRight {
     Never,
     /// The project can switch it on.
     SwitchOn,
+    /// The project can lower it. A higher value has no effect.
+    Lower,
     Set,
 }
 
@@ -56,10 +64,11 @@ impl Row {
 }
 
 const MODEL: &str = "Model options";
+const LIMIT: &str = "Limit options";
 const PERMISSION: &str = "Permission options";
 
 /// All settings, in the order in which help and `emend config` list them.
-pub(super) static TABLE: [Row; 12] = [
+pub(super) static TABLE: [Row; 17] = [
     Row {
         name: "model",
         option: "--model",
@@ -68,13 +77,14 @@ pub(super) static TABLE: [Row; 12] = [
         value_name: "MODEL",
         requires: None,
         heading: MODEL,
-        help: "Model to use: `PROVIDER:MODEL`, `offline` or `cassette:FILE`",
+        help: "Model to use: `PROVIDER:MODEL`, the name of a known model, `offline` or `cassette:FILE`",
         details: "Providers: {providers}. Their API keys are read from environment \
-                  variables. `emend models` lists known models.\n\n\
+                  variables. `emend models` lists known models; their names, aliases \
+                  and families work without provider, e.g. `gpt-5`, `opus`, `claude`.\n\n\
                   `offline` is a demo model that needs no API key. It is not an AI; it understands a few instructions, \
                   e.g. \"rename a to b\". `cassette:FILE` replays a file that `emend run --record` wrote.\n\n\
-                  By default a resumed conversation continues with its model. A new conversation uses the newest model \
-                  of the first provider that has an API key, else offline. `emend run` uses offline.",
+                  By default a resumed conversation continues with its model. A new one uses the newest model of the \
+                  first provider that has an API key, else offline.",
     },
     Row {
         name: "effort",
@@ -118,6 +128,62 @@ pub(super) static TABLE: [Row; 12] = [
         requires: None,
         heading: MODEL,
         help: "Let the model start subagents that work on parts of the task in parallel",
+        details: "",
+    },
+    Row {
+        name: "instructions",
+        option: "--instructions",
+        field: |settings| &mut settings.instructions,
+        project: ProjectRight::Never,
+        value_name: "TEXT|@FILE",
+        requires: None,
+        heading: MODEL,
+        help: "Instructions for the model, or @ and a file with them",
+        details: "They follow your own ~/.config/emend/AGENTS.md and have precedence over it and over the project's \
+                  AGENTS.md.",
+    },
+    Row {
+        name: "max_tool_rounds",
+        option: "--max-turns",
+        field: |settings| &mut settings.max_tool_rounds,
+        project: ProjectRight::Lower,
+        value_name: "N",
+        requires: None,
+        heading: LIMIT,
+        help: "Stop a message after N rounds of tool calls. Default 100; 0 for no limit",
+        details: "In a conversation emend asks whether to continue. `emend run` ends with status 5.",
+    },
+    Row {
+        name: "max_tokens",
+        option: "--max-tokens",
+        field: |settings| &mut settings.max_tokens,
+        project: ProjectRight::Lower,
+        value_name: "N",
+        requires: None,
+        heading: LIMIT,
+        help: "Stop a run after N tokens, e.g. 200k. Requests and responses count, also of subagents",
+        details: "The tokens are compared after each response, so the last one can exceed the limit.",
+    },
+    Row {
+        name: "max_cost",
+        option: "--max-cost",
+        field: |settings| &mut settings.max_cost,
+        project: ProjectRight::Lower,
+        value_name: "USD",
+        requires: None,
+        heading: LIMIT,
+        help: "Stop a run after this cost in US dollars, at the prices of `emend models`",
+        details: "Has no effect on a model whose price is unknown; emend warns then.",
+    },
+    Row {
+        name: "max_time",
+        option: "--max-time",
+        field: |settings| &mut settings.max_time,
+        project: ProjectRight::Lower,
+        value_name: "TIME",
+        requires: None,
+        heading: LIMIT,
+        help: "Stop a run after this time, e.g. 90s or 10m",
         details: "",
     },
     Row {

@@ -4,8 +4,13 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::ValueEnum;
-use emend_llm::{PROVIDERS, ProviderInfo};
+use emend_agent::suggest::closest;
+use emend_llm::{PROVIDERS, ProviderInfo, get_latest_model, get_model_info, list_models};
 use emend_offline as offline;
+
+/// Names of model families, and their providers.
+const FAMILIES: [(&str, &str); 4] =
+    [("claude", "anthropic"), ("gpt", "openai"), ("chatgpt", "openai"), ("google", "gemini")];
 
 /// The model of a session, as `--model` names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +32,28 @@ impl Model {
     pub(crate) fn of_session(provider: &str, model: &str) -> Option<Self> {
         if model == offline::MODEL { Some(Self::Offline) } else { format!("{provider}:{model}").parse().ok() }
     }
+
+    /// Returns the model with a name without provider: the id or alias of a known model, or the newest model of a
+    /// provider or family.
+    fn of_name(name: &str) -> Result<Self, String> {
+        let family =
+            FAMILIES.iter().find(|(family, _)| family.eq_ignore_ascii_case(name)).map(|(_, provider)| *provider);
+        let newest = || get_latest_model(family.unwrap_or(name), None);
+        let known = get_model_info(name).or_else(|| get_model_info(&name.to_lowercase())).or_else(newest);
+        let found = known.and_then(|info| Some((ProviderInfo::of_name(&info.provider)?, info.id.clone())));
+        if let Some((provider, model)) = found {
+            return Ok(Self::Remote { provider, model });
+        }
+        let near = closest(name, list_models(None).map(|info| info.id.as_str()), 1);
+        let near = near.first().and_then(|id| get_model_info(id));
+        Err(match near {
+            Some(info) => format!("unknown model {name:?}; did you mean {}:{}?", info.provider, info.id),
+            None => format!(
+                "unknown model {name:?}; `emend models` lists known models, and PROVIDER:MODEL selects any other, e.g. \
+                 openai_compatible:{name}"
+            ),
+        })
+    }
 }
 
 impl FromStr for Model {
@@ -41,6 +68,7 @@ impl FromStr for Model {
                 let unknown = || format!("unknown provider {name:?}; expected one of {}", names());
                 Ok(Self::Remote { provider: ProviderInfo::of_name(name).ok_or_else(unknown)?, model: model.to_owned() })
             }
+            None if !text.trim().is_empty() => Self::of_name(text.trim()),
             _ => Err("expected PROVIDER:MODEL, e.g. openai:gpt-5, or offline, or cassette:FILE".to_owned()),
         }
     }
@@ -116,7 +144,18 @@ mod tests {
         assert_eq!("anthropic:claude-x".parse(), remote("anthropic", "claude-x"));
         assert_eq!("openai_compatible:qwen3:8b".parse(), remote("openai_compatible", "qwen3:8b"));
         assert_eq!("cassette:a:b.json".parse(), Ok(Model::Cassette(PathBuf::from("a:b.json"))));
-        for wrong in ["", "anthropic", "anthropic:", "claude:x", "cassette:"] {
+        for (text, expected) in [("gpt-5", "openai:gpt-5"), ("claude-sonnet-4-5", "anthropic:claude-sonnet-4-5")] {
+            assert_eq!(text.parse::<Model>().unwrap().to_string(), expected);
+        }
+        for (family, provider) in
+            [("opus", "anthropic"), ("Claude", "anthropic"), ("gpt", "openai"), ("gemini", "gemini")]
+        {
+            let model = family.parse::<Model>().unwrap().to_string();
+            assert!(model.starts_with(&format!("{provider}:")), "{family}: {model}");
+        }
+        assert_eq!("gtp-5".parse::<Model>(), Err("unknown model \"gtp-5\"; did you mean openai:gpt-5?".to_owned()));
+        assert!("xyzzy".parse::<Model>().unwrap_err().ends_with("e.g. openai_compatible:xyzzy"));
+        for wrong in ["", "anthropic:", "claude:x", "cassette:"] {
             assert!(wrong.parse::<Model>().is_err(), "{wrong:?}");
         }
         for text in ["offline", "openai_compatible:qwen3:8b", "cassette:a:b.json"] {

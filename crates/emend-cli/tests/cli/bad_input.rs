@@ -44,7 +44,7 @@ fn an_empty_task_is_refused() {
 
 #[test]
 fn an_unknown_model_is_refused() {
-    check(&["run", "x", "--model", "gpt"], &[], Expected { code: "--model", status: 2, advice: "openai:gpt-5" });
+    check(&["run", "x", "--model", "gtp-5"], &[], Expected { code: "--model", status: 2, advice: "openai:gpt-5" });
 }
 
 #[test]

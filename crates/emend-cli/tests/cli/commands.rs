@@ -23,7 +23,7 @@ fn without_a_terminal_a_command_is_refused_with_the_option_that_allows_it() {
     let before = project.tree();
     let outcome = project.run(&["run", "run touch 'x y'"]);
     outcome.assert_ok();
-    assert!(outcome.stdout.contains("shell failed [permission_denied]"), "{}", outcome.stdout);
+    assert!(outcome.stderr.contains("shell failed [permission_denied]"), "{}", outcome.stderr);
     assert!(outcome.stdout.contains("--allow 'shell:touch '\\''x y'\\'''"), "{}", outcome.stdout);
     assert_eq!(project.tree(), before);
 }
@@ -43,7 +43,7 @@ fn an_allowed_command_prints_its_output_and_its_changes_can_be_undone() {
     let outcome = project.run(&["run", "run echo out; echo err >&2; exit 3", "--allow", "shell"]);
     outcome.assert_ok();
     for line in ["→ shell echo out", "  | out\n", "  | err\n", "  [exit code 3 after "] {
-        assert!(outcome.stdout.contains(line), "{line:?} in {}", outcome.stdout);
+        assert!(outcome.stderr.contains(line), "{line:?} in {}", outcome.stderr);
     }
 }
 
@@ -117,7 +117,7 @@ fn with_review_a_command_runs_in_a_copy() {
 fn commands_do_not_inherit_secret_variables() {
     covers("environment.secrets");
     let project = project();
-    let mut command = project.command(&["run", "run env", "--allow", "shell", "--json"]);
+    let mut command = project.command(&["run", "run env", "--allow", "shell", "--json", "--model", "offline"]);
     command.env("OPENAI_API_KEY", "sk-marked").env("db_password", "sk-marked").env("HARMLESS", "seen");
     let outcome = Outcome::of(command.output().unwrap());
     outcome.assert_ok();

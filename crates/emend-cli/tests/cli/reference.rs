@@ -89,12 +89,43 @@ fn exit_statuses_are_as_documented() {
 #[test]
 fn a_closed_output_is_not_an_error() {
     let project = Project::new(&[("a.txt", b"alpha\n")]);
-    for args in [&["tools", "list"][..], &["config"], &["run", "rename alpha to omega"], &["man"], &["--help"]] {
+    for args in [&["tools", "list"][..], &["config"], &["man"], &["--help"]] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let outcome = Outcome::of(project.command(args).stdout(writer).stderr(Stdio::piped()).output().unwrap());
         assert_eq!(outcome.stderr, "", "{args:?}");
     }
+}
+
+#[test]
+fn a_reader_that_leaves_does_not_end_the_run() {
+    for output in ["text", "json", "stream-json"] {
+        let project = Project::new(&[("a.txt", b"alpha\n")]);
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = project.command(&["run", "rename alpha to omega", "--output", output]);
+        let outcome = Outcome::of(command.stdout(writer).stderr(Stdio::piped()).output().unwrap());
+        assert_eq!((outcome.status, project.read("a.txt").as_str()), (0, "omega\n"), "{output}: {}", outcome.stderr);
+        assert_eq!(outcome.stderr.matches("standard output was closed").count(), 1, "{output}: {}", outcome.stderr);
+    }
+}
+
+#[test]
+fn only_the_answer_is_on_standard_output() {
+    let project = Project::new(&[("a.txt", b"alpha\n")]);
+    let outcome = project.run(&["run", "rename alpha to omega"]);
+    assert_eq!(outcome.assert_ok().stdout, "Renamed alpha to omega: 1 place in 1 file.\n");
+    assert!(outcome.stderr.contains("→ edit_file a.txt\n"), "{}", outcome.stderr);
+    let outcome = project.run(&["-p", "rename omega to beta", "--output", "json"]);
+    let result: serde_json::Value = serde_json::from_str(&outcome.assert_ok().stdout).unwrap();
+    assert_eq!(result["text"], "Renamed omega to beta: 1 place in 1 file.");
+    assert_eq!((&result["reason"], &result["error"]), (&"natural".into(), &serde_json::Value::Null));
+    assert_eq!(result["files_changed"], serde_json::json!(["a.txt"]));
+    let events = project.run(&["run", "--continue", "rename beta to gamma", "--output=stream-json"]);
+    assert_eq!(events.assert_ok().stdout.lines().count(), events.stdout.matches("\"cursor\":").count());
+    assert!(events.stdout.contains(result["session_id"].as_str().unwrap()), "{}", events.stdout);
+    let resumed = project.run(&["run", "--resume", "rename gamma to delta"]);
+    assert_eq!(resumed.assert_ok().stdout, "Renamed gamma to delta: 1 place in 1 file.\n");
 }
 
 #[test]

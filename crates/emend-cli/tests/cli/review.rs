@@ -19,8 +19,8 @@ fn answer(project: &Project, args: &[&str], decisions: &str) -> Outcome {
 #[test]
 fn accepted_hunks_are_written_and_rejected_ones_are_not() {
     let project = project();
-    let outcome = answer(&project, &["run", "rename alpha to omega", "--review"], "y\nn\n");
-    outcome.assert_ok();
+    answer(&project, &["run", "rename alpha to omega", "--review"], "y\nn\n").assert_ok();
+    answer(&project, &["review"], "y\nn\n").assert_ok();
     assert_eq!(project.read("a.txt"), "omega\n1\n2\n3\n4\n5\n6\n7\n8\n9\nalpha\n");
 }
 
@@ -30,7 +30,7 @@ fn undecided_hunks_wait_outside_the_project_for_a_later_review() {
     let before = project.tree();
     let outcome = answer(&project, &["run", "rename alpha to omega", "--review"], "");
     outcome.assert_ok();
-    assert!(outcome.stdout.contains("emend review"), "{}", outcome.stdout);
+    assert!(outcome.stderr.contains("2 changes wait for review; to decide: emend review"), "{}", outcome.stderr);
     assert_eq!(project.tree(), before);
     answer(&project, &["review"], "n\ny\n").assert_ok();
     assert_eq!(project.read("a.txt"), "alpha\n1\n2\n3\n4\n5\n6\n7\n8\n9\nomega\n");

@@ -97,11 +97,11 @@ fn a_run_shows_no_secret_of_the_environment_or_of_files() {
     ] {
         let (project, recording) = (project(), tempfile::tempdir().unwrap());
         let cassette = recording.path().join("cassette.json");
-        let record = ["run", task, "--debug", "--record", cassette.to_str().unwrap()];
+        let record = ["run", task, "--debug", "--model", "offline", "--record", cassette.to_str().unwrap()];
         let outcome = run(&project, &[&record, json].concat(), "http://127.0.0.1:1");
         outcome.assert_ok();
-        let shows_path = outcome.stdout.contains("PATH=/");
-        assert_eq!(shows_path, task.starts_with("run"), "{}", outcome.stdout);
+        let shows_path = outcome.stderr.contains("PATH=/");
+        assert_eq!(shows_path, task.starts_with("run"), "{}", outcome.stderr);
         Outlets::of(&project, outcome, &cassette).assert_clean("alpha", task);
         let shown = run(&project, &["sessions", "list", "--json"], "http://127.0.0.1:1").stdout;
         let id = shown.split("\"id\":\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
@@ -121,7 +121,9 @@ fn a_run_shows_no_secret_of_the_environment_or_of_files() {
 fn secrets_that_a_command_prints_are_shown() {
     let (project, recording) = (project(), tempfile::tempdir().unwrap());
     let cassette = recording.path().join("cassette.json");
-    let args = ["run", "run cat .env", "--debug", "--allow", "shell", "--record", cassette.to_str().unwrap()];
+    let cassette_path = cassette.to_str().unwrap();
+    let model = ["--model", "offline", "--record", cassette_path];
+    let args = [&["run", "run cat .env", "--json", "--debug", "--allow", "shell"][..], &model].concat();
     let outlets = Outlets::of(&project, run(&project, &args, "http://127.0.0.1:1"), &cassette);
     for (outlet, text) in outlets.named() {
         assert!(text.contains(FILE), "{outlet}: {text}");

@@ -188,7 +188,6 @@ fn wrong_ids_are_refused_and_nothing_is_done() {
         check(&project, &["run", "x", "--resume", wrong], 2, "expected the ID of a session");
         check(&project, &["sessions", "show", wrong], 2, "expected the ID of a session");
     }
-    check(&project, &["run", "--resume", "rename alpha to omega"], 2, "write the task before a --resume without ID");
     check(&project, &["run", "x", "--fork", &id, "--resume"], 2, "cannot be used with");
     check(&project, &["run", "x", "--turns", "2"], 2, "--fork");
     check(&project, &["sessions", "--root", "no/such/place"], 3, "--root");

@@ -1,6 +1,6 @@
 //! Settings: precedence of the sources, limits of project files, and errors.
 
-use crate::support::{Outcome, Project};
+use crate::support::{Outcome, Project, answer};
 
 fn project(own: &str, of_project: &str) -> Project {
     Project::new(&[
@@ -25,21 +25,31 @@ fn flags_win_over_the_environment_over_the_project_over_the_user() {
     let outcome = run(&project, &["config", "--profile", "none", "--deny", "web_fetch"], &[("EMEND_EFFORT", "max")]);
     let shown = outcome.assert_ok().stdout.replace(project.root.path().to_str().unwrap(), "ROOT");
     expect_test::expect![[r#"
-        model          anthropic:from-file  ROOT/config/emend/config.toml
-        effort         max                  EMEND_EFFORT
-        profile        none                 --profile
-        edits          -                    default
-        subagents      false                default
-        review         true                 ./.emend.toml
-        allow          shell:cargo *        ROOT/config/emend/config.toml
-        ask            write_file           ./.emend.toml
-        deny           shell:rm *           ./.emend.toml
-        deny           web_fetch            --deny
-        sandbox        false                default
-        web            true                 ROOT/config/emend/config.toml
+        model            anthropic:from-file  ROOT/config/emend/config.toml
+        effort           max                  EMEND_EFFORT
+        profile          none                 --profile
+        edits            -                    default
+        subagents        false                default
+        instructions     -                    default
+        max_tool_rounds  100                  default
+        max_tokens       -                    default
+        max_cost         -                    default
+        max_time         -                    default
+        review           true                 ./.emend.toml
+        allow            shell:cargo *        ROOT/config/emend/config.toml
+        ask              write_file           ./.emend.toml
+        deny             shell:rm *           ./.emend.toml
+        deny             web_fetch            --deny
+        sandbox          false                default
+        web              true                 ROOT/config/emend/config.toml
 
         your file     ROOT/config/emend/config.toml
         project file  ./.emend.toml
+
+        anthropic           key: none; set ANTHROPIC_API_KEY
+        openai              key: none; set OPENAI_API_KEY
+        gemini              key: none; set GEMINI_API_KEY
+        openai_compatible   key: none, address: none; set OPENAI_COMPATIBLE_BASE_URL
     "#]]
     .assert_eq(&shown);
     let outcome = run(&project, &["config", "--json"], &[("EMEND_WEB", "0"), ("EMEND_ALLOW", "shell:a\nshell:b")]);
@@ -48,6 +58,93 @@ fn flags_win_over_the_environment_over_the_project_over_the_user() {
     let of = |name: &str| lines.iter().filter(|line| line["name"] == name).collect::<Vec<_>>();
     assert_eq!((&of("web")[0]["value"], of("web")[0]["source"].as_str()), (&false.into(), Some("EMEND_WEB")));
     assert_eq!(of("allow").len(), 3);
+}
+
+/// A response of a model that calls a tool in every response.
+fn endless() -> String {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+    let call = r#"{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","type":"function","function":{"name":"read_file","arguments":"{\"file_path\": \"no.md\"}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":1000,"completion_tokens":10,"total_tokens":1010}}"#;
+    format!("{head}data: {call}\n\ndata: [DONE]\n\n")
+}
+
+#[test]
+fn a_model_that_never_ends_is_stopped_with_a_status_of_its_own() {
+    #[track_caller]
+    fn check(args: &[&str], of_project: &str, stop: &str) {
+        let project = project("", of_project);
+        let (url, _requests) = answer(endless());
+        let args = [&["run", "go", "--model", "openai_compatible:m"], args].concat();
+        let outcome = run(&project, &args, &[("OPENAI_COMPATIBLE_BASE_URL", &url)]);
+        assert_eq!((outcome.status, outcome.stdout.as_str()), (5, ""), "{}", outcome.stderr);
+        let line = format!("  stopped: {stop}; to continue: emend run --continue \"go on\"\n");
+        assert!(outcome.stderr.contains(&line), "{}", outcome.stderr);
+    }
+    check(&["--max-turns", "2"], "", "the limit of 2 rounds of tool calls is reached");
+    check(&["--max-turns", "30"], "max_tool_rounds = 3\n", "the limit of 30 rounds of tool calls is reached");
+    check(&[], "max_tool_rounds = 3\n", "the limit of 3 rounds of tool calls is reached");
+    check(&["--max-tokens", "2k"], "", "the limit of 2000 tokens is reached (2020 used)");
+    check(&["--max-time", "1s", "--max-turns", "0"], "", "the limit of 1 s is reached");
+    let (url, _requests) = answer(endless());
+    let project = project("", "");
+    let args = ["run", "go", "--model", "openai_compatible:m", "--max-cost", "1", "--max-turns", "12"];
+    let outcome = run(&project, &args, &[("OPENAI_COMPATIBLE_BASE_URL", &url)]);
+    assert!(outcome.stderr.contains("warning: The price of this model is unknown"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("warning: the model repeats its tool calls"), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_conversation_that_does_not_fit_ends_a_run_with_a_status_of_its_own() {
+    let body = r#"{"error":{"message":"This model's maximum context length is 8192 tokens.","code":"context_length_exceeded"}}"#;
+    let length = body.len();
+    let (url, _requests) =
+        answer(format!("HTTP/1.1 400 Bad Request\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"));
+    let project = project("", "");
+    let args = ["run", "go", "--model", "openai_compatible:m"];
+    let outcome = run(&project, &args, &[("OPENAI_COMPATIBLE_BASE_URL", &url)]);
+    assert_eq!((outcome.status, outcome.stdout.as_str()), (4, ""), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("no longer fits the model"), "{}", outcome.stderr);
+}
+
+#[test]
+fn the_model_gets_the_users_instructions_before_those_of_the_option() {
+    let project = project("", "");
+    std::fs::write(project.path("config/emend/AGENTS.md"), "Speak plainly.\n").unwrap();
+    std::fs::write(project.path("more.md"), "Be brief.\n").unwrap();
+    for given in ["Be brief.", "@more.md"] {
+        let not_found = "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+        let (url, requests) = answer(not_found.to_owned());
+        let args = ["run", "go", "--model", "openai_compatible:m", "--instructions", given];
+        run(&project, &args, &[("OPENAI_COMPATIBLE_BASE_URL", &url)]);
+        let request = requests.recv().unwrap();
+        assert!(request.contains("Speak plainly.\\n\\nBe brief."), "{request}");
+    }
+    let outcome = run(&project, &["run", "go", "--instructions", "@none.md"], &[]);
+    assert_eq!((outcome.status, outcome.stderr.contains("none.md does not exist")), (3, true), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_run_uses_the_model_of_a_conversation_and_names_it() {
+    let project = project("", "");
+    let variables = [
+        ("ANTHROPIC_API_KEY", "marked-key"),
+        ("ANTHROPIC_BASE_URL", "http://marked-user@127.0.0.1:1/v1?marked=query"),
+        ("EMEND_MODLE", "x"),
+    ];
+    let outcome = run(&project, &["run", "go", "--max-time", "1s"], &variables);
+    assert!(outcome.stderr.contains("emend: the model is anthropic:"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("EMEND_MODLE is not a setting"), "{}", outcome.stderr);
+    let outcome = run(&project, &["config"], &variables);
+    let (_, keys) = outcome.assert_ok().stdout.split_once("project file").unwrap();
+    expect_test::expect![[r#"
+          ./.emend.toml
+
+        anthropic           key: ANTHROPIC_API_KEY, address: http://127.0.0.1:1/v1 (ANTHROPIC_BASE_URL)
+        openai              key: none; set OPENAI_API_KEY
+        gemini              key: none; set GEMINI_API_KEY
+        openai_compatible   key: none, address: none; set OPENAI_COMPATIBLE_BASE_URL
+    "#]]
+    .assert_eq(keys);
+    assert!(!outcome.stdout.contains("marked"), "{}", outcome.stdout);
 }
 
 #[test]

@@ -27,8 +27,8 @@ fn a_rename_touches_whole_identifiers_in_every_text_file_and_nothing_else() {
     assert_eq!(project.read("notes/a.md"), "# omega\n\nAbout `omega`, not alphabet.\n");
     assert_eq!(std::fs::read(project.path("logo.bin")).unwrap(), b"alpha\0alpha");
     assert_eq!(project.read("ignored/gen.rs"), "alpha\n");
-    assert!(outcome.stdout.contains("→ grep"), "{}", outcome.stdout);
-    assert!(outcome.stdout.contains("no AI"), "the offline model is introduced: {}", outcome.stdout);
+    assert!(outcome.stderr.contains("→ grep"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("no AI"), "the offline model is introduced: {}", outcome.stderr);
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn debug_lines_go_to_standard_error_as_json() {
 #[test]
 fn debug_lines_explain_a_refused_path_and_contain_no_key() {
     let project = tree();
-    let mut command = project.command(&["run", "rename alpha to omega in ../outside", "--debug"]);
+    let mut command = project.command(&["run", "rename alpha to omega in ../outside", "--debug", "--model", "offline"]);
     command.env("ANTHROPIC_API_KEY", "sk-marked-secret").env("OPENAI_API_KEY", "sk-marked-secret");
     let outcome = Outcome::of(command.output().unwrap());
     let lines: Vec<Value> = outcome.stderr.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
@@ -171,7 +171,7 @@ fn an_interrupt_ends_the_run_at_once_and_changes_nothing() {
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     let outcome = Outcome::of(child.wait_with_output().unwrap());
     assert_eq!(outcome.status, 130, "{}{}", outcome.stdout, outcome.stderr);
-    assert!(outcome.stdout.contains("interrupted"), "{}", outcome.stdout);
+    assert!(outcome.stderr.contains("interrupted"), "{}", outcome.stderr);
     assert_eq!(project.tree(), before);
 }
 

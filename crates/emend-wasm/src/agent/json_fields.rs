@@ -50,6 +50,12 @@ impl<'a> Fields<'a> {
         self.get(name).map(|value| value.as_u64().ok_or_else(|| wrong_kind(name, "a whole number"))).transpose()
     }
 
+    /// Returns a number that is not negative.
+    pub(crate) fn amount(self, name: &str) -> Result<Option<f64>, Problem> {
+        let amount = |value: &Value| value.as_f64().filter(|amount| *amount >= 0.0);
+        self.get(name).map(|value| amount(value).ok_or_else(|| wrong_kind(name, "a positive number"))).transpose()
+    }
+
     pub(crate) fn list(self, name: &str) -> Result<Option<&'a [Value]>, Problem> {
         let list = |value: &'a Value| value.as_array().map(Vec::as_slice).ok_or_else(|| wrong_kind(name, "an array"));
         self.get(name).map(list).transpose()

@@ -4,7 +4,7 @@ use emend_agent::approval::{Approver, ToolEffect};
 use emend_agent::environment::memory::Quota;
 use emend_agent::error_code::Code;
 use emend_agent::profile::Edits;
-use emend_agent::session::{ProfileChoice, SessionBuilder, SessionConfig, SessionOptions};
+use emend_agent::session::{ProfileChoice, RunBudget, SessionBuilder, SessionConfig, SessionOptions};
 use emend_agent::workspace::{Mode, Workspace};
 use emend_llm::anthropic::{Anthropic, Config};
 use emend_llm::{HttpProvider, Provider, Shared, ToolDefinition, Transport, get_latest_model};
@@ -40,13 +40,14 @@ pub(crate) struct AgentOptions {
     effort: Option<String>,
     max_turns: u64,
     max_tool_rounds: u64,
+    run_budget: RunBudget,
     policy: Option<Vec<RuleOptions>>,
     /// Limits of the files in memory, fixed when the agent is created.
     quota_bytes: Option<u64>,
     quota_files: Option<u64>,
 }
 
-const FIELDS: [&str; 15] = [
+const FIELDS: [&str; 18] = [
     "model",
     "mode",
     "profile",
@@ -59,6 +60,9 @@ const FIELDS: [&str; 15] = [
     "effort",
     "maxTurns",
     "maxToolRounds",
+    "maxTokens",
+    "maxCostUsd",
+    "maxDurationMs",
     "policy",
     "quotaBytes",
     "quotaFiles",
@@ -107,6 +111,11 @@ impl AgentOptions {
             effort: fields.text("effort")?,
             max_turns: fields.number("maxTurns")?.unwrap_or_default(),
             max_tool_rounds: fields.number("maxToolRounds")?.unwrap_or_default(),
+            run_budget: RunBudget {
+                tokens: fields.number("maxTokens")?.unwrap_or_default(),
+                cost_usd: fields.amount("maxCostUsd")?.unwrap_or_default(),
+                duration_ms: fields.number("maxDurationMs")?.unwrap_or_default(),
+            },
             policy: rules.map(|rules| rules.iter().map(RuleOptions::read).collect()).transpose()?,
             quota_bytes: fields.number("quotaBytes")?,
             quota_files: fields.number("quotaFiles")?,
@@ -121,6 +130,7 @@ impl AgentOptions {
             reasoning_effort: self.effort.clone(),
             max_turns: self.max_turns,
             max_tool_rounds_per_input: self.max_tool_rounds,
+            run_budget: self.run_budget,
             policy,
             approver: approve.map(|ask| Shared::new(JsApprover::new(ask)) as Shared<dyn Approver>),
             ..SessionConfig::default()
@@ -287,7 +297,7 @@ mod tests {
         check_refused(
             r#"{"modle": {}}"#,
             "unknown field `modle`, expected one of `model`, `mode`, `profile`, `edits`, `tools`, `questions`, \
-             `webFetch`, `subagents`, `instructions`, `effort`, `maxTurns`, `maxToolRounds`, `policy`, `quotaBytes`, `quotaFiles`",
+             `webFetch`, `subagents`, `instructions`, `effort`, `maxTurns`, `maxToolRounds`, `maxTokens`, `maxCostUsd`, `maxDurationMs`, `policy`, `quotaBytes`, `quotaFiles`",
         );
         check_refused(
             r#"{"profile": "codex"}"#,

@@ -13,10 +13,11 @@ use std::task::Poll;
 
 use emend_llm::{
     BoxFuture, CancelToken, ContentPart, ErrorKind, FinishKind, LlmError, Message, Response, Shared, ToolCall, Usage,
+    get_model_info,
 };
 
 use crate::error_code::{Code, SessionEffect};
-use crate::event::{EndReason, ErrorInfo, EventKind};
+use crate::event::{BudgetKind, EndReason, ErrorInfo, EventKind};
 use crate::fixed_texts;
 use crate::history::{HistoryEntry, HistoryEntryKind};
 use crate::session::core::{CANCELLED, Core, EditScope};
@@ -33,14 +34,40 @@ use tool_call::SharedLeaseHolder;
 /// history: each tool call is followed by exactly one result.
 pub(in crate::session) async fn drive(running: Running, text: String, cancel: CancelToken) {
     let core = Shared::clone(&running.core);
+    let is_child = core.edit_scope.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+    if !is_child {
+        core.spending.reset();
+    }
+    let settings = core.settings();
+    let is_priced = || get_model_info(&settings.model).is_some_and(|info| info.input_cost_per_million.is_some());
+    if !is_child && settings.config.run_budget.cost_usd > 0.0 && !settings.offline && !is_priced() {
+        let message = "The price of this model is unknown, so the limit on the cost has no effect. Limit the tokens.";
+        core.emitter.emit(EventKind::Warning { code: "price_unknown", message: message.to_owned() });
+    }
+    // The alarm of the parent stops its subagents too.
+    let limit_ms = if is_child { 0 } else { settings.config.run_budget.duration_ms };
+    let mut alarm = (limit_ms > 0).then(|| core.clock.sleep(limit_ms));
+    let mut is_late = false;
     let (reason, usage) = {
         let mut work = std::pin::pin!(work(&core, text, &cancel));
         std::future::poll_fn(|context| {
+            if alarm.as_mut().is_some_and(|alarm| alarm.as_mut().poll(context).is_ready()) {
+                alarm = None;
+                is_late = !cancel.is_cancelled();
+                cancel.cancel();
+            }
             // Children first: a call that waits for a child sees in the same poll that the child has ended.
             core.subagents.poll(context);
             work.as_mut().poll(context)
         })
         .await
+    };
+    let reason = if is_late && reason == EndReason::Aborted {
+        let (budget, limit) = (BudgetKind::DurationMs, limit_ms as f64);
+        core.emitter.emit(EventKind::BudgetExceeded { budget, limit, used: limit });
+        EndReason::Budget
+    } else {
+        reason
     };
     if cancel.is_cancelled() {
         core.subagents.abort().await;
@@ -123,6 +150,7 @@ async fn rounds(
             Err(error) if error.kind == ErrorKind::Abort => return EndReason::Aborted,
             Err(error) => return fail(core, &error),
         };
+        core.spending.add(&core.settings().model, &response.usage);
         *usage = std::mem::take(usage) + response.usage.clone();
         let finish = response.finish_reason.reason;
         make_call_ids_unique(core, &mut response.message);
@@ -134,6 +162,8 @@ async fn rounds(
             let text = record_response(core, response);
             if finish == FinishKind::Pause && n_pauses < PAUSES_MAX {
                 n_pauses += 1;
+            } else if cancel.is_cancelled() && !core.queues().steering.is_empty() {
+                return EndReason::Aborted;
             } else if !inject_steering(core).await {
                 return finish_without_calls(core, finish, &text);
             }
@@ -187,6 +217,10 @@ fn stop(core: &Core, n_rounds: u64, cancel: &CancelToken) -> Option<EndReason> {
         let total_turns = core.history().n_responses();
         core.emitter.emit(EventKind::TurnLimit { rounds: n_rounds, total_turns });
         return Some(EndReason::TurnLimit);
+    }
+    if let Some(event) = core.spending.exceeded(&core.settings().config.run_budget) {
+        core.emitter.emit(event);
+        return Some(EndReason::Budget);
     }
     cancel.is_cancelled().then_some(EndReason::Aborted)
 }

@@ -29,6 +29,11 @@ impl Running {
             self.core.subagents.drop_all();
         }
         self.core.answer_calls(CANCELLED);
+        // Otherwise the model would read it after the user's next message.
+        let undelivered = std::mem::take(&mut self.core.queues().steering);
+        for content in undelivered {
+            self.core.emitter.emit(EventKind::SteeringReturned { content });
+        }
         let closes = {
             let mut status = self.core.status();
             status.cancel = None;

@@ -82,6 +82,11 @@ fn script(row: &Documented) -> (Vec<Answer>, Setup) {
             let config = SessionConfig { max_tool_rounds_per_input: 1, ..SessionConfig::default() };
             return (vec![Answer::Call(vec![read()])], Setup { config, ..Setup::default() });
         }
+        "BudgetExceeded" => {
+            let run_budget = RunBudget { tokens: 1, ..RunBudget::default() };
+            let config = SessionConfig { run_budget, ..SessionConfig::default() };
+            return (vec![Answer::Call(vec![read()])], Setup { config, ..Setup::default() });
+        }
         "abort signal" => return (vec![Answer::Call(vec![read()])], Setup { cancel_at: Some(1), ..Setup::default() }),
         name => panic!("no test drives a session into {name}"),
     };
@@ -137,6 +142,7 @@ fn shown(kind: &EventKind) -> Option<(Shown, &'static str)> {
         EventKind::Error(error) => (Shown::Error, error.code),
         EventKind::Warning { code, .. } => (Shown::Warning, code),
         EventKind::TurnLimit { .. } => (Shown::TurnLimit, Code::LimitReached.as_str()),
+        EventKind::BudgetExceeded { .. } => (Shown::Budget, Code::LimitReached.as_str()),
         _ => return None,
     })
 }

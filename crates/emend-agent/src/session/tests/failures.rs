@@ -18,6 +18,8 @@ pub(super) enum Shown {
     Warning,
     /// As a `TURN_LIMIT` event; the run ends.
     TurnLimit,
+    /// As a `BUDGET_EXCEEDED` event; the run ends.
+    Budget,
     /// In the reason of `PROCESSING_END`.
     End,
 }
@@ -102,6 +104,7 @@ pub(super) const DOCUMENTED: &[Documented] = &[
         SessionState::Idle,
     ),
     session("TurnLimitExceeded", "max_tool_rounds_per_input", Code::LimitReached, Shown::TurnLimit, SessionState::Idle),
+    session("BudgetExceeded", "run_budget", Code::LimitReached, Shown::Budget, SessionState::Idle),
     session("abort signal", "the user cancels", Code::Aborted, Shown::End, SessionState::Idle),
     session("broken stream", "the response ends early", Code::Stream, Shown::Error, SessionState::Idle),
     session("invalid request", "the provider rejects the request", Code::Provider, Shown::Error, SessionState::Closed),
@@ -123,6 +126,27 @@ mod host_tests {
 
     use super::*;
 
+    const EXIT_STATUSES: &str = "
+## Exit statuses
+
+A command ends with 0 if it succeeds, and otherwise with the status of its error code. `emend run` also uses them for the \
+end of the run:
+
+| status | meaning |
+|---|---|
+| 0 | success; the model answered, also if its answer says that the task is not finished |
+| 1 | the task failed or was refused |
+| 2 | the command line is invalid, or the input is not what the command takes |
+| 3 | the setup is invalid: API key missing or rejected, project directory or setting invalid |
+| 4 | the provider or the network failed, or the conversation does not fit the model |
+| 5 | a limit stopped the run: `--max-turns`, `--max-tokens`, `--max-cost` or `--max-time` |
+| 130 | Ctrl-C interrupted the command |
+| 128 + N | signal N ended the command, e.g. 143 for SIGTERM and 129 for SIGHUP |
+
+Two commands differ. `emend diff` ends with 1 if the files differ and with 2 on any failure, as `diff` does. `emend tools \
+call` ends with 1 if the tool failed, whatever the code.
+";
+
     fn state(state: SessionState) -> String {
         serde_json::to_value(state).unwrap().as_str().unwrap().to_owned()
     }
@@ -143,6 +167,7 @@ mod host_tests {
                 Shown::Error => "`ERROR`",
                 Shown::Warning => "`WARNING`",
                 Shown::TurnLimit => "`TURN_LIMIT`",
+                Shown::Budget => "`BUDGET_EXCEEDED`",
                 Shown::End => "`PROCESSING_END`",
             };
             let retried = if row.retried { " after retries" } else { "" };
@@ -167,6 +192,7 @@ mod host_tests {
         page.push_str(
             "\nThe last column applies to failures of the session; a code in a tool's result ends nothing.\n",
         );
+        page.push_str(EXIT_STATUSES);
         expect_file!["../../../../../docs/errors.md"].assert_eq(&page);
     }
 }

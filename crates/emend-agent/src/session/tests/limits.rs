@@ -42,6 +42,53 @@ fn a_limit_on_turns_holds_for_the_whole_session() {
     assert!(world.turn("third").contains("waits"), "limits can be raised, and what waited is done");
 }
 
+/// Runs a script of rounds until the budget stops it. Returns the events about limits and the number of requests.
+fn with_budget(budget: RunBudget, model: &str) -> (String, usize) {
+    let config = SessionConfig { run_budget: budget, ..SessionConfig::default() };
+    let answers = vec![Answer::Call(vec![read()]), Answer::Call(vec![edit("two", "2")]), Answer::Say("Done.")];
+    let world = with_config(NOTES, answers, config);
+    let provider = Shared::clone(&world.script) as Shared<dyn Provider>;
+    world.session.set_model(provider, model.to_owned(), false);
+    let events = world.turn("do it");
+    let told = ["WARNING", "BUDGET_EXCEEDED", "PROCESSING_END"].map(|kind| only(&events, kind)).concat();
+    let n_requests = world.script.requests.lock().unwrap().len();
+    (told, n_requests)
+}
+
+#[test]
+fn a_run_stops_when_its_tokens_are_used_up() {
+    let (events, n_requests) = with_budget(RunBudget { tokens: 20, ..RunBudget::default() }, "m");
+    assert_eq!(n_requests, 2);
+    expect![[r#"
+        BUDGET_EXCEEDED {"budget":"tokens","limit":20.0,"used":22.0}
+        PROCESSING_END {"reason":"budget","usage":{"input_tokens":20,"output_tokens":2}}
+    "#]]
+    .assert_eq(&events);
+    assert_eq!(with_budget(RunBudget { tokens: 1_000, ..RunBudget::default() }, "m").1, 3);
+}
+
+#[test]
+fn a_run_stops_when_its_money_is_spent() {
+    // Each response costs 45 millionths of a dollar.
+    let budget = RunBudget { cost_usd: 0.000_05, ..RunBudget::default() };
+    let (events, n_requests) = with_budget(budget, "claude-sonnet-4-5");
+    assert_eq!((n_requests, events.contains("\"budget\":\"cost_usd\",\"limit\":0.00005")), (2, true), "{events}");
+    let (events, n_requests) = with_budget(budget, "m");
+    assert_eq!((n_requests, events.contains("\"price_unknown\"")), (3, true), "{events}");
+}
+
+#[test]
+fn a_run_stops_when_its_time_is_over() {
+    // The clock of these tests does not wait.
+    let (events, n_requests) = with_budget(RunBudget { duration_ms: 5_000, ..RunBudget::default() }, "m");
+    assert_eq!(n_requests, 0);
+    expect![[r#"
+        BUDGET_EXCEEDED {"budget":"duration_ms","limit":5000.0,"used":5000.0}
+        PROCESSING_END {"reason":"budget","usage":{"input_tokens":0,"output_tokens":0}}
+    "#]]
+    .assert_eq(&events);
+}
+
 #[test]
 fn output_limits_are_the_sessions() {
     covers("truncate.marker truncate.event truncate.configurable event.full_output");

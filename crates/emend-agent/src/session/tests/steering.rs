@@ -76,6 +76,25 @@ fn steering_during_the_last_answer_is_answered_too() {
 }
 
 #[test]
+fn steering_that_a_stopped_run_did_not_deliver_is_returned() {
+    let setup = Setup { cancel_at: Some(1), ..Setup::default() };
+    let world = World::new(NOTES, vec![Answer::Say("One."), Answer::Say("Two.")], setup);
+    world.when(1, |session| session.steer("the old way").unwrap());
+    expect![[r#"
+        STEERING_RETURNED {"content":"the old way"}
+        PROCESSING_END {"reason":"aborted","usage":{"input_tokens":10,"output_tokens":1}}
+    "#]]
+    .assert_eq(world.turn("first").split_once("ASSISTANT_TEXT_END {\"text\":\"One.\"}\n").unwrap().1);
+    assert!(!world.turn("the new way").contains("the old way"));
+    expect![[r#"
+        User first
+        Assistant One.
+        User the new way
+    "#]]
+    .assert_eq(&last_request(&world));
+}
+
+#[test]
 fn follow_ups_are_worked_on_one_by_one_in_the_same_run() {
     covers("steering.follow_up");
     let answers = vec![Answer::Say("One."), Answer::Say("Two."), Answer::Say("Three.")];

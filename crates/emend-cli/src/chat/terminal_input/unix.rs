@@ -95,6 +95,11 @@ impl KeyReader {
     pub(in crate::chat) fn stop(&mut self) -> Vec<Key> {
         self.end_thread();
         self.bytes.close();
+        self.waiting()
+    }
+
+    /// Returns keys that were read and not yet returned.
+    pub(in crate::chat) fn waiting(&mut self) -> Vec<Key> {
         let mut keys = Vec::new();
         while let Ok(bytes) = self.bytes.try_recv() {
             keys.extend(self.parser.parse(&bytes));

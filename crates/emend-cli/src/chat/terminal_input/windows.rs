@@ -47,6 +47,11 @@ impl KeyReader {
     pub(in crate::chat) fn stop(&mut self) -> Vec<Key> {
         self.end_thread();
         self.keys.close();
+        self.waiting()
+    }
+
+    /// Returns keys that were read and not yet returned.
+    pub(in crate::chat) fn waiting(&mut self) -> Vec<Key> {
         let mut keys = Vec::new();
         while let Ok(key) = self.keys.try_recv() {
             keys.push(key);
