@@ -40,5 +40,18 @@ pub(crate) fn discard_typed() {
 
 /// Returns whether the user can type on the terminal and read from it.
 pub(crate) fn is_interactive() -> bool {
-    stdin().is_terminal() && stdout().is_terminal() && stderr().is_terminal()
+    stdin().is_terminal() && stdout().is_terminal() && stderr().is_terminal() && is_in_foreground()
+}
+
+/// Returns whether the program is in the foreground of its terminal. A background program that sets the terminal's mode
+/// is stopped.
+#[cfg(unix)]
+fn is_in_foreground() -> bool {
+    // Without an answer, the terminal does not control jobs.
+    rustix::termios::tcgetpgrp(stdin()).map_or(true, |foreground| foreground == rustix::process::getpgrp())
+}
+
+#[cfg(not(unix))]
+fn is_in_foreground() -> bool {
+    true
 }

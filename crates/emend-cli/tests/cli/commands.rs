@@ -275,3 +275,35 @@ fn approval_questions_and_answers_are_events() {
     assert_eq!(of("APPROVAL_REQUESTED")["detail"]["command"], "touch x");
     assert_eq!(of("APPROVAL_RESOLVED")["decision"], "denied");
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_run_in_the_background_of_a_terminal_is_not_stopped() {
+    let project = Project::new(&[("a.txt", b"alpha\n")]);
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+    grantpt(&terminal).unwrap();
+    unlockpt(&terminal).unwrap();
+    let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
+    let end = || Stdio::from(File::options().read(true).write(true).open(&name).unwrap());
+    let emend = project.command(&["run", "rename alpha to omega"]);
+    let mut shell = Command::new("setsid");
+    // With job control, the program gets a process group in the background.
+    shell.args(["--ctty", "bash", "-c", "set -m; \"$@\" & wait $!; echo status=$?", "bash"]);
+    shell.arg(emend.get_program()).args(emend.get_args()).current_dir(project.root.path());
+    for (name, value) in emend.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    let mut child = shell.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
+    let (mut terminal, mut shown, mut buffer) = (File::from(terminal), String::new(), [0; 4096]);
+    while !shown.contains("status=") {
+        let n_bytes = terminal.read(&mut buffer).unwrap_or_default();
+        assert_ne!(n_bytes, 0, "{shown}");
+        shown.push_str(&String::from_utf8_lossy(&buffer[..n_bytes]));
+    }
+    assert!(shown.contains("status=0"), "{shown}");
+    assert_eq!(project.read("a.txt"), "omega\n");
+    child.wait().unwrap();
+}

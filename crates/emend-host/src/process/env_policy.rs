@@ -85,11 +85,31 @@ const REPOSITORY: [&str; 8] = [
 ];
 
 /// Last words of secrets' names, in upper case. The word alone counts too.
-const SECRET: [&str; 9] =
-    ["API_KEY", "SECRET", "TOKEN", "PASSWORD", "CREDENTIAL", "PASSWD", "CREDENTIALS", "ACCESS_KEY", "PRIVATE_KEY"];
+const SECRET: [&str; 17] = [
+    "KEY",
+    "ACCESS_KEY_ID",
+    "SECRET",
+    "SECRETS",
+    "TOKEN",
+    "TOKENS",
+    "PAT",
+    "SK",
+    "PASS",
+    "PWD",
+    "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
+    "CREDENTIAL",
+    "CREDENTIALS",
+    "AUTH",
+    "JWT",
+];
 
 /// Endings of secrets' names that need not be separate words, as in `PGPASSWORD`.
-const SECRET_WITHIN: [&str; 2] = ["PASSWORD", "PASSWD"];
+const SECRET_WITHIN: [&str; 3] = ["PASSWORD", "PASSWD", "APIKEY"];
+
+/// Variables that end like a secret's name.
+const HARMLESS: [&str; 1] = ["OLDPWD"];
 
 fn is_core(name: &str) -> bool {
     CORE.contains(&name) || TOOLS.contains(&name) || name.starts_with("LC_") || name.starts_with("XDG_")
@@ -98,13 +118,25 @@ fn is_core(name: &str) -> bool {
 /// Returns whether a variable with this name counts as a secret.
 fn is_secret(name: &str) -> bool {
     let name = name.to_uppercase();
+    if HARMLESS.contains(&name.as_str()) {
+        return false;
+    }
     SECRET.iter().any(|end| name.strip_suffix(end).is_some_and(|start| start.is_empty() || start.ends_with('_')))
         || SECRET_WITHIN.iter().any(|end| name.ends_with(end))
 }
 
-/// Returns whether a variable is a provider's address that contains a password or a key.
-fn is_address_with_secret(name: &str, value: &OsStr) -> bool {
-    name.ends_with("_BASE_URL") && value.to_string_lossy().contains(['@', '?'])
+/// Returns whether a value is an address or connection string that contains a password, or a provider's address with
+/// any addition.
+fn holds_secret(name: &str, value: &OsStr) -> bool {
+    let value = value.to_string_lossy();
+    let has_password = value.split("://").skip(1).any(|rest| {
+        let authority = rest.split(['/', '?', '#', ' ', ',']).next().unwrap_or_default();
+        let user = authority.rsplit_once('@').map(|(user, _)| user);
+        user.and_then(|user| user.split_once(':')).is_some_and(|(_, password)| !password.is_empty())
+    });
+    has_password
+        || value.to_lowercase().replace("pwd=", "password=").contains("password=")
+        || name.ends_with("_BASE_URL") && value.contains(['@', '?'])
 }
 
 impl EnvPolicy {
@@ -126,7 +158,7 @@ impl EnvPolicy {
         self.keep.iter().any(|kept| kept == name)
             || match self.inherit {
                 Inherit::All => true,
-                Inherit::Harmless => is_core(name) || !(is_secret(name) || is_address_with_secret(name, value)),
+                Inherit::Harmless => is_core(name) || !(is_secret(name) || holds_secret(name, value)),
                 Inherit::Core => is_core(name),
                 Inherit::None => false,
             }
@@ -138,7 +170,7 @@ mod tests {
     use super::*;
     use crate::test_support::covers;
 
-    const NAMES: [&str; 15] = [
+    const NAMES: [&str; 26] = [
         "PATH",
         "HOME",
         "LC_ALL",
@@ -154,6 +186,17 @@ mod tests {
         "AWS_SECRET_ACCESS_KEY",
         "TOKENIZERS",
         "MONKEY",
+        "GH_PAT",
+        "STRIPE_SK",
+        "AWS_ACCESS_KEY_ID",
+        "SIGNING_KEY",
+        "DB_PASS",
+        "DB_PWD",
+        "GPG_PASSPHRASE",
+        "REDISCLI_AUTH",
+        "OLDPWD",
+        "SSH_AUTH_SOCK",
+        "TASK",
     ];
 
     #[track_caller]
@@ -167,7 +210,18 @@ mod tests {
     #[test]
     fn secrets_are_inherited_only_on_request() {
         covers("environment.secrets");
-        let harmless = ["PATH", "HOME", "LC_ALL", "CARGO_HOME", "EDITOR", "TOKENIZERS", "MONKEY"];
+        let harmless = [
+            "PATH",
+            "HOME",
+            "LC_ALL",
+            "CARGO_HOME",
+            "EDITOR",
+            "TOKENIZERS",
+            "MONKEY",
+            "OLDPWD",
+            "SSH_AUTH_SOCK",
+            "TASK",
+        ];
         check(&EnvPolicy::default(), &harmless);
         check(&EnvPolicy { inherit: Inherit::All, ..EnvPolicy::default() }, &NAMES);
         let core = ["PATH", "HOME", "LC_ALL", "CARGO_HOME"];
@@ -200,5 +254,24 @@ mod tests {
         check("https://a.b/v1", true);
         check("https://me:pass@a.b/v1", false);
         check("https://a.b/v1?key=x", false);
+    }
+
+    #[test]
+    fn a_value_with_a_password_is_a_secret() {
+        #[track_caller]
+        fn check(value: &str, passes: bool) {
+            let variables = [(OsString::from("DATABASE_URL"), OsString::from(value))].into_iter();
+            assert_eq!(EnvPolicy::default().of(variables).len(), usize::from(passes), "{value}");
+        }
+        check("postgres://u:pw@h/x", false);
+        check("mongodb+srv://u:p%40w@h1,h2/x?w=1", false);
+        check("redis://:pw@h:6379", false);
+        check("a=http://h b=amqp://u:pw@h", false);
+        check("jdbc:postgresql://h/x?user=u&password=pw", false);
+        check("Server=h;User=u;Pwd=pw;", false);
+        check("postgres://u@h:5432/x", true);
+        check("https://h:8080/a:b@c", true);
+        check("http://h/?next=a@b", true);
+        check("user:pw@h", true);
     }
 }

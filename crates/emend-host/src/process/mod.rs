@@ -7,6 +7,7 @@
 //! - `run` starts commands and passes output and results to callers.
 //! - `supervisor` is the thread of one command.
 //! - `process_tree` finds the processes of a command and signals them.
+//! - `watcher` ends a command if this process is killed.
 //! - `env_policy` selects the environment variables that a command inherits.
 //! - `sandbox` confines where commands write.
 //!
@@ -27,6 +28,8 @@ mod supervisor;
 #[cfg(test)]
 #[cfg(unix)]
 mod tests;
+#[cfg(unix)]
+mod watcher;
 
 pub use env_policy::{EnvPolicy, Inherit};
 #[cfg(unix)]

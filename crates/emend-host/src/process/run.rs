@@ -21,6 +21,7 @@ use rustix::process::Pid;
 use super::process_tree::{LimitMark, MARK, ProcessTree};
 use super::sandbox::Sandbox;
 use super::supervisor::Supervisor;
+use super::watcher::Watcher;
 use crate::clock::OsRandom;
 
 /// Upper limit of output that waits for the caller, in bytes. Faster output is not shown live, but it is in the result.
@@ -247,11 +248,17 @@ fn start(options: SpawnOptions<'_>, command: &Command) -> io::Result<(Supervisor
     unsafe {
         shell.pre_exec(begin);
     }
+    // Without the helper, only the end of a killed process is less tidy.
+    let mut watcher = Watcher::start(&own_mark).ok();
     let child = spawn(&mut shell, options.root, options.sandbox)?;
     // Dropping it closes this process's write ends: the pipes end when the command closes its own.
     drop(shell);
     let leader = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or_else(|| io::Error::other("no id"))?;
+    if let Some(watcher) = &mut watcher {
+        watcher.watch(leader);
+    }
     let supervisor = Supervisor {
+        watcher,
         child,
         tree: ProcessTree { leader, mark: own_mark, limit },
         stdout: Some(stdout),
@@ -283,4 +290,20 @@ fn spawn(shell: &mut std::process::Command, _: &Path, sandbox: Option<&Sandbox>)
 fn shell() -> &'static str {
     let found = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"].into_iter().find(|path| Path::new(path).exists());
     found.unwrap_or("/bin/sh")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_that_nobody_takes_is_bounded() {
+        let channel = Channel::default();
+        let piece = "x".repeat(1 << 14);
+        for _ in 0..200 {
+            channel.show(OutputStream::Stdout, &piece);
+        }
+        let n_bytes: usize = channel.lock().shown.iter().map(|(_, text)| text.len()).sum();
+        assert!(n_bytes < SHOWN_BYTES_MAX + piece.len(), "{n_bytes}");
+    }
 }

@@ -10,6 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, WaitId, WaitIdOptions, waitid};
 
 use super::process_tree::ProcessTree;
+use super::watcher::Watcher;
 
 /// Time between SIGTERM and SIGKILL, for processes to end by themselves.
 const GRACE: Duration = Duration::from_secs(2);
@@ -24,6 +25,8 @@ const EXIT_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// A running command.
 pub(super) struct Supervisor {
+    #[expect(dead_code, reason = "held because dropping it ends the helper, after the command")]
+    pub(super) watcher: Option<Watcher>,
     pub(super) child: Child,
     pub(super) tree: ProcessTree,
     /// The command's output; `None` after its end.

@@ -152,6 +152,25 @@ fn a_process_may_clean_up_after_sigterm() {
 }
 
 #[test]
+fn a_process_has_time_to_clean_up() {
+    let place = Place::new();
+    let tidy = "trap 'sleep 0.5; echo tidied; exit 5' TERM; echo begun; while :; do sleep 0.02; done";
+    let result = place.run_until(tidy, "begun");
+    assert_eq!((&*result.stdout, result.exit_code), ("begun\ntidied\n", 5));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_stopped_process_wakes_up_to_clean_up() {
+    let place = Place::new();
+    let stopped = "trap 'echo tidied; exit 5' TERM
+        (until grep -q '^State:.T' /proc/$$/status; do sleep 0.02; done; echo begun) &
+        kill -STOP $$; while :; do sleep 0.02; done";
+    let result = place.run_until(stopped, "begun");
+    assert_eq!((&*result.stdout, result.exit_code), ("begun\ntidied\n", 5));
+}
+
+#[test]
 fn a_process_that_ignores_sigterm_is_killed() {
     covers("environment.kill");
     let place = Place::new();
