@@ -10,6 +10,8 @@ use emend_agent::event::{BudgetKind, EndReason, ErrorInfo, Event, EventKind, Lea
 use emend_edit::patch::v4a;
 use serde_json::{Value, json};
 
+use crate::style::{self, Painter};
+
 /// The form of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OutputFormat {
@@ -39,6 +41,7 @@ pub(crate) struct Printer<O, E> {
     answer: String,
     /// Whether standard output was closed by its reader.
     is_closed: bool,
+    painter: Painter,
 }
 
 /// Ignores errors: a reader of the progress may leave before the end.
@@ -68,7 +71,13 @@ impl<O: Write, E: Write> Printer<O, E> {
             offline: false,
             answer: String::new(),
             is_closed: false,
+            painter: Painter::OFF,
         }
+    }
+
+    /// Styles warnings with `painter`.
+    pub(crate) fn with_painter(self, painter: Painter) -> Self {
+        Self { painter, ..self }
     }
 
     /// Prints an event. A reader that closes standard output ends the output, not the run.
@@ -226,7 +235,8 @@ impl<O: Write, E: Write> Printer<O, E> {
             }
             EventKind::Warning { message, .. } => {
                 self.line_start()?;
-                writeln!(self.progress(), "  warning: {message}")?;
+                let line = self.painter.paint(style::YELLOW, &format!("  warning: {message}"));
+                writeln!(self.progress(), "{line}")?;
             }
             EventKind::LoopDetection { .. } => {
                 self.line_start()?;

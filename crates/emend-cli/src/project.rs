@@ -5,11 +5,13 @@
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use emend_agent::environment::EnvError;
 use emend_agent::error_code::Code;
 use emend_agent::event::EventKind;
 use emend_agent::store::Store;
-use emend_agent::workspace::{Mode, Snapshot, Workspace};
+use emend_agent::workspace::{Mode, SaveSnapshot, Snapshot, Workspace};
 use emend_host::{FileStore, LocalEnvironment, Sandbox, StateDir, StateError, SystemClock};
 use emend_llm::{Clock, Shared};
 use serde::{Deserialize, Serialize};
@@ -44,24 +46,36 @@ impl RunNotes {
         Self { session: session.to_owned(), label: String::new(), last: 0 }
     }
 
-    /// Saves the workspace and the note after each change, so that a crash loses neither.
+    /// Takes a note about a run that changed files, and saves line logs that are not saved yet.
     pub(crate) fn take(&mut self, event: &EventKind, project: &Project) -> Result<(), Failure> {
         match event {
             EventKind::UserInput { content } => {
                 content.trim().lines().next().unwrap_or_default().clone_into(&mut self.label);
             }
             EventKind::FileChanged { .. } => {
-                project.save()?;
+                project.save_if_changed()?;
+                self.note(project)?;
+            }
+            // A command may have changed other things than texts.
+            EventKind::ProcessingEnd { .. } => {
                 let run = project.workspace.last_run();
-                if run != self.last {
-                    self.last = run;
-                    let (session, label) = (self.session.clone(), self.label.clone());
-                    project.note_run(RunNote { run, session, label })?;
+                if project.workspace.runs().iter().any(|known| known.run_id == run) {
+                    self.note(project)?;
                 }
             }
             _ => {}
         }
         Ok(())
+    }
+
+    fn note(&mut self, project: &Project) -> Result<(), Failure> {
+        let run = project.workspace.last_run();
+        if run == self.last {
+            return Ok(());
+        }
+        self.last = run;
+        let (session, label) = (self.session.clone(), self.label.clone());
+        project.note_run(RunNote { run, session, label })
     }
 }
 
@@ -94,11 +108,30 @@ pub(crate) fn open_state(environment: &LocalEnvironment) -> Result<StateDir, Fai
     Ok(state)
 }
 
+/// Saves the line logs before an edit changes files, so that a crash in between loses no undo data.
+struct Saver {
+    state: Arc<StateDir>,
+    saved: Arc<AtomicU64>,
+}
+
+impl SaveSnapshot for Saver {
+    fn save(&self, snapshot: &Snapshot) -> Result<(), EnvError> {
+        self.state.save(WORKSPACE_DOCUMENT, snapshot).map_err(|error| {
+            let path = "the data for undo".to_owned();
+            EnvError::Io { path, reason: format!("{error}; nothing was changed") }
+        })?;
+        self.saved.store(snapshot.revision(), Ordering::Relaxed);
+        Ok(())
+    }
+}
+
 /// An open project. It locks the state directory, so only one process can open it at a time.
 pub(crate) struct Project {
     pub(crate) workspace: Shared<Workspace>,
     pub(crate) clock: Shared<dyn Clock>,
     state: Arc<StateDir>,
+    /// Revision of the workspace as it was saved last.
+    saved: Arc<AtomicU64>,
 }
 
 impl Project {
@@ -126,11 +159,13 @@ impl Project {
         let clock: Shared<dyn Clock> = Shared::new(SystemClock);
         let environment = Shared::new(environment.with_journal(Arc::clone(&state)));
         let saved: Option<Snapshot> = state.load(WORKSPACE_DOCUMENT)?;
-        let workspace = Workspace::new(environment, mode, Shared::clone(&clock));
+        let saved_revision = Arc::new(AtomicU64::new(u64::MAX));
+        let saver = Saver { state: Arc::clone(&state), saved: Arc::clone(&saved_revision) };
+        let workspace = Workspace::new(environment, mode, Shared::clone(&clock)).with_saver(Shared::new(saver));
         if let Some(snapshot) = saved {
             workspace.restore(snapshot).map_err(|error| Failure::new(Code::IoError, error.to_string()))?;
         }
-        Ok(Self { workspace: Shared::new(workspace), clock, state })
+        Ok(Self { workspace: Shared::new(workspace), clock, state, saved: saved_revision })
     }
 
     /// Opens the store of the project's conversations.
@@ -161,6 +196,13 @@ impl Project {
 
     /// Saves the line logs.
     pub(crate) fn save(&self) -> Result<(), Failure> {
-        self.state.save(WORKSPACE_DOCUMENT, &self.workspace.snapshot()).map_err(Failure::from)
+        self.state.save(WORKSPACE_DOCUMENT, &self.workspace.snapshot())?;
+        self.saved.store(self.workspace.revision(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Saves the line logs, unless they are saved as they are: one command may change many files.
+    fn save_if_changed(&self) -> Result<(), Failure> {
+        if self.saved.load(Ordering::Relaxed) == self.workspace.revision() { Ok(()) } else { self.save() }
     }
 }

@@ -19,6 +19,7 @@ use crate::project::RunNotes;
 use crate::settings::{Model, Settings};
 use crate::setup::{Host, Setup};
 use crate::signals;
+use crate::style::Painter;
 use crate::trace::Trace;
 use crate::{approve, chat, terminal};
 
@@ -135,7 +136,8 @@ async fn follow(
     setup: &Setup,
     trace: &mut Trace,
 ) -> Result<(EndReason, Option<Failure>), Failure> {
-    let mut printer = Printer::new(format, debug, std::io::stdout(), std::io::stderr());
+    let printer = Printer::new(format, debug, std::io::stdout(), std::io::stderr());
+    let mut printer = printer.with_painter(Painter::stdout());
     let began_at = setup.project.clock.now_ms();
     let mut changed = BTreeSet::new();
     let mut notes = RunNotes::new(setup.session.id());

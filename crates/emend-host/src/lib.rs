@@ -7,6 +7,8 @@ mod clock;
 mod commit;
 mod files;
 mod git;
+#[cfg(unix)]
+mod keep;
 mod local;
 mod process;
 #[cfg(feature = "shell")]

@@ -9,12 +9,16 @@
 
 mod commit;
 #[cfg(unix)]
+mod keeper;
+#[cfg(unix)]
 mod scratch;
 mod search;
 
 use std::path::Path;
 use std::sync::Arc;
 
+#[cfg(unix)]
+use emend_agent::environment::FileKeeper;
 use emend_agent::environment::FileMatches;
 use emend_agent::environment::GitSnapshot;
 use emend_agent::environment::command::FileStamp;
@@ -29,10 +33,14 @@ use emend_llm::BoxFuture;
 use emend_llm::{CancelToken, Shared};
 
 #[cfg(unix)]
+use keeper::LocalKeeper;
+#[cfg(unix)]
 use scratch::Scratch;
 
 use crate::commit::CommitError;
 use crate::files::{RootFiles, with_slashes};
+#[cfg(unix)]
+use crate::keep::Keeper;
 #[cfg(unix)]
 use crate::process::{self, Processes, SpawnOptions};
 use crate::process::{EnvPolicy, Sandbox};
@@ -63,6 +71,9 @@ pub struct LocalEnvironment {
     files: Arc<RootFiles>,
     /// Holds the journal of changes of several files.
     journal: Option<Arc<StateDir>>,
+    /// Keeps the files before commands, if their changes can be stored.
+    #[cfg(unix)]
+    keeper: Option<LocalKeeper>,
     /// The environment variables that commands inherit.
     #[cfg_attr(not(unix), expect(dead_code, reason = "there are no commands"))]
     variables: EnvPolicy,
@@ -89,6 +100,8 @@ impl LocalEnvironment {
         Ok(Self {
             files: Arc::new(RootFiles::open(root.as_ref())?),
             journal: None,
+            #[cfg(unix)]
+            keeper: None,
             variables: EnvPolicy::default(),
             sandbox: None,
             #[cfg(unix)]
@@ -98,13 +111,22 @@ impl LocalEnvironment {
         })
     }
 
-    /// Stores the journal of changes of several files in `state`, the state of this root.
+    /// Stores the journal of changes of several files in `state`, the state of this root, and the files that are kept
+    /// before commands.
     ///
     /// With a journal such a change is all or none even if the process dies. Without it, a failed change is rolled back only
     /// while the process lives.
     #[must_use]
     pub fn with_journal(self, state: Arc<StateDir>) -> Self {
-        Self { journal: Some(state), ..self }
+        self.files.store_attributes(state.directory().join("removed.jsonl"));
+        #[cfg(unix)]
+        let keeper = LocalKeeper::new(Arc::clone(&self.files), Keeper::new(state.directory()));
+        Self {
+            journal: Some(state),
+            #[cfg(unix)]
+            keeper: Some(keeper),
+            ..self
+        }
     }
 
     /// Sets the environment variables that commands inherit.
@@ -146,20 +168,26 @@ impl LocalEnvironment {
         &self,
         work: impl FnOnce(&RootFiles) -> Result<T, EnvError> + Send + 'static,
     ) -> BoxFuture<'static, Result<T, EnvError>> {
-        let files = Arc::clone(&self.files);
-        Box::pin(async move {
-            let Ok(runtime) = tokio::runtime::Handle::try_current() else { return work(&files) };
-            match runtime.spawn_blocking(move || work(&files)).await {
-                Ok(done) => done,
-                Err(error) => match error.try_into_panic() {
-                    Ok(panic) => std::panic::resume_unwind(panic),
-                    Err(_) => {
-                        Err(EnvError::Io { path: ".".to_owned(), reason: "the runtime is shutting down".to_owned() })
-                    }
-                },
-            }
-        })
+        run_blocking(&self.files, work)
     }
+}
+
+/// Runs `work` on a blocking thread of the runtime, or at once without a runtime.
+fn run_blocking<T: Send + 'static>(
+    files: &Arc<RootFiles>,
+    work: impl FnOnce(&RootFiles) -> Result<T, EnvError> + Send + 'static,
+) -> BoxFuture<'static, Result<T, EnvError>> {
+    let files = Arc::clone(files);
+    Box::pin(async move {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return work(&files) };
+        match runtime.spawn_blocking(move || work(&files)).await {
+            Ok(done) => done,
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(_) => Err(EnvError::Io { path: ".".to_owned(), reason: "the runtime is shutting down".to_owned() }),
+            },
+        }
+    })
 }
 
 impl ExecutionEnvironment for LocalEnvironment {
@@ -255,6 +283,11 @@ impl ExecutionEnvironment for LocalEnvironment {
 
     fn manifest(&self) -> BoxFuture<'_, Result<Vec<FileStamp>, EnvError>> {
         self.run(search::manifest)
+    }
+
+    #[cfg(unix)]
+    fn keeper(&self) -> Option<&dyn FileKeeper> {
+        self.keeper.as_ref().map(|keeper| keeper as &dyn FileKeeper)
     }
 
     #[cfg(unix)]

@@ -12,6 +12,8 @@ use emend_edit::ContentHash;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::files::SyncContent as _;
+
 /// File that is locked by the process that uses the directory.
 const LOCK: &str = "lock";
 
@@ -242,12 +244,12 @@ fn hide(directory: &Path) -> io::Result<()> {
 }
 
 /// Replaces a file's content. Only one process does so at a time, because the directory is locked.
-fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut temporary = path.to_owned();
     temporary.as_mut_os_string().push(".new");
     let mut file = File::create(&temporary)?;
     file.write_all(content)?;
-    file.sync_all()?;
+    file.sync_content()?;
     fs::rename(&temporary, path)
 }
 
@@ -356,6 +358,15 @@ mod tests {
         assert_eq!(error.code().as_str(), "io_error");
         assert!(error.to_string().contains("a.json"), "{error}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "{\"a\": ");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_document_is_on_the_disk_before_it_has_its_name() {
+        let (_around, home, root) = two();
+        let state = StateDir::open_in(&home, &root).unwrap();
+        state.save("a", &[1, 2, 3]).unwrap();
+        crate::files::synced::check(&state.directory().join("a.json"));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use super::change::FileChange;
 use super::command::{Command, ExecResult, FileStamp, OutputSink};
 use super::entry::{Access, DirEntry, Metadata};
 use super::error::EnvError;
+use super::file_keeper::FileKeeper;
 use super::grep::{FileMatches, GrepQuery};
 use super::path::FilePath;
 use super::repository::GitSnapshot;
@@ -227,6 +228,11 @@ pub trait ExecutionEnvironment: MaybeSend + MaybeSync {
     /// Returns the present files for later reads, if that is nearly free. Changes of commands are undone from it.
     /// Without a snapshot, all text files are read before the first command.
     fn snapshot(&self) -> Option<Shared<dyn ExecutionEnvironment>> {
+        None
+    }
+
+    /// Returns the keeper of files, if the environment has one. It replaces manifest and snapshot.
+    fn keeper(&self) -> Option<&dyn FileKeeper> {
         None
     }
 

@@ -187,7 +187,7 @@ fn finish(
     }
     note(&mut text, "changed", &outcome.changed);
     let left_out = match mode {
-        Mode::Direct => "changed, not restorable",
+        Mode::Direct => "changed, cannot be undone",
         Mode::Staged => "changed, but no text to review, so left as they were",
     };
     note(&mut text, left_out, &outcome.left_out);
@@ -200,6 +200,10 @@ fn finish(
         "bytes_dropped": result.n_bytes_dropped,
         "changed": outcome.changed,
         "left_out": outcome.left_out,
+        "not_undoable": match mode {
+            Mode::Direct => outcome.left_out.as_slice(),
+            Mode::Staged => &[],
+        },
     });
     let failed = |code, message: String| Err(ToolError { data: Some(data.clone()), ..ToolError::new(code, message) });
     if result.timed_out {
@@ -293,7 +297,7 @@ mod tests {
         };
         outcome.changed = vec![path("a.txt"), path("b.txt")];
         outcome.left_out = vec![path("c.bin")];
-        let notes = "[2 processes left running ended with it]\n[changed: a.txt, b.txt]\n[changed, not restorable: \
+        let notes = "[2 processes left running ended with it]\n[changed: a.txt, b.txt]\n[changed, cannot be undone: \
                      c.bin]\n";
         check(&outcome, &format!("out\nerr\n{notes}[exit code 3 after 7 ms]"));
         outcome.result.timed_out = true;

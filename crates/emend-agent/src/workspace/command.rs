@@ -1,9 +1,10 @@
 //! Commands and the files that they change.
 //!
-//! **Direct**: the command runs on the files themselves. Their texts are kept before, so its changes become changes of
-//! the agent and can be undone. Changes of other files are named in the result. **Staged**: the command runs in a copy
-//! that holds the pending edits, and its changes there wait for review. In both modes, ignored files are left out,
-//! because they are build products.
+//! **Direct**: the command runs on the files themselves. Their contents are kept before, so its changes become changes of
+//! the agent and can be undone: all of them in an environment with a keeper of files (`kept_command`), otherwise those of
+//! texts that are not ignored. A change that cannot be undone is named in the result. **Staged**: the command runs in a
+//! copy that holds the pending edits, and its changes there wait for review. Ignored files are left out, because they are
+//! build products.
 //!
 //! A command does not count as a read: the session has to read a file that the command changed before it can overwrite
 //! it.
@@ -18,9 +19,6 @@ use super::state::{Mode, Workspace};
 use super::write::{favouring_ours, record, reject_unapproved};
 use crate::environment::command::{Command, ExecResult, OutputSink};
 use crate::environment::{Access, FilePath};
-
-/// Maximum number of files whose changes by one command are recorded.
-const CHANGES_MAX: usize = 1000;
 
 /// The result of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +72,9 @@ impl Workspace {
         output: &dyn OutputSink,
     ) -> Result<CommandOutcome, WorkspaceError> {
         command.working_dir = self.environment.resolve(working_dir, Access::List).await?;
+        if let Some(keeper) = self.environment.keeper() {
+            return self.run_kept(keeper, context, &command, output).await;
+        }
         {
             let _writing = self.writing.lock().await;
             kept.refresh(&*self.environment).await?;
@@ -83,11 +84,7 @@ impl Workspace {
         let _writing = self.writing.lock().await;
         let mut outcome = CommandOutcome { result, changed: Vec::new(), left_out: Vec::new() };
         for path in kept.changed(&*self.environment).await? {
-            let captured = match outcome.changed.len() < CHANGES_MAX {
-                true => self.capture(kept, context, &path).await?,
-                false => CaptureOutcome::NotUndoable,
-            };
-            match captured {
+            match self.capture(kept, context, &path).await? {
                 CaptureOutcome::Captured => outcome.changed.push(path),
                 CaptureOutcome::NotUndoable => outcome.left_out.push(path),
                 CaptureOutcome::Unchanged => {}
@@ -157,7 +154,7 @@ impl Workspace {
             let (before, text) = (kept.text(&path).await, kept.text_now(&*scratch, &path).await);
             let text = match (before, text) {
                 (Text::Known(before), Text::Known(text)) if before == text => continue,
-                _ if is_open || logs.len() >= CHANGES_MAX => None,
+                _ if is_open => None,
                 (Text::Unknown, _) | (_, Text::Unknown) => None,
                 (_, Text::Absent) => Some(None),
                 (before, Text::Known(text)) => Some(Some(self.beside_users(&path, &before, &text).await?)),
@@ -185,7 +182,7 @@ impl Workspace {
         })
     }
 
-    fn change_meta(&self, context: &WriteContext<'_>) -> ChangeMeta {
+    pub(super) fn change_meta(&self, context: &WriteContext<'_>) -> ChangeMeta {
         ChangeMeta { run: context.run_id.to_string(), edit: context.call_id.to_owned(), at_ms: self.clock.now_ms() }
     }
 }

@@ -119,7 +119,7 @@ fn direct_what_was_not_kept_is_named() {
     world.files.insert("image.bin", "a\0b").unwrap();
     let text =
         world.shell("write big.txt small; write image.bin c\\0d; write b.txt \\0; write new.bin \\0; write a.txt 1");
-    let notes = "[changed: a.txt]\n[changed, not restorable: b.txt, big.txt, image.bin, new.bin]\n";
+    let notes = "[changed: a.txt]\n[changed, cannot be undone: b.txt, big.txt, image.bin, new.bin]\n";
     assert_eq!(text, format!("(no output)\n{notes}[exit code 0 after 1 ms]"));
     assert_eq!(world.undo(), ["a.txt"]);
 }
@@ -131,7 +131,7 @@ fn direct_whatever_text_a_snapshot_has_can_be_undone() {
     world.files.insert("big.txt", big.clone()).unwrap();
     world.files.insert("image.bin", "a\0b").unwrap();
     let text = world.shell("write big.txt small; write .hidden new; write image.bin c\\0d");
-    let notes = "[changed: .hidden, big.txt]\n[changed, not restorable: image.bin]\n";
+    let notes = "[changed: .hidden, big.txt]\n[changed, cannot be undone: image.bin]\n";
     assert_eq!(text, format!("(no output)\n{notes}[exit code 0 after 1 ms]"));
     assert_eq!(world.undo(), [".hidden", "big.txt"]);
     assert_eq!((world.disk("big.txt"), world.disk(".hidden")), (Some(big), None));

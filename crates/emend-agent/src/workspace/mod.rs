@@ -8,6 +8,7 @@ mod command;
 mod context;
 mod error;
 mod file_view;
+mod kept_command;
 mod kept_texts;
 mod precondition;
 mod read;
@@ -27,7 +28,7 @@ pub use precondition::Precondition;
 pub use read_tracker::ReadTracker;
 pub use review::{ChangedFile, Review, ReviewError, ReviewFile, ReviewHunk, ReviewLine};
 pub use runs::{RunChanges, TextChange, UndoneRun};
-pub use snapshot::{Snapshot, SnapshotError};
+pub use snapshot::{SaveSnapshot, Snapshot, SnapshotError};
 pub use state::{Mode, Workspace};
 pub use write::{FileWrite, Texts, WrittenFile};
 

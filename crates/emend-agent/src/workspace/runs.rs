@@ -6,11 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use emend_edit::line_log::{Action, ChangeId, DependentsPolicy, LineLog, Origin};
+use emend_edit::size::compact_sort::set_of;
 
 use super::error::WorkspaceError;
 use super::review::ReviewError;
 use super::state::Workspace;
-use crate::environment::FilePath;
+use crate::environment::{FileKeeper, FilePath, KeptRun, UndoStep};
 
 /// The agent's changes in one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub struct RunChanges {
     pub at_ms: u64,
     /// Files that it changed.
     pub files: Vec<FilePath>,
+    /// Files that its commands changed and whose former state was not kept.
+    pub lost: Vec<FilePath>,
     /// Whether a change of the run is still in effect.
     pub is_on: bool,
 }
@@ -43,6 +46,8 @@ pub struct UndoneRun {
     pub restored: Vec<FilePath>,
     /// Files that keep a part of the runs, because the user has edited it since.
     pub kept: Vec<FilePath>,
+    /// Files that commands of the runs changed and whose former state was not kept.
+    pub lost: Vec<FilePath>,
 }
 
 /// The logs after undoing runs.
@@ -64,6 +69,7 @@ impl Workspace {
                     run_id: run,
                     at_ms,
                     files: Vec::new(),
+                    lost: Vec::new(),
                     is_on: false,
                 });
                 found.at_ms = found.at_ms.min(at_ms);
@@ -72,6 +78,20 @@ impl Workspace {
                     found.files.push(path.clone());
                 }
             }
+        }
+        for kept in self.root.keeper().map(FileKeeper::runs).unwrap_or_default() {
+            let KeptRun { run_id, at_ms, files, lost, is_on } = kept;
+            let known = runs.entry(run_id).or_insert_with(|| RunChanges {
+                run_id,
+                at_ms,
+                files: Vec::new(),
+                lost: Vec::new(),
+                is_on: false,
+            });
+            known.at_ms = known.at_ms.min(at_ms);
+            known.files = set_of(known.files.drain(..).chain(files)).into_iter().collect();
+            known.lost = lost;
+            known.is_on |= is_on;
         }
         runs.into_values().collect()
     }
@@ -84,14 +104,37 @@ impl Workspace {
     /// A file cannot be read, or the disk fails; nothing changes then.
     pub async fn undo_runs(&self, runs: &[u64]) -> Result<UndoneRun, WorkspaceError> {
         let _writing = self.writing.lock().await;
-        let TakenBack { undone, logs } = self.taken_back(runs, None).await?;
+        let logged = self.logged(runs);
+        let first = self.undo_kept(runs, &logged, UndoStep::BeforeLogs).await?;
+        let TakenBack { mut undone, logs } = self.taken_back(runs, None).await?;
         self.save_logs(logs).await?;
+        let last = self.undo_kept(runs, &logged, UndoStep::AfterLogs).await?;
         if !undone.restored.is_empty() {
             let mut state = self.state();
             state.done.push(undone.restored.clone());
             state.undone.clear();
         }
+        let undid = self.runs().into_iter().filter(|run| runs.contains(&run.run_id));
+        undone.lost = set_of(undid.flat_map(|run| run.lost)).into_iter().collect();
+        // Restored whole before its log was looked at.
+        undone.kept.retain(|path| !first.restored.contains(path));
+        for kept in [first, last] {
+            undone.restored = set_of(undone.restored.drain(..).chain(kept.restored)).into_iter().collect();
+            undone.kept = set_of(undone.kept.drain(..).chain(kept.kept)).into_iter().collect();
+        }
         Ok(undone)
+    }
+
+    /// Returns the files with changes of the agent in `runs` that are in effect.
+    fn logged(&self, runs: &[u64]) -> BTreeSet<FilePath> {
+        let runs: Vec<String> = runs.iter().map(u64::to_string).collect();
+        let state = self.state();
+        let is_logged = |log: &LineLog| {
+            log.changes().any(|change| {
+                change.origin == Origin::Agent && change.status.is_on() && runs.contains(&change.meta.run)
+            })
+        };
+        state.files.iter().filter(|(_, entry)| is_logged(&entry.log)).map(|(path, _)| path.clone()).collect()
     }
 
     /// Redoes the changes of the last [`undo_runs`](Self::undo_runs); returns the files.
@@ -101,17 +144,21 @@ impl Workspace {
     /// Returns [`ReviewError::Nothing`] if the user has decided or edited since, or the error of the disk.
     pub async fn redo_runs(&self) -> Result<Vec<FilePath>, ReviewError> {
         let nothing = || ReviewError::Nothing { action: "redo" };
-        let paths = {
+        let logged = {
             let state = self.state();
-            let paths = state.done.last().cloned().ok_or_else(nothing)?;
             let took_back = |path| state.files.get(path).is_some_and(|entry| ends_in_rollback(&entry.log));
-            if !paths.iter().all(took_back) {
-                return Err(nothing());
-            }
-            paths
+            state.done.last().filter(|paths| paths.iter().all(took_back)).cloned()
         };
-        self.undo().await?;
-        Ok(paths)
+        let mut paths = BTreeSet::new();
+        if let Some(logged) = logged {
+            self.undo().await?;
+            paths.extend(logged);
+        }
+        if let Some(keeper) = self.root.keeper() {
+            let _writing = self.writing.lock().await;
+            paths.extend(keeper.redo().await.map_err(WorkspaceError::from)?);
+        }
+        if paths.is_empty() { Err(nothing()) } else { Ok(paths.into_iter().collect()) }
     }
 
     /// Returns the texts of the files that `runs` changed, or of `path` alone, as they are and as
@@ -138,8 +185,9 @@ impl Workspace {
     }
 
     async fn taken_back(&self, runs: &[u64], path: Option<&FilePath>) -> Result<TakenBack, WorkspaceError> {
+        // Other files are not even read: they may have become binary files or directories.
+        let known = self.logged(runs);
         let runs: Vec<String> = runs.iter().map(u64::to_string).collect();
-        let known: Vec<FilePath> = self.state().files.keys().cloned().collect();
         let mut taken = TakenBack { undone: UndoneRun::default(), logs: Vec::new() };
         for path in known.into_iter().filter(|known| path.is_none_or(|path| path == known)) {
             self.visible(&path).await?;

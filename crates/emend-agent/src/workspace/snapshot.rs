@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use emend_edit::ContentHash;
 use emend_edit::line_log::LineLog;
+use emend_llm::{MaybeSend, MaybeSync};
 use serde::{Deserialize, Serialize};
 
+use super::error::WorkspaceError;
 use super::state::{Entry, Workspace};
-use crate::environment::FilePath;
+use crate::environment::{EnvError, FilePath};
 
 /// Version of the format. A snapshot of another version is rejected.
 const VERSION: u32 = 1;
@@ -47,7 +49,52 @@ pub enum SnapshotError {
     },
 }
 
+/// Saves the line logs of a workspace, for a host that keeps them.
+pub trait SaveSnapshot: MaybeSend + MaybeSync {
+    /// Saves `snapshot` durably in place of the previous one.
+    ///
+    /// # Errors
+    ///
+    /// The snapshot could not be saved; the previous one is intact then.
+    fn save(&self, snapshot: &Snapshot) -> Result<(), EnvError>;
+}
+
+impl Snapshot {
+    /// Returns the revision of the workspace that was saved.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// Replaces the log of a file, as a write that is about to happen will.
+    pub(super) fn expect(&mut self, path: &FilePath, mut log: LineLog, moved_from: Option<FilePath>) {
+        log.mark_saved();
+        let disk = log.disk_text().map(|text| ContentHash::of(text.as_bytes()));
+        self.revision += 1;
+        let known = self.files.get(path).map(|entry| (entry.number, entry.moved_from.clone()));
+        let (number, was_moved) = known.unwrap_or_else(|| {
+            self.n_entries += 1;
+            (self.n_entries, None)
+        });
+        let moved_from = moved_from.or(was_moved);
+        self.files.insert(path.clone(), SavedEntry { number, log, disk, moved_from, changed_at: self.revision });
+    }
+}
+
 impl Workspace {
+    /// Saves the line logs, if the host keeps them.
+    pub(super) fn persist(&self) -> Result<(), WorkspaceError> {
+        self.save_expecting(|_| {})
+    }
+
+    /// Saves the line logs as `expect` changes them, if the host keeps them.
+    pub(super) fn save_expecting(&self, expect: impl FnOnce(&mut Snapshot)) -> Result<(), WorkspaceError> {
+        let Some(saver) = &self.saver else { return Ok(()) };
+        let mut snapshot = self.snapshot();
+        expect(&mut snapshot);
+        Ok(saver.save(&snapshot)?)
+    }
+
     /// Returns the state to save.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {

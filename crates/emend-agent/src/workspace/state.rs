@@ -10,6 +10,7 @@ use emend_llm::{Clock, Shared};
 
 use super::error::WorkspaceError;
 use super::kept_texts::KeptTexts;
+use super::snapshot::SaveSnapshot;
 use crate::canvas::Canvas;
 use crate::environment::layers::Confined;
 use crate::environment::{Access, EntryKind, EnvError, ExecutionEnvironment, FilePath};
@@ -84,6 +85,8 @@ pub struct Workspace {
     /// Held while a command runs.
     pub(super) commands: Shared<futures::lock::Mutex<KeptTexts>>,
     pub(super) state: Shared<Mutex<State>>,
+    /// Saves the line logs before files change, if the host keeps them.
+    pub(super) saver: Option<Shared<dyn SaveSnapshot>>,
 }
 
 #[derive(Default)]
@@ -126,7 +129,14 @@ impl Workspace {
             ready: Shared::default(),
             commands: Shared::default(),
             state: Shared::default(),
+            saver: None,
         }
+    }
+
+    /// Lets `saver` save the line logs before an edit changes files. If it fails, the edit is rejected.
+    #[must_use]
+    pub fn with_saver(self, saver: Shared<dyn SaveSnapshot>) -> Self {
+        Self { saver: Some(saver), ..self }
     }
 
     /// Returns a view of this workspace that is confined to a directory, with the same files, pending edits and review.
@@ -151,6 +161,7 @@ impl Workspace {
             ready: Shared::clone(&self.ready),
             commands: Shared::clone(&self.commands),
             state: Shared::clone(&self.state),
+            saver: self.saver.clone(),
         })
     }
 
@@ -216,15 +227,18 @@ impl Workspace {
 
     /// Starts a run (one user message) and returns its number. The edits of a run are undone together.
     pub fn begin_run(&self) -> u64 {
+        let last = self.last_run();
         let mut state = self.state();
-        state.run += 1;
+        state.run = last + 1;
         state.run
     }
 
     /// Returns the number of the last run; 0 before the first.
     #[must_use]
     pub fn last_run(&self) -> u64 {
-        self.state().run
+        // A run that was killed during its command is known to the keeper alone.
+        let kept = self.root.keeper().and_then(|keeper| keeper.runs().last().map(|run| run.run_id));
+        self.state().run.max(kept.unwrap_or_default())
     }
 
     /// Returns the file that a path names, to compare it with the canvas; `None` if it names none.

@@ -129,6 +129,7 @@ impl Workspace {
         // so a lease that is valid now is valid when the edit takes effect.
         if let Err(error) = self.verify_lease(context, &staged) {
             self.environment.change(&back).await?;
+            self.persist()?;
             return Err(error);
         }
         let mut state = self.state();
@@ -249,7 +250,21 @@ impl Workspace {
                 back.push(change(&file.path, new.as_deref(), old.as_deref()));
             }
         }
-        self.environment.change(&there).await?;
+        if there.is_empty() {
+            return Ok(back);
+        }
+        // The logs come first: after a crash, an edit on disk can be undone. A log of an edit that did not reach the disk
+        // is harmless, because the disk is compared with the log at the next access.
+        self.save_expecting(|snapshot| {
+            for file in staged {
+                snapshot.expect(&file.path, file.log.clone(), file.moved_from.clone());
+            }
+        })?;
+        if let Err(error) = self.environment.change(&there).await {
+            // The error of the disk is the one to report.
+            let _ = self.persist();
+            return Err(error.into());
+        }
         Ok(back)
     }
 }

@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
+use emend_agent::environment::FilePath;
 use emend_agent::error_code::Code;
 use emend_agent::workspace::{Mode, UndoneRun};
 use serde_json::json;
@@ -13,7 +14,7 @@ use serde_json::json;
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::saved_sessions::minute;
-use crate::style::Painter;
+use crate::style::{self, Painter};
 use crate::text_diff;
 
 pub(crate) fn list(root: &Path, json: bool) -> Result<ExitCode, Failure> {
@@ -34,6 +35,7 @@ pub(crate) fn list(root: &Path, json: bool) -> Result<ExitCode, Failure> {
                 "label": note.map(|note| &note.label),
                 "session": note.map(|note| &note.session),
                 "files": files,
+                "not_undoable": run.lost,
                 "undone": !run.is_on,
             });
             writeln!(stdout, "{line}")?;
@@ -42,7 +44,11 @@ pub(crate) fn list(root: &Path, json: bool) -> Result<ExitCode, Failure> {
         let label = note.map_or("", |note| note.label.as_str());
         let undone = if run.is_on { "" } else { " (undone)" };
         let line = format!("{:>4}  {}  {label}{undone}", run.run_id, minute(run.at_ms));
-        writeln!(stdout, "{}\n      {}", line.trim_end(), files.join(" "))?;
+        writeln!(stdout, "{}", line.trim_end())?;
+        if !files.is_empty() {
+            writeln!(stdout, "      {}", files.join(" "))?;
+        }
+        write_lost(&mut stdout, "      ", &run.lost)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -93,6 +99,23 @@ pub(crate) async fn redo_last(project: &Project) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The most paths that are named as not undoable.
+const NAMED_MAX: usize = 10;
+
+/// Prints the paths whose changes cannot be undone, if there are any.
+fn write_lost(out: &mut impl Write, indent: &str, lost: &[FilePath]) -> std::io::Result<()> {
+    if lost.is_empty() {
+        return Ok(());
+    }
+    let named: Vec<&str> = lost.iter().take(NAMED_MAX).map(FilePath::as_str).collect();
+    let more = match lost.len() - named.len() {
+        0 => String::new(),
+        n_more => format!(" and {n_more} more"),
+    };
+    let text = format!("{indent}cannot be undone: {}{more}", named.join(", "));
+    writeln!(out, "{}", Painter::stdout().paint(style::YELLOW, &text))
+}
+
 /// Prints which files were restored.
 pub(crate) fn report(undone: &UndoneRun) -> Result<ExitCode, Failure> {
     let mut stdout = std::io::stdout().lock();
@@ -102,5 +125,6 @@ pub(crate) fn report(undone: &UndoneRun) -> Result<ExitCode, Failure> {
     for path in &undone.kept {
         writeln!(stdout, "kept your later edits in {path}")?;
     }
+    write_lost(&mut stdout, "", &undone.lost)?;
     Ok(ExitCode::SUCCESS)
 }

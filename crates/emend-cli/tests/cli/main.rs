@@ -21,6 +21,9 @@ mod diff_truncate;
 #[cfg(unix)]
 mod kill;
 #[cfg(test)]
+#[cfg(unix)]
+mod nothing_lost;
+#[cfg(test)]
 mod patch;
 #[cfg(test)]
 mod patch_refused;

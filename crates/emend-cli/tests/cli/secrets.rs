@@ -42,12 +42,16 @@ fn run(project: &Project, args: &[&str], url: &str) -> Outcome {
     Outcome::of(command.output().unwrap())
 }
 
-/// Appends the content of all files below `folder`.
+/// Appends the content of all files below `folder`, except the project's files that are kept for undo. Those only this
+/// user may read.
 fn all_below(folder: &Path, found: &mut String) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
             all_below(&path, found);
+        } else if path.ends_with("kept/pack") {
+            use std::os::unix::fs::PermissionsExt as _;
+            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o077, 0);
         } else {
             found.push_str(&format!("== {}\n{}\n", path.display(), String::from_utf8_lossy(&fs::read(&path).unwrap())));
         }

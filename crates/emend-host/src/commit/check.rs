@@ -3,6 +3,7 @@
 //! Renaming needs no permission on the replaced file. So this module rejects the targets that must not be replaced:
 //! directories, links, files with several hard links, and files without write permission.
 
+use std::collections::BTreeSet;
 #[cfg(unix)]
 use std::collections::HashMap;
 
@@ -14,14 +15,14 @@ use super::disk::{Disk, with_executable};
 use super::error::CommitError;
 use super::journal::{Journal, JournalEntry};
 use crate::files::temp_files::{PREPARED, temporary_name};
-use crate::files::{invalid, refuse_unless_replaceable};
+use crate::files::{Attributes, invalid, refuse_unless_replaceable};
 
 /// A commit that passed all checks.
 pub(super) struct CheckedCommit<'a> {
     pub(super) journal: Journal,
     pub(super) contents: Vec<NewFile<'a>>,
-    /// The files to be removed, with their present metadata.
-    pub(super) removed: Vec<(FilePath, Metadata)>,
+    /// The files to be removed, with their present attributes.
+    pub(super) removed: Vec<(FilePath, Attributes)>,
     /// The existing directories in which files are created or removed.
     pub(super) directories: Vec<FilePath>,
 }
@@ -29,8 +30,8 @@ pub(super) struct CheckedCommit<'a> {
 /// A temporary file to be written.
 pub(super) struct NewFile<'a> {
     pub(super) temporary: FilePath,
-    /// Metadata of the file whose owner and mode bits it gets; the defaults if absent.
-    pub(super) like: Option<Metadata>,
+    /// The owner and mode bits that it gets; the defaults if absent.
+    pub(super) like: Option<Attributes>,
     /// The executable bit, if it differs from that file's.
     pub(super) executable: Option<bool>,
     pub(super) bytes: &'a [u8],
@@ -58,13 +59,13 @@ pub(super) fn check<'a>(disk: &mut Disk<'_>, changes: &'a [FileChange]) -> Resul
         let Some(bytes) = &change.after else {
             targets.enter(disk, &parent)?;
             removed.push(entry);
-            were.extend(old.map(|old| (change.path.clone(), old)));
+            were.extend(old.map(|old| (change.path.clone(), Attributes::from(&old))));
             continue;
         };
         let like = match (old, &change.mode_of) {
-            (None, Some(other)) => disk.look(other)?.or_else(|| disk.removed(other)),
+            (None, Some(other)) => disk.look(other)?.as_ref().map(Attributes::from).or_else(|| disk.removed(other)),
             (None, None) => disk.removed(&change.path),
-            (old, _) => old,
+            (Some(old), _) => Some(Attributes::from(&old)),
         };
         targets.enter(disk, &parent)?;
         let temporary = free_name(disk, &parent, change.path.name())?;
@@ -78,7 +79,7 @@ pub(super) fn check<'a>(disk: &mut Disk<'_>, changes: &'a [FileChange]) -> Resul
         journal: Journal::new(targets.missing, written),
         contents,
         removed: were,
-        directories: targets.existing,
+        directories: targets.existing.into_iter().collect(),
     })
 }
 
@@ -131,7 +132,7 @@ fn free_name(disk: &mut Disk<'_>, parent: &FilePath, name: &str) -> Result<FileP
 #[derive(Default)]
 struct Targets {
     /// Directories that exist and are writable.
-    existing: Vec<FilePath>,
+    existing: BTreeSet<FilePath>,
     /// Directories that must be created, outer ones first.
     missing: Vec<FilePath>,
     /// The changed files by device and inode, with their paths.
@@ -148,7 +149,7 @@ impl Targets {
         match disk.look(directory)? {
             Some(found) if found.is_dir() => {
                 disk.check_directory(directory)?;
-                self.existing.push(directory.clone());
+                self.existing.insert(directory.clone());
             }
             Some(_) => {
                 return Err(invalid(directory.as_str(), "it must be a directory, but it is a file").into());

@@ -11,7 +11,7 @@ use cap_std::fs::{Dir, Metadata, OpenOptions, Permissions};
 use emend_agent::environment::{EnvError, FilePath};
 
 use super::journal::Journal;
-use crate::files::{RootFiles, describe, is_absence, keep_owner, on_disk, reading};
+use crate::files::{Attributes, RootFiles, describe, is_absence, keep_owner, on_disk, reading};
 
 /// Name of the journal among the documents of the state directory.
 pub(crate) const DOCUMENT: &str = "commit";
@@ -99,8 +99,8 @@ impl<'a> Disk<'a> {
         done.map_err(|source| DiskError { path: path.to_string(), source })
     }
 
-    /// Returns the metadata of a file before an earlier change removed it.
-    pub(super) fn removed(&self, path: &FilePath) -> Option<Metadata> {
+    /// Returns the attributes of a file before an earlier change removed it.
+    pub(super) fn removed(&self, path: &FilePath) -> Option<Attributes> {
         self.files.removed(path)
     }
 
@@ -162,7 +162,7 @@ impl<'a> Disk<'a> {
     pub(super) fn create(
         &mut self,
         path: &FilePath,
-        like: Option<&Metadata>,
+        like: Option<Attributes>,
         executable: Option<bool>,
         content: &[u8],
     ) -> Result<(), DiskError> {
@@ -177,9 +177,9 @@ impl<'a> Disk<'a> {
         }
         if like.is_some() || executable.is_some() {
             self.step(StepKind::SetMode, path, |_| {
-                let mode =
-                    like.map_or_else(|| file.metadata().map(|new| new.permissions()), |like| Ok(like.permissions()));
-                file.set_permissions(with_executable(mode?, executable))
+                let new = file.metadata()?.permissions();
+                let mode = like.map_or(new.clone(), |like| like.permissions(new));
+                file.set_permissions(with_executable(mode, executable))
             })?;
         }
         self.step(StepKind::Write, path, |_| file.write_all(content))?;

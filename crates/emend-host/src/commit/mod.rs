@@ -31,7 +31,7 @@ use self::check::CheckedCommit;
 use self::disk::{Disk, DiskError};
 use self::journal::{Journal, Stage};
 use self::roll::{EntryState, entry_state, roll_back, roll_forward};
-use crate::files::RootFiles;
+use crate::files::{RootFiles, describe};
 use crate::state::StateDir;
 
 /// The outcome of recovering a commit that an earlier run left unfinished.
@@ -66,6 +66,10 @@ pub(crate) fn commit(
         return Ok(());
     }
     let CheckedCommit { mut journal, contents, removed, directories } = checked;
+    // Known before the files are gone, even if the process is killed.
+    if let Err(error) = files.note_removed(&removed) {
+        return Err(CommitError::Refused(describe("the attributes of removed files", &error)));
+    }
     clean_up::remove_abandoned(disk, &directories);
     if let Err(error) = prepare(disk, &journal, contents) {
         return Err(roll_back_after(disk, &journal, error.into()));
@@ -82,7 +86,6 @@ pub(crate) fn commit(
         }
     }
     let left_alone = complete(disk, &journal)?;
-    removed.into_iter().for_each(|(path, was)| files.note_removed(path, was));
     if left_alone.is_empty() { Ok(()) } else { Err(CommitError::LeftAlone { paths: left_alone }) }
 }
 
@@ -139,7 +142,7 @@ fn prepare(disk: &mut Disk<'_>, journal: &Journal, contents: Vec<check::NewFile<
         disk.make_directory(directory)?;
     }
     for content in contents {
-        disk.create(&content.temporary, content.like.as_ref(), content.executable, content.bytes)?;
+        disk.create(&content.temporary, content.like, content.executable, content.bytes)?;
     }
     for directory in journal.directories() {
         disk.sync_directory(&directory)?;

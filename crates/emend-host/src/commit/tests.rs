@@ -447,3 +447,27 @@ fn only_files_of_dead_processes_are_removed() {
     tree.remove("a.txt");
     assert_eq!(tree, expected);
 }
+
+#[test]
+fn new_contents_are_on_the_disk_before_the_journal_says_so() {
+    let project = Project::usual();
+    let mut steps: Vec<(StepKind, String)> = Vec::new();
+    let mut observe = |step: Step<'_>| {
+        steps.push((step.kind, step.path.to_owned()));
+        Ok(())
+    };
+    project.commit(&usual_changes(), &mut observe).unwrap();
+    // The journal is written twice before files change: when the work begins, and when all contents are complete.
+    let renamed = |nth: usize| {
+        let all = steps.iter().enumerate().filter(|(_, (kind, _))| *kind == StepKind::RenameJournal);
+        all.map(|(at, _)| at).nth(nth).unwrap()
+    };
+    let prepared = &steps[renamed(0)..renamed(1)];
+    let created: Vec<&String> =
+        prepared.iter().filter(|(kind, _)| *kind == StepKind::Create).map(|(_, path)| path).collect();
+    assert!(created.len() > 2);
+    for path in created {
+        let at = |kind| prepared.iter().position(|step| *step == (kind, path.clone()));
+        assert!(at(StepKind::Write) < at(StepKind::Sync), "{path}: {prepared:?}");
+    }
+}

@@ -3,12 +3,19 @@
 //! [`RootFiles`] reads and writes single files and decides nothing about paths: callers resolve them first. A directory
 //! that is swapped for a link between the decision and the opening leads nowhere, because no link is followed here.
 
+mod attributes;
 pub(crate) mod directory;
 mod error;
 mod open;
 mod root;
+mod sync;
 pub(crate) mod temp_files;
 
+pub(crate) use attributes::Attributes;
 pub(crate) use error::{describe, invalid, is_absence};
 pub(crate) use open::{on_disk, read_entry, reading};
-pub(crate) use root::{RootFiles, entry_metadata, keep_owner, refuse_unless_replaceable, with_slashes};
+pub(crate) use root::{RootFiles, entry_metadata, keep_owner, refuse_unless_replaceable, sync_directory, with_slashes};
+pub(crate) use sync::SyncContent;
+#[cfg(test)]
+#[cfg(unix)]
+pub(crate) use sync::synced;

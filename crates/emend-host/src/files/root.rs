@@ -1,9 +1,9 @@
 //! Single files and directories below the root, opened through its handle.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io::{self, Write as _};
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cap_std::ambient_authority;
@@ -12,9 +12,11 @@ use emend_agent::environment::resolve::{self, Node, Tree};
 use emend_agent::environment::{Access, DirEntry, EntryKind, EnvError, FilePath, Metadata};
 use emend_agent::suggest::closest;
 
+use super::attributes::{Attributes, RemovedFiles};
 use super::directory::{Kind, Reader, entries, is_exhausted};
 use super::error::{describe, invalid, is_absence};
 use super::open::{bytes_to_read, on_disk, read_text, read_up_to, reading};
+use super::sync::SyncContent as _;
 use super::temp_files::{self, UNFINISHED, temporary_name};
 
 /// Access to the files below one directory.
@@ -22,9 +24,7 @@ pub(crate) struct RootFiles {
     directory: Dir,
     /// Names of the root: as given, and with all links followed.
     roots: Vec<String>,
-    /// Metadata of removed files: a file that is created again gets its former owner and mode bits. Also metadata of files
-    /// about to move, under their new paths.
-    removed: Mutex<BTreeMap<FilePath, cap_std::fs::Metadata>>,
+    removed: Mutex<RemovedFiles>,
     /// Directories already cleaned of temporary files of killed processes.
     swept: Mutex<BTreeSet<FilePath>>,
 }
@@ -57,25 +57,35 @@ impl RootFiles {
         &self.directory
     }
 
-    /// Returns the metadata of a file before it was removed.
-    pub(crate) fn removed(&self, path: &FilePath) -> Option<cap_std::fs::Metadata> {
-        self.removed_files().get(path).cloned()
+    /// Stores the attributes of removed files in the file `stored`.
+    pub(crate) fn store_attributes(&self, stored: PathBuf) {
+        self.removed_files().store_in(stored);
     }
 
-    /// Records the metadata of a file that is removed now.
-    pub(crate) fn note_removed(&self, path: FilePath, was: cap_std::fs::Metadata) {
-        self.removed_files().insert(path, was);
+    /// Returns the attributes of a file before it was removed.
+    pub(crate) fn removed(&self, path: &FilePath) -> Option<Attributes> {
+        self.removed_files().get(path)
+    }
+
+    /// Notes the attributes of files that are about to be removed.
+    ///
+    /// # Errors
+    ///
+    /// They could not be stored.
+    pub(crate) fn note_removed(&self, files: &[(FilePath, Attributes)]) -> io::Result<()> {
+        self.removed_files().note(files)
     }
 
     /// Records that the next file at `to` gets the owner and mode bits of the file at `from`.
     pub(crate) fn note_moved(&self, from: &FilePath, to: FilePath) {
         let found = self.directory.symlink_metadata(on_disk(from)).ok().filter(cap_std::fs::Metadata::is_file);
-        if let Some(was) = found.or_else(|| self.removed(from)) {
-            self.note_removed(to, was);
+        if let Some(was) = found.as_ref().map(Attributes::from).or_else(|| self.removed(from)) {
+            // If they cannot be stored, they are known to this process.
+            let _ = self.note_removed(&[(to, was)]);
         }
     }
 
-    fn removed_files(&self) -> MutexGuard<'_, BTreeMap<FilePath, cap_std::fs::Metadata>> {
+    fn removed_files(&self) -> MutexGuard<'_, RemovedFiles> {
         self.removed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -151,12 +161,12 @@ impl RootFiles {
         let temporary = temporary_name(path.name(), UNFINISHED);
         let written = (|| {
             let mut file = parent.open_with(&temporary, OpenOptions::new().write(true).create_new(true))?;
-            if let Some(like) = before.or_else(|| self.removed(path)) {
-                keep_owner(&file, &like);
-                file.set_permissions(like.permissions())?;
+            if let Some(like) = before.as_ref().map(Attributes::from).or_else(|| self.removed(path)) {
+                keep_owner(&file, like);
+                file.set_permissions(like.permissions(file.metadata()?.permissions()))?;
             }
             file.write_all(content)?;
-            file.sync_all()?;
+            file.sync_content()?;
             parent.rename(&temporary, &parent, path.name())
         })();
         if let Err(error) = written {
@@ -183,9 +193,9 @@ impl RootFiles {
         let failed = |error| self.describe_at(path, &error);
         let was = self.directory.symlink_metadata(on_disk(path)).map_err(failed)?;
         refuse_unless_file(path, was.file_type())?;
-        self.directory.remove_file(on_disk(path)).map_err(failed)?;
-        self.note_removed(path.clone(), was);
-        Ok(())
+        self.note_removed(&[(path.clone(), Attributes::from(&was))])
+            .map_err(|error| describe(path.as_str(), &error))?;
+        self.directory.remove_file(on_disk(path)).map_err(failed)
     }
 
     pub(crate) fn list(&self, path: &FilePath, depth: usize) -> Result<Vec<DirEntry>, EnvError> {
@@ -282,7 +292,7 @@ pub(crate) fn entry_metadata(directory: &Dir, name: &str) -> Option<Metadata> {
 }
 
 /// Syncs a directory, so that a rename survives a power cut. A failure is ignored: the rename is done anyway.
-fn sync_directory(directory: &Dir) {
+pub(crate) fn sync_directory(directory: &Dir) {
     // Opened as a file: a `Dir` may be a handle of the path only, which cannot be synced.
     if cfg!(unix)
         && let Ok(directory) = directory.open_with(".", &reading())
@@ -295,14 +305,15 @@ fn sync_directory(directory: &Dir) {
 ///
 /// Needed for root in a container that works on files of other users. Must be called before the mode bits are set, because
 /// a change of owner clears some of them.
-pub(crate) fn keep_owner(file: &File, before: &cap_std::fs::Metadata) {
+pub(crate) fn keep_owner(file: &File, before: Attributes) {
     #[cfg(unix)]
     {
         use cap_std::fs::MetadataExt as _;
         use rustix::fs::{Gid, Uid, fchown};
-        let (user, group) = (Uid::from_raw(before.uid()), Gid::from_raw(before.gid()));
+        let Some(owner) = before.owner else { return };
+        let (user, group) = (Uid::from_raw(owner.0), Gid::from_raw(owner.1));
         let has = file.metadata().map(|new| (new.uid(), new.gid()));
-        if has.is_ok_and(|has| has != (before.uid(), before.gid())) && fchown(file, Some(user), Some(group)).is_err() {
+        if has.is_ok_and(|has| has != owner) && fchown(file, Some(user), Some(group)).is_err() {
             // A member of the group may still set the group.
             let _ = fchown(file, None, Some(group));
         }

@@ -75,6 +75,13 @@ impl Disk {
     }
 }
 
+#[test]
+fn a_written_file_is_on_the_disk_before_it_has_its_name() {
+    let disk = Disk::new(|_| "//- a.txt\nold\n".to_owned());
+    block_on(disk.environment().write(&path("a.txt"), b"new content\n")).unwrap();
+    crate::files::synced::check(&disk.root().join("a.txt"));
+}
+
 fn path(path: &str) -> FilePath {
     FilePath::clean(path).unwrap()
 }

@@ -102,7 +102,25 @@ fn end(
         error,
         duration_ms,
     });
+    let data = match outcome {
+        Ok(output) => Some(&output.data),
+        Err(error) => error.data.as_ref(),
+    };
+    if let Some(Value::Array(paths)) = data.and_then(|data| data.get("not_undoable"))
+        && !paths.is_empty()
+    {
+        let named: Vec<&str> = paths.iter().filter_map(Value::as_str).take(NAMED_MAX).collect();
+        let more = match paths.len() - named.len() {
+            0 => String::new(),
+            n_more => format!(" and {n_more} more"),
+        };
+        let message = format!("cannot be undone: {}{more}", named.join(", "));
+        core.emitter.emit(EventKind::Warning { code: "not_undoable", message });
+    }
 }
+
+/// The most paths that a warning names.
+const NAMED_MAX: usize = 10;
 
 /// Rejects the calls of an incomplete response: a truncated call may look complete and do harm.
 pub(in crate::session) fn refuse_cut(core: &Core, calls: &[ToolCall], finish: FinishKind) {

@@ -1,0 +1,115 @@
+//! Keeping of files, so that the changes of commands can be undone.
+//!
+//! A keeper knows every file below the root before a command runs, with its content as far as a budget allows. It
+//! compares the files after the command and records the differences durably: contents, links, directories and mode
+//! bits. The workspace records changes of text in line logs as well; undo by a line log keeps later lines of the user.
+
+use std::collections::BTreeSet;
+
+use emend_llm::{BoxFuture, MaybeSend, MaybeSync};
+
+use super::error::EnvError;
+use super::path::FilePath;
+
+/// One path that a command changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptChange {
+    /// Path relative to the root.
+    pub path: FilePath,
+    /// The kind of the change.
+    pub kind: KeptChangeKind,
+}
+
+/// The kind of a change by a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeptChangeKind {
+    /// Text was changed, created or deleted, and both texts are small enough for a line log.
+    Text,
+    /// Any other change that can be undone: of binary or large files, links, directories or mode bits.
+    Other,
+    /// The former state was not kept, so the change cannot be undone.
+    Lost,
+}
+
+/// The recorded changes of commands in one run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptRun {
+    /// Number of the run.
+    pub run_id: u64,
+    /// Time of the first command in milliseconds since 1970.
+    pub at_ms: u64,
+    /// Paths that can be restored, sorted.
+    pub files: Vec<FilePath>,
+    /// Paths that cannot be restored, sorted.
+    pub lost: Vec<FilePath>,
+    /// Whether the changes are in effect.
+    pub is_on: bool,
+}
+
+/// The result of restoring paths.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeptRestored {
+    /// Paths that were changed back.
+    pub restored: Vec<FilePath>,
+    /// Paths that have changed since and were left alone.
+    pub kept: Vec<FilePath>,
+}
+
+/// The two steps of an undo. The workspace undoes its line logs between them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UndoStep {
+    /// Restores all paths but texts with a line log.
+    BeforeLogs,
+    /// Restores texts with a line log, as far as the log did not, and mode bits. Completes the undo.
+    AfterLogs,
+}
+
+/// Keeps files before commands and restores them.
+pub trait FileKeeper: MaybeSend + MaybeSync {
+    /// Keeps the present state of all files, durably, because a command of `run_id` starts.
+    ///
+    /// # Errors
+    ///
+    /// The files cannot be read, or their contents cannot be stored. The command must not run then.
+    fn keep(&self, run_id: u64) -> BoxFuture<'_, Result<(), EnvError>>;
+
+    /// Records the changes since [`keep`](Self::keep), durably, and returns them sorted by path. `skip` are files that
+    /// other callers changed meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// The files cannot be read, or the changes cannot be recorded. A later call of any method tries again.
+    fn record<'a>(&'a self, skip: &'a BTreeSet<FilePath>) -> BoxFuture<'a, Result<Vec<KeptChange>, EnvError>>;
+
+    /// Returns the text of a changed file before the last recorded command; `None` if there was no file.
+    ///
+    /// # Errors
+    ///
+    /// The kept content cannot be read.
+    fn text_before<'a>(&'a self, path: &'a FilePath) -> BoxFuture<'a, Result<Option<String>, EnvError>>;
+
+    /// Returns the runs with recorded changes, oldest first.
+    fn runs(&self) -> Vec<KeptRun>;
+
+    /// Undoes recorded changes of `runs`. `logged` are the texts that line logs undo.
+    ///
+    /// A path whose present state is not the one that the command left stays as it is. An interrupted undo can be
+    /// repeated.
+    ///
+    /// # Errors
+    ///
+    /// The disk fails; some paths may be restored.
+    fn undo<'a>(
+        &'a self,
+        runs: &'a [u64],
+        logged: &'a BTreeSet<FilePath>,
+        step: UndoStep,
+    ) -> BoxFuture<'a, Result<KeptRestored, EnvError>>;
+
+    /// Redoes the changes of the last undo, and returns the changed paths. There are none if commands ran since.
+    ///
+    /// # Errors
+    ///
+    /// The disk fails; some paths may be changed.
+    fn redo(&self) -> BoxFuture<'_, Result<Vec<FilePath>, EnvError>>;
+}

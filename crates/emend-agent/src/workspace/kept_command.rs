@@ -1,0 +1,105 @@
+//! Commands in an environment that keeps files: every change is recorded by the keeper, and that of text in line logs.
+
+use std::collections::BTreeSet;
+
+use emend_edit::ContentHash;
+use emend_edit::line_log::{LineLog, Origin};
+use futures::future::{Either, select};
+
+use super::command::CommandOutcome;
+use super::context::WriteContext;
+use super::error::WorkspaceError;
+use super::state::Workspace;
+use crate::environment::command::{Command, OutputSink, OutputStream};
+use crate::environment::{EnvError, FileKeeper, FilePath, KeptChangeKind, KeptRestored, UndoStep};
+
+/// Maximum number of files that get a line log by one command. The changes of further files are undone whole.
+const LOGGED_FILES_MAX: usize = 1000;
+
+/// Time after which the user is told that files are being kept, in milliseconds.
+const QUIET_MS: u64 = 2_000;
+
+impl Workspace {
+    pub(super) async fn run_kept(
+        &self,
+        keeper: &dyn FileKeeper,
+        context: &WriteContext<'_>,
+        command: &Command,
+        output: &dyn OutputSink,
+    ) -> Result<CommandOutcome, WorkspaceError> {
+        let revision = {
+            let _writing = self.writing.lock().await;
+            match select(keeper.keep(context.run_id), self.clock.sleep(QUIET_MS)).await {
+                Either::Left((kept, _)) => kept?,
+                Either::Right(((), keeping)) => {
+                    output.output(OutputStream::Stderr, "[keeping the project's files, so that this can be undone]\n");
+                    keeping.await?;
+                }
+            }
+            self.revision()
+        };
+        // The user may edit while the command runs.
+        let result = self.environment.exec_command(command, output, context.cancel).await;
+        let _writing = self.writing.lock().await;
+        let edited = self.changes_since(revision).into_iter().map(|change| change.path);
+        // Nothing is attributed to the command that the workspace itself wrote meanwhile.
+        let changes = keeper.record(&edited.collect()).await?;
+        let mut outcome = CommandOutcome { result: result?, changed: Vec::new(), left_out: Vec::new() };
+        let mut n_logged = 0;
+        for change in changes {
+            match change.kind {
+                KeptChangeKind::Lost => {
+                    outcome.left_out.push(change.path);
+                    continue;
+                }
+                KeptChangeKind::Text => {
+                    let has_log = self.state().files.contains_key(&change.path);
+                    if has_log || n_logged < LOGGED_FILES_MAX {
+                        n_logged += 1;
+                        self.log_kept(keeper, context, &change.path).await?;
+                    }
+                }
+                KeptChangeKind::Other => {}
+            }
+            outcome.changed.push(change.path);
+        }
+        self.persist()?;
+        Ok(outcome)
+    }
+
+    /// Records the new text of a file in its line log.
+    async fn log_kept(
+        &self,
+        keeper: &dyn FileKeeper,
+        context: &WriteContext<'_>,
+        path: &FilePath,
+    ) -> Result<(), WorkspaceError> {
+        // Another program may have replaced the file since. Then the recorded change stands alone.
+        let Ok(text) = self.disk_text(path).await else { return Ok(()) };
+        let hash = text.as_ref().map(|text| ContentHash::of(text.as_bytes()));
+        let known = self.state().files.get(path).map(|entry| (entry.log.clone(), entry.disk));
+        let mut log = match known {
+            Some((_, disk)) if disk == hash => return Ok(()),
+            Some((log, _)) => log,
+            None => LineLog::new(keeper.text_before(path).await?.as_deref()),
+        };
+        // Without the lease, the agent must not change the canvas. The change counts as that of another program.
+        let origin = if self.canvas.path().as_ref() == Some(path) { Origin::External } else { Origin::Agent };
+        log.found_on_disk(origin, text.as_deref(), self.change_meta(context));
+        self.state().install_found(path.clone(), log, hash);
+        Ok(())
+    }
+
+    /// Undoes one step of the recorded changes of commands. The caller holds the lock of writes.
+    pub(super) async fn undo_kept(
+        &self,
+        runs: &[u64],
+        logged: &BTreeSet<FilePath>,
+        step: UndoStep,
+    ) -> Result<KeptRestored, EnvError> {
+        match self.root.keeper() {
+            Some(keeper) => keeper.undo(runs, logged, step).await,
+            None => Ok(KeptRestored::default()),
+        }
+    }
+}

@@ -1,0 +1,463 @@
+//! Keeps files before commands run, so that everything a command changes can be undone.
+//!
+//! The keeper's directory, in the project's state, holds:
+//!
+//! - `tree.json`: every path with its marks, as of the last command. A path whose marks are the same is not read again.
+//! - `pack` and `large-…`: the contents, by hash.
+//! - `running.json`: the run of the command that is running. If the process is killed, the next process finds it, and
+//!   records the changes of that command.
+//! - `changes.jsonl`: the changes of each command, and each undo and redo of them.
+//!
+//! Contents, tree and note are durable before the command starts.
+
+mod compare;
+mod node;
+mod pack;
+mod restore;
+mod scan;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use emend_agent::environment::{FilePath, KeptChange, KeptChangeKind, KeptRestored, KeptRun, UndoStep};
+use emend_edit::text::decode;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use self::compare::{Differences, compare};
+use self::node::{Blob, Change, Content, Entry, Node};
+use self::pack::Pack;
+use self::restore::{Switch, Switched, restore};
+use self::scan::scan;
+use crate::files::{Attributes, RootFiles, SyncContent as _, on_disk, reading};
+use crate::state::{create_private, replace};
+
+/// Texts up to this size get a line log.
+const LOGGED_BYTES_MAX: u64 = 1 << 20;
+
+const TREE: &str = "tree.json";
+const RUNNING: &str = "running.json";
+const CHANGES: &str = "changes.jsonl";
+
+/// A command that is running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Running {
+    run: u64,
+    at_ms: u64,
+}
+
+/// The recorded changes of one command.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Recorded {
+    run: u64,
+    at_ms: u64,
+    changes: Vec<Change>,
+    lost: Vec<FilePath>,
+    #[serde(skip, default = "yes")]
+    is_on: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// A line of `changes.jsonl`.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Line {
+    Command(Recorded),
+    /// Commands, by number, were undone or redone.
+    Switch {
+        commands: Vec<usize>,
+        is_on: bool,
+    },
+}
+
+/// The keeper of one root.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    directory: PathBuf,
+    /// Loaded at the first use, and again after an error.
+    loaded: Option<Loaded>,
+}
+
+#[derive(Debug)]
+struct Loaded {
+    directory: PathBuf,
+    /// Device and inode of the state directory, which may be inside the project.
+    state: (u64, u64),
+    tree: Vec<Entry>,
+    /// Whether the saved tree is older.
+    is_dirty: bool,
+    pack: Pack,
+    recorded: Vec<Recorded>,
+    /// The commands of the last undo, if nothing was recorded since.
+    undone: Vec<usize>,
+}
+
+impl Keeper {
+    /// Returns the keeper that stores its data in `state`, the state directory of the root.
+    pub(crate) fn new(state: &Path) -> Self {
+        Self { directory: state.join("kept"), loaded: None }
+    }
+
+    /// Loads the data, and records the changes of a command during which an earlier process was killed.
+    fn load(&mut self, files: &RootFiles) -> io::Result<&mut Loaded> {
+        if self.loaded.is_none() {
+            self.loaded = Some(Loaded::open(&self.directory, files)?);
+        }
+        self.loaded.as_mut().ok_or_else(|| io::Error::other("not loaded"))
+    }
+
+    /// Loads the data and calls `work`. After an error the data is loaded again.
+    fn with<T>(&mut self, files: &RootFiles, work: impl FnOnce(&mut Loaded) -> io::Result<T>) -> io::Result<T> {
+        let done = self.load(files).and_then(work);
+        if done.is_err() {
+            self.loaded = None;
+        }
+        done
+    }
+
+    /// Keeps all files, because a command of `run` starts.
+    pub(crate) fn keep(&mut self, files: &RootFiles, running: (u64, u64)) -> io::Result<()> {
+        create_private(&self.directory)?;
+        self.with(files, |loaded| loaded.keep(files, Running { run: running.0, at_ms: running.1 }))
+    }
+
+    /// Records the changes since [`keep`](Self::keep).
+    pub(crate) fn record(&mut self, files: &RootFiles, skip: &BTreeSet<FilePath>) -> io::Result<Vec<KeptChange>> {
+        self.with(files, |loaded| loaded.record(files, skip))
+    }
+
+    /// Returns the text of a file before the last recorded command.
+    pub(crate) fn text_before(&mut self, files: &RootFiles, path: &FilePath) -> io::Result<Option<String>> {
+        self.with(files, |loaded| {
+            let changes = loaded.recorded.last().map(|recorded| recorded.changes.as_slice()).unwrap_or_default();
+            let change = changes.binary_search_by(|change| change.path.cmp(path)).ok().and_then(|at| changes.get(at));
+            match change.and_then(|change| change.before.as_ref()).map(|before| &before.content) {
+                Some(Content::File { blob: Some(blob), .. }) => {
+                    let blob = *blob;
+                    let content = loaded.pack.read(&blob)?;
+                    Ok(decode(&content).ok().map(str::to_owned))
+                }
+                _ => Ok(None),
+            }
+        })
+    }
+
+    /// Returns the runs with recorded changes. There are none if the data cannot be loaded.
+    pub(crate) fn runs(&mut self, files: &RootFiles) -> Vec<KeptRun> {
+        if !self.directory.exists() {
+            return Vec::new();
+        }
+        self.with(files, |loaded| Ok(loaded.runs())).unwrap_or_default()
+    }
+
+    /// Undoes one step of the changes of `runs`.
+    pub(crate) fn undo(
+        &mut self,
+        files: &RootFiles,
+        runs: &[u64],
+        logged: &BTreeSet<FilePath>,
+        step: UndoStep,
+    ) -> io::Result<KeptRestored> {
+        if !self.directory.exists() {
+            return Ok(KeptRestored::default());
+        }
+        self.with(files, |loaded| loaded.undo(files, runs, logged, step))
+    }
+
+    /// Redoes the last undo.
+    pub(crate) fn redo(&mut self, files: &RootFiles) -> io::Result<Vec<FilePath>> {
+        if !self.directory.exists() {
+            return Ok(Vec::new());
+        }
+        self.with(files, |loaded| loaded.redo(files))
+    }
+}
+
+impl Loaded {
+    fn open(directory: &Path, files: &RootFiles) -> io::Result<Self> {
+        let found = fs::metadata(directory.parent().unwrap_or(directory))?;
+        let mut loaded = Self {
+            directory: directory.to_owned(),
+            state: (found.dev(), found.ino()),
+            tree: document(&directory.join(TREE))?.unwrap_or_default(),
+            is_dirty: false,
+            pack: Pack::open(directory)?,
+            recorded: Vec::new(),
+            undone: Vec::new(),
+        };
+        let (lines, n_whole) = lines(&directory.join(CHANGES))?;
+        if let Some(n_whole) = n_whole {
+            // A broken last line is that of a process that was killed.
+            File::options().write(true).open(directory.join(CHANGES))?.set_len(n_whole)?;
+        }
+        lines.into_iter().for_each(|line| loaded.take(line));
+        for blob in loaded.blobs() {
+            loaded.pack.know(blob);
+        }
+        if document::<Running>(&directory.join(RUNNING))?.is_some() {
+            loaded.record(files, &BTreeSet::new())?;
+        }
+        Ok(loaded)
+    }
+
+    /// Applies a line of the record.
+    fn take(&mut self, line: Line) {
+        match line {
+            Line::Command(recorded) => {
+                self.recorded.push(recorded);
+                self.undone.clear();
+            }
+            Line::Switch { commands, is_on } => {
+                for &number in &commands {
+                    if let Some(recorded) = self.recorded.get_mut(number) {
+                        recorded.is_on = is_on;
+                    }
+                }
+                self.undone = if is_on { Vec::new() } else { commands };
+            }
+        }
+    }
+
+    /// Appends a line to the record, durably, and applies it.
+    fn append(&mut self, line: Line) -> io::Result<()> {
+        let mut text = serde_json::to_vec(&line)?;
+        text.push(b'\n');
+        let mut options = File::options();
+        options.append(true).create(true);
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(self.directory.join(CHANGES))?;
+        file.write_all(&text)?;
+        file.sync_content()?;
+        File::open(&self.directory)?.sync_all()?;
+        self.take(line);
+        Ok(())
+    }
+
+    fn blobs(&self) -> Vec<Blob> {
+        let nodes = self.recorded.iter().flat_map(|recorded| &recorded.changes);
+        let nodes = nodes.flat_map(|change| [&change.before, &change.after]).flatten().map(|node| &node.content);
+        let contents = nodes.chain(self.tree.iter().map(|entry| &entry.content));
+        let blob = |content: &Content| match content {
+            Content::File { blob, .. } => *blob,
+            _ => None,
+        };
+        contents.filter_map(blob).collect()
+    }
+
+    fn keep(&mut self, files: &RootFiles, running: Running) -> io::Result<()> {
+        let tree = self.look(files)?;
+        self.is_dirty |= tree != self.tree;
+        self.tree = tree;
+        self.pack.sync()?;
+        if self.is_dirty {
+            replace(&self.directory.join(TREE), &serde_json::to_vec(&self.tree)?)?;
+            self.is_dirty = false;
+        }
+        replace(&self.directory.join(RUNNING), &serde_json::to_vec(&running)?)?;
+        File::open(&self.directory)?.sync_all()
+    }
+
+    /// Returns the present tree. Stores the contents of files that have changed since the last one.
+    fn look(&mut self, files: &RootFiles) -> io::Result<Vec<Entry>> {
+        let mut tree = scan(files, self.state)?;
+        let mut known = self.tree.iter().peekable();
+        for entry in &mut tree {
+            while known.next_if(|known| known.path < entry.path).is_some() {}
+            let Content::File { blob, is_text } = &mut entry.content else { continue };
+            if let Some(known) = known.next_if(|known| known.path == entry.path)
+                && known.stamp == entry.stamp
+                && known.stamp.changed != 0
+                && let Content::File { blob: Some(same), is_text: was_text } = known.content
+            {
+                (*blob, *is_text) = (Some(same), was_text);
+                continue;
+            }
+            // A file that cannot be read is one that cannot be restored.
+            let Ok(file) = files.directory().open_with(on_disk(&entry.path), &reading()) else { continue };
+            if let Some((stored, content)) = self.pack.add_file(file.into_std(), entry.stamp.size)? {
+                let text = content.filter(|_| stored.len <= LOGGED_BYTES_MAX);
+                (*blob, *is_text) = (Some(stored), text.is_some_and(|text| decode(&text).is_ok()));
+            }
+        }
+        Ok(tree)
+    }
+
+    fn record(&mut self, files: &RootFiles, skip: &BTreeSet<FilePath>) -> io::Result<Vec<KeptChange>> {
+        let running: Option<Running> = document(&self.directory.join(RUNNING))?;
+        let Some(Running { run, at_ms }) = running else { return Ok(Vec::new()) };
+        let tree = self.look(files)?;
+        let exists = |path: &FilePath| files.directory().symlink_metadata(on_disk(path)).is_ok();
+        let Differences { mut changes, mut lost } = compare(&self.tree, &tree, exists);
+        changes.retain(|change| !skip.contains(&change.path));
+        lost.retain(|path| !skip.contains(path));
+        let removed = changes.iter().filter_map(|change| match (&change.before, &change.after) {
+            (Some(before @ Node { content: Content::File { .. }, .. }), None) => {
+                Some((change.path.clone(), Attributes { mode: before.mode, owner: None }))
+            }
+            _ => None,
+        });
+        // A line log that creates such a file again gives it its mode bits at once.
+        files.note_removed(&removed.collect::<Vec<_>>())?;
+        self.pack.sync()?;
+        let kind = |change: &Change| match change.is_text() && !change.keeps_content() && !change.is_product() {
+            true => KeptChangeKind::Text,
+            false => KeptChangeKind::Other,
+        };
+        // Build products are undone, too, but nobody has to read their names.
+        let shown = changes.iter().filter(|change| !change.is_product());
+        let changed = shown.map(|change| KeptChange { path: change.path.clone(), kind: kind(change) });
+        let lost_ones = lost.iter().map(|path| KeptChange { path: path.clone(), kind: KeptChangeKind::Lost });
+        let mut all: Vec<KeptChange> = changed.chain(lost_ones).collect();
+        all.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        if !changes.is_empty() || !lost.is_empty() {
+            self.append(Line::Command(Recorded { run, at_ms, changes, lost, is_on: true }))?;
+        }
+        self.is_dirty |= tree != self.tree;
+        self.tree = tree;
+        fs::remove_file(self.directory.join(RUNNING))?;
+        Ok(all)
+    }
+
+    fn runs(&self) -> Vec<KeptRun> {
+        let mut runs: Vec<KeptRun> = Vec::new();
+        for recorded in &self.recorded {
+            if runs.last().is_none_or(|run| run.run_id != recorded.run) {
+                let (run_id, at_ms) = (recorded.run, recorded.at_ms);
+                runs.push(KeptRun { run_id, at_ms, files: Vec::new(), lost: Vec::new(), is_on: false });
+            }
+            let Some(run) = runs.last_mut() else { continue };
+            let shown = recorded.changes.iter().filter(|change| !change.is_product());
+            run.files.extend(shown.map(|change| change.path.clone()));
+            run.lost.extend(recorded.lost.iter().cloned());
+            run.is_on |= recorded.is_on && !recorded.changes.is_empty();
+        }
+        for run in &mut runs {
+            for paths in [&mut run.files, &mut run.lost] {
+                paths.sort_unstable();
+                paths.dedup();
+            }
+        }
+        runs
+    }
+
+    fn undo(
+        &mut self,
+        files: &RootFiles,
+        runs: &[u64],
+        logged: &BTreeSet<FilePath>,
+        step: UndoStep,
+    ) -> io::Result<KeptRestored> {
+        let is_meant = |recorded: &Recorded| recorded.is_on && runs.contains(&recorded.run);
+        let numbers = (0..self.recorded.len()).rev();
+        let commands: Vec<usize> = numbers.filter(|&number| self.recorded.get(number).is_some_and(is_meant)).collect();
+        let is_logged = |change: &&Change| change.is_text() && logged.contains(&change.path);
+        let mut outcome = Outcome::default();
+        for &number in &commands {
+            let Some(recorded) = self.recorded.get(number) else { continue };
+            // A file that became a directory comes back only when the directory is empty.
+            let is_replaced = |path: &FilePath| {
+                let found = recorded.changes.binary_search_by(|change| change.path.cmp(path)).ok();
+                let change = found.and_then(|at| recorded.changes.get(at));
+                change.is_some_and(|change| change.before.is_some() && is_directory(change.after.as_ref()))
+            };
+            let is_due = |change: &&Change| {
+                let mut above = std::iter::successors(change.path.parent(), FilePath::parent);
+                step == UndoStep::AfterLogs || !is_logged(change) || above.any(|above| is_replaced(&above))
+            };
+            let switches: Vec<Switch<'_>> = recorded.changes.iter().filter(is_due).map(backwards).collect();
+            outcome.take(&switches, &restore(files, &mut self.pack, &switches)?);
+            // A log says itself which lines it kept.
+            recorded.changes.iter().filter(is_logged).for_each(|change| {
+                outcome.kept.remove(&change.path);
+            });
+        }
+        match step {
+            // Tried again after the logs have removed their files.
+            UndoStep::BeforeLogs => outcome.kept.clear(),
+            UndoStep::AfterLogs if commands.is_empty() => {}
+            UndoStep::AfterLogs => self.append(Line::Switch { commands, is_on: false })?,
+        }
+        Ok(KeptRestored {
+            kept: outcome.kept.difference(&outcome.restored).cloned().collect(),
+            restored: outcome.restored.into_iter().collect(),
+        })
+    }
+
+    fn redo(&mut self, files: &RootFiles) -> io::Result<Vec<FilePath>> {
+        let mut commands = std::mem::take(&mut self.undone);
+        commands.sort_unstable();
+        let mut outcome = Outcome::default();
+        for &number in &commands {
+            let Some(recorded) = self.recorded.get(number) else { continue };
+            let switches: Vec<Switch<'_>> = recorded.changes.iter().map(forwards).collect();
+            outcome.take(&switches, &restore(files, &mut self.pack, &switches)?);
+        }
+        if !commands.is_empty() {
+            self.append(Line::Switch { commands, is_on: true })?;
+        }
+        Ok(outcome.restored.into_iter().collect())
+    }
+}
+
+/// Paths by the outcome of a restoration.
+#[derive(Default)]
+struct Outcome {
+    restored: BTreeSet<FilePath>,
+    kept: BTreeSet<FilePath>,
+}
+
+impl Outcome {
+    fn take(&mut self, switches: &[Switch<'_>], outcomes: &[Switched]) {
+        for (switch, outcome) in switches.iter().zip(outcomes) {
+            match outcome {
+                Switched::Done => self.restored.insert(switch.path.clone()),
+                Switched::LeftAlone => self.kept.insert(switch.path.clone()),
+                Switched::Before => false,
+            };
+        }
+    }
+}
+
+fn is_directory(node: Option<&Node>) -> bool {
+    node.is_some_and(|node| node.content == Content::Directory)
+}
+
+fn backwards(change: &Change) -> Switch<'_> {
+    Switch { path: &change.path, from: change.after.as_ref(), to: change.before.as_ref() }
+}
+
+fn forwards(change: &Change) -> Switch<'_> {
+    Switch { path: &change.path, from: change.before.as_ref(), to: change.after.as_ref() }
+}
+
+/// Returns a document; `None` if it does not exist.
+fn document<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
+    match fs::read(path) {
+        Ok(text) => Ok(Some(serde_json::from_slice(&text)?)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns the lines of the record, and its length without a broken last line, if there is one.
+fn lines(path: &Path) -> io::Result<(Vec<Line>, Option<u64>)> {
+    let text = match fs::read(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), None)),
+        Err(error) => return Err(error),
+    };
+    let n_whole = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+    let mut lines = Vec::new();
+    for line in text.get(..n_whole).unwrap_or_default().split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+        lines.push(serde_json::from_slice(line)?);
+    }
+    Ok((lines, (n_whole < text.len()).then_some(n_whole as u64)))
+}

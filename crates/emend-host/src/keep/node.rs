@@ -1,0 +1,111 @@
+//! Plain data about kept paths: contents by reference, marks for comparison, and changes.
+
+use emend_agent::environment::FilePath;
+use emend_edit::ContentHash;
+use serde::{Deserialize, Serialize};
+
+/// A reference to a stored content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Blob {
+    pub(super) hash: ContentHash,
+    /// Position in the pack; absent if the content has a file of its own.
+    pub(super) at: Option<u64>,
+    pub(super) len: u64,
+}
+
+/// The kind and the content of a path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Content {
+    /// A regular file.
+    File {
+        /// Its content; absent if it was not stored.
+        blob: Option<Blob>,
+        /// Whether the content is a text that is small enough for a line log.
+        is_text: bool,
+    },
+    /// A symbolic link with its target.
+    Link(String),
+    Directory,
+    /// An ignored directory that is too large to look into.
+    Crowd,
+}
+
+impl Content {
+    /// Returns whether both are of the same kind.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        std::mem::discriminant(self) == std::mem::discriminant(other)
+    }
+}
+
+/// Marks of a path. If no mark has changed, its content has not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Stamp {
+    pub(super) mode: u32,
+    /// Size in bytes; of a directory, the number of entries.
+    pub(super) size: u64,
+    /// Modification time in nanoseconds since 1970.
+    pub(super) modified: i64,
+    /// Change time, which programs cannot set; 0 if the file may change again within the clock's precision.
+    pub(super) changed: i64,
+    pub(super) inode: u64,
+}
+
+/// One path below the root.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Entry {
+    pub(super) path: FilePath,
+    pub(super) stamp: Stamp,
+    /// Whether it is an ignored directory or in one, as build products are.
+    pub(super) is_product: bool,
+    pub(super) content: Content,
+}
+
+/// The state of a path before or after a command, for restoring it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Node {
+    pub(super) content: Content,
+    pub(super) mode: u32,
+    pub(super) size: u64,
+    pub(super) modified: i64,
+    /// Whether it is in an ignored directory. Build tools compare the times of such files, so they are restored.
+    pub(super) is_product: bool,
+}
+
+impl From<&Entry> for Node {
+    fn from(entry: &Entry) -> Self {
+        let Stamp { mode, size, modified, .. } = entry.stamp;
+        Self { content: entry.content.clone(), mode, size, modified, is_product: entry.is_product }
+    }
+}
+
+/// A change of one path by a command. At least one side is present.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Change {
+    pub(super) path: FilePath,
+    pub(super) before: Option<Node>,
+    pub(super) after: Option<Node>,
+}
+
+impl Change {
+    /// Returns whether only small texts were changed, created or deleted, so that a line log can hold the change.
+    pub(super) fn is_text(&self) -> bool {
+        let is_text = |node: &Option<Node>| {
+            node.as_ref().is_none_or(|node| matches!(node.content, Content::File { is_text: true, .. }))
+        };
+        is_text(&self.before) && is_text(&self.after)
+    }
+
+    /// Returns whether the path is in an ignored directory.
+    pub(super) fn is_product(&self) -> bool {
+        self.before.iter().chain(&self.after).all(|node| node.is_product)
+    }
+
+    /// Returns whether the contents of two files are the same, so that only their modes differ.
+    pub(super) fn keeps_content(&self) -> bool {
+        match (&self.before, &self.after) {
+            (Some(before), Some(after)) => before.content == after.content,
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The keeper of files of a local environment, on blocking threads.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use emend_agent::environment::{EnvError, FileKeeper, FilePath, KeptChange, KeptRestored, KeptRun, UndoStep};
+use emend_llm::{BoxFuture, Clock as _};
+
+use super::run_blocking;
+use crate::clock::SystemClock;
+use crate::files::{RootFiles, describe};
+use crate::keep::Keeper;
+
+/// The keeper with the files that it keeps.
+pub(super) struct LocalKeeper {
+    files: Arc<RootFiles>,
+    keeper: Arc<Mutex<Keeper>>,
+}
+
+fn lock(keeper: &Mutex<Keeper>) -> MutexGuard<'_, Keeper> {
+    keeper.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl LocalKeeper {
+    pub(super) fn new(files: Arc<RootFiles>, keeper: Keeper) -> Self {
+        Self { files, keeper: Arc::new(Mutex::new(keeper)) }
+    }
+
+    fn run<T: Send + 'static>(
+        &self,
+        purpose: &'static str,
+        work: impl FnOnce(&mut Keeper, &RootFiles) -> io::Result<T> + Send + 'static,
+    ) -> BoxFuture<'static, Result<T, EnvError>> {
+        let keeper = Arc::clone(&self.keeper);
+        run_blocking(&self.files, move |files| {
+            work(&mut lock(&keeper), files).map_err(|error| describe(purpose, &error))
+        })
+    }
+}
+
+impl FileKeeper for LocalKeeper {
+    fn keep(&self, run_id: u64) -> BoxFuture<'_, Result<(), EnvError>> {
+        let at_ms = SystemClock.now_ms();
+        self.run("keeping the files before the command", move |keeper, files| keeper.keep(files, (run_id, at_ms)))
+    }
+
+    fn record<'a>(&'a self, skip: &'a BTreeSet<FilePath>) -> BoxFuture<'a, Result<Vec<KeptChange>, EnvError>> {
+        let skip = skip.clone();
+        self.run("recording the changes of the command", move |keeper, files| keeper.record(files, &skip))
+    }
+
+    fn text_before<'a>(&'a self, path: &'a FilePath) -> BoxFuture<'a, Result<Option<String>, EnvError>> {
+        let path = path.clone();
+        self.run("reading a kept file", move |keeper, files| keeper.text_before(files, &path))
+    }
+
+    fn runs(&self) -> Vec<KeptRun> {
+        lock(&self.keeper).runs(&self.files)
+    }
+
+    fn undo<'a>(
+        &'a self,
+        runs: &'a [u64],
+        logged: &'a BTreeSet<FilePath>,
+        step: UndoStep,
+    ) -> BoxFuture<'a, Result<KeptRestored, EnvError>> {
+        let (runs, logged) = (runs.to_vec(), logged.clone());
+        self.run("restoring kept files", move |keeper, files| keeper.undo(files, &runs, &logged, step))
+    }
+
+    fn redo(&self) -> BoxFuture<'_, Result<Vec<FilePath>, EnvError>> {
+        self.run("restoring kept files", Keeper::redo)
+    }
+}
