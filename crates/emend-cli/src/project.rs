@@ -84,15 +84,25 @@ pub(crate) const SESSIONS_DIRECTORY: &str = "sessions";
 
 /// Opens and locks the state of a project. Completes or reverts a patch during which an earlier command was killed.
 pub(crate) fn open_state(environment: &LocalEnvironment) -> Result<StateDir, Failure> {
-    let state = StateDir::open(environment.root()).map_err(|error| match error {
+    let state = StateDir::open(environment.root()).map_err(unusable)?;
+    recover(environment, &state)?;
+    Ok(state)
+}
+
+fn unusable(error: StateError) -> Failure {
+    match error {
         StateError::Io { .. } => {
             let message = format!("cannot save the data for undo: {error}; set XDG_STATE_HOME to another directory");
             Failure::new(error.code(), message)
         }
         error => Failure::from(error),
-    })?;
+    }
+}
+
+/// Completes or reverts a patch during which an earlier command was killed.
+fn recover(environment: &LocalEnvironment, state: &StateDir) -> Result<(), Failure> {
     let recovered = environment
-        .recover(&state, &mut |_| Ok(()))
+        .recover(state, &mut |_| Ok(()))
         .map_err(|error| Failure::new(error.code(), format!("an earlier patch was interrupted: {error}")))?;
     if let Some(recovered) = recovered {
         let mut stderr = std::io::stderr().lock();
@@ -105,7 +115,7 @@ pub(crate) fn open_state(environment: &LocalEnvironment) -> Result<StateDir, Fai
             let _ = writeln!(stderr, "emend: {path} has changed since and was left unchanged");
         }
     }
-    Ok(state)
+    Ok(())
 }
 
 /// Saves the line logs before an edit changes files, so that a crash in between loses no undo data.
@@ -140,14 +150,31 @@ impl Project {
         Self::open_confined(root, mode, None)
     }
 
-    /// Opens the project as [`Self::open`] does. Commands of the agent run in the sandbox, if there is one.
-    pub(crate) fn open_confined(root: &Path, mode: Mode, sandbox: Option<Sandbox>) -> Result<Self, Failure> {
-        let mut environment = LocalEnvironment::new(root).map_err(|error| {
+    /// Opens the project for a command that only reads, while another process may use it.
+    ///
+    /// If no other process uses it, an interrupted patch is completed or reverted first.
+    pub(crate) fn open_to_read(root: &Path) -> Result<Self, Failure> {
+        let environment = Self::environment(root)?;
+        match StateDir::open_at_once(environment.root()) {
+            Ok(state) => recover(&environment, &state)?,
+            Err(StateError::Busy { .. }) => {}
+            Err(error) => return Err(unusable(error)),
+        }
+        Self::with_state(environment, StateDir::for_reading(root)?, Mode::Direct)
+    }
+
+    pub(crate) fn environment(root: &Path) -> Result<LocalEnvironment, Failure> {
+        LocalEnvironment::new(root).map_err(|error| {
             Failure::new(
                 Code::Configuration,
                 format!("cannot open {}: {error}; give a directory with --root", root.display()),
             )
-        })?;
+        })
+    }
+
+    /// Opens the project as [`Self::open`] does. Commands of the agent run in the sandbox, if there is one.
+    pub(crate) fn open_confined(root: &Path, mode: Mode, sandbox: Option<Sandbox>) -> Result<Self, Failure> {
+        let mut environment = Self::environment(root)?;
         if let Some(sandbox) = sandbox {
             let refused = |error| {
                 let advice = "run without --sandbox, or with --deny shell";
@@ -155,7 +182,12 @@ impl Project {
             };
             environment = environment.with_sandbox(sandbox).map_err(refused)?;
         }
-        let state = Arc::new(open_state(&environment)?);
+        let state = open_state(&environment)?;
+        Self::with_state(environment, state, mode)
+    }
+
+    fn with_state(environment: LocalEnvironment, state: StateDir, mode: Mode) -> Result<Self, Failure> {
+        let state = Arc::new(state);
         let clock: Shared<dyn Clock> = Shared::new(SystemClock);
         let environment = Shared::new(environment.with_journal(Arc::clone(&state)));
         let saved: Option<Snapshot> = state.load(WORKSPACE_DOCUMENT)?;

@@ -17,6 +17,19 @@ pub(crate) fn find(saved: Vec<Summary>, id: &str) -> Result<Summary, Failure> {
     })
 }
 
+/// Returns how long ago a time was, or its date if that is more than a week.
+pub(crate) fn age(now_ms: u64, at_ms: u64) -> String {
+    let minutes = now_ms.saturating_sub(at_ms) / 60_000;
+    match minutes {
+        0 => "just now".to_owned(),
+        1..60 => format!("{minutes} min ago"),
+        60..1_440 => format!("{} h ago", minutes / 60),
+        1_440..2_880 => "yesterday".to_owned(),
+        2_880..10_080 => format!("{} days ago", minutes / 1_440),
+        _ => date(at_ms),
+    }
+}
+
 /// Returns a time to the minute, in UTC.
 pub(crate) fn minute(at_ms: u64) -> String {
     let minutes = at_ms / 60_000;

@@ -133,6 +133,12 @@ async fn open(
     store: Shared<dyn Store>,
     origin: &Origin,
 ) -> Result<Session, Failure> {
+    if let Some((n_turns, source)) = args.turns.zip(origin.source.as_ref())
+        && n_turns > source.n_turns
+    {
+        let message = format!("--turns {n_turns}: the conversation has only {} entries", source.n_turns);
+        return Err(Failure::new(Code::InvalidArgument, message));
+    }
     let opened = match &origin.source {
         None => Ok(Session::new(options).with_store(store)),
         Some(source) if origin.forks => Session::fork(options, store, &source.id, args.turns).await,

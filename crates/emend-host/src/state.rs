@@ -6,6 +6,7 @@
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use emend_agent::error_code::Code;
 use emend_edit::ContentHash;
@@ -24,16 +25,28 @@ const ROOT: &str = "root";
 #[derive(Debug)]
 pub struct StateDir {
     directory: PathBuf,
-    /// The locked file. The system unlocks it when the process dies.
-    lock: File,
+    /// The locked file, `None` for a reader. The system unlocks it when the process dies.
+    lock: Option<File>,
 }
 
 impl Drop for StateDir {
     fn drop(&mut self) {
         // Closing is not enough: a child process between fork and exec has the file open too.
-        let _ = self.lock.unlock();
+        if let Some(lock) = &self.lock {
+            let _ = lock.unlock();
+        }
     }
 }
+
+fn named(pid: Option<u32>) -> String {
+    pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default()
+}
+
+/// Time to wait for a process that has locked the state. Most commands take less.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Time between two attempts to lock the state.
+const STEP: Duration = Duration::from_millis(20);
 
 /// The reason why state could not be opened, read or written.
 #[derive(Debug, thiserror::Error)]
@@ -42,10 +55,12 @@ pub enum StateError {
     #[error("there is no directory for state; set XDG_STATE_HOME or HOME to an absolute path")]
     NoHome,
     /// Another process uses the state of the same project.
-    #[error("another emend process is working on {}; wait for it or stop it", root.display())]
+    #[error("another emend process{} is working on {}; wait for it or stop it", named(*pid), root.display())]
     Busy {
         /// Root of the project.
         root: PathBuf,
+        /// The other process, if it is known.
+        pid: Option<u32>,
     },
     /// A document's name is empty, longer than 200 bytes, begins with `.`, or has other characters than ASCII letters, digits,
     /// `-`, `_` and `.`.
@@ -86,13 +101,39 @@ impl StateError {
 }
 
 impl StateDir {
-    /// Opens and locks the state of the project at `root`, in the user's directory for state.
+    /// Opens and locks the state of the project at `root`, in the user's directory for state. Waits a short time for
+    /// another process that has locked it.
     ///
     /// # Errors
     ///
     /// `NoHome`; `Busy` if another process has locked it; `Io`.
     pub fn open(root: &Path) -> Result<Self, StateError> {
+        let home = home().ok_or(StateError::NoHome)?;
+        let begun = Instant::now();
+        loop {
+            match Self::open_in(&home, root) {
+                Err(StateError::Busy { .. }) if begun.elapsed() < PATIENCE => std::thread::sleep(STEP),
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// Opens and locks the state as [`open`](Self::open) does, but without waiting.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub fn open_at_once(root: &Path) -> Result<Self, StateError> {
         Self::open_in(&home().ok_or(StateError::NoHome)?, root)
+    }
+
+    /// Returns the state for a reader, which needs no lock. It must not save anything.
+    ///
+    /// # Errors
+    ///
+    /// `NoHome`, or `Io` if `root` does not exist.
+    pub fn for_reading(root: &Path) -> Result<Self, StateError> {
+        Ok(Self { directory: Self::location(root)?, lock: None })
     }
 
     /// Opens and locks the state of the project at `root` in `home`, the directory for the state of all projects.
@@ -109,9 +150,16 @@ impl StateDir {
         let lock = File::options().create(true).truncate(false).write(true).open(&path).map_err(failed(&path))?;
         match lock.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(StateError::Busy { root }),
+            Err(TryLockError::WouldBlock) => {
+                // Some systems do not let others read a locked file.
+                let pid = fs::read_to_string(&path).ok().and_then(|text| text.trim().parse().ok());
+                return Err(StateError::Busy { root, pid });
+            }
             Err(TryLockError::Error(source)) => return Err(StateError::Io { path, source }),
         }
+        // The number only serves the error texts of other processes.
+        let pid = format!("{:<10}\n", std::process::id());
+        let _ = (&lock).write_all(pid.as_bytes());
         let path = directory.join(ROOT);
         let bytes = root.as_os_str().as_encoded_bytes();
         // Written only once: syncing takes longer than all other work before the first request.
@@ -119,7 +167,7 @@ impl StateDir {
             replace(&path, bytes).map_err(failed(&path))?;
             hide(home).map_err(failed(home))?;
         }
-        Ok(Self { directory, lock })
+        Ok(Self { directory, lock: Some(lock) })
     }
 
     /// Returns whether the project at `root` has the document `name`, without locking or creating anything.
@@ -333,7 +381,7 @@ mod tests {
         let (_around, home, root) = two();
         let state = StateDir::open_in(&home, &root).unwrap();
         // A child between fork and exec has another handle of the same open file.
-        let inherited = state.lock.try_clone().unwrap();
+        let inherited = state.lock.as_ref().unwrap().try_clone().unwrap();
         drop(state);
         StateDir::open_in(&home, &root).unwrap();
         drop(inherited);

@@ -19,13 +19,14 @@ use super::run_view::RunOutcome;
 use super::screen::Screen;
 use super::slash_commands::{self, Next};
 use super::state::Chat;
+use super::wrap::{Span, wrap, wrap_text};
 use crate::args::SessionArgs;
 use crate::failure::Failure;
 use crate::provider;
 use crate::settings::{Model, Settings};
 use crate::setup::{Host, Setup};
 use crate::signals;
-use crate::style::{self, Painter};
+use crate::style::{self, Painter, Style};
 use crate::terminal;
 use crate::trace::Trace;
 
@@ -81,7 +82,12 @@ impl Chat {
     fn greet(&mut self) -> Result<(), Failure> {
         let painter = self.screen.painter;
         let root = self.setup.project.workspace.environment().working_directory();
-        let mut lines = vec![format!("{} · {} · {root}", painter.paint(style::BOLD, "emend"), self.model)];
+        let width = self.screen.width();
+        let head = [
+            Span { text: "emend".to_owned(), style: style::BOLD },
+            Span { text: format!(" · {} · {root}", self.model), style: Style::new() },
+        ];
+        let mut lines = wrap(&head, painter, width, "", "");
         if self.model == Model::Offline && self.setup.settings.model.value.is_none() {
             let keys: Vec<&str> = provider::with_key().map(ProviderInfo::required_variable).collect();
             let text = format!(
@@ -94,7 +100,8 @@ impl Chat {
         if let Some(origin) = &self.setup.origin {
             lines.push(format!("Continuing {origin} ({} entries).", self.setup.session.entries().len()));
         }
-        lines.push(painter.paint(style::DIM, "Type a task, or /help for the commands. Ctrl-D quits."));
+        let help = "Type a task, or /help for the commands. Ctrl-D quits.";
+        lines.extend(wrap_text(help, style::DIM, painter, width, "", ""));
         lines.push(String::new());
         Ok(self.screen.print(&lines)?)
     }

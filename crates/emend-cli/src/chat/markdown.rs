@@ -7,7 +7,7 @@ use std::ops::Range;
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use unicode_width::UnicodeWidthStr;
 
-use super::wrap::{Span, wrap, wrap_text};
+use super::wrap::{Span, columns, fitting_bytes, truncated, wrap, wrap_text};
 use crate::approve::visible;
 use crate::style::{self, Painter, Style, combined};
 
@@ -17,18 +17,34 @@ pub(super) struct Stream {
     rest: String,
     /// Whether a block was printed, so that the next one needs an empty line before it.
     any: bool,
+    /// Length of `rest` from which it is worth to look for complete blocks again.
+    next_look: usize,
+    /// Bytes that were looked at so far.
+    #[cfg(test)]
+    work: std::cell::Cell<usize>,
 }
+
+/// Up to this length the text of an incomplete block is parsed with each line. Longer texts are parsed when they have
+/// grown by half, so that the work stays proportional to the text.
+const PARSE_EACH_LINE_BYTES: usize = 4 << 10;
+
+/// Bytes at the end of an incomplete block that are laid out while it grows.
+const UNFINISHED_BYTES: usize = 16 << 10;
 
 impl Stream {
     /// Adds a piece and returns the lines of the blocks that it completes.
     pub(super) fn push(&mut self, piece: &str, painter: Painter, width: usize) -> Vec<String> {
         self.rest.push_str(piece);
         // A block can only end at the end of a line.
-        if !piece.contains('\n') {
+        if !piece.contains('\n') || self.rest.len() < self.next_look {
             return Vec::new();
         }
+        self.note_work(self.rest.len());
+        let length = self.rest.len();
+        self.next_look = if length < PARSE_EACH_LINE_BYTES { 0 } else { length + length / 2 };
         let Some(last) = blocks(&self.rest).pop().filter(|last| last.start > 0) else { return Vec::new() };
         let finished: String = self.rest.drain(..last.start).collect();
+        self.next_look = 0;
         self.set_off(&finished, painter, width)
     }
 
@@ -36,7 +52,7 @@ impl Stream {
     pub(super) fn finish(&mut self, painter: Painter, width: usize) -> Vec<String> {
         let rest = std::mem::take(&mut self.rest);
         let lines = self.set_off(&rest, painter, width);
-        self.any = false;
+        (self.any, self.next_look) = (false, 0);
         lines
     }
 
@@ -48,9 +64,21 @@ impl Stream {
         lines
     }
 
-    /// Returns the source text of the incomplete block, in lines of at most `width` columns.
+    #[cfg_attr(not(test), expect(clippy::unused_self, reason = "only tests count"))]
+    fn note_work(&self, _n_bytes: usize) {
+        #[cfg(test)]
+        self.work.set(self.work.get() + _n_bytes);
+    }
+
+    /// Returns the end of the source text of the incomplete block, in lines of at most `width` columns.
     pub(super) fn unfinished(&self, width: usize) -> Vec<String> {
-        let lines = self.rest.trim_end().lines();
+        let text = self.rest.trim_end();
+        let mut begin = text.len().saturating_sub(UNFINISHED_BYTES);
+        while !text.is_char_boundary(begin) {
+            begin += 1;
+        }
+        self.note_work(text.len() - begin);
+        let lines = text[begin..].lines();
         lines.flat_map(|line| wrap_text(&visible(line), Style::new(), Painter::OFF, width, "", "")).collect()
     }
 }
@@ -79,7 +107,7 @@ fn blocks(text: &str) -> Vec<Range<usize>> {
     blocks
 }
 
-/// Lays out a text in lines of at most `width` columns. Code and tables are not wrapped.
+/// Lays out a text in lines of at most `width` columns. Cells of wide tables are wrapped.
 pub(super) fn render(text: &str, painter: Painter, width: usize) -> Vec<String> {
     let mut layout = Layout {
         painter,
@@ -228,8 +256,7 @@ impl Layout {
             }
             TagEnd::CodeBlock => {
                 for line in self.code.take().unwrap_or_default().replace('\t', "    ").lines() {
-                    let line = format!("  {}", self.painter.paint(style::CYAN, &visible(line)));
-                    self.line(&line);
+                    self.code_line(&visible(line));
                 }
             }
             TagEnd::BlockQuote(_) | TagEnd::List(_) | TagEnd::Item => {
@@ -285,6 +312,26 @@ impl Layout {
         self.lines.extend(wrap(&spans, self.painter, self.width, &first, &rest));
     }
 
+    /// Adds a line of code. A line that is wider than the terminal continues with a mark at its own indent.
+    fn code_line(&mut self, line: &str) {
+        let (_, rest) = self.indent();
+        let room = self.width.saturating_sub(columns(&rest) + 2).max(8);
+        let own = line.len() - line.trim_start().len();
+        let indent = " ".repeat(own.min(room / 2));
+        let mut left = line;
+        let mut begin = String::new();
+        loop {
+            let cut = fitting_bytes(left, room - columns(&begin));
+            let text = self.painter.paint(style::CYAN, &left[..cut]);
+            self.line(&format!("  {begin}{text}"));
+            left = &left[cut..];
+            if left.is_empty() {
+                return;
+            }
+            begin = format!("{indent}{}", self.painter.paint(style::DIM, "↪ "));
+        }
+    }
+
     /// Adds a line without wrapping it.
     fn line(&mut self, text: &str) {
         let (first, _) = self.indent();
@@ -316,21 +363,39 @@ impl Layout {
         let table = self.table.take().unwrap_or_default();
         let n_columns = table.iter().map(Vec::len).max().unwrap_or_default();
         let cell = |row: &[String], column: usize| row.get(column).cloned().unwrap_or_default();
-        let widths: Vec<usize> = (0..n_columns)
+        let mut widths: Vec<usize> = (0..n_columns)
             .map(|column| table.iter().map(|row| cell(row, column).width()).max().unwrap_or_default())
             .collect();
+        let (_, rest) = self.indent();
+        let room = self.width.saturating_sub(columns(&rest) + 2 * n_columns.saturating_sub(1));
+        // The widest columns give way first.
+        let mut too_many = widths.iter().sum::<usize>().saturating_sub(room);
+        while let Some(widest) = widths.iter_mut().max().filter(|width| too_many > 0 && **width > CELL_COLUMNS_MIN) {
+            *widest -= 1;
+            too_many -= 1;
+        }
         for (index, row) in table.iter().enumerate() {
-            let cells = widths.iter().enumerate().map(|(column, width)| {
-                let text = cell(row, column);
-                let blank = " ".repeat(width.saturating_sub(text.width()));
-                let text = if index == 0 { self.painter.paint(style::BOLD, &text) } else { text };
-                text + &blank
-            });
-            let line = cells.collect::<Vec<_>>().join("  ");
-            self.line(line.trim_end());
+            let style = if index == 0 { style::BOLD } else { Style::new() };
+            let cells: Vec<Vec<String>> = widths
+                .iter()
+                .enumerate()
+                .map(|(column, width)| wrap_text(&cell(row, column), style, self.painter, (*width).max(1), "", ""))
+                .collect();
+            for at in 0..cells.iter().map(Vec::len).max().unwrap_or_default() {
+                let texts = cells.iter().zip(&widths).map(|(lines, width)| {
+                    let text = lines.get(at).cloned().unwrap_or_default();
+                    let blank = " ".repeat(width.saturating_sub(columns(&text)));
+                    text + &blank
+                });
+                let line = texts.collect::<Vec<_>>().join("  ");
+                self.line(&truncated(line.trim_end(), self.width));
+            }
         }
     }
 }
+
+/// Columns that a cell of a wide table keeps.
+const CELL_COLUMNS_MIN: usize = 6;
 
 #[cfg(test)]
 mod tests;

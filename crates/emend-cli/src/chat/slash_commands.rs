@@ -12,7 +12,7 @@ use super::state::Chat;
 use super::wrap::{truncated, wrap_text};
 use crate::commands::{checkpoints, review, undo};
 use crate::failure::Failure;
-use crate::saved_sessions::{find, minute};
+use crate::saved_sessions::{age, find};
 use crate::settings::{Effort, Model};
 use crate::style::{self, Style};
 use crate::{provider, text_diff};
@@ -172,11 +172,12 @@ async fn resume(chat: &mut Chat, id: &str) -> Result<(), Failure> {
                 let message = "There is no other saved conversation in this project.";
                 return Ok(chat.screen.print(&[message.to_owned()])?);
             }
+            let now_ms = chat.setup.project.clock.now_ms();
             // The last used sessions come first and stay visible.
             let n_shown = chat.screen.height().saturating_sub(ROWS_AROUND_LIST).max(3);
             let lines = others.iter().take(n_shown).enumerate().map(|(index, summary)| {
-                let at = minute(summary.last_ms);
-                format!("{:>3}  {at}  {}  {}", index + 1, summary.id, crate::approve::visible(&summary.title))
+                let at = age(now_ms, summary.last_ms);
+                format!("{:>3}  {at:12}  {}  {}", index + 1, summary.id, crate::approve::visible(&summary.title))
             });
             let mut lines: Vec<String> = lines.map(|line| truncated(&line, chat.screen.width())).collect();
             if let n_more @ 1.. = others.len().saturating_sub(n_shown) {

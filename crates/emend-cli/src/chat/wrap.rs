@@ -34,11 +34,12 @@ pub(super) fn wrap(spans: &[Span], painter: Painter, width: usize, first: &str, 
     for span in spans {
         for word in span.text.split_inclusive(' ') {
             let text = word.trim_end_matches(' ');
-            if line.columns > 0 && line.columns + text.width() > room {
+            if line.columns > 0 && !fits(text, room.saturating_sub(line.columns)) {
                 lines.push(std::mem::take(&mut line));
             }
             let mut left = text;
-            while left.width() > room {
+            // The width of a long word is not measured again for each line.
+            while !fits(left, room) {
                 let cut = fitting_bytes(left, room - line.columns.min(room - 1));
                 line.push(&left[..cut], span.style);
                 lines.push(std::mem::take(&mut line));
@@ -82,6 +83,15 @@ impl Line {
         });
         painted.collect()
     }
+}
+
+/// Returns whether a text takes at most `columns`. Looks only at the characters up to there.
+fn fits(text: &str, columns: usize) -> bool {
+    let mut taken = 0;
+    text.chars().all(|char| {
+        taken += char.width().unwrap_or(0);
+        taken <= columns
+    })
 }
 
 /// Returns how many bytes of `text` fit into `columns`: at least those of one character.

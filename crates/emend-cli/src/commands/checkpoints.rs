@@ -18,7 +18,7 @@ use crate::style::{self, Painter};
 use crate::text_diff;
 
 pub(crate) fn list(root: &Path, json: bool) -> Result<ExitCode, Failure> {
-    let project = Project::open(root, Mode::Direct)?;
+    let project = Project::open_to_read(root)?;
     let notes = project.run_notes()?;
     let mut stdout = std::io::stdout().lock();
     let runs = project.workspace.runs();
@@ -54,7 +54,7 @@ pub(crate) fn list(root: &Path, json: bool) -> Result<ExitCode, Failure> {
 }
 
 pub(crate) async fn rollback(root: &Path, run: u64, check: bool) -> Result<ExitCode, Failure> {
-    let project = Project::open(root, Mode::Direct)?;
+    let project = if check { Project::open_to_read(root)? } else { Project::open(root, Mode::Direct)? };
     let runs = since(&project, run)?;
     if check {
         let mut stdout = std::io::stdout().lock();

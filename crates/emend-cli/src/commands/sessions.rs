@@ -10,16 +10,15 @@ use emend_agent::error_code::Code;
 use emend_agent::history::HistoryEntry;
 use emend_agent::store::{Store, Summary, read_document, remove_session, summaries};
 use emend_agent::tool::result_text;
-use emend_agent::workspace::Mode;
-use emend_host::{FileStore, StateDir};
-use emend_llm::{ContentPart, Role};
+use emend_host::{FileStore, StateDir, SystemClock};
+use emend_llm::{Clock as _, ContentPart, Role};
 use emend_offline as offline;
 use serde_json::json;
 
 use crate::args::SessionsCommand;
 use crate::failure::Failure;
-use crate::project::{Project, SESSIONS_DIRECTORY};
-use crate::saved_sessions::{find, minute};
+use crate::project::{Project, SESSIONS_DIRECTORY, open_state};
+use crate::saved_sessions::{age, find, minute};
 
 pub(crate) async fn sessions(command: Option<SessionsCommand>, root: &Path, json: bool) -> Result<ExitCode, Failure> {
     match command.unwrap_or(SessionsCommand::List) {
@@ -36,14 +35,18 @@ async fn list(root: &Path, json: bool) -> Result<ExitCode, Failure> {
     };
     let mut stdout = std::io::stdout().lock();
     if json {
-        for summary in saved {
+        for mut summary in saved {
+            // It imitates another provider's wire format.
+            if summary.model == offline::MODEL {
+                summary.provider = offline::MODEL.to_owned();
+            }
             serde_json::to_writer(&mut stdout, &summary).map_err(std::io::Error::from)?;
             writeln!(stdout)?;
         }
     } else if saved.is_empty() {
         writeln!(stdout, "There are no saved sessions in this project.")?;
     } else {
-        write!(stdout, "{}", table(&saved))?;
+        write!(stdout, "{}", table(&saved, SystemClock.now_ms()))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -128,11 +131,13 @@ fn shown(number: usize, entry: &HistoryEntry) -> String {
 }
 
 async fn delete(root: &Path, id: &str, json: bool) -> Result<ExitCode, Failure> {
-    let project = Project::open(root, Mode::Direct)?;
-    let store = project.sessions()?;
-    let saved = summaries(&*store).await?;
+    // The workspace stays closed, so that a damaged one does not prevent the deletion.
+    let environment = Project::environment(root)?;
+    let state = open_state(&environment)?;
+    let store = FileStore::open(&state.directory().join(SESSIONS_DIRECTORY))?;
+    let saved = summaries(&store).await?;
     let summary = find(saved, id)?;
-    remove_session(&*store, &summary.id).await?;
+    remove_session(&store, &summary.id).await?;
     let mut stdout = std::io::stdout().lock();
     if json {
         writeln!(stdout, "{}", json!({ "deleted": summary.id }))?;
@@ -145,19 +150,20 @@ async fn delete(root: &Path, id: &str, json: bool) -> Result<ExitCode, Failure> 
 /// Characters of a title in the table.
 const TITLE_CHARS: usize = 60;
 
-fn table(saved: &[Summary]) -> String {
+fn table(saved: &[Summary], now_ms: u64) -> String {
     let width = saved.iter().map(|summary| summary.id.len()).max().unwrap_or_default().max("session".len());
     let models: Vec<String> = saved.iter().map(|summary| model(&summary.provider, &summary.model)).collect();
     let model_width = models.iter().map(String::len).max().unwrap_or_default().max("model".len());
-    let mut text = format!("{:width$}  {:20}  entries  {:model_width$}  task\n", "session", "last used (UTC)", "model");
+    let mut text = format!("{:width$}  {:12}  entries  {:model_width$}  task\n", "session", "last used", "model");
     for (summary, model) in saved.iter().zip(models) {
         let line = match &summary.problem {
             Some(problem) => format!("{:width$}  {problem}", summary.id),
             None => {
                 let title: String = summary.title.chars().take(TITLE_CHARS).collect();
                 let cut = if title.len() < summary.title.len() { "…" } else { "" };
-                let (id, at, n_turns) = (&summary.id, minute(summary.last_ms), summary.n_turns);
-                format!("{id:width$}  {at:20}  {n_turns:>7}  {model:model_width$}  {title}{cut}")
+                let (id, at, n_turns) = (&summary.id, age(now_ms, summary.last_ms), summary.n_turns);
+                let fork = if summary.forked_from.is_some() { " (fork)" } else { "" };
+                format!("{id:width$}  {at:12}  {n_turns:>7}  {model:model_width$}  {title}{cut}{fork}")
             }
         };
         text.push_str(line.trim_end());
@@ -188,10 +194,10 @@ mod tests {
         };
         let broken = Summary { problem: Some("no header".to_owned()), ..summary("sess_2", String::new()) };
         assert_eq!(
-            table(&[summary("sess_1", "ä".repeat(61)), broken]),
+            table(&[summary("sess_1", "ä".repeat(61)), broken], 1_700_000_300_000),
             format!(
-                "session  last used (UTC)       entries  model        task\n\
-                 sess_1   2023-11-14 22:13           12  anthropic:m  {}…\n\
+                "session  last used     entries  model        task\n\
+                 sess_1   5 min ago          12  anthropic:m  {}…\n\
                  sess_2   no header\n",
                 "ä".repeat(60)
             )

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use emend_agent::error_code::Code;
 use emend_agent::profile::Profile;
 use emend_agent::session::call_tool;
-use emend_agent::tool::{ResultForm, envelope};
+use emend_agent::tool::{ResultForm, ToolEffect, envelope};
 use emend_agent::workspace::Mode;
 use emend_llm::CancelToken;
 use serde_json::Value;
@@ -53,10 +53,11 @@ pub(crate) async fn call(name: &str, arguments: &str, root: &Path) -> Result<Exi
             format!("the arguments are not JSON ({error}); e.g. '{{\"file_path\": \"a.txt\"}}'"),
         )
     })?;
-    let project = Project::open(root, Mode::Direct)?;
+    let tools = tool_set::all();
+    let reads = tools.get(name).is_some_and(|(_, tool)| tool.effect() == ToolEffect::Reads);
+    let project = if reads { Project::open_to_read(root)? } else { Project::open(root, Mode::Direct)? };
     let cancel = CancelToken::new();
     let mut signals = CancelOnSignal::begin(&cancel);
-    let tools = tool_set::all();
     let outcome = tokio::select! {
         outcome = call_tool(&tools, &project.workspace, name, arguments) => Some(outcome),
         () = signals.interrupted() => None,
@@ -64,7 +65,9 @@ pub(crate) async fn call(name: &str, arguments: &str, root: &Path) -> Result<Exi
     };
     // Ends processes that the tool started.
     project.workspace.environment().cleanup().await;
-    project.save()?;
+    if !reads {
+        project.save()?;
+    }
     let Some(outcome) = outcome else { return Err(Failure::new(Code::Aborted, format!("{name} was stopped"))) };
     let mut stdout = std::io::stdout().lock();
     writeln!(stdout, "{}", envelope(&outcome))?;

@@ -363,7 +363,7 @@ fn conversations_are_resumed_by_flag_and_by_command() {
     let (_, rest) = shown.split_once("› /resume").unwrap();
     expect![[r#"
 
-          1  YYYY-MM-DD hh:mm  SESSION  rename alpha to omega
+          1  just now      SESSION  rename alpha to omega
         Number of the conversation (Enter to cancel): 1
         Continuing SESSION (10 entries): rename alpha to omega
 

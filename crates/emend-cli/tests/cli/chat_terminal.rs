@@ -206,12 +206,12 @@ fn lists_and_completions_fit_the_terminal() {
     expect![[r#"
         /review   /redo     /resume
         › /resume
-          1  YYYY-MM-DD hh:mm  SESSION  do 9 and more
-          2  YYYY-MM-DD hh:mm  SESSION  do 8 and more
-          3  YYYY-MM-DD hh:mm  SESSION  do 7 and more
-          4  YYYY-MM-DD hh:mm  SESSION  do 6 and more
-          5  YYYY-MM-DD hh:mm  SESSION  do 5 and more
-          6  YYYY-MM-DD hh:mm  SESSION  do 4 and more
+          1  just now      SESSION  do 9 and more and
+          2  just now      SESSION  do 8 and more and
+          3  just now      SESSION  do 7 and more and
+          4  just now      SESSION  do 6 and more and
+          5  just now      SESSION  do 5 and more and
+          6  just now      SESSION  do 4 and more and
              3 more; `emend sessions` lists all
         Number of the conversation (Enter to cancel):"#]]
     .assert_eq(&terminal.shown());

@@ -73,6 +73,28 @@ fn exit_statuses_are_as_documented() {
     check(&["rollback", "1"], &[], 1);
     check(&["redo"], &[], 1);
     check(&["patch", "a.txt"], &[], 1);
+    check(&["patch", "missing.patch"], &[], 2);
+    check(&["diff", "a.txt", "a.txt"], &[], 0);
+    check(&["diff", "a.txt", ".gitignore"], &[], 2);
+    check(&["review"], &[], 0);
+    check(&["checkpoints"], &[], 0);
+    check(&["rollback", "x"], &[], 2);
+    check(&["config"], &[], 0);
+    check(&["models"], &[], 0);
+    check(&["sessions", "list"], &[], 0);
+    check(&["sessions", "show", "sess_1"], &[], 1);
+    check(&["sessions", "delete", "sess_1"], &[], 1);
+    check(&["tools", "list"], &[], 0);
+    check(&["tools", "call", "read_file", r#"{"file_path": "a.txt"}"#], &[], 0);
+    check(&["tools", "call", "read_file", r#"{"file_path": "b.txt"}"#], &[], 1);
+    check(&["tools", "call", "read_file", "x"], &[], 2);
+    check(&["truncate", "--tool", "shell"], &[], 0);
+    check(&["completions", "bash"], &[], 0);
+    check(&["completions", "tcsh"], &[], 2);
+    check(&["man"], &[], 0);
+    check(&["debug", "decode", "--api", "gemini", "missing"], &[], 1);
+    check(&["debug", "encode", "--api", "openai-chat", "a.txt"], &[], 2);
+    check(&["login"], &[], 2);
     check(&["no-such-command"], &[], 2);
     check(&["run", " "], &[], 2);
     check(&["run"], &[], 2);
@@ -83,7 +105,7 @@ fn exit_statuses_are_as_documented() {
     let (url, _requested) =
         answer("HTTP/1.1 404 Not Found\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}".to_owned());
     check(&["run", "x", "--model", "openai_compatible:m"], &[("OPENAI_COMPATIBLE_BASE_URL", &url)], 4);
-    // 130 is in tasks.rs and commands.rs, which interrupt a run.
+    // 5 is in settings.rs. 130 and the statuses of signals are in tasks.rs, commands.rs and kill.rs.
 }
 
 #[test]

@@ -214,3 +214,40 @@ fn debug_lines_name_the_session() {
     assert_eq!((&line["debug"], &line["from"]), (&"session".into(), &Value::Null));
     assert_eq!(list(&project)[0]["id"], line["id"]);
 }
+
+#[test]
+fn commands_that_only_read_work_while_another_process_has_the_project() {
+    let project = project();
+    let id = id_of(&project.run(&["run", "rename alpha to omega", "--json"]));
+    let lock = project.lock();
+    for args in [
+        &["checkpoints"][..],
+        &["rollback", "1", "--check"],
+        &["sessions", "list"],
+        &["sessions", "show", &id],
+        &["config"],
+        &["tools", "call", "read_file", r#"{"file_path": "notes.md"}"#],
+        &["tools", "call", "grep", r#"{"pattern": "omega"}"#],
+    ] {
+        project.run(args).assert_ok();
+    }
+    let holder = format!("another emend process (pid {}) is working on", std::process::id());
+    for args in [&["undo"][..], &["run", "x"], &["sessions", "delete", &id]] {
+        let outcome = project.run(args);
+        assert_eq!((outcome.status, outcome.stderr.contains(&holder)), (1, true), "{args:?}: {}", outcome.stderr);
+    }
+    let waiting = project.command(&["undo"]).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    drop(lock);
+    assert!(waiting.wait_with_output().unwrap().status.success(), "a writer waits for a short time");
+}
+
+#[test]
+fn a_damaged_workspace_does_not_prevent_the_deletion_of_a_session() {
+    let project = project();
+    let id = id_of(&project.run(&["run", "rename alpha to omega", "--json"]));
+    let state = project.lock().directory().to_owned();
+    std::fs::write(state.join("workspace.json"), "{").unwrap();
+    project.run(&["sessions", "delete", &id]).assert_ok();
+    assert_eq!(std::fs::read_dir(state.join("sessions")).unwrap().count(), 0, "nothing of it is left");
+}

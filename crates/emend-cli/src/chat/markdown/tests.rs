@@ -36,7 +36,8 @@ fn blocks_are_laid_out() {
             rust
               fn main() {}
 
-                  long_line_of_code_that_is_not_broken();
+                  long_line_of_code_that_i
+                  ↪ s_not_broken();
 
             │ quoted text goes on
 
@@ -115,4 +116,47 @@ fn finished_blocks_are_shown_before_the_text_ends() {
     assert_eq!(stream.unfinished(40), ["Another"]);
     assert_eq!(stream.push(" goes on.\n", Painter::OFF, 40), Vec::<String>::new());
     assert_eq!(stream.finish(Painter::OFF, 40), ["", "Another goes on."]);
+}
+
+/// Returns the bytes that were looked at for a text that arrives in pieces of 16 bytes and is drawn after each.
+fn work(text: &str) -> usize {
+    let mut stream = Stream::default();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let mut cut = rest.len().min(16);
+        while !rest.is_char_boundary(cut) {
+            cut += 1;
+        }
+        stream.push(&rest[..cut], Painter::OFF, 80);
+        rest = &rest[cut..];
+    }
+    stream.work.get()
+}
+
+#[test]
+fn long_blocks_take_work_in_proportion_to_their_length() {
+    let code = |n_lines: usize| format!("```\n{}", "let x = 1;\n".repeat(n_lines));
+    let list = |n_lines: usize| "- an item of a list\n".repeat(n_lines);
+    for make in [&code as &dyn Fn(usize) -> String, &list] {
+        let (short, long) = (work(&make(2_000)), work(&make(20_000)));
+        assert!(long < 15 * short, "{short} {long}");
+    }
+    let mut stream = Stream::default();
+    stream.push(&"word ".repeat(40_000), Painter::OFF, 80);
+    stream.unfinished(80);
+    assert!(stream.work.get() <= UNFINISHED_BYTES, "{}", stream.work.get());
+}
+
+#[test]
+fn code_and_tables_fit_narrow_terminals() {
+    let text = "```\n    let total = first_number + second_number;\n```\n\n| name | meaning |\n|---|---|\n| alpha | the first of all letters |\n";
+    expect_test::expect![[r#"
+              let total = first_
+              ↪ number + second_
+              ↪ number;
+
+        name   meaning
+        alpha  the first of all
+               letters"#]]
+    .assert_eq(&render(text, Painter::OFF, 24).join("\n"));
 }

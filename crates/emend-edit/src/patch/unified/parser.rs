@@ -124,6 +124,10 @@ impl<'a> Reader<'a> {
                 self.hunk(whole)?;
                 continue;
             }
+            if is_commit(line) || (is_signature(whole) && !self.files.is_empty()) {
+                self.skip_prose();
+                continue;
+            }
             let opens = self.files.is_empty() && fence.is_none() && line.starts_with("```");
             if opens || fence == Some(line) {
                 fence = opens.then(|| &line[..line.len() - line.trim_start_matches('`').len()]);
@@ -147,6 +151,18 @@ impl<'a> Reader<'a> {
             return Err(UnifiedParseError::NoDiff);
         }
         Ok((self.files, self.diagnostics))
+    }
+
+    /// Skips the text around the diff of a commit: author, date, message and statistics before it, the signature of a
+    /// mail after it.
+    fn skip_prose(&mut self) {
+        while let Some(line) = first_line(&self.text[self.next..]) {
+            self.advance(line);
+            let rest = &self.text[self.next..];
+            if rest.starts_with("diff --git ") || first_line(rest).is_some_and(is_commit) {
+                return;
+            }
+        }
     }
 
     /// Parses one line of a file header. Returns false if the line is not one.
@@ -287,8 +303,28 @@ impl<'a> Reader<'a> {
             let second = after(rest);
             second.starts_with("+++ ") && after(second).starts_with("@@")
         };
-        rest.starts_with("@@") || rest.starts_with("diff --git ") || (rest.starts_with("--- ") && starts_file())
+        let ends_mail = || {
+            is_signature(first_line(rest).unwrap_or_default())
+                && after(rest).starts_with(|char: char| char.is_ascii_digit())
+        };
+        rest.starts_with("@@")
+            || ends_mail()
+            || first_line(rest).is_some_and(is_commit)
+            || rest.starts_with("diff --git ")
+            || (rest.starts_with("--- ") && starts_file())
     }
+}
+
+/// Returns whether a line starts a commit: `From HASH DATE` of `git format-patch`, `commit HASH` of `git show`.
+fn is_commit(line: &str) -> bool {
+    let hash = line.strip_prefix("From ").or_else(|| line.strip_prefix("commit "));
+    let hash = hash.and_then(|rest| rest.split_ascii_whitespace().next()).unwrap_or_default();
+    matches!(hash.len(), 40 | 64) && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Returns whether a line starts the signature of a mail.
+fn is_signature(line: &str) -> bool {
+    line.trim_end_matches(['\r', '\n']) == "-- "
 }
 
 /// Returns the first line of `text` with its line ending, or `None` at the end.

@@ -217,6 +217,37 @@ fn the_corrected_diff_applies_strictly() {
     assert_eq!(apply_strict("a\n b\nc\r\n", &applied.corrected).unwrap().text, applied.text);
 }
 
+#[test]
+fn commits_of_git_are_parsed_with_their_messages() {
+    const HASH: &str = "e593e7c0a1b2c3d4e5f60718293a4b5c6d7e8f90";
+    let diff = |old: &str, new: &str| {
+        format!("diff --git a/f b/f\nindex 1..2 100644\n--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n-{old}\n+{new}\n same\n")
+    };
+    let mail = |old: &str, new: &str| {
+        format!(
+            "From {HASH} Mon Sep 17 00:00:00 2001\nFrom: A <a@b.c>\nDate: today\nSubject: [PATCH 1/2] Rename\n\n--- a note\n\
+             ---\n f | 2 +-\n 1 file changed\n\n{}-- \n2.39.2\n\n",
+            diff(old, new)
+        )
+    };
+    check("a\nsame\n", &mail("a", "b"), "b\nsame\n");
+    let shown = format!("commit {HASH}\nAuthor: A <a@b.c>\n\n    diff of the day\n\n{}", diff("a", "b"));
+    check("a\nsame\n", &shown, "b\nsame\n");
+    check_files(
+        &(mail("a", "b") + &mail("b", "c")),
+        expect![[r"
+            f Update None 1
+            f Update None 1
+        "]],
+    );
+    check_files(
+        "Some words\n",
+        expect![
+            "invalid_argument: line 1: unexpected \"Some words\"; every line of a hunk starts with ` `, `-` or `+`"
+        ],
+    );
+}
+
 #[track_caller]
 fn check_files(diff: &str, expected: Expect) {
     let shown = match parse(diff, DiffMode::Strict) {
