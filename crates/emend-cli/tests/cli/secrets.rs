@@ -49,7 +49,7 @@ fn all_below(folder: &Path, found: &mut String) {
         let path = entry.unwrap().path();
         if path.is_dir() {
             all_below(&path, found);
-        } else if path.ends_with("kept/pack") {
+        } else if path.ends_with("kept/pack-0") {
             use std::os::unix::fs::PermissionsExt as _;
             assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o077, 0);
         } else {

@@ -3,7 +3,7 @@
 //! The keeper's directory, in the project's state, holds:
 //!
 //! - `tree.json`: every path with its marks, as of the last command. A path whose marks are the same is not read again.
-//! - `pack` and `large-…`: the contents, by hash.
+//! - `pack-…` with `index-…`, and `large-…`: the contents, by hash.
 //! - `running.json`: the run of the command that is running. If the process is killed, the next process finds it, and
 //!   records the changes of that command.
 //! - `changes.jsonl`: the changes of each command, and each undo and redo of them.
@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 
 use self::compare::{Differences, compare};
 use self::node::{Blob, Change, Content, Entry, Node};
-use self::pack::Pack;
+use self::pack::{Pack, STORE_BYTES_MAX};
 use self::restore::{Switch, Switched, restore};
 use self::scan::scan;
 use crate::files::{Attributes, RootFiles, SyncContent as _, on_disk, reading};
@@ -39,6 +39,9 @@ use crate::state::{create_private, replace};
 
 /// Texts up to this size get a line log.
 const LOGGED_BYTES_MAX: u64 = 1 << 20;
+
+/// From this size on, contents that nothing needs are removed from the store.
+const TIDIED_BYTES_MIN: u64 = STORE_BYTES_MAX / 2;
 
 const TREE: &str = "tree.json";
 const RUNNING: &str = "running.json";
@@ -95,6 +98,8 @@ struct Loaded {
     /// Whether the saved tree is older.
     is_dirty: bool,
     pack: Pack,
+    /// Size of the store after it was tidied.
+    n_tidied: u64,
     recorded: Vec<Recorded>,
     /// The commands of the last undo, if nothing was recorded since.
     undone: Vec<usize>,
@@ -190,6 +195,7 @@ impl Loaded {
             tree: document(&directory.join(TREE))?.unwrap_or_default(),
             is_dirty: false,
             pack: Pack::open(directory)?,
+            n_tidied: 0,
             recorded: Vec::new(),
             undone: Vec::new(),
         };
@@ -199,9 +205,6 @@ impl Loaded {
             File::options().write(true).open(directory.join(CHANGES))?.set_len(n_whole)?;
         }
         lines.into_iter().for_each(|line| loaded.take(line));
-        for blob in loaded.blobs() {
-            loaded.pack.know(blob);
-        }
         if document::<Running>(&directory.join(RUNNING))?.is_some() {
             loaded.record(files, &BTreeSet::new())?;
         }
@@ -241,18 +244,48 @@ impl Loaded {
         Ok(())
     }
 
-    fn blobs(&self) -> Vec<Blob> {
-        let nodes = self.recorded.iter().flat_map(|recorded| &recorded.changes);
-        let nodes = nodes.flat_map(|change| [&change.before, &change.after]).flatten().map(|node| &node.content);
-        let contents = nodes.chain(self.tree.iter().map(|entry| &entry.content));
-        let blob = |content: &Content| match content {
-            Content::File { blob, .. } => *blob,
-            _ => None,
-        };
-        contents.filter_map(blob).collect()
+    /// Removes contents that nothing needs. If the others exceed `bytes_max`, the oldest commands can no longer be undone.
+    fn tidy(&mut self, bytes_max: u64) -> io::Result<()> {
+        let mut live: BTreeSet<Blob> = self.tree.iter().filter_map(|entry| blob_of(&entry.content)).collect();
+        let mut n_bytes: u64 = live.iter().map(|blob| blob.len).sum();
+        let mut has_dropped = false;
+        for recorded in self.recorded.iter_mut().rev() {
+            let nodes = recorded.changes.iter().flat_map(|change| [&change.before, &change.after]).flatten();
+            for blob in nodes.filter_map(|node| blob_of(&node.content)) {
+                if live.insert(blob) {
+                    n_bytes += blob.len;
+                }
+            }
+            if n_bytes > bytes_max && !recorded.changes.is_empty() {
+                has_dropped = true;
+                recorded.lost.extend(recorded.changes.drain(..).map(|change| change.path));
+            }
+        }
+        if has_dropped {
+            let mut lines = Vec::new();
+            for recorded in &self.recorded {
+                serde_json::to_writer(&mut lines, &Line::Command(recorded.clone()))?;
+                lines.push(b'\n');
+            }
+            let is_off = |number: &usize| self.recorded.get(*number).is_some_and(|recorded| !recorded.is_on);
+            let commands = (0..self.recorded.len()).filter(is_off).collect();
+            serde_json::to_writer(&mut lines, &Line::Switch { commands, is_on: false })?;
+            lines.push(b'\n');
+            replace(&self.directory.join(CHANGES), &lines)?;
+            self.undone.clear();
+            let nodes = self.recorded.iter().flat_map(|recorded| &recorded.changes);
+            let nodes = nodes.flat_map(|change| [&change.before, &change.after]).flatten();
+            let kept = nodes.filter_map(|node| blob_of(&node.content));
+            live = kept.chain(self.tree.iter().filter_map(|entry| blob_of(&entry.content))).collect();
+        }
+        self.pack.retain(&live)
     }
 
     fn keep(&mut self, files: &RootFiles, running: Running) -> io::Result<()> {
+        if self.pack.size() > TIDIED_BYTES_MIN.max(2 * self.n_tidied) {
+            self.tidy(STORE_BYTES_MAX / 2)?;
+            self.n_tidied = self.pack.size();
+        }
         let tree = self.look(files)?;
         self.is_dirty |= tree != self.tree;
         self.tree = tree;
@@ -355,7 +388,8 @@ impl Loaded {
         logged: &BTreeSet<FilePath>,
         step: UndoStep,
     ) -> io::Result<KeptRestored> {
-        let is_meant = |recorded: &Recorded| recorded.is_on && runs.contains(&recorded.run);
+        let is_meant =
+            |recorded: &Recorded| recorded.is_on && !recorded.changes.is_empty() && runs.contains(&recorded.run);
         let numbers = (0..self.recorded.len()).rev();
         let commands: Vec<usize> = numbers.filter(|&number| self.recorded.get(number).is_some_and(is_meant)).collect();
         let is_logged = |change: &&Change| change.is_text() && logged.contains(&change.path);
@@ -423,6 +457,13 @@ impl Outcome {
                 Switched::Before => false,
             };
         }
+    }
+}
+
+fn blob_of(content: &Content) -> Option<Blob> {
+    match content {
+        Content::File { blob, .. } => *blob,
+        _ => None,
     }
 }
 

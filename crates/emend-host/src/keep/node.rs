@@ -5,11 +5,9 @@ use emend_edit::ContentHash;
 use serde::{Deserialize, Serialize};
 
 /// A reference to a stored content.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct Blob {
     pub(super) hash: ContentHash,
-    /// Position in the pack; absent if the content has a file of its own.
-    pub(super) at: Option<u64>,
     pub(super) len: u64,
 }
 

@@ -1,8 +1,9 @@
 //! The store of contents: one file to which small contents are appended, and a file for each large one.
 //!
-//! Contents are found by their hash, so that each is stored once. One file for all small contents needs one sync.
+//! Contents are found by their hash, so that each is stored once. One file for all small contents needs one sync. An
+//! index of it saves reading it at the start.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
@@ -19,48 +20,137 @@ const COPIED_BYTES_MAX: u64 = 64 << 20;
 /// Maximum size of a content that is shared with the file by reference, where the file system supports it.
 const SHARED_BYTES_MAX: u64 = 256 << 20;
 /// Maximum size of the pack and all copies together.
-const STORE_BYTES_MAX: u64 = 2 << 30;
+pub(super) const STORE_BYTES_MAX: u64 = 2 << 30;
 /// Appended contents are written in pieces of this size.
 const BUFFER_BYTES: usize = 4 << 20;
 
+/// Bytes of an entry of the index: hash, position, length.
+const INDEX_ENTRY_BYTES: usize = 48;
+
 /// The open store.
+///
+/// The pack and its index have a number. A new pack replaces the old one when its index gets its name.
 #[derive(Debug)]
 pub(super) struct Pack {
     directory: PathBuf,
+    number: u64,
     file: File,
     /// Length with the buffered part.
     len: u64,
     buffer: Vec<u8>,
     /// Bytes of all large contents.
     n_large: u64,
-    known: HashMap<ContentHash, Blob>,
+    /// The positions of contents in the pack; none for a content with a file of its own.
+    known: HashMap<ContentHash, Option<u64>>,
+    /// Entries of the index that are not written yet.
+    unwritten: Vec<u8>,
     is_dirty: bool,
 }
 
 impl Pack {
     pub(super) fn open(directory: &Path) -> io::Result<Self> {
-        let mut options = File::options();
-        options.read(true).append(true).create(true);
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(directory.join("pack"))?;
-        let len = file.metadata()?.len();
-        let large = fs::read_dir(directory)?.flatten();
-        let large = large.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(b"large-"));
-        let n_large = large.filter_map(|entry| Some(entry.metadata().ok()?.len())).sum();
-        Ok(Self {
+        let names = || {
+            let names = fs::read_dir(directory).map(|entries| entries.flatten().map(|entry| entry.file_name()));
+            names.map(|names| names.filter_map(|name| name.into_string().ok()))
+        };
+        let number = |name: String| name.strip_prefix("index-").and_then(|number| number.parse::<u64>().ok());
+        let number = names()?.filter_map(number).max().unwrap_or_default();
+        let file = open_private(&directory.join(format!("pack-{number}")))?;
+        let mut pack = Self {
             directory: directory.to_owned(),
+            number,
+            len: file.metadata()?.len(),
             file,
-            len,
             buffer: Vec::new(),
-            n_large,
+            n_large: 0,
             known: HashMap::new(),
+            unwritten: Vec::new(),
             is_dirty: false,
-        })
+        };
+        for name in names()? {
+            let is_other = |prefix: &str| name.strip_prefix(prefix).is_some_and(|rest| rest != number.to_string());
+            if is_other("pack-") || is_other("index-") {
+                // Left by a process that was killed while it replaced the pack.
+                fs::remove_file(directory.join(&name))?;
+            } else if let Some(hash) = name.strip_prefix("large-").and_then(|hash| hash.parse().ok()) {
+                pack.n_large += fs::metadata(directory.join(&name))?.len();
+                pack.known.insert(hash, None);
+            }
+        }
+        let index = match fs::read(pack.index()) {
+            Ok(index) => index,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        for entry in index.chunks_exact(INDEX_ENTRY_BYTES) {
+            let (hash, rest) = entry.split_at(32);
+            let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte));
+            let (at, len) = (number(&rest[..8]), number(&rest[8..]));
+            // The pack is synced first, so this is never needed after a crash.
+            if at + len <= pack.len {
+                pack.known.insert(hash_of(hash)?, Some(at));
+            }
+        }
+        Ok(pack)
     }
 
-    /// Remembers a stored content, so that it is not stored again.
-    pub(super) fn know(&mut self, blob: Blob) {
-        self.known.insert(blob.hash, blob);
+    fn index(&self) -> PathBuf {
+        self.directory.join(format!("index-{}", self.number))
+    }
+
+    /// Returns the size of the store in bytes.
+    pub(super) fn size(&self) -> u64 {
+        self.len + self.n_large
+    }
+
+    /// Removes all contents but `live`.
+    ///
+    /// # Errors
+    ///
+    /// The disk fails. The store must be opened again then; it holds `live` in any case.
+    pub(super) fn retain(&mut self, live: &BTreeSet<Blob>) -> io::Result<()> {
+        self.sync()?;
+        let number = self.number + 1;
+        let mut smaller = Self {
+            directory: self.directory.clone(),
+            number,
+            file: open_private(&self.directory.join(format!("pack-{number}")))?,
+            len: 0,
+            buffer: Vec::new(),
+            n_large: 0,
+            known: HashMap::new(),
+            unwritten: Vec::new(),
+            is_dirty: false,
+        };
+        let hashes: BTreeSet<ContentHash> = live.iter().map(|blob| blob.hash).collect();
+        for blob in live {
+            match self.known.get(&blob.hash) {
+                Some(Some(_)) => drop(smaller.add(&self.read(blob)?)?),
+                Some(None) => {
+                    smaller.n_large += blob.len;
+                    smaller.known.insert(blob.hash, None);
+                }
+                None => {}
+            }
+        }
+        smaller.flush()?;
+        smaller.file.sync_content()?;
+        // The new pack counts from the moment when its index has its name.
+        let unnamed = self.directory.join(format!("index-{number}.new"));
+        let mut index = open_private(&unnamed)?;
+        index.write_all(&smaller.unwritten)?;
+        index.sync_content()?;
+        smaller.unwritten.clear();
+        smaller.is_dirty = false;
+        fs::rename(&unnamed, smaller.index())?;
+        File::open(&self.directory)?.sync_all()?;
+        for (hash, _) in self.known.iter().filter(|(hash, at)| at.is_none() && !hashes.contains(hash)) {
+            fs::remove_file(self.large(*hash))?;
+        }
+        fs::remove_file(self.index()).or_else(absent_is_fine)?;
+        fs::remove_file(self.directory.join(format!("pack-{}", self.number)))?;
+        *self = smaller;
+        Ok(())
     }
 
     /// Stores a content; `None` if it exceeds the budget.
@@ -70,20 +160,23 @@ impl Pack {
     /// The store cannot be written.
     pub(super) fn add(&mut self, content: &[u8]) -> io::Result<Option<Blob>> {
         let (hash, len) = (ContentHash::of(content), content.len() as u64);
-        if let Some(blob) = self.known.get(&hash) {
-            return Ok(Some(*blob));
+        let blob = Blob { hash, len };
+        if self.known.contains_key(&hash) {
+            return Ok(Some(blob));
         }
-        if self.len + self.n_large + len > STORE_BYTES_MAX {
+        if self.size() + len > STORE_BYTES_MAX {
             return Ok(None);
         }
-        let blob = Blob { hash, at: Some(self.len), len };
+        self.known.insert(hash, Some(self.len));
+        self.unwritten.extend_from_slice(&bytes_of(hash)?);
+        self.unwritten.extend_from_slice(&self.len.to_le_bytes());
+        self.unwritten.extend_from_slice(&len.to_le_bytes());
         self.buffer.extend_from_slice(content);
         self.len += len;
         self.is_dirty = true;
         if self.buffer.len() >= BUFFER_BYTES {
             self.flush()?;
         }
-        self.know(blob);
         Ok(Some(blob))
     }
 
@@ -108,7 +201,7 @@ impl Pack {
         let temporary = self.directory.join("large.new");
         let mut copy = File::options().read(true).write(true).create(true).truncate(true).open(&temporary)?;
         if !is_shared(&copy, &file) {
-            if len > COPIED_BYTES_MAX || self.len + self.n_large + len > STORE_BYTES_MAX {
+            if len > COPIED_BYTES_MAX || self.size() + len > STORE_BYTES_MAX {
                 fs::remove_file(&temporary)?;
                 return Ok(None);
             }
@@ -117,21 +210,21 @@ impl Pack {
         }
         let mut content = Vec::new();
         copy.read_to_end(&mut content)?;
-        let blob = Blob { hash: ContentHash::of(&content), at: None, len: content.len() as u64 };
+        let blob = Blob { hash: ContentHash::of(&content), len: content.len() as u64 };
         if self.known.contains_key(&blob.hash) {
             fs::remove_file(&temporary)?;
             return Ok(Some((blob, None)));
         }
         copy.sync_content()?;
-        fs::rename(&temporary, self.large(&blob))?;
+        fs::rename(&temporary, self.large(blob.hash))?;
         self.n_large += blob.len;
         self.is_dirty = true;
-        self.know(blob);
+        self.known.insert(blob.hash, None);
         Ok(Some((blob, None)))
     }
 
-    fn large(&self, blob: &Blob) -> PathBuf {
-        self.directory.join(format!("large-{}", blob.hash.hex()))
+    fn large(&self, hash: ContentHash) -> PathBuf {
+        self.directory.join(format!("large-{}", hash.hex()))
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -147,6 +240,11 @@ impl Pack {
         }
         self.flush()?;
         self.file.sync_content()?;
+        // The index comes after the contents, so it never names one that is not there.
+        let mut index = open_private(&self.index())?;
+        index.write_all(&self.unwritten)?;
+        index.sync_content()?;
+        self.unwritten.clear();
         File::open(&self.directory)?.sync_all()
     }
 
@@ -156,20 +254,45 @@ impl Pack {
     ///
     /// The content cannot be read, or is damaged.
     pub(super) fn read(&mut self, blob: &Blob) -> io::Result<Vec<u8>> {
-        let content = match blob.at {
-            Some(at) => {
+        let content = match self.known.get(&blob.hash).copied() {
+            Some(Some(at)) => {
                 self.flush()?;
                 let mut content = vec![0; usize::try_from(blob.len).map_err(io::Error::other)?];
                 std::os::unix::fs::FileExt::read_exact_at(&self.file, &mut content, at)?;
                 content
             }
-            None => fs::read(self.large(blob))?,
+            _ => fs::read(self.large(blob.hash))?,
         };
         match ContentHash::of(&content) == blob.hash {
             true => Ok(content),
             false => Err(io::Error::new(io::ErrorKind::InvalidData, "a kept content is damaged")),
         }
     }
+}
+
+/// Opens a file for reading and appending that only this user may read.
+fn open_private(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true).append(true).create(true);
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+fn absent_is_fine(error: io::Error) -> io::Result<()> {
+    if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
+}
+
+/// Returns the bytes of a hash.
+fn bytes_of(hash: ContentHash) -> io::Result<Vec<u8>> {
+    let hex = hash.hex();
+    let digits = |at: usize| hex.get(at..at + 2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+    (0..64).step_by(2).map(digits).collect::<Option<_>>().ok_or_else(|| io::Error::other("not a hash"))
+}
+
+/// Returns the hash with these bytes.
+fn hash_of(bytes: &[u8]) -> io::Result<ContentHash> {
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    hex.parse().map_err(io::Error::other)
 }
 
 /// Makes `copy` share the content of `file`. Returns whether the file system supports that.

@@ -17,8 +17,9 @@ use futures::executor::block_on;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::Keeper;
 use crate::clock::SystemClock;
-use crate::files::synced;
+use crate::files::{RootFiles, synced};
 use crate::local::LocalEnvironment;
 use crate::state::StateDir;
 use crate::test_support::covers;
@@ -329,13 +330,43 @@ fn what_a_command_may_change_is_on_the_disk_before_it_starts() {
     let open = project.open();
     block_on(open.environment.keeper().unwrap().keep(1)).unwrap();
     let kept = project.kept();
-    for name in ["pack", super::TREE, super::RUNNING] {
+    for name in ["pack-0", "index-0", super::TREE, super::RUNNING] {
         synced::check(&kept.join(name));
     }
     fs::remove_file(project.path("b.bin")).unwrap();
     block_on(open.environment.keeper().unwrap().record(&BTreeSet::new())).unwrap();
     synced::check(&kept.join(super::CHANGES));
     assert!(!kept.join(super::RUNNING).exists());
+}
+
+#[test]
+fn a_full_store_forgets_the_oldest_commands_and_says_so() {
+    let project = Project::usual();
+    let open = project.open();
+    for number in 1..=4 {
+        open.shell(&format!("head -c 20000 /dev/zero | tr '\\0' {number} > b.bin; printf '\\0' >> b.bin"));
+    }
+    let after = |number: usize| [number.to_string().repeat(20_000).into_bytes(), vec![0]].concat();
+    drop(open);
+    let files = RootFiles::open(&project.root()).unwrap();
+    let mut keeper = Keeper::new(project.kept().parent().unwrap());
+    keeper.with(&files, |loaded| loaded.tidy(50_000)).unwrap();
+    drop(keeper);
+    let names: Vec<String> =
+        fs::read_dir(project.kept()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    assert!(names.contains(&"pack-1".to_owned()) && !names.contains(&"pack-0".to_owned()), "{names:?}");
+    assert!(fs::metadata(project.kept().join("pack-1")).unwrap().len() < 50_000);
+    let open = project.open();
+    let runs = open.workspace.runs();
+    let lost: Vec<(u64, usize)> = runs.iter().map(|run| (run.run_id, run.lost.len())).collect();
+    assert_eq!(lost, [(1, 1), (2, 1), (3, 1), (4, 0)]);
+    assert_eq!(fs::read(project.path("b.bin")).unwrap(), after(4));
+    block_on(open.workspace.undo_runs(&[4])).unwrap();
+    assert_eq!(fs::read(project.path("b.bin")).unwrap(), after(3));
+    let undone = block_on(open.workspace.undo_runs(&[3])).unwrap();
+    assert_eq!((undone.restored.len(), undone.lost.len()), (0, 1));
+    block_on(open.workspace.redo_runs()).unwrap();
+    assert_eq!(fs::read(project.path("b.bin")).unwrap(), after(4));
 }
 
 #[test]
