@@ -34,6 +34,7 @@ pub use grep::Grep;
 pub use list_dir::ListDir;
 pub use move_file::MoveFile;
 pub use read_file::ReadFile;
+pub(crate) use read_file::{IMAGE_BYTES_MAX, image_type};
 pub use read_many_files::ReadManyFiles;
 pub use safe_patch::SafePatch;
 pub use shell::Shell;

@@ -17,7 +17,7 @@ use crate::workspace::{FileView, WorkspaceError};
 pub(super) const LINES_DEFAULT: usize = 2000;
 
 /// The most bytes of an image: providers accept 5 MiB of base64.
-const IMAGE_BYTES_MAX: usize = 5 * 1024 * 1024 / 4 * 3;
+pub(crate) const IMAGE_BYTES_MAX: usize = 5 * 1024 * 1024 / 4 * 3;
 
 /// Reads a file with line numbers, its version and its hash.
 pub struct ReadFile;
@@ -164,7 +164,7 @@ async fn show_image(context: &ToolContext, path: &str, why: ToolError) -> Result
 
 /// Returns the media type of an image in a format that all providers accept. The content decides, because file names may
 /// be wrong.
-pub(super) fn image_type(bytes: &[u8]) -> Option<&'static str> {
+pub(crate) fn image_type(bytes: &[u8]) -> Option<&'static str> {
     let webp = || bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP");
     match bytes {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),

@@ -76,7 +76,7 @@ fn help(chat: &mut Chat) -> Result<(), Failure> {
     chat.screen.print(&lines)?;
     chat.screen.say(
         0,
-        "@PATH in a message attaches a file. End a line with \\ to continue it on the next line.",
+        "@PATH in a message attaches a file or an image. End a line with \\ to continue it on the next line.",
         Style::new(),
     )?;
     let text = "While the agent works: enter a message to steer it, Ctrl-C or Esc to stop it, Ctrl-C twice to quit.";

@@ -143,9 +143,9 @@ fn output_and_typed_text_fit_a_narrow_terminal() {
             quit; emend --resume continues
             later
 
-        @PATH in a message attaches a file. End
-        a line with \ to continue it on the
-        next line.
+        @PATH in a message attaches a file or
+        an image. End a line with \ to continue
+        it on the next line.
         While the agent works: enter a message
         to steer it, Ctrl-C or Esc to stop it,
         Ctrl-C twice to quit.

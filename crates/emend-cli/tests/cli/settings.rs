@@ -106,6 +106,16 @@ fn a_conversation_that_does_not_fit_ends_a_run_with_a_status_of_its_own() {
 }
 
 #[test]
+fn a_long_wait_that_the_provider_asks_for_is_named() {
+    let limited =
+        "HTTP/1.1 429 Too Many Requests\r\nretry-after: 600\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+    let (url, _requests) = answer(limited.to_owned());
+    let args = ["run", "go", "--model", "openai_compatible:m"];
+    let outcome = run(&project("", ""), &args, &[("OPENAI_COMPATIBLE_BASE_URL", &url)]);
+    assert_eq!((outcome.status, outcome.stderr.contains("asks to wait 600 s.")), (4, true), "{}", outcome.stderr);
+}
+
+#[test]
 fn the_model_gets_the_users_instructions_before_those_of_the_option() {
     let project = project("", "");
     std::fs::write(project.path("config/emend/AGENTS.md"), "Speak plainly.\n").unwrap();

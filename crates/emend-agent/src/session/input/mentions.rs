@@ -1,4 +1,4 @@
-//! Mentions: `@path` in a user message attaches files with version and hash, so that the model can edit them without
+//! Mentions: `@path` in a user message attaches files and images with version and hash, so that the model can edit them without
 //! another read.
 //!
 //! A mention starts a word: `@src/a.rs`, `@"two words.md"`, `@two\ words.md`, `@src/`, `@src/**/*.rs`. Addresses
@@ -7,14 +7,16 @@
 
 use std::collections::BTreeSet;
 
+use emend_edit::ContentHash;
 use emend_edit::text::split_lines;
-use emend_llm::{ContentPart, Message};
+use emend_llm::{ContentPart, MediaData, Message, get_model_info};
 
 use crate::environment::{Access, EntryKind, FilePath};
 use crate::error_code::Code;
 use crate::event::EventKind;
 use crate::session::core::Core;
 use crate::tool::ToolError;
+use crate::tools::{IMAGE_BYTES_MAX, image_type};
 use crate::workspace::{FileView, Workspace};
 
 /// Maximum bytes of one attached file.
@@ -23,6 +25,9 @@ const FILE_BYTES_MAX: usize = 50_000;
 const TOTAL_BYTES_MAX: usize = 200_000;
 /// Maximum number of attached files of a message.
 const FILES_MAX: usize = 100;
+
+/// Maximum number of attached images of a message.
+const IMAGES_MAX: usize = 10;
 
 /// Returns the user message for the model: the user's words, followed by the attached files. Files that could not be
 /// attached are named to the model and, in a warning, to the user.
@@ -39,8 +44,12 @@ pub(in crate::session) async fn with_mentions(core: &Core, text: &str) -> Messag
     for note in &gathered.notes {
         core.emitter.emit(EventKind::Warning { code: "mention", message: note.clone() });
     }
+    let images = std::mem::take(&mut gathered.images);
     if let Some(text) = gathered.render() {
         message.content.push(ContentPart::Text { text });
+    }
+    for image in images {
+        message.content.push(ContentPart::Image(image));
     }
     message
 }
@@ -160,6 +169,7 @@ struct Gathered {
     known: BTreeSet<FilePath>,
     blocks: Vec<String>,
     n_bytes: usize,
+    images: Vec<MediaData>,
     notes: Vec<String>,
     /// Files that exceeded the limits.
     left_out: Vec<FilePath>,
@@ -171,6 +181,13 @@ impl Gathered {
         for path in &mention.candidates {
             match self.file_or_directory(core, path).await {
                 Ok(()) => return,
+                Err(error) if error.code == Code::Unsupported => match self.image(core, path, error).await {
+                    Ok(()) => return,
+                    Err(error) => {
+                        failure = Some(error);
+                        break;
+                    }
+                },
                 Err(error) if error.code == Code::NotFound => {
                     failure.get_or_insert(error);
                 }
@@ -243,6 +260,36 @@ impl Gathered {
             core.workspace.read_start(&core.reads, path, |lines| lines_that_fit(lines, bytes_max)).await?;
         if self.known.insert(view.path.clone()) {
             self.show(&view, n_shown);
+        }
+        Ok(())
+    }
+
+    /// Attaches an image. Fails with `why` if the file is not one.
+    async fn image(&mut self, core: &Core, path: &str, why: ToolError) -> Result<(), ToolError> {
+        let (path, bytes) = core.workspace.read_bytes(path).await?;
+        let Some(media_type) = image_type(&bytes) else { return Err(why) };
+        let refused = |message: String| Err(ToolError::new(Code::Unsupported, message));
+        let settings = core.settings();
+        let sees = !settings.offline && get_model_info(&settings.model).is_none_or(|info| info.supports_vision);
+        if !sees {
+            return refused(format!("the model {} does not take images.", settings.model));
+        }
+        if bytes.len() > IMAGE_BYTES_MAX {
+            let n_bytes = bytes.len();
+            return refused(format!(
+                "it has {n_bytes} bytes; models accept at most {IMAGE_BYTES_MAX}. Make it smaller."
+            ));
+        }
+        if self.images.len() >= IMAGES_MAX {
+            return refused(format!("a message takes at most {IMAGES_MAX} images."));
+        }
+        if self.known.insert(path.clone()) {
+            let hash = ContentHash::of(&bytes);
+            let version = core.reads.note(&path, hash, 0, 0);
+            let n_bytes = bytes.len();
+            self.blocks.push(format!("[{path} | version {version} | {hash} | {media_type}, {n_bytes} bytes]"));
+            let image = MediaData::from_file(path.as_str(), &bytes);
+            self.images.push(MediaData { media_type: Some(media_type.to_owned()), ..image });
         }
         Ok(())
     }

@@ -342,9 +342,16 @@ fn fail(core: &Core, error: &LlmError) -> EndReason {
         core.status().closing = true;
     }
     let data = error.status_code.map(|status| serde_json::json!({ "status": status, "kind": error.kind.code() }));
+    // Longer waits than the policy allows are left to the user.
+    let message = match error.retry_after_ms {
+        Some(ms) => {
+            format!("{}. The provider asks to wait {} s.", error.message.trim_end_matches('.'), ms.div_ceil(1000))
+        }
+        None => error.message.clone(),
+    };
     core.emitter.emit(EventKind::Error(ErrorInfo {
         code: code.as_str(),
-        message: error.message.clone(),
+        message,
         suggestions: Vec::new(),
         data: data.or_else(|| Some(serde_json::json!({ "kind": error.kind.code() }))),
     }));

@@ -195,3 +195,41 @@ fn files_that_hold_secrets_are_brought_by_name_alone() {
         assert!(sent.contains("MARKED") && warnings.is_empty(), "{sent} {warnings:?}");
     }
 }
+
+/// Returns the parts of the user message for a model, and the warnings.
+fn images_for(model: &str, text: &str) -> (usize, String) {
+    const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0rest";
+    let world = world(FILES);
+    world.files.insert("cat.png", PNG.to_vec()).unwrap();
+    world.files.insert("large.png", [PNG, &vec![0; crate::tools::IMAGE_BYTES_MAX]].concat()).unwrap();
+    world.files.insert("data.bin", b"\0\xff".to_vec()).unwrap();
+    let provider = Shared::clone(&world.script) as Shared<dyn Provider>;
+    world.session.set_model(provider, model.to_owned(), false);
+    let (_, warnings) = sent(&world, text);
+    let requests = world.script.requests.lock().unwrap();
+    let parts = requests.last().unwrap().messages.last().unwrap();
+    let images = parts.content.iter().filter(|part| match part {
+        ContentPart::Image(image) => {
+            assert_eq!(image.media_type.as_deref(), Some("image/png"));
+            true
+        }
+        _ => false,
+    });
+    (images.count(), warnings.join("\n"))
+}
+
+#[test]
+fn images_are_attached_for_models_that_see() {
+    assert_eq!(images_for("m", "what is in @cat.png? and @cat.png"), (1, String::new()));
+    assert_eq!(images_for("claude-sonnet-4-5", "look at @cat.png"), (1, String::new()));
+    let (n_images, warning) = images_for("m", "@large.png @data.bin @a.md");
+    assert_eq!(n_images, 0);
+    for expected in ["@large.png was not read", "Make it smaller.", "@data.bin was not read"] {
+        assert!(warning.contains(expected), "{warning}");
+    }
+    let blind = emend_llm::list_models(None).find(|info| !info.supports_vision);
+    if let Some(info) = blind {
+        let (n_images, warning) = images_for(&info.id, "look at @cat.png");
+        assert_eq!((n_images, warning.contains("does not take images")), (0, true), "{warning}");
+    }
+}

@@ -77,6 +77,7 @@ fn steering_during_the_last_answer_is_answered_too() {
 
 #[test]
 fn steering_that_a_stopped_run_did_not_deliver_is_returned() {
+    covers("steering.returned");
     let setup = Setup { cancel_at: Some(1), ..Setup::default() };
     let world = World::new(NOTES, vec![Answer::Say("One."), Answer::Say("Two.")], setup);
     world.when(1, |session| session.steer("the old way").unwrap());
