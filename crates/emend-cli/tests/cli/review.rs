@@ -38,3 +38,26 @@ fn undecided_hunks_wait_outside_the_project_for_a_later_review() {
     outcome.assert_ok();
     assert!(outcome.stdout.contains("nothing"), "{}", outcome.stdout);
 }
+
+#[test]
+fn output_for_programs_asks_no_questions() {
+    for output in ["json", "stream-json"] {
+        let project = project();
+        let before = project.tree();
+        let outcome = answer(&project, &["run", "rename alpha to omega", "--review", "--output", output], "y\ny\n");
+        outcome.assert_ok();
+        assert!(outcome.stdout.lines().all(|line| line.starts_with('{')), "{}", outcome.stdout);
+        assert_eq!(project.tree(), before, "the answers were not read");
+    }
+}
+
+#[test]
+fn the_next_process_knows_what_was_undone() {
+    let project = project();
+    project.run(&["run", "rename alpha to omega"]).assert_ok();
+    let after = project.tree();
+    project.run(&["undo"]).assert_ok();
+    assert!(project.run(&["checkpoints"]).assert_ok().stdout.contains("(undone)"));
+    project.run(&["redo"]).assert_ok();
+    assert_eq!(project.tree(), after);
+}
