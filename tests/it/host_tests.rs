@@ -2,6 +2,8 @@
 
 #[path = "agent_conformance.rs"]
 pub(crate) mod agent_conformance;
+#[path = "approval_storm/mod.rs"]
+pub(crate) mod approval_storm;
 #[path = "checklist.rs"]
 pub(crate) mod checklist;
 #[path = "documents.rs"]

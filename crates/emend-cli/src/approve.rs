@@ -15,21 +15,44 @@ use futures::channel::oneshot;
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::settings::Settings;
+use crate::settings::{Settings, Sourced};
 use crate::{terminal, tool_set};
 
-/// Returns the rules of a session. The first rule that matches a call decides: deny, allow, ask, then the default.
+/// Files that run code on the user's machine later, or that hold the rules themselves. A write to one is asked about,
+/// unless a rule allows this path. The names also match on file systems that ignore case.
+const PROTECTED: [&str; 8] = [
+    "**/.[gG][iI][tT]/**",
+    "**/.[gG][iI][tT]",
+    "**/.[eE][mM][eE][nN][dD].[tT][oO][mM][lL]",
+    "**/.[eE][nN][vV][rR][cC]",
+    "**/.[hH][uU][sS][kK][yY]/**",
+    "**/.[iI][dD][eE][aA]/**",
+    "**/.[vV][sS][cC][oO][dD][eE]/{tasks,settings,launch}.json",
+    "**/.[gG][iI][tT][mM][oO][dD][uU][lL][eE][sS]",
+];
+
+/// Returns the rules of a session. The first rule that matches a call decides: deny, allow for some commands or paths,
+/// ask for [`PROTECTED`] files, allow for a whole tool, ask, then the default.
 pub(crate) fn policy(settings: &Settings) -> Result<Policy, Failure> {
-    let mut rules = Vec::new();
-    let given = [(Action::Deny, &settings.deny), (Action::Allow, &settings.allow), (Action::Ask, &settings.ask)];
-    for (action, texts) in given {
-        for text in texts {
+    let parsed = |action: Action, texts: &[Sourced<String>]| {
+        let rule = |text: &Sourced<String>| {
             let wrong = |what: String| Failure::new(Code::InvalidArgument, format!("{}: {what}", text.source));
-            rules.push(Rule::parse(action, &text.value).map_err(|error| wrong(error.to_string()))?);
+            let rule = Rule::parse(action, &text.value).map_err(|error| wrong(error.to_string()))?;
             let name = text.value.split(':').next().unwrap_or_default().trim();
-            no_such_tool(name).map_or(Ok(()), |what| Err(wrong(what)))?;
-        }
+            no_such_tool(name).map_or(Ok(rule), |what| Err(wrong(what)))
+        };
+        texts.iter().map(rule).collect::<Result<Vec<_>, _>>()
+    };
+    let mut rules = parsed(Action::Deny, &settings.deny)?;
+    let (narrow, wide): (Vec<_>, Vec<_>) =
+        parsed(Action::Allow, &settings.allow)?.into_iter().partition(Rule::has_pattern);
+    rules.extend(narrow);
+    for path in PROTECTED {
+        let rule = Rule::for_effect_on(Action::Ask, ToolEffect::Writes, path);
+        rules.push(rule.map_err(|error| Failure::new(Code::Internal, error.to_string()))?);
     }
+    rules.extend(wide);
+    rules.extend(parsed(Action::Ask, &settings.ask)?);
     rules.push(Rule::for_effect(Action::Ask, ToolEffect::Runs));
     Ok(Policy { rules, otherwise: Action::Allow })
 }
@@ -128,7 +151,7 @@ pub(crate) fn approval(line: &str) -> Option<Approval> {
         "y" | "yes" => Approval::Allow,
         "a" | "always" => Approval::AllowAlways,
         "n" | "no" => Approval::Deny { reason: None },
-        "ok" => return None,
+        "ok" | "diff" => return None,
         answer if answer.chars().count() < 2 => return None,
         answer if answer.starts_with("yes") && !answer[3..].starts_with(char::is_alphabetic) => return None,
         _ => Approval::Deny { reason: Some(line.to_owned()) },
@@ -223,6 +246,46 @@ mod tests {
     }
 
     #[test]
+    fn files_that_run_code_later_are_asked_about() {
+        let write = |settings: &Settings, path: &str| {
+            let target = Target { paths: vec![path.to_owned()], ..Target::default() };
+            policy(settings).unwrap().decide(&["write_file"], ToolEffect::Writes, &target).action
+        };
+        for settings in [Settings::default(), Settings::of_rules("write_file", "", ""), Settings::of_rules("*", "", "")] {
+            for path in [
+                ".git/hooks/post-commit",
+                ".git/config",
+                ".git",
+                "vendor/lib/.git/config",
+                ".GIT/config",
+                ".emend.toml",
+                "sub/.Emend.toml",
+                ".envrc",
+                "sub/.envrc",
+                ".husky/pre-commit",
+                ".idea/workspace.xml",
+                ".vscode/tasks.json",
+                ".gitmodules",
+            ] {
+                assert_eq!(write(&settings, path), Action::Ask, "{path}");
+            }
+            for path in [".gitignore", ".github/workflows/ci.yml", "src/git/a.rs", ".env", "emend.toml", "a.git"] {
+                assert_eq!(write(&settings, path), Action::Allow, "{path}");
+            }
+        }
+        let settings = Settings::of_rules("write_file:.git/info/exclude", "", "write_file:.husky/**");
+        assert_eq!(write(&settings, ".git/info/exclude"), Action::Allow);
+        assert_eq!(write(&settings, ".git/config"), Action::Ask);
+        assert_eq!(write(&settings, ".husky/pre-commit"), Action::Deny);
+        let target = Target { paths: vec![".git/config".to_owned()], ..Target::default() };
+        let read = policy(&settings).unwrap().decide(&["read_file"], ToolEffect::Reads, &target);
+        assert_eq!(read.action, Action::Allow, "reading is free");
+        let refused = |rule: &str| policy(&Settings::of_rules("", "", rule)).unwrap_err().message;
+        assert!(refused("edit_file:[[").contains("can never match: the glob has an unclosed ["), "{}", refused("*:[["));
+        policy(&Settings::of_rules("shell:test [[", "", "")).unwrap();
+    }
+
+    #[test]
     fn the_option_that_would_allow_a_call_is_quoted() {
         assert_eq!(flag(&request(json!({"command": "echo 'a'"}))), "--allow 'shell:echo '\\''a'\\'''");
         assert_eq!(flag(&request(Value::Null)), "--allow 'shell'");
@@ -256,6 +319,7 @@ mod tests {
             ("q\n", None),
             ("yes please\n", None),
             ("ok\n", None),
+            ("diff\n", None),
             ("yesterday it failed\n", deny(Some("yesterday it failed"))),
             ("Not in C:\\\n", deny(Some("Not in C:\\"))),
             ("use make\n", deny(Some("use make"))),

@@ -1,39 +1,93 @@
 //! Splits a command line into simple commands for approval rules, if it can be understood.
+//!
+//! The splitter follows the grammar of bash and gives up early: a construct that it does not know makes the line opaque.
 
-/// Returns the simple commands of a line. Returns `None` if the line hides commands or writes files itself: by a
-/// substitution, a subshell, a here-document, or a redirection to a file.
+/// The simple commands of a command line.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Commands<'a> {
+    pub(super) commands: Vec<&'a str>,
+    /// Whether the line does more than run these commands one by one: it redirects to a file, groups commands, or has a
+    /// comment.
+    pub(super) is_complex: bool,
+}
+
+/// Returns the simple commands of a line that does nothing but run them. Returns `None` if the line hides commands or
+/// writes files itself: by a substitution, a subshell, a here-document, or a redirection to a file.
 pub(super) fn split(line: &str) -> Option<Vec<&str>> {
+    let commands = read(line).filter(|commands| !commands.is_complex)?.commands;
+    (!commands.iter().any(|command| evaluates(command))).then_some(commands)
+}
+
+/// Returns the simple commands of a line. Returns `None` if the line may run commands that are not in its text.
+pub(super) fn read(line: &str) -> Option<Commands<'_>> {
     let bytes = line.as_bytes();
-    let (mut parts, mut start, mut at) = (Vec::new(), 0, 0);
+    let mut found = Commands::default();
+    let (mut start, mut at) = (0, 0);
     while at < bytes.len() {
         let end = at + 1;
         match bytes[at] {
             b'\\' => at += 2,
             b'\'' => at = end + line.get(end..)?.find('\'')? + 1,
             b'"' => at = quoted_end(bytes, end)?,
-            b'`' | b'(' | b')' | b'<' | b'{' | b'}' | b'#' => return None,
-            b'$' if matches!(bytes.get(end), Some(b'\'' | b'"')) => return None,
-            b'>' => at = redirection_end(line, end)?,
-            b'&' if bytes.get(end) == Some(&b'>') => at = redirection_end(line, end + 1)?,
-            b';' | b'\n' | b'&' | b'|' => {
-                parts.push(&line[start..at]);
+            b'`' => return None,
+            b'}' if at > 0 && !bytes[at - 1].is_ascii_whitespace() && !is_separator(bytes[at - 1]) => return None,
+            b'$' if matches!(bytes.get(end), Some(b'\'' | b'"' | b'(' | b'[' | b'{')) => return None,
+            b'(' if matches!(bytes.get(end), Some(b'(')) => return None,
+            b'{' if !bytes.get(end).is_some_and(u8::is_ascii_whitespace) => return None,
+            b'<' if matches!(bytes.get(end), Some(b'<' | b'(')) => return None,
+            b'>' if matches!(bytes.get(end), Some(b'(')) => return None,
+            b'#' if at == 0 || bytes[at - 1].is_ascii_whitespace() || is_separator(bytes[at - 1]) => {
+                found.commands.push(&line[start..at]);
+                found.is_complex = true;
+                at = line[at..].find('\n').map_or(line.len(), |length| at + length);
+                start = at;
+            }
+            b'<' => (found.is_complex, at) = (true, end),
+            b'>' => match redirection_end(line, end) {
+                Some(harmless) => at = harmless,
+                None => (found.is_complex, at) = (true, end + usize::from(bytes.get(end) == Some(&b'&'))),
+            },
+            b'&' if bytes.get(end) == Some(&b'>') => match redirection_end(line, end + 1) {
+                Some(harmless) => at = harmless,
+                None => (found.is_complex, at) = (true, end + 1),
+            },
+            b'(' | b')' | b'{' | b'}' => {
+                found.commands.push(&line[start..at]);
+                found.is_complex = true;
+                (start, at) = (end, end);
+            }
+            byte if is_separator(byte) => {
+                found.commands.push(&line[start..at]);
                 (start, at) = (end, end);
             }
             _ => at = end,
         }
     }
-    parts.push(line.get(start..)?);
-    Some(parts.into_iter().map(str::trim).filter(|part| !part.is_empty()).collect())
+    found.commands.push(line.get(start..)?);
+    found.commands = found.commands.into_iter().map(str::trim).filter(|command| !command.is_empty()).collect();
+    Some(found)
 }
 
-/// Returns the end of the double-quoted text that starts at `at`, if the quotes contain no substitution.
+fn is_separator(byte: u8) -> bool {
+    matches!(byte, b';' | b'\n' | b'&' | b'|')
+}
+
+/// Returns the end of the double-quoted text that starts at `at`, if the quotes contain no substitution. `$NAME` and
+/// `${NAME}` insert a value and run nothing.
 fn quoted_end(bytes: &[u8], mut at: usize) -> Option<usize> {
     loop {
         match bytes.get(at)? {
             b'"' => return Some(at + 1),
             b'\\' => at += 2,
             b'`' => return None,
-            b'$' if bytes.get(at + 1) == Some(&b'(') => return None,
+            b'$' if matches!(bytes.get(at + 1), Some(b'(' | b'[')) => return None,
+            b'$' if bytes.get(at + 1) == Some(&b'{') => {
+                let is_name = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_';
+                at += 2 + bytes[at + 2..].iter().take_while(is_name).count();
+                if bytes.get(at) != Some(&b'}') {
+                    return None;
+                }
+            }
             _ => at += 1,
         }
     }
@@ -49,51 +103,56 @@ fn redirection_end(line: &str, at: usize) -> Option<usize> {
     is_whole.then(|| line.len() - after.len())
 }
 
-/// Returns whether `pattern` matches the whole of `text`: `*` matches any characters, `?` one character. A pattern that
-/// ends in ` *` also matches the text without arguments.
-pub(super) fn covers(pattern: &str, text: &str) -> bool {
-    pattern.strip_suffix(" *").is_some_and(|bare| matches(bare, text)) || matches(pattern, text)
-}
+/// Builtins of bash that evaluate their arguments once more.
+const EVALUATING: [&str; 22] = [
+    ".", "[[", "alias", "bind", "builtin", "command", "compgen", "complete", "declare", "eval", "export", "let",
+    "local", "mapfile", "read", "readarray", "readonly", "source", "trap", "typeset", "unset", "wait",
+];
 
-/// Returns whether `pattern` matches a part of `text` that starts at a word.
-pub(super) fn occurs(pattern: &str, text: &str) -> bool {
-    let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-    let starts = |at: &usize| *at == 0 || !is_inner(text.as_bytes()[at - 1]);
-    let open = format!("{pattern}*");
-    let bare = pattern.strip_suffix(" *");
-    let mut places = text.char_indices().map(|(at, _)| at).filter(starts);
-    places.any(|at| matches(&open, &text[at..]) || bare.is_some_and(|bare| begins(bare, &text[at..])))
-}
-
-/// Returns whether `pattern` matches the start of `text` up to the end of a word.
-fn begins(pattern: &str, text: &str) -> bool {
-    let ends = text.match_indices(|char: char| !char.is_alphanumeric() && !matches!(char, '-' | '_' | '.'));
-    ends.map(|(at, _)| at).chain([text.len()]).any(|end| matches(pattern, &text[..end]))
-}
-
-fn matches(pattern: &str, text: &str) -> bool {
-    let (pattern, bytes) = (pattern.as_bytes(), text.as_bytes());
-    let after_char = |at: usize| (at + 1..=bytes.len()).find(|&at| text.is_char_boundary(at)).unwrap_or(bytes.len());
-    let (mut at, mut in_text, mut star) = (0, 0, None);
-    while in_text < bytes.len() {
-        match pattern.get(at) {
-            Some(b'*') if at + 1 == pattern.len() => return true,
-            Some(b'*') => {
-                star = Some((at, in_text));
-                at += 1;
-            }
-            Some(b'?') => (at, in_text) = (at + 1, after_char(in_text)),
-            Some(byte) if *byte == bytes[in_text] => (at, in_text) = (at + 1, in_text + 1),
-            // The last star matches one more character.
-            _ => match star {
-                Some((star_at, from)) => {
-                    let from = after_char(from);
-                    star = Some((star_at, from));
-                    (at, in_text) = (star_at + 1, from);
-                }
-                None => return false,
-            },
-        }
+/// Returns whether a simple command may run code that its quotes hide, such as `printf -v 'a[$(code)]' x`.
+fn evaluates(command: &str) -> bool {
+    if !command.contains(['$', '`', '[']) {
+        return false;
     }
-    pattern[at..].iter().all(|byte| *byte == b'*')
+    let mut words = words(command).into_iter().map(unquoted).skip_while(|word| is_assignment(word));
+    let Some(name) = words.next() else { return command.contains(['$', '`', '[']) };
+    match name.as_str() {
+        "printf" | "test" | "[" => words.any(|word| word.starts_with("-v") || word == "-R"),
+        name => EVALUATING.contains(&name),
+    }
+}
+
+/// Returns the words of a simple command as written, with their quotes.
+pub(super) fn words(command: &str) -> Vec<&str> {
+    let bytes = command.as_bytes();
+    let (mut found, mut start, mut at, mut quote) = (Vec::new(), 0, 0, 0);
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\\' if quote != b'\'' => at += 1,
+            byte if byte == quote => quote = 0,
+            byte @ (b'\'' | b'"') if quote == 0 => quote = byte,
+            byte if byte.is_ascii_whitespace() && quote == 0 => {
+                found.push(&command[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    found.push(command.get(start..).unwrap_or_default());
+    found.retain(|word| !word.is_empty());
+    found
+}
+
+/// Returns a word without its quotes and backslashes.
+pub(super) fn unquoted(word: &str) -> String {
+    word.replace("\\\n", "").replace(['\'', '"', '\\'], "")
+}
+
+/// Returns whether a word sets a variable.
+pub(super) fn is_assignment(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, _)| {
+        let name = name.strip_suffix('+').unwrap_or(name);
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    })
 }

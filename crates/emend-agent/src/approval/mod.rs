@@ -5,6 +5,7 @@
 //! Approvals do not confine an allowed command.
 
 mod command_line;
+mod command_match;
 mod effect;
 mod policy;
 

@@ -2,10 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::command_line::{covers, occurs, split};
+use super::command_line::split;
+use super::command_match::{concerns, covers, may_hide};
 use super::{Target, ToolEffect};
 use crate::error_code::Code;
 use crate::search::glob::GlobPattern;
+
+/// The names of the tool that runs commands, under every profile. Their patterns need not be globs.
+pub(crate) const COMMAND_TOOLS: [&str; 4] = ["shell", "Bash", "exec_command", "run_shell_command"];
 
 /// Action of a rule, in increasing strictness.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -40,7 +44,7 @@ enum Subject {
 #[derive(Clone, Debug)]
 struct Pattern {
     text: String,
-    /// `None` if the pattern is not a valid glob; it can then match commands only.
+    /// `None` if the pattern is not a valid glob; the rule is then for commands.
     glob: Option<GlobPattern>,
 }
 
@@ -52,6 +56,14 @@ pub enum RuleError {
     NoTool {
         /// The rule as written.
         text: String,
+    },
+    /// The pattern is not a glob, and the rule is not for commands.
+    #[error("{text:?} can never match: {reason}")]
+    BadPattern {
+        /// The rule as written.
+        text: String,
+        /// The reason.
+        reason: String,
     },
     /// The pattern is empty.
     #[error("{text:?} has an empty pattern; leave the colon out to mean every call")]
@@ -85,7 +97,13 @@ impl Rule {
         if pattern == Some("") {
             return Err(RuleError::NoPattern { text: text() });
         }
-        let pattern = pattern.map(|text| Pattern { text: text.to_owned(), glob: GlobPattern::new(text).ok() });
+        let compiled = |text: &str| match GlobPattern::new(text) {
+            Ok(glob) => Ok(Pattern { text: text.to_owned(), glob: Some(glob) }),
+            Err(_) if COMMAND_TOOLS.contains(&tool) => Ok(Pattern { text: text.to_owned(), glob: None }),
+            Err(error) => Err(error.to_string()),
+        };
+        let pattern = pattern.map(compiled).transpose();
+        let pattern = pattern.map_err(|reason| RuleError::BadPattern { text: text(), reason })?;
         Ok(Self { action, subject: Subject::Name(tool.to_owned()), pattern })
     }
 
@@ -93,6 +111,21 @@ impl Rule {
     #[must_use]
     pub fn for_effect(action: Action, effect: ToolEffect) -> Self {
         Self { action, subject: Subject::Effect(effect), pattern: None }
+    }
+
+    /// Returns a rule for calls of tools with this effect on a path that matches the glob `pattern`.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`RuleError`] if the pattern is not a glob.
+    pub fn for_effect_on(action: Action, effect: ToolEffect, pattern: &str) -> Result<Self, RuleError> {
+        Ok(Self { subject: Subject::Effect(effect), ..Self::new(action, "*", Some(pattern))? })
+    }
+
+    /// Returns whether the rule is limited to some commands or paths.
+    #[must_use]
+    pub fn has_pattern(&self) -> bool {
+        self.pattern.is_some()
     }
 
     /// Parses `TOOL` or `TOOL:PATTERN`.
@@ -139,8 +172,15 @@ impl Rule {
             // A rule never allows a command line that hides commands.
             Part::Opaque(_) if self.action == Action::Allow => false,
             // Rather ask or refuse once too often.
-            Part::Command(command) | Part::Opaque(command) => occurs(&pattern.text, command),
+            Part::Command(command) | Part::Opaque(command) => concerns(&pattern.text, command),
         }
+    }
+
+    /// Returns whether the rule stops commands, and might stop this one if its text showed all that it runs.
+    fn may_stop(&self, names: &[&str], effect: ToolEffect, part: Part<'_>) -> bool {
+        let (Part::Command(command) | Part::Opaque(command)) = part else { return false };
+        let pattern = self.pattern.as_ref().filter(|_| self.action != Action::Allow && self.is_for(names, effect));
+        pattern.is_some_and(|pattern| may_hide(&pattern.text, command))
     }
 }
 
@@ -189,8 +229,15 @@ impl Policy {
     }
 
     fn decide_part(&self, names: &[&str], effect: ToolEffect, part: Part<'_>) -> Verdict {
-        let rule = self.rules.iter().find(|rule| rule.matches(names, effect, part));
+        let at = self.rules.iter().position(|rule| rule.matches(names, effect, part));
+        let (earlier, rule) = at.map_or((&self.rules[..], None), |at| (&self.rules[..at], self.rules.get(at)));
         let action = rule.map_or(self.otherwise, |rule| rule.action);
+        // A command that cannot be read could be one that a rule stops.
+        if action == Action::Allow
+            && let Some(rule) = earlier.iter().find(|rule| rule.may_stop(names, effect, part))
+        {
+            return Verdict { action: Action::Ask, rule: Some(rule.text()) };
+        }
         Verdict { action, rule: rule.map(Rule::text) }
     }
 }

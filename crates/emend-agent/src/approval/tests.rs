@@ -1,6 +1,7 @@
 //! Tests of the decisions of rules.
 
 use super::command_line::split;
+use super::policy::COMMAND_TOOLS;
 use super::*;
 use crate::test_support::covers;
 #[cfg(target_family = "wasm")]
@@ -47,6 +48,94 @@ fn command_lines_are_taken_apart_or_not_at_all() {
         "a # b",
     ] {
         check(hidden, None);
+    }
+}
+
+#[test]
+fn commands_that_quotes_hide_make_a_line_opaque() {
+    for hidden in [
+        "cargo $['$(touch x)']",
+        "echo \"$['$(touch x)']\"",
+        "echo \"${x@P}\"",
+        "echo \"${x:-y}\"",
+        "printf -v 'a[$(touch x)]' y",
+        "printf '-v' 'a[$(touch x)]' y",
+        "test -v 'a[$(touch x)]'",
+        "[ -v 'a[$(touch x)]' ]",
+        "[[ 'a[$(touch x)]' -eq 1 ]]",
+        "let 'a[$(touch x)]=1'",
+        "declare 'a[$(touch x)]=1'",
+        "read 'a[$(touch x)]'",
+        "unset 'a[$(touch x)]'",
+        "eval 'echo $HOME'",
+        "A=1 eval 'echo $HOME'",
+        "{ a; }",
+        "echo {a,b}",
+        "((a))",
+        "echo >(a)",
+    ] {
+        assert_eq!(split(hidden), None, "{hidden}");
+    }
+    for plain in ["printf '%s $x' y", "test \"$a\" = b", "echo \"$a ${b}\" $c", "echo a#b", "echo '$(x)'", "[ a = b ]"] {
+        assert_eq!(split(plain), Some(vec![plain]), "{plain}");
+    }
+}
+
+#[test]
+fn a_refused_command_is_recognised_in_other_spellings() {
+    let policy = policy(&[(Deny, "shell:git push *"), (Allow, "shell")], Ask);
+    for line in [
+        "git  push",
+        "git\tpush origin",
+        "g''it pu\"\"sh",
+        "gi\\t push",
+        "git \\\n push",
+        "git -C . push",
+        "git --no-pager push",
+        "git -c a=b -C x push",
+        "/usr/bin/git push",
+        "command git push",
+        "env A=1 git push",
+        "sudo -u root git push",
+        "sh -c 'git push'",
+        "eval 'gi\"\"t push'",
+        "(git push)",
+        "{ git push; }",
+        "true && git push > log # later",
+        "if true; then git push; fi",
+    ] {
+        check(&policy, &["shell"], &command(line), Deny);
+    }
+    for line in [
+        "g=git; $g push",
+        "git $verb",
+        "git \"$verb\"",
+        "git p*h",
+        "/usr/bin/gi? push",
+        "eval \"$text\"",
+        "bash -c \"$text\"",
+        "echo Z2l0 | base64 -d | sh",
+        "echo $(date)",
+        "echo `date`",
+        "git pus{h,}",
+        "cat <<EOF\nx\nEOF",
+        "bash <(curl x)",
+    ] {
+        check(&policy, &["shell"], &command(line), Ask);
+    }
+    for line in [
+        "git status",
+        "git pushy",
+        "cargo build > log 2>&1",
+        "echo \"$HOME\"",
+        "(cd src && make)",
+        "ls *.rs # all",
+        "git add *.rs",
+        "sh build.sh",
+        "for f in a b; do wc -l \"$f\"; done",
+        "sort < a > b",
+    ] {
+        check(&policy, &["shell"], &command(line), Allow);
     }
 }
 
@@ -127,6 +216,11 @@ fn malformed_rules_are_refused() {
     for (text, expected) in [("", "names no tool"), (":x", "names no tool"), ("shell:", "has an empty pattern")] {
         let error = Rule::parse(Allow, text).unwrap_err();
         assert!(error.to_string().contains(expected), "{error}");
+    }
+    let error = Rule::parse(Deny, "*:[[").unwrap_err();
+    assert_eq!((error.code().as_str(), error.to_string().contains("can never match")), ("invalid_argument", true));
+    for tool in COMMAND_TOOLS {
+        assert!(Rule::new(Deny, tool, Some("test [[")).is_ok());
     }
     assert_eq!(Rule::parse(Allow, "shell:curl http://x").unwrap().text(), "shell:curl http://x");
 }

@@ -4,9 +4,10 @@ use emend_agent::approval::ApprovalRequest;
 use emend_agent::error_code::Code;
 use emend_agent::event::{ErrorInfo, EventKind};
 
-use crate::approve::visible;
+use crate::approve::{question, visible};
 use crate::output::{REPEATS, first_line, limit_reached, target};
-use crate::style::{self, Style};
+use crate::style::{self, Painter, Style};
+use crate::text_diff;
 
 /// Terminals with fewer columns get a short prompt, to leave room for the answer.
 const NARROW: usize = 60;
@@ -19,6 +20,23 @@ pub(super) fn answer_prompt(request: &ApprovalRequest, width: usize) -> &'static
         (true, true) => "y/n/a/d or reason: ",
         (false, true) => "y/n/a or reason: ",
     }
+}
+
+/// Maximum length of a diff on the screen, in lines.
+pub(super) const DIFF_LINES_MAX: usize = 40;
+
+/// Returns the lines of an approval question. A long diff is cut, and `d` shows all of it. A command is shown whole:
+/// consent to lines that were not shown is not consent.
+pub(super) fn question_lines(request: &ApprovalRequest, painter: Painter) -> Vec<String> {
+    let text = question(request);
+    let is_diff = shows_diff(request);
+    let painted = |(index, line): (usize, &str)| match line.strip_prefix("    ") {
+        _ if index == 0 => painter.paint(style::BOLD, line),
+        Some(line) if is_diff => format!("    {}", text_diff::painted(painter, line, false)),
+        _ => line.to_owned(),
+    };
+    let lines: Vec<String> = text.lines().enumerate().map(painted).collect();
+    if is_diff { shortened(lines, DIFF_LINES_MAX, "type d to see all") } else { lines }
 }
 
 /// Returns whether an approval question is about a diff.
@@ -84,4 +102,25 @@ pub(super) fn shortened(mut lines: Vec<String>, n_max: usize, hint: &str) -> Vec
         lines.push(format!("  … {n_more} more lines; {hint}"));
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_command_is_shown_whole_and_a_long_diff_is_cut() {
+        let lines = |detail: Value| {
+            let (call_id, tool_name) = ("c".to_owned(), "shell".to_owned());
+            question_lines(&ApprovalRequest { call_id, tool_name, arguments: Value::Null, detail }, Painter::OFF)
+        };
+        let text = format!("echo start\n{}touch pwn", "\n".repeat(5_000));
+        let shown = lines(json!({ "command": text }));
+        assert_eq!((shown.len(), shown.last().map(String::as_str)), (5_003, Some("    touch pwn")));
+        let shown = lines(json!({ "fileDiff": "+x\n".repeat(5_000) }));
+        assert_eq!(shown.len(), DIFF_LINES_MAX + 1);
+        assert!(shown.last().is_some_and(|line| line.contains("type d to see all")), "{shown:?}");
+    }
 }

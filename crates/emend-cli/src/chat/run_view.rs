@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::asker::Question;
 use super::command_list::is_command;
-use super::describe::{answer_prompt, aside, call_outcome, last_lines, shortened, shows_diff, visible_lines};
+use super::describe::{answer_prompt, aside, call_outcome, last_lines, question_lines, shortened, visible_lines};
 use super::line_edit::{Key, KeyAction, LineEdit};
 use super::markdown::Stream;
 use super::prompt::PROMPT;
@@ -29,7 +29,7 @@ use crate::text_diff;
 pub(super) const TICK: Duration = Duration::from_millis(100);
 
 /// Lines of a diff that are shown without a request.
-const DIFF_LINES_MAX: usize = 40;
+const DIFF_LINES_MAX: usize = super::describe::DIFF_LINES_MAX;
 
 /// Lines of a command's output that are shown.
 const OUTPUT_LINES_MAX: usize = 8;
@@ -291,16 +291,7 @@ impl<'a, O: Write> RunView<'a, O> {
             self.set_aside = std::mem::take(&mut self.edit);
             self.types_on = self.last_key.is_some_and(|last| last.elapsed() <= TYPING_PAUSE);
         }
-        let text = question(&asked.0);
-        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
-        let painter = self.screen.painter;
-        let is_diff = shows_diff(&asked.0);
-        let lines = lines.into_iter().enumerate().map(|(index, line)| match line.strip_prefix("    ") {
-            _ if index == 0 => painter.paint(style::BOLD, &line),
-            Some(line) if is_diff => format!("    {}", text_diff::painted(painter, line, false)),
-            _ => line,
-        });
-        let lines = shortened(lines.collect(), DIFF_LINES_MAX, "type d to see all");
+        let lines = question_lines(&asked.0, self.screen.painter);
         self.screen.print(&lines)?;
         if !self.screen.is_live() {
             self.screen.write(answer_prompt(&asked.0, self.screen.width()))?;
@@ -311,7 +302,7 @@ impl<'a, O: Write> RunView<'a, O> {
 
     fn answer(&mut self, line: &str) -> io::Result<()> {
         let Some((request, sender)) = self.asked.take() else { return Ok(()) };
-        if matches!(line.trim(), "d" | "diff") && shows_diff(&request) {
+        if matches!(line.trim(), "d" | "diff") {
             let lines: Vec<String> = question(&request).lines().map(str::to_owned).collect();
             self.screen.print(&lines)?;
             self.asked = Some((request, sender));

@@ -21,7 +21,7 @@ use toml::{Table, Value};
 
 use crate::failure::Failure;
 pub(crate) use field::Source;
-use field::Sourced;
+pub(crate) use field::Sourced;
 pub(crate) use flags::SettingFlags;
 pub(crate) use table::Settings;
 use table::{ProjectRight, Row, TABLE};
@@ -325,6 +325,7 @@ mod tests {
             ),
             ("edits = \"x\"", false, "edits: unknown editing tool \"x\"; expected one of own, safe_patch"),
             ("review = false", true, "a project file can switch review on, not off"),
+            ("sandbox = false", true, "a project file can switch sandbox on, not off"),
         ] {
             assert_eq!(taken(text, of_project).unwrap_err(), expected, "{text}");
         }

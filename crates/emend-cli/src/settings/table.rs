@@ -231,7 +231,9 @@ pub(super) static TABLE: [Row; 17] = [
         requires: None,
         heading: PERMISSION,
         help: "Refuse tool calls, e.g. `shell:git push *` or `edit_file:*.lock`. Overrides --allow, which overrides --ask",
-        details: "",
+        details: "A rule for commands holds in other spellings: with more blanks, with quotes inside of words, with \
+                  options between words. A command that hides what it runs is asked about. Such a rule is a guard \
+                  rail and cannot stop a script or another program from doing the same; use --sandbox against that.",
     },
     Row {
         name: "sandbox",
