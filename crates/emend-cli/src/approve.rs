@@ -251,7 +251,8 @@ mod tests {
             let target = Target { paths: vec![path.to_owned()], ..Target::default() };
             policy(settings).unwrap().decide(&["write_file"], ToolEffect::Writes, &target).action
         };
-        for settings in [Settings::default(), Settings::of_rules("write_file", "", ""), Settings::of_rules("*", "", "")] {
+        for settings in [Settings::default(), Settings::of_rules("write_file", "", ""), Settings::of_rules("*", "", "")]
+        {
             for path in [
                 ".git/hooks/post-commit",
                 ".git/config",

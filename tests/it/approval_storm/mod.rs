@@ -76,7 +76,8 @@ fn no_command_has_an_effect_that_the_rules_should_stop() {
     for form in paragraphs(include_str!("effects.txt")) {
         for carrier in ["echo", "printf", "ls"] {
             let line = form.replace("CMD", carrier);
-            let (is_allowed, (has_effect, _)) = (verdict(&narrow, &line) == Action::Allow, effects(programs.path(), &line));
+            let (is_allowed, (has_effect, _)) =
+                (verdict(&narrow, &line) == Action::Allow, effects(programs.path(), &line));
             assert!(!(is_allowed && has_effect), "runs unasked and makes the file: {line:?}");
             n_lines += 1;
             count(if has_effect { "effect, stopped" } else { "no effect, of the hidden forms" });
@@ -95,7 +96,11 @@ fn no_command_has_an_effect_that_the_rules_should_stop() {
     for line in include_str!("harmless.txt").lines().filter(|line| !line.starts_with('#')) {
         assert_eq!(effects(programs.path(), line), (false, false), "{line:?}");
         assert_eq!(verdict(&narrow, line), Action::Allow, "{line:?}");
-        assert_eq!(verdict(&policy(&[(Action::Deny, "shell:rm *"), (Action::Allow, "shell")]), line), Action::Allow, "{line:?}");
+        assert_eq!(
+            verdict(&policy(&[(Action::Deny, "shell:rm *"), (Action::Allow, "shell")]), line),
+            Action::Allow,
+            "{line:?}"
+        );
         n_lines += 1;
         count("harmless, unasked");
     }

@@ -105,8 +105,28 @@ fn redirection_end(line: &str, at: usize) -> Option<usize> {
 
 /// Builtins of bash that evaluate their arguments once more.
 const EVALUATING: [&str; 22] = [
-    ".", "[[", "alias", "bind", "builtin", "command", "compgen", "complete", "declare", "eval", "export", "let",
-    "local", "mapfile", "read", "readarray", "readonly", "source", "trap", "typeset", "unset", "wait",
+    ".",
+    "[[",
+    "alias",
+    "bind",
+    "builtin",
+    "command",
+    "compgen",
+    "complete",
+    "declare",
+    "eval",
+    "export",
+    "let",
+    "local",
+    "mapfile",
+    "read",
+    "readarray",
+    "readonly",
+    "source",
+    "trap",
+    "typeset",
+    "unset",
+    "wait",
 ];
 
 /// Returns whether a simple command may run code that its quotes hide, such as `printf -v 'a[$(code)]' x`.

@@ -126,7 +126,8 @@ fn may_be(pattern: &str, command: &str) -> bool {
     // Opened by a file name with a pattern in it, such as `git pus?` beside a file named push.
     let may_become = |word: &&str| {
         let glob = || GlobPattern::new(&unquoted(word)).ok();
-        word.contains('$') || expands(word) && literals.clone().any(|text| glob().is_some_and(|glob| glob.is_match(text)))
+        word.contains('$')
+            || expands(word) && literals.clone().any(|text| glob().is_some_and(|glob| glob.is_match(text)))
     };
     let is_dynamic = |word: &str| word.contains(['$', '`', '\\']);
     expands(first)

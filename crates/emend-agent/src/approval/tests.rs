@@ -76,7 +76,8 @@ fn commands_that_quotes_hide_make_a_line_opaque() {
     ] {
         assert_eq!(split(hidden), None, "{hidden}");
     }
-    for plain in ["printf '%s $x' y", "test \"$a\" = b", "echo \"$a ${b}\" $c", "echo a#b", "echo '$(x)'", "[ a = b ]"] {
+    for plain in ["printf '%s $x' y", "test \"$a\" = b", "echo \"$a ${b}\" $c", "echo a#b", "echo '$(x)'", "[ a = b ]"]
+    {
         assert_eq!(split(plain), Some(vec![plain]), "{plain}");
     }
 }
