@@ -11,14 +11,7 @@ export interface Compaction {
 }
 
 /** Why a run ended. */
-export type EndReason =
-  | "natural"
-  | "turn_limit"
-  | "budget"
-  | "awaiting_input"
-  | "aborted"
-  | "context_length"
-  | "error";
+export type EndReason = "natural" | "turn_limit" | "budget" | "awaiting_input" | "aborted" | "context_length" | "error";
 
 /** An error as events report it. */
 export interface ErrorInfo {

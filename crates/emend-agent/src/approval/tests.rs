@@ -53,6 +53,7 @@ fn command_lines_are_taken_apart_or_not_at_all() {
 
 #[test]
 fn commands_that_quotes_hide_make_a_line_opaque() {
+    covers("approval.policy");
     for hidden in [
         "cargo $['$(touch x)']",
         "echo \"$['$(touch x)']\"",
@@ -84,6 +85,7 @@ fn commands_that_quotes_hide_make_a_line_opaque() {
 
 #[test]
 fn a_refused_command_is_recognised_in_other_spellings() {
+    covers("approval.policy");
     let policy = policy(&[(Deny, "shell:git push *"), (Allow, "shell")], Ask);
     for line in [
         "git  push",

@@ -114,14 +114,22 @@ pub fn write_records(records: &[Record]) -> Result<String, serde_json::Error> {
     Ok(lines)
 }
 
+/// Returns the fields of a record; `None` if the line is not an object.
+fn fields_of(line: &str) -> Option<Map<String, Value>> {
+    match serde_json::from_str(line) {
+        Ok(Value::Object(fields)) => Some(fields),
+        _ => None,
+    }
+}
+
 /// Parses a document.
 ///
 /// # Errors
 ///
 /// Returns a [`ReadError`] if the document has no header of this version.
 pub fn read_document(text: &str) -> Result<Document, ReadError> {
-    let mut lines = text.lines().filter(|line| !line.trim().is_empty()).map(serde_json::from_str::<Map<_, _>>);
-    let Some(Ok(first)) = lines.next() else { return Err(ReadError::NoHeader) };
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty()).map(fields_of);
+    let Some(Some(first)) = lines.next() else { return Err(ReadError::NoHeader) };
     let found = first.get("version").and_then(Value::as_u64).and_then(|version| u32::try_from(version).ok());
     let found = found.ok_or(ReadError::NoHeader)?;
     if found != VERSION {
@@ -133,7 +141,7 @@ pub fn read_document(text: &str) -> Result<Document, ReadError> {
     let header = read::header(first).ok_or(ReadError::NoHeader)?;
     let mut document = Document { header, entries: Vec::new(), n_damaged: 0 };
     for line in lines {
-        if line.ok().and_then(|fields| take(&mut document.entries, fields)).is_none() {
+        if line.and_then(|fields| take(&mut document.entries, fields)).is_none() {
             document.n_damaged += 1;
         }
     }

@@ -3,11 +3,11 @@
 //! Line numbers refer to the text that was read. So the file must not have changed since, and the named lines must have
 //! been read.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use emend_edit::patch::line_edits::{LineEdit, LineEdits, LineOperation};
 use emend_edit::patch::{Change, Patch};
+use emend_edit::size::compact_sort::map_of;
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value};
 
@@ -89,7 +89,7 @@ impl Tool for EditLines {
             let path = text_argument(arguments, "file_path");
             let (patch, base) = read(arguments)?;
             let planned = |text: Option<&str>| {
-                planned_writes(&patch, &BTreeMap::from([(path.to_owned(), text.map(str::to_owned))]))
+                planned_writes(&patch, &map_of([(path.to_owned(), text.map(str::to_owned))]))
             };
             let (written, planned) = context.workspace.write_verified(&context.write(), path, base, planned).await?;
             Ok(report(&written, &planned, Vec::new()))

@@ -3,11 +3,10 @@
 //! The hash works as a lock: it must be the hash of the current file. Line numbers and counts of the diff may be wrong,
 //! because hunks are located by their lines. Every result, also an error, shows the current file.
 
-use std::collections::BTreeMap;
-
 use emend_edit::ErrorCode;
 use emend_edit::patch::unified::{self, DiffMode};
 use emend_edit::patch::{Diagnostic, EditError, HunkReason, PlannedFile, plan};
+use emend_edit::size::compact_sort::map_of;
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 
@@ -111,7 +110,7 @@ pub(super) fn patched(
     let invalid = |code: ErrorCode, why: String| ToolError::new(code.into(), format!("{INVALID_DIFF}\n{why}"));
     let (patch, mut diagnostics) =
         unified::parse_for(path, diff, DiffMode::Located).map_err(|error| invalid(error.code(), error.to_string()))?;
-    let files = BTreeMap::from([(path.to_owned(), before.map(str::to_owned))]);
+    let files = map_of([(path.to_owned(), before.map(str::to_owned))]);
     let planned = plan(&patch, &files).map_err(|error| match is_our_fault(&error) {
         true => ToolError::new(Code::Internal, format!("{PATCH_FAILED}\n{error}")),
         false => invalid(error.code(), error.to_string()).with_suggestions(error.suggestions()),

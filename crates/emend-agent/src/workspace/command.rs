@@ -72,7 +72,7 @@ impl Workspace {
         output: &dyn OutputSink,
     ) -> Result<CommandOutcome, WorkspaceError> {
         command.working_dir = self.environment.resolve(working_dir, Access::List).await?;
-        if let Some(keeper) = self.environment.keeper() {
+        if let Some(keeper) = self.keeper() {
             return self.run_kept(keeper, context, &command, output).await;
         }
         {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use emend_edit::ContentHash;
 use emend_edit::line_log::{LineLog, Origin};
+use emend_edit::size::compact_sort::set_of;
 use futures::future::{Either, select};
 
 use super::command::CommandOutcome;
@@ -43,7 +44,7 @@ impl Workspace {
         let _writing = self.writing.lock().await;
         let edited = self.changes_since(revision).into_iter().map(|change| change.path);
         // Nothing is attributed to the command that the workspace itself wrote meanwhile.
-        let changes = keeper.record(&edited.collect()).await?;
+        let changes = keeper.record(&set_of(edited)).await?;
         let mut outcome = CommandOutcome { result: result?, changed: Vec::new(), left_out: Vec::new() };
         let mut n_logged = 0;
         for change in changes {
@@ -97,7 +98,7 @@ impl Workspace {
         logged: &BTreeSet<FilePath>,
         step: UndoStep,
     ) -> Result<KeptRestored, EnvError> {
-        match self.root.keeper() {
+        match self.keeper() {
             Some(keeper) => keeper.undo(runs, logged, step).await,
             None => Ok(KeptRestored::default()),
         }

@@ -79,7 +79,7 @@ impl Workspace {
                 }
             }
         }
-        for kept in self.root.keeper().map(FileKeeper::runs).unwrap_or_default() {
+        for kept in self.keeper().map(FileKeeper::runs).unwrap_or_default() {
             let KeptRun { run_id, at_ms, files, lost, is_on } = kept;
             let known = runs.entry(run_id).or_insert_with(|| RunChanges {
                 run_id,
@@ -154,7 +154,7 @@ impl Workspace {
             self.undo().await?;
             paths.extend(logged);
         }
-        if let Some(keeper) = self.root.keeper() {
+        if let Some(keeper) = self.keeper() {
             let _writing = self.writing.lock().await;
             paths.extend(keeper.redo().await.map_err(WorkspaceError::from)?);
         }

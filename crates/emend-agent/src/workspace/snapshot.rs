@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use emend_edit::ContentHash;
 use emend_edit::line_log::LineLog;
+use emend_edit::size::compact_sort::map_of;
 use emend_llm::{MaybeSend, MaybeSync};
 use serde::{Deserialize, Serialize};
 
@@ -108,7 +109,7 @@ impl Workspace {
             revision: state.revision,
             run: state.run,
             n_entries: state.n_entries,
-            files: files.collect(),
+            files: map_of(files),
             done: state.done.clone(),
             undone: state.undone.clone(),
         }
@@ -130,13 +131,11 @@ impl Workspace {
         state.n_entries = snapshot.n_entries;
         state.done = snapshot.done;
         state.undone = snapshot.undone;
-        state.files = snapshot
-            .files
-            .into_iter()
-            .map(|(path, SavedEntry { number, log, disk, moved_from, changed_at })| {
-                (path, Entry { number, log, disk, moved_from, changed_at })
-            })
-            .collect();
+        let entry = |(path, saved)| {
+            let SavedEntry { number, log, disk, moved_from, changed_at } = saved;
+            (path, Entry { number, log, disk, moved_from, changed_at })
+        };
+        state.files = map_of(snapshot.files.into_iter().map(entry));
         Ok(())
     }
 }

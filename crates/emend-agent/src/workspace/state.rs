@@ -13,7 +13,7 @@ use super::kept_texts::KeptTexts;
 use super::snapshot::SaveSnapshot;
 use crate::canvas::Canvas;
 use crate::environment::layers::Confined;
-use crate::environment::{Access, EntryKind, EnvError, ExecutionEnvironment, FilePath};
+use crate::environment::{Access, EntryKind, EnvError, ExecutionEnvironment, FileKeeper, FilePath};
 
 /// The destination of the agent's edits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -237,8 +237,14 @@ impl Workspace {
     #[must_use]
     pub fn last_run(&self) -> u64 {
         // A run that was killed during its command is known to the keeper alone.
-        let kept = self.root.keeper().and_then(|keeper| keeper.runs().last().map(|run| run.run_id));
+        let kept = self.keeper().and_then(|keeper| keeper.runs().last().map(|run| run.run_id));
         self.state().run.max(kept.unwrap_or_default())
+    }
+
+    /// Returns the keeper of files, if the environment has one. In a browser none has, and the constant keeps the code
+    /// for it out of the module.
+    pub(super) fn keeper(&self) -> Option<&dyn FileKeeper> {
+        if cfg!(target_family = "wasm") { None } else { self.root.keeper() }
     }
 
     /// Returns the file that a path names, to compare it with the canvas; `None` if it names none.

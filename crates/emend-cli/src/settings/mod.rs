@@ -252,7 +252,7 @@ mod tests {
                     max_tool_rounds = 20\nmax_cost = 1.5\nmax_time = \"10m\"\n";
         let settings = taken(text, false).unwrap();
         let rows = settings.rows().into_iter().map(|row| format!("{} {}", row.name, row.value));
-        // What the file does not name stays off or unset.
+        // Settings that the file does not name stay off or unset.
         let rows: Vec<String> = rows.filter(|row| !row.ends_with(" false") && !row.ends_with(" null")).collect();
         assert_eq!(
             rows,

@@ -1,4 +1,4 @@
-//! Sorts items of any type by sorting their indexes, and collects sets without sorting.
+//! Sorts items of any type by sorting their indexes, and collects sets and maps without sorting.
 //!
 //! Size: the standard library's sorts are compiled anew for each item type, which costs several kilobytes each time.
 //! The functions here share one sort of `usize` indexes.
@@ -6,7 +6,7 @@
 //! Use them for lists that are sorted rarely. Where sorting dominates the run time, use `slice::sort_unstable`.
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Sorts `items` by `compare`. The sort is stable.
 pub fn sort_by<T>(items: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) {
@@ -39,6 +39,15 @@ pub fn set_of<T: Ord>(items: impl IntoIterator<Item = T>) -> BTreeSet<T> {
     let mut set = BTreeSet::new();
     set.extend(items);
     set
+}
+
+/// Collects `items` into a map, inserting them one by one. The last of several values for a key stays.
+///
+/// `collect` and `from` would sort the items first, with a sort compiled for their type.
+pub fn map_of<K: Ord, V>(items: impl IntoIterator<Item = (K, V)>) -> BTreeMap<K, V> {
+    let mut map = BTreeMap::new();
+    map.extend(items);
+    map
 }
 
 #[inline(never)]
