@@ -103,8 +103,8 @@ static MODELS: OnceLock<Vec<ModelInfo>> = OnceLock::new();
 fn models() -> &'static [ModelInfo] {
     // The file is part of the crate and a test reads it, so it parses.
     MODELS.get_or_init(|| {
-        let models: Vec<Value> = serde_json::from_str(include_str!("../data/models.json")).unwrap_or_default();
-        models.iter().map(read).collect()
+        let models: Value = serde_json::from_str(include_str!("../data/models.json")).unwrap_or_default();
+        models.as_array().into_iter().flatten().map(read).collect()
     })
 }
 

@@ -88,9 +88,8 @@ impl Tool for EditLines {
         Box::pin(async move {
             let path = text_argument(arguments, "file_path");
             let (patch, base) = read(arguments)?;
-            let planned = |text: Option<&str>| {
-                planned_writes(&patch, &map_of([(path.to_owned(), text.map(str::to_owned))]))
-            };
+            let planned =
+                |text: Option<&str>| planned_writes(&patch, &map_of([(path.to_owned(), text.map(str::to_owned))]));
             let (written, planned) = context.workspace.write_verified(&context.write(), path, base, planned).await?;
             Ok(report(&written, &planned, Vec::new()))
         })

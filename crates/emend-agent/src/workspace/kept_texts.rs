@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use emend_edit::text::decode;
-use emend_llm::Shared;
+use emend_llm::{BoxFuture, Shared};
 
 use crate::environment::command::FileStamp;
 use crate::environment::{Access, EntryKind, EnvError, ExecutionEnvironment, FilePath, Metadata};
@@ -12,6 +12,7 @@ use crate::environment::{Access, EntryKind, EnvError, ExecutionEnvironment, File
 const KEPT_BYTES_MAX: u64 = 1 << 20;
 /// Maximum size of all kept texts together in bytes.
 const STORE_BYTES_MAX: u64 = 64 << 20;
+
 /// The kept state of the files.
 #[derive(Default)]
 pub(super) struct KeptTexts {
@@ -39,7 +40,14 @@ pub(super) enum Text {
 
 impl KeptTexts {
     /// Keeps the present state of all files that are not kept yet.
-    pub(super) async fn refresh(&mut self, environment: &dyn ExecutionEnvironment) -> Result<(), EnvError> {
+    pub(super) fn refresh<'a>(
+        &'a mut self,
+        environment: &'a dyn ExecutionEnvironment,
+    ) -> BoxFuture<'a, Result<(), EnvError>> {
+        Box::pin(self.refresh_now(environment))
+    }
+
+    async fn refresh_now(&mut self, environment: &dyn ExecutionEnvironment) -> Result<(), EnvError> {
         let mut before = std::mem::take(self);
         self.snapshot = environment.snapshot();
         for stamp in environment.manifest().await? {
@@ -57,7 +65,14 @@ impl KeptTexts {
     }
 
     /// Returns the files that differ from their kept state, by path.
-    pub(super) async fn changed(&self, environment: &dyn ExecutionEnvironment) -> Result<Vec<FilePath>, EnvError> {
+    pub(super) fn changed<'a>(
+        &'a self,
+        environment: &'a dyn ExecutionEnvironment,
+    ) -> BoxFuture<'a, Result<Vec<FilePath>, EnvError>> {
+        Box::pin(self.changed_now(environment))
+    }
+
+    async fn changed_now(&self, environment: &dyn ExecutionEnvironment) -> Result<Vec<FilePath>, EnvError> {
         let now = environment.manifest().await?;
         let kept: Vec<&FilePath> = self.files.keys().collect();
         let mut is_listed = vec![false; kept.len()];
@@ -108,7 +123,11 @@ async fn is_there(environment: &dyn ExecutionEnvironment, path: &FilePath) -> bo
     is_file && environment.resolve(path.as_str(), Access::Read).await.as_ref() == Ok(path)
 }
 
-async fn read_text(environment: &dyn ExecutionEnvironment, path: &FilePath) -> Option<Shared<str>> {
-    let bytes = environment.read(path).await.ok()?;
-    decode(&bytes).ok().map(Shared::from)
+/// Returns the text of a file. Boxed, like the other futures here that have several callers: the compiler would put a
+/// copy of the code into each.
+fn read_text<'a>(environment: &'a dyn ExecutionEnvironment, path: &'a FilePath) -> BoxFuture<'a, Option<Shared<str>>> {
+    Box::pin(async move {
+        let bytes = environment.read(path).await.ok()?;
+        decode(&bytes).ok().map(Shared::from)
+    })
 }
