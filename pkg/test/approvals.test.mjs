@@ -34,8 +34,8 @@ test("edits are asked about, reading is not, and the answer decides", async (t) 
   assert.equal(await agent.files.readDisk("notes.md"), SHOP["notes.md"]);
   assert.equal(of(refused, "APPROVAL_RESOLVED")[0].reason, "leave it");
   const failed = of(refused, "TOOL_CALL_END").find((data) => !data.ok);
-  assert.equal(failed.error.code, "permission_denied");
-  assert.match(failed.error.message, /leave it/);
+  assert.equal(failed.error_info.code, "permission_denied");
+  assert.match(failed.error, /leave it/);
 });
 
 test("`always` asks once", async (t) => {
@@ -57,7 +57,7 @@ test("rules decide first, in their order", async (t) => {
   const events = await collect(agent.run("rename Price to Cost"));
   assert.equal(await price(agent), SHOP["src/price.js"]);
   assert.match(await agent.files.readDisk("src/cart.js"), /Cost/);
-  assert.ok(of(events, "TOOL_CALL_END").some((data) => data.error?.message.includes("deny *:src/price.js")));
+  assert.ok(of(events, "TOOL_CALL_END").some((data) => data.error?.includes("deny *:src/price.js")));
   assert.deepEqual(of(events, "APPROVAL_REQUESTED"), []);
 });
 
@@ -72,7 +72,7 @@ test("a custom tool is asked about unless it only reads, and path rules see its 
     const approve = ({ tool_name }) => (asked.push(tool_name), "allow");
     const agent = await create(t, { tools, approve, ...(policy && { policy }) });
     const ends = of(await collect(agent.run(TASK)), "TOOL_CALL_END").filter((data) => data.tool_name === "edit_file");
-    return [asked.length > 0, ends[0].error?.code ?? "done"];
+    return [asked.length > 0, ends[0].error_info?.code ?? "done"];
   };
   assert.deepEqual(await outcome({}), [true, "done"]);
   assert.deepEqual(await outcome({ effect: "runs" }), [true, "done"]);

@@ -53,7 +53,7 @@ fn said(events: &[Event]) -> String {
     events
         .iter()
         .filter_map(|event| match &event.kind {
-            EventKind::AssistantTextEnd { text } => Some(text.as_str()),
+            EventKind::AssistantTextEnd { text, .. } => Some(text.as_str()),
             EventKind::Error(error) => Some(error.message.as_str()),
             _ => None,
         })

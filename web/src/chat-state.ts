@@ -203,7 +203,7 @@ function endTool(entries: readonly Entry[], end: ToolEnd): readonly Entry[] {
     ...entry,
     status: end.ok ? "ok" : "failed",
     output: typeof end.output === "string" ? end.output : JSON.stringify(end.output, null, 2),
-    failure: end.error ?? null,
+    failure: end.error_info ?? null,
     duration: end.duration_ms,
   });
 }

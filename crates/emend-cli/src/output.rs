@@ -142,7 +142,7 @@ impl<O: Write, E: Write> Printer<O, E> {
     /// Keeps the model's text since its last tool call. Earlier text is progress.
     fn note_answer(&mut self, kind: &EventKind) {
         match kind {
-            EventKind::AssistantTextEnd { text } => {
+            EventKind::AssistantTextEnd { text, .. } => {
                 self.answer.push_str(text);
             }
             EventKind::ToolCallStart { .. } | EventKind::UserInput { .. } | EventKind::SteeringInjected { .. } => {
@@ -201,7 +201,7 @@ impl<O: Write, E: Write> Printer<O, E> {
                     self.mid_line = !piece.ends_with('\n');
                 }
             }
-            EventKind::ToolCallEnd { tool_name, error: Some(error), .. } => {
+            EventKind::ToolCallEnd { tool_name, error_info: Some(error), .. } => {
                 self.line_start()?;
                 // The output was printed already. The message repeats it before the line that matters.
                 let ended = error.message.lines().find(|line| line.starts_with("[ERROR: "));
@@ -278,7 +278,7 @@ impl<O: Write, E: Write> Printer<O, E> {
             EventKind::ToolCallStart { call_id, tool_name, arguments } => {
                 json!({ "debug": "tool_call", "id": call_id, "tool": tool_name, "arguments": arguments })
             }
-            EventKind::ToolCallEnd { call_id, tool_name, ok, output, error, duration_ms, .. } => {
+            EventKind::ToolCallEnd { call_id, tool_name, ok, output, error_info: error, duration_ms, .. } => {
                 if let Some(decision) =
                     error.as_ref().and_then(|error| error.data.as_ref()).map(|data| &data["sandbox"])
                     && !decision.is_null()
@@ -362,7 +362,7 @@ pub(crate) const REPEATS: &str = "the model repeats its tool calls and was told 
 /// Returns the text about an event that ends a run at a limit.
 pub(crate) fn limit_reached(kind: &EventKind) -> Option<String> {
     Some(match kind {
-        EventKind::TurnLimit { rounds, .. } => format!("the limit of {rounds} rounds of tool calls is reached"),
+        EventKind::TurnLimit { round, .. } => format!("the limit of {round} rounds of tool calls is reached"),
         EventKind::BudgetExceeded { budget: BudgetKind::Tokens, limit, used } => {
             format!("the limit of {limit} tokens is reached ({used} used)")
         }
@@ -417,7 +417,7 @@ mod tests {
 
     #[test]
     fn the_answer_is_apart_from_the_progress() {
-        let say = |text: &str| EventKind::AssistantTextEnd { text: text.to_owned() };
+        let say = |text: &str| EventKind::AssistantTextEnd { text: text.to_owned(), reasoning: None };
         let fetch = EventKind::ToolCallStart {
             call_id: "1".to_owned(),
             tool_name: "web_fetch".to_owned(),
@@ -458,7 +458,7 @@ mod tests {
                 EventKind::SubagentEvent { agent_id: agent_id(), event: Box::new(call) },
                 EventKind::SubagentEvent {
                     agent_id: agent_id(),
-                    event: Box::new(EventKind::AssistantTextEnd { text: "x".to_owned() }),
+                    event: Box::new(EventKind::AssistantTextEnd { text: "x".to_owned(), reasoning: None }),
                 },
                 EventKind::SubagentEnd {
                     agent_id: agent_id(),
@@ -479,7 +479,7 @@ mod tests {
                 EventKind::UserInput { content: "x".to_owned() },
                 delta("Let me "),
                 delta("look."),
-                EventKind::AssistantTextEnd { text: String::new() },
+                EventKind::AssistantTextEnd { text: String::new(), reasoning: None },
                 EventKind::ToolCallStart {
                     call_id: "1".to_owned(),
                     tool_name: "grep".to_owned(),
@@ -496,7 +496,7 @@ mod tests {
                     arguments: json!({"input": "*** Begin Patch\n*** Delete File: a\n*** Delete File: b c\n*** End Patch"}),
                 },
                 delta("Done."),
-                EventKind::AssistantTextEnd { text: String::new() },
+                EventKind::AssistantTextEnd { text: String::new(), reasoning: None },
             ],
             "emend: Let me look.\n→ grep \"a\" in src\n→ read_file a.rs\n→ apply_patch a b c\nDone.\n",
         );
@@ -511,7 +511,9 @@ mod tests {
             output: String::new(),
             output_ref: None,
             output_cut: false,
-            error: Some(ErrorInfo {
+            data: Value::Null,
+            error: Some("no".to_owned()),
+            error_info: Some(ErrorInfo {
                 code: code.as_str(),
                 message: "no".to_owned(),
                 suggestions: Vec::new(),

@@ -32,7 +32,7 @@ export interface EventData {
   USER_INPUT: { content: string };
   ASSISTANT_TEXT_START: Record<string, never>;
   ASSISTANT_TEXT_DELTA: { delta: string };
-  ASSISTANT_TEXT_END: { text: string };
+  ASSISTANT_TEXT_END: { text: string; reasoning?: string };
   REASONING_START: Record<string, never>;
   REASONING_DELTA: { delta: string };
   REASONING_END: { text: string };
@@ -55,7 +55,12 @@ export interface EventData {
     /** Name of the document in the session's store that holds the complete output, if it is large. */
     output_ref?: string;
     output_cut?: boolean;
-    error?: ErrorInfo;
+    /** The tool's result as data, if it has any. Left out if `output_cut` is set. */
+    data?: unknown;
+    /** Message of the failure. */
+    error?: string;
+    /** Code, suggestions and data of the failure. */
+    error_info?: ErrorInfo;
     duration_ms: number;
   };
   FILE_CHANGED: { path: string; revision: number; pending_hunks: number };
@@ -71,7 +76,7 @@ export interface EventData {
   STEERING_INJECTED: { content: string };
   /** A message for the run that came too late for it. It is dropped; offer it for the next message. */
   STEERING_RETURNED: { content: string };
-  TURN_LIMIT: { rounds: number; total_turns: number };
+  TURN_LIMIT: { round: number; total_turns: number };
   /** The run ends because `budget` is used up. */
   BUDGET_EXCEEDED: { budget: "tokens" | "cost_usd" | "duration_ms"; limit: number; used: number };
   LOOP_DETECTION: { message: string };

@@ -116,7 +116,7 @@ export class Client {
   generateStream(options: GenerateOptions): AnswerStream<GenerateEvent, GenerateResult> {
     const { json, run, abort } = generation(options);
     const steps: Step[] = [];
-    let totalUsage: TokenUsage = { input_tokens: 0, output_tokens: 0 };
+    let totalUsage: TokenUsage = { input_tokens: 0, output_tokens: 0, total_tokens: 0 };
     const reading: Reading<GenerateEvent, GenerateResult> = {
       take: (item) => {
         if (item.type === "result") {

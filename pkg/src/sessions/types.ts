@@ -28,6 +28,8 @@ export interface Usage {
   input_tokens: number;
   /** Tokens generated, reasoning included. */
   output_tokens: number;
+  /** Sum of input and output tokens. */
+  total_tokens: number;
   reasoning_tokens?: number;
   cache_read_tokens?: number;
   cache_write_tokens?: number;

@@ -112,7 +112,7 @@ impl Bench {
         while let Some(event) = run.next().await {
             look(&self.session, &event.kind);
             match event.kind {
-                EventKind::AssistantTextEnd { text } => outcome.output = text,
+                EventKind::AssistantTextEnd { text, .. } => outcome.output = text,
                 EventKind::Error(error) => outcome.error = Some(error),
                 EventKind::ProcessingEnd { reason, .. } => outcome.reason = reason,
                 _ => {}

@@ -68,7 +68,7 @@ impl Canvas {
         CanvasState { path: inner.path.clone(), held: expires_at.is_some(), epoch: inner.lease.epoch(), expires_at }
     }
 
-    /// Preempts the lease for the user: on a keystroke, Esc or a new message.
+    /// Preempts the lease for the user: on a keystroke, Esc, a new message or a cancelled run.
     pub fn take_back(&self) -> u64 {
         self.lock().lease.preempt()
     }

@@ -145,11 +145,12 @@ impl EventKind {
             Self::UserInput { content } | Self::SteeringInjected { content } | Self::SteeringReturned { content } => {
                 content.len()
             }
-            Self::AssistantTextEnd { text } | Self::ReasoningEnd { text } => text.len(),
+            Self::AssistantTextEnd { text, reasoning } => text.len() + reasoning.as_ref().map_or(0, String::len),
+            Self::ReasoningEnd { text } => text.len(),
             Self::ToolCallStart { arguments, .. } => json_weight(arguments),
             Self::ApprovalRequested(request) => json_weight(&request.arguments) + json_weight(&request.detail),
-            Self::ToolCallEnd { output, error, .. } => {
-                output.len() + error.as_ref().map_or(0, |error| error.message.len())
+            Self::ToolCallEnd { output, data, error_info, .. } => {
+                output.len() + json_weight(data) + error_info.as_ref().map_or(0, |error| 2 * error.message.len())
             }
             Self::SubagentStart { task, .. } => task.len(),
             Self::SubagentEvent { event, .. } => event.weight(),
@@ -211,6 +212,9 @@ pub enum EventKind {
     AssistantTextEnd {
         /// The whole text.
         text: String,
+        /// The reasoning of the response so far, if the model gave any.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reasoning: Option<String>,
     },
     /// The model started to reason.
     ReasoningStart {},
@@ -268,9 +272,15 @@ pub enum EventKind {
         /// Whether `output` was cut for a reader that is far behind; `output_ref` names all of it.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         output_cut: bool,
-        /// The failure, if any.
+        /// Result of the tool as data; absent after a failure, if the tool has none, and if `output_cut` is true.
+        #[serde(skip_serializing_if = "Value::is_null")]
+        data: Value,
+        /// Message of the failure, if any.
         #[serde(skip_serializing_if = "Option::is_none")]
-        error: Option<ErrorInfo>,
+        error: Option<String>,
+        /// Code, suggestions and data of the failure, if any.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error_info: Option<ErrorInfo>,
         /// Duration in milliseconds.
         duration_ms: u64,
     },
@@ -336,7 +346,7 @@ pub enum EventKind {
     /// The limit on rounds or responses was reached.
     TurnLimit {
         /// Rounds of this run.
-        rounds: u64,
+        round: u64,
         /// Responses of the whole session.
         total_turns: u64,
     },

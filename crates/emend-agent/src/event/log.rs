@@ -227,13 +227,14 @@ impl EventLog {
             }
             self.squeezed = entry.last;
             match &mut entry.kind {
-                Some(EventKind::ToolCallEnd { output, output_ref: Some(_), output_cut, .. })
+                Some(EventKind::ToolCallEnd { output, output_ref: Some(_), output_cut, data, .. })
                     if output.len() > CUT_OUTPUT_BYTES =>
                 {
                     let end = (0..=CUT_OUTPUT_BYTES).rfind(|&at| output.is_char_boundary(at)).unwrap_or(0);
                     output.truncate(end);
                     output.shrink_to_fit();
                     *output_cut = true;
+                    *data = serde_json::Value::Null;
                 }
                 Some(kind) if kind.delta().is_some() => {
                     entry.kind = None;

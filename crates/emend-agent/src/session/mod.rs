@@ -324,8 +324,12 @@ impl Session {
     }
 }
 
+/// Returns a random UUID (version 4).
 fn new_id(options: &SessionOptions) -> String {
-    format!("sess_{:016x}", options.random.next_u64())
+    let (high, low) = (options.random.next_u64(), options.random.next_u64());
+    let (time, middle, version) = (high >> 32, high >> 16 & 0xffff, high & 0x0fff);
+    let (variant, node) = (low >> 48 & 0x3fff | 0x8000, low & 0xffff_ffff_ffff);
+    format!("{time:08x}-{middle:04x}-4{version:03x}-{variant:04x}-{node:012x}")
 }
 
 /// Removes tools that can only fail in this workspace, because the model would spend a call to find out.

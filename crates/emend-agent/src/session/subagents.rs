@@ -360,7 +360,7 @@ impl Child {
     fn note(&mut self, kind: &EventKind) {
         match kind {
             EventKind::ToolCallStart { .. } | EventKind::SteeringInjected { .. } => self.output.clear(),
-            EventKind::AssistantTextEnd { text } => self.output.push_str(text),
+            EventKind::AssistantTextEnd { text, .. } => self.output.push_str(text),
             EventKind::Error(error) => self.output.clone_from(&error.message),
             EventKind::ProcessingEnd { reason, .. } => {
                 let why = match reason {

@@ -10,9 +10,7 @@ use emend_agent::suggest::closest;
 
 use super::Cli;
 use crate::failure::Failure;
-
-/// Start of the IDs of sessions.
-const SESSION: &str = "sess_";
+use crate::saved_sessions::is_session;
 
 /// Commands of other tools, with the answer to a user who expects them here.
 const ELSEWHERE: [(&str, &str); 9] = [
@@ -90,7 +88,7 @@ fn name_of(option: &str) -> &str {
 fn length(arg: &Arg, args: &[OsString], index: usize) -> usize {
     let has_value = args[index].to_string_lossy().contains('=');
     let takes_value = matches!(arg.get_action(), ArgAction::Set | ArgAction::Append);
-    let is_missing = || arg.get_id() == "resume" && !text_at(args, index + 1).is_some_and(|id| id.starts_with(SESSION));
+    let is_missing = || arg.get_id() == "resume" && !text_at(args, index + 1).is_some_and(|id| is_session(&id));
     if takes_value && !has_value && !is_missing() { 2 } else { 1 }
 }
 

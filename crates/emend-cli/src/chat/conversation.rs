@@ -23,6 +23,7 @@ use super::wrap::{Span, wrap, wrap_text};
 use crate::args::SessionArgs;
 use crate::failure::Failure;
 use crate::provider;
+use crate::saved_sessions::short;
 use crate::settings::{Model, Settings};
 use crate::setup::{Host, Setup};
 use crate::signals;
@@ -52,7 +53,7 @@ pub(crate) async fn chat(args: SessionArgs) -> Result<ExitCode, Failure> {
     chat.setup.project.save()?;
     outcome?;
     if !chat.setup.session.history().is_empty() {
-        let line = format!("To continue this conversation: emend --resume {}", chat.setup.session.id());
+        let line = format!("To continue this conversation: emend --resume {}", short(chat.setup.session.id()));
         chat.screen.print(&[painter.paint(style::DIM, &line)])?;
     }
     Ok(ExitCode::SUCCESS)
@@ -98,7 +99,7 @@ impl Chat {
             lines.extend(markdown::render(&text, painter, self.screen.width()));
         }
         if let Some(origin) = &self.setup.origin {
-            lines.push(format!("Continuing {origin} ({} entries).", self.setup.session.entries().len()));
+            lines.push(format!("Continuing {} ({} entries).", short(origin), self.setup.session.entries().len()));
         }
         let help = "Type a task, or /help for the commands. Ctrl-D quits.";
         lines.extend(wrap_text(help, style::DIM, painter, width, "", ""));

@@ -195,13 +195,13 @@ impl<'a, O: Write> RunView<'a, O> {
                 let lines = self.text.push(delta, self.screen.painter, self.screen.width());
                 self.screen.print(&lines)?;
             }
-            EventKind::AssistantTextEnd { text } => self.end_text(text)?,
+            EventKind::AssistantTextEnd { text, .. } => self.end_text(text)?,
             EventKind::ToolCallStart { call_id, tool_name, arguments } => self.begin(call_id, tool_name, arguments)?,
             EventKind::ToolCallOutputDelta { delta, .. } => {
                 self.output.push_str(delta);
                 self.output = last_lines(&self.output, OUTPUT_LINES_MAX).to_owned();
             }
-            EventKind::ToolCallEnd { call_id, tool_name, output, error, .. } => {
+            EventKind::ToolCallEnd { call_id, tool_name, output, error_info: error, .. } => {
                 self.running.retain(|call| call.call_id != *call_id);
                 self.print_output()?;
                 if let Some((style, line)) = call_outcome(tool_name, output, error.as_ref()) {

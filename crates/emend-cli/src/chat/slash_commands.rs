@@ -12,7 +12,7 @@ use super::state::Chat;
 use super::wrap::{truncated, wrap_text};
 use crate::commands::{checkpoints, review, undo};
 use crate::failure::Failure;
-use crate::saved_sessions::{age, find};
+use crate::saved_sessions::{age, find, short};
 use crate::settings::{Effort, Model};
 use crate::style::{self, Style};
 use crate::{provider, text_diff};
@@ -177,7 +177,12 @@ async fn resume(chat: &mut Chat, id: &str) -> Result<(), Failure> {
             let n_shown = chat.screen.height().saturating_sub(ROWS_AROUND_LIST).max(3);
             let lines = others.iter().take(n_shown).enumerate().map(|(index, summary)| {
                 let at = age(now_ms, summary.last_ms);
-                format!("{:>3}  {at:12}  {}  {}", index + 1, summary.id, crate::approve::visible(&summary.title))
+                format!(
+                    "{:>3}  {at:12}  {}  {}",
+                    index + 1,
+                    short(&summary.id),
+                    crate::approve::visible(&summary.title)
+                )
             });
             let mut lines: Vec<String> = lines.map(|line| truncated(&line, chat.screen.width())).collect();
             if let n_more @ 1.. = others.len().saturating_sub(n_shown) {
@@ -200,9 +205,11 @@ async fn resume(chat: &mut Chat, id: &str) -> Result<(), Failure> {
     let summary = find(saved, &id)?;
     let n_entries = summary.n_turns;
     chat.reopen(&summary.id).await?;
-    Ok(chat
-        .screen
-        .print(&[format!("Continuing {id} ({n_entries} entries): {}", crate::approve::visible(&summary.title))])?)
+    Ok(chat.screen.print(&[format!(
+        "Continuing {} ({n_entries} entries): {}",
+        short(&summary.id),
+        crate::approve::visible(&summary.title)
+    )])?)
 }
 
 fn clear(chat: &mut Chat) -> Result<(), Failure> {

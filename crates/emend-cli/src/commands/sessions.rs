@@ -18,7 +18,7 @@ use serde_json::json;
 use crate::args::SessionsCommand;
 use crate::failure::Failure;
 use crate::project::{Project, SESSIONS_DIRECTORY, open_state};
-use crate::saved_sessions::{age, find, minute};
+use crate::saved_sessions::{age, find, minute, short};
 
 pub(crate) async fn sessions(command: Option<SessionsCommand>, root: &Path, json: bool) -> Result<ExitCode, Failure> {
     match command.unwrap_or(SessionsCommand::List) {
@@ -64,19 +64,16 @@ fn open(root: &Path) -> Result<Option<FileStore>, Failure> {
 
 async fn show(root: &Path, id: &str, json: bool) -> Result<ExitCode, Failure> {
     let store = open(root)?;
-    let found = match &store {
-        Some(store) => store.load(id).await?,
+    let saved = match &store {
+        Some(store) => summaries(store).await?,
+        None => Vec::new(),
+    };
+    let summary = find(saved, id)?;
+    let text = match &store {
+        Some(store) => store.load(&summary.id).await?,
         None => None,
     };
-    let Some(text) = found else {
-        let saved = match &store {
-            Some(store) => summaries(store).await.unwrap_or_default(),
-            None => Vec::new(),
-        };
-        return Err(find(saved, id)
-            .err()
-            .unwrap_or_else(|| Failure::new(Code::NotFound, "the session was deleted meanwhile")));
-    };
+    let text = text.ok_or_else(|| Failure::new(Code::NotFound, "the session was deleted meanwhile"))?;
     let document = read_document(&text)?;
     let mut stdout = std::io::stdout().lock();
     if json {
@@ -151,17 +148,17 @@ async fn delete(root: &Path, id: &str, json: bool) -> Result<ExitCode, Failure> 
 const TITLE_CHARS: usize = 60;
 
 fn table(saved: &[Summary], now_ms: u64) -> String {
-    let width = saved.iter().map(|summary| summary.id.len()).max().unwrap_or_default().max("session".len());
+    let width = saved.iter().map(|summary| short(&summary.id).len()).max().unwrap_or_default().max("session".len());
     let models: Vec<String> = saved.iter().map(|summary| model(&summary.provider, &summary.model)).collect();
     let model_width = models.iter().map(String::len).max().unwrap_or_default().max("model".len());
     let mut text = format!("{:width$}  {:12}  entries  {:model_width$}  task\n", "session", "last used", "model");
     for (summary, model) in saved.iter().zip(models) {
         let line = match &summary.problem {
-            Some(problem) => format!("{:width$}  {problem}", summary.id),
+            Some(problem) => format!("{:width$}  {problem}", short(&summary.id)),
             None => {
                 let title: String = summary.title.chars().take(TITLE_CHARS).collect();
                 let cut = if title.len() < summary.title.len() { "…" } else { "" };
-                let (id, at, n_turns) = (&summary.id, age(now_ms, summary.last_ms), summary.n_turns);
+                let (id, at, n_turns) = (short(&summary.id), age(now_ms, summary.last_ms), summary.n_turns);
                 let fork = if summary.forked_from.is_some() { " (fork)" } else { "" };
                 format!("{id:width$}  {at:12}  {n_turns:>7}  {model:model_width$}  {title}{cut}{fork}")
             }

@@ -206,12 +206,12 @@ fn lists_and_completions_fit_the_terminal() {
     expect![[r#"
         /review   /redo     /resume
         › /resume
-          1  just now      SESSION  do 9 and more and
-          2  just now      SESSION  do 8 and more and
-          3  just now      SESSION  do 7 and more and
-          4  just now      SESSION  do 6 and more and
-          5  just now      SESSION  do 5 and more and
-          6  just now      SESSION  do 4 and more and
+          1  just now      SESSION  do 9 and more and more and mor
+          2  just now      SESSION  do 8 and more and more and mor
+          3  just now      SESSION  do 7 and more and more and mor
+          4  just now      SESSION  do 6 and more and more and mor
+          5  just now      SESSION  do 5 and more and more and mor
+          6  just now      SESSION  do 4 and more and more and mor
              3 more; `emend sessions` lists all
         Number of the conversation (Enter to cancel):"#]]
     .assert_eq(&terminal.shown());

@@ -197,10 +197,9 @@ impl Drop for Terminal {
 /// Replaces times, token counts and IDs in a line.
 fn normal(line: &str) -> String {
     let mut line = line.to_owned();
-    while let Some(at) = line.find("sess_") {
-        let end = line[at + 5..].find(|char: char| !char.is_ascii_hexdigit()).map_or(line.len(), |end| at + 5 + end);
-        line.replace_range(at..end, "SESSION");
-    }
+    let is_id = |word: &str| word.len() == 8 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let words: Vec<String> = line.split(' ').filter(|word| is_id(word)).map(str::to_owned).collect();
+    words.iter().for_each(|id| line = line.replace(id, "SESSION"));
     let digit = |byte: &u8| byte.is_ascii_digit();
     let is_minute = |window: &[u8]| {
         window.iter().enumerate().all(|(at, byte)| match at {

@@ -2,7 +2,8 @@
 
 use std::ops::Add;
 
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeMap as _;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use super::message::Message;
@@ -39,7 +40,9 @@ pub struct FinishReason {
 }
 
 /// Token counts. `input_tokens` includes cached tokens, also where the provider's own count does not.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+///
+/// Serialises with the field `total_tokens`, their sum, which is ignored when it is read.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Usage {
     /// Tokens in the prompt, cached ones included.
@@ -47,16 +50,12 @@ pub struct Usage {
     /// Tokens generated, reasoning included.
     pub output_tokens: u64,
     /// Tokens generated as reasoning.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_tokens: Option<u64>,
     /// Prompt tokens served from a cache.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_read_tokens: Option<u64>,
     /// Prompt tokens written to a cache.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_write_tokens: Option<u64>,
     /// The provider's own counts, as received.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub raw: Option<Value>,
 }
 
@@ -65,6 +64,28 @@ impl Usage {
     #[must_use]
     pub fn total_tokens(&self) -> u64 {
         self.input_tokens + self.output_tokens
+    }
+}
+
+impl Serialize for Usage {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("input_tokens", &self.input_tokens)?;
+        map.serialize_entry("output_tokens", &self.output_tokens)?;
+        map.serialize_entry("total_tokens", &self.total_tokens())?;
+        for (name, count) in [
+            ("reasoning_tokens", self.reasoning_tokens),
+            ("cache_read_tokens", self.cache_read_tokens),
+            ("cache_write_tokens", self.cache_write_tokens),
+        ] {
+            if let Some(count) = count {
+                map.serialize_entry(name, &count)?;
+            }
+        }
+        if let Some(raw) = &self.raw {
+            map.serialize_entry("raw", raw)?;
+        }
+        map.end()
     }
 }
 

@@ -22,7 +22,9 @@ fn end(output: String, kept: bool) -> EventKind {
         output,
         output_ref: kept.then(|| "c".to_owned()),
         output_cut: false,
+        data: serde_json::json!({ "exit_code": 0 }),
         error: None,
+        error_info: None,
         duration_ms: 1,
     }
 }
@@ -32,7 +34,7 @@ fn shown(events: &[Event]) -> String {
     let one = |event: &Event| {
         let what = match &event.kind {
             EventKind::AssistantTextDelta { delta } => delta.clone(),
-            EventKind::AssistantTextEnd { text } => format!("end({text})"),
+            EventKind::AssistantTextEnd { text, .. } => format!("end({text})"),
             EventKind::ToolCallEnd { output, output_cut, .. } => {
                 format!("output({}{})", output.len(), if *output_cut { " cut" } else { "" })
             }
@@ -67,7 +69,7 @@ fn who_reads_at_every_event_gets_every_piece_and_who_is_late_gets_them_in_one() 
     }
     assert_eq!(shown(&read), "1:ASSISTANT_TEXT_START 2:a 3:ö 4:c");
     assert_eq!(shown(&drain(&mut log, slow)), "1:ASSISTANT_TEXT_START 4:aöc");
-    log.push(0, EventKind::AssistantTextEnd { text: "aöc".to_owned() });
+    log.push(0, EventKind::AssistantTextEnd { text: "aöc".to_owned(), reasoning: None });
     assert_eq!(shown(&drain(&mut log, fast)), "5:end(aöc)");
     assert_eq!(shown(&log.read(2, 9).unwrap()), "4:öc 5:end(aöc)", "from the middle of a text");
     assert_eq!(shown(&log.read(2, 1).unwrap()), "4:öc");
@@ -101,7 +103,7 @@ fn a_reader_far_behind_loses_no_event_but_large_outputs_and_finished_texts_shrin
     let mut log = EventLog::new("s".to_owned(), 3_000);
     let slow = log.add_reader(0).unwrap();
     let whole = "y".repeat(500);
-    let finished = EventKind::AssistantTextEnd { text: whole.clone() };
+    let finished = EventKind::AssistantTextEnd { text: whole.clone(), reasoning: None };
     for kind in [text(&whole), finished, end("ü".repeat(5_000), true), end("x".repeat(5_000), false), text("new")] {
         log.push(0, kind);
     }

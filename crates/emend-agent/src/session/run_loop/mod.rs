@@ -9,6 +9,7 @@ pub(in crate::session) mod running;
 pub(in crate::session) mod tool_call;
 
 use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 
 use emend_llm::{
@@ -48,14 +49,16 @@ pub(in crate::session) async fn drive(running: Running, text: String, cancel: Ca
     let limit_ms = if is_child { 0 } else { settings.config.run_budget.duration_ms };
     let mut alarm = (limit_ms > 0).then(|| core.clock.sleep(limit_ms));
     let mut is_late = false;
+    let preemption = Preemption { core: &core, cancel: &cancel, is_done: AtomicBool::new(is_child) };
     let (reason, usage) = {
-        let mut work = std::pin::pin!(work(&core, text, &cancel));
+        let mut work = std::pin::pin!(work(&core, text, &cancel, &preemption));
         std::future::poll_fn(|context| {
             if alarm.as_mut().is_some_and(|alarm| alarm.as_mut().poll(context).is_ready()) {
                 alarm = None;
                 is_late = !cancel.is_cancelled();
                 cancel.cancel();
             }
+            preemption.preempt_if_cancelled();
             // Children first: a call that waits for a child sees in the same poll that the child has ended.
             core.subagents.poll(context);
             work.as_mut().poll(context)
@@ -77,13 +80,28 @@ pub(in crate::session) async fn drive(running: Running, text: String, cancel: Ca
     running.end(reason, usage);
 }
 
+/// A user who cancels takes the canvas back, once: a write that is under way then fails.
+struct Preemption<'a> {
+    core: &'a Core,
+    cancel: &'a CancelToken,
+    is_done: AtomicBool,
+}
+
+impl Preemption<'_> {
+    fn preempt_if_cancelled(&self) {
+        if self.cancel.is_cancelled() && !self.is_done.swap(true, Ordering::Relaxed) {
+            self.core.workspace.canvas().take_back();
+        }
+    }
+}
+
 /// The run without its subagents.
-async fn work(core: &Core, text: String, cancel: &CancelToken) -> (EndReason, Usage) {
+async fn work(core: &Core, text: String, cancel: &CancelToken, preemption: &Preemption<'_>) -> (EndReason, Usage) {
     let mut usage = Usage::default();
     let mut next = Some(text);
     let mut reason = EndReason::Natural;
     while let Some(text) = next.take() {
-        reason = process(core, text, &mut usage, cancel).await;
+        reason = process(core, text, &mut usage, cancel, preemption).await;
         core.save().await;
         let dealt_with = matches!(reason, EndReason::Natural | EndReason::TurnLimit);
         if dealt_with && !cancel.is_cancelled() && !is_turn_limit_reached(core) {
@@ -94,7 +112,13 @@ async fn work(core: &Core, text: String, cancel: &CancelToken) -> (EndReason, Us
 }
 
 /// Processes one user message.
-async fn process(core: &Core, text: String, usage: &mut Usage, cancel: &CancelToken) -> EndReason {
+async fn process(
+    core: &Core,
+    text: String,
+    usage: &mut Usage,
+    cancel: &CancelToken,
+    preemption: &Preemption<'_>,
+) -> EndReason {
     core.emitter.emit(EventKind::UserInput { content: text.clone() });
     if let Err(error) = core.workspace.initialize().await {
         core.emitter.emit(EventKind::Error(ErrorInfo {
@@ -114,6 +138,7 @@ async fn process(core: &Core, text: String, usage: &mut Usage, cancel: &CancelTo
     let EditScope { run_id, epoch } = edit_scope;
     let mut lease_holder = LeaseHolder::new(&core.workspace, Shared::clone(&core.clock), &core.emitter, epoch);
     let reason = rounds(core, run_id, &mut lease_holder, usage, cancel).await;
+    preemption.preempt_if_cancelled();
     lease_holder.release();
     reason
 }
@@ -215,7 +240,7 @@ fn stop(core: &Core, n_rounds: u64, cancel: &CancelToken) -> Option<EndReason> {
     let limit = core.settings().config.max_tool_rounds_per_input;
     if (limit > 0 && n_rounds >= limit) || is_turn_limit_reached(core) {
         let total_turns = core.history().n_responses();
-        core.emitter.emit(EventKind::TurnLimit { rounds: n_rounds, total_turns });
+        core.emitter.emit(EventKind::TurnLimit { round: n_rounds, total_turns });
         return Some(EndReason::TurnLimit);
     }
     if let Some(event) = core.spending.exceeded(&core.settings().config.run_budget) {

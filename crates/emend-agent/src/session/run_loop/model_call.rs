@@ -119,6 +119,8 @@ fn sentence(text: &str) -> String {
 struct PartialResponse {
     text: Option<String>,
     reasoning: Option<String>,
+    /// Reasoning whose end was reported.
+    reasoned: String,
     /// Whether text or reasoning arrived before the end.
     streamed: bool,
 }
@@ -149,6 +151,7 @@ impl PartialResponse {
 
     fn close_reasoning(&mut self, core: &Core) {
         if let Some(text) = self.reasoning.take() {
+            self.reasoned.push_str(&text);
             core.emitter.emit(EventKind::ReasoningEnd { text });
         }
     }
@@ -171,7 +174,8 @@ impl PartialResponse {
     fn close(&mut self, core: &Core) {
         self.close_reasoning(core);
         if let Some(text) = self.text.take() {
-            core.emitter.emit(EventKind::AssistantTextEnd { text });
+            let reasoning = Some(std::mem::take(&mut self.reasoned)).filter(|reasoning| !reasoning.is_empty());
+            core.emitter.emit(EventKind::AssistantTextEnd { text, reasoning });
         }
     }
 

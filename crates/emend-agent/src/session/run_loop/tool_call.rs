@@ -88,9 +88,9 @@ fn end(
     output_ref: Option<String>,
     duration_ms: u64,
 ) {
-    let (output, error) = match outcome {
-        Ok(output) => (output.text.clone(), None),
-        Err(error) => (error.text(), Some(error.info())),
+    let (output, data, error_info) = match outcome {
+        Ok(output) => (output.text.clone(), output.data.clone(), None),
+        Err(error) => (error.text(), Value::Null, Some(error.info())),
     };
     core.emitter.emit(EventKind::ToolCallEnd {
         call_id: call.id.clone(),
@@ -99,7 +99,9 @@ fn end(
         output,
         output_ref,
         output_cut: false,
-        error,
+        data,
+        error: error_info.as_ref().map(|error| error.message.clone()),
+        error_info,
         duration_ms,
     });
     let data = match outcome {

@@ -77,7 +77,7 @@ fn a_call_that_the_user_allows_runs() {
             ASSISTANT_TEXT_DELTA {"delta":"Do"}
             ASSISTANT_TEXT_DELTA {"delta":"ne."}
             ASSISTANT_TEXT_END {"text":"Done."}
-            PROCESSING_END {"reason":"natural","usage":{"input_tokens":20,"output_tokens":2}}
+            PROCESSING_END {"reason":"natural","usage":{"input_tokens":20,"output_tokens":2,"total_tokens":22}}
         "#]],
     );
     assert_eq!(world.last_results(), ["hi\n[changed: notes.md]\n[exit code 0 after 1 ms]"]);
@@ -239,7 +239,7 @@ fn a_command_ends_with_the_turn_that_is_cancelled() {
     while let Some(event) = block_on(run.next()) {
         match event.kind {
             EventKind::ToolCallOutputDelta { .. } => cancel.cancel(),
-            EventKind::ToolCallEnd { error, .. } => ended = error,
+            EventKind::ToolCallEnd { error_info, .. } => ended = error_info,
             _ => {}
         }
     }

@@ -138,7 +138,7 @@ fn check_row(row: &Documented, world: &World, events: &[Event]) {
 /// Returns the report of a failure in an event, and its code.
 fn shown(kind: &EventKind) -> Option<(Shown, &'static str)> {
     Some(match kind {
-        EventKind::ToolCallEnd { error: Some(error), .. } => (Shown::ErrorResult, error.code),
+        EventKind::ToolCallEnd { error_info: Some(error), .. } => (Shown::ErrorResult, error.code),
         EventKind::Error(error) => (Shown::Error, error.code),
         EventKind::Warning { code, .. } => (Shown::Warning, code),
         EventKind::TurnLimit { .. } => (Shown::TurnLimit, Code::LimitReached.as_str()),

@@ -32,7 +32,7 @@ fn a_second_reader_sees_the_same_whenever_it_reads() {
         ASSISTANT_TEXT_START {}
         ASSISTANT_TEXT_DELTA {"delta":"Done."}
         ASSISTANT_TEXT_END {"text":"Done."}
-        PROCESSING_END {"reason":"natural","usage":{"input_tokens":20,"output_tokens":2}}
+        PROCESSING_END {"reason":"natural","usage":{"input_tokens":20,"output_tokens":2,"total_tokens":22}}
     "#]]
     .assert_eq(&lines(&rest));
     let from_the_middle = world.session.poll_events(rest[3].cursor, 2).unwrap();
@@ -53,7 +53,7 @@ fn a_reader_outside_the_turn_is_told_when_the_turn_was_dropped() {
     let events = world.session.poll_events(0, usize::MAX).unwrap();
     assert!(
         lines(&events)
-            .ends_with("PROCESSING_END {\"reason\":\"aborted\",\"usage\":{\"input_tokens\":0,\"output_tokens\":0}}\n")
+            .ends_with("PROCESSING_END {\"reason\":\"aborted\",\"usage\":{\"input_tokens\":0,\"output_tokens\":0,\"total_tokens\":0}}\n")
     );
 }
 
@@ -126,7 +126,31 @@ fn what_a_tool_prints_is_shown_as_it_comes_up_to_a_bound() {
         ASSISTANT_TEXT_DELTA {"delta":"Do"}
         ASSISTANT_TEXT_DELTA {"delta":"ne."}
         ASSISTANT_TEXT_END {"text":"Done."}
-        PROCESSING_END {"reason":"natural","usage":{"input_tokens":20,"output_tokens":2}}
+        PROCESSING_END {"reason":"natural","usage":{"input_tokens":20,"output_tokens":2,"total_tokens":22}}
     "#]]
     .assert_eq(&world.turn("do it"));
+}
+
+#[test]
+fn ends_of_texts_and_calls_have_the_reasoning_and_the_data() {
+    let answers = vec![
+        Answer::Call(vec![
+            ("read_file", json!({ "file_path": "notes.md" })),
+            ("read_file", json!({ "file_path": "no" })),
+        ]),
+        Answer::Reason("Hm.", "Done."),
+    ];
+    let world = World::new(NOTES, answers, Setup::default());
+    let run = world.session.submit("go", CancelToken::new()).unwrap();
+    let events: Vec<Event> = block_on(run.collect());
+    let mut ends = events.into_iter().filter_map(|event| match serde_json::to_value(&event.kind).unwrap() {
+        kind if kind["kind"] == "TOOL_CALL_END" || kind["kind"] == "ASSISTANT_TEXT_END" => Some(kind["data"].clone()),
+        _ => None,
+    });
+    let (read, failed, text) = (ends.next().unwrap(), ends.next().unwrap(), ends.next().unwrap());
+    assert_eq!((&read["data"]["file_path"], &read["data"]["version"]), (&json!("notes.md"), &json!(1)), "{read}");
+    assert_eq!((read.get("error"), read.get("error_info")), (None, None));
+    assert_eq!(failed["error"], failed["error_info"]["message"]);
+    assert_eq!((&failed["error_info"]["code"], failed.get("data")), (&json!("not_found"), None));
+    assert_eq!(text, json!({ "text": "Done.", "reasoning": "Hm." }));
 }

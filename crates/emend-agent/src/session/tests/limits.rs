@@ -36,7 +36,7 @@ fn a_limit_on_turns_holds_for_the_whole_session() {
     world.turn("first");
     world.session.follow_up("waits").unwrap();
     let events = world.turn("second");
-    assert!(events.contains("TURN_LIMIT {\"rounds\":1,\"total_turns\":2}\nPROCESSING_END {\"reason\":\"turn_limit\""));
+    assert!(events.contains("TURN_LIMIT {\"round\":1,\"total_turns\":2}\nPROCESSING_END {\"reason\":\"turn_limit\""));
     world.session.configure(|config| config.max_turns = 0);
     *world.script.answers.lock().unwrap() = vec![Answer::Say("Three."), Answer::Say("Four.")].into();
     assert!(world.turn("third").contains("waits"), "limits can be raised, and what waited is done");
@@ -61,7 +61,7 @@ fn a_run_stops_when_its_tokens_are_used_up() {
     assert_eq!(n_requests, 2);
     expect![[r#"
         BUDGET_EXCEEDED {"budget":"tokens","limit":20.0,"used":22.0}
-        PROCESSING_END {"reason":"budget","usage":{"input_tokens":20,"output_tokens":2}}
+        PROCESSING_END {"reason":"budget","usage":{"input_tokens":20,"output_tokens":2,"total_tokens":22}}
     "#]]
     .assert_eq(&events);
     assert_eq!(with_budget(RunBudget { tokens: 1_000, ..RunBudget::default() }, "m").1, 3);
@@ -84,7 +84,7 @@ fn a_run_stops_when_its_time_is_over() {
     assert_eq!(n_requests, 0);
     expect![[r#"
         BUDGET_EXCEEDED {"budget":"duration_ms","limit":5000.0,"used":5000.0}
-        PROCESSING_END {"reason":"budget","usage":{"input_tokens":0,"output_tokens":0}}
+        PROCESSING_END {"reason":"budget","usage":{"input_tokens":0,"output_tokens":0,"total_tokens":0}}
     "#]]
     .assert_eq(&events);
 }
@@ -160,7 +160,7 @@ fn calls_of_an_answer_that_a_filter_stopped_are_not_run() {
         TOOL_CALL_START edit_file
         TOOL_CALL_END edit_file limit_reached
         WARNING {"code":"content_filter","message":"The provider's filter blocked the answer, or the model refused."}
-        PROCESSING_END {"reason":"natural","usage":{"input_tokens":10,"output_tokens":1}}
+        PROCESSING_END {"reason":"natural","usage":{"input_tokens":10,"output_tokens":1,"total_tokens":11}}
     "#]]
     .assert_eq(&world.turn("do it"));
     assert_eq!(world.disk("notes.md"), "one\ntwo\nthree\n");
@@ -210,7 +210,7 @@ fn a_conversation_that_does_not_fit_is_a_warning_and_the_session_stays() {
         SESSION_START {"model":"m","provider":"script","offline":false}
         USER_INPUT {"content":"do it"}
         WARNING {"code":"context_length","message":"The conversation no longer fits the model (refused by the script). Compact it, or start a new session."}
-        PROCESSING_END {"reason":"context_length","usage":{"input_tokens":0,"output_tokens":0}}
+        PROCESSING_END {"reason":"context_length","usage":{"input_tokens":0,"output_tokens":0,"total_tokens":0}}
     "#]].assert_eq(&world.turn("do it"));
     assert_eq!(world.session.state(), SessionState::Idle);
     assert!(world.turn("go on").contains("Again."));

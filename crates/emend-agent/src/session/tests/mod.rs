@@ -76,6 +76,8 @@ pub(crate) enum Answer {
     Say(&'static str),
     Call(Vec<(&'static str, Value)>),
     SayThenBreakOff(&'static str),
+    /// Reasoning, then text.
+    Reason(&'static str, &'static str),
     /// Text that arrives only with the end, as from a provider without streaming.
     Whole(&'static str),
     Refuse(ErrorKind),
@@ -143,6 +145,10 @@ fn events_of(answer: &Answer, n_requests: usize) -> Vec<Result<StreamEvent, LlmE
     let mut events = Vec::new();
     let (text, calls, reason) = match answer {
         Answer::Say(text) | Answer::Whole(text) => (*text, Vec::new(), FinishKind::Stop),
+        Answer::Reason(reasoning, text) => {
+            events.push(Ok(StreamEvent::ReasoningDelta { delta: (*reasoning).to_owned() }));
+            (*text, Vec::new(), FinishKind::Stop)
+        }
         Answer::SayThenBreakOff(text) => (*text, Vec::new(), FinishKind::Error),
         Answer::Call(calls) => ("", calls.clone(), FinishKind::ToolCalls),
         Answer::End(text, calls, reason) => (*text, calls.clone(), *reason),
@@ -317,7 +323,7 @@ fn tools() -> ToolRegistry {
 fn line(kind: &EventKind) -> String {
     match kind {
         EventKind::ToolCallStart { tool_name, .. } => format!("TOOL_CALL_START {tool_name}"),
-        EventKind::ToolCallEnd { tool_name, error: Some(error), .. } => {
+        EventKind::ToolCallEnd { tool_name, error_info: Some(error), .. } => {
             format!("TOOL_CALL_END {tool_name} {}", error.code)
         }
         EventKind::ToolCallEnd { tool_name, .. } => format!("TOOL_CALL_END {tool_name} ok"),

@@ -116,7 +116,7 @@ fn a_call_that_changes_something_waits_and_is_waited_for() {
         ASSISTANT_TEXT_DELTA {"delta":"Do"}
         ASSISTANT_TEXT_DELTA {"delta":"ne."}
         ASSISTANT_TEXT_END {"text":"Done."}
-        PROCESSING_END {"reason":"natural","usage":{"input_tokens":20,"output_tokens":2}}
+        PROCESSING_END {"reason":"natural","usage":{"input_tokens":20,"output_tokens":2,"total_tokens":22}}
     "#]]
     .assert_eq(&events);
 }

@@ -61,7 +61,7 @@ fn a_provider_that_does_not_stream_is_heard_all_the_same() {
         ASSISTANT_TEXT_START {}
         ASSISTANT_TEXT_DELTA {"delta":"All at once."}
         ASSISTANT_TEXT_END {"text":"All at once."}
-        PROCESSING_END {"reason":"natural","usage":{"input_tokens":10,"output_tokens":1}}
+        PROCESSING_END {"reason":"natural","usage":{"input_tokens":10,"output_tokens":1,"total_tokens":11}}
     "#]]
     .assert_eq(&world.turn("do it"));
 }

@@ -32,7 +32,7 @@ fn steering_reaches_the_model_after_the_round_of_tools() {
         ASSISTANT_TEXT_DELTA {"delta":"Ye"}
         ASSISTANT_TEXT_DELTA {"delta":"s."}
         ASSISTANT_TEXT_END {"text":"Yes."}
-        PROCESSING_END {"reason":"natural","usage":{"input_tokens":20,"output_tokens":2}}
+        PROCESSING_END {"reason":"natural","usage":{"input_tokens":20,"output_tokens":2,"total_tokens":22}}
     "#]]
     .assert_eq(&world.turn("do it"));
     expect![[r#"
@@ -64,7 +64,7 @@ fn steering_during_the_last_answer_is_answered_too() {
         ASSISTANT_TEXT_DELTA {"delta":"That"}
         ASSISTANT_TEXT_DELTA {"delta":" too."}
         ASSISTANT_TEXT_END {"text":"That too."}
-        PROCESSING_END {"reason":"natural","usage":{"input_tokens":20,"output_tokens":2}}
+        PROCESSING_END {"reason":"natural","usage":{"input_tokens":20,"output_tokens":2,"total_tokens":22}}
     "#]]
     .assert_eq(&world.turn("do it"));
     expect![[r#"
@@ -83,7 +83,7 @@ fn steering_that_a_stopped_run_did_not_deliver_is_returned() {
     world.when(1, |session| session.steer("the old way").unwrap());
     expect![[r#"
         STEERING_RETURNED {"content":"the old way"}
-        PROCESSING_END {"reason":"aborted","usage":{"input_tokens":10,"output_tokens":1}}
+        PROCESSING_END {"reason":"aborted","usage":{"input_tokens":10,"output_tokens":1,"total_tokens":11}}
     "#]]
     .assert_eq(world.turn("first").split_once("ASSISTANT_TEXT_END {\"text\":\"One.\"}\n").unwrap().1);
     assert!(!world.turn("the new way").contains("the old way"));
@@ -121,7 +121,7 @@ fn follow_ups_are_worked_on_one_by_one_in_the_same_run() {
         ASSISTANT_TEXT_DELTA {"delta":"Thr"}
         ASSISTANT_TEXT_DELTA {"delta":"ee."}
         ASSISTANT_TEXT_END {"text":"Three."}
-        PROCESSING_END {"reason":"natural","usage":{"input_tokens":30,"output_tokens":3}}
+        PROCESSING_END {"reason":"natural","usage":{"input_tokens":30,"output_tokens":3,"total_tokens":33}}
     "#]]
     .assert_eq(&world.turn("first"));
 }
@@ -149,7 +149,7 @@ fn a_question_of_the_models_ends_the_turn_and_the_answer_is_the_next_message() {
         TOOL_CALL_END clarify_user ok
         TOOL_CALL_START read_file
         TOOL_CALL_END read_file ok
-        PROCESSING_END {"reason":"awaiting_input","usage":{"input_tokens":10,"output_tokens":1}}
+        PROCESSING_END {"reason":"awaiting_input","usage":{"input_tokens":10,"output_tokens":1,"total_tokens":11}}
     "#]]
     .assert_eq(&world.turn("do it"));
     assert_eq!(world.session.state(), SessionState::AwaitingInput);
@@ -198,7 +198,7 @@ fn closing_cancels_the_turn_and_comes_last() {
     expect![[r#"
         SESSION_START {"model":"m","provider":"script","offline":false}
         USER_INPUT {"content":"do it"}
-        PROCESSING_END {"reason":"aborted","usage":{"input_tokens":10,"output_tokens":1}}
+        PROCESSING_END {"reason":"aborted","usage":{"input_tokens":10,"output_tokens":1,"total_tokens":11}}
         SESSION_END {"state":"CLOSED"}
     "#]]
     .assert_eq(&world.turn("do it"));

@@ -220,7 +220,7 @@ fn a_subagent_works_by_itself_and_its_result_is_the_parents() {
         agent_1 TOOL_CALL_END read_file
         agent_1 ASSISTANT_TEXT_START {}
         agent_1 ASSISTANT_TEXT_END {"text":"It
-        agent_1 PROCESSING_END {"reason":"natural","usage":{"input_tokens":20,"output_tokens":2}}
+        agent_1 PROCESSING_END {"reason":"natural","usage":{"input_tokens":20,"output_tokens":2,"total_tokens":22}}
         agent_1 end completed 2 It says one."#]]
     .assert_eq(&subagent_events(&events).join("\n"));
     let requests = stage.cast.requests.lock().unwrap();
@@ -253,7 +253,7 @@ fn eight_work_and_a_ninth_is_refused_until_one_is_done() {
     let refused: Vec<&str> = events
         .iter()
         .filter_map(|event| match &event.kind {
-            EventKind::ToolCallEnd { error: Some(error), .. } => Some(error.code),
+            EventKind::ToolCallEnd { error_info: Some(error), .. } => Some(error.code),
             _ => None,
         })
         .collect();
@@ -507,9 +507,9 @@ fn parent_and_child_on_one_file_never_write_over_each_other() {
     let stale: Vec<String> = events
         .iter()
         .filter_map(|event| match &event.kind {
-            EventKind::ToolCallEnd { error: Some(error), .. } => Some(format!("parent {}", error.code)),
+            EventKind::ToolCallEnd { error_info: Some(error), .. } => Some(format!("parent {}", error.code)),
             EventKind::SubagentEvent { event, .. } => match &**event {
-                EventKind::ToolCallEnd { error: Some(error), .. } => Some(format!("child {}", error.code)),
+                EventKind::ToolCallEnd { error_info: Some(error), .. } => Some(format!("child {}", error.code)),
                 _ => None,
             },
             _ => None,

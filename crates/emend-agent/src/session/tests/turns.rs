@@ -35,7 +35,7 @@ fn a_turn_reads_edits_and_ends_when_no_tool_is_asked_for() {
             ASSISTANT_TEXT_DELTA {"delta":"Do"}
             ASSISTANT_TEXT_DELTA {"delta":"ne."}
             ASSISTANT_TEXT_END {"text":"Done."}
-            PROCESSING_END {"reason":"natural","usage":{"input_tokens":30,"output_tokens":3}}
+            PROCESSING_END {"reason":"natural","usage":{"input_tokens":30,"output_tokens":3,"total_tokens":33}}
         "#]],
     );
     assert_eq!(world.disk("notes.md"), "one\n2\n3\n");
@@ -65,7 +65,7 @@ fn unknown_tools_and_bad_arguments_are_error_results_that_teach() {
             ASSISTANT_TEXT_DELTA {"delta":"I s"}
             ASSISTANT_TEXT_DELTA {"delta":"ee."}
             ASSISTANT_TEXT_END {"text":"I see."}
-            PROCESSING_END {"reason":"natural","usage":{"input_tokens":20,"output_tokens":2}}
+            PROCESSING_END {"reason":"natural","usage":{"input_tokens":20,"output_tokens":2,"total_tokens":22}}
         "#]],
     );
     // A session whose environment has no shell leaves that tool out.
@@ -104,19 +104,19 @@ fn staged_edits_wait_and_the_model_sees_them() {
         answers,
         setup,
         &expect![[r#"
-        SESSION_START {"model":"m","provider":"script","offline":false}
-        USER_INPUT {"content":"do it"}
-        TOOL_CALL_START edit_file
-        TOOL_CALL_END edit_file ok
-        FILE_CHANGED {"path":"notes.md","revision":1,"pending_hunks":1}
-        TOOL_CALL_START read_file
-        TOOL_CALL_END read_file ok
-        ASSISTANT_TEXT_START {}
-        ASSISTANT_TEXT_DELTA {"delta":"Do"}
-        ASSISTANT_TEXT_DELTA {"delta":"ne."}
-        ASSISTANT_TEXT_END {"text":"Done."}
-        PROCESSING_END {"reason":"natural","usage":{"input_tokens":30,"output_tokens":3}}
-    "#]],
+            SESSION_START {"model":"m","provider":"script","offline":false}
+            USER_INPUT {"content":"do it"}
+            TOOL_CALL_START edit_file
+            TOOL_CALL_END edit_file ok
+            FILE_CHANGED {"path":"notes.md","revision":1,"pending_hunks":1}
+            TOOL_CALL_START read_file
+            TOOL_CALL_END read_file ok
+            ASSISTANT_TEXT_START {}
+            ASSISTANT_TEXT_DELTA {"delta":"Do"}
+            ASSISTANT_TEXT_DELTA {"delta":"ne."}
+            ASSISTANT_TEXT_END {"text":"Done."}
+            PROCESSING_END {"reason":"natural","usage":{"input_tokens":30,"output_tokens":3,"total_tokens":33}}
+        "#]],
     );
     assert_eq!(world.disk("notes.md"), "one\ntwo\nthree\n");
     assert!(world.last_results()[0].contains("2 | 2"));
@@ -132,12 +132,12 @@ fn a_cancelled_turn_answers_every_call_and_the_session_goes_on() {
         answers,
         setup,
         &expect![[r#"
-        SESSION_START {"model":"m","provider":"script","offline":false}
-        USER_INPUT {"content":"do it"}
-        TOOL_CALL_START read_file
-        TOOL_CALL_END read_file ok
-        PROCESSING_END {"reason":"aborted","usage":{"input_tokens":20,"output_tokens":2}}
-    "#]],
+            SESSION_START {"model":"m","provider":"script","offline":false}
+            USER_INPUT {"content":"do it"}
+            TOOL_CALL_START read_file
+            TOOL_CALL_END read_file ok
+            PROCESSING_END {"reason":"aborted","usage":{"input_tokens":20,"output_tokens":2,"total_tokens":22}}
+        "#]],
     );
     assert_eq!(world.disk("notes.md"), "one\ntwo\nthree\n");
     assert!(!world.session.is_closed());
@@ -184,15 +184,15 @@ fn a_stream_that_breaks_off_keeps_what_was_said() {
         answers,
         Setup::default(),
         &expect![[r#"
-        SESSION_START {"model":"m","provider":"script","offline":false}
-        USER_INPUT {"content":"do it"}
-        ASSISTANT_TEXT_START {}
-        ASSISTANT_TEXT_DELTA {"delta":"I w"}
-        ASSISTANT_TEXT_DELTA {"delta":"ill"}
-        ASSISTANT_TEXT_END {"text":"I will"}
-        ERROR {"code":"stream","message":"the answer broke off","suggestions":[],"data":{"kind":"stream"}}
-        PROCESSING_END {"reason":"error","usage":{"input_tokens":0,"output_tokens":0}}
-    "#]],
+            SESSION_START {"model":"m","provider":"script","offline":false}
+            USER_INPUT {"content":"do it"}
+            ASSISTANT_TEXT_START {}
+            ASSISTANT_TEXT_DELTA {"delta":"I w"}
+            ASSISTANT_TEXT_DELTA {"delta":"ill"}
+            ASSISTANT_TEXT_END {"text":"I will"}
+            ERROR {"code":"stream","message":"the answer broke off","suggestions":[],"data":{"kind":"stream"}}
+            PROCESSING_END {"reason":"error","usage":{"input_tokens":0,"output_tokens":0,"total_tokens":0}}
+        "#]],
     );
     assert_eq!(world.session.history().last().unwrap().text(), "I will");
     assert!(world.turn("go on").contains("Again."));
@@ -215,7 +215,7 @@ fn a_call_that_fails_for_now_is_tried_again_and_each_time_told() {
             ASSISTANT_TEXT_DELTA {"delta":"Do"}
             ASSISTANT_TEXT_DELTA {"delta":"ne."}
             ASSISTANT_TEXT_END {"text":"Done."}
-            PROCESSING_END {"reason":"natural","usage":{"input_tokens":10,"output_tokens":1}}
+            PROCESSING_END {"reason":"natural","usage":{"input_tokens":10,"output_tokens":1,"total_tokens":11}}
         "#]],
     );
 }
@@ -235,7 +235,7 @@ fn a_failure_that_stays_ends_the_turn_and_not_the_session() {
             WARNING {"code":"retry","message":"refused by the script. Trying again in 0.5 s (1 of 2)."}
             WARNING {"code":"retry","message":"refused by the script. Trying again in 1.0 s (2 of 2)."}
             ERROR {"code":"provider","message":"refused by the script","suggestions":[],"data":{"kind":"server"}}
-            PROCESSING_END {"reason":"error","usage":{"input_tokens":0,"output_tokens":0}}
+            PROCESSING_END {"reason":"error","usage":{"input_tokens":0,"output_tokens":0,"total_tokens":0}}
         "#]],
     );
     assert!(world.turn("go on").contains("Again."));
@@ -261,12 +261,12 @@ fn a_refused_key_closes_the_session() {
         vec![Answer::Refuse(ErrorKind::Authentication)],
         Setup::default(),
         &expect![[r#"
-        SESSION_START {"model":"m","provider":"script","offline":false}
-        USER_INPUT {"content":"do it"}
-        ERROR {"code":"authentication","message":"refused by the script","suggestions":[],"data":{"kind":"authentication"}}
-        PROCESSING_END {"reason":"error","usage":{"input_tokens":0,"output_tokens":0}}
-        SESSION_END {"state":"CLOSED"}
-    "#]],
+            SESSION_START {"model":"m","provider":"script","offline":false}
+            USER_INPUT {"content":"do it"}
+            ERROR {"code":"authentication","message":"refused by the script","suggestions":[],"data":{"kind":"authentication"}}
+            PROCESSING_END {"reason":"error","usage":{"input_tokens":0,"output_tokens":0,"total_tokens":0}}
+            SESSION_END {"state":"CLOSED"}
+        "#]],
     );
     assert_eq!(world.session.submit("x", CancelToken::new()).err(), Some(SubmitError::Closed));
 }
@@ -291,7 +291,7 @@ fn a_limit_on_rounds_ends_the_turn() {
     assert!(
         world
             .turn("do it")
-            .contains("TURN_LIMIT {\"rounds\":1,\"total_turns\":1}\nPROCESSING_END {\"reason\":\"turn_limit\"")
+            .contains("TURN_LIMIT {\"round\":1,\"total_turns\":1}\nPROCESSING_END {\"reason\":\"turn_limit\"")
     );
 }
 
@@ -311,21 +311,41 @@ fn the_open_file_is_leased_while_the_agent_works_on_it() {
         answers,
         setup,
         &expect![[r#"
-        SESSION_START {"model":"m","provider":"script","offline":false}
-        USER_INPUT {"content":"do it"}
-        TOOL_CALL_START read_file
-        CANVAS_LEASE {"path":"notes.md","state":"held","epoch":2}
-        TOOL_CALL_END read_file ok
-        TOOL_CALL_START edit_file
-        TOOL_CALL_END edit_file ok
-        FILE_CHANGED {"path":"notes.md","revision":1,"pending_hunks":1}
-        CANVAS_LEASE {"path":"notes.md","state":"released","epoch":2}
-        ASSISTANT_TEXT_START {}
-        ASSISTANT_TEXT_DELTA {"delta":"Do"}
-        ASSISTANT_TEXT_DELTA {"delta":"ne."}
-        ASSISTANT_TEXT_END {"text":"Done."}
-        PROCESSING_END {"reason":"natural","usage":{"input_tokens":30,"output_tokens":3}}
-    "#]],
+            SESSION_START {"model":"m","provider":"script","offline":false}
+            USER_INPUT {"content":"do it"}
+            TOOL_CALL_START read_file
+            CANVAS_LEASE {"path":"notes.md","state":"held","epoch":2}
+            TOOL_CALL_END read_file ok
+            TOOL_CALL_START edit_file
+            TOOL_CALL_END edit_file ok
+            FILE_CHANGED {"path":"notes.md","revision":1,"pending_hunks":1}
+            CANVAS_LEASE {"path":"notes.md","state":"released","epoch":2}
+            ASSISTANT_TEXT_START {}
+            ASSISTANT_TEXT_DELTA {"delta":"Do"}
+            ASSISTANT_TEXT_DELTA {"delta":"ne."}
+            ASSISTANT_TEXT_END {"text":"Done."}
+            PROCESSING_END {"reason":"natural","usage":{"input_tokens":30,"output_tokens":3,"total_tokens":33}}
+        "#]],
+    );
+}
+
+#[test]
+fn a_cancelled_run_gives_the_canvas_back_to_the_user() {
+    let setup = Setup { canvas: Some("notes.md"), cancel_at: Some(2), ..Setup::default() };
+    let answers = vec![Answer::Call(vec![read()]), Answer::Call(vec![edit("two", "2")])];
+    check(
+        NOTES,
+        answers,
+        setup,
+        &expect![[r#"
+            SESSION_START {"model":"m","provider":"script","offline":false}
+            USER_INPUT {"content":"do it"}
+            TOOL_CALL_START read_file
+            CANVAS_LEASE {"path":"notes.md","state":"held","epoch":2}
+            TOOL_CALL_END read_file ok
+            CANVAS_LEASE {"path":"notes.md","state":"preempted","epoch":3}
+            PROCESSING_END {"reason":"aborted","usage":{"input_tokens":20,"output_tokens":2,"total_tokens":22}}
+        "#]],
     );
 }
 
@@ -345,22 +365,22 @@ fn a_user_who_takes_the_canvas_back_keeps_it_for_the_rest_of_the_turn() {
         answers,
         setup,
         &expect![[r#"
-        SESSION_START {"model":"m","provider":"script","offline":false}
-        USER_INPUT {"content":"do it"}
-        TOOL_CALL_START read_file
-        CANVAS_LEASE {"path":"notes.md","state":"held","epoch":2}
-        TOOL_CALL_END read_file ok
-        CANVAS_LEASE {"path":"notes.md","state":"preempted","epoch":3}
-        TOOL_CALL_START edit_file
-        TOOL_CALL_END edit_file STALE_EPOCH
-        TOOL_CALL_START edit_file
-        TOOL_CALL_END edit_file STALE_EPOCH
-        ASSISTANT_TEXT_START {}
-        ASSISTANT_TEXT_DELTA {"delta":"You too"}
-        ASSISTANT_TEXT_DELTA {"delta":"k over."}
-        ASSISTANT_TEXT_END {"text":"You took over."}
-        PROCESSING_END {"reason":"natural","usage":{"input_tokens":40,"output_tokens":4}}
-    "#]],
+            SESSION_START {"model":"m","provider":"script","offline":false}
+            USER_INPUT {"content":"do it"}
+            TOOL_CALL_START read_file
+            CANVAS_LEASE {"path":"notes.md","state":"held","epoch":2}
+            TOOL_CALL_END read_file ok
+            CANVAS_LEASE {"path":"notes.md","state":"preempted","epoch":3}
+            TOOL_CALL_START edit_file
+            TOOL_CALL_END edit_file STALE_EPOCH
+            TOOL_CALL_START edit_file
+            TOOL_CALL_END edit_file STALE_EPOCH
+            ASSISTANT_TEXT_START {}
+            ASSISTANT_TEXT_DELTA {"delta":"You too"}
+            ASSISTANT_TEXT_DELTA {"delta":"k over."}
+            ASSISTANT_TEXT_END {"text":"You took over."}
+            PROCESSING_END {"reason":"natural","usage":{"input_tokens":40,"output_tokens":4,"total_tokens":44}}
+        "#]],
     );
     assert_eq!(world.disk("notes.md"), "one\ntwo\nthree\n", "no write of the old epoch landed");
     world.turn("go on");

@@ -188,7 +188,7 @@ fn patch(before: Option<&str>, base: &str, diff: &str) -> (World, Value, String)
     let run = world.session.submit("do it", CancelToken::new()).unwrap();
     let events: Vec<Event> = block_on(run.collect());
     let outcome = events.iter().find_map(|event| match &event.kind {
-        EventKind::ToolCallEnd { error: Some(error), .. } => error.data.clone(),
+        EventKind::ToolCallEnd { error_info: Some(error), .. } => error.data.clone(),
         _ => None,
     });
     let text = world.last_results().join("\n");
