@@ -133,7 +133,10 @@ fn a_fork_does_not_change_its_origin() {
     assert_eq!(saved[0]["forked_from"], serde_json::json!({ "id": origin, "n_turns": 1 }));
     let table = project.run(&["sessions"]);
     let rows: Vec<&str> = table.assert_ok().stdout.lines().collect();
-    assert!(rows[0].starts_with("session ") && rows[1].starts_with(&fork[..8]) && rows[2].starts_with(&origin[..8]), "{rows:?}");
+    assert!(
+        rows[0].starts_with("session ") && rows[1].starts_with(&fork[..8]) && rows[2].starts_with(&origin[..8]),
+        "{rows:?}"
+    );
 }
 
 #[test]
