@@ -398,7 +398,9 @@ test("a write that fails in the middle of several files loses nothing", async (t
     const before = mode === "staged" ? await agent.files.diff() : undefined;
     if (mode === "staged") await assert.rejects(agent.acceptAll(), (error) => isEmendError(error, "limit_reached"));
     else
-      assert.ok(events.some((event) => event.kind === "TOOL_CALL_END" && event.data.error_info?.code === "limit_reached"));
+      assert.ok(
+        events.some((event) => event.kind === "TOOL_CALL_END" && event.data.error_info?.code === "limit_reached"),
+      );
     if (mode === "direct") continue;
     for (const [path, text] of Object.entries(SHOP)) assert.equal(environment.text(path), text, path);
     assert.equal(await agent.files.diff(), before);

@@ -14,7 +14,7 @@ function play(...script: readonly Plain[]): ChatState {
   );
 }
 
-const USAGE = { input_tokens: 3, output_tokens: 4 };
+const USAGE = { input_tokens: 3, output_tokens: 4, total_tokens: 7 };
 const ASK: Plain = ["USER_INPUT", { content: "rename a to b" }];
 const CALL: Plain = ["TOOL_CALL_START", { call_id: "c1", tool_name: "grep", arguments: { pattern: "a" } }];
 const END: Plain = ["PROCESSING_END", { reason: "natural", usage: USAGE }];
@@ -38,7 +38,15 @@ test("a tool call ends with its output, or with its failure and what to do", () 
   const failure = { code: "not_found", message: "no such file", suggestions: ["a.md"] };
   const done = play(ASK, CALL, [
     "TOOL_CALL_END",
-    { call_id: "c1", tool_name: "grep", ok: false, output: "x", error: failure, duration_ms: 7 },
+    {
+      call_id: "c1",
+      tool_name: "grep",
+      ok: false,
+      output: "x",
+      error: failure.message,
+      error_info: failure,
+      duration_ms: 7,
+    },
   ]);
   const entry = done.entries.at(-1);
   assert.ok(entry?.kind === "tool");

@@ -44,7 +44,11 @@ export class Run implements AsyncIterable<AgentEvent> {
   readonly #drivers: Set<Driver>;
   readonly #unread: AgentEvent[] = [];
   readonly #readers: Reader[] = [];
-  readonly #outcome: RunResult = { text: "", reason: "error", usage: { input_tokens: 0, output_tokens: 0, total_tokens: 0 } };
+  readonly #outcome: RunResult = {
+    text: "",
+    reason: "error",
+    usage: { input_tokens: 0, output_tokens: 0, total_tokens: 0 },
+  };
   readonly #result: Promise<RunResult>;
   #settle!: { resolve: (result: RunResult) => void; reject: (error: EmendError) => void };
   #failure: EmendError | undefined;
