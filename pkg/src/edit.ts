@@ -5,6 +5,7 @@
  * render or a transaction cannot wait for a diff.
  */
 
+import { bytesOf } from "./bytes.js";
 import * as diffs from "./edit/diff.js";
 import { type LineLog, loadLog, openLog } from "./edit/line-log.js";
 import * as patches from "./edit/patch.js";
@@ -127,8 +128,9 @@ export interface Edit {
 const edit: Edit = Object.freeze({
   hash(content) {
     if (typeof content === "string") return editModule.live().call(() => glue.hashText(putText(0, content)));
-    if (!(content instanceof Uint8Array)) throw invalid("the content must be a string or a Uint8Array");
-    return editModule.live().call(() => glue.hashBytes(content));
+    const bytes = bytesOf(content);
+    if (bytes === undefined) throw invalid("the content must be a string or a Uint8Array");
+    return editModule.live().call(() => glue.hashBytes(bytes));
   },
   truncateOutput(tool, output, limits = {}) {
     const [name, text] = [requireText("the tool", tool), requireText("the output", output)];

@@ -109,6 +109,37 @@ test("a trap that is not a panic also ends the core", async () => {
   fresh.close();
 });
 
+test("a panic while a run is freed settles that run and all others", async (t) => {
+  const server = await serve(t, () => {});
+  const model = { provider: "anthropic", apiKey: "key", baseUrl: server.url };
+  const [agent, other] = [await Agent.create({ model }), await Agent.create({ model })];
+  const [result, pending] = [agent.run("say hello").result, other.run("say hello").result];
+  panicIn(glue.RunHandle.prototype, "free", "boom in free");
+  agent.close();
+  await assert.rejects(result, (error) => isEmendError(error, "closed"));
+  await assert.rejects(pending, panicked(/boom in free/));
+  other.close();
+});
+
+test("a call from inside of a call is refused and harms neither", async () => {
+  const agent = await Agent.create({ files: SHOP });
+  const original = glue.AgentHandle.prototype.review;
+  let refused;
+  glue.AgentHandle.prototype.review = function () {
+    glue.AgentHandle.prototype.review = original;
+    try {
+      agent.turns();
+    } catch (error) {
+      refused = error;
+    }
+    return original.call(this);
+  };
+  assert.deepEqual(agent.review().files, []);
+  assert.ok(isEmendError(refused, "internal") && !(refused instanceof PanicError), String(refused));
+  assert.equal((await agent.run("rename Price to Cost").result).reason, "natural");
+  agent.close();
+});
+
 test("none of this reached the process", async () => {
   globalThis.gc?.();
   await settle();

@@ -3,6 +3,7 @@
 /** The agent: one project, one model, one session, and the review of the model's edits. */
 
 import { publicFetch } from "#platform";
+import { callerFetch } from "../caller-fetch.js";
 import { BusyError, ConfigError, EmendError, NotInitializedError } from "../errors.js";
 import type { FilesIn } from "../files/types.js";
 import { approvalCallback } from "../host/approvals.js";
@@ -10,7 +11,7 @@ import { CustomTools } from "../host/custom-tools.js";
 import { shellOf } from "../host/shell.js";
 import { listSessions, removeSession, storeCallback } from "../sessions/stores.js";
 import type { SessionStore, SessionSummary, Turn } from "../sessions/types.js";
-import { requireText } from "../validate.js";
+import { requireRecord, requireText } from "../validate.js";
 import { coreModule, glue } from "../wasm/core.js";
 import { AgentBridge } from "./bridge.js";
 import { Canvas } from "./canvas.js";
@@ -27,7 +28,6 @@ import type {
 } from "./options.js";
 import type { Run } from "./run.js";
 import {
-  deferredFetch,
   hostFilesOf,
   initialContents,
   type Opener,
@@ -99,7 +99,8 @@ export class Agent {
     const runCommand = shellOf(wasm, shell);
     const isPublic = (address: string): boolean => !wasm.isDead && wasm.call(() => glue.isPublicAddress(address));
     const fetchPage = given ?? ((url: string, init: RequestInit) => publicFetch(url, init, isPublic));
-    const fetch = deferredFetch(send, fetchPage);
+    // Model requests carry a key and therefore allow no redirect; all other requests are web pages.
+    const fetch = callerFetch((url, init) => (init.redirect === "error" ? send : fetchPage)(url, init));
     const callbacks = {
       fetch,
       openAnswer: selected.open,
@@ -182,12 +183,13 @@ export class Agent {
    * Starts a run with a task for the agent.
    *
    * @throws {BusyError} if the last run has not ended.
-   * @throws {EmendError} with code `invalid_argument` if the task is empty.
+   * @throws {EmendError} with code `invalid_argument` if the task is empty, or `signal` is not an `AbortSignal`.
    */
   run(text: string, options: RunOptions = {}): Run {
     this.#refuseIfBusy();
     const task = requireText("the task", text);
-    this.#run = this.#bridge.startRun(task, options.signal);
+    const { signal } = requireRecord("the options", options) as RunOptions;
+    this.#run = this.#bridge.startRun(task, signal);
     return this.#run;
   }
 
@@ -314,7 +316,10 @@ export class Agent {
     this.configure({ model });
   }
 
-  /** Closes the agent and frees its memory. The current run and all pending calls fail with a {@link ClosedError}. */
+  /**
+   * Closes the agent and frees its memory. The current run and all pending calls fail with a {@link ClosedError}; the
+   * loops over {@link events} end.
+   */
   close(): void {
     this.#bridge.close();
   }

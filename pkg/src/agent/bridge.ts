@@ -43,7 +43,7 @@ export class AgentBridge {
   }
 
   /** Starts a run. */
-  startRun(task: string, signal: AbortSignal | undefined): Run {
+  startRun(task: string, signal: unknown): Run {
     this.#refuseIfClosed();
     const steer = (text: string): void => {
       const message = requireText("the message", text);
@@ -59,12 +59,12 @@ export class AgentBridge {
     return new EventFeed(this.#wasm, () => this.#handle.events(after), this.#drivers);
   }
 
-  /** Ends all pending operations with a {@link ClosedError} and frees the agent's memory. */
+  /** Ends all pending operations with a {@link ClosedError}, ends the event feeds, and frees the agent's memory. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
     for (const driver of [...this.#drivers]) driver.fail(new ClosedError("closed", "the agent was closed"));
-    if (!this.#wasm.isDead) this.#wasm.call(() => this.#handle.free());
+    this.#wasm.release(this.#handle);
   }
 
   #refuseIfClosed(): void {

@@ -1,22 +1,25 @@
 /** A subscription to a session's events, independent of the code that reads the run. */
 
 import type { RunHandle } from "../core.js";
-import type { EmendError } from "../errors.js";
+import { ClosedError, type EmendError } from "../errors.js";
 import type { Driver, WasmInstance } from "../wasm/instance.js";
 import type { AgentEvent } from "./types.js";
 
 /**
  * The events of a session after a cursor, also between runs. A subscription neither delays a run nor drives it: a run
- * advances only while its own events or its result are awaited.
+ * advances only while its own events or its result are awaited. It ends when the agent is closed.
  */
 export class EventFeed implements AsyncIterableIterator<AgentEvent, undefined> {
   readonly #wasm: WasmInstance;
   readonly #handle: RunHandle;
+  readonly #task: number;
   readonly #drivers: Set<Driver>;
   readonly #readers: {
     resolve(result: IteratorResult<AgentEvent, undefined>): void;
     reject(error: EmendError): void;
   }[] = [];
+  /** The events that were in the log when the agent was closed. */
+  readonly #left: AgentEvent[] = [];
   #ended = false;
   #failure: EmendError | undefined;
 
@@ -25,16 +28,18 @@ export class EventFeed implements AsyncIterableIterator<AgentEvent, undefined> {
     this.#wasm = wasm;
     this.#drivers = drivers;
     this.#handle = wasm.call(open);
+    this.#task = wasm.call(() => this.#handle.id);
     drivers.add(this.#driver);
-    wasm.drive(
-      wasm.call(() => this.#handle.id),
-      this.#driver,
-    );
+    wasm.drive(this.#task, this.#driver);
   }
 
   readonly #driver: Driver = {
     step: () => this.#advance(),
-    fail: (error) => this.#end(error),
+    fail: (error) => {
+      // Closing the agent is the regular end of its events: a reader in the background must not fail.
+      if (error instanceof ClosedError) this.#takeAll();
+      this.#end(error instanceof ClosedError ? undefined : error);
+    },
   };
 
   [Symbol.asyncIterator](): this {
@@ -51,16 +56,17 @@ export class EventFeed implements AsyncIterableIterator<AgentEvent, undefined> {
   /** Ends the subscription. The session no longer keeps events for it. */
   return(): Promise<IteratorResult<AgentEvent, undefined>> {
     this.#end();
+    this.#left.length = 0;
     return Promise.resolve({ done: true, value: undefined });
   }
 
   #advance(): void {
     try {
       while (!this.#ended && this.#readers.length > 0) {
-        const text = this.#wasm.call(() => this.#handle.poll());
-        if (text === undefined) return;
-        if (text === "") this.#end();
-        else this.#readers.shift()!.resolve({ done: false, value: JSON.parse(text) as AgentEvent });
+        const event = this.#poll();
+        if (event === undefined) return;
+        if (event === null) this.#end();
+        else this.#readers.shift()!.resolve({ done: false, value: event });
       }
     } catch (error) {
       this.#end(error as EmendError);
@@ -68,21 +74,38 @@ export class EventFeed implements AsyncIterableIterator<AgentEvent, undefined> {
     if (this.#ended) this.#endReads();
   }
 
+  /** Returns the next event, `null` at the end, or `undefined` while there is none. */
+  #poll(): AgentEvent | null | undefined {
+    const text = this.#wasm.call(() => this.#handle.poll());
+    return text === undefined ? undefined : text === "" ? null : (JSON.parse(text) as AgentEvent);
+  }
+
+  /** Takes the events that the log still has. */
+  #takeAll(): void {
+    try {
+      for (let event = this.#poll(); event; event = this.#poll()) this.#left.push(event);
+    } catch {
+      // After a panic there are none.
+    }
+  }
+
   #end(failure?: EmendError): void {
     if (this.#ended) return;
     this.#ended = true;
     this.#failure = failure;
     this.#drivers.delete(this.#driver);
-    if (!this.#wasm.isDead) {
-      this.#wasm.forget(this.#wasm.call(() => this.#handle.id));
-      this.#wasm.call(() => this.#handle.free());
-    }
     this.#endReads();
+    this.#wasm.release(this.#handle, this.#task);
   }
 
-  /** Ends all waiting reads. A failure is reported to the first of them only. */
+  /** Answers all waiting reads after the end. A failure is reported to the first of them only. */
   #endReads(): void {
     for (let reader = this.#readers.shift(); reader !== undefined; reader = this.#readers.shift()) {
+      const event = this.#left.shift();
+      if (event !== undefined) {
+        reader.resolve({ done: false, value: event });
+        continue;
+      }
       const failure = this.#failure;
       this.#failure = undefined;
       if (failure === undefined) reader.resolve({ done: true, value: undefined });

@@ -1,5 +1,6 @@
 /** One run of the agent: a stream of events, and a result. */
 
+import { CallerSignal } from "../caller-signal.js";
 import type { RunHandle } from "../core.js";
 import { AbortError, BusyError, ConflictError, type EmendError, makeError } from "../errors.js";
 import { glue } from "../wasm/core.js";
@@ -38,9 +39,9 @@ interface RunControl {
 export class Run implements AsyncIterable<AgentEvent> {
   readonly #wasm: WasmInstance;
   readonly #handle: RunHandle | undefined;
-  readonly #signal: AbortSignal | undefined;
+  readonly #task: number | undefined;
+  readonly #signal: CallerSignal;
   readonly #control: RunControl;
-  readonly #onAbort = (): void => this.cancel();
   readonly #drivers: Set<Driver>;
   readonly #unread: AgentEvent[] = [];
   readonly #readers: Reader[] = [];
@@ -57,34 +58,33 @@ export class Run implements AsyncIterable<AgentEvent> {
   #advancesAlone = false;
 
   /** @internal */
-  constructor(
-    wasm: WasmInstance,
-    start: () => RunHandle,
-    drivers: Set<Driver>,
-    signal: AbortSignal | undefined,
-    control: RunControl,
-  ) {
+  constructor(wasm: WasmInstance, start: () => RunHandle, drivers: Set<Driver>, signal: unknown, control: RunControl) {
     this.#wasm = wasm;
     this.#control = control;
     this.#drivers = drivers;
-    this.#signal = signal;
+    // A wrong signal is rejected before the core starts: a started run that nobody drives would never end.
+    this.#signal = new CallerSignal(signal);
     this.#result = new Promise((resolve, reject) => {
       this.#settle = { resolve, reject };
     });
     // A failure is reported to the reader of the events or the result. A missing reader is not an unhandled rejection.
     this.#result.catch(() => {});
-    if (signal?.aborted) {
+    if (this.#signal.aborted) {
       this.#outcome.reason = "aborted";
       this.#end();
       return;
     }
-    this.#handle = wasm.call(start);
-    signal?.addEventListener("abort", this.#onAbort);
+    this.#signal.listen(() => this.cancel());
+    try {
+      const handle = wasm.call(start);
+      this.#handle = handle;
+      this.#task = wasm.call(() => handle.id);
+    } catch (error) {
+      this.#signal.stop();
+      throw error;
+    }
     drivers.add(this.#driver);
-    wasm.drive(
-      wasm.call(() => this.#handle!.id),
-      this.#driver,
-    );
+    wasm.drive(this.#task, this.#driver);
   }
 
   /**
@@ -117,8 +117,9 @@ export class Run implements AsyncIterable<AgentEvent> {
 
   /** Cancels the run. Its last event is `PROCESSING_END`. */
   cancel(): void {
-    if (this.#ended || this.#wasm.isDead) return;
-    this.#wasm.call(() => this.#handle?.cancel());
+    const handle = this.#handle;
+    if (this.#ended || this.#wasm.isDead || handle === undefined) return;
+    this.#wasm.call(() => handle.cancel());
     this.#control.abandonReads();
     this.#advanceAlone();
   }
@@ -235,20 +236,17 @@ export class Run implements AsyncIterable<AgentEvent> {
   #end(failure?: EmendError): void {
     if (this.#ended) return;
     this.#ended = true;
-    this.#signal?.removeEventListener("abort", this.#onAbort);
-    if (this.#handle !== undefined && !this.#wasm.isDead) {
-      const handle = this.#handle;
-      this.#wasm.forget(this.#wasm.call(() => handle.id));
-      this.#wasm.call(() => handle.free());
-    }
     this.#failure = failure ?? this.#abortError();
     this.#drivers.delete(this.#driver);
+    // The result settles before anything that may fail.
     if (failure === undefined) this.#settle.resolve(this.#outcome);
     else this.#settle.reject(failure);
+    this.#signal.stop();
+    if (this.#handle !== undefined) this.#wasm.release(this.#handle, this.#task);
   }
 
   #abortError(): AbortError | undefined {
-    if (!this.#signal?.aborted || this.#outcome.reason !== "aborted") return undefined;
+    if (!this.#signal.aborted || this.#outcome.reason !== "aborted") return undefined;
     return new AbortError("aborted", "the run was cancelled", { cause: this.#signal.reason });
   }
 }

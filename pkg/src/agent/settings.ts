@@ -4,6 +4,7 @@
  * The checks come before any call into wasm: the guard treats every unexpected exception there as a defect of the core.
  */
 
+import { bytesOf } from "../bytes.js";
 import { ConfigError } from "../errors.js";
 import type { FilesIn } from "../files/types.js";
 import { HostFiles } from "../host/environment.js";
@@ -64,7 +65,8 @@ export function initialContents(files: FilesIn): [path: string, bytes: Uint8Arra
 
 function toBytes(path: string, content: unknown): Uint8Array {
   if (typeof content === "string") return new TextEncoder().encode(content);
-  if (content instanceof Uint8Array) return content;
+  const bytes = bytesOf(content);
+  if (bytes !== undefined) return bytes;
   throw new ConfigError("configuration", `files[${JSON.stringify(path)}] must be a string or a Uint8Array`);
 }
 
@@ -93,15 +95,4 @@ export function settingsJson(settings: Settings): string {
       cause,
     });
   }
-}
-
-type Fetch = NonNullable<AgentOptions["fetch"]>;
-
-/**
- * Returns a function that calls `send` or `fetchPage` after the core has returned: both may be the caller's code, which
- * may call the agent. Model requests carry a key and therefore allow no redirect; all other requests are web pages.
- */
-export function deferredFetch(send: Fetch, fetchPage: Fetch): (url: string, options: RequestInit) => Promise<Response> {
-  return (url, options) =>
-    Promise.resolve().then(() => (options.redirect === "error" ? send : fetchPage)(url, options));
 }

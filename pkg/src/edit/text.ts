@@ -2,6 +2,7 @@
 
 /** Applies patches to single texts, and keeps texts in the module so that only patches are copied. */
 
+import { bytesOf } from "../bytes.js";
 import { camelKeys } from "../case.js";
 import { ClosedError } from "../errors.js";
 import { invalid, requireCount, requireText } from "../validate.js";
@@ -175,12 +176,11 @@ if (Symbol.dispose !== undefined) {
 }
 
 export function openText(content: string | Uint8Array): Text {
-  if (typeof content !== "string" && !(content instanceof Uint8Array)) {
-    throw invalid("the content must be a string or a Uint8Array");
-  }
+  const given = typeof content === "string" ? content : bytesOf(content);
+  if (given === undefined) throw invalid("the content must be a string or a Uint8Array");
   const wasm = editModule.live();
   return new Text(
     wasm,
-    wasm.call(() => (typeof content === "string" ? glue.textOf(putText(0, content)) : glue.textFrom(content))),
+    wasm.call(() => (typeof given === "string" ? glue.textOf(putText(0, given)) : glue.textFrom(given))),
   );
 }

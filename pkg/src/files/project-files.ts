@@ -1,5 +1,6 @@
 /** Checks the paths of imported and exported files, and counts imported files against limits. */
 
+import { bytesOf } from "../bytes.js";
 import { EmendError } from "../errors.js";
 import { invalid, requireRecord } from "../validate.js";
 import type { FilesIn, ImportOptions } from "./types.js";
@@ -113,9 +114,8 @@ export function contentsOf(files: FilesIn): [path: string, bytes: Uint8Array][] 
   // The same checks as on import, so that every export can be imported again.
   const gathered = new Gathered({ maxBytes: Infinity, maxFiles: Infinity });
   for (const [path, content] of Object.entries(requireRecord("the files", files))) {
-    const bytes = typeof content === "string" ? encoder.encode(content) : content;
-    if (!(bytes instanceof Uint8Array))
-      throw invalid(`files[${JSON.stringify(path)}] must be a string or a Uint8Array`);
+    const bytes = typeof content === "string" ? encoder.encode(content) : bytesOf(content);
+    if (bytes === undefined) throw invalid(`files[${JSON.stringify(path)}] must be a string or a Uint8Array`);
     const clean = cleanPath(path);
     if (clean === "" || (clean.endsWith("/") && bytes.length > 0))
       throw invalid(`${JSON.stringify(path)} is not a file path`);

@@ -1,5 +1,6 @@
 /** Connects a host's environment to the core: checks its return values and maps its exceptions to error codes. */
 
+import { bytesOf } from "../bytes.js";
 import { ConfigError, EmendError } from "../errors.js";
 import { codeOf, exceptionJson } from "./environment-errors.js";
 import type { ExecutionEnvironment, FileStat, FoundFile, ListEntry } from "./environment-types.js";
@@ -145,9 +146,10 @@ export class HostFiles {
   async #read(path: string, signal: AbortSignal): Promise<Uint8Array> {
     const given: unknown = await this.#host.read(path, { signal });
     if (typeof given === "string") return new TextEncoder().encode(given);
-    if (given instanceof Uint8Array) return given;
     if (given instanceof ArrayBuffer) return new Uint8Array(given);
     if (given === null || given === undefined) throw new EmendError("not_found", `${path} does not exist`);
+    const bytes = bytesOf(given);
+    if (bytes !== undefined) return bytes;
     throw unfit("read", "a Uint8Array, an ArrayBuffer, a string, or null", given);
   }
 

@@ -36,9 +36,7 @@ class Script implements Command {
         (end) => this.#feed.end(end),
         (thrown: unknown) => this.#feed.fail(thrown instanceof Error ? thrown.message : String(thrown)),
       )
-      .finally(() => {
-        if (!core.isDead) core.call(() => files.free());
-      });
+      .finally(() => core.release(files));
   }
 
   next(): Promise<string> {
@@ -81,7 +79,7 @@ class Script implements Command {
       return end;
     } finally {
       this.#stop = undefined;
-      if (!shell.isDead) shell.call(() => script.free());
+      shell.release(script);
     }
   }
 }

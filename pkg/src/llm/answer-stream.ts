@@ -1,5 +1,6 @@
 /** A stream of events from the wasm module, and its result. */
 
+import { CallerSignal } from "../caller-signal.js";
 import { AbortError, BusyError, type EmendError } from "../errors.js";
 import { asError, type Driver, type Failure, type WasmInstance } from "../wasm/instance.js";
 
@@ -32,7 +33,7 @@ export class AnswerStream<E, R> implements AsyncIterable<E> {
   readonly #start: () => StreamSource;
   readonly #reading: Reading<E, R>;
   readonly #drivers: Set<Driver>;
-  readonly #signal: AbortSignal | undefined;
+  readonly #signal: CallerSignal;
   readonly #result: Promise<R>;
   #settle!: { resolve: (result: R) => void; reject: (error: unknown) => void };
   #source: StreamSource | undefined;
@@ -46,13 +47,13 @@ export class AnswerStream<E, R> implements AsyncIterable<E> {
     start: () => StreamSource,
     reading: Reading<E, R>,
     drivers: Set<Driver>,
-    signal: AbortSignal | undefined,
+    signal: unknown,
   ) {
     this.#wasm = wasm;
     this.#start = start;
     this.#reading = reading;
     this.#drivers = drivers;
-    this.#signal = signal;
+    this.#signal = new CallerSignal(signal);
     this.#result = new Promise((resolve, reject) => {
       this.#settle = { resolve, reject };
     });
@@ -71,7 +72,8 @@ export class AnswerStream<E, R> implements AsyncIterable<E> {
 
   /** Cancels the stream, which ends with an {@link AbortError}. */
   cancel(): void {
-    if (this.#source !== undefined && !this.#wasm.isDead) this.#wasm.call(() => this.#source?.cancel());
+    const source = this.#source;
+    if (source !== undefined && !this.#wasm.isDead) this.#wasm.call(() => source.cancel());
     this.#wake?.();
   }
 
@@ -105,9 +107,8 @@ export class AnswerStream<E, R> implements AsyncIterable<E> {
   }
 
   async *#events(): AsyncGenerator<E, undefined> {
-    const onAbort = (): void => this.cancel();
     try {
-      this.#signal?.addEventListener("abort", onAbort);
+      this.#signal.listen(() => this.cancel());
       for await (const item of this.#items()) {
         const event = this.#reading.take(item);
         if (event !== undefined) yield event;
@@ -119,13 +120,13 @@ export class AnswerStream<E, R> implements AsyncIterable<E> {
       this.#settle.reject(shown);
       throw shown;
     } finally {
-      this.#signal?.removeEventListener("abort", onAbort);
-      this.#close();
+      this.#signal.stop();
+      this.#reading.end?.();
     }
   }
 
   async *#items(): AsyncGenerator<{ type: string }> {
-    if (this.#signal?.aborted) throw new AbortError("aborted", "the request was cancelled");
+    if (this.#signal.aborted) throw new AbortError("aborted", "the request was cancelled");
     const source = this.#wasm.call(this.#start);
     this.#source = source;
     const driver: Driver = {
@@ -153,20 +154,14 @@ export class AnswerStream<E, R> implements AsyncIterable<E> {
       }
     } finally {
       this.#drivers.delete(driver);
-      this.#wasm.forget(id);
+      this.#wasm.release(source, id);
+      this.#source = undefined;
     }
-  }
-
-  #close(): void {
-    const source = this.#source;
-    this.#source = undefined;
-    if (source !== undefined && !this.#wasm.isDead) this.#wasm.call(() => source.free());
-    this.#reading.end?.();
   }
 
   /** Adds the signal's reason as the cause of an abort. */
   #asAbort(error: unknown): unknown {
-    if (!this.#signal?.aborted || (error as EmendError).code !== "aborted") return error;
+    if (!this.#signal.aborted || (error as EmendError).code !== "aborted") return error;
     return new AbortError("aborted", (error as EmendError).message, { cause: this.#signal.reason });
   }
 }

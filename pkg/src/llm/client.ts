@@ -2,6 +2,7 @@
 
 /** The client: requests to the models of several providers, and generation with tools. */
 
+import { callerFetch } from "../caller-fetch.js";
 import { ClosedError, ConfigError, type EmendError, NotInitializedError } from "../errors.js";
 import type { ClientHandle } from "../llm-core.js";
 import { invalid, requireRecord } from "../validate.js";
@@ -69,9 +70,8 @@ export class Client {
         : Object.fromEntries(Object.entries(env).filter(([, value]) => typeof value === "string"));
     const json = requestJson({ ...rest, providers: settings, env: variables });
     await llmModule.load();
-    const deferred = (url: string, init: RequestInit): Promise<globalThis.Response> =>
-      Promise.resolve().then(() => send(url, init));
-    return new Client(CREATE, llmModule.live(), () => new glue.ClientHandle(json, deferred, openers));
+    const fetch = callerFetch(send);
+    return new Client(CREATE, llmModule.live(), () => new glue.ClientHandle(json, fetch, openers));
   }
 
   /** Names of the client's providers. */
@@ -167,7 +167,7 @@ export class Client {
     if (this.#closed) return;
     this.#closed = true;
     for (const driver of [...this.#drivers]) driver.fail(new ClosedError("closed", "the client was closed"));
-    if (!this.#wasm.isDead) this.#wasm.call(() => this.#handle.free());
+    this.#wasm.release(this.#handle);
   }
 
   #open<E, R>(

@@ -1,5 +1,6 @@
 /** The wire formats without I/O, and the catalogue of models. */
 
+import { bytesOf } from "../bytes.js";
 import { EmendError as Base, type EmendError } from "../errors.js";
 import type { DecoderHandle } from "../llm-core.js";
 import { invalid, requireRecord, requireText } from "../validate.js";
@@ -52,8 +53,8 @@ export class Decoder {
    * malformed, the error after them. After an error there are no more events.
    */
   push(bytes: Uint8Array | string): { events: StreamEvent[]; error?: EmendError } {
-    const chunk = typeof bytes === "string" ? encoder.encode(bytes) : bytes;
-    if (!(chunk instanceof Uint8Array)) throw invalid("the bytes must be a Uint8Array or a string");
+    const chunk = typeof bytes === "string" ? encoder.encode(bytes) : bytesOf(bytes);
+    if (chunk === undefined) throw invalid("the bytes must be a Uint8Array or a string");
     return this.#read(() => this.#handle.push(chunk));
   }
 
@@ -84,8 +85,8 @@ export const formats: Formats = Object.freeze({
   decodeError(api, { status, headers = [], body }) {
     const [format, list] = [requireText("the format", api), JSON.stringify([...headers])];
     if (!Number.isInteger(status) || status < 100 || status > 999) throw invalid("`status` must be an HTTP status");
-    const bytes = typeof body === "string" ? encoder.encode(body) : body;
-    if (!(bytes instanceof Uint8Array)) throw invalid("the body must be a Uint8Array or a string");
+    const bytes = typeof body === "string" ? encoder.encode(body) : bytesOf(body);
+    if (bytes === undefined) throw invalid("the body must be a Uint8Array or a string");
     return asError(JSON.parse(llmModule.live().call(() => glue.decodeError(format, status, list, bytes))) as Failure);
   },
   models(provider) {

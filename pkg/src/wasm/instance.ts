@@ -6,7 +6,8 @@
  * enters the dead instance: no late timer, no network response and no object that belongs to it.
  */
 
-import { type EmendError, makeError, PanicError } from "../errors.js";
+import { EmendError, makeError, PanicError } from "../errors.js";
+import { inNewTurn } from "../macrotask.js";
 
 /** The functions that the glue of every module exports. */
 export interface Glue {
@@ -30,9 +31,18 @@ export interface Driver {
   fail(error: EmendError): void;
 }
 
+/**
+ * Time for which woken tasks go on in microtasks, in milliseconds. Then they wait for a new turn of the event loop:
+ * between a caller's functions that never wait, timers and input would otherwise never get a turn.
+ */
+const TURN_MS = 10;
+
 /** One instance of a module. It is dead after its first panic. */
 export class WasmInstance {
   readonly #glue: Glue;
+  /** Whether a call into the module is in progress. */
+  #inside = false;
+  #turnBegan = Number.NEGATIVE_INFINITY;
   #death: PanicError | undefined;
   #panicMessage = "";
   readonly #drivers = new Map<number, Driver>();
@@ -56,10 +66,29 @@ export class WasmInstance {
    */
   call<T>(work: () => T): T {
     if (this.#death !== undefined) throw this.#death;
+    // Entered twice, the module would panic.
+    if (this.#inside) throw new EmendError("internal", "the core was called by a function that it had called itself");
+    this.#inside = true;
     try {
       return work();
     } catch (thrown) {
       throw isFailure(thrown) ? asError(thrown) : this.#die(thrown);
+    } finally {
+      this.#inside = false;
+    }
+  }
+
+  /**
+   * Stops stepping the driver of `task` and frees an object of the module. Does not throw: of a panic, all pending calls
+   * are informed.
+   */
+  release(object: { free(): void }, task?: number): void {
+    if (task !== undefined) this.#drivers.delete(task);
+    if (this.isDead) return;
+    try {
+      this.call(() => object.free());
+    } catch {
+      // All drivers have failed with the panic.
     }
   }
 
@@ -69,25 +98,23 @@ export class WasmInstance {
       const task = this.call(start);
       const id = this.call(() => task.id);
       const end = (): void => {
-        this.#drivers.delete(id);
         drivers.delete(driver);
-        if (!this.isDead) task.free();
+        this.release(task, id);
       };
       const driver: Driver = {
         step: () => {
           try {
             const text = this.call(() => task.poll());
             if (text === undefined) return;
-            end();
             resolve(JSON.parse(text) as T);
           } catch (error) {
-            end();
             reject(error as EmendError);
           }
+          end();
         },
         fail: (error) => {
-          end();
           reject(error);
+          end();
         },
       };
       drivers.add(driver);
@@ -95,15 +122,10 @@ export class WasmInstance {
     });
   }
 
-  /** Steps `driver` now and whenever its task is woken, until {@link forget}. */
+  /** Steps `driver` now and whenever its task is woken, until {@link release}. */
   drive(task: number, driver: Driver): void {
     this.#drivers.set(task, driver);
     driver.step();
-  }
-
-  /** Stops stepping the driver of `task`. */
-  forget(task: number): void {
-    this.#drivers.delete(task);
   }
 
   /** Returns the methods that Rust calls (`Host` in Rust). None of them runs a caller's code before it returns. */
@@ -127,9 +149,17 @@ export class WasmInstance {
   #wake(task: number): void {
     if (this.#awake.has(task)) return;
     this.#awake.add(task);
-    queueMicrotask(() => {
+    const step = (): void => {
       this.#awake.delete(task);
       this.#drivers.get(task)?.step();
+    };
+    if (performance.now() - this.#turnBegan < TURN_MS) {
+      queueMicrotask(step);
+      return;
+    }
+    inNewTurn(() => {
+      this.#turnBegan = performance.now();
+      step();
     });
   }
 
