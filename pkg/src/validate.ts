@@ -6,7 +6,8 @@
  */
 
 import { snakeKeys } from "./case.js";
-import { EmendError } from "./errors.js";
+import { ConfigError, EmendError } from "./errors.js";
+import { toJson } from "./texts.js";
 
 /** Returns `value` if it is a string. `what` names it in the error. */
 export function requireText(what: string, value: unknown): string {
@@ -42,9 +43,20 @@ export function requireRecord(what: string, value: unknown): Record<string, unkn
 /** Encodes options as JSON for Rust, with snake_case keys. Rust rejects unknown keys. */
 export function optionsJson(what: string, value: unknown): string {
   try {
-    return JSON.stringify(snakeKeys(value)) ?? "null";
+    return toJson(snakeKeys(value)) ?? "null";
   } catch (cause) {
     throw new EmendError("invalid_argument", `${what} must be plain data`, { cause });
+  }
+}
+
+/** Encodes the options of an agent, a client or a request as JSON for Rust. */
+export function settingsJson(settings: unknown): string {
+  try {
+    return toJson(settings) ?? "null";
+  } catch (cause) {
+    throw new ConfigError("configuration", "the options must be plain data, except for documented functions", {
+      cause,
+    });
   }
 }
 

@@ -489,6 +489,62 @@ for (const [method, call] of [
   });
 }
 
+test("one cancel ends a run over an environment that never answers a read", async (t) => {
+  let asked = 0;
+  const stat = () => {
+    asked += 1;
+    return never;
+  };
+  const environment = mapped(SHOP, { stat, read: () => never, list: () => never });
+  const agent = await create(t, environment);
+  const run = agent.run("rename Price to Cost");
+  const { result } = run;
+  await until(() => asked > 0);
+  // A read of the user does not belong to the run.
+  const mine = agent.files.read("notes.md").then(assert.fail, (error) => error);
+  run.cancel();
+  assert.equal((await result).reason, "aborted");
+  assert.equal(await Promise.race([mine, "pending"]), "pending");
+  Object.assign(environment, mapped(SHOP));
+  assert.equal((await agent.files.read("notes.md")).text, SHOP["notes.md"]);
+  agent.close();
+  assert.ok(isEmendError(await mine, "closed"));
+});
+
+test("a cancel between the writes of several files leaves all of them or none", async (t) => {
+  const patch = `*** Begin Patch
+*** Update File: a.txt
+@@
+-1
++one
+*** Update File: b.txt
+@@
+-2
++two
+*** Update File: c.txt
+@@
+-3
++three
+*** End Patch`;
+  const before = { "a.txt": "1\n", "b.txt": "2\n", "c.txt": "3\n" };
+  for (let n = 1; n <= 3; n++) {
+    const environment = mapped(before);
+    const { write } = environment;
+    const { model } = scripted([[["apply_patch", { patch }]]]);
+    const agent = await create(t, environment, { model, mode: "direct" });
+    const run = agent.run("go");
+    let writes = 0;
+    environment.write = (path, content) => {
+      if (++writes === n) run.cancel();
+      return write(path, content);
+    };
+    await run.result;
+    assert.ok(writes >= n);
+    const after = Object.keys(before).map((path) => environment.text(path));
+    assert.ok(["1\n2\n3\n", "one\ntwo\nthree\n"].includes(after.join("")), `cancelled at write ${n}: ${after}`);
+  }
+});
+
 test("a write is awaited when the run is cancelled; closing the agent ends the wait", async (t) => {
   const environment = mapped(SHOP);
   const { write } = environment;

@@ -11,7 +11,7 @@ import { CustomTools } from "../host/custom-tools.js";
 import { shellOf } from "../host/shell.js";
 import { listSessions, removeSession, storeCallback } from "../sessions/stores.js";
 import type { SessionStore, SessionSummary, Turn } from "../sessions/types.js";
-import { requireRecord, requireText } from "../validate.js";
+import { requireRecord, requireText, settingsJson } from "../validate.js";
 import { coreModule, glue } from "../wasm/core.js";
 import { AgentBridge } from "./bridge.js";
 import { Canvas } from "./canvas.js";
@@ -27,15 +27,7 @@ import type {
   RunOptions,
 } from "./options.js";
 import type { Run } from "./run.js";
-import {
-  hostFilesOf,
-  initialContents,
-  type Opener,
-  quotaSettings,
-  type Settings,
-  selectModel,
-  settingsJson,
-} from "./settings.js";
+import { hostFilesOf, initialContents, type Opener, quotaSettings, type Settings, selectModel } from "./settings.js";
 import type { Compaction, Review } from "./types.js";
 
 /** Proves that the constructor is called by {@link Agent.create}. */

@@ -6,7 +6,7 @@ import type { HostFiles } from "../host/environment.js";
 import { requireText } from "../validate.js";
 import type { Driver, Task, WasmInstance } from "../wasm/instance.js";
 import { EventFeed } from "./event-feed.js";
-import { Run } from "./run.js";
+import { Run, type RunControl } from "./run.js";
 
 /** The connection between an {@link Agent} and its counterpart in wasm. */
 export class AgentBridge {
@@ -49,8 +49,13 @@ export class AgentBridge {
       const message = requireText("the message", text);
       this.callJson((handle) => handle.say(message, true));
     };
-    const abandonReads = (): void => this.#host?.abandonReads();
-    return new Run(this.#wasm, () => this.#handle.run(task), this.#drivers, signal, { steer, abandonReads });
+    const host = this.#host;
+    const control: RunControl = {
+      steer,
+      polling: (run, poll) => (host === undefined ? poll() : host.polling(run, poll)),
+      abandonReads: (run) => host?.abandonReads(run),
+    };
+    return new Run(this.#wasm, () => this.#handle.run(task), this.#drivers, signal, control);
   }
 
   /** Subscribes to the events after a cursor. */

@@ -22,12 +22,17 @@ interface Reader {
   reject(error: EmendError): void;
 }
 
-/** The operations of the agent that its run uses. */
-interface RunControl {
+/**
+ * The operations of the agent that its run uses.
+ * @internal
+ */
+export interface RunControl {
   /** Adds a message to the run. */
   steer(text: string): void;
-  /** Ends the wait for the host's pending reads. */
-  abandonReads(): void;
+  /** Calls `poll`, which advances `run`. */
+  polling<T>(run: object, poll: () => T): T;
+  /** Ends the wait for the host's pending reads of `run`, and refuses later ones. */
+  abandonReads(run: object): void;
 }
 
 /**
@@ -120,7 +125,7 @@ export class Run implements AsyncIterable<AgentEvent> {
     const handle = this.#handle;
     if (this.#ended || this.#wasm.isDead || handle === undefined) return;
     this.#wasm.call(() => handle.cancel());
-    this.#control.abandonReads();
+    this.#control.abandonReads(this);
     this.#advanceAlone();
   }
 
@@ -168,7 +173,7 @@ export class Run implements AsyncIterable<AgentEvent> {
     try {
       this.#deliver();
       while (!this.#ended && (this.#advancesAlone || this.#readers.length > 0)) {
-        const text = this.#wasm.call(() => this.#handle!.poll());
+        const text = this.#control.polling(this, () => this.#wasm.call(() => this.#handle!.poll()));
         if (text === undefined) return;
         if (text === "") this.#end();
         else this.#take(JSON.parse(text) as AgentEvent);

@@ -10,6 +10,7 @@ import type { FilesIn } from "../files/types.js";
 import { HostFiles } from "../host/environment.js";
 import type { ExecutionEnvironment } from "../host/environment-types.js";
 import { openerOf, providerSettings } from "../llm/custom-provider.js";
+import { wellFormed } from "../texts.js";
 import { offlineFetch } from "./offline-model.js";
 import type { AgentOptions, CustomModel, ModelOptions, OfflineModel, Quota } from "./options.js";
 
@@ -60,7 +61,16 @@ export function initialContents(files: FilesIn): [path: string, bytes: Uint8Arra
       "`files` belong to another copy of this package; give `await files.export()`",
     );
   }
-  return Object.entries(files).map(([path, content]) => [path, toBytes(path, content)]);
+  const names = new Set<string>();
+  return Object.entries(files).map(([path, content]) => {
+    const name = wellFormed(path);
+    if (names.has(name)) {
+      const why = "has the same name as another file once lone surrogates are replaced";
+      throw new ConfigError("configuration", `files[${JSON.stringify(path)}] ${why}`);
+    }
+    names.add(name);
+    return [name, toBytes(path, content)];
+  });
 }
 
 function toBytes(path: string, content: unknown): Uint8Array {
@@ -84,15 +94,4 @@ export function quotaSettings(quota: Quota | undefined): Settings {
     throw new ConfigError("configuration", "`quota` takes only `bytes` and `files`, both whole numbers");
   }
   return { quotaBytes: bytes, quotaFiles: files };
-}
-
-/** Encodes settings as JSON. */
-export function settingsJson(settings: Settings): string {
-  try {
-    return JSON.stringify(settings) ?? "null";
-  } catch (cause) {
-    throw new ConfigError("configuration", "the options must be plain data, except for documented functions", {
-      cause,
-    });
-  }
 }

@@ -2,6 +2,7 @@
 
 import { bytesOf } from "../bytes.js";
 import { EmendError } from "../errors.js";
+import { wellFormed } from "../texts.js";
 import { invalid, requireRecord } from "../validate.js";
 import type { FilesIn, ImportOptions } from "./types.js";
 
@@ -13,7 +14,9 @@ const FILES_DEFAULT = 50_000;
  *
  * @throws {EmendError} with code `permission_denied` if the path could lead out of its folder on any operating system.
  */
-export function cleanPath(path: string): string {
+export function cleanPath(given: string): string {
+  // UTF-8 has no lone surrogates: two names that differ by them only are one name in an archive and in the core.
+  const path = wellFormed(given);
   const refuse = (why: string): never => {
     throw new EmendError(
       "permission_denied",

@@ -1,6 +1,8 @@
 /** Connects the host's `approve` function to the core. */
 
 import { ConfigError } from "../errors.js";
+import { messageOf } from "../exceptions.js";
+import { toJson } from "../texts.js";
 import type { ApprovalAnswer, ApprovalRequest, Approve } from "./types.js";
 
 /** Returns the function that the core calls. It takes a request as JSON and resolves to the answer as JSON. */
@@ -13,7 +15,7 @@ export function approvalCallback(approve: unknown): ((request: string) => Promis
     try {
       return answerJson(await (approve as Approve)(JSON.parse(request) as ApprovalRequest));
     } catch (thrown) {
-      return deny(`asking failed: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
+      return deny(`asking failed: ${messageOf(thrown)}`);
     }
   };
 }
@@ -26,9 +28,9 @@ function answerJson(answer: ApprovalAnswer): string {
       : (Object(answer) as Exclude<ApprovalAnswer, string>);
   if (decision === "allow" || decision === "always") return JSON.stringify({ decision });
   if (decision !== "deny") return deny(`asking gave no valid answer: ${JSON.stringify(answer)}`);
-  return JSON.stringify({ decision, reason: typeof reason === "string" && reason !== "" ? reason : undefined });
+  return toJson({ decision, reason: typeof reason === "string" && reason !== "" ? reason : undefined }) as string;
 }
 
 function deny(reason: string): string {
-  return JSON.stringify({ decision: "deny", reason });
+  return toJson({ decision: "deny", reason }) as string;
 }

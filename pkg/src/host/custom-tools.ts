@@ -1,6 +1,8 @@
 /** Runs tools written in JavaScript for the core. */
 
 import { ConfigError } from "../errors.js";
+import { messageOf, textOf } from "../exceptions.js";
+import { toJson } from "../texts.js";
 import type { AgentTool } from "./types.js";
 
 /** A running tool call. `cancel` does not run the tool's code before it returns. */
@@ -38,7 +40,7 @@ export class CustomTools {
     const run = async (): Promise<string> => {
       await undefined;
       const output: unknown = await tool?.execute?.(JSON.parse(args), { signal: abort.signal, toolCallId });
-      return typeof output === "string" ? output : (JSON.stringify(output) ?? "");
+      return typeof output === "string" ? output : (toJson(output) ?? "");
     };
     const result = run()
       .catch((thrown: unknown) => {
@@ -58,9 +60,5 @@ export class CustomTools {
 
 /** Encodes an exception as JSON for the core. */
 function exceptionJson(thrown: unknown): string {
-  const { message, code } = Object(thrown) as { message?: unknown; code?: unknown };
-  return JSON.stringify({
-    message: typeof message === "string" ? message : String(thrown),
-    code: typeof code === "string" ? code : undefined,
-  });
+  return toJson({ message: messageOf(thrown), code: textOf(thrown, "code") }) as string;
 }

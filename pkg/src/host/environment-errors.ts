@@ -1,5 +1,8 @@
 /** Maps the exceptions of a host's environment to error codes of the core. */
 
+import { fieldOf, messageOf } from "../exceptions.js";
+import { toJson } from "../texts.js";
+
 /** An error code of the core, and the reason if the code of the exception implies it. */
 interface Meaning {
   code: "not_found" | "invalid_argument" | "permission_denied" | "limit_reached" | "io_error";
@@ -32,7 +35,7 @@ function named(meaning: Meaning, ...names: string[]): [string, Meaning][] {
 
 /** Returns the error code for an exception of `operation`. */
 export function codeOf(thrown: unknown, operation: string): Meaning {
-  const { code, name } = Object(thrown) as { code?: unknown; name?: unknown };
+  const [code, name] = [fieldOf(thrown, "code"), fieldOf(thrown, "name")];
   const listing = operation === "list" || operation === "walk";
   if (code === "ENOTDIR" || code === "FileNotADirectory") {
     if (listing) return NOT_DIRECTORY;
@@ -42,15 +45,8 @@ export function codeOf(thrown: unknown, operation: string): Meaning {
   return MEANINGS.get(code as string) ?? MEANINGS.get(name as string) ?? { code: "io_error" };
 }
 
-/** Returns the message of an exception. */
-export function messageOf(thrown: unknown): string {
-  const { message, name } = Object(thrown) as { message?: unknown; name?: unknown };
-  if (typeof message === "string" && message !== "") return message;
-  return typeof name === "string" && name !== "" ? name : String(thrown);
-}
-
 /** Encodes an exception as JSON for the core. */
 export function exceptionJson(thrown: unknown, operation: string): string {
   const { code, reason } = codeOf(thrown, operation);
-  return JSON.stringify({ code, message: reason ?? messageOf(thrown) });
+  return toJson({ code, message: reason ?? messageOf(thrown) }) as string;
 }

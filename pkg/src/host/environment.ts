@@ -22,6 +22,9 @@ const CONCURRENT_MAX = 16;
 /** The fields of an entry, in the order in which they are passed to the core. */
 type Fields = [kind: string, size: string, modifiedMs: string];
 
+/** The rejection of a call whose run was cancelled, for the core. */
+const CANCELLED = JSON.stringify({ code: "aborted", message: "the run was cancelled" });
+
 /** The object behind `HostEnvironment` in Rust, which documents the results of the operations. */
 export class HostFiles {
   readonly root: string;
@@ -30,8 +33,12 @@ export class HostFiles {
   readonly osVersion: string;
   readonly #host: ExecutionEnvironment;
   readonly #methods: ReadonlySet<string>;
-  /** Functions that end the pending calls that only read. */
-  readonly #reading = new Set<() => void>();
+  /** The pending calls that only read: the function that ends a call, and the run that made the call. */
+  readonly #reading = new Map<() => void, object | undefined>();
+  /** The run that is being polled, and therefore makes the calls. */
+  #run: object | undefined;
+  /** Runs that read no more. */
+  readonly #cancelled = new WeakSet<object>();
 
   /** @throws {ConfigError} if `host` lacks a method, or has a property of the wrong type. */
   constructor(host: ExecutionEnvironment) {
@@ -63,15 +70,19 @@ export class HostFiles {
 
   /** Starts an operation. The host's code runs after this method has returned, because it may call the agent. */
   call(operation: string, path: string, given: unknown): RunningCall {
+    // Writes are always awaited, so that no change stays incomplete.
+    const writes = operation === "write" || operation === "remove";
+    if (!writes && this.#run !== undefined && this.#cancelled.has(this.#run)) {
+      return { result: Promise.reject(CANCELLED), cancel: () => {} };
+    }
     const abort = new AbortController();
     let over = false;
     const result = new Promise((resolve, reject) => {
       const abandon = (): void => {
         abort.abort();
-        reject(JSON.stringify({ code: "aborted", message: "the run was cancelled" }));
+        reject(CANCELLED);
       };
-      // Writes are always awaited, so that no change stays incomplete.
-      if (operation !== "write" && operation !== "remove") this.#reading.add(abandon);
+      if (!writes) this.#reading.set(abandon, this.#run);
       this.#do(operation, path, given, abort.signal)
         .then(resolve, (thrown: unknown) => reject(exceptionJson(thrown, operation)))
         .finally(() => {
@@ -91,9 +102,23 @@ export class HostFiles {
     return new HostCommand(this.#host, settings);
   }
 
-  /** Ends the wait for all pending calls that only read. */
-  abandonReads(): void {
-    for (const end of [...this.#reading]) end();
+  /** Calls `poll`, which advances a run. The calls that it makes belong to `run`. */
+  polling<T>(run: object, poll: () => T): T {
+    this.#run = run;
+    try {
+      return poll();
+    } finally {
+      this.#run = undefined;
+    }
+  }
+
+  /**
+   * Ends the wait for the calls of a cancelled run that only read, and refuses its later ones: each of them could hang
+   * again.
+   */
+  abandonReads(run: object): void {
+    this.#cancelled.add(run);
+    for (const [end, owner] of [...this.#reading]) if (owner === run) end();
   }
 
   async #do(operation: string, path: string, given: unknown, signal: AbortSignal): Promise<unknown> {

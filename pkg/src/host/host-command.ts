@@ -1,7 +1,7 @@
 /** Runs a command with the `exec` method of a host's environment. */
 
+import { messageOf } from "../exceptions.js";
 import { type Command, CommandFeed, type CommandSettings, commandSettings } from "./command-feed.js";
-import { messageOf } from "./environment-errors.js";
 import type { ExecResult, ExecutionEnvironment } from "./environment-types.js";
 
 /** Time that a command has to end after its signal fired, in milliseconds. */

@@ -7,6 +7,7 @@
 
 import type { FilesHandle } from "../core.js";
 import { ConfigError } from "../errors.js";
+import { messageOf } from "../exceptions.js";
 import type { Driver, WasmInstance } from "../wasm/instance.js";
 import { type Command, type CommandEnd, CommandFeed, commandSettings, type OutputStream } from "./command-feed.js";
 import type { ShellOptions } from "./types.js";
@@ -34,7 +35,7 @@ class Script implements Command {
     this.#run(core, settings, files, source)
       .then(
         (end) => this.#feed.end(end),
-        (thrown: unknown) => this.#feed.fail(thrown instanceof Error ? thrown.message : String(thrown)),
+        (thrown: unknown) => this.#feed.fail(messageOf(thrown)),
       )
       .finally(() => core.release(files));
   }

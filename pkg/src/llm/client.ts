@@ -3,9 +3,11 @@
 /** The client: requests to the models of several providers, and generation with tools. */
 
 import { callerFetch } from "../caller-fetch.js";
-import { ClosedError, ConfigError, type EmendError, NotInitializedError } from "../errors.js";
+import { ClosedError, ConfigError, NotInitializedError } from "../errors.js";
+import { messageOf } from "../exceptions.js";
 import type { ClientHandle } from "../llm-core.js";
-import { invalid, requireRecord } from "../validate.js";
+import { toJson } from "../texts.js";
+import { invalid, requireRecord, settingsJson } from "../validate.js";
 import type { Driver, WasmInstance } from "../wasm/instance.js";
 import { glue, llmModule } from "../wasm/llm.js";
 import { AnswerStream, type Reading } from "./answer-stream.js";
@@ -68,7 +70,7 @@ export class Client {
       env === undefined
         ? undefined
         : Object.fromEntries(Object.entries(env).filter(([, value]) => typeof value === "string"));
-    const json = requestJson({ ...rest, providers: settings, env: variables });
+    const json = settingsJson({ ...rest, providers: settings, env: variables });
     await llmModule.load();
     const fetch = callerFetch(send);
     return new Client(CREATE, llmModule.live(), () => new glue.ClientHandle(json, fetch, openers));
@@ -92,7 +94,7 @@ export class Client {
 
   /** Returns a stream of the response. The request is sent when the stream is first read. */
   stream(request: Request, options: CallOptions = {}): AnswerStream<StreamEvent, Response> {
-    const json = requestJson(requireRecord("the request", request));
+    const json = settingsJson(requireRecord("the request", request));
     let whole: Response | undefined;
     const reading: Reading<StreamEvent, Response> = {
       take: (item) => {
@@ -148,7 +150,7 @@ export class Client {
   /** Streams what {@link generateObject} does. Each event is the whole value so far, not validated. */
   streamObject<T = unknown>(options: GenerateOptions, schema: object): AnswerStream<unknown, T> {
     const { json, run, abort } = generation(options);
-    const shape = requestJson(requireRecord("the schema", schema));
+    const shape = settingsJson(requireRecord("the schema", schema));
     let output: unknown;
     const reading: Reading<unknown, T> = {
       take: (item) => {
@@ -212,7 +214,7 @@ function generation(options: GenerateOptions): { json: string; run: RunTool; abo
     parameters,
     active: execute !== undefined,
   }));
-  const json = requestJson({
+  const json = settingsJson({
     request,
     prompt,
     messages,
@@ -229,9 +231,9 @@ function generation(options: GenerateOptions): { json: string; run: RunTool; abo
       const result: unknown = await runnable
         .get(name)
         ?.execute?.(JSON.parse(args) as never, { signal: abort.signal, toolCallId });
-      return JSON.stringify(result) ?? "null";
+      return toJson(result) ?? "null";
     } catch (thrown) {
-      throw String((thrown as { message?: unknown } | null)?.message ?? thrown);
+      throw messageOf(thrown);
     }
   };
   return { json, run, abort };
@@ -249,14 +251,4 @@ function resultOf(steps: Step[], totalUsage: TokenUsage): GenerateResult {
     }
   }
   return { text, toolCalls, response, steps, totalUsage };
-}
-
-function requestJson(value: unknown): string {
-  try {
-    return JSON.stringify(value) ?? "null";
-  } catch (cause) {
-    throw new ConfigError("configuration", "the options must be plain data, except for documented functions", {
-      cause,
-    }) satisfies EmendError;
-  }
 }

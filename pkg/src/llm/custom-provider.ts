@@ -1,6 +1,8 @@
 /** Connects providers written in JavaScript to a wasm module. */
 
 import { ConfigError } from "../errors.js";
+import { fieldOf, messageOf } from "../exceptions.js";
+import { endsInHalf, toJson } from "../texts.js";
 import type { CustomProvider, ProviderEvent, Request } from "./types.js";
 
 /**
@@ -30,14 +32,18 @@ export function openerOf(provider: CustomProvider): (request: string) => OpenRes
   return (request) => {
     const abort = new AbortController();
     let iterator: Promise<AsyncIterator<ProviderEvent>> | undefined;
+    const encoder = new EventEncoder();
+    const ready: string[] = [];
     let ended = false;
     const next = async (): Promise<string | undefined> => {
       await undefined;
       iterator ??= open(provider, request, abort.signal);
-      const { done, value } = await (await iterator).next();
-      ended ||= done === true;
-      // Invalid events are rejected in the wasm module, which owns the event schema.
-      return done ? undefined : (JSON.stringify(value) ?? "null");
+      while (ready.length === 0 && !ended) {
+        const { done, value } = await (await iterator).next();
+        ended ||= done === true;
+        ready.push(...(done ? encoder.end() : encoder.take(value)));
+      }
+      return ready.shift();
     };
     return {
       next: () =>
@@ -68,11 +74,35 @@ async function open(
   return events[Symbol.asyncIterator]();
 }
 
+/** Encodes events as JSON for the module, and joins surrogate pairs that are split between deltas. */
+class EventEncoder {
+  /** The first half of a pair at the end of the last delta. */
+  #half: { type: unknown; delta: string } | undefined;
+
+  /** Returns the events to pass on: none if `event` completes no character. */
+  take(event: unknown): string[] {
+    const { type, delta } = Object(event) as { type?: unknown; delta?: unknown };
+    // Invalid events are rejected in the module, which owns the event schema.
+    if ((type !== "text_delta" && type !== "reasoning_delta") || typeof delta !== "string") {
+      return [...this.end(), toJson(event) ?? "null"];
+    }
+    const before = this.#half?.type === type ? [] : this.end();
+    const whole = (this.#half?.delta ?? "") + delta;
+    const cut = endsInHalf(whole) ? whole.length - 1 : whole.length;
+    this.#half = cut < whole.length ? { type, delta: whole.slice(cut) } : undefined;
+    if (cut === 0 && this.#half !== undefined) return before;
+    return [...before, toJson({ type, delta: whole.slice(0, cut) }) as string];
+  }
+
+  /** Returns the half that has no second half, as an event. */
+  end(): string[] {
+    const half = this.#half;
+    this.#half = undefined;
+    return half === undefined ? [] : [toJson(half) as string];
+  }
+}
+
 /** Encodes an exception as JSON for the module. */
 function exceptionJson(thrown: unknown): string {
-  const { message, retryable } = Object(thrown) as { message?: unknown; retryable?: unknown };
-  return JSON.stringify({
-    message: typeof message === "string" ? message : String(thrown),
-    retryable: retryable === true,
-  });
+  return toJson({ message: messageOf(thrown), retryable: fieldOf(thrown, "retryable") === true }) as string;
 }

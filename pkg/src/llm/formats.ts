@@ -3,7 +3,7 @@
 import { bytesOf } from "../bytes.js";
 import { EmendError as Base, type EmendError } from "../errors.js";
 import type { DecoderHandle } from "../llm-core.js";
-import { invalid, requireRecord, requireText } from "../validate.js";
+import { invalid, requireRecord, requireText, settingsJson } from "../validate.js";
 import { asError, type Failure, type WasmInstance } from "../wasm/instance.js";
 import { glue, llmModule } from "../wasm/llm.js";
 import type { EncodedRequest, HttpProvider, LlmProblem, ModelInfo, Request, StreamEvent } from "./types.js";
@@ -75,15 +75,15 @@ export class Decoder {
 
 export const formats: Formats = Object.freeze({
   encode(provider, request, { stream = true } = {}) {
-    const settings = JSON.stringify(requireRecord("the provider", provider));
-    const json = JSON.stringify(requireRecord("the request", request));
+    const settings = settingsJson(requireRecord("the provider", provider));
+    const json = settingsJson(requireRecord("the request", request));
     return JSON.parse(llmModule.live().call(() => glue.encode(settings, json, stream))) as EncodedRequest;
   },
   decoder(api, { headers = [] } = {}) {
-    return new Decoder(requireText("the format", api), JSON.stringify([...headers]));
+    return new Decoder(requireText("the format", api), settingsJson([...headers]));
   },
   decodeError(api, { status, headers = [], body }) {
-    const [format, list] = [requireText("the format", api), JSON.stringify([...headers])];
+    const [format, list] = [requireText("the format", api), settingsJson([...headers])];
     if (!Number.isInteger(status) || status < 100 || status > 999) throw invalid("`status` must be an HTTP status");
     const bytes = typeof body === "string" ? encoder.encode(body) : bytesOf(body);
     if (bytes === undefined) throw invalid("the body must be a Uint8Array or a string");

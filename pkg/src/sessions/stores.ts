@@ -1,6 +1,7 @@
 /** Saved sessions: calls to a store from the core, the list of sessions, and two stores that run everywhere. */
 
 import { ConfigError, EmendError } from "../errors.js";
+import { messageOf } from "../exceptions.js";
 import type { SessionStore, SessionSummary, Turn } from "./types.js";
 
 /** The function through which the core calls a store. It rejects with a message as text. */
@@ -19,8 +20,7 @@ export function storeCallback(store: SessionStore): StoreCall {
     try {
       return await call(store, operation, name, lines);
     } catch (thrown) {
-      const message = (Object(thrown) as { message?: unknown }).message;
-      throw typeof message === "string" ? message : String(thrown);
+      throw messageOf(thrown);
     }
   };
 }
