@@ -49,7 +49,7 @@ test("`always` asks once", async (t) => {
 
 test("rules decide first, in their order", async (t) => {
   const policy = [
-    { action: "deny", tool: "*", pattern: "src/price.js" },
+    { action: "deny", tool: "edit_file", pattern: "src/price.js" },
     { action: "allow", tool: "edit_file" },
     { action: "ask", tool: "write_file" },
   ];
@@ -57,7 +57,7 @@ test("rules decide first, in their order", async (t) => {
   const events = await collect(agent.run("rename Price to Cost"));
   assert.equal(await price(agent), SHOP["src/price.js"]);
   assert.match(await agent.files.readDisk("src/cart.js"), /Cost/);
-  assert.ok(of(events, "TOOL_CALL_END").some((data) => data.error?.includes("deny *:src/price.js")));
+  assert.ok(of(events, "TOOL_CALL_END").some((data) => data.error?.includes("deny edit_file:src/price.js")));
   assert.deepEqual(of(events, "APPROVAL_REQUESTED"), []);
 });
 
@@ -132,4 +132,36 @@ test("wrong options are reported by name", async () => {
   await assert.rejects(Agent.create({ approve: "yes" }), ConfigError);
   await assert.rejects(Agent.create({ policy: [{ action: "maybe", tool: "*" }] }), /unknown variant `maybe`/);
   await assert.rejects(Agent.create({ policy: [{ action: "allow", tool: "" }] }), /names no tool/);
+});
+
+test("a path that rules deny for every tool is hidden from searches, mentions and the shell", async (t) => {
+  const files = { "a.txt": "KEY of a\n", "secrets/k": "KEY=hunter2\n" };
+  const calls = [
+    ["grep", { pattern: "KEY" }],
+    ["grep", { pattern: "KEY", path: "secrets" }],
+    ["read_many_files", { include: ["**/*"] }],
+    ["glob", { pattern: "**/*" }],
+    ["list_dir", { path: "secrets" }],
+    ["read_file", { file_path: "/workspace/x/../secrets/k" }],
+    ["shell", { command: "cd sec*; cat k; grep -r KEY /workspace" }],
+  ];
+  const policy = [{ action: "deny", tool: "*", pattern: "secrets/**" }];
+  for (const mode of ["direct", "staged"]) {
+    const sent = [];
+    const provider = {
+      name: "mine",
+      async *stream({ messages }) {
+        sent.push(JSON.stringify(messages));
+        if (sent.length > 1) yield { type: "text_delta", delta: "Done." };
+        else for (const [name, given] of calls) yield { type: "tool_call", name, arguments: given };
+        yield { type: "finish" };
+      },
+    };
+    const model = { provider, model: "m" };
+    const agent = await create(t, { files, mode, model, shell: true, policy, approve: () => "allow" });
+    await agent.run("look at @secrets/k").result;
+    assert.ok(!sent[1].includes("hunter2"), sent[1]);
+    assert.ok(sent[1].includes("a.txt:1:KEY of a"), sent[1]);
+    assert.equal(await agent.files.read("secrets/k"), files["secrets/k"], "the user sees the file");
+  }
 });

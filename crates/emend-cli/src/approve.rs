@@ -173,6 +173,8 @@ pub(crate) fn question(request: &ApprovalRequest) -> String {
             lines.push(format!("? {} wants to run{}:", request.tool_name, place.unwrap_or_default()));
             lines.extend(command.lines().map(|line| format!("    {line}")));
             lines.extend(detail("description").map(|text| format!("  ({text})")));
+            let hidden = detail("reachesHidden");
+            lines.extend(hidden.map(|rule| format!("  (It could read files that `deny {rule}` hides.)")));
         }
         (None, Some(diff)) => {
             lines.push(format!("? {} wants to make this change:", request.tool_name));

@@ -7,6 +7,7 @@
 mod command_line;
 mod command_match;
 mod effect;
+mod hidden;
 mod policy;
 
 use emend_llm::{BoxFuture, MaybeSend, MaybeSync};
@@ -14,7 +15,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use effect::ToolEffect;
+pub use hidden::Hidden;
 pub use policy::{Action, Policy, Rule, RuleError, Verdict};
+
+/// Canonical name of the tool whose rules decide which files may be read.
+pub(crate) const READ_FILE: &str = "read_file";
 
 /// The subject of a call, for rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -27,7 +27,7 @@ pub enum Action {
 /// One rule.
 #[derive(Clone, Debug)]
 pub struct Rule {
-    action: Action,
+    pub(super) action: Action,
     subject: Subject,
     pattern: Option<Pattern>,
 }
@@ -97,7 +97,8 @@ impl Rule {
         if pattern == Some("") {
             return Err(RuleError::NoPattern { text: text() });
         }
-        let compiled = |text: &str| match GlobPattern::new(text) {
+        // A directory may be written with a slash at its end.
+        let compiled = |text: &str| match GlobPattern::new(text.trim_end_matches('/')) {
             Ok(glob) => Ok(Pattern { text: text.to_owned(), glob: Some(glob) }),
             Err(_) if COMMAND_TOOLS.contains(&tool) => Ok(Pattern { text: text.to_owned(), glob: None }),
             Err(error) => Err(error.to_string()),
@@ -153,11 +154,20 @@ impl Rule {
         }
     }
 
-    fn is_for(&self, names: &[&str], effect: ToolEffect) -> bool {
+    pub(super) fn is_for(&self, names: &[&str], effect: ToolEffect) -> bool {
         match &self.subject {
             Subject::Name(name) => name == "*" || names.contains(&name.as_str()),
             Subject::Effect(of) => *of == effect,
         }
+    }
+
+    /// Returns whether the rule is about the file at `path`. A rule that denies a directory denies all that is in it.
+    pub(super) fn is_about(&self, path: &str) -> bool {
+        let Some(pattern) = &self.pattern else { return true };
+        let Some(glob) = &pattern.glob else { return false };
+        let denies_below = self.action == Action::Deny && !glob.is_negated();
+        glob.is_match_or_name(path)
+            || denies_below && path.match_indices('/').any(|(at, _)| glob.is_match_or_name(&path[..at]))
     }
 
     fn matches(&self, names: &[&str], effect: ToolEffect, part: Part<'_>) -> bool {
@@ -167,7 +177,7 @@ impl Rule {
         let Some(pattern) = &self.pattern else { return true };
         match part {
             Part::Nothing => false,
-            Part::Path(path) => pattern.glob.as_ref().is_some_and(|glob| glob.is_match_or_name(path)),
+            Part::Path(path) => self.is_about(path),
             Part::Command(command) if self.action == Action::Allow => covers(&pattern.text, command),
             // A rule never allows a command line that hides commands.
             Part::Opaque(_) if self.action == Action::Allow => false,

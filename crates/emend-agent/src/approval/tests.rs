@@ -227,3 +227,24 @@ fn malformed_rules_are_refused() {
     }
     assert_eq!(Rule::parse(Allow, "shell:curl http://x").unwrap().text(), "shell:curl http://x");
 }
+
+#[test]
+fn rules_that_deny_a_path_hide_it() {
+    covers("approval.hidden");
+    let check = |rules: &[(Action, &str)], hidden: &[&str], shown: &[&str]| {
+        let found = policy(rules, Allow).hidden("Read");
+        let hides = |paths: &[&str]| paths.iter().map(|path| found.hides(path)).collect::<Vec<_>>();
+        assert_eq!((hides(hidden), hides(shown)), (vec![true; hidden.len()], vec![false; shown.len()]), "{rules:?}");
+    };
+    check(&[(Deny, "*:secrets/**")], &["secrets/a", "secrets/b/c"], &["a", "src/secrets/a", ""]);
+    check(&[(Deny, "*:secrets")], &["secrets", "secrets/a", "src/secrets/a/b"], &["secrets.txt", "a/b"]);
+    check(&[(Deny, "*:secrets/")], &["secrets/a"], &["a"]);
+    check(&[(Deny, "read_file:*.pem")], &["a.pem", "src/b.pem"], &["a.rs"]);
+    check(&[(Deny, "Read:.env")], &[".env", "a/.env"], &["env"]);
+    check(&[(Deny, "*:!src/**")], &["a"], &["src/a"]);
+    check(&[(Allow, "read_file:s/a"), (Deny, "*:s/**")], &["s/b"], &["s/a"]);
+    check(&[(Allow, "read_file"), (Deny, "*:s/**")], &[], &["s/b"]);
+    // Rules about other tools, about calls, and about commands hide nothing.
+    check(&[(Deny, "edit_file:a"), (Deny, "read_file"), (Ask, "*:a"), (Deny, "shell:a")], &[], &["a"]);
+    check(&[(Deny, "read_file"), (Deny, "*:a")], &["a"], &["b"]);
+}

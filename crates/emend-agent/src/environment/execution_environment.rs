@@ -12,6 +12,7 @@ use super::file_keeper::FileKeeper;
 use super::grep::{FileMatches, GrepQuery};
 use super::path::FilePath;
 use super::repository::GitSnapshot;
+use crate::approval::Hidden;
 
 /// Files and commands under one root. All methods take paths that [`resolve`](Self::resolve) returned.
 ///
@@ -206,6 +207,17 @@ pub trait ExecutionEnvironment: MaybeSend + MaybeSync {
         _cancel: &'a CancelToken,
     ) -> BoxFuture<'a, Result<ExecResult, EnvError>> {
         Box::pin(std::future::ready(Err(EnvError::Unsupported { what: "a shell" })))
+    }
+
+    /// Returns a view of the files for commands, in which the paths of `hidden` do not exist and cannot be created.
+    /// Returns `None` if a command could reach them all the same, because it runs on the system's own files.
+    fn view(&self, _hidden: &Hidden) -> Option<Shared<dyn ExecutionEnvironment>> {
+        None
+    }
+
+    /// Returns whether this environment hides `path`.
+    fn hides(&self, _path: &FilePath) -> bool {
+        false
     }
 
     /// Returns the files that are checked for changes by commands, sorted by path: all but `.git` and ignored files. An

@@ -71,6 +71,11 @@ impl GlobPattern {
         Ok(Self { regex: compile(pattern, Braces::Literal)?, is_negated: false })
     }
 
+    /// Returns whether the glob starts with `!`.
+    pub(crate) fn is_negated(&self) -> bool {
+        self.is_negated
+    }
+
     /// Returns whether `path`, a relative path with `/` separators, matches.
     #[must_use]
     pub fn is_match(&self, path: &str) -> bool {

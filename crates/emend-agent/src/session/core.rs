@@ -11,6 +11,7 @@ use emend_llm::{BoxFuture, CancelToken, Clock, MaybeSend, MaybeSync, Message, Ra
 use super::budget::Spending;
 use super::grants::Approvals;
 use super::options::Settings;
+use crate::approval::{Hidden, READ_FILE};
 use crate::event::{Emitter, EventKind, SessionState};
 use crate::history::{self, History, HistoryEntry, HistoryEntryKind};
 use crate::prompt::{Facts, ProjectDocument};
@@ -27,6 +28,7 @@ pub(in crate::session) const LOST: &str =
 /// The state of a session, shared by its handle and its run.
 pub(in crate::session) struct Core {
     pub(in crate::session) id: String,
+    /// The workspace as the user sees it. Tools get [`Core::visible_workspace`].
     pub(in crate::session) workspace: Shared<Workspace>,
     pub(in crate::session) clock: Shared<dyn Clock>,
     pub(in crate::session) random: Shared<dyn Random>,
@@ -139,6 +141,18 @@ impl Core {
     /// Returns the present settings.
     pub(in crate::session) fn settings(&self) -> Settings {
         self.settings_mut().clone()
+    }
+
+    /// Returns the paths that the rules hide from the agent.
+    pub(in crate::session) fn hidden(&self) -> Hidden {
+        let settings = self.settings();
+        settings.config.policy.hidden(settings.tools.tool_names().tool(READ_FILE))
+    }
+
+    /// Returns the workspace as the agent sees it: without hidden paths.
+    pub(in crate::session) fn visible_workspace(&self) -> Shared<Workspace> {
+        let hidden = self.hidden();
+        if hidden.is_empty() { Shared::clone(&self.workspace) } else { Shared::new(self.workspace.hiding(hidden)) }
     }
 
     /// Appends an entry to the history.

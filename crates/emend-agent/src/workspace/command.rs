@@ -77,13 +77,13 @@ impl Workspace {
         }
         {
             let _writing = self.writing.lock().await;
-            kept.refresh(&*self.environment).await?;
+            kept.refresh(&*self.root).await?;
         }
         // The user may edit while the command runs.
         let result = self.environment.exec_command(&command, output, context.cancel).await?;
         let _writing = self.writing.lock().await;
         let mut outcome = CommandOutcome { result, changed: Vec::new(), left_out: Vec::new() };
-        for path in kept.changed(&*self.environment).await? {
+        for path in kept.changed(&*self.root).await? {
             match self.capture(kept, context, &path).await? {
                 CaptureOutcome::Captured => outcome.changed.push(path),
                 CaptureOutcome::NotUndoable => outcome.left_out.push(path),
@@ -100,7 +100,7 @@ impl Workspace {
         context: &WriteContext<'_>,
         path: &FilePath,
     ) -> Result<CaptureOutcome, WorkspaceError> {
-        let text = match kept.text_now(&*self.environment, path).await {
+        let text = match kept.text_now(&*self.root, path).await {
             Text::Absent => None,
             Text::Known(text) => Some(text),
             Text::Unknown => return Ok(CaptureOutcome::NotUndoable),

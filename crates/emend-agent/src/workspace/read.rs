@@ -243,10 +243,11 @@ impl Workspace {
         Ok(found)
     }
 
-    /// Returns the edited files whose visible text differs from the environment's.
+    /// Returns the edited files whose visible text differs from the environment's, without hidden ones.
     pub(super) fn overlay(&self) -> Vec<OverlayFile> {
         let state = self.state();
-        let edited = state.files.iter().filter_map(|(path, entry)| {
+        let visible = state.files.iter().filter(|(path, _)| !self.environment.hides(path));
+        let edited = visible.filter_map(|(path, entry)| {
             let text = entry.log.visible_text();
             let hash = text.as_ref().map(|text| ContentHash::of(text.as_bytes()));
             let modified_ms = entry.log.entries().last().map_or(0, |entry| entry.at_ms);

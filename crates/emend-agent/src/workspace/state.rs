@@ -11,6 +11,7 @@ use emend_llm::{Clock, Shared};
 use super::error::WorkspaceError;
 use super::kept_texts::KeptTexts;
 use super::snapshot::SaveSnapshot;
+use crate::approval::Hidden;
 use crate::canvas::Canvas;
 use crate::environment::layers::Confined;
 use crate::environment::{Access, EntryKind, EnvError, ExecutionEnvironment, FileKeeper, FilePath};
@@ -148,9 +149,20 @@ impl Workspace {
         let directory = self.environment.resolve(path, Access::List).await?;
         let environment: Shared<dyn ExecutionEnvironment> = match directory.is_root() {
             true => Shared::clone(&self.environment),
-            false => Shared::new(Confined::new(Shared::clone(&self.environment), directory.clone())),
+            false => Shared::new(Confined::new(Shared::clone(&self.environment), directory.clone(), Hidden::default())),
         };
-        Ok(Self {
+        Ok(self.with_environment(environment, directory))
+    }
+
+    /// Returns a view of this workspace in which the paths of `hidden` do not exist. The user's own reads, review and
+    /// undo stay with this workspace.
+    pub(crate) fn hiding(&self, hidden: Hidden) -> Self {
+        let environment = Confined::new(Shared::clone(&self.environment), FilePath::root(), hidden);
+        self.with_environment(Shared::new(environment), self.directory.clone())
+    }
+
+    fn with_environment(&self, environment: Shared<dyn ExecutionEnvironment>, directory: FilePath) -> Self {
+        Self {
             root: Shared::clone(&self.root),
             environment,
             mode: self.mode,
@@ -162,7 +174,7 @@ impl Workspace {
             commands: Shared::clone(&self.commands),
             state: Shared::clone(&self.state),
             saver: self.saver.clone(),
-        })
+        }
     }
 
     /// Initialises the environment, if that has not been done.
@@ -190,9 +202,9 @@ impl Workspace {
         Shared::clone(&self.clock)
     }
 
-    /// Returns the environment of the whole root.
-    pub(crate) fn root_environment(&self) -> &dyn ExecutionEnvironment {
-        &*self.root
+    /// Returns the environment of the whole root, which hides no path.
+    pub(crate) fn root_environment(&self) -> Shared<dyn ExecutionEnvironment> {
+        Shared::clone(&self.root)
     }
 
     /// Returns the environment of this view.

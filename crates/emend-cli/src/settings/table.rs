@@ -233,7 +233,11 @@ pub(super) static TABLE: [Row; 17] = [
         help: "Refuse tool calls, e.g. `shell:git push *` or `edit_file:*.lock`. Overrides --allow, which overrides --ask",
         details: "A rule for commands holds in other spellings: with more blanks, with quotes inside of words, with \
                   options between words. A command that hides what it runs is asked about. Such a rule is a guard \
-                  rail and cannot stop a script or another program from doing the same; use --sandbox against that.",
+                  rail and cannot stop a script or another program from doing the same; use --sandbox against that.\n\n\
+                  A path that `*:PATH` or `read_file:PATH` denies is hidden: no tool reads, lists or finds it, in any \
+                  spelling. A command could still read the file, so emend asks about every command while a rule hides \
+                  files, whatever --allow says. With --review, commands run in a copy without hidden files, but can \
+                  reach the original by its absolute path. You, `emend undo` and `emend review` see all files.",
     },
     Row {
         name: "sandbox",

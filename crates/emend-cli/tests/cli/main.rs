@@ -19,6 +19,9 @@ mod debug;
 mod diff_truncate;
 #[cfg(test)]
 #[cfg(unix)]
+mod hidden;
+#[cfg(test)]
+#[cfg(unix)]
 mod kill;
 #[cfg(test)]
 #[cfg(unix)]

@@ -9,6 +9,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
 use emend_tests::http::read_request;
+use serde_json::{Value, json};
 
 /// Gives the programs that tests start the default dispositions of signals, even if `nohup` or a shell's `&` made this
 /// process ignore some of them.
@@ -108,6 +109,12 @@ impl Project {
 
     pub(crate) fn run(&self, args: &[&str]) -> Outcome {
         Outcome::of(self.command(args).output().unwrap())
+    }
+
+    /// Runs a task with a model that makes these tool calls, and returns its events with their results.
+    pub(crate) fn run_calls(&self, calls: &[(&str, Value)], options: &[&str]) -> Outcome {
+        let mut command = self.command(&["run", "go", "--json", "--model", "openai_compatible:m"]);
+        Outcome::of(command.args(options).env("OPENAI_COMPATIBLE_BASE_URL", scripted(calls)).output().unwrap())
     }
 
     /// Returns whether no command has written to the state directory.
@@ -242,6 +249,25 @@ pub(crate) fn stall(beginning: &'static [u8]) -> (String, Receiver<()>) {
         }
     });
     (address, receiver)
+}
+
+/// Serves a model of the Chat Completions API that makes these tool calls, and then says "Done.". Returns the URL for
+/// `OPENAI_COMPATIBLE_BASE_URL`.
+pub(crate) fn scripted(calls: &[(&str, Value)]) -> String {
+    let calls = calls.iter().enumerate().map(|(index, (name, arguments))| {
+        let function = json!({ "name": name, "arguments": arguments.to_string() });
+        json!({ "index": index, "id": format!("call_{index}"), "type": "function", "function": function })
+    });
+    let calls = json!({ "tool_calls": calls.collect::<Vec<_>>() });
+    let body = |delta: Value, reason: &str| {
+        let chunk = json!({ "choices": [{ "index": 0, "delta": delta, "finish_reason": reason }] });
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+        format!("{head}data: {chunk}\n\ndata: [DONE]\n\n")
+    };
+    let (first, last) = (body(calls, "tool_calls"), body(json!({ "content": "Done." }), "stop"));
+    let (url, _requests) =
+        answer_each(move |request| if request.contains("tool_call_id") { last.clone() } else { first.clone() });
+    url
 }
 
 /// Names the items of `tests/it/agent_checklist.txt` that the running test covers.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use emend_agent::approval::{Action, Policy, Rule};
 use emend_agent::environment::ExecutionEnvironment;
 use emend_agent::environment::conformance::{CASES, fixture};
 use emend_agent::environment::memory::Quota;
@@ -157,4 +158,36 @@ fn staged_a_command_works_in_a_fork_and_its_changes_are_hunks() {
     assert_eq!(found, expected);
     block_on(workspace.accept_all(None)).unwrap();
     assert_eq!(files.get("new/c.txt").as_deref(), Some(&b"hi\n"[..]));
+}
+
+#[test]
+fn no_spelling_shows_a_command_what_rules_hide() {
+    covers("approval.hidden");
+    let fixture = "//- secrets/key\nhunter2\n//- a.txt\nKEY of a\n//- link -> secrets/key\n";
+    let hidden = {
+        let rule = Rule::new(Action::Deny, "*", Some("secrets/**")).unwrap();
+        Policy { rules: vec![rule], otherwise: Action::Allow }.hidden("read_file")
+    };
+    for command in [
+        "cat secrets/key",
+        "cd secrets; cat key",
+        "cat sec*/k*",
+        "cat s\"\"ecrets/key",
+        "cat link",
+        "grep -r hunter .",
+        "find . -type f -exec cat {} +",
+        "mv secrets public; cat public/key",
+        "cp -r secrets public; cat public/key",
+        "ln -s secrets s; cat s/key",
+        "rm -rf secrets",
+        "echo x > secrets/key",
+    ] {
+        let files = with_shell(MemFs::from_fixture(fixture), STEPS_MAX);
+        let view = files.view(&hidden).unwrap();
+        let command = Command { command: command.to_owned(), timeout_ms: LONG_MS, ..Command::default() };
+        let result = block_on(view.exec_command(&command, &|_, _: &str| {}, &CancelToken::new())).unwrap();
+        let printed = result.stdout + &result.stderr;
+        assert!(!printed.contains("hunter2"), "{}: {printed}", command.command);
+        assert_eq!(files.get("secrets/key").as_deref(), Some(&b"hunter2\n"[..]), "{}", command.command);
+    }
 }

@@ -1,34 +1,44 @@
-//! An environment confined to one directory, for subagents.
+//! An environment of which an agent sees a part: one directory, without the paths that rules hide.
 //!
 //! Returned paths are relative to the whole root, so that files have the same paths for all agents. A relative path of
 //! a caller is relative to the directory; a returned path, which starts with the directory's own name, works too.
+//!
+//! Every tool reads through this layer, so that a new tool inherits its limits. Commands see hidden paths only in an
+//! environment without a [view](ExecutionEnvironment::view) for commands.
 
 use std::future::ready;
 
-use emend_llm::{BoxFuture, Shared};
+use emend_llm::{BoxFuture, CancelToken, Shared};
 
+use crate::approval::Hidden;
 use crate::environment::FileMatches;
 use crate::environment::GitSnapshot;
-use crate::environment::{Access, DirEntry, EnvError, ExecutionEnvironment, FileChange, FilePath, GrepQuery, Metadata};
+use crate::environment::command::{Command, ExecResult, FileStamp, OutputSink};
+use crate::environment::walk::above;
+use crate::environment::{
+    Access, DirEntry, EntryKind, EnvError, ExecutionEnvironment, FileChange, FilePath, GrepQuery, Metadata,
+};
 
-/// Allows reads and changes inside one directory only.
+/// Allows reads and changes inside one directory only, and of no hidden path.
 pub struct Confined {
     inner: Shared<dyn ExecutionEnvironment>,
     directory: FilePath,
+    hidden: Hidden,
 }
 
 impl Confined {
-    /// Confines `inner` to `directory`, which must be resolved.
+    /// Confines `inner` to `directory`, which must be resolved, without the paths of `hidden`.
     #[must_use]
-    pub fn new(inner: Shared<dyn ExecutionEnvironment>, directory: FilePath) -> Self {
-        Self { inner, directory }
+    pub fn new(inner: Shared<dyn ExecutionEnvironment>, directory: FilePath, hidden: Hidden) -> Self {
+        Self { inner, directory, hidden }
     }
 
     fn checked(&self, path: FilePath) -> Result<FilePath, EnvError> {
-        if path.is_under(&self.directory) {
-            return Ok(path);
-        }
-        let reason = format!("you work in {} and may not leave it", self.directory);
+        let reason = match self.hidden.rule_for(path.as_str()) {
+            Some(rule) => format!("the user's rules hide this path (deny {rule})"),
+            None if path.is_under(&self.directory) => return Ok(path),
+            None => format!("you work in {} and may not leave it", self.directory),
+        };
         Err(EnvError::PermissionDenied { path: path.to_string(), reason })
     }
 
@@ -43,8 +53,9 @@ impl Confined {
     }
 
     async fn resolve_inside(&self, path: &str, access: Access) -> Result<FilePath, EnvError> {
-        if path.is_empty() || path.starts_with(['/', '\\']) || path.get(1..2) == Some(":") {
-            return self.checked(self.inner.resolve(path, access).await?);
+        let is_absolute = path.starts_with(['/', '\\']) || path.get(1..2) == Some(":");
+        if self.directory.is_root() || path.is_empty() || is_absolute {
+            return self.resolve_checked(path, access).await;
         }
         let below = format!("{}/{path}", self.directory);
         let given_out = FilePath::clean(path).filter(|path| path.is_under(&self.directory));
@@ -52,10 +63,45 @@ impl Confined {
             let shadow = format!("{}/{}", self.directory, self.directory);
             // The only other meaning would be a directory of the same name inside this one.
             if self.inner.resolve(&shadow, Access::Read).await.is_err() {
-                return self.checked(self.inner.resolve(path, access).await?);
+                return self.resolve_checked(path, access).await;
             }
         }
-        self.checked(self.inner.resolve(&below, access).await?)
+        self.resolve_checked(&below, access).await
+    }
+
+    async fn resolve_checked(&self, path: &str, access: Access) -> Result<FilePath, EnvError> {
+        // A rule may name a link instead of its target.
+        let named = path.strip_prefix(self.inner.working_directory().as_str()).unwrap_or(path);
+        let named = FilePath::clean(named).unwrap_or_default();
+        if self.hides(&named) {
+            return self.checked(named);
+        }
+        match self.inner.resolve(path, access).await {
+            Ok(path) => self.checked(path),
+            Err(EnvError::NotFound { path, mut suggestions }) => {
+                suggestions.retain(|near| !above(&named).iter().any(|directory| self.hides(&directory.join(near))));
+                Err(EnvError::NotFound { path, suggestions })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn without_hidden<'a>(
+        &'a self,
+        found: BoxFuture<'a, Result<Vec<DirEntry>, EnvError>>,
+    ) -> BoxFuture<'a, Result<Vec<DirEntry>, EnvError>> {
+        Box::pin(async move {
+            let mut found = found.await?;
+            found.retain(|entry| !self.hides(&entry.path));
+            Ok(found)
+        })
+    }
+
+    /// Returns the files that are hidden, ignored ones included.
+    async fn hidden_files(&self) -> Result<Vec<FilePath>, EnvError> {
+        let mut entries = self.inner.list(&FilePath::root(), usize::MAX).await?;
+        entries.retain(|entry| entry.metadata.kind == EntryKind::File && self.hides(&entry.path));
+        Ok(entries.into_iter().map(|entry| entry.path).collect())
     }
 }
 
@@ -101,34 +147,105 @@ impl ExecutionEnvironment for Confined {
 
     fn list<'a>(&'a self, path: &'a FilePath, depth: usize) -> BoxFuture<'a, Result<Vec<DirEntry>, EnvError>> {
         match self.check(path) {
-            Ok(()) => self.inner.list(path, depth),
+            Ok(()) => self.without_hidden(self.inner.list(path, depth)),
             Err(refused) => refused,
         }
     }
 
     fn glob<'a>(&'a self, path: &'a FilePath, glob: &'a str) -> BoxFuture<'a, Result<Vec<DirEntry>, EnvError>> {
         match self.check(path) {
-            Ok(()) => self.inner.glob(path, glob),
+            Ok(()) => self.without_hidden(self.inner.glob(path, glob)),
             Err(refused) => refused,
         }
     }
 
     fn glob_paths<'a>(&'a self, path: &'a FilePath, glob: &'a str) -> BoxFuture<'a, Result<Vec<FilePath>, EnvError>> {
-        match self.check(path) {
-            Ok(()) => self.inner.glob_paths(path, glob),
-            Err(refused) => refused,
+        if let Err(refused) = self.check(path) {
+            return refused;
         }
+        Box::pin(async move {
+            let mut found = self.inner.glob_paths(path, glob).await?;
+            found.retain(|path| !self.hides(path));
+            Ok(found)
+        })
     }
 
     fn grep<'a>(&'a self, query: &'a GrepQuery) -> BoxFuture<'a, Result<Vec<FileMatches>, EnvError>> {
-        match self.check(&query.path) {
-            Ok(()) => self.inner.grep(query),
-            Err(refused) => refused,
+        if let Err(refused) = self.check(&query.path) {
+            return refused;
+        }
+        if self.hidden.is_empty() {
+            return self.inner.grep(query);
+        }
+        Box::pin(async move {
+            // Matches in hidden files must not use up the limit of the search.
+            let mut query = query.clone();
+            let mut found = self.inner.glob_paths(&query.path, "**").await?;
+            found.retain(|path| self.hides(path));
+            query.exclude.append(&mut found);
+            let mut matches = self.inner.grep(&query).await?;
+            matches.retain(|file| !self.hides(&file.path));
+            Ok(matches)
+        })
+    }
+
+    /// A subagent that works in one directory has no shell.
+    fn has_shell(&self) -> bool {
+        self.directory.is_root() && self.inner.has_shell()
+    }
+
+    fn exec_command<'a>(
+        &'a self,
+        command: &'a Command,
+        output: &'a dyn OutputSink,
+        cancel: &'a CancelToken,
+    ) -> BoxFuture<'a, Result<ExecResult, EnvError>> {
+        if !self.has_shell() {
+            return Box::pin(ready(Err(EnvError::Unsupported { what: "a shell" })));
+        }
+        match self.inner.view(&self.hidden) {
+            Some(view) => Box::pin(async move { view.exec_command(command, output, cancel).await }),
+            None => self.inner.exec_command(command, output, cancel),
         }
     }
 
+    fn view(&self, hidden: &Hidden) -> Option<Shared<dyn ExecutionEnvironment>> {
+        self.inner.view(hidden)
+    }
+
+    fn manifest(&self) -> BoxFuture<'_, Result<Vec<FileStamp>, EnvError>> {
+        Box::pin(async {
+            let mut found = self.inner.manifest().await?;
+            found.retain(|stamp| stamp.path.is_under(&self.directory) && !self.hides(&stamp.path));
+            Ok(found)
+        })
+    }
+
+    fn snapshot(&self) -> Option<Shared<dyn ExecutionEnvironment>> {
+        self.inner.snapshot()
+    }
+
+    fn scratch<'a>(
+        &'a self,
+        overlay: &'a [(FilePath, Option<Vec<u8>>)],
+    ) -> BoxFuture<'a, Result<Shared<dyn ExecutionEnvironment>, EnvError>> {
+        Box::pin(async move {
+            let mut overlay = overlay.to_vec();
+            if self.inner.view(&self.hidden).is_none() {
+                overlay.extend(self.hidden_files().await?.into_iter().map(|path| (path, None)));
+            }
+            let copy = self.inner.scratch(&overlay).await?;
+            Ok(Shared::new(Self::new(copy, self.directory.clone(), self.hidden.clone())) as _)
+        })
+    }
+
+    fn hides(&self, path: &FilePath) -> bool {
+        self.hidden.hides(path.as_str())
+    }
+
     fn working_directory(&self) -> String {
-        format!("{}/{}", self.inner.working_directory().trim_end_matches('/'), self.directory)
+        let root = self.inner.working_directory();
+        if self.directory.is_root() { root } else { format!("{}/{}", root.trim_end_matches('/'), self.directory) }
     }
 
     fn git(&self) -> BoxFuture<'_, Option<GitSnapshot>> {
@@ -155,7 +272,7 @@ mod tests {
 
     fn environment(fixture: &str) -> Confined {
         let files = MemFs::from_fixture(fixture);
-        Confined::new(Shared::new(files), FilePath::clean("src/ui").unwrap())
+        Confined::new(Shared::new(files), FilePath::clean("src/ui").unwrap(), Hidden::default())
     }
 
     #[track_caller]

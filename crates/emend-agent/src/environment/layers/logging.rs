@@ -2,6 +2,7 @@
 
 use emend_llm::{BoxFuture, CancelToken, Clock, MaybeSend, MaybeSync, Shared};
 
+use crate::approval::Hidden;
 use crate::environment::FileMatches;
 use crate::environment::GitSnapshot;
 use crate::environment::command::{Command, ExecResult, FileStamp, OutputSink};
@@ -149,6 +150,15 @@ impl ExecutionEnvironment for Logging {
         self.tell("exec_command", &command.command, run, |result| {
             usize::try_from(result.exit_code).unwrap_or(usize::MAX)
         })
+    }
+
+    fn view(&self, hidden: &Hidden) -> Option<Shared<dyn ExecutionEnvironment>> {
+        let inner = self.inner.view(hidden)?;
+        Some(Shared::new(Self::new(inner, Shared::clone(&self.clock), Shared::clone(&self.log))))
+    }
+
+    fn hides(&self, path: &FilePath) -> bool {
+        self.inner.hides(path)
     }
 
     fn manifest(&self) -> BoxFuture<'_, Result<Vec<FileStamp>, EnvError>> {

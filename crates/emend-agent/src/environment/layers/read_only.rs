@@ -94,6 +94,10 @@ impl ExecutionEnvironment for ReadOnly {
         Box::pin(ready(Err(EnvError::PermissionDenied { path, reason })))
     }
 
+    fn hides(&self, path: &FilePath) -> bool {
+        self.inner.hides(path)
+    }
+
     fn manifest(&self) -> BoxFuture<'_, Result<Vec<FileStamp>, EnvError>> {
         self.inner.manifest()
     }

@@ -5,6 +5,7 @@ use std::future::ready;
 use emend_llm::{BoxFuture, CancelToken, Shared};
 
 use super::MemFs;
+use crate::approval::Hidden;
 use crate::environment::FileMatches;
 use crate::environment::command::{Command, ExecResult, FileStamp, OutputSink};
 use crate::environment::resolve;
@@ -69,6 +70,10 @@ impl ExecutionEnvironment for MemFs {
             Some(shell) => shell.run(self.handle(), command, output, cancel),
             None => Box::pin(ready(Err(EnvError::Unsupported { what: "a shell (the files are in memory only)" }))),
         }
+    }
+
+    fn view(&self, hidden: &Hidden) -> Option<Shared<dyn ExecutionEnvironment>> {
+        Some(Shared::new(Self { hidden: hidden.clone(), ..self.handle() }))
     }
 
     fn manifest(&self) -> BoxFuture<'_, Result<Vec<FileStamp>, EnvError>> {

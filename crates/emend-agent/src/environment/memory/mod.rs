@@ -12,6 +12,7 @@ use emend_edit::size::compact_sort::sort_by;
 use emend_llm::runtime::{Mutex, MutexGuard};
 use emend_llm::{BoxFuture, CancelToken, Clock, MaybeSend, MaybeSync, Shared};
 
+use crate::approval::Hidden;
 use crate::environment::FileMatches;
 use crate::environment::command::{Command, ExecResult, FileStamp, OutputSink};
 use crate::environment::gitignore::IgnoreRules;
@@ -40,6 +41,9 @@ pub struct MemFs {
     clock: Option<Shared<dyn Clock>>,
     quota: Quota,
     shell: Option<Shared<dyn CommandRunner>>,
+    /// Paths that do not exist for users of this handle and cannot be created. Walks see them, because commands do not
+    /// walk.
+    hidden: Hidden,
 }
 
 #[derive(Clone, Default)]
@@ -87,7 +91,14 @@ impl MemFs {
     #[must_use]
     pub fn new() -> Self {
         let roots = vec![ROOT.to_owned()];
-        Self { state: Shared::default(), roots, clock: None, quota: Quota::default(), shell: None }
+        Self {
+            state: Shared::default(),
+            roots,
+            clock: None,
+            quota: Quota::default(),
+            shell: None,
+            hidden: Hidden::default(),
+        }
     }
 
     /// Sets `root`, an absolute path, as the name of the root.
@@ -150,6 +161,7 @@ impl MemFs {
             clock: self.clock.clone(),
             quota: self.quota,
             shell: self.shell.clone(),
+            hidden: self.hidden.clone(),
         }
     }
 
@@ -258,7 +270,21 @@ impl MemFs {
     }
 
     fn find(&self, path: &FilePath) -> Option<Entry> {
-        Directory::find(&self.top(), path)
+        Directory::find(&self.top(), path).filter(|_| !self.hidden.hides(path.as_str()))
+    }
+
+    /// Rejects a change of the entry at `path` that would create, move or remove a hidden path.
+    fn refuse_hidden(&self, path: &FilePath, entry: Option<&Entry>) -> Result<(), EnvError> {
+        if let Some(rule) = self.hidden.rule_for(path.as_str()) {
+            let reason = format!("the user's rules hide this path (deny {rule})");
+            return Err(EnvError::PermissionDenied { path: path.to_string(), reason });
+        }
+        match entry {
+            Some(Entry::Directory(directory)) if !self.hidden.is_empty() => {
+                directory.entries().try_for_each(|(name, entry)| self.refuse_hidden(&path.join(name), Some(entry)))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn now(&self, state: &mut State) -> u64 {
@@ -279,6 +305,7 @@ impl MemFs {
     }
 
     fn put_into(&self, state: &mut State, path: &FilePath, entry: Entry, now: u64) -> Result<(), EnvError> {
+        self.refuse_hidden(path, None)?;
         let ((files, bytes), (old_files, old_bytes)) =
             (entry.size(), Directory::find(&state.top, path).map_or((0, 0), |old| old.size()));
         let (n_files, n_bytes) = (state.n_files + files - old_files, state.n_bytes + bytes - old_bytes);

@@ -48,7 +48,8 @@ impl MemFs {
     /// `NotFound`, or `InvalidPath` if the entry is not a directory.
     pub fn raw_entries(&self, path: &FilePath) -> Result<Vec<(String, RawEntry)>, EnvError> {
         let directory = self.directory(path)?;
-        Ok(directory.entries().map(|(name, entry)| (name.to_owned(), RawEntry::of(entry))).collect())
+        let visible = directory.entries().filter(|(name, _)| !self.hidden.hides(path.join(name).as_str()));
+        Ok(visible.map(|(name, entry)| (name.to_owned(), RawEntry::of(entry))).collect())
     }
 
     /// Creates a link to `target`, or a directory if `target` is `None`. The parent must exist.
@@ -70,9 +71,14 @@ impl MemFs {
     ///
     /// # Errors
     ///
-    /// `NotFound`; `InvalidPath` for a non-empty directory and for the root.
+    /// `NotFound`; `InvalidPath` for a non-empty directory and for the root; `PermissionDenied` if the entry contains a
+    /// hidden path.
     pub fn raw_remove(&self, path: &FilePath, recursive: bool) -> Result<(), EnvError> {
-        match self.find(path) {
+        let found = self.find(path);
+        if recursive {
+            self.refuse_hidden(path, found.as_ref())?;
+        }
+        match found {
             None => Err(self.missing(path)),
             Some(Entry::Directory(directory)) if !recursive && directory.entries().next().is_some() => {
                 Err(invalid(path.as_str(), "the directory is not empty"))
@@ -95,12 +101,14 @@ impl MemFs {
     /// # Errors
     ///
     /// `NotFound`; `InvalidPath` if `to` is a non-empty directory, if only one of both is a directory, or if `to` lies
-    /// below `from`. Nothing changes then.
+    /// below `from`; `PermissionDenied` if `from` contains a hidden path. Nothing changes then.
     pub fn raw_rename(&self, from: &FilePath, to: &FilePath) -> Result<(), EnvError> {
         let Some(entry) = self.find(from) else { return Err(self.missing(from)) };
         if from == to {
             return Ok(());
         }
+        self.refuse_hidden(from, Some(&entry))?;
+        self.refuse_hidden(to, None)?;
         if from.is_root() || to.is_under(from) {
             return Err(invalid(to.as_str(), "a directory cannot be moved into itself"));
         }

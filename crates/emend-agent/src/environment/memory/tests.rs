@@ -3,8 +3,9 @@
 use futures::executor::block_on;
 
 use super::*;
+use crate::approval::{Action, Policy, Rule};
 use crate::environment::ExecutionEnvironment as _;
-use crate::test_support::Standstill;
+use crate::test_support::{Standstill, covers};
 #[cfg(target_family = "wasm")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
@@ -290,4 +291,32 @@ fn a_manifest_tells_every_write_apart_and_names_hidden_files() {
     files.insert("a", "2\n").unwrap();
     assert_ne!(stamps()[2], before[2]);
     assert_eq!(stamps()[..2], before[..2]);
+}
+
+#[test]
+fn a_view_for_commands_has_no_hidden_path() {
+    covers("approval.hidden");
+    let rule = Rule::parse(Action::Deny, "*:secrets/**").unwrap();
+    let hidden = Policy { rules: vec![rule], otherwise: Action::Allow }.hidden("read_file");
+    let files = MemFs::from_fixture("//- secrets/key\nhunter2\n//- a.txt\na\n//- link -> secrets/key\n");
+    let view = MemFs { hidden, ..files.handle() };
+    let path = |path: &str| FilePath::clean(path).unwrap();
+    let key = path("secrets/key");
+    assert_eq!(view.raw_entry(&key), None);
+    assert_eq!(view.raw_entries(&path("secrets")).unwrap(), []);
+    assert_eq!(block_on(view.read(&key)).unwrap_err().code().as_str(), "not_found");
+    for (operation, refused) in [
+        ("write", block_on(view.write(&path("secrets/new"), b"x"))),
+        ("make", view.raw_make(&path("secrets/new"), None)),
+        ("remove", view.raw_remove(&path("secrets"), true)),
+        ("remove all", view.raw_remove(&FilePath::root(), true)),
+        ("move the directory", view.raw_rename(&path("secrets"), &path("public"))),
+        ("move into", view.raw_rename(&path("a.txt"), &path("secrets/a.txt"))),
+    ] {
+        assert_eq!(refused.unwrap_err().code().as_str(), "permission_denied", "{operation}");
+    }
+    assert_eq!(paths(&files), ["a.txt", "secrets/key"]);
+    // Other operations work, and the files themselves hide nothing.
+    view.raw_rename(&path("a.txt"), &path("b.txt")).unwrap();
+    assert_eq!(files.get("secrets/key").as_deref(), Some(&b"hunter2\n"[..]));
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use emend_edit::ContentHash;
 use emend_edit::text::split_lines;
-use emend_llm::{ContentPart, MediaData, Message, get_model_info};
+use emend_llm::{ContentPart, MediaData, Message, Shared, get_model_info};
 
 use crate::environment::{Access, EntryKind, FilePath};
 use crate::error_code::Code;
@@ -37,7 +37,7 @@ pub(in crate::session) async fn with_mentions(core: &Core, text: &str) -> Messag
     if mentions.is_empty() {
         return message;
     }
-    let mut gathered = Gathered::default();
+    let mut gathered = Gathered::of(core.visible_workspace());
     for mention in &mentions {
         gathered.take(core, mention).await;
     }
@@ -164,8 +164,8 @@ fn is_private_key(path: &FilePath) -> bool {
 }
 
 /// The attachments of one message.
-#[derive(Default)]
 struct Gathered {
+    workspace: Shared<Workspace>,
     known: BTreeSet<FilePath>,
     blocks: Vec<String>,
     n_bytes: usize,
@@ -176,6 +176,18 @@ struct Gathered {
 }
 
 impl Gathered {
+    fn of(workspace: Shared<Workspace>) -> Self {
+        Self {
+            workspace,
+            known: BTreeSet::new(),
+            blocks: Vec::new(),
+            n_bytes: 0,
+            images: Vec::new(),
+            notes: Vec::new(),
+            left_out: Vec::new(),
+        }
+    }
+
     async fn take(&mut self, core: &Core, mention: &Mention) {
         let mut failure = None;
         for path in &mention.candidates {
@@ -198,7 +210,7 @@ impl Gathered {
             }
         }
         for glob in mention.candidates.iter().filter(|path| is_glob(path)) {
-            let found = core.workspace.glob_paths(".", glob).await.unwrap_or_default();
+            let found = self.workspace.glob_paths(".", glob).await.unwrap_or_default();
             if !found.is_empty() {
                 return self.all(core, found).await;
             }
@@ -210,7 +222,7 @@ impl Gathered {
     }
 
     async fn file_or_directory(&mut self, core: &Core, path: &str) -> Result<(), ToolError> {
-        let workspace: &Workspace = &core.workspace;
+        let workspace = Shared::clone(&self.workspace);
         let listed = workspace.environment().resolve(path, Access::List).await;
         if let Ok(directory) = listed
             && let Some(metadata) = workspace.environment().metadata(&directory).await?
@@ -249,7 +261,7 @@ impl Gathered {
         let room = TOTAL_BYTES_MAX.saturating_sub(self.n_bytes);
         let is_full = self.blocks.len() >= FILES_MAX || room == 0;
         if is_full || FilePath::clean(path).is_some_and(|path| self.known.contains(&path)) {
-            let resolved = core.workspace.environment().resolve(path, Access::Read).await?;
+            let resolved = self.workspace.environment().resolve(path, Access::Read).await?;
             if self.known.insert(resolved.clone()) {
                 self.left_out.push(resolved);
             }
@@ -257,7 +269,7 @@ impl Gathered {
         }
         let bytes_max = room.min(FILE_BYTES_MAX);
         let (view, n_shown) =
-            core.workspace.read_start(&core.reads, path, |lines| lines_that_fit(lines, bytes_max)).await?;
+            self.workspace.read_start(&core.reads, path, |lines| lines_that_fit(lines, bytes_max)).await?;
         if self.known.insert(view.path.clone()) {
             self.show(&view, n_shown);
         }
@@ -266,7 +278,7 @@ impl Gathered {
 
     /// Attaches an image. Fails with `why` if the file is not one.
     async fn image(&mut self, core: &Core, path: &str, why: ToolError) -> Result<(), ToolError> {
-        let (path, bytes) = core.workspace.read_bytes(path).await?;
+        let (path, bytes) = self.workspace.read_bytes(path).await?;
         let Some(media_type) = image_type(&bytes) else { return Err(why) };
         let refused = |message: String| Err(ToolError::new(Code::Unsupported, message));
         let settings = core.settings();

@@ -1,6 +1,7 @@
 //! The system prompt of a session: its layers, and the time at which each is collected.
 
 use crate::environment::FilePath;
+use crate::environment::layers::Confined;
 use crate::prompt::{Facts, Layers, base_prompt, discover};
 use crate::session::core::{Core, PromptContext};
 use crate::session::options::Settings;
@@ -14,14 +15,15 @@ pub(in crate::session) async fn refresh_prompt_context(core: &Core) {
         None => Facts::of(environment, core.clock.now_ms()).await,
     };
     let names = &core.settings().config.project_documents;
-    let documents = discover(core.workspace.root_environment(), core.workspace.directory(), names).await;
+    let root = Confined::new(core.workspace.root_environment(), FilePath::root(), core.hidden());
+    let documents = discover(&root, core.workspace.directory(), names).await;
     *core.prompt_context() = PromptContext { facts: Some(facts), documents };
 }
 
 /// Returns the system prompt of the next model call.
 pub(in crate::session) fn system_prompt(core: &Core, settings: &Settings) -> String {
     let prompt_context = core.prompt_context().clone();
-    let open_file = core.workspace.canvas().path();
+    let open_file = core.workspace.canvas().path().filter(|path| !core.hidden().hides(path.as_str()));
     let base = settings.config.base_prompt.clone();
     Layers {
         base: &base.unwrap_or_else(|| settings.tools.tool_names().expand(base_prompt())),

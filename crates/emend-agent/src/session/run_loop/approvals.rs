@@ -37,7 +37,9 @@ pub(in crate::session) async fn approve(
     let target = resolved(core, tool.target(arguments)).await;
     let canonical = tool.canonical_name().unwrap_or(&call.name);
     let verdict = policy.decide(&[&call.name, canonical], tool.effect(), &target);
-    match verdict.action {
+    let reached = if target.command.is_some() { reachable_hidden(core) } else { None };
+    let action = if reached.is_some() { verdict.action.max(Action::Ask) } else { verdict.action };
+    match action {
         Action::Allow => Ok(Approved::ToRun),
         Action::Deny => {
             let rule = verdict.rule.map(|rule| format!(" (deny {rule})")).unwrap_or_default();
@@ -47,7 +49,11 @@ pub(in crate::session) async fn approve(
         Action::Ask => {
             let tool_name = target.tool.map_or(canonical, |(tool, _)| tool).to_owned();
             let grant = Grant { tool: tool_name, command: target.command };
-            ask(core, config, call, grant, tool.preview(arguments, context).await, &context.cancel).await
+            let mut preview = tool.preview(arguments, context).await;
+            if let (Preview::Detail(Value::Object(detail)), Some(rule)) = (&mut preview, reached) {
+                detail.insert("reachesHidden".to_owned(), Value::from(rule));
+            }
+            ask(core, config, call, grant, preview, &context.cancel).await
         }
     }
 }
@@ -61,6 +67,13 @@ async fn resolved(core: &Core, mut target: Target) -> Target {
         }
     }
     target
+}
+
+/// Returns the rule whose hidden files a command can read all the same, because it runs on the system's own files.
+fn reachable_hidden(core: &Core) -> Option<String> {
+    let hidden = core.hidden();
+    let rule = hidden.first_rule()?;
+    core.workspace.environment().view(&hidden).is_none().then_some(rule)
 }
 
 async fn ask(

@@ -168,9 +168,10 @@ async fn attempt(
 ) -> Result<ToolOutput, ToolError> {
     let settings = core.settings();
     let (tool, arguments) = prepare(&settings.tools, &call.name, call.arguments.clone())?;
+    let workspace = core.visible_workspace();
     // A preview gets a context of its own, without the right to write.
     let context_with = |lease: Option<Ticket>, may_write: bool| ToolContext {
-        workspace: Shared::clone(&core.workspace),
+        workspace: Shared::clone(&workspace),
         reads: Shared::clone(&core.reads),
         run_id,
         call_id: call.id.clone(),

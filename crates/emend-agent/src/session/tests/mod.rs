@@ -4,6 +4,7 @@ mod approvals;
 mod errors;
 mod events;
 mod failures;
+mod hidden;
 mod limits;
 mod mentions;
 mod parallel;

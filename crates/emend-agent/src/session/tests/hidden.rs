@@ -1,0 +1,209 @@
+//! Files that rules hide: no tool, mention or command shows them, and the user still sees them.
+
+#[cfg(target_family = "wasm")]
+use wasm_bindgen_test::wasm_bindgen_test as test;
+
+use super::*;
+use crate::approval::{Action, Policy, Rule};
+use crate::environment::command::{Command, ExecResult, OutputSink};
+use crate::environment::{
+    Access, DirEntry, EnvError, ExecutionEnvironment, FileChange, FileMatches, FilePath, GrepQuery, Metadata,
+};
+use crate::test_support::covers;
+
+const FILES: &str = "//- a.txt\nKEY of a\n//- link.txt -> secrets/key\n//- secrets/key\nKEY=hunter2\n//- secrets/deep/b.txt\nKEY=hunter3\n";
+
+fn setup(rules: &[(Action, &str)]) -> Setup {
+    let rules = rules.iter().map(|(action, text)| Rule::parse(*action, text).unwrap()).collect();
+    let policy = Policy { rules, otherwise: Action::Allow };
+    Setup { config: SessionConfig { policy, ..SessionConfig::default() }, shell: true, ..Setup::default() }
+}
+
+/// The rules with which each test must hold.
+const RULES: [&str; 5] =
+    ["*:secrets/**", "*:secrets", "*:secrets/", "read_file:{key,deep/**,b.txt}", "read_file:**/secrets/**"];
+
+const SEARCHES: fn() -> Vec<(&'static str, Value)> = || {
+    vec![
+        ("grep", json!({"pattern": "KEY"})),
+        ("grep", json!({"pattern": "KEY", "path": "secrets"})),
+        ("glob", json!({"pattern": "**/*"})),
+        ("list_dir", json!({"path": ".", "depth": 4})),
+        ("list_dir", json!({"path": "secrets"})),
+        ("read_many_files", json!({"include": ["**/*", "./secrets/key", "a.txt"]})),
+        ("read_file", json!({"file_path": "./secrets/key"})),
+        ("read_file", json!({"file_path": "x/../secrets/key"})),
+        ("read_file", json!({"file_path": "/workspace/secrets/key"})),
+        ("read_file", json!({"file_path": "link.txt"})),
+        ("read_file", json!({"file_path": "secrets/kez"})),
+        ("edit_file", json!({"file_path": "secrets/key", "old_string": "x", "new_string": "y"})),
+        ("write_file", json!({"file_path": "secrets/key", "content": "y", "expected_hash": "00"})),
+        ("apply_patch", json!({"patch": "*** Begin Patch\n*** Update File: secrets/key\n-x\n+y\n*** End Patch"})),
+        ("move_file", json!({"from": "secrets/key", "to": "b.txt"})),
+    ]
+};
+
+#[test]
+fn no_tool_shows_a_file_that_rules_hide() {
+    covers("approval.hidden");
+    for rule in RULES {
+        for staged in [false, true] {
+            let answers = vec![Answer::Call(SEARCHES()), Answer::Say("Done.")];
+            let world = World::new(FILES, answers, Setup { staged, ..setup(&[(Action::Deny, rule)]) });
+            let files = world.session.core.workspace.clone();
+            world.turn("do it");
+            let shown = world.last_results().join("\n");
+            for secret in ["hunter", "b.txt (", "key (", "[secrets"] {
+                assert!(!shown.contains(secret), "{rule}: {secret} in {shown}");
+            }
+            assert!(shown.contains("a.txt:1:KEY of a"), "{rule}: other files are found: {shown}");
+            assert_eq!(world.disk("secrets/key"), "KEY=hunter2\n");
+            let own = block_on(files.text("secrets/key")).unwrap();
+            assert_eq!(own.as_deref(), Some("KEY=hunter2\n"), "the user sees the file");
+        }
+    }
+}
+
+#[test]
+fn pending_edits_of_a_hidden_file_are_hidden() {
+    let calls = vec![
+        ("grep", json!({"pattern": "KEY"})),
+        ("glob", json!({"pattern": "**"})),
+        ("list_dir", json!({"path": "secrets"})),
+    ];
+    let write = vec![("write_file", json!({"file_path": "secrets/new", "content": "KEY=new\n"}))];
+    let answers = vec![Answer::Call(write), Answer::Say("Done."), Answer::Call(calls), Answer::Say("Done.")];
+    let world = World::new(FILES, answers, Setup { staged: true, ..Setup::with_shell() });
+    world.turn("write");
+    let config = setup(&[(Action::Deny, "*:secrets/**")]).config;
+    world.session.configure(|current| *current = config);
+    world.turn("look");
+    let shown = world.last_results().join("\n");
+    assert!(!shown.contains("new") && shown.contains("KEY of a"), "{shown}");
+    let review = world.session.core.workspace.review();
+    assert_eq!(review.files.len(), 1, "the user still reviews the edit");
+}
+
+#[test]
+fn mentions_and_documents_bring_no_hidden_file() {
+    covers("approval.hidden");
+    for text in ["@secrets/key", "@secrets/", "@link.txt", "@**/*", "@/workspace/secrets/key"] {
+        let fixture = format!("{FILES}//- AGENTS.md\nhunter4\n");
+        let world = World::new(
+            &fixture,
+            vec![Answer::Say("Seen.")],
+            setup(&[(Action::Deny, "*:secrets/**"), (Action::Deny, "*:AGENTS.md")]),
+        );
+        world.turn(text);
+        let requests = world.script.requests.lock().unwrap();
+        let sent = requests[0].messages.iter().map(Message::text).collect::<String>();
+        assert!(!sent.contains("hunter"), "{text}: {sent}");
+    }
+}
+
+#[test]
+fn an_earlier_rule_allows_a_file_in_a_hidden_directory() {
+    let rules = [(Action::Allow, "read_file:secrets/key"), (Action::Deny, "*:secrets/**"), (Action::Deny, "shell")];
+    let calls = vec![("grep", json!({"pattern": "KEY"})), ("read_file", json!({"file_path": "secrets/key"}))];
+    let world = World::new(FILES, vec![Answer::Call(calls), Answer::Say("Done.")], setup(&rules));
+    world.turn("do it");
+    let shown = world.last_results().join("\n");
+    assert!(shown.contains("secrets/key:1:KEY=hunter2") && !shown.contains("hunter3"), "{shown}");
+}
+
+#[test]
+fn a_command_on_the_systems_files_is_asked_about_if_rules_hide_files() {
+    covers("approval.hidden");
+    let call = || vec![Answer::Call(vec![("shell", json!({"command": "echo hi"}))]), Answer::Say("Done.")];
+    let mut world = World::new(FILES, call(), setup(&[(Action::Allow, "shell"), (Action::Deny, "*:secrets/**")]));
+    world.turn("in memory");
+    assert!(world.last_results()[0].starts_with("hi\n"), "files in memory are hidden from commands");
+    let workspace = Workspace::new(
+        Shared::new(OwnFiles(Shared::clone(&world.files))),
+        Mode::Direct,
+        Shared::clone(&world.session.core.clock),
+    );
+    let options = world.options(call());
+    world.session = Session::new(SessionOptions { workspace: Shared::new(workspace), ..options });
+    let events = world.turn("on the system");
+    assert!(events.contains("\"reachesHidden\":\"*:secrets/**\""), "{events}");
+    assert!(world.last_results()[0].contains("[permission_denied]"), "{:?}", world.last_results());
+}
+
+#[test]
+fn a_command_in_memory_cannot_write_to_a_hidden_path() {
+    let call = vec![("shell", json!({"command": "write secrets/new x"}))];
+    let rules = [(Action::Deny, "read_file:secrets/**")];
+    let world = World::new(FILES, vec![Answer::Call(call), Answer::Say("Done.")], setup(&rules));
+    world.turn("do it");
+    assert!(world.last_results()[0].contains("permission_denied"), "{:?}", world.last_results());
+    assert_eq!(world.disk("secrets/new"), "(no file)");
+}
+
+/// Files without a view for commands, like those of a system.
+struct OwnFiles(Shared<MemFs>);
+
+type Outcome<'a, T> = BoxFuture<'a, Result<T, EnvError>>;
+
+impl ExecutionEnvironment for OwnFiles {
+    fn resolve<'a>(&'a self, path: &'a str, access: Access) -> Outcome<'a, FilePath> {
+        self.0.resolve(path, access)
+    }
+
+    fn metadata<'a>(&'a self, path: &'a FilePath) -> Outcome<'a, Option<Metadata>> {
+        self.0.metadata(path)
+    }
+
+    fn read<'a>(&'a self, path: &'a FilePath) -> Outcome<'a, Vec<u8>> {
+        self.0.read(path)
+    }
+
+    fn write<'a>(&'a self, path: &'a FilePath, content: &'a [u8]) -> Outcome<'a, ()> {
+        self.0.write(path, content)
+    }
+
+    fn remove<'a>(&'a self, path: &'a FilePath) -> Outcome<'a, ()> {
+        self.0.remove(path)
+    }
+
+    fn change<'a>(&'a self, changes: &'a [FileChange]) -> Outcome<'a, ()> {
+        self.0.change(changes)
+    }
+
+    fn list<'a>(&'a self, path: &'a FilePath, depth: usize) -> Outcome<'a, Vec<DirEntry>> {
+        self.0.list(path, depth)
+    }
+
+    fn glob<'a>(&'a self, path: &'a FilePath, glob: &'a str) -> Outcome<'a, Vec<DirEntry>> {
+        self.0.glob(path, glob)
+    }
+
+    fn grep<'a>(&'a self, query: &'a GrepQuery) -> Outcome<'a, Vec<FileMatches>> {
+        self.0.grep(query)
+    }
+
+    fn has_shell(&self) -> bool {
+        true
+    }
+
+    fn exec_command<'a>(
+        &'a self,
+        command: &'a Command,
+        output: &'a dyn OutputSink,
+        cancel: &'a CancelToken,
+    ) -> Outcome<'a, ExecResult> {
+        self.0.exec_command(command, output, cancel)
+    }
+
+    fn working_directory(&self) -> String {
+        self.0.working_directory()
+    }
+
+    fn platform(&self) -> &'static str {
+        "linux"
+    }
+
+    fn os_version(&self) -> String {
+        self.0.os_version()
+    }
+}
