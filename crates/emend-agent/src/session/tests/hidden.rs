@@ -66,6 +66,7 @@ fn no_tool_shows_a_file_that_rules_hide() {
 
 #[test]
 fn pending_edits_of_a_hidden_file_are_hidden() {
+    covers("approval.hidden");
     let calls = vec![
         ("grep", json!({"pattern": "KEY"})),
         ("glob", json!({"pattern": "**"})),
