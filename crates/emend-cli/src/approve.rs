@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::settings::{Settings, Sourced};
+use crate::visible::visible;
 use crate::{terminal, tool_set};
 
 /// Files that run code on the user's machine later, or that hold the rules themselves. A write to one is asked about,
@@ -195,21 +196,6 @@ fn shown(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Escapes control characters, so that they do not reach the terminal.
-pub(crate) fn visible(line: &str) -> String {
-    let mut text = String::with_capacity(line.len());
-    for char in line.chars() {
-        match char {
-            '\t' => text.push(char),
-            char if char.is_control() => text.extend(char.escape_default()),
-            // Marks that change the direction of writing can make a command look like another one.
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => text.extend(char.escape_unicode()),
-            char => text.push(char),
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use emend_agent::approval::Target;
@@ -305,7 +291,6 @@ mod tests {
             prompted(&request(Value::Null)),
             format!("? shell wants to run with:\n    command: x\n    n: 3\n{PROMPT}")
         );
-        assert_eq!(visible("a\u{202e}b\tc"), "a\\u{202e}b\tc");
     }
 
     #[test]

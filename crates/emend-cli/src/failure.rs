@@ -13,6 +13,8 @@ use emend_agent::tool::ToolError;
 use emend_agent::workspace::{ReviewError, WorkspaceError};
 use emend_host::{CommitError, StateError};
 
+use crate::visible;
+
 /// A failure of a command.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -40,7 +42,7 @@ impl Failure {
 
     /// Prints the failure to standard error and returns the exit status of its code.
     pub(crate) fn report(&self) -> ExitCode {
-        let mut stderr = std::io::stderr().lock();
+        let mut stderr = visible::stderr();
         if self.message.is_empty() {
             return ExitCode::from(self.code.row().exit_status);
         }

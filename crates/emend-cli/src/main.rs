@@ -19,6 +19,7 @@ mod terminal;
 mod text_diff;
 mod tool_set;
 mod trace;
+mod visible;
 
 use std::process::ExitCode;
 

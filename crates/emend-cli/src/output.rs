@@ -11,6 +11,7 @@ use emend_edit::patch::v4a;
 use serde_json::{Value, json};
 
 use crate::style::{self, Painter};
+use crate::visible::{Guarded, visible};
 
 /// The form of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,8 +31,8 @@ pub(crate) struct Printer<O, E> {
     format: OutputFormat,
     /// Whether to print debug lines to standard error, instead of the progress.
     debug: bool,
-    out: O,
-    err: Lenient<E>,
+    out: Guarded<O>,
+    err: Guarded<Lenient<E>>,
     /// Whether the prefix of the model's text was printed in this run.
     prefixed: bool,
     /// Whether the last line is incomplete.
@@ -60,12 +61,13 @@ impl<E: Write> Write for Lenient<E> {
 }
 
 impl<O: Write, E: Write> Printer<O, E> {
-    pub(crate) fn new(format: OutputFormat, debug: bool, out: O, err: E) -> Self {
+    /// Returns a printer to two streams. `guards` tells for each whether it is a terminal.
+    pub(crate) fn new(format: OutputFormat, debug: bool, (out, err): (O, E), guards: (bool, bool)) -> Self {
         Self {
             format,
             debug,
-            out,
-            err: Lenient(err),
+            out: Guarded::new(out, guards.0),
+            err: Guarded::new(Lenient(err), guards.1),
             prefixed: false,
             mid_line: false,
             offline: false,
@@ -94,8 +96,7 @@ impl<O: Write, E: Write> Printer<O, E> {
         match self.format {
             _ if self.is_closed => Ok(()),
             OutputFormat::Events => {
-                serde_json::to_writer(&mut self.out, event)?;
-                self.out.write_all(b"\n")?;
+                self.out.write_json(&serde_json::to_string(event)?)?;
                 self.out.flush()
             }
             OutputFormat::Json => Ok(()),
@@ -122,7 +123,7 @@ impl<O: Write, E: Write> Printer<O, E> {
             return Ok(());
         }
         result["text"] = self.answer.trim_end().into();
-        let printed = writeln!(self.out, "{result}").and_then(|()| self.out.flush());
+        let printed = self.out.write_json(&result.to_string()).and_then(|()| self.out.flush());
         self.unless_closed(printed)
     }
 
@@ -235,8 +236,11 @@ impl<O: Write, E: Write> Printer<O, E> {
             }
             EventKind::Warning { message, .. } => {
                 self.line_start()?;
-                let line = self.painter.paint(style::YELLOW, &format!("  warning: {message}"));
-                writeln!(self.progress(), "{line}")?;
+                let line = self.painter.paint(style::YELLOW, &visible(&format!("  warning: {message}"))) + "\n";
+                match self.format {
+                    OutputFormat::Together => self.out.write_own(&line)?,
+                    _ => self.err.write_own(&line)?,
+                }
             }
             EventKind::LoopDetection { .. } => {
                 self.line_start()?;
@@ -284,7 +288,7 @@ impl<O: Write, E: Write> Printer<O, E> {
                     && !decision.is_null()
                 {
                     let decision = json!({ "debug": "sandbox", "id": call_id, "decision": decision });
-                    writeln!(self.err, "{decision}")?;
+                    self.err.write_json(&decision.to_string())?;
                 }
                 let result = match error {
                     None => json!({ "ok": true, "data": { "output": output } }),
@@ -315,7 +319,7 @@ impl<O: Write, E: Write> Printer<O, E> {
             }
             _ => return Ok(()),
         };
-        writeln!(self.err, "{line}")
+        self.err.write_json(&line.to_string())
     }
 }
 
@@ -403,7 +407,7 @@ mod tests {
 
     fn printed(format: OutputFormat, kinds: Vec<EventKind>) -> (String, String) {
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let mut printer = Printer::new(format, false, &mut out, &mut err);
+        let mut printer = Printer::new(format, false, (&mut out, &mut err), (false, false));
         for kind in kinds {
             printer.print(&Event { cursor: 1, ts: 0, session_id: "s".to_owned(), kind }).unwrap();
         }
@@ -528,7 +532,7 @@ mod tests {
             EventKind::Warning { code: "retry", message: "again".to_owned() },
         ];
         let mut err = Vec::new();
-        let mut printer = Printer::new(OutputFormat::Apart, true, Vec::new(), &mut err);
+        let mut printer = Printer::new(OutputFormat::Apart, true, (Vec::new(), &mut err), (false, false));
         for kind in kinds {
             printer.print(&Event { cursor: 1, ts: 0, session_id: "s".to_owned(), kind }).unwrap();
         }

@@ -17,6 +17,7 @@ use emend_llm::{Clock, Shared};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
+use crate::visible;
 
 /// Name of the document with the line logs of the workspace.
 const WORKSPACE_DOCUMENT: &str = "workspace";
@@ -105,7 +106,7 @@ fn recover(environment: &LocalEnvironment, state: &StateDir) -> Result<(), Failu
         .recover(state, &mut |_| Ok(()))
         .map_err(|error| Failure::new(error.code(), format!("an earlier patch was interrupted: {error}")))?;
     if let Some(recovered) = recovered {
-        let mut stderr = std::io::stderr().lock();
+        let mut stderr = visible::stderr();
         let done = if recovered.completed { "completed" } else { "reverted" };
         let n_files = recovered.files.len();
         let noun = if n_files == 1 { "file" } else { "files" };

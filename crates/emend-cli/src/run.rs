@@ -136,7 +136,9 @@ async fn follow(
     setup: &Setup,
     trace: &mut Trace,
 ) -> Result<(EndReason, Option<Failure>), Failure> {
-    let printer = Printer::new(format, debug, std::io::stdout(), std::io::stderr());
+    let (stdout, stderr) = (std::io::stdout(), std::io::stderr());
+    let guards = (stdout.is_terminal(), stderr.is_terminal());
+    let printer = Printer::new(format, debug, (stdout, stderr), guards);
     let mut printer = printer.with_painter(Painter::stdout());
     let began_at = setup.project.clock.now_ms();
     let mut changed = BTreeSet::new();

@@ -2,8 +2,8 @@
 
 use emend_edit::diff::{Names, unified};
 
-use crate::approve::visible;
 use crate::style::{self, Painter};
+use crate::visible::visible;
 
 /// Unchanged lines around each change.
 const CONTEXT: usize = 3;
@@ -21,10 +21,7 @@ pub(crate) fn lines(painter: Painter, path: &str, before: Option<&str>, after: O
     let diff = unified(before.unwrap_or_default(), after.unwrap_or_default(), CONTEXT, names);
     if diff.is_empty() {
         // An empty file was created or deleted.
-        return vec![
-            painter.paint(style::BOLD, &format!("--- {old}")),
-            painter.paint(style::BOLD, &format!("+++ {new}")),
-        ];
+        return [format!("--- {old}"), format!("+++ {new}")].iter().map(|line| painted(painter, line, true)).collect();
     }
     diff.lines().enumerate().map(|(index, line)| painted(painter, line, index < 2)).collect()
 }

@@ -4,7 +4,7 @@ use emend_agent::approval::ApprovalRequest;
 use emend_agent::error_code::Code;
 use emend_agent::event::{ErrorInfo, EventKind};
 
-use crate::approve::{question, visible};
+use crate::approve::question;
 use crate::output::{REPEATS, first_line, limit_reached, target};
 use crate::style::{self, Painter, Style};
 use crate::text_diff;
@@ -76,16 +76,6 @@ pub(super) fn aside(kind: &EventKind) -> Option<String> {
         EventKind::LoopDetection { .. } => format!("warning: {REPEATS}"),
         kind => return limit_reached(kind),
     })
-}
-
-/// Escapes the control characters of a text of several lines, see [`visible`].
-pub(super) fn visible_lines(text: &str) -> String {
-    text.split_inclusive('\n')
-        .map(|line| match line.strip_suffix('\n') {
-            Some(line) => visible(line) + "\n",
-            None => visible(line),
-        })
-        .collect()
 }
 
 /// Returns the last lines of a text. An incomplete last line counts.

@@ -8,8 +8,8 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, T
 use unicode_width::UnicodeWidthStr;
 
 use super::wrap::{Span, columns, fitting_bytes, truncated, wrap, wrap_text};
-use crate::approve::visible;
 use crate::style::{self, Painter, Style, combined};
+use crate::visible::visible;
 
 /// Markdown that arrives in pieces.
 #[derive(Debug, Default)]

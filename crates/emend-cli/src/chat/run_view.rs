@@ -12,18 +12,19 @@ use serde_json::Value;
 
 use super::asker::Question;
 use super::command_list::is_command;
-use super::describe::{answer_prompt, aside, call_outcome, last_lines, question_lines, shortened, visible_lines};
+use super::describe::{answer_prompt, aside, call_outcome, last_lines, question_lines, shortened};
 use super::line_edit::{Key, KeyAction, LineEdit};
 use super::markdown::Stream;
 use super::prompt::PROMPT;
 use super::screen::Screen;
 use super::terminal_input::TerminalInput;
 use super::wrap::end_of;
-use crate::approve::{approval, question, visible};
+use crate::approve::{approval, question};
 use crate::failure::Failure;
 use crate::output::{first_line, target};
 use crate::style;
 use crate::text_diff;
+use crate::visible::{visible, visible_lines};
 
 /// How often the live lines are redrawn while nothing happens.
 pub(super) const TICK: Duration = Duration::from_millis(100);

@@ -9,10 +9,10 @@ use crossterm::cursor::MoveUp;
 use crossterm::terminal::{Clear, ClearType};
 
 use super::wrap::{columns, truncated, wrap_text};
-use crate::approve::visible;
 use crate::failure::Failure;
 use crate::style::{self, Painter, Style};
 use crate::terminal::{PASTE_MARKS_OFF, PASTE_MARKS_ON};
+use crate::visible::visible;
 
 /// The terminal that a run is shown on.
 pub(super) struct Screen<O> {

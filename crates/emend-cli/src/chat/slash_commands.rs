@@ -181,7 +181,7 @@ async fn resume(chat: &mut Chat, id: &str) -> Result<(), Failure> {
                     "{:>3}  {at:12}  {}  {}",
                     index + 1,
                     short(&summary.id),
-                    crate::approve::visible(&summary.title)
+                    crate::visible::visible(&summary.title)
                 )
             });
             let mut lines: Vec<String> = lines.map(|line| truncated(&line, chat.screen.width())).collect();
@@ -208,7 +208,7 @@ async fn resume(chat: &mut Chat, id: &str) -> Result<(), Failure> {
     Ok(chat.screen.print(&[format!(
         "Continuing {} ({n_entries} entries): {}",
         short(&summary.id),
-        crate::approve::visible(&summary.title)
+        crate::visible::visible(&summary.title)
     )])?)
 }
 

@@ -16,11 +16,12 @@ use crate::project::Project;
 use crate::saved_sessions::minute;
 use crate::style::{self, Painter};
 use crate::text_diff;
+use crate::visible::{Guarded, stdout, visible};
 
 pub(crate) fn list(root: &Path, json: bool) -> Result<ExitCode, Failure> {
     let project = Project::open_to_read(root)?;
     let notes = project.run_notes()?;
-    let mut stdout = std::io::stdout().lock();
+    let mut stdout = stdout();
     let runs = project.workspace.runs();
     if runs.is_empty() && !json {
         writeln!(stdout, "The agent has not changed any file in this project.")?;
@@ -38,7 +39,7 @@ pub(crate) fn list(root: &Path, json: bool) -> Result<ExitCode, Failure> {
                 "not_undoable": run.lost,
                 "undone": !run.is_on,
             });
-            writeln!(stdout, "{line}")?;
+            stdout.write_json(&line.to_string())?;
             continue;
         }
         let label = note.map_or("", |note| note.label.as_str());
@@ -57,11 +58,11 @@ pub(crate) async fn rollback(root: &Path, run: u64, check: bool) -> Result<ExitC
     let project = if check { Project::open_to_read(root)? } else { Project::open(root, Mode::Direct)? };
     let runs = since(&project, run)?;
     if check {
-        let mut stdout = std::io::stdout().lock();
+        let mut stdout = stdout();
         for text in project.workspace.texts_of_runs(&runs, None).await? {
             // The rollback goes from the text after the runs to the text before.
             let (before, after) = (text.after.as_deref(), text.before.as_deref());
-            write!(stdout, "{}", text_diff::coloured(Painter::stdout(), text.path.as_str(), before, after))?;
+            stdout.write_own(&text_diff::coloured(Painter::stdout(), text.path.as_str(), before, after))?;
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -92,7 +93,7 @@ pub(crate) async fn redo(root: &Path) -> Result<ExitCode, Failure> {
 pub(crate) async fn redo_last(project: &Project) -> Result<(), Failure> {
     let paths = project.workspace.redo_runs().await?;
     project.save()?;
-    let mut stdout = std::io::stdout().lock();
+    let mut stdout = stdout();
     for path in paths {
         writeln!(stdout, "reapplied {path}")?;
     }
@@ -103,7 +104,7 @@ pub(crate) async fn redo_last(project: &Project) -> Result<(), Failure> {
 const NAMED_MAX: usize = 10;
 
 /// Prints the paths whose changes cannot be undone, if there are any.
-fn write_lost(out: &mut impl Write, indent: &str, lost: &[FilePath]) -> std::io::Result<()> {
+fn write_lost<W: Write>(out: &mut Guarded<W>, indent: &str, lost: &[FilePath]) -> std::io::Result<()> {
     if lost.is_empty() {
         return Ok(());
     }
@@ -113,12 +114,12 @@ fn write_lost(out: &mut impl Write, indent: &str, lost: &[FilePath]) -> std::io:
         n_more => format!(" and {n_more} more"),
     };
     let text = format!("{indent}cannot be undone: {}{more}", named.join(", "));
-    writeln!(out, "{}", Painter::stdout().paint(style::YELLOW, &text))
+    out.write_own(&(Painter::stdout().paint(style::YELLOW, &visible(&text)) + "\n"))
 }
 
 /// Prints which files were restored.
 pub(crate) fn report(undone: &UndoneRun) -> Result<ExitCode, Failure> {
-    let mut stdout = std::io::stdout().lock();
+    let mut stdout = stdout();
     for path in &undone.restored {
         writeln!(stdout, "restored {path}")?;
     }

@@ -10,15 +10,16 @@ use crate::approve;
 use crate::args::SessionArgs;
 use crate::failure::Failure;
 use crate::settings::{PROJECT_FILE, SettingRow, Settings, user_file};
+use crate::visible;
 
 pub(crate) fn config(args: &SessionArgs, json: bool) -> Result<ExitCode, Failure> {
     let settings = Settings::load(&args.root, &args.settings)?;
     approve::policy(&settings)?;
     let rows = settings.rows();
-    let mut stdout = std::io::stdout().lock();
+    let mut stdout = visible::stdout();
     if json {
         for SettingRow { name, value, source } in rows {
-            writeln!(stdout, "{}", json!({ "name": name, "value": value, "source": source.to_string() }))?;
+            stdout.write_json(&json!({ "name": name, "value": value, "source": source.to_string() }).to_string())?;
         }
         return Ok(ExitCode::SUCCESS);
     }

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::args::{DecodeArgs, EncodeArgs};
 use crate::commands::response_summary::summary;
 use crate::failure::Failure;
+use crate::visible;
 
 /// Prints the content of a response. An error of the provider counts as a response.
 pub(crate) fn decode(args: &DecodeArgs) -> Result<ExitCode, Failure> {
@@ -80,6 +81,6 @@ fn read(file: Option<&Path>) -> Result<Vec<u8>, Failure> {
 }
 
 fn print(value: &Value) -> Result<ExitCode, Failure> {
-    writeln!(std::io::stdout().lock(), "{value}")?;
+    visible::stdout().write_json(&value.to_string())?;
     Ok(ExitCode::SUCCESS)
 }

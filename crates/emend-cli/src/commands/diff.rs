@@ -10,6 +10,7 @@ use emend_edit::text::decode;
 
 use crate::args::DiffArgs;
 use crate::failure::Failure;
+use crate::visible;
 
 /// Exit status for files that differ, as with `diff`.
 const EXIT_DIFFERENT: u8 = 1;
@@ -27,7 +28,7 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<ExitCode, Failure> {
     };
     let (old, new) = (args.a.display().to_string(), args.b.display().to_string());
     let text = unified(&a, &b, args.unified, Names { old: &old, new: &new });
-    let mut stdout = std::io::stdout().lock();
+    let mut stdout = visible::stdout();
     stdout.write_all(text.as_bytes())?;
     stdout.flush()?;
     Ok(if text.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_DIFFERENT) })

@@ -8,11 +8,11 @@ use emend_agent::workspace::{Mode, ReviewFile, ReviewHunk};
 use emend_edit::diff::LineKind;
 use emend_edit::line_log::DependentsPolicy;
 
-use crate::approve::visible;
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::style::{self, Painter};
 use crate::text_diff::painted;
+use crate::visible::visible;
 
 const HELP: &str = "y accept · n reject · s skip (decide later) · a accept this hunk and all that follow · d reject \
                     this hunk and all that follow · q quit (decide on the rest later)";

@@ -19,6 +19,7 @@ use crate::args::SessionsCommand;
 use crate::failure::Failure;
 use crate::project::{Project, SESSIONS_DIRECTORY, open_state};
 use crate::saved_sessions::{age, find, minute, short};
+use crate::visible;
 
 pub(crate) async fn sessions(command: Option<SessionsCommand>, root: &Path, json: bool) -> Result<ExitCode, Failure> {
     match command.unwrap_or(SessionsCommand::List) {
@@ -33,15 +34,14 @@ async fn list(root: &Path, json: bool) -> Result<ExitCode, Failure> {
         Some(store) => summaries(&store).await?,
         None => Vec::new(),
     };
-    let mut stdout = std::io::stdout().lock();
+    let mut stdout = visible::stdout();
     if json {
         for mut summary in saved {
             // It imitates another provider's wire format.
             if summary.model == offline::MODEL {
                 summary.provider = offline::MODEL.to_owned();
             }
-            serde_json::to_writer(&mut stdout, &summary).map_err(std::io::Error::from)?;
-            writeln!(stdout)?;
+            stdout.write_json(&serde_json::to_string(&summary).map_err(std::io::Error::from)?)?;
         }
     } else if saved.is_empty() {
         writeln!(stdout, "There are no saved sessions in this project.")?;
@@ -75,10 +75,10 @@ async fn show(root: &Path, id: &str, json: bool) -> Result<ExitCode, Failure> {
     };
     let text = text.ok_or_else(|| Failure::new(Code::NotFound, "the session was deleted meanwhile"))?;
     let document = read_document(&text)?;
-    let mut stdout = std::io::stdout().lock();
+    let mut stdout = visible::stdout();
     if json {
         let shown = json!({ "session": document.header, "turns": document.entries, "n_damaged": document.n_damaged });
-        writeln!(stdout, "{shown}")?;
+        stdout.write_json(&shown.to_string())?;
         return Ok(ExitCode::SUCCESS);
     }
     let header = &document.header;
@@ -135,7 +135,7 @@ async fn delete(root: &Path, id: &str, json: bool) -> Result<ExitCode, Failure> 
     let saved = summaries(&store).await?;
     let summary = find(saved, id)?;
     remove_session(&store, &summary.id).await?;
-    let mut stdout = std::io::stdout().lock();
+    let mut stdout = visible::stdout();
     if json {
         writeln!(stdout, "{}", json!({ "deleted": summary.id }))?;
     } else {

@@ -17,6 +17,7 @@ use crate::project::Project;
 use crate::settings::ProfileName;
 use crate::signals::CancelOnSignal;
 use crate::tool_set;
+use crate::visible;
 
 pub(crate) fn list(profile: ProfileName) -> Result<ExitCode, Failure> {
     let named = |profile: Profile| {
@@ -69,7 +70,6 @@ pub(crate) async fn call(name: &str, arguments: &str, root: &Path) -> Result<Exi
         project.save()?;
     }
     let Some(outcome) = outcome else { return Err(Failure::new(Code::Aborted, format!("{name} was stopped"))) };
-    let mut stdout = std::io::stdout().lock();
-    writeln!(stdout, "{}", envelope(&outcome))?;
+    visible::stdout().write_json(&envelope(&outcome).to_string())?;
     Ok(if outcome.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }

@@ -8,6 +8,7 @@ use emend_agent::tools::output_limits_of;
 use emend_edit::truncate::truncate_output;
 
 use crate::failure::Failure;
+use crate::visible;
 
 pub(crate) fn truncate(tool: &str) -> Result<ExitCode, Failure> {
     let mut bytes = Vec::new();
@@ -16,7 +17,7 @@ pub(crate) fn truncate(tool: &str) -> Result<ExitCode, Failure> {
         let offset = error.utf8_error().valid_up_to();
         Failure::new(Code::Unsupported, format!("the text is not UTF-8 (an invalid byte at offset {offset})"))
     })?;
-    let mut stdout = std::io::stdout().lock();
+    let mut stdout = visible::stdout();
     stdout.write_all(truncate_output(&output, output_limits_of(tool)).text.as_bytes())?;
     stdout.flush()?;
     Ok(ExitCode::SUCCESS)

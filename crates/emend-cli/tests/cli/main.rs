@@ -19,6 +19,9 @@ mod debug;
 mod diff_truncate;
 #[cfg(test)]
 #[cfg(unix)]
+mod escapes;
+#[cfg(test)]
+#[cfg(unix)]
 mod hidden;
 #[cfg(test)]
 #[cfg(unix)]

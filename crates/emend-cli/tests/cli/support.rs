@@ -111,6 +111,11 @@ impl Project {
         Outcome::of(self.command(args).output().unwrap())
     }
 
+    /// Runs the program with these environment variables.
+    pub(crate) fn run_with(&self, args: &[&str], variables: &[(&str, &str)]) -> Outcome {
+        Outcome::of(self.command(args).envs(variables.iter().copied()).output().unwrap())
+    }
+
     /// Runs a task with a model that makes these tool calls, and returns its events with their results.
     pub(crate) fn run_calls(&self, calls: &[(&str, Value)], options: &[&str]) -> Outcome {
         let mut command = self.command(&["run", "go", "--json", "--model", "openai_compatible:m"]);

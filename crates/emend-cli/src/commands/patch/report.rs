@@ -8,6 +8,7 @@ use emend_edit::patch::{Diagnostic, Operation, PlannedFile};
 use serde_json::{Value, json};
 
 use super::{Done, Refusal, input};
+use crate::visible;
 
 /// The state of a file, as the format `safe` prescribes it.
 pub(super) struct FileState {
@@ -35,11 +36,11 @@ pub(super) fn print(outcome: &Result<Done, Refusal>, as_json: bool, check: bool)
 }
 
 fn write(outcome: &Result<Done, Refusal>, as_json: bool, check: bool) -> io::Result<()> {
-    let mut stdout = io::stdout().lock();
+    let mut stdout = visible::stdout();
     match outcome {
-        Ok(done) if as_json => writeln!(stdout, "{}", done_json(done, check))?,
+        Ok(done) if as_json => stdout.write_json(&done_json(done, check).to_string())?,
         Ok(done) => done_text(&mut stdout, done, check)?,
-        Err(refusal) if as_json => writeln!(stdout, "{}", refusal_json(refusal))?,
+        Err(refusal) if as_json => stdout.write_json(&refusal_json(refusal).to_string())?,
         Err(refusal) => {
             refusal.failure.report();
         }

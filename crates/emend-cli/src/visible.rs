@@ -1,0 +1,121 @@
+//! Text from models, commands and files, made safe for a terminal.
+//!
+//! A control character can set the title, move the cursor or hide a part of the output. Output to a file or a program
+//! stays as it is.
+
+use std::io::{self, IsTerminal as _, StderrLock, StdoutLock, Write};
+
+/// Escapes control characters of a line, so that they do not reach the terminal.
+pub(crate) fn visible(line: &str) -> String {
+    let mut text = String::with_capacity(line.len());
+    for char in line.chars() {
+        match char {
+            '\t' => text.push(char),
+            char if char.is_control() => text.extend(char.escape_default()),
+            char if turns(char) => text.extend(char.escape_unicode()),
+            char => text.push(char),
+        }
+    }
+    text
+}
+
+/// Returns whether a character changes the direction of writing, which can make a command look like another one.
+fn turns(char: char) -> bool {
+    matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Escapes the control characters of a text of several lines, see [`visible`].
+pub(crate) fn visible_lines(text: &str) -> String {
+    let line = |line: &str| match line.strip_suffix('\n') {
+        Some(line) => visible(line.strip_suffix('\r').unwrap_or(line)) + "\n",
+        None => visible(line),
+    };
+    text.split_inclusive('\n').map(line).collect()
+}
+
+/// Escapes the characters of JSON text that a terminal could obey. The JSON stays the same.
+pub(crate) fn visible_json(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for char in text.chars() {
+        match char {
+            '\n' | '\t' => shown.push(char),
+            char if char.is_control() || turns(char) => shown.push_str(&format!("\\u{:04x}", u32::from(char))),
+            char => shown.push(char),
+        }
+    }
+    shown
+}
+
+/// A stream to which text is written as it is, or made safe for a terminal.
+pub(crate) struct Guarded<W> {
+    inner: W,
+    is_on: bool,
+}
+
+impl<W: Write> Guarded<W> {
+    pub(crate) fn new(inner: W, is_on: bool) -> Self {
+        Self { inner, is_on }
+    }
+
+    /// Writes a text without control characters of others, such as a styled line of the program.
+    pub(crate) fn write_own(&mut self, text: &str) -> io::Result<()> {
+        self.inner.write_all(text.as_bytes())
+    }
+
+    /// Writes JSON text and a line feed.
+    pub(crate) fn write_json(&mut self, text: &str) -> io::Result<()> {
+        let text = if self.is_on { visible_json(text) } else { text.to_owned() };
+        self.inner.write_all((text + "\n").as_bytes())
+    }
+}
+
+/// Returns standard output, made safe if it is a terminal.
+pub(crate) fn stdout() -> Guarded<StdoutLock<'static>> {
+    Guarded::new(io::stdout().lock(), io::stdout().is_terminal())
+}
+
+/// Returns standard error, made safe if it is a terminal.
+pub(crate) fn stderr() -> Guarded<StderrLock<'static>> {
+    Guarded::new(io::stderr().lock(), io::stderr().is_terminal())
+}
+
+impl<W: Write> Write for Guarded<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.is_on {
+            true => self.inner.write_all(visible_lines(&String::from_utf8_lossy(bytes)).as_bytes())?,
+            false => self.inner.write_all(bytes)?,
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_a_terminal_obeys_is_left() {
+        let guarded = |text: &str, is_on: bool| {
+            let mut written = Vec::new();
+            Guarded::new(&mut written, is_on).write_all(text.as_bytes()).unwrap();
+            String::from_utf8(written).unwrap()
+        };
+        for (text, expected) in [
+            ("a\u{1b}]0;x\u{7}b\n", "a\\u{1b}]0;x\\u{7}b\n"),
+            ("a\u{9b}31mb", "a\\u{9b}31mb"),
+            ("a\r\nb\rc\td\u{7f}", "a\nb\\rc\td\\u{7f}"),
+            ("a\u{202e}b", "a\\u{202e}b"),
+            ("grün 日本\n", "grün 日本\n"),
+        ] {
+            assert_eq!((guarded(text, true).as_str(), guarded(text, false).as_str()), (expected, text));
+        }
+        let json = serde_json::json!({ "a": "\u{1b}[31m\u{9b}\u{202e}\u{7f}ü\n" }).to_string();
+        let shown = visible_json(&json);
+        assert_eq!(shown, r#"{"a":"\u001b[31m\u009b\u202e\u007fü\n"}"#);
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap().to_string(), json);
+    }
+}
