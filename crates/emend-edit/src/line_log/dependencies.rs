@@ -46,6 +46,21 @@ impl LineLog {
         }
     }
 
+    /// Returns the last hidden line that replaces `line`, directly or through other hidden lines; `line` itself if there
+    /// is none.
+    pub(super) fn end_of_replacement(&self, line: TokenIx, seen: &Seen) -> TokenIx {
+        let mut replacing = self.sequence.token(line).deleted_by.clone();
+        let mut end = line;
+        for token in self.sequence.iter_after(Some(line)).take_while(|&token| !self.is_seen(token, seen)) {
+            let state = self.sequence.token(token);
+            if replacing.contains(&state.inserted_by) {
+                replacing.extend(&state.deleted_by);
+                end = token;
+            }
+        }
+        end
+    }
+
     /// Adds the changes that deleted lines among those that a replacement deletes.
     pub(super) fn find_deleted_between(
         &self,

@@ -208,16 +208,19 @@ impl LineLog {
 
     /// Marks the old lines of a piece deleted, and inserts the new lines in their place.
     ///
-    /// New lines come directly after the last line they replace, or, if they replace none, directly after the line
-    /// before them. So a replaced line stays before its replacement, and a line typed next to a replacement depends on
-    /// neither.
+    /// New lines come directly after the last line they replace, or, if they replace none, after the line before them
+    /// and its hidden replacement, if it has one. So a replaced line stays before its replacement, a line typed next to
+    /// a replacement depends on neither, and a line typed after a replaced line stays after the replacement.
     fn apply_piece(&mut self, ix: ChangeIx, piece: &Op, seen: &Seen, lines: &[&str]) {
         let deleted = &seen.tokens[piece.old.clone()];
         let mut deps = self.mark_deleted(ix, deleted);
         if !piece.new.is_empty() {
-            let anchor = piece.old.end.checked_sub(1).map(|index| seen.tokens[index]);
+            let mut anchor = piece.old.end.checked_sub(1).map(|index| seen.tokens[index]);
             match deleted {
-                [] => self.find_deleted_at(ix, anchor, seen, &mut deps),
+                [] => {
+                    self.find_deleted_at(ix, anchor, seen, &mut deps);
+                    anchor = anchor.map(|anchor| self.end_of_replacement(anchor, seen));
+                }
                 [first, ..] => self.find_deleted_between(ix, *first, anchor, seen, &mut deps),
             }
             self.find_around(ix, anchor, seen, &mut deps);
@@ -261,12 +264,12 @@ impl LineLog {
         self.finish_write(write, vec![ix])[0]
     }
 
-    fn begin_write(&mut self, origin: Origin, meta: ChangeMeta) -> u32 {
+    pub(super) fn begin_write(&mut self, origin: Origin, meta: ChangeMeta) -> u32 {
         self.writes.push(Write { origin, meta, base_revision: self.revision });
         self.writes.len() as u32 - 1
     }
 
-    fn add_change(&mut self, write: u32, op: ChangeOp, status: Status) -> ChangeIx {
+    pub(super) fn add_change(&mut self, write: u32, op: ChangeOp, status: Status) -> ChangeIx {
         self.changes.push(ChangeState::new(write, op, status));
         self.changes.len() as ChangeIx - 1
     }

@@ -20,6 +20,7 @@
 //! The log does not know files, sessions or clocks, and does not compare two files. A workspace owns one log per file
 //! and passes the time in.
 
+mod contested;
 mod decide;
 mod dependencies;
 mod history;

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::diff::{HunkLine, LineKind};
 use crate::line_log::hunk_spans::{Layout, Span};
-use crate::line_log::log::{ChangeState, LineLog, View};
+use crate::line_log::log::{ChangeState, LineLog};
 use crate::line_log::sequence::TokenIx;
 use crate::line_log::types::{BASE, ChangeId, ChangeIx, ChangeOp, HunkId, Origin, Status};
 use crate::size::compact_sort::{set_of, sort_by_key};
@@ -65,7 +65,7 @@ pub struct Hunk {
     pub kept: bool,
     /// Whether it deletes a line that the user wrote.
     pub removes_user_lines: bool,
-    /// Whether another program has deleted, on the disk, a line that it deletes too: both have replaced it.
+    /// Whether the user or another program has changed or deleted the same lines since: see [`LineLog::contested`].
     pub contested: bool,
     /// Whether it exceeds the limits of a hunk and cannot be cut automatically: see [`LineLog::split`].
     pub oversized: bool,
@@ -191,9 +191,8 @@ impl LineLog {
         let is_by = |ix: ChangeIx, origin: Origin| ix != BASE && self.write_of(ix).origin == origin;
         let deleted = ixs.iter().flat_map(|&ix| &self.changes[ix as usize].deleted);
         let mut deleted = deleted.map(|&token| self.sequence.token(token));
-        let removes_user_lines = deleted.clone().any(|token| is_by(token.inserted_by, Origin::User));
-        let is_live_external = |&by: &ChangeIx| is_by(by, Origin::External) && self.is_on(by, View::Visible);
-        let contested = deleted.any(|token| token.deleted_by.iter().any(is_live_external));
+        let removes_user_lines = deleted.any(|token| is_by(token.inserted_by, Origin::User));
+        let contested = ixs.iter().any(|&ix| !self.rivals_of(ix).is_empty());
         Hunk {
             id: HunkId::of(&change_ids),
             change_ids,

@@ -10,7 +10,7 @@ use super::plain::Plain;
 use super::properties::{check, count};
 use super::steps::{base, history, play};
 use super::{meta, propose, type_in};
-use crate::line_log::{HunkQuery, LineLog, LoadError, Origin, Status};
+use crate::line_log::{DependentsPolicy, HunkQuery, LineLog, LoadError, Origin, Status};
 
 #[test]
 fn after_an_external_change_the_disk_is_as_it_was_found() {
@@ -68,6 +68,110 @@ fn a_file_deleted_on_the_disk_keeps_pending_changes() {
     log.external(None, meta("disk"));
     assert_eq!(log.disk_text(), None);
     assert_eq!(log.visible_text().as_deref(), Some("B\nc\n"));
+}
+
+/// Checks the text after `found` was found on the disk beside a pending proposal, and the proposal was accepted.
+#[track_caller]
+fn check_accepted(base: &str, proposed: &str, found: &str, expected: &str) {
+    let mut log = LineLog::new(Some(base));
+    let ids = propose(&mut log, proposed);
+    log.external(Some(found), meta("disk"));
+    assert_eq!(log.disk_text().as_deref(), Some(found));
+    log.accept(&ids, Origin::User, 1).unwrap();
+    assert_eq!(log.disk_text().as_deref(), Some(expected));
+}
+
+#[test]
+fn a_line_typed_after_a_pending_line_stays_after_it() {
+    check_accepted("x\nalpha 1\ny\n", "x\nomega 1\ny\n", "x\nalpha 1\nMINE\ny\n", "x\nomega 1\nMINE\ny\n");
+    check_accepted("x\nalpha 1\ny\n", "x\nomega 1\ny\n", "x\nMINE\nalpha 1\ny\n", "x\nMINE\nomega 1\ny\n");
+    check_accepted("a 1\na 2\ny\n", "o 1\no 2\ny\n", "a 1\na 2\nMINE\ny\n", "o 1\no 2\nMINE\ny\n");
+    check_accepted("x\nalpha 1\n", "x\nomega 1\n", "x\nalpha 1\nMINE\n", "x\nomega 1\nMINE\n");
+    check_accepted("x\nalpha 1\ny\n", "x\no 1\no 2\no 3\ny\n", "x\nalpha 1\nMINE\ny\n", "x\no 1\no 2\no 3\nMINE\ny\n");
+    // A second proposal that rewrites the first one.
+    let mut log = LineLog::new(Some("x\nalpha\ny\n"));
+    let mut ids = propose(&mut log, "x\nomega\ny\n");
+    ids.extend(propose(&mut log, "x\nOMEGA\ny\n"));
+    log.external(Some("x\nalpha\nMINE\ny\n"), meta("disk"));
+    log.accept(&ids, Origin::User, 1).unwrap();
+    assert_eq!(log.disk_text().as_deref(), Some("x\nOMEGA\nMINE\ny\n"));
+}
+
+#[test]
+fn a_line_typed_while_a_change_is_undone_stays_after_it() {
+    let mut log = LineLog::new(Some("x\nalpha\ny\n"));
+    let ids = log.write(Origin::Agent, meta("e"), "x\nomega\ny\n", Status::Accepted);
+    log.rollback(&ids, DependentsPolicy::Refuse, Origin::User, 1).unwrap();
+    type_in(&mut log, "x\nalpha\nMINE\ny\n");
+    log.accept(&ids, Origin::User, 2).unwrap();
+    assert_eq!(log.disk_text().as_deref(), Some("x\nomega\nMINE\ny\n"));
+}
+
+/// Checks the rival lines of a pending proposal after `found` was found on the disk; `None` if it is not contested. Then
+/// checks the text after accepting it over them, and that undo restores the conflict.
+#[track_caller]
+fn check_contested(base: &str, proposed: &str, found: Option<&str>, expected: Option<(&[&str], &str)>) {
+    let mut log = LineLog::new(Some(base));
+    let ids = propose(&mut log, proposed);
+    assert_eq!(log.contested(&ids), []);
+    log.external(found, meta("disk"));
+    let contested = log.contested(&ids);
+    assert_eq!(
+        (!contested.is_empty()).then(|| log.rival_lines(&ids)).as_deref(),
+        expected
+            .map(|(rivals, _)| rivals)
+            .map(|r| r.iter().map(|&line| line.to_owned()).collect::<Vec<_>>())
+            .as_deref()
+    );
+    let Some((rivals, after)) = expected else { return };
+    log.accept_over(&ids, Origin::User, 1).unwrap();
+    assert_eq!((log.disk_text().as_deref(), log.visible_text().as_deref()), (Some(after), Some(after)));
+    log.undo(Origin::User, 2).unwrap();
+    assert_eq!((log.disk_text().as_deref(), log.contested(&ids)), (found, contested));
+    assert_eq!(log.rival_lines(&ids), rivals);
+    log.redo(Origin::User, 3).unwrap();
+    assert_eq!(log.disk_text().as_deref(), Some(after));
+    let json = serde_json::to_string(&log).unwrap();
+    let loaded: LineLog = serde_json::from_str(&json).unwrap();
+    assert_eq!(loaded.disk_text().as_deref(), Some(after));
+}
+
+#[test]
+fn a_place_that_both_sides_changed_is_contested() {
+    let base = "x\ncall(a)\ny\n";
+    let proposed = "x\ncall(b)\ny\n";
+    check_contested(base, proposed, Some("x\ncall(a, 2)\ny\n"), Some((&["call(a, 2)\n"], proposed)));
+    check_contested(base, proposed, Some("x\ny\n"), Some((&[], proposed)));
+    check_contested(base, proposed, Some("X\ncall(a)\ny\n"), None);
+    check_contested(base, proposed, Some("x\ncall(a)\nMINE\ny\n"), None);
+    check_contested(base, proposed, None, Some((&[], "call(b)\n")));
+    check_contested(base, "x\ncall(a)\nnew\ny\n", None, Some((&[], "new\n")));
+    let crlf = "x\r\ncall(a)\r\ny\r\n";
+    check_contested(base, proposed, Some(crlf), Some((&["call(a)\r\n"], "x\r\ncall(b)\r\ny\r\n")));
+}
+
+#[test]
+fn only_changes_made_while_it_was_off_contest_a_change() {
+    let mut log = LineLog::new(Some("a\nb\n"));
+    let ids = log.write(Origin::Agent, meta("e"), "A\nb\n", Status::Accepted);
+    log.mark_saved();
+    log.rollback(&ids, DependentsPolicy::Refuse, Origin::User, 1).unwrap();
+    assert_eq!(log.contested(&ids), []);
+    type_in(&mut log, "mine\nb\n");
+    assert_eq!(log.contested(&ids), ids);
+    // A change that was accepted where the user had deleted a line, rolled back and accepted again: nothing is new.
+    let mut log = LineLog::new(Some("a\nb\n"));
+    let ids = propose(&mut log, "A\nb\n");
+    log.external(Some("b\n"), meta("disk"));
+    log.accept_over(&ids, Origin::User, 2).unwrap();
+    log.rollback(&ids, DependentsPolicy::Refuse, Origin::User, 3).unwrap();
+    assert_eq!((log.visible_text().as_deref(), log.contested(&ids)), (Some("b\n"), Vec::new()));
+    // A rejected proposal stays contested.
+    let mut log = LineLog::new(Some("a\nb\n"));
+    let ids = propose(&mut log, "A\nb\n");
+    log.external(Some("mine\nb\n"), meta("disk"));
+    log.reject(&ids, DependentsPolicy::Refuse, Origin::User, 1).unwrap();
+    assert_eq!(log.contested(&ids), ids);
 }
 
 #[test]

@@ -144,8 +144,11 @@ impl Plain {
             deps.insert(self.lines[index].by);
             self.lines[index].deleted_by.insert(ix);
         }
-        // The insertion point: after the last line replaced, or else after the visible line before.
-        let seam = visible[..at + n_deleted].last().map_or(0, |&index| index + 1);
+        // The insertion point: after the last line replaced, or else after the visible line before and its replacement.
+        let seam = match n_deleted {
+            0 => left.map_or(0, |left| self.end_of_replacement(left, right.unwrap_or(self.lines.len())) + 1),
+            _ => visible[at + n_deleted - 1] + 1,
+        };
         if !new.is_empty() {
             let gap = match n_deleted {
                 0 => left.map_or(0, |left| left + 1)..right.unwrap_or(self.lines.len()),
@@ -158,6 +161,18 @@ impl Plain {
         }
         deps.remove(&BASE);
         self.changes.insert(ix, PlainChange { deps, ..change });
+    }
+
+    /// Returns the index of the last line before `end` that replaces the line at `from`, directly or through others.
+    fn end_of_replacement(&self, from: usize, end: usize) -> usize {
+        let (mut last, mut replaced_by) = (from, self.lines[from].deleted_by.clone());
+        for index in from + 1..end {
+            if replaced_by.contains(&self.lines[index].by) {
+                last = index;
+                replaced_by.extend(&self.lines[index].deleted_by);
+            }
+        }
+        last
     }
 
     /// Returns the changes that are on and deleted a hidden line in `gap`, unless `right` replaces that line: it comes
