@@ -14,6 +14,7 @@ export function hunkSummary(hunk: Hunk): string {
   if (removed > 0) parts.push(`${removed} removed`);
   if (added > 0) parts.push(`${added} added`);
   if (hunk.keptByUser) parts.push("kept because you edited it");
+  if (hunk.contested) parts.push("conflicts with your edit");
   return parts.join(", ");
 }
 

@@ -14,6 +14,9 @@ function hunk(lines: readonly string[], keptByUser = false): Hunk {
     newStart: 13,
     newLines: 3,
     keptByUser,
+    contested: false,
+    removesUserLines: false,
+    oversized: false,
     dependents: 0,
     lines: lines.map((line) => {
       const [, number = "0", sign] = /^(\d*) ?([-+ ])/.exec(line) ?? [];

@@ -18,6 +18,7 @@ import { Canvas } from "./canvas.js";
 import type { EventFeed } from "./event-feed.js";
 import { Files } from "./files.js";
 import type {
+  AcceptOptions,
   AgentChanges,
   AgentOptions,
   EventsOptions,
@@ -249,11 +250,14 @@ export class Agent {
   /**
    * Accepts hunks, which saves them.
    *
+   * @throws {ConflictError} if the user or another program has changed the lines of a hunk since, unless `over` is set.
+   * Then nothing changes.
    * @throws {EmendError} with code `not_found` if there is no such hunk.
    */
-  async accept(hunkIds: readonly string[]): Promise<Review> {
+  async accept(hunkIds: readonly string[], options: AcceptOptions = {}): Promise<Review> {
     const ids = requireIds(hunkIds);
-    return this.#bridge.callAsync((handle) => handle.accept(ids));
+    const over = options.over === true;
+    return this.#bridge.callAsync((handle) => handle.accept(ids, over));
   }
 
   /**
@@ -267,7 +271,7 @@ export class Agent {
     return this.#bridge.callAsync((handle) => handle.reject(ids, dependents));
   }
 
-  /** Accepts every pending hunk of one file, or of all files. */
+  /** Accepts every pending hunk of one file, or of all files. Contested hunks stay pending: see {@link Hunk}. */
   async acceptAll(path?: string): Promise<Review> {
     const file = path === undefined ? undefined : requireText("the path", path);
     return this.#bridge.callAsync((handle) => handle.acceptAll(file));

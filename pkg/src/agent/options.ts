@@ -193,6 +193,12 @@ export interface PolicyRule {
   pattern?: string;
 }
 
+/** Options of {@link Agent.accept}. */
+export interface AcceptOptions {
+  /** Whether the lines of a contested hunk replace the lines in `yours`. Default `false`. */
+  over?: boolean;
+}
+
 /** Options of {@link Agent.reject}. */
 export interface RejectOptions {
   /**

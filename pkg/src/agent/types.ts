@@ -153,6 +153,14 @@ export interface Hunk {
   keptByUser: boolean;
   /** Number of later changes, the user's included, that depend on the hunk. */
   dependents: number;
+  /** Whether the user or another program has changed the same lines since. Then {@link Agent.accept} needs `over`. */
+  contested: boolean;
+  /** The lines that are now in its place, if it is contested. Left out if there are none. */
+  yours?: string[];
+  /** Whether it deletes a line that the user wrote. */
+  removesUserLines: boolean;
+  /** Whether it is larger than a hunk should be and cannot be cut automatically. */
+  oversized: boolean;
 }
 
 /** One line of a hunk. */

@@ -30,14 +30,19 @@ export async function decide(id: string, decision: Decision): Promise<void> {
   const restoreFocus = editor.rememberFocus(id);
   const done = await attempt(path, decision, async () => {
     const engine = currentEngine();
-    if (decision === "accept") await engine.accept([id]);
+    if (decision === "accept") await engine.accept([id], { over: isContested(id) });
     else if (!(await reject([id]))) return false;
     return true;
   });
   if (done) restoreFocus();
 }
 
-/** Accepts every hunk of a file, or of all files. */
+/** Returns whether the user was shown that a hunk replaces their own lines. */
+function isContested(id: string): boolean {
+  return review.value.files.some((file) => file.hunks.some((hunk) => hunk.id === id && hunk.contested));
+}
+
+/** Accepts every hunk of a file, or of all files, except contested ones. */
 export function acceptAll(path?: string): Promise<boolean> {
   return attempt(path ?? "", "accept", async () => {
     await currentEngine().acceptAll(path);

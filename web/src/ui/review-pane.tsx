@@ -146,6 +146,7 @@ function HunkCard(props: { hunk: Hunk; path: string; number: number; total: numb
           <span class="minus">−{countLines(hunk, "removed")}</span>
         </span>
         {hunk.keptByUser && <span class="hunk-kept">kept because you edited it</span>}
+        {hunk.contested && <span class="hunk-kept">conflicts with your edit</span>}
         <span class="spacer" />
         <DecideButton kind="reject" name={name} hunk={hunk} />
         <DecideButton kind="accept" name={name} hunk={hunk} />
@@ -162,8 +163,24 @@ function HunkCard(props: { hunk: Hunk; path: string; number: number; total: numb
             <code>{marked(withoutBreak(line.text), line.spans ?? [])}</code>
           </div>
         ))}
+        {hunk.contested && <Yours lines={hunk.yours ?? []} />}
       </div>
     </li>
+  );
+}
+
+/** The lines that a contested hunk would replace. */
+function Yours({ lines }: { lines: readonly string[] }) {
+  if (lines.length === 0) return <p class="faint">You deleted these lines since.</p>;
+  return (
+    <>
+      <p class="faint">Your lines, which Accept replaces:</p>
+      {lines.map((line, index) => (
+        <div class="diff-line context" key={index}>
+          <code>{withoutBreak(line)}</code>
+        </div>
+      ))}
+    </>
   );
 }
 

@@ -12,7 +12,7 @@ use emend_edit::line_log::{
 use serde::Serialize;
 
 use super::error::WorkspaceError;
-use super::state::Workspace;
+use super::state::{Entry, Workspace};
 use crate::environment::FilePath;
 use crate::error_code::Code;
 
@@ -64,6 +64,16 @@ pub struct ReviewHunk {
     pub kept_by_user: bool,
     /// Number of live changes, the user's included, that depend on it.
     pub dependents: usize,
+    /// Whether the user or another program has changed the same lines since: accepting needs
+    /// [`Workspace::accept_over`].
+    pub contested: bool,
+    /// Lines that the user or another program put in its place, if it is contested.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub yours: Vec<String>,
+    /// Whether it deletes a line that the user wrote.
+    pub removes_user_lines: bool,
+    /// Whether it exceeds the size of a hunk and cannot be cut automatically.
+    pub oversized: bool,
 }
 
 /// One line of a hunk.
@@ -118,6 +128,17 @@ pub enum ReviewError {
         /// Number of those by the user or another program.
         from_user: usize,
     },
+    /// The user or another program has changed the same lines since.
+    #[error(
+        "{path} was changed at {n_places} of these places since; nothing was done. Look at both texts: keep the lines as \
+         they are by rejecting the change, or accept it over them"
+    )]
+    Contested {
+        /// Path relative to the root.
+        path: FilePath,
+        /// Number of contested changes.
+        n_places: usize,
+    },
     /// There is nothing to undo or redo.
     #[error("there is nothing to {action}")]
     Nothing {
@@ -135,7 +156,7 @@ impl ReviewError {
     pub fn code(&self) -> Code {
         match self {
             Self::UnknownHunk { .. } | Self::Nothing { .. } => Code::NotFound,
-            Self::HasDependents { .. } => Code::Conflict,
+            Self::HasDependents { .. } | Self::Contested { .. } => Code::Conflict,
             Self::Workspace(error) => error.code(),
         }
     }
@@ -162,7 +183,7 @@ impl Workspace {
         let state = self.state();
         let mut files = Vec::new();
         for (path, entry) in &state.files {
-            let hunks: Vec<ReviewHunk> = pending(&entry.log).map(|hunk| shown(entry.number, hunk)).collect();
+            let hunks: Vec<ReviewHunk> = pending(&entry.log).map(|hunk| shown(entry, hunk)).collect();
             if hunks.is_empty() {
                 continue;
             }
@@ -186,9 +207,27 @@ impl Workspace {
     ///
     /// # Errors
     ///
-    /// Returns a [`ReviewError`]; nothing changes then.
+    /// Returns a [`ReviewError`]; nothing changes then. [`ReviewError::Contested`] if the user or another program has
+    /// changed the same lines since.
     pub async fn accept(&self, hunk_ids: &[String]) -> Result<Review, ReviewError> {
-        self.decide(hunk_ids, |log, ids, at_ms| log.accept(ids, Origin::User, at_ms)).await
+        self.decide(hunk_ids, |path, log, ids, at_ms| {
+            reject_contested(path, log, ids)?;
+            log.accept(ids, Origin::User, at_ms).map_err(|error| in_file(path, error))
+        })
+        .await
+    }
+
+    /// Accepts hunks like [`accept`](Self::accept). The lines of contested ones replace those that the user or another
+    /// program has put in their place.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`ReviewError`]; nothing changes then.
+    pub async fn accept_over(&self, hunk_ids: &[String]) -> Result<Review, ReviewError> {
+        self.decide(hunk_ids, |path, log, ids, at_ms| {
+            log.accept_over(ids, Origin::User, at_ms).map_err(|error| in_file(path, error))
+        })
+        .await
     }
 
     /// Rejects hunks: inserted lines disappear, removed lines return, the user's lines stay.
@@ -197,16 +236,19 @@ impl Workspace {
     ///
     /// Returns a [`ReviewError`]; nothing changes then.
     pub async fn reject(&self, hunk_ids: &[String], policy: DependentsPolicy) -> Result<Review, ReviewError> {
-        self.decide(hunk_ids, |log, ids, at_ms| log.reject(ids, policy, Origin::User, at_ms)).await
+        self.decide(hunk_ids, |path, log, ids, at_ms| {
+            log.reject(ids, policy, Origin::User, at_ms).map_err(|error| in_file(path, error))
+        })
+        .await
     }
 
-    /// Accepts every pending hunk of one file, or of all files.
+    /// Accepts every pending hunk of one file, or of all files, except contested ones, which stay pending.
     ///
     /// # Errors
     ///
     /// Returns a [`ReviewError`]; nothing changes then.
     pub async fn accept_all(&self, path: Option<&FilePath>) -> Result<Review, ReviewError> {
-        self.accept(&self.pending_ids(path)).await
+        self.accept(&self.pending_ids(path, |hunk| !hunk.contested)).await
     }
 
     /// Rejects every pending hunk of one file, or of all files. The user's lines stay.
@@ -215,7 +257,7 @@ impl Workspace {
     ///
     /// Returns a [`ReviewError`]; nothing changes then.
     pub async fn reject_all(&self, path: Option<&FilePath>) -> Result<Review, ReviewError> {
-        self.reject(&self.pending_ids(path), DependentsPolicy::OnlyThese).await
+        self.reject(&self.pending_ids(path, |_| true), DependentsPolicy::OnlyThese).await
     }
 
     /// Undoes the user's last edit or decision.
@@ -254,15 +296,15 @@ impl Workspace {
         Ok(self.review())
     }
 
-    fn pending_ids(&self, path: Option<&FilePath>) -> Vec<String> {
+    fn pending_ids(&self, path: Option<&FilePath>, is_wanted: impl Fn(&ReviewHunk) -> bool) -> Vec<String> {
         let files = self.review().files.into_iter().filter(|file| path.is_none_or(|path| file.path == *path));
-        files.flat_map(|file| file.hunks).map(|hunk| hunk.id).collect()
+        files.flat_map(|file| file.hunks).filter(is_wanted).map(|hunk| hunk.id).collect()
     }
 
     async fn decide(
         &self,
         hunk_ids: &[String],
-        decision: impl Fn(&mut LineLog, &[ChangeId], u64) -> Result<DecisionOutcome, DecisionError>,
+        decision: impl Fn(&FilePath, &mut LineLog, &[ChangeId], u64) -> Result<DecisionOutcome, ReviewError>,
     ) -> Result<Review, ReviewError> {
         let _writing = self.writing.lock().await;
         let by_file = self.changes_of(hunk_ids)?;
@@ -270,15 +312,7 @@ impl Workspace {
         for (path, ids) in by_file {
             self.visible(&path).await?;
             let mut log = self.log_of(&path).await?;
-            decision(&mut log, &ids, self.clock.now_ms()).map_err(|error| match error {
-                DecisionError::HasDependents { dependents, from_user } => {
-                    ReviewError::HasDependents { path: path.clone(), n_dependents: dependents.len(), from_user }
-                }
-                DecisionError::UnknownChange { id } => ReviewError::UnknownHunk { id: format!("{path}:{}", id.0) },
-                error @ DecisionError::UnknownCheckpoint { .. } => {
-                    WorkspaceError::Internal { reason: error.to_string() }.into()
-                }
-            })?;
+            decision(&path, &mut log, &ids, self.clock.now_ms())?;
             logs.push((path, log));
         }
         let paths: Vec<FilePath> = logs.iter().map(|(path, _)| path.clone()).collect();
@@ -308,16 +342,41 @@ impl Workspace {
         &self,
         paths: &[FilePath],
         step: impl Fn(&mut LineLog, u64) -> Option<DecisionOutcome>,
-    ) -> Result<(), WorkspaceError> {
+    ) -> Result<(), ReviewError> {
         let mut logs = Vec::new();
         for path in paths {
             self.visible(path).await?;
-            let mut log = self.log_of(path).await?;
-            if step(&mut log, self.clock.now_ms()).is_some() {
+            let before = self.log_of(path).await?;
+            let mut log = before.clone();
+            if let Some(outcome) = step(&mut log, self.clock.now_ms()) {
+                let is_accepted =
+                    |id: &ChangeId| log.change(*id).is_some_and(|change| change.status == Status::Accepted);
+                let accepted: Vec<ChangeId> = outcome.changed.into_iter().filter(is_accepted).collect();
+                reject_contested(path, &before, &accepted)?;
                 logs.push((path.clone(), log));
             }
         }
-        self.save_logs(logs).await
+        Ok(self.save_logs(logs).await?)
+    }
+}
+
+/// Returns an error if a change would get beside lines that replace it.
+fn reject_contested(path: &FilePath, log: &LineLog, ids: &[ChangeId]) -> Result<(), ReviewError> {
+    match log.contested(ids).len() {
+        0 => Ok(()),
+        n_places => Err(ReviewError::Contested { path: path.clone(), n_places }),
+    }
+}
+
+fn in_file(path: &FilePath, error: DecisionError) -> ReviewError {
+    match error {
+        DecisionError::HasDependents { dependents, from_user } => {
+            ReviewError::HasDependents { path: path.clone(), n_dependents: dependents.len(), from_user }
+        }
+        DecisionError::UnknownChange { id } => ReviewError::UnknownHunk { id: format!("{path}:{}", id.0) },
+        error @ DecisionError::UnknownCheckpoint { .. } => {
+            WorkspaceError::Internal { reason: error.to_string() }.into()
+        }
     }
 }
 
@@ -330,7 +389,7 @@ fn pending(log: &LineLog) -> impl Iterator<Item = Hunk> {
     log.hunks(HunkQuery::default()).into_iter().filter(|hunk| hunk.status == Status::Pending)
 }
 
-fn shown(number: u64, hunk: Hunk) -> ReviewHunk {
+fn shown(entry: &Entry, hunk: Hunk) -> ReviewHunk {
     let mut lines: Vec<ReviewLine> = hunk
         .lines
         .into_iter()
@@ -344,7 +403,7 @@ fn shown(number: u64, hunk: Hunk) -> ReviewHunk {
         .collect();
     mark_words(&mut lines);
     ReviewHunk {
-        id: format!("f{number}:{}", hunk.id),
+        id: format!("f{}:{}", entry.number, hunk.id),
         status: hunk.status,
         old_start: hunk.old_start,
         old_lines: hunk.old_lines,
@@ -353,6 +412,10 @@ fn shown(number: u64, hunk: Hunk) -> ReviewHunk {
         lines,
         kept_by_user: hunk.kept_by_user,
         dependents: hunk.dependents.len(),
+        yours: if hunk.contested { entry.log.rival_lines(&hunk.change_ids) } else { Vec::new() },
+        contested: hunk.contested,
+        removes_user_lines: hunk.removes_user_lines,
+        oversized: hunk.oversized,
     }
 }
 

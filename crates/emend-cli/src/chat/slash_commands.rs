@@ -149,8 +149,8 @@ async fn decide(chat: &mut Chat) -> Result<(), Failure> {
 }
 
 async fn undo_run(chat: &mut Chat) -> Result<(), Failure> {
-    let undone = undo::undo_last(&chat.setup.project).await?;
-    checkpoints::report(&undone)?;
+    let (run, undone) = undo::undo_last(&chat.setup.project).await?;
+    checkpoints::report(Some(&run), &undone)?;
     let paths: Vec<&str> = undone.restored.iter().map(|path| path.as_str()).collect();
     // Otherwise the model would continue with texts that no longer exist.
     let note = format!("[I undid your last changes in {}.]", paths.join(", "));

@@ -71,7 +71,7 @@ pub(crate) async fn rollback(root: &Path, run: u64, check: bool) -> Result<ExitC
         return Err(Failure::new(Code::NotFound, format!("run {run} and later runs have nothing left to undo")));
     }
     project.save()?;
-    report(&undone)
+    report(None, &undone)
 }
 
 /// Returns a run and all later ones.
@@ -117,9 +117,12 @@ fn write_lost<W: Write>(out: &mut Guarded<W>, indent: &str, lost: &[FilePath]) -
     out.write_own(&(Painter::stdout().paint(style::YELLOW, &visible(&text)) + "\n"))
 }
 
-/// Prints which files were restored.
-pub(crate) fn report(undone: &UndoneRun) -> Result<ExitCode, Failure> {
+/// Prints which files were restored, after the name of the run if it is given.
+pub(crate) fn report(run: Option<&str>, undone: &UndoneRun) -> Result<ExitCode, Failure> {
     let mut stdout = stdout();
+    if let Some(run) = run {
+        writeln!(stdout, "undid {}", visible(run))?;
+    }
     for path in &undone.restored {
         writeln!(stdout, "restored {path}")?;
     }

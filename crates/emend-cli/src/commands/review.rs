@@ -14,6 +14,10 @@ use crate::style::{self, Painter};
 use crate::text_diff::painted;
 use crate::visible::visible;
 
+const CONTESTED_HELP: &str = "y write the agent's lines in place of yours · n keep your lines and reject the hunk · s skip \
+                              (decide later) · d reject this hunk and all that follow · q quit (decide on the rest \
+                              later)";
+
 const HELP: &str = "y accept · n reject · s skip (decide later) · a accept this hunk and all that follow · d reject \
                     this hunk and all that follow · q quit (decide on the rest later)";
 
@@ -44,6 +48,10 @@ pub(crate) fn ask_on_stdin() -> impl FnMut(&str) -> Result<Option<String>, Failu
 /// Asks about each pending hunk. The end of the input leaves the rest pending.
 pub(crate) async fn decide(project: &Project, ask: Ask<'_>) -> Result<(), Failure> {
     let painter = Painter::stdout();
+    for file in project.workspace.review().files {
+        // Finds what the user has changed since. A file that is no longer text is shown as it was last known.
+        let _ = project.workspace.text(file.path.as_str()).await;
+    }
     let first = project.workspace.review();
     let n_hunks: usize = first.files.iter().map(|file| file.hunks.len()).sum();
     let mut stdout = std::io::stdout();
@@ -57,9 +65,12 @@ pub(crate) async fn decide(project: &Project, ask: Ask<'_>) -> Result<(), Failur
         for hunk in &file.hunks {
             n_seen += 1;
             show(&mut stdout, painter, file, hunk, n_seen, n_hunks)?;
+            show_notes(&mut stdout, painter, hunk)?;
             let accepts = match for_all {
+                // Only an answer about these lines may replace the user's.
+                Some(true) if hunk.contested => continue,
                 Some(accepts) => accepts,
-                None => match decision(&mut stdout, ask)? {
+                None => match decision(&mut stdout, hunk.contested, ask)? {
                     Decision::Accept => true,
                     Decision::Reject => false,
                     Decision::Skip => continue,
@@ -68,12 +79,11 @@ pub(crate) async fn decide(project: &Project, ask: Ask<'_>) -> Result<(), Failur
                 },
             };
             let ids = [hunk.id.clone()];
-            let outcome = if accepts {
-                project.workspace.accept(&ids).await
-            } else {
-                project.workspace.reject(&ids, DependentsPolicy::OnlyThese).await
-            };
-            outcome?;
+            match (accepts, hunk.contested) {
+                (true, true) => project.workspace.accept_over(&ids).await,
+                (true, false) => project.workspace.accept(&ids).await,
+                (false, _) => project.workspace.reject(&ids, DependentsPolicy::OnlyThese).await,
+            }?;
             n_decided += 1;
             project.save()?;
         }
@@ -96,19 +106,42 @@ enum Decision {
     Later,
 }
 
-fn decision(out: &mut impl Write, ask: Ask<'_>) -> Result<Decision, Failure> {
+fn decision(out: &mut impl Write, contested: bool, ask: Ask<'_>) -> Result<Decision, Failure> {
+    let (question, help) = match contested {
+        true => ("Replace your lines by the agent's [y,n,s,d,q,?]? ", CONTESTED_HELP),
+        false => ("Accept this hunk [y,n,s,a,d,q,?]? ", HELP),
+    };
     loop {
-        let Some(line) = ask("Accept this hunk [y,n,s,a,d,q,?]? ")? else { return Ok(Decision::Later) };
+        let Some(line) = ask(question)? else { return Ok(Decision::Later) };
         match line.trim().to_lowercase().as_str() {
             "y" | "yes" => return Ok(Decision::Accept),
             "n" | "no" => return Ok(Decision::Reject),
             "s" => return Ok(Decision::Skip),
-            "a" => return Ok(Decision::All(true)),
+            "a" if !contested => return Ok(Decision::All(true)),
             "d" => return Ok(Decision::All(false)),
             "q" => return Ok(Decision::Later),
-            _ => writeln!(out, "{HELP}")?,
+            _ => writeln!(out, "{help}")?,
         }
     }
+}
+
+/// Prints what a reader of the hunk alone cannot see.
+fn show_notes(out: &mut impl Write, painter: Painter, hunk: &ReviewHunk) -> std::io::Result<()> {
+    let mut note = |text: &str| writeln!(out, "{}", painter.paint(style::YELLOW, &visible(text)));
+    if hunk.removes_user_lines {
+        note("This hunk removes lines that you wrote.")?;
+    }
+    if !hunk.contested {
+        return Ok(());
+    }
+    if hunk.yours.is_empty() {
+        return note("Conflict: the lines that this hunk replaces were deleted since.");
+    }
+    note("Conflict: the lines that this hunk replaces were changed since. They read now:")?;
+    for line in &hunk.yours {
+        note(&format!("  {}", line.trim_end_matches(['\r', '\n'])))?;
+    }
+    Ok(())
 }
 
 fn show(

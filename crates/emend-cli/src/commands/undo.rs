@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use emend_agent::environment::FilePath;
 use emend_agent::error_code::Code;
 use emend_agent::workspace::{Mode, UndoneRun};
 
@@ -11,17 +12,51 @@ use crate::failure::Failure;
 use crate::project::Project;
 
 pub(crate) async fn undo(root: &Path) -> Result<ExitCode, Failure> {
-    report(&undo_last(&Project::open(root, Mode::Direct)?).await?)
+    let (run, undone) = undo_last(&Project::open(root, Mode::Direct)?).await?;
+    report(Some(&run), &undone)
 }
 
-/// Undoes the last run that still has an effect, and saves that.
-pub(crate) async fn undo_last(project: &Project) -> Result<UndoneRun, Failure> {
-    for run in (1..=project.workspace.last_run()).rev() {
-        let undone = project.workspace.undo_runs(&[run]).await?;
-        if !undone.restored.is_empty() {
-            project.save()?;
-            return Ok(undone);
+/// Undoes the last run that still has an effect, and saves that. Returns the name of the run, too.
+///
+/// An older run is never undone instead: the user may want to keep it.
+pub(crate) async fn undo_last(project: &Project) -> Result<(String, UndoneRun), Failure> {
+    let mut runs = project.workspace.runs();
+    runs.retain(|run| run.is_on);
+    let Some(last) = runs.pop() else {
+        return Err(Failure::new(Code::NotFound, "there is nothing to undo in this project"));
+    };
+    let notes = project.run_notes()?;
+    let name = match notes.iter().find(|note| note.run == last.run_id) {
+        Some(note) if !note.label.is_empty() => format!("run {} ({})", last.run_id, note.label),
+        _ => format!("run {}", last.run_id),
+    };
+    let undone = project.workspace.undo_runs(&[last.run_id]).await?;
+    if undone.restored.is_empty() {
+        let mut message = format!("{name} has nothing left to undo");
+        let reasons = reasons(project, &undone).await;
+        if !reasons.is_empty() {
+            message += &format!(": {}", reasons.join("; "));
         }
+        if let Some(older) = runs.last() {
+            message += &format!(". To undo run {} too: emend rollback {0}", older.run_id);
+        }
+        return Err(Failure::new(Code::Conflict, message));
     }
-    Err(Failure::new(Code::NotFound, "there is nothing to undo in this project"))
+    project.save()?;
+    Ok((name, undone))
+}
+
+/// Returns the reasons for which files keep their changes.
+async fn reasons(project: &Project, undone: &UndoneRun) -> Vec<String> {
+    let mut reasons = Vec::new();
+    for path in &undone.kept {
+        let is_gone = matches!(project.workspace.saved_text(path.as_str()).await, Ok(None));
+        let what = if is_gone { "is no longer there" } else { "was changed at the same lines since" };
+        reasons.push(format!("{path} {what}"));
+    }
+    if !undone.lost.is_empty() {
+        let lost: Vec<&str> = undone.lost.iter().map(FilePath::as_str).collect();
+        reasons.push(format!("{} cannot be restored", lost.join(", ")));
+    }
+    reasons
 }

@@ -83,6 +83,7 @@ fn a_run_is_shown_and_its_changes_can_be_listed_undone_and_redone() {
     let (_, rest) = shown.split_once("› /undo").unwrap();
     expect![[r#"
 
+        undid run 1 (rename alpha to omega)
         restored notes.md
         restored src/lib.rs
 

@@ -14,6 +14,8 @@ mod checkpoints;
 #[cfg(unix)]
 mod commands;
 #[cfg(test)]
+mod conflicts;
+#[cfg(test)]
 mod debug;
 #[cfg(test)]
 mod diff_truncate;

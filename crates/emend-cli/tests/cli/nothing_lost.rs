@@ -81,7 +81,8 @@ fn what_cannot_be_undone_is_said() {
     let listed = project.run(&["checkpoints"]);
     assert!(listed.stdout.contains("a.txt\n      cannot be undone: deps, huge.bin\n"), "{}", listed.stdout);
     let undone = project.run(&["undo"]);
-    assert_eq!(undone.assert_ok().stdout, "restored a.txt\ncannot be undone: deps, huge.bin\n");
+    let name = "undid run 1 (run rm -r deps huge.bin; echo two >> a.txt)";
+    assert_eq!(undone.assert_ok().stdout, format!("{name}\nrestored a.txt\ncannot be undone: deps, huge.bin\n"));
 }
 
 #[test]

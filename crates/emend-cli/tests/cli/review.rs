@@ -9,7 +9,7 @@ fn project() -> Project {
     Project::new(&[("a.txt", b"alpha\n1\n2\n3\n4\n5\n6\n7\n8\n9\nalpha\n")])
 }
 
-fn answer(project: &Project, args: &[&str], decisions: &str) -> Outcome {
+pub(crate) fn answer(project: &Project, args: &[&str], decisions: &str) -> Outcome {
     let mut child =
         project.command(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(decisions.as_bytes()).unwrap();

@@ -261,9 +261,14 @@ impl AgentHandle {
         json(&self.workspace.review())
     }
 
-    /// Accepts hunks.
-    pub fn accept(&self, hunk_ids: Vec<String>) -> Task {
-        self.task(async move |workspace| Ok(workspace.accept(&hunk_ids).await?))
+    /// Accepts hunks. With `over`, contested hunks replace the user's lines.
+    pub fn accept(&self, hunk_ids: Vec<String>, over: bool) -> Task {
+        self.task(async move |workspace| {
+            Ok(match over {
+                true => workspace.accept_over(&hunk_ids).await?,
+                false => workspace.accept(&hunk_ids).await?,
+            })
+        })
     }
 
     /// Rejects hunks. `dependents` is `refuse`, `only` or `with`.

@@ -1,0 +1,115 @@
+//! Places that both the agent and the user have changed: undo, redo and review show both texts and lose neither.
+
+use std::fs;
+
+use crate::review::answer;
+use crate::support::Project;
+
+const WAITING: &str = "x\nalpha 1\ny\n";
+
+/// Returns a project with a pending rename from alpha to omega in `a.txt`.
+fn pending(text: &str) -> Project {
+    let project = Project::new(&[("a.txt", text.as_bytes())]);
+    answer(&project, &["run", "rename alpha to omega", "--review"], "").assert_ok();
+    project
+}
+
+/// Checks a pending rename after the user wrote `found`: the text after a review with these answers.
+#[track_caller]
+fn check_review(found: &str, answers: &str, expected: &str) -> String {
+    let project = pending(WAITING);
+    fs::write(project.path("a.txt"), found).unwrap();
+    let outcome = answer(&project, &["review"], answers);
+    outcome.assert_ok();
+    assert_eq!(project.read("a.txt"), expected);
+    outcome.stdout
+}
+
+#[test]
+fn a_users_line_after_a_pending_line_stays_after_it() {
+    check_review("x\nalpha 1\nMINE\ny\n", "a\n", "x\nomega 1\nMINE\ny\n");
+    check_review("x\nMINE\nalpha 1\ny\n", "a\n", "x\nMINE\nomega 1\ny\n");
+}
+
+#[test]
+fn a_place_that_the_user_has_changed_is_shown_with_both_texts() {
+    let found = "x\nalpha 1, 2\ny\n";
+    let shown = check_review(found, "y\n", "x\nomega 1\ny\n");
+    assert!(shown.contains("were changed since"), "{shown}");
+    assert!(shown.contains("  alpha 1, 2") && shown.contains("+omega 1"), "{shown}");
+    check_review(found, "n\n", found);
+    let shown = check_review(found, "a\nq\n", found);
+    assert!(shown.contains("y write the agent's lines in place of yours"), "`a` is not offered: {shown}");
+}
+
+#[test]
+fn accepting_all_leaves_contested_hunks_pending() {
+    let project = pending("alpha 1\n2\n3\n4\n5\n6\n7\n8\n9\nalpha 10\n");
+    fs::write(project.path("a.txt"), b"alpha 1\n2\n3\n4\n5\n6\n7\n8\n9\nalpha ten\n").unwrap();
+    let outcome = answer(&project, &["review"], "a\n");
+    outcome.assert_ok();
+    assert_eq!(project.read("a.txt"), "omega 1\n2\n3\n4\n5\n6\n7\n8\n9\nalpha ten\n");
+    assert!(outcome.stdout.contains("1 hunk left to review"), "{}", outcome.stdout);
+}
+
+#[test]
+fn a_file_that_the_user_has_deleted_is_not_made_of_hunks_alone() {
+    let project = pending(WAITING);
+    fs::remove_file(project.path("a.txt")).unwrap();
+    let outcome = answer(&project, &["review"], "n\n");
+    outcome.assert_ok();
+    assert!(outcome.stdout.contains("were deleted since"), "{}", outcome.stdout);
+    assert!(!project.path("a.txt").exists());
+}
+
+#[test]
+fn redo_after_a_conversion_of_line_endings_is_a_conflict() {
+    let project = Project::new(&[("a.txt", b"alpha 1\nalpha 2\nalpha 3\n")]);
+    project.run(&["run", "rename alpha to omega"]).assert_ok();
+    project.run(&["undo"]).assert_ok();
+    fs::write(project.path("a.txt"), b"alpha 1\r\nalpha 2\r\nalpha 3\r\n").unwrap();
+    let outcome = project.run(&["redo"]);
+    assert_eq!(outcome.status, 1);
+    assert!(outcome.stderr.contains("error [conflict]: a.txt was changed"), "{}", outcome.stderr);
+    assert_eq!(project.read("a.txt"), "alpha 1\r\nalpha 2\r\nalpha 3\r\n");
+}
+
+/// Checks that undo after a change of the user's to the files of the last of two runs undoes neither run.
+#[track_caller]
+fn check_refused(spoil: impl Fn(&Project), reason: &str) {
+    let project = Project::new(&[("old.txt", b"aaa one\n"), ("d.txt", b"ccc\n")]);
+    project.run(&["run", "rename aaa to bbb"]).assert_ok();
+    project.run(&["run", "rename ccc to ddd"]).assert_ok();
+    spoil(&project);
+    let before = project.tree();
+    let outcome = project.run(&["undo"]);
+    assert_eq!(outcome.status, 1);
+    let expected = format!("error [conflict]: run 2 (rename ccc to ddd) has nothing left to undo: {reason}");
+    assert!(outcome.stderr.contains(&expected), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("emend rollback 1"), "{}", outcome.stderr);
+    assert_eq!(project.tree(), before);
+    // The step that the message names.
+    project.run(&["rollback", "1"]).assert_ok();
+    assert_eq!(project.read("old.txt"), "aaa one\n");
+}
+
+#[test]
+fn undo_says_why_the_last_run_cannot_be_undone_and_touches_no_older_one() {
+    check_refused(|project| fs::remove_file(project.path("d.txt")).unwrap(), "d.txt is no longer there");
+    check_refused(
+        |project| fs::rename(project.path("d.txt"), project.path("e.txt")).unwrap(),
+        "d.txt is no longer there",
+    );
+    check_refused(
+        |project| fs::write(project.path("d.txt"), b"ddd\r\n").unwrap(),
+        "d.txt was changed at the same lines since",
+    );
+}
+
+#[test]
+fn undo_names_its_run() {
+    let project = Project::new(&[("a.txt", b"alpha\n")]);
+    project.run(&["run", "rename alpha to omega"]).assert_ok();
+    let outcome = project.run(&["undo"]);
+    assert_eq!(outcome.assert_ok().stdout, "undid run 1 (rename alpha to omega)\nrestored a.txt\n");
+}
