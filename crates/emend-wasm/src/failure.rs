@@ -146,6 +146,7 @@ mod of_agent {
                 ReviewError::HasDependents { path, n_dependents, from_user } => {
                     Some(json!({ "path": path, "dependents": n_dependents, "fromUser": from_user }))
                 }
+                ReviewError::Contested { path, n_places } => Some(json!({ "path": path, "contested": n_places })),
                 ReviewError::UnknownHunk { id } => Some(json!({ "id": id })),
                 ReviewError::Nothing { .. } => None,
                 ReviewError::Workspace(error) => return error.clone().into(),
