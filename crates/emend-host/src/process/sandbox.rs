@@ -2,7 +2,9 @@
 //!
 //! The kernel enforces this for a command and all its descendants. It protects contents and names of files. The network
 //! stays open, so a command can send what it reads. Permissions, owners, times and extended attributes of files elsewhere
-//! can still be changed, because Landlock does not cover them.
+//! can still be changed, because Landlock does not cover them. A unix socket with a path leads out too: a program that
+//! listens there, such as tmux or Docker, acts outside the sandbox. From Linux 6.12 on, abstract unix sockets of other
+//! programs cannot be reached.
 
 use std::path::PathBuf;
 
@@ -37,7 +39,7 @@ mod enforce {
     use std::thread;
 
     use landlock::{
-        ABI, AccessFs, CompatLevel, Compatible as _, Ruleset, RulesetAttr as _, RulesetCreated,
+        ABI, Access as _, AccessFs, CompatLevel, Compatible as _, Ruleset, RulesetAttr as _, RulesetCreated,
         RulesetCreatedAttr as _, RulesetError, Scope, path_beneath_rules,
     };
 
@@ -55,9 +57,10 @@ mod enforce {
         Ruleset::default()
             .set_compatibility(CompatLevel::HardRequirement)
             .handle_access(AccessFs::from_write(NEEDED))?
-            // From Linux 6.12 on, a command also cannot signal processes outside its sandbox.
+            // From Linux 6.12 on, a command also cannot signal processes outside its sandbox, or connect to their
+            // abstract unix sockets.
             .set_compatibility(CompatLevel::BestEffort)
-            .scope(Scope::Signal)?
+            .scope(Scope::from_all(ABI::V6))?
             .create()
     }
 

@@ -107,6 +107,38 @@ fn a_confined_command_writes_only_at_permitted_paths() {
     fs::write(place.path().join("outside/new.txt"), "").unwrap();
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_confined_command_reaches_no_abstract_socket_of_another_program() {
+    use std::os::linux::net::SocketAddrExt as _;
+    use std::os::unix::net::{SocketAddr, UnixListener};
+
+    if missing("abstract sockets") {
+        return;
+    }
+    let name = format!("emend-test-{}", std::process::id());
+    let _listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
+    let connect = format!("python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"\\0{name}\")'");
+    let place = place();
+    let (status, said) = run(&open(&place, None), &connect);
+    if status != 0 {
+        println!("skipped: python3 cannot connect: {said}");
+        return;
+    }
+    let (status, said) = run(&open(&place, Some(Sandbox::default())), &connect);
+    let is_old = fs::read_to_string("/proc/sys/kernel/osrelease")
+        .unwrap()
+        .split('.')
+        .take(2)
+        .map(|part| part.parse().unwrap_or(0))
+        .lt([6, 12]);
+    if is_old {
+        println!("skipped: this kernel cannot scope sockets");
+        return;
+    }
+    assert!(status != 0 && said.contains("PermissionError"), "{status} {said}");
+}
+
 #[test]
 fn a_confined_copy_writes_to_its_shared_directories() {
     if missing("a confined copy") {
