@@ -6,16 +6,19 @@
 use std::io::{IsTerminal as _, Write as _};
 use std::thread;
 
-use emend_agent::approval::{Action, Approval, ApprovalRequest, Approver, Policy, Rule, ToolEffect};
+use emend_agent::approval::{
+    Action, Approval, ApprovalRequest, Approver, Policy, Rule, Target, ToolEffect, Verdict, is_command_tool,
+    simple_commands,
+};
 use emend_agent::error_code::Code;
 use emend_agent::suggest::closest;
-use emend_agent::tools::core_tools;
+use emend_agent::tools::{Shell, core_tools};
 use emend_llm::{BoxFuture, Shared};
 use futures::channel::oneshot;
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::settings::{Settings, Sourced};
+use crate::settings::{Settings, Source, Sourced};
 use crate::visible::visible;
 use crate::{terminal, tool_set};
 
@@ -75,31 +78,78 @@ fn no_such_tool(name: &str) -> Option<String> {
 }
 
 /// Returns the approver for a run with plain output: it asks on the terminal, or refuses if there is none.
-pub(crate) fn approver(json: bool) -> Shared<dyn Approver> {
+pub(crate) fn approver(json: bool, settings: &Settings) -> Shared<dyn Approver> {
     match !json && std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
         true => Shared::new(Terminal),
-        false => Shared::new(NoTerminal),
+        false => Shared::new(NoTerminal(settings.clone())),
     }
 }
 
-/// Refuses every call that it is asked about.
-struct NoTerminal;
+/// Refuses every call that it is asked about, and says which options would allow it.
+struct NoTerminal(Settings);
 
 impl Approver for NoTerminal {
     fn approve<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
-        let reason = format!(
-            "The user cannot be asked without a terminal. To allow this call, run emend with {}.",
-            flag(request)
-        );
+        let advice = match advice(&self.0, request) {
+            Ok(flags) => format!("To allow this call, run emend with {}.", flags.join(" ")),
+            Err(reason) => reason,
+        };
+        let reason = format!("The user cannot be asked without a terminal. {advice}");
         Box::pin(std::future::ready(Approval::Deny { reason: Some(reason) }))
     }
 }
 
-/// Returns the option that would have allowed a call, quoted for a shell.
-fn flag(request: &ApprovalRequest) -> String {
-    let command = request.detail["command"].as_str().filter(|command| !command.contains('\n'));
-    let rule = command.map_or_else(|| request.tool_name.clone(), |command| format!("{}:{command}", request.tool_name));
-    format!("--allow '{}'", rule.replace('\'', "'\\''"))
+/// Returns the options that would allow a call, quoted for a shell; or the reason why no rule can.
+fn advice(settings: &Settings, request: &ApprovalRequest) -> Result<Vec<String>, String> {
+    let detail = |name: &str| request.detail[name].as_str();
+    if let Some(rule) = detail("reachesHidden") {
+        return Err(format!("No rule can allow a command while `deny {rule}` hides files that it could read."));
+    }
+    let decided = |settings: &Settings, tool: &str, effect: ToolEffect, target: &Target| {
+        let canonical = if is_command_tool(tool) { Shell::NAME } else { tool };
+        policy(settings).map(|policy| policy.decide(&[tool, canonical], effect, target)).ok()
+    };
+    let is_allowed = |verdict: &Option<Verdict>| verdict.as_ref().is_some_and(|found| found.action == Action::Allow);
+    let tool = request.tool_name.as_str();
+    let (tool, effect, target, rules) = if let Some(command) = detail("command") {
+        let hides =
+            "No rule with a pattern can allow this command line, because its text does not show all that it does.";
+        let commands = simple_commands(command).filter(|commands| !commands.is_empty()).ok_or(hides)?;
+        let target = |command: &str| Target { command: Some(command.to_owned()), ..Target::default() };
+        let asked = |command: &&str| !is_allowed(&decided(settings, tool, ToolEffect::Runs, &target(command)));
+        let mut rules: Vec<String> = Vec::new();
+        for command in commands.into_iter().filter(asked) {
+            let rule = format!("{tool}:{command}");
+            if !rules.contains(&rule) {
+                rules.push(rule);
+            }
+        }
+        (tool, ToolEffect::Runs, target(command), rules)
+    } else if detail("fileDiff").is_some() {
+        // A patch that was sent as a command is an edit.
+        let tool = if is_command_tool(tool) { "apply_patch" } else { tool };
+        let files = request.detail["files"].as_array().cloned().unwrap_or_else(|| vec![request.detail.clone()]);
+        let paths: Vec<String> = files.iter().filter_map(|file| file["filePath"].as_str()).map(str::to_owned).collect();
+        let rules = paths.iter().map(|path| format!("{tool}:{path}")).collect();
+        (tool, ToolEffect::Writes, Target { paths, ..Target::default() }, rules)
+    } else {
+        (tool, ToolEffect::Runs, Target::default(), vec![tool.to_owned()])
+    };
+    let mut trial = settings.clone();
+    // A setting has one rule per line.
+    trial.allow.extend(
+        rules
+            .iter()
+            .filter(|rule| !rule.contains('\n'))
+            .map(|rule| Sourced { value: rule.clone(), source: Source::Flag("--allow") }),
+    );
+    let verdict = decided(&trial, tool, effect, &target);
+    if is_allowed(&verdict) {
+        return Ok(rules.iter().map(|rule| format!("--allow '{}'", rule.replace('\'', "'\\''"))).collect());
+    }
+    let rule = verdict.and_then(|verdict| verdict.rule);
+    let because = rule.map(|rule| format!(": a rule for {rule} decides first")).unwrap_or_default();
+    Err(format!("No --allow option for this call can allow it{because}."))
 }
 
 /// Asks on standard error and reads the answer from standard input.
@@ -198,7 +248,6 @@ fn shown(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use emend_agent::approval::Target;
     use serde_json::json;
 
     use super::*;
@@ -275,9 +324,54 @@ mod tests {
     }
 
     #[test]
-    fn the_option_that_would_allow_a_call_is_quoted() {
-        assert_eq!(flag(&request(json!({"command": "echo 'a'"}))), "--allow 'shell:echo '\\''a'\\'''");
-        assert_eq!(flag(&request(Value::Null)), "--allow 'shell'");
+    fn the_advised_options_allow_a_call_or_none_is_advised() {
+        let check = |settings: &Settings, command: &str, expected: Result<&[&str], &str>| {
+            let target = Target { command: Some(command.to_owned()), ..Target::default() };
+            let shown = match advice(settings, &request(json!({ "command": command }))) {
+                Ok(flags) => {
+                    let rule = |flag: &String| flag["--allow '".len()..flag.len() - 1].replace("'\\''", "'");
+                    let rules = flags.iter().map(rule).collect::<Vec<_>>();
+                    let mut trial = settings.clone();
+                    let allow = |value: &String| Sourced { value: value.clone(), source: Source::Flag("--allow") };
+                    trial.allow.extend(rules.iter().map(allow));
+                    let verdict = policy(&trial).unwrap().decide(&["shell"], ToolEffect::Runs, &target);
+                    assert_eq!(verdict.action, Action::Allow, "{command}");
+                    Ok(rules)
+                }
+                Err(reason) => Err(reason),
+            };
+            match (shown, expected) {
+                (Ok(rules), Ok(expected)) => assert_eq!(rules, expected, "{command}"),
+                (Err(reason), Err(expected)) => assert!(reason.contains(expected), "{command}: {reason}"),
+                (shown, _) => panic!("{command}: {shown:?}"),
+            }
+        };
+        let plain = Settings::default();
+        check(&plain, "echo 'a'", Ok(&["shell:echo 'a'"]));
+        check(
+            &plain,
+            "echo hi; echo there | wc -l; echo hi",
+            Ok(&["shell:echo hi", "shell:echo there", "shell:wc -l"]),
+        );
+        check(&plain, "curl http://x && ls *.rs 2>&1", Ok(&["shell:curl http://x", "shell:ls *.rs 2>&1"]));
+        let some = Settings::of_rules("shell:echo *", "", "");
+        check(&some, "echo hi && make", Ok(&["shell:make"]));
+        for hidden in ["echo $(date)", "make > log", "(make)", "echo `x`", "", "cat <<EOF\nx\nEOF"] {
+            check(&plain, hidden, Err("does not show all that it does"));
+        }
+        check(&plain, "echo 'a\nb'", Err("No --allow option for this call can allow it"));
+        let denies = Settings::of_rules("", "", "shell:git push *");
+        check(&denies, "git status \"$x\"", Err("a rule for shell:git push * decides first"));
+        let reaches = advice(&plain, &request(json!({ "command": "ls", "reachesHidden": "*:a" })));
+        assert!(reaches.unwrap_err().contains("`deny *:a` hides files"));
+        let edit = |tool: &str, path: &str, settings: &Settings| {
+            let detail = json!({ "fileDiff": "+a\n", "filePath": path });
+            advice(settings, &ApprovalRequest { tool_name: tool.to_owned(), ..request(detail) })
+        };
+        assert_eq!(edit("write_file", ".envrc", &plain), Ok(vec!["--allow 'write_file:.envrc'".to_owned()]));
+        assert_eq!(edit("Bash", ".envrc", &plain), Ok(vec!["--allow 'apply_patch:.envrc'".to_owned()]));
+        let fetch = ApprovalRequest { tool_name: "web_fetch".to_owned(), ..request(Value::Null) };
+        assert_eq!(advice(&plain, &fetch), Ok(vec!["--allow 'web_fetch'".to_owned()]));
     }
 
     #[test]

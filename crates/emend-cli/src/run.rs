@@ -34,7 +34,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let can_ask = matches!(format, OutputFormat::Together | OutputFormat::Apart);
     // On a terminal the run is shown as in a conversation, otherwise line by line.
     let shown = format == OutputFormat::Together && !args.debug && terminal::is_interactive();
-    let approver = if shown { Shared::new(asker) } else { approve::approver(!can_ask) };
+    let approver = if shown { Shared::new(asker) } else { approve::approver(!can_ask, &settings) };
     let host = Host { record: args.record.as_deref(), approver, answers_questions: false };
     let setup = Setup::open(&args.session, settings, host).await?;
     let mut trace = Trace::open(args.session.trace.as_deref())?;

@@ -12,8 +12,10 @@ pub(super) struct Commands<'a> {
 }
 
 /// Returns the simple commands of a line that does nothing but run them. Returns `None` if the line hides commands or
-/// writes files itself: by a substitution, a subshell, a here-document, or a redirection to a file.
-pub(super) fn split(line: &str) -> Option<Vec<&str>> {
+/// writes files itself: by a substitution, a subshell, a here-document, or a redirection to a file. No rule with a pattern
+/// allows such a line.
+#[must_use]
+pub fn split(line: &str) -> Option<Vec<&str>> {
     let commands = read(line).filter(|commands| !commands.is_complex)?.commands;
     (!commands.iter().any(|command| evaluates(command))).then_some(commands)
 }

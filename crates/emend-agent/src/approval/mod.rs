@@ -14,9 +14,10 @@ use emend_llm::{BoxFuture, MaybeSend, MaybeSync};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use command_line::split as simple_commands;
 pub use effect::ToolEffect;
 pub use hidden::Hidden;
-pub use policy::{Action, Policy, Rule, RuleError, Verdict};
+pub use policy::{Action, Policy, Rule, RuleError, Verdict, is_command_tool};
 
 /// Canonical name of the tool whose rules decide which files may be read.
 pub(crate) const READ_FILE: &str = "read_file";

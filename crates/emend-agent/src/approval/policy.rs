@@ -11,6 +11,12 @@ use crate::search::glob::GlobPattern;
 /// The names of the tool that runs commands, under every profile. Their patterns need not be globs.
 pub(crate) const COMMAND_TOOLS: [&str; 4] = ["shell", "Bash", "exec_command", "run_shell_command"];
 
+/// Returns whether the tool with this name runs commands, under any profile. Its patterns are about commands.
+#[must_use]
+pub fn is_command_tool(name: &str) -> bool {
+    COMMAND_TOOLS.contains(&name)
+}
+
 /// Action of a rule, in increasing strictness.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

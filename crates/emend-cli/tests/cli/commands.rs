@@ -29,6 +29,29 @@ fn without_a_terminal_a_command_is_refused_with_the_option_that_allows_it() {
 }
 
 #[test]
+fn the_advised_options_make_a_command_line_run() {
+    let project = project();
+    let task = "run echo hi; touch 'x y' && cat a.txt | wc -l";
+    let refused = project.run(&["run", task]);
+    let advice = refused.assert_ok().stdout.split_once("run emend with ").expect("advice").1;
+    let advice = advice[..advice.rfind("'.").unwrap() + 1].to_owned();
+    assert_eq!(advice.matches("--allow ").count(), 4, "{advice}");
+    // A shell reads the options as a user would paste them.
+    let line = format!("\"$0\" run \"$1\" {advice}");
+    let emend = project.command(&[]);
+    let mut shell = Command::new("bash");
+    shell.args(["-c", &line]).arg(emend.get_program()).arg(task).current_dir(project.root.path());
+    for (name, value) in emend.get_envs().filter_map(|(name, value)| Some((name, value?))) {
+        shell.env(name, value);
+    }
+    Outcome::of(shell.output().unwrap()).assert_ok();
+    assert!(project.path("x y").exists());
+    let hidden = project.run(&["run", "run echo $(date)"]);
+    let said = &hidden.assert_ok().stdout;
+    assert!(!said.contains("--allow") && said.contains("does not show all that it does"), "{said}");
+}
+
+#[test]
 fn an_allowed_command_prints_its_output_and_its_changes_can_be_undone() {
     covers("command.review");
     let project = project();
