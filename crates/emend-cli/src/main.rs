@@ -7,6 +7,7 @@ mod chat;
 mod commands;
 mod failure;
 mod output;
+mod place;
 mod project;
 mod provider;
 mod run;

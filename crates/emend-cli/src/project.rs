@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use emend_agent::environment::EnvError;
+use emend_agent::environment::{EnvError, FilePath};
 use emend_agent::error_code::Code;
 use emend_agent::event::EventKind;
 use emend_agent::store::Store;
@@ -17,10 +17,20 @@ use emend_llm::{Clock, Shared};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
+use crate::place::Place;
 use crate::visible;
 
 /// Name of the document with the line logs of the workspace.
 const WORKSPACE_DOCUMENT: &str = "workspace";
+
+/// Name of the document with the journal of an unfinished patch.
+const JOURNAL: &str = "commit";
+
+/// Name of the document that says that the user trusts the folder.
+const TRUST_DOCUMENT: &str = "trust";
+
+/// The most files with pending hunks that are named.
+const PENDING_NAMED_MAX: usize = 3;
 
 /// Name of the document with the notes about runs.
 const RUNS_DOCUMENT: &str = "runs";
@@ -138,7 +148,10 @@ impl SaveSnapshot for Saver {
 
 /// An open project. It locks the state directory, so only one process can open it at a time.
 pub(crate) struct Project {
+    /// All files of the project, for the user: review, undo.
     pub(crate) workspace: Shared<Workspace>,
+    /// The files below the directory in which the user works, for agents and tools.
+    pub(crate) agents: Shared<Workspace>,
     pub(crate) clock: Shared<dyn Clock>,
     state: Arc<StateDir>,
     /// Revision of the workspace as it was saved last.
@@ -146,22 +159,24 @@ pub(crate) struct Project {
 }
 
 impl Project {
-    /// Opens the project at `root` with the pending edits and the undo data of earlier runs.
-    pub(crate) fn open(root: &Path, mode: Mode) -> Result<Self, Failure> {
-        Self::open_confined(root, mode, None)
+    /// Opens the project of the directory `start`, with the pending edits and the undo data of earlier runs.
+    pub(crate) fn open(start: &Path, mode: Mode) -> Result<Self, Failure> {
+        Self::open_confined(&Place::of(start)?, mode, None)
     }
 
     /// Opens the project for a command that only reads, while another process may use it.
     ///
     /// If no other process uses it, an interrupted patch is completed or reverted first.
-    pub(crate) fn open_to_read(root: &Path) -> Result<Self, Failure> {
-        let environment = Self::environment(root)?;
+    pub(crate) fn open_to_read(start: &Path) -> Result<Self, Failure> {
+        let place = Place::of(start)?;
+        let environment = Self::environment(place.root())?;
         match StateDir::open_at_once(environment.root()) {
             Ok(state) => recover(&environment, &state)?,
             Err(StateError::Busy { .. }) => {}
             Err(error) => return Err(unusable(error)),
         }
-        Self::with_state(environment, StateDir::for_reading(root)?, Mode::Direct)
+        let state = StateDir::for_reading(place.root())?;
+        Self::with_state(environment, state, Mode::Direct, place.start().clone())
     }
 
     pub(crate) fn environment(root: &Path) -> Result<LocalEnvironment, Failure> {
@@ -174,8 +189,8 @@ impl Project {
     }
 
     /// Opens the project as [`Self::open`] does. Commands of the agent run in the sandbox, if there is one.
-    pub(crate) fn open_confined(root: &Path, mode: Mode, sandbox: Option<Sandbox>) -> Result<Self, Failure> {
-        let mut environment = Self::environment(root)?;
+    pub(crate) fn open_confined(place: &Place, mode: Mode, sandbox: Option<Sandbox>) -> Result<Self, Failure> {
+        let mut environment = Self::environment(place.root())?;
         if let Some(sandbox) = sandbox {
             let refused = |error| {
                 let advice = "run without --sandbox, or with --deny shell";
@@ -184,10 +199,19 @@ impl Project {
             environment = environment.with_sandbox(sandbox).map_err(refused)?;
         }
         let state = open_state(&environment)?;
-        Self::with_state(environment, state, mode)
+        if StateDir::holds(place.given(), JOURNAL) && !place.start().is_root() {
+            // `emend patch` was killed in this directory.
+            open_state(&Self::environment(place.given())?)?;
+        }
+        Self::with_state(environment, state, mode, place.start().clone())
     }
 
-    fn with_state(environment: LocalEnvironment, state: StateDir, mode: Mode) -> Result<Self, Failure> {
+    fn with_state(
+        environment: LocalEnvironment,
+        state: StateDir,
+        mode: Mode,
+        start: FilePath,
+    ) -> Result<Self, Failure> {
         let state = Arc::new(state);
         let clock: Shared<dyn Clock> = Shared::new(SystemClock);
         let environment = Shared::new(environment.with_journal(Arc::clone(&state)));
@@ -198,7 +222,12 @@ impl Project {
         if let Some(snapshot) = saved {
             workspace.restore(snapshot).map_err(|error| Failure::new(Code::IoError, error.to_string()))?;
         }
-        Ok(Self { workspace: Shared::new(workspace), clock, state, saved: saved_revision })
+        let workspace = Shared::new(workspace);
+        let agents = match start.is_root() {
+            true => Shared::clone(&workspace),
+            false => Shared::new(workspace.starting_in(start)),
+        };
+        Ok(Self { workspace, agents, clock, state, saved: saved_revision })
     }
 
     /// Opens the store of the project's conversations.
@@ -207,6 +236,35 @@ impl Project {
         let store = FileStore::open(&directory)
             .map_err(|error| Failure::new(Code::IoError, format!("{}: {error}", directory.display())))?;
         Ok(Shared::new(store))
+    }
+
+    /// Returns whether the user said that they trust the folder.
+    pub(crate) fn is_trusted(&self) -> Result<bool, Failure> {
+        Ok(self.state.load(TRUST_DOCUMENT)?.unwrap_or(false))
+    }
+
+    /// Remembers that the user trusts the folder.
+    pub(crate) fn trust(&self) -> Result<(), Failure> {
+        self.state.save(TRUST_DOCUMENT, &true).map_err(Failure::from)
+    }
+
+    /// Returns a note for a run that edits files at once although hunks wait for review, if any do.
+    pub(crate) fn pending_note(&self) -> Option<String> {
+        if self.workspace.mode() != Mode::Direct {
+            return None;
+        }
+        let files = self.workspace.review().files;
+        let n_hunks: usize = files.iter().map(|file| file.hunks.len()).sum();
+        let named: Vec<&str> = files.iter().take(PENDING_NAMED_MAX).map(|file| file.path.as_str()).collect();
+        let more = match files.len() - named.len() {
+            0 => String::new(),
+            n_more => format!(" and {n_more} more"),
+        };
+        let noun = if n_hunks == 1 { "hunk" } else { "hunks" };
+        (n_hunks > 0).then(|| {
+            let (paths, advice) = (named.join(", "), "to decide: emend review");
+            format!("{n_hunks} pending {noun} of {paths}{more}; the run works on the pending text; {advice}")
+        })
     }
 
     /// Returns the notes about runs.

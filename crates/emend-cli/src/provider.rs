@@ -34,7 +34,7 @@ impl SelectedModel {
 
 /// Opens the provider of a model. Fails before a request is sent if the setup is invalid.
 pub(crate) fn select(name: &Model, record: Option<&Path>, project: &Project) -> Result<SelectedModel, Failure> {
-    let root = project.workspace.environment().working_directory();
+    let root = project.agents.environment().working_directory();
     let secrets = secrets_of_environment(
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))),
     );

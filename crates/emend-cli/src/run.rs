@@ -15,20 +15,22 @@ use crate::chat::Asker;
 use crate::commands::review;
 use crate::failure::Failure;
 use crate::output::{OutputFormat, Printer};
+use crate::place::Place;
 use crate::project::RunNotes;
 use crate::settings::{Model, Settings};
 use crate::setup::{Host, Setup};
 use crate::signals;
 use crate::style::Painter;
 use crate::trace::Trace;
-use crate::{approve, chat, terminal};
+use crate::{approve, chat, terminal, visible};
 
 /// Maximum size of a task. Longer texts fit no model.
 const TASK_BYTES_MAX: u64 = 16 << 20;
 
 pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let task = task(&args)?;
-    let settings = Settings::load(&args.session.root, &args.session.settings)?;
+    let place = Place::of(&args.session.root)?;
+    let settings = Settings::load(&place, &args.session.settings)?;
     let (asker, questions) = Asker::new();
     let format = format(&args);
     let can_ask = matches!(format, OutputFormat::Together | OutputFormat::Apart);
@@ -36,7 +38,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let shown = format == OutputFormat::Together && !args.debug && terminal::is_interactive();
     let approver = if shown { Shared::new(asker) } else { approve::approver(!can_ask, &settings) };
     let host = Host { record: args.record.as_deref(), approver, answers_questions: false };
-    let setup = Setup::open(&args.session, settings, host).await?;
+    let setup = Setup::open(&args.session, &place, settings, host).await?;
     let mut trace = Trace::open(args.session.trace.as_deref())?;
     let session = &setup.session;
     let mut stderr = std::io::stderr();
@@ -50,6 +52,12 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     }
     let cancel = CancelToken::new();
     let mut signals = signals::CancelOnSignal::begin(&cancel);
+    if !args.debug
+        && let Some(note) = setup.project.pending_note()
+    {
+        // A note is not worth a failure.
+        let _ = writeln!(visible::stderr(), "emend: {note}");
+    }
     let run = session.submit(&task, cancel.clone())?;
     let outcome = match shown {
         true => chat::task(run, (&cancel, &mut signals), &setup, questions, &mut trace).await,

@@ -13,6 +13,7 @@ use emend_llm::Shared;
 
 use crate::args::SessionArgs;
 use crate::failure::Failure;
+use crate::place::Place;
 use crate::project::Project;
 use crate::provider::SelectedModel;
 use crate::saved_sessions::find;
@@ -48,13 +49,18 @@ pub(crate) struct Setup {
 
 impl Setup {
     /// Opens the session that options and settings describe.
-    pub(crate) async fn open(args: &SessionArgs, settings: Settings, host: Host<'_>) -> Result<Self, Failure> {
+    pub(crate) async fn open(
+        args: &SessionArgs,
+        place: &Place,
+        settings: Settings,
+        host: Host<'_>,
+    ) -> Result<Self, Failure> {
         // Invalid rules are reported before anything is opened.
         let policy = approve::policy(&settings)?;
         let writable = || settings.sandbox_write.iter().map(|place| PathBuf::from(&place.value)).collect();
         let sandbox = settings.sandbox.value.then(|| Sandbox { writable: writable() });
         let mode = if settings.review.value { Mode::Staged } else { Mode::Direct };
-        let project = Project::open_confined(&args.root, mode, sandbox)?;
+        let project = Project::open_confined(place, mode, sandbox)?;
         let store = project.sessions()?;
         let origin = Origin::of(args, &*store).await?;
         let named = settings.model.value.clone().or_else(|| origin.model());
@@ -155,7 +161,7 @@ fn session_options(
     config: SessionConfig,
 ) -> Result<SessionOptions, Failure> {
     let provider = Shared::clone(&selected.provider);
-    let (workspace, clock) = (Shared::clone(&project.workspace), Shared::clone(&project.clock));
+    let (workspace, clock) = (Shared::clone(&project.agents), Shared::clone(&project.clock));
     let profile = match settings.profile.value {
         ProfileName::Auto => ProfileChoice::Auto,
         ProfileName::Openai => ProfileChoice::Openai,

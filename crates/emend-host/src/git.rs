@@ -1,7 +1,8 @@
-//! Reads the state of a repository for the system prompt, by running git. Nothing here changes a repository.
+//! Finds the repository of a directory, and reads its state for the system prompt by running git. Nothing here changes a
+//! repository.
 
-use std::io::Read as _;
-use std::path::Path;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
@@ -15,6 +16,41 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const COMMITS: &str = "-7";
 /// Upper limit of the output that is read, in bytes.
 const ANSWER_BYTES_MAX: u64 = 4 << 20;
+
+/// Returns the root of the project in which a program was started in `start`, a directory: that of its git repository, or
+/// else `start` itself. The path is canonical.
+///
+/// The user's home directory and `/` are the root only of a program that starts there: they hold much more than one
+/// project. A repository of another user than that of `start` does not count, because its settings and documents would.
+///
+/// # Errors
+///
+/// The directory does not exist or cannot be examined.
+pub fn project_root(start: &Path) -> io::Result<PathBuf> {
+    let start = start.canonicalize()?;
+    let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
+    let is_within = |directory: &&Path| directory.parent().is_some() && home.as_deref() != Some(*directory);
+    let root = start.ancestors().take_while(is_within).find(|directory| holds_repository(directory, &start));
+    Ok(root.map_or_else(|| start.clone(), Path::to_owned))
+}
+
+fn holds_repository(directory: &Path, start: &Path) -> bool {
+    let Ok(git) = std::fs::symlink_metadata(directory.join(".git")) else { return false };
+    !git.is_symlink() && std::fs::metadata(start).is_ok_and(|start| is_trusted(&git, &start))
+}
+
+/// Returns whether a repository belongs to the owner of the directory in which the user works, to the user, or to the
+/// administrator.
+#[cfg(unix)]
+fn is_trusted(git: &std::fs::Metadata, start: &std::fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    [start.uid(), rustix::process::geteuid().as_raw(), 0].contains(&git.uid())
+}
+
+#[cfg(not(unix))]
+fn is_trusted(_git: &std::fs::Metadata, _start: &std::fs::Metadata) -> bool {
+    true
+}
 
 /// Returns the state of the repository that contains `root`; `None` if there is no repository or no git.
 pub(crate) fn snapshot(root: &Path) -> Option<GitSnapshot> {
@@ -136,6 +172,39 @@ mod tests {
         };
         assert_eq!(look(root, LONG), Some(expected.clone()));
         assert_eq!(look(&root.join("src"), LONG), Some(expected));
+    }
+
+    #[test]
+    fn the_project_of_a_directory_is_its_repository() {
+        let around = TempDir::new().unwrap();
+        let root = around.path().canonicalize().unwrap();
+        let check = |start: &str, expected: &str| {
+            assert_eq!(project_root(&root.join(start)).unwrap(), root.join(expected), "{start}");
+        };
+        fs::create_dir_all(root.join("a/b/c")).unwrap();
+        check("a/b", "a/b");
+        fs::create_dir(root.join("a/.git")).unwrap();
+        check("a/b/c", "a");
+        check("a", "a");
+        check(".", "");
+        // A worktree or submodule has a file.
+        fs::write(root.join("a/b/.git"), "gitdir: ../.git/modules/b\n").unwrap();
+        check("a/b/c", "a/b");
+        assert!(project_root(&root.join("missing")).is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_repository_of_another_user_does_not_count() {
+        let around = TempDir::new().unwrap();
+        let root = around.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join("a/.git")).unwrap();
+        if std::os::unix::fs::chown(root.join("a/.git"), Some(12_345), None).is_err() {
+            println!("skipped: only the administrator can give files away");
+            return;
+        }
+        fs::create_dir(root.join("a/b")).unwrap();
+        assert_eq!(project_root(&root.join("a/b")).unwrap(), root.join("a/b"));
     }
 
     #[cfg(unix)]

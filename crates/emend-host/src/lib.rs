@@ -21,6 +21,7 @@ mod transport;
 
 pub use clock::{OsRandom, SystemClock};
 pub use commit::{CommitError, Observer, Recovered, Step, StepKind};
+pub use git::project_root;
 pub use local::LocalEnvironment;
 pub use process::{EnvPolicy, Inherit, Sandbox};
 #[cfg(feature = "shell")]

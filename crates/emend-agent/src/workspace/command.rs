@@ -134,14 +134,14 @@ impl Workspace {
         let scratch = {
             let _writing = self.writing.lock().await;
             let pending = self.overlay().into_iter().map(|file| (file.path, file.text.map(String::into_bytes)));
-            let scratch = self.environment.scratch(&pending.collect::<Vec<_>>()).await?;
+            let scratch = self.whole.scratch(&pending.collect::<Vec<_>>()).await?;
             kept.refresh(&*scratch).await?;
             scratch
         };
         // The copy contains directories that exist only through a pending edit.
-        let (root, copy) = (self.environment.working_directory(), scratch.working_directory());
-        let inside = working_dir.strip_prefix(root.as_str()).map(|rest| format!("./{rest}"));
-        command.working_dir = scratch.resolve(inside.as_deref().unwrap_or(working_dir), Access::List).await?;
+        let (root, copy) = (self.whole.working_directory(), scratch.working_directory());
+        let inside = self.environment.resolve(working_dir, Access::Write).await?;
+        command.working_dir = scratch.resolve(&inside.to_string(), Access::List).await?;
         let mut result = scratch.exec_command(&command, output, context.cancel).await?;
         // Paths of the copy are replaced, because the model must not see them.
         result.stdout = result.stdout.replace(&copy, &root);

@@ -70,12 +70,15 @@ pub enum Mode {
 /// # .unwrap();
 /// ```
 pub struct Workspace {
+    /// The files of this view: those below `directory`, without hidden ones. It resolves all paths of callers.
     pub(super) environment: Shared<dyn ExecutionEnvironment>,
-    /// The environment of the root, not confined to `directory`.
+    /// The files of the root without hidden ones: commands are not confined to `directory`.
+    pub(super) whole: Shared<dyn ExecutionEnvironment>,
+    /// The environment of the root, with hidden files.
     pub(super) root: Shared<dyn ExecutionEnvironment>,
     pub(super) mode: Mode,
     pub(super) clock: Shared<dyn Clock>,
-    /// The directory to which this view is confined; the root except for subagents.
+    /// The directory to which this view is confined.
     pub(super) directory: FilePath,
     pub(super) canvas: Shared<Canvas>,
     // Held during a whole write, so that the verified text is the replaced one. One lock for all files: a patch may
@@ -121,6 +124,7 @@ impl Workspace {
     pub fn new(environment: Shared<dyn ExecutionEnvironment>, mode: Mode, clock: Shared<dyn Clock>) -> Self {
         Self {
             root: Shared::clone(&environment),
+            whole: Shared::clone(&environment),
             environment,
             mode,
             clock,
@@ -149,22 +153,39 @@ impl Workspace {
         let directory = self.environment.resolve(path, Access::List).await?;
         let environment: Shared<dyn ExecutionEnvironment> = match directory.is_root() {
             true => Shared::clone(&self.environment),
-            false => Shared::new(Confined::new(Shared::clone(&self.environment), directory.clone(), Hidden::default())),
+            false => Shared::new(Confined::new(Shared::clone(&self.root), directory.clone(), Hidden::default())),
         };
-        Ok(self.with_environment(environment, directory))
+        Ok(self.with_environment(environment, Shared::clone(&self.whole), directory))
+    }
+
+    /// Returns a view of this workspace for an agent that the user starts in `directory`, which must be resolved. Its
+    /// tools work in that directory, and its commands start there. Files, review and undo are those of the whole root.
+    #[must_use]
+    pub fn starting_in(&self, directory: FilePath) -> Self {
+        let environment = Confined::new(Shared::clone(&self.root), directory.clone(), Hidden::default()).with_shell();
+        self.with_environment(Shared::new(environment), Shared::clone(&self.whole), directory)
     }
 
     /// Returns a view of this workspace in which the paths of `hidden` do not exist. The user's own reads, review and
     /// undo stay with this workspace.
     pub(crate) fn hiding(&self, hidden: Hidden) -> Self {
-        let environment = Confined::new(Shared::clone(&self.environment), FilePath::root(), hidden);
-        self.with_environment(Shared::new(environment), self.directory.clone())
+        let root = || Shared::clone(&self.root);
+        let environment = Confined::new(root(), self.directory.clone(), hidden.clone());
+        let environment = if self.environment.has_shell() { environment.with_shell() } else { environment };
+        let whole = Confined::new(root(), FilePath::root(), hidden);
+        self.with_environment(Shared::new(environment), Shared::new(whole), self.directory.clone())
     }
 
-    fn with_environment(&self, environment: Shared<dyn ExecutionEnvironment>, directory: FilePath) -> Self {
+    fn with_environment(
+        &self,
+        environment: Shared<dyn ExecutionEnvironment>,
+        whole: Shared<dyn ExecutionEnvironment>,
+        directory: FilePath,
+    ) -> Self {
         Self {
             root: Shared::clone(&self.root),
             environment,
+            whole,
             mode: self.mode,
             clock: Shared::clone(&self.clock),
             directory,
@@ -270,14 +291,14 @@ impl Workspace {
 
     /// Reads the text in the environment; `None` if there is no file.
     pub(super) async fn disk_text(&self, path: &FilePath) -> Result<Option<String>, WorkspaceError> {
-        match self.environment.metadata(path).await? {
+        match self.whole.metadata(path).await? {
             None => return Ok(None),
             Some(metadata) if metadata.kind == EntryKind::Directory => {
                 return Err(EnvError::IsDirectory { path: path.to_string() }.into());
             }
             Some(_) => {}
         }
-        let bytes = self.environment.read(path).await?;
+        let bytes = self.whole.read(path).await?;
         let text = decode(&bytes)
             .map_err(|error| WorkspaceError::NotText { path: path.clone(), reason: error.to_string() })?;
         Ok(Some(text.to_owned()))

@@ -51,6 +51,7 @@ Files:
   ~/.config/emend/config.toml  Your settings, e.g. model = \"openai:gpt-5\"
   ~/.config/emend/AGENTS.md    Your instructions for the model in all projects
   .emend.toml                  Settings of the project. They can restrict the agent, not give it more rights.
+                               In a git repository, also those of the directories above, up to its root.
 
 Exit status:
   0    Success

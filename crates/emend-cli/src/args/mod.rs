@@ -49,7 +49,7 @@ pub(crate) enum Command {
     Sessions {
         #[command(subcommand)]
         command: Option<SessionsCommand>,
-        /// Project directory.
+        /// Directory to work in. The project is its git repository, or else the directory itself.
         #[arg(long, default_value = ".", value_name = "DIR", global = true)]
         root: PathBuf,
         /// Print JSON instead of text.
@@ -202,7 +202,7 @@ pub(crate) enum SessionsCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct RootArgs {
-    /// Project directory.
+    /// Directory to work in. The project is its git repository, or else the directory itself.
     #[arg(long, default_value = ".", value_name = "DIR")]
     pub(crate) root: PathBuf,
 }
@@ -266,7 +266,7 @@ pub(crate) enum ToolsCommand {
         /// Arguments of the tool, as a JSON object.
         #[arg(value_name = "JSON")]
         arguments: String,
-        /// Project directory.
+        /// Directory to work in. The project is its git repository, or else the directory itself.
         #[arg(long, default_value = ".", value_name = "DIR")]
         root: PathBuf,
     },

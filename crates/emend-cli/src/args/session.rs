@@ -14,7 +14,7 @@ pub(super) const OUTPUT: &str = "Output options";
 /// Options of a session. A missing option is read from the environment or a settings file: see [`crate::settings`].
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SessionArgs {
-    /// Project directory.
+    /// Directory to work in. The project is its git repository, or else the directory itself.
     #[arg(long, default_value = ".", value_name = "DIR")]
     pub(crate) root: PathBuf,
     #[command(flatten)]

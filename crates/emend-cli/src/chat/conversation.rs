@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::{IsTerminal as _, Stdout};
+use std::path::Path;
 use std::process::ExitCode;
 
 use emend_agent::error_code::Code;
@@ -22,6 +23,7 @@ use super::state::Chat;
 use super::wrap::{Span, wrap, wrap_text};
 use crate::args::SessionArgs;
 use crate::failure::Failure;
+use crate::place::Place;
 use crate::provider;
 use crate::saved_sessions::short;
 use crate::settings::{Model, Settings};
@@ -30,6 +32,7 @@ use crate::signals;
 use crate::style::{self, Painter, Style};
 use crate::terminal;
 use crate::trace::Trace;
+use crate::visible::visible;
 
 pub(crate) async fn chat(args: SessionArgs) -> Result<ExitCode, Failure> {
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
@@ -37,16 +40,20 @@ pub(crate) async fn chat(args: SessionArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::new(Code::InvalidArgument, message));
     }
     signals::begin_conversation();
-    let settings = Settings::load(&args.root, &args.settings)?;
+    let place = Place::of(&args.root)?;
+    let settings = Settings::load(&place, &args.settings)?;
     let (asker, mut questions) = Asker::new();
     let host = Host { record: None, approver: Shared::new(asker), answers_questions: true };
-    let setup = Setup::open(&args, settings, host).await?;
+    let setup = Setup::open(&args, &place, settings, host).await?;
     let mut trace = Trace::open(args.trace.as_deref())?;
     let screen = screen();
     let painter = screen.painter;
     let prompt = Prompt::open(setup.project.directory(), painter)?;
     let model = if setup.selected.offline { Model::Offline } else { setup.model.clone() };
     let mut chat = Chat { setup, model, screen, prompt };
+    if !chat.is_trusted()? {
+        return Ok(ExitCode::from(Code::PermissionDenied.row().exit_status));
+    }
     chat.greet()?;
     let outcome = chat.converse(&mut questions, &mut trace).await;
     // Edits are saved even if the conversation failed.
@@ -79,10 +86,48 @@ pub(crate) async fn task(
     Ok((ended.reason, ended.failure))
 }
 
+/// Returns a warning about a folder that holds much more than a project.
+fn too_much(folder: &str) -> Option<String> {
+    let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
+    let folder = Path::new(folder).canonicalize().ok()?;
+    let what = match (folder.parent(), home) {
+        (None, _) => "the root of the file system",
+        (_, Some(home)) if home == folder => "your home directory",
+        _ => return None,
+    };
+    Some(format!("This is {what}: the agent can read and edit all files in it. Better start emend in a project."))
+}
+
 impl Chat {
+    /// Returns whether the user trusts the folder, and asks about a folder without an answer.
+    fn is_trusted(&mut self) -> Result<bool, Failure> {
+        let root = self.setup.project.workspace.environment().working_directory();
+        if let Some(warning) = too_much(&root) {
+            self.screen.say(0, &warning, style::YELLOW)?;
+        }
+        if self.setup.project.is_trusted()? {
+            return Ok(true);
+        }
+        let text = format!(
+            "Do you trust the files in {root}? The agent follows instructions in them, edits them, and runs commands \
+             that you allow."
+        );
+        self.screen.say(0, &visible(&text), Style::new())?;
+        loop {
+            let answer = self.prompt.answer("[y]es, [n]o: ")?.map(|answer| answer.trim().to_lowercase());
+            match answer.as_deref() {
+                Some("y" | "yes") => break,
+                Some("n" | "no") | None => return Ok(false),
+                Some(_) => {}
+            }
+        }
+        self.setup.project.trust()?;
+        Ok(true)
+    }
+
     fn greet(&mut self) -> Result<(), Failure> {
         let painter = self.screen.painter;
-        let root = self.setup.project.workspace.environment().working_directory();
+        let root = self.setup.project.agents.environment().working_directory();
         let width = self.screen.width();
         let head = [
             Span { text: "emend".to_owned(), style: style::BOLD },
@@ -97,6 +142,9 @@ impl Chat {
                 keys.join(" or ")
             );
             lines.extend(markdown::render(&text, painter, self.screen.width()));
+        }
+        if let Some(note) = self.setup.project.pending_note() {
+            lines.extend(wrap_text(&visible(&note), style::YELLOW, painter, width, "", ""));
         }
         if let Some(origin) = &self.setup.origin {
             lines.push(format!("Continuing {} ({} entries).", short(origin), self.setup.session.entries().len()));

@@ -9,11 +9,13 @@ use serde_json::{Value, json};
 use crate::approve;
 use crate::args::SessionArgs;
 use crate::failure::Failure;
+use crate::place::Place;
 use crate::settings::{PROJECT_FILE, SettingRow, Settings, user_file};
 use crate::visible;
 
 pub(crate) fn config(args: &SessionArgs, json: bool) -> Result<ExitCode, Failure> {
-    let settings = Settings::load(&args.root, &args.settings)?;
+    let place = Place::of(&args.root)?;
+    let settings = Settings::load(&place, &args.settings)?;
     approve::policy(&settings)?;
     let rows = settings.rows();
     let mut stdout = visible::stdout();
@@ -33,7 +35,11 @@ pub(crate) fn config(args: &SessionArgs, json: bool) -> Result<ExitCode, Failure
     }
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let user = user_file(&variable).map_or_else(|| "(no home)".to_owned(), |path| path.display().to_string());
-    writeln!(stdout, "\nyour file     {user}\nproject file  {}\n", args.root.join(PROJECT_FILE).display())?;
+    writeln!(stdout, "\nyour file     {user}")?;
+    for (directory, _) in place.directories() {
+        writeln!(stdout, "project file  {}", directory.join(PROJECT_FILE).display())?;
+    }
+    writeln!(stdout)?;
     for info in &PROVIDERS {
         let key = info.key_variables.iter().find(|name| variable(name).is_some());
         let key = match key {

@@ -17,6 +17,7 @@ use serde_json::json;
 
 use crate::args::SessionsCommand;
 use crate::failure::Failure;
+use crate::place::Place;
 use crate::project::{Project, SESSIONS_DIRECTORY, open_state};
 use crate::saved_sessions::{age, find, minute, short};
 use crate::visible;
@@ -53,10 +54,7 @@ async fn list(root: &Path, json: bool) -> Result<ExitCode, Failure> {
 
 /// Opens the store without a lock, `None` if nothing was saved yet.
 fn open(root: &Path) -> Result<Option<FileStore>, Failure> {
-    let state = StateDir::location(root).map_err(|error| {
-        let message = format!("cannot open {}: {error}; give a directory with --root", root.display());
-        Failure::new(Code::Configuration, message)
-    })?;
+    let state = StateDir::location(Place::of(root)?.root())?;
     let directory = state.join(SESSIONS_DIRECTORY);
     let store = directory.is_dir().then(|| FileStore::open(&directory)).transpose()?;
     Ok(store)
@@ -129,7 +127,7 @@ fn shown(number: usize, entry: &HistoryEntry) -> String {
 
 async fn delete(root: &Path, id: &str, json: bool) -> Result<ExitCode, Failure> {
     // The workspace stays closed, so that a damaged one does not prevent the deletion.
-    let environment = Project::environment(root)?;
+    let environment = Project::environment(Place::of(root)?.root())?;
     let state = open_state(&environment)?;
     let store = FileStore::open(&state.directory().join(SESSIONS_DIRECTORY))?;
     let saved = summaries(&store).await?;

@@ -60,7 +60,7 @@ pub(crate) async fn call(name: &str, arguments: &str, root: &Path) -> Result<Exi
     let cancel = CancelToken::new();
     let mut signals = CancelOnSignal::begin(&cancel);
     let outcome = tokio::select! {
-        outcome = call_tool(&tools, &project.workspace, name, arguments) => Some(outcome),
+        outcome = call_tool(&tools, &project.agents, name, arguments) => Some(outcome),
         () = signals.interrupted() => None,
         () = cancel.cancelled() => None,
     };

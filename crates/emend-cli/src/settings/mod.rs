@@ -1,7 +1,8 @@
 //! Settings: the values of command-line options, environment variables and settings files, and which of them counts.
 //!
-//! The user's file is `$XDG_CONFIG_HOME/emend/config.toml` (`~/.config/emend/config.toml`), the project's `.emend.toml`
-//! in its root. Options override the environment, which overrides the project's file, which overrides the user's. Lists
+//! The user's file is `$XDG_CONFIG_HOME/emend/config.toml` (`~/.config/emend/config.toml`). The project has a file
+//! `.emend.toml` in its root, and may have one in every directory from there to the one in which the user works. Options
+//! override the environment, which overrides the project's file, which overrides the user's. Lists
 //! are joined. Since anyone may have written the project's file it can restrict the agent and never give it more
 //! rights: it sets no model, allows no call, switches on nothing but review and the sandbox, and only lowers limits. No
 //! file contains API keys.
@@ -15,11 +16,14 @@ mod values;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use emend_agent::approval::is_command_tool;
+use emend_agent::environment::FilePath;
 use emend_agent::error_code::Code;
 use emend_agent::suggest::closest;
 use toml::{Table, Value};
 
 use crate::failure::Failure;
+use crate::place::Place;
 pub(crate) use field::Source;
 pub(crate) use field::Sourced;
 pub(crate) use flags::SettingFlags;
@@ -53,14 +57,19 @@ pub(crate) fn variables() -> impl Iterator<Item = String> {
 }
 
 impl Settings {
-    /// Reads the settings of the project in `root`.
-    pub(crate) fn load(root: &Path, flags: &SettingFlags) -> Result<Self, Failure> {
+    /// Reads the settings of the project at `place`. A file in a deeper directory adds to those above, and can replace
+    /// only values that restrict nothing.
+    pub(crate) fn load(place: &Place, flags: &SettingFlags) -> Result<Self, Failure> {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
         let mut settings = Self::default();
         if let Some(path) = user_file(&variable) {
-            settings.read_file(&path, false)?;
+            settings.read_file(&path, None)?;
         }
-        settings.read_file(&root.join(PROJECT_FILE), true)?;
+        for (directory, below) in place.directories() {
+            let path = directory.join(PROJECT_FILE);
+            refuse_link_to_outside(&path, place.root())?;
+            settings.read_file(&path, Some(&below))?;
+        }
         for row in &TABLE {
             let name = row.variable();
             if let Some(text) = variable(&name) {
@@ -107,12 +116,12 @@ impl Settings {
         rows.collect()
     }
 
-    /// Reads a settings file, if it exists.
-    fn read_file(&mut self, path: &Path, is_project: bool) -> Result<(), Failure> {
+    /// Reads a settings file, if it exists. That of a project is in the directory `below` its root.
+    fn read_file(&mut self, path: &Path, below: Option<&FilePath>) -> Result<(), Failure> {
+        let is_project = below.is_some();
         let Some(text) = read(path)? else { return Ok(()) };
         let wrong = |what: String| Failure::new(Code::Configuration, format!("{}: {what}", path.display()));
-        let table: Table =
-            text.parse().map_err(|error: toml::de::Error| wrong(error.to_string().trim_end().to_owned()))?;
+        let table: Table = text.parse().map_err(|error| wrong(unparsed(&text, &error)))?;
         let source = Source::File(path.to_owned());
         for (name, value) in table {
             let row = TABLE.iter().find(|row| row.name == name).ok_or_else(|| wrong(unknown(&name)))?;
@@ -135,6 +144,12 @@ impl Settings {
             {
                 return Err(wrong(format!("a project file can switch {name} on, not off")));
             }
+            let texts = match below {
+                Some(below) if ["ask", "deny"].contains(&row.name) => {
+                    texts.iter().flat_map(|rule| below_root(rule, below)).collect()
+                }
+                _ => texts,
+            };
             for text in &texts {
                 match is_project && row.project == ProjectRight::Lower {
                     true => (row.field)(self)
@@ -150,6 +165,47 @@ impl Settings {
     fn set(&mut self, row: &Row, text: &str, source: &Source) -> Result<(), Failure> {
         let wrong = |what: String| Failure::new(Code::Configuration, format!("{source}: {}: {what}", row.name));
         (row.field)(self).set(text, source).map_err(wrong)
+    }
+}
+
+/// Returns the rules for a rule in the settings of a directory below the root. The paths of a rule are relative to the
+/// directory of its file; the patterns of commands are not paths.
+fn below_root(rule: &str, below: &FilePath) -> Vec<String> {
+    let own = || vec![rule.to_owned()];
+    let Some((tool, pattern)) = rule.split_once(':').filter(|(tool, _)| !is_command_tool(tool.trim())) else {
+        return own();
+    };
+    if below.is_root() {
+        return own();
+    }
+    let literal = |char: char| if "*?[]{}!\\".contains(char) { vec!['\\', char] } else { vec![char] };
+    let directory: String = below.as_str().chars().flat_map(literal).collect();
+    let (not, path) = pattern.trim().strip_prefix('!').map_or(("", pattern.trim()), |path| ("!", path));
+    let nested = format!("{tool}:{not}{directory}/{}", path.strip_prefix("./").unwrap_or(path));
+    // A name stands for files of this name in all directories.
+    if not.is_empty() { vec![nested, rule.to_owned()] } else { vec![nested] }
+}
+
+/// Returns the error text for a file that is not TOML: the line, and the parser's reason without the text of the file,
+/// which may be a secret.
+fn unparsed(text: &str, error: &toml::de::Error) -> String {
+    let line = error.span().map(|span| text[..span.start.min(text.len())].lines().count().max(1));
+    let place = line.map_or_else(String::new, |line| format!(" at line {line}"));
+    format!("TOML parse error{place}: {}", error.message().lines().next().unwrap_or_default())
+}
+
+/// Rejects a settings file that is a link out of the project: its content would appear in errors and in the settings.
+fn refuse_link_to_outside(path: &Path, root: &Path) -> Result<(), Failure> {
+    if !std::fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) {
+        return Ok(());
+    }
+    let is_inside = |target: &Path| root.canonicalize().is_ok_and(|root| target.starts_with(root));
+    match path.canonicalize() {
+        Ok(target) if is_inside(&target) => Ok(()),
+        _ => {
+            let message = format!("{}: the file is a link that leads out of the project; replace it", path.display());
+            Err(Failure::new(Code::Configuration, message))
+        }
     }
 }
 
@@ -241,7 +297,8 @@ mod tests {
         let path = directory.path().join("file.toml");
         std::fs::write(&path, text).unwrap();
         let mut settings = Settings::default();
-        let outcome = settings.read_file(&path, of_project);
+        let root = FilePath::root();
+        let outcome = settings.read_file(&path, of_project.then_some(&root));
         outcome.map(|()| settings).map_err(|failure| failure.message.rsplit_once("file.toml: ").unwrap().1.to_owned())
     }
 
@@ -270,6 +327,31 @@ mod tests {
                 "web true",
             ]
         );
+    }
+
+    #[test]
+    fn paths_in_a_rule_are_relative_to_the_directory_of_its_file() {
+        let check = |rule: &str, below: &str, expected: &[&str]| {
+            assert_eq!(below_root(rule, &FilePath::clean(below).unwrap()), expected, "{rule}");
+        };
+        check("edit_file:gen/**", "", &["edit_file:gen/**"]);
+        check("edit_file:gen/**", "a/b", &["edit_file:a/b/gen/**", "edit_file:gen/**"]);
+        check("*:./secrets.txt", "a", &["*:a/secrets.txt", "*:./secrets.txt"]);
+        check("*:!src/**", "a", &["*:!a/src/**"]);
+        check("read_file:x", "[a]", &["read_file:\\[a\\]/x", "read_file:x"]);
+        check("shell:rm *", "a", &["shell:rm *"]);
+        check("edit_file", "a", &["edit_file"]);
+    }
+
+    #[test]
+    fn an_error_quotes_no_value_of_a_file_that_is_not_toml() {
+        for text in
+            ["root:hunter2:0:0\n", "a = 1\nSECRET=hunter2\n", "token = \"hunter2", "[hunter2", "KEY=\"hunter2\" x\n"]
+        {
+            let message = taken(text, true).unwrap_err();
+            assert!(!message.contains("hunter2") && message.contains("line "), "{text:?}: {message}");
+        }
+        assert!(taken("a = 1\nSECRET=hunter2\n", true).unwrap_err().contains("at line 2: "));
     }
 
     #[test]

@@ -248,7 +248,10 @@ pub(super) static TABLE: [Row; 17] = [
         requires: None,
         heading: PERMISSION,
         help: "Restrict where commands can write: the project, the temporary directory, and --sandbox-write",
-        details: "Reading, network access and changes of file permissions are not restricted. Needs Linux 6.2 or later.",
+        details: "The project is the whole git repository. Commands can also write to /dev/shm and to terminals. Reading, \
+                  network access and changes of file permissions are not restricted. Unix sockets lead out: a program \
+                  that listens on one, such as tmux, Docker or an SSH agent, can do anything for a command. Needs Linux \
+                  6.2 or later.",
     },
     Row {
         name: "sandbox_write",

@@ -47,9 +47,14 @@ mod sessions;
 #[cfg(test)]
 mod settings;
 #[cfg(test)]
+mod subdirectory;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod tasks;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod terminal;
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod trust;

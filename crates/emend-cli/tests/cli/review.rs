@@ -25,6 +25,22 @@ fn accepted_hunks_are_written_and_rejected_ones_are_not() {
 }
 
 #[test]
+fn a_direct_run_says_that_hunks_are_pending() {
+    let project = project();
+    let note = "emend: 2 pending hunks of a.txt; the run works on the pending text; to decide: emend review\n";
+    answer(&project, &["run", "rename alpha to omega", "--review"], "").assert_ok();
+    for options in [&[][..], &["--json"], &["-p"]] {
+        let outcome = project.run(&[&["run", "rename beta to gamma"][..], options].concat());
+        assert!(outcome.assert_ok().stderr.contains(note), "{options:?}: {}", outcome.stderr);
+        let review = project.run(&[&["run", "rename beta to gamma", "--review"][..], options].concat());
+        assert!(!review.stderr.contains(note), "{options:?}: {}", review.stderr);
+    }
+    answer(&project, &["review"], "d\n").assert_ok();
+    let outcome = project.run(&["run", "rename beta to gamma"]);
+    assert!(!outcome.assert_ok().stderr.contains("pending"), "{}", outcome.stderr);
+}
+
+#[test]
 fn undecided_hunks_wait_outside_the_project_for_a_later_review() {
     let project = project();
     let before = project.tree();

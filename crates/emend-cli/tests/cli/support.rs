@@ -134,6 +134,15 @@ impl Project {
         projects.into_iter().any(|project| project.unwrap().path().join("commit.json").exists())
     }
 
+    /// Remembers that the user trusts the project, unless another process uses it.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn trust(&self) {
+        let state = emend_host::StateDir::open_in(&self.state.path().join("emend"), self.root.path());
+        if let Ok(state) = state {
+            state.save("trust", &true).unwrap();
+        }
+    }
+
     /// Locks the project like another running program.
     pub(crate) fn lock(&self) -> emend_host::StateDir {
         emend_host::StateDir::open_in(&self.state.path().join("emend"), self.root.path()).unwrap()

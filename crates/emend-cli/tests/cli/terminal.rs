@@ -37,7 +37,20 @@ impl Terminal {
     }
 
     /// Starts the program on a terminal with this number of rows and columns, and these environment variables.
+    ///
+    /// The user trusts the project.
     pub(crate) fn open(project: &Project, args: &[&str], size: (u16, u16), variables: &[(&str, &str)]) -> Self {
+        project.trust();
+        Self::open_untrusted(project, args, size, variables)
+    }
+
+    /// Starts the program as [`open`](Self::open) does, in a project that the program may not have seen yet.
+    pub(crate) fn open_untrusted(
+        project: &Project,
+        args: &[&str],
+        size: (u16, u16),
+        variables: &[(&str, &str)],
+    ) -> Self {
         let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&terminal).unwrap();
         unlockpt(&terminal).unwrap();

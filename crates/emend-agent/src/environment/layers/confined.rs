@@ -24,13 +24,19 @@ pub struct Confined {
     inner: Shared<dyn ExecutionEnvironment>,
     directory: FilePath,
     hidden: Hidden,
+    has_shell: bool,
 }
 
 impl Confined {
     /// Confines `inner` to `directory`, which must be resolved, without the paths of `hidden`.
     #[must_use]
     pub fn new(inner: Shared<dyn ExecutionEnvironment>, directory: FilePath, hidden: Hidden) -> Self {
-        Self { inner, directory, hidden }
+        Self { inner, has_shell: directory.is_root(), directory, hidden }
+    }
+
+    /// Keeps commands available, although they can leave the directory.
+    pub(crate) fn with_shell(self) -> Self {
+        Self { has_shell: true, ..self }
     }
 
     fn checked(&self, path: FilePath) -> Result<FilePath, EnvError> {
@@ -191,7 +197,7 @@ impl ExecutionEnvironment for Confined {
 
     /// A subagent that works in one directory has no shell.
     fn has_shell(&self) -> bool {
-        self.directory.is_root() && self.inner.has_shell()
+        self.has_shell && self.inner.has_shell()
     }
 
     fn exec_command<'a>(

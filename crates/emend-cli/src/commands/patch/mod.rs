@@ -24,7 +24,8 @@ use self::input::Input;
 use self::report::FileState;
 use crate::args::PatchArgs;
 use crate::failure::Failure;
-use crate::project::open_state;
+use crate::place::Place;
+use crate::project::{Project, open_state};
 
 /// Exit status for a patch that was rejected.
 const EXIT_REFUSED: u8 = 1;
@@ -86,6 +87,12 @@ async fn carry_out(args: &PatchArgs) -> Result<Done, Refusal> {
         Refusal::usage(Code::Configuration, message)
     })?;
     // A check writes nothing, so it neither recovers an interrupted patch nor locks the project.
+    let place = Place::of(&args.root)?;
+    // The journal of a patch belongs to the directory of the patch, the lock to the project.
+    let _lock = match args.check || place.start().is_root() {
+        true => None,
+        false => Some(open_state(&Project::environment(place.root())?)?),
+    };
     let state = if args.check { None } else { Some(open_state(&environment)?) };
     if args.check && environment.has_unfinished_commit() {
         let message =
