@@ -128,10 +128,27 @@ test("a cancelled run does not wait for an answer, and the function may use the 
   assert.equal(await price(agent), SHOP["src/price.js"]);
 });
 
-test("wrong options are reported by name", async () => {
+test("wrong options are reported by name", async (t) => {
   await assert.rejects(Agent.create({ approve: "yes" }), ConfigError);
   await assert.rejects(Agent.create({ policy: [{ action: "maybe", tool: "*" }] }), /unknown variant `maybe`/);
-  await assert.rejects(Agent.create({ policy: [{ action: "allow", tool: "" }] }), /names no tool/);
+  const wrong = [
+    [{ tool: "" }, /names no tool/],
+    [{ tool: "writefile" }, /unknown tool "writefile"; did you mean write_file\?/],
+    [{ tool: "run_test" }, /unknown tool "run_test"; did you mean run_tests\?/],
+    [{ tool: "*", pattern: "[[" }, /can never match/],
+    [{ tool: "*", pattern: "" }, /empty pattern/],
+  ];
+  const tools = [{ name: "run_tests", description: "", parameters: { type: "object" }, execute: () => "" }];
+  const agent = await create(t, { tools, policy: [{ action: "deny", tool: "run_tests" }] });
+  for (const [rule, reason] of wrong) {
+    const policy = [{ action: "deny", ...rule }];
+    const refused = (error) => error instanceof ConfigError && reason.test(error.message);
+    await assert.rejects(Agent.create({ policy, tools }), refused);
+    assert.throws(() => agent.configure({ policy }), refused);
+  }
+  // Names of every profile are known, and tools that are off.
+  for (const tool of ["Bash", "shell", "web_fetch", "replace", "*"])
+    agent.configure({ policy: [{ action: "deny", tool }] });
 });
 
 test("a path that rules deny for every tool is hidden from searches, mentions and the shell", async (t) => {

@@ -511,6 +511,20 @@ test("one cancel ends a run over an environment that never answers a read", asyn
   assert.ok(isEmendError(await mine, "closed"));
 });
 
+test("one cancel ends a run whose environment never becomes ready", async (t) => {
+  let asked = 0;
+  const initialize = () => {
+    asked += 1;
+    return never;
+  };
+  const agent = await create(t, mapped(SHOP, { initialize }));
+  const run = agent.run("rename Price to Cost");
+  const { result } = run;
+  await until(() => asked > 0);
+  run.cancel();
+  assert.equal((await result).reason, "aborted");
+});
+
 test("a cancel between the writes of several files leaves all of them or none", async (t) => {
   const patch = `*** Begin Patch
 *** Update File: a.txt

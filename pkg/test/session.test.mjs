@@ -344,6 +344,10 @@ test("additional readers follow the events at their own pace, from any cursor", 
       (error) => isEmendError(error, "invalid_argument"),
     );
   }
+  assert.throws(
+    () => agent.events({ after: 99_999 }),
+    (error) => isEmendError(error, "resync_required") && error.data.last < 99_999,
+  );
   const open = agent.events({ after: last });
   for (let n = 0; n < 3; n += 1) await open.next();
   await open.return();

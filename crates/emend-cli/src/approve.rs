@@ -11,16 +11,16 @@ use emend_agent::approval::{
     simple_commands,
 };
 use emend_agent::error_code::Code;
-use emend_agent::suggest::closest;
-use emend_agent::tools::{Shell, core_tools};
+use emend_agent::profile::check_tool_name;
+use emend_agent::tools::Shell;
 use emend_llm::{BoxFuture, Shared};
 use futures::channel::oneshot;
 use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::settings::{Settings, Source, Sourced};
+use crate::terminal;
 use crate::visible::visible;
-use crate::{terminal, tool_set};
 
 /// Files that run code on the user's machine later, or that hold the rules themselves. A write to one is asked about,
 /// unless a rule allows this path. The names also match on file systems that ignore case.
@@ -43,7 +43,13 @@ pub(crate) fn policy(settings: &Settings) -> Result<Policy, Failure> {
             let wrong = |what: String| Failure::new(Code::InvalidArgument, format!("{}: {what}", text.source));
             let rule = Rule::parse(action, &text.value).map_err(|error| wrong(error.to_string()))?;
             let name = text.value.split(':').next().unwrap_or_default().trim();
-            no_such_tool(name).map_or(Ok(rule), |what| Err(wrong(what)))
+            match check_tool_name(name, &[]) {
+                Ok(()) => Ok(rule),
+                Err(unknown) if unknown.nearest.is_none() => {
+                    Err(wrong(format!("{unknown}; `emend tools list` lists the tools")))
+                }
+                Err(unknown) => Err(wrong(unknown.to_string())),
+            }
         };
         texts.iter().map(rule).collect::<Result<Vec<_>, _>>()
     };
@@ -59,22 +65,6 @@ pub(crate) fn policy(settings: &Settings) -> Result<Policy, Failure> {
     rules.extend(parsed(Action::Ask, &settings.ask)?);
     rules.push(Rule::for_effect(Action::Ask, ToolEffect::Runs));
     Ok(Policy { rules, otherwise: Action::Allow })
-}
-
-/// Returns an error text if no tool has this name: a misspelt deny rule would refuse nothing.
-fn no_such_tool(name: &str) -> Option<String> {
-    if name == "*" || core_tools().get(name).is_some() {
-        return None;
-    }
-    let names = tool_set::names();
-    if names.iter().any(|known| known == name) {
-        return None;
-    }
-    let near = closest(name, names.iter().map(String::as_str), 1);
-    let near = near
-        .first()
-        .map_or_else(|| "`emend tools list` lists the tools".to_owned(), |near| format!("did you mean {near}?"));
-    Some(format!("unknown tool {name:?}; {near}"))
 }
 
 /// Returns the approver for a run with plain output: it asks on the terminal, or refuses if there is none.

@@ -2,9 +2,7 @@
 
 use emend_agent::profile::Profile;
 use emend_agent::tool::{Tool, ToolRegistry};
-use emend_agent::tools::{
-    ClarifyUser, EditLines, SafePatch, WebFetch, WebFetchOptions, core_tools, register_subagent_tools,
-};
+use emend_agent::tools::{ClarifyUser, EditLines, SafePatch, WebFetch, WebFetchOptions, core_tools};
 use emend_host::{ReqwestTransport, SystemClock, Timeouts};
 use emend_llm::{Shared, Transport};
 
@@ -33,16 +31,26 @@ pub(crate) fn web_transport() -> Shared<dyn Transport> {
     Shared::new(ReqwestTransport::new(WEB_TIMEOUTS).public_only())
 }
 
-/// Returns every name of a tool: its canonical name and those in the profiles.
-pub(crate) fn names() -> Vec<String> {
-    let mut own = all();
-    register_subagent_tools(&mut own);
-    let families = [Profile::openai(""), Profile::anthropic(""), Profile::gemini("")];
-    let families = families.map(|profile| with_optional_tools(profile).with_subagents().tools);
-    [own].iter().chain(&families).flat_map(|tools| tools.names().map(str::to_owned)).collect()
-}
-
 /// Returns a profile with the tools that are off by default, except those for subagents.
 pub(crate) fn with_optional_tools(profile: Profile) -> Profile {
     profile.with_questions().with_tool(web_fetch())
+}
+
+#[cfg(test)]
+mod tests {
+    use emend_agent::profile::check_tool_name;
+    use emend_agent::tools::register_subagent_tools;
+
+    use super::*;
+
+    #[test]
+    fn a_rule_may_use_every_name_of_every_tool() {
+        let mut own = all();
+        register_subagent_tools(&mut own);
+        let families = [Profile::openai(""), Profile::anthropic(""), Profile::gemini("")];
+        let families = families.map(|profile| with_optional_tools(profile).with_subagents().tools);
+        for name in [own].iter().chain(&families).flat_map(ToolRegistry::names) {
+            assert_eq!(check_tool_name(name, &[]), Ok(()));
+        }
+    }
 }

@@ -9,7 +9,8 @@ import type { FilesIn } from "../files/types.js";
 import { approvalCallback } from "../host/approvals.js";
 import { CustomTools } from "../host/custom-tools.js";
 import { shellOf } from "../host/shell.js";
-import { listSessions, removeSession, storeCallback } from "../sessions/stores.js";
+import { StoreLink } from "../sessions/store-link.js";
+import { listSessions, removeSession } from "../sessions/stores.js";
 import type { SessionStore, SessionSummary, Turn } from "../sessions/types.js";
 import { requireRecord, requireText, settingsJson } from "../validate.js";
 import { coreModule, glue } from "../wasm/core.js";
@@ -84,7 +85,7 @@ export class Agent {
     const selected = selectModel(model ?? { provider: "offline" });
     const settings = { ...rest, ...quotaSettings(quota), model: selected.settings, tools: CustomTools.describe(tools) };
     const json = settingsJson(settings);
-    const callStore = store === undefined ? undefined : storeCallback(store);
+    const link = store === undefined ? undefined : new StoreLink(store);
     const ask = approvalCallback(approve);
     const ownTools = new CustomTools();
     ownTools.set(tools);
@@ -98,13 +99,13 @@ export class Agent {
       fetch,
       openAnswer: selected.open,
       runTool: ownTools.start,
-      callStore,
+      callStore: link?.call,
       approve: ask,
       runCommand,
       environment: host,
     };
     const create = () => new glue.AgentHandle(json, callbacks);
-    const bridge = new AgentBridge(wasm, create, host);
+    const bridge = new AgentBridge(wasm, create, host, link);
     try {
       if (source !== undefined) {
         const other = Files.handleOf(source);

@@ -3,6 +3,7 @@
 import type { AgentHandle } from "../core.js";
 import { ClosedError } from "../errors.js";
 import type { HostFiles } from "../host/environment.js";
+import type { StoreLink } from "../sessions/store-link.js";
 import { requireText } from "../validate.js";
 import type { Driver, Task, WasmInstance } from "../wasm/instance.js";
 import { EventFeed } from "./event-feed.js";
@@ -13,12 +14,19 @@ export class AgentBridge {
   readonly #wasm: WasmInstance;
   readonly #handle: AgentHandle;
   readonly #host: HostFiles | undefined;
+  readonly #store: StoreLink | undefined;
   readonly #drivers = new Set<Driver>();
   #closed = false;
 
-  constructor(wasm: WasmInstance, create: () => AgentHandle, host: HostFiles | undefined) {
+  constructor(
+    wasm: WasmInstance,
+    create: () => AgentHandle,
+    host: HostFiles | undefined,
+    store: StoreLink | undefined,
+  ) {
     this.#wasm = wasm;
     this.#host = host;
+    this.#store = store;
     this.#handle = wasm.call(create);
   }
 
@@ -49,12 +57,16 @@ export class AgentBridge {
       const message = requireText("the message", text);
       this.callJson((handle) => handle.say(message, true));
     };
-    const host = this.#host;
+    const [host, store] = [this.#host, this.#store];
     const control: RunControl = {
       steer,
       polling: (run, poll) => (host === undefined ? poll() : host.polling(run, poll)),
-      abandonReads: (run) => host?.abandonReads(run),
+      cancelled: (run) => {
+        host?.abandonReads(run);
+        store?.hurry();
+      },
     };
+    store?.begin();
     return new Run(this.#wasm, () => this.#handle.run(task), this.#drivers, signal, control);
   }
 
@@ -70,6 +82,7 @@ export class AgentBridge {
     this.#closed = true;
     for (const driver of [...this.#drivers]) driver.fail(new ClosedError("closed", "the agent was closed"));
     this.#wasm.release(this.#handle);
+    this.#store?.close();
   }
 
   #refuseIfClosed(): void {

@@ -31,8 +31,8 @@ export interface RunControl {
   steer(text: string): void;
   /** Calls `poll`, which advances `run`. */
   polling<T>(run: object, poll: () => T): T;
-  /** Ends the wait for the host's pending reads of `run`, and refuses later ones. */
-  abandonReads(run: object): void;
+  /** Ends the wait for functions of the host that the cancelled `run` called. */
+  cancelled(run: object): void;
 }
 
 /**
@@ -125,7 +125,7 @@ export class Run implements AsyncIterable<AgentEvent> {
     const handle = this.#handle;
     if (this.#ended || this.#wasm.isDead || handle === undefined) return;
     this.#wasm.call(() => handle.cancel());
-    this.#control.abandonReads(this);
+    this.#control.cancelled(this);
     this.#advanceAlone();
   }
 

@@ -1,35 +1,25 @@
-/** Saved sessions: calls to a store from the core, the list of sessions, and two stores that run everywhere. */
+/** Saved sessions: calls of a store, the list of sessions, and two stores that run everywhere. */
 
-import { ConfigError, EmendError } from "../errors.js";
+import { ConfigError, ConflictError, EmendError } from "../errors.js";
 import { messageOf } from "../exceptions.js";
 import type { SessionStore, SessionSummary, Turn } from "./types.js";
 
-/** The function through which the core calls a store. It rejects with a message as text. */
-export type StoreCall = (operation: string, name: string, lines: string) => Promise<string | undefined>;
-
-/** Checks a store, and returns the function through which the core calls it. */
-export function storeCallback(store: SessionStore): StoreCall {
+/**
+ * Checks a store.
+ *
+ * @throws {ConfigError} if it lacks a method.
+ */
+export function checkStore(store: SessionStore): void {
   for (const method of ["append", "load", "names", "remove"] as const) {
     if (typeof (Object(store) as SessionStore)[method] !== "function") {
       throw new ConfigError("configuration", `the store needs a \`${method}\` function`);
     }
   }
-  return async (operation, name, lines) => {
-    // Runs after the core has returned: the store's code may call the agent.
-    await undefined;
-    try {
-      return await call(store, operation, name, lines);
-    } catch (thrown) {
-      throw messageOf(thrown);
-    }
-  };
 }
 
-async function call(store: SessionStore, operation: string, name: string, lines: string): Promise<string | undefined> {
+/** Calls a store and checks its answer. Names are returned sorted, one per line. */
+export async function callStore(store: SessionStore, operation: string, name: string): Promise<string | undefined> {
   switch (operation) {
-    case "append":
-      await store.append(name, lines);
-      return undefined;
     case "load": {
       const text: unknown = (await store.load(name)) ?? undefined;
       if (text !== undefined && typeof text !== "string") throw new TypeError("`load` must return a string or null");
@@ -46,16 +36,21 @@ async function call(store: SessionStore, operation: string, name: string, lines:
   }
 }
 
+/** Returns the error for a document that has another text than the writer expects. */
+export function conflict(name: string): ConflictError {
+  return new ConflictError("conflict", `another writer has continued or removed the document ${name}`);
+}
+
 /** Version of the format that this package reads. The core rejects other versions too. */
 const VERSION = 1;
 
 /** Lists the sessions of a store, most recently used first. */
 export async function listSessions(store: SessionStore): Promise<SessionSummary[]> {
-  const call = storeCallback(store);
-  const names = (await ask(call, "names", "")) ?? "";
+  checkStore(store);
+  const names = (await ask(store, "names", "")) ?? "";
   const summaries: SessionSummary[] = [];
   for (const id of names.split("\n").filter((name) => name !== "" && !name.includes("."))) {
-    const text = await ask(call, "load", id);
+    const text = await ask(store, "load", id);
     // `undefined`: the session was removed after the names were listed.
     if (text !== undefined) summaries.push(summaryOf(id, text));
   }
@@ -64,18 +59,18 @@ export async function listSessions(store: SessionStore): Promise<SessionSummary[
 
 /** Removes a session and its other documents. Returns whether the session existed. */
 export async function removeSession(store: SessionStore, id: string): Promise<boolean> {
-  const call = storeCallback(store);
-  const names = ((await ask(call, "names", "")) ?? "").split("\n");
-  for (const name of names) if (name.startsWith(`${id}.`)) await ask(call, "remove", name);
-  return names.includes(id) && (await ask(call, "remove", id)) !== undefined;
+  checkStore(store);
+  const names = ((await ask(store, "names", "")) ?? "").split("\n");
+  for (const name of names) if (name.startsWith(`${id}.`)) await ask(store, "remove", name);
+  return names.includes(id) && (await ask(store, "remove", id)) !== undefined;
 }
 
 /** Calls a store for a caller in JavaScript, which gets an {@link EmendError}. */
-async function ask(call: StoreCall, operation: string, name: string): Promise<string | undefined> {
+async function ask(store: SessionStore, operation: string, name: string): Promise<string | undefined> {
   try {
-    return await call(operation, name, "");
-  } catch (reason) {
-    throw new EmendError("io_error", `${name || "the store"}: ${String(reason)}`);
+    return await callStore(store, operation, name);
+  } catch (cause) {
+    throw new EmendError("io_error", `${name || "the store"}: ${messageOf(cause)}`, { cause });
   }
 }
 
@@ -91,10 +86,16 @@ function summaryOf(id: string, text: string): SessionSummary {
     n_turns: 0,
     problem,
   });
-  const [header, ...records] = text
+  const lines = text
     .split("\n")
     .filter((line) => line.trim() !== "")
     .map(parsed);
+  const [header, ...records] = lines.slice(
+    Math.max(
+      0,
+      lines.findIndex((line) => line !== undefined),
+    ),
+  );
   if (header?.type !== "session")
     return unreadable("this document is not a saved session: it does not begin with a header");
   if (header.version !== VERSION)
@@ -145,8 +146,9 @@ export function continued(text: string, lines: string): string {
 export function memoryStore(): SessionStore {
   const documents = new Map<string, string>();
   return {
-    append(name, lines) {
+    append(name, lines, { expected } = {}) {
       const text = documents.get(name) ?? "";
+      if (expected !== undefined && expected !== text.length) throw conflict(name);
       documents.set(name, text + continued(text, lines));
     },
     load: (name) => documents.get(name) ?? null,
@@ -154,6 +156,15 @@ export function memoryStore(): SessionStore {
     remove: (name) => documents.delete(name),
   };
 }
+
+/** One record of the database: the lines of one `append`, and the length of the document after it. */
+interface Piece {
+  name: string;
+  lines: string;
+  end?: number;
+}
+
+const joined = (pieces: readonly Piece[]): string => pieces.map((piece) => piece.lines).join("");
 
 /**
  * Returns a store in the browser's IndexedDB. Its sessions outlive the page. Each `append` adds one record, so a long
@@ -183,34 +194,52 @@ export function indexedDbStore(database = "emend"): SessionStore {
     });
     return opening;
   };
-  /** Runs one transaction. Resolves when its writes are durable. */
+  /** Runs one transaction. Resolves when its writes are durable. `fail` undoes it and rejects. */
   const transact = async <T>(
     mode: IDBTransactionMode,
-    work: (table: IDBObjectStore, give: (value: T) => void) => void,
+    work: (table: IDBObjectStore, give: (value: T) => void, fail: (error: EmendError) => void) => void,
   ): Promise<T> => {
     const transaction = (await open()).transaction(TABLE, mode);
     return new Promise<T>((resolve, reject) => {
       let given: T;
+      let failure: EmendError | undefined;
       transaction.oncomplete = () => resolve(given);
-      transaction.onabort = () => reject(transaction.error);
-      work(transaction.objectStore(TABLE), (value) => {
-        given = value;
-      });
+      transaction.onabort = () => reject(failure ?? transaction.error);
+      const fail = (error: EmendError): void => {
+        failure = error;
+        transaction.abort();
+      };
+      work(
+        transaction.objectStore(TABLE),
+        (value) => {
+          given = value;
+        },
+        fail,
+      );
     });
   };
   return {
-    append: (name, lines) =>
-      transact<undefined>("readwrite", (table, give) => {
-        table.add({ name, lines });
+    append: (name, lines, { expected } = {}) =>
+      transact<undefined>("readwrite", (table, give, fail) => {
         give(undefined);
+        const add = (length: number, text: string): void => {
+          const added = continued(text, lines);
+          if (expected !== undefined && expected !== length) fail(conflict(name));
+          else table.add({ name, lines: added, end: length + added.length } satisfies Piece);
+        };
+        const last = table.index("name").openCursor(IDBKeyRange.only(name), "prev");
+        last.onsuccess = () => {
+          const piece = last.result?.value as Piece | undefined;
+          if (piece === undefined || piece.end !== undefined) return add(piece?.end ?? 0, piece?.lines ?? "");
+          // Earlier versions did not count.
+          const all = table.index("name").getAll(name);
+          all.onsuccess = () => add(joined(all.result as Piece[]).length, piece.lines);
+        };
       }),
     load: (name) =>
       transact<string | null>("readonly", (table, give) => {
         const request = table.index("name").getAll(name);
-        request.onsuccess = () => {
-          const pieces = request.result as { lines: string }[];
-          give(pieces.length === 0 ? null : pieces.map((piece) => piece.lines).join(""));
-        };
+        request.onsuccess = () => give(request.result.length === 0 ? null : joined(request.result as Piece[]));
       }),
     names: () =>
       transact<string[]>("readonly", (table, give) => {

@@ -12,14 +12,27 @@ export interface SessionStore {
   /**
    * Appends lines, each with its newline, to a document, and creates the document if there is none. The lines are
    * durable when the promise resolves. If the document ends inside a line, after a crash, write a newline first.
+   *
+   * If two agents continue one session, each of them would hide the turns of the other. A store prevents this: it
+   * compares `expected` with the document in the same transaction, and throws an error with code `conflict` if they
+   * differ. Then the run ends with that error.
+   *
+   * After 30 seconds without an answer, or 2 seconds after the run was cancelled, the agent reports a `WARNING` and goes
+   * on; it appends the lines again later.
    */
-  append(name: string, lines: string): void | PromiseLike<void>;
+  append(name: string, lines: string, options: AppendOptions): void | PromiseLike<void>;
   /** Returns the text of a document, or `null` if there is none. */
   load(name: string): string | null | undefined | PromiseLike<string | null | undefined>;
   /** Returns the names of all documents, in any order. */
   names(): Iterable<string> | PromiseLike<Iterable<string>>;
   /** Removes a document. Returns whether it existed. */
   remove(name: string): boolean | PromiseLike<boolean>;
+}
+
+/** Options of {@link SessionStore.append}. */
+export interface AppendOptions {
+  /** Length of the document's text as the agent knows it, in UTF-16 units; 0 if it must not exist. */
+  readonly expected?: number;
 }
 
 /** Tokens spent. */

@@ -9,9 +9,10 @@ use std::collections::VecDeque;
 use super::kinds::{Event, EventKind};
 use crate::error_code::Code;
 
-/// The cursor is older than the retained events: read the state of the session again and continue after `last`.
+/// The cursor is older than the retained events, or newer than all events, as a cursor of another session can be: read
+/// the state of the session again and continue after `last`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("events up to {floor} are no longer kept; read the session's state again and go on from {last}")]
+#[error("the session keeps the events from {floor} to {last} only; read its state again and go on from {last}")]
 pub struct ResyncRequired {
     /// Cursor of the newest dropped event.
     pub floor: u64,
@@ -153,7 +154,7 @@ impl EventLog {
     ///
     /// # Errors
     ///
-    /// Returns [`ResyncRequired`] if `after` is older than the retained events.
+    /// Returns [`ResyncRequired`] if `after` is older than the retained events or newer than all events.
     pub fn add_reader(&mut self, after: u64) -> Result<ReaderId, ResyncRequired> {
         self.check(after)?;
         Ok(self.add_reader_from(after))
@@ -190,7 +191,7 @@ impl EventLog {
     ///
     /// # Errors
     ///
-    /// Returns [`ResyncRequired`] if `after` is older than the retained events.
+    /// Returns [`ResyncRequired`] if `after` is older than the retained events or newer than all events.
     pub fn read(&self, after: u64, n_max: usize) -> Result<Vec<Event>, ResyncRequired> {
         self.check(after)?;
         let from = self.entries.partition_point(|entry| entry.last <= after);
@@ -199,7 +200,8 @@ impl EventLog {
     }
 
     fn check(&self, after: u64) -> Result<(), ResyncRequired> {
-        if after < self.floor { Err(ResyncRequired { floor: self.floor, last: self.last }) } else { Ok(()) }
+        let is_known = (self.floor..=self.last).contains(&after);
+        if is_known { Ok(()) } else { Err(ResyncRequired { floor: self.floor, last: self.last }) }
     }
 
     /// Reduces the log towards its limit without dropping unread events of registered readers.

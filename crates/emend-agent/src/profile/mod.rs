@@ -9,6 +9,8 @@ mod edits;
 mod renamed;
 mod tool_names;
 
+use std::fmt;
+
 use emend_llm::{Shared, get_model_info};
 use serde_json::{Map, Value, json};
 
@@ -16,6 +18,7 @@ pub use edits::{Edits, EditsError};
 pub use renamed::Renamed;
 pub use tool_names::{Offer, OutputLayout, ProfileTool};
 
+use crate::suggest::closest;
 use crate::tool::{ResultForm, Tool, ToolRegistry};
 use crate::tools::{SafePatch, built_in};
 
@@ -218,6 +221,39 @@ impl Profile {
             slot => *slot = json!([value]),
         }
     }
+}
+
+/// A rule is for a tool that does not exist. It would never match: a misspelt rule that denies would deny nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownTool {
+    /// The name in the rule.
+    pub name: String,
+    /// The name of a tool that is similar.
+    pub nearest: Option<String>,
+}
+
+impl fmt::Display for UnknownTool {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "unknown tool {:?}", self.name)?;
+        self.nearest.as_ref().map_or(Ok(()), |near| write!(formatter, "; did you mean {near}?"))
+    }
+}
+
+/// Checks the name of the tool that a rule is for: `*`, the name of a tool of the agent in any profile, or one of `others`.
+/// The session need not have the tool.
+///
+/// # Errors
+///
+/// Returns the tool that does not exist.
+pub fn check_tool_name(name: &str, others: &[&str]) -> Result<(), UnknownTool> {
+    let [mut canonical, exposed]: [Vec<&str>; 2] = tool_names::all();
+    canonical.extend_from_slice(others);
+    if name == "*" || canonical.contains(&name) || exposed.contains(&name) {
+        return Ok(());
+    }
+    // Canonical names first: they hold under every profile.
+    let nearest = [canonical, exposed].into_iter().find_map(|names| closest(name, names, 1).pop());
+    Err(UnknownTool { name: name.to_owned(), nearest })
 }
 
 #[cfg(test)]

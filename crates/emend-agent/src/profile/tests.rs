@@ -385,3 +385,21 @@ fn subagents_go_by_the_names_of_the_family() {
     check(Profile::anthropic("m"), "Task SendMessage TaskOutput TaskStop", &["prompt", "to", "task_id", "task_id"]);
     check(Profile::gemini("m"), "spawn_agent send_input wait close_agent", &["task", ids[0], ids[1], ids[2]]);
 }
+
+#[test]
+fn a_rule_for_a_tool_that_does_not_exist_names_the_nearest_tool() {
+    covers("approval.policy");
+    #[track_caller]
+    fn check(name: &str, expected: &str) {
+        let message =
+            check_tool_name(name, &["run_tests"]).map_or_else(|unknown| unknown.to_string(), |()| String::new());
+        assert_eq!(message, expected);
+    }
+    for known in ["*", "shell", "Bash", "replace", "safe_patch", "web_fetch", "Task", "run_tests"] {
+        check(known, "");
+    }
+    check("writefile", "unknown tool \"writefile\"; did you mean write_file?");
+    check("run_test", "unknown tool \"run_test\"; did you mean run_tests?");
+    check("", "unknown tool \"\"");
+    check("zzz", "unknown tool \"zzz\"");
+}

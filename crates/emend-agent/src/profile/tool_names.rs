@@ -152,6 +152,14 @@ impl ProfileTool {
     }
 }
 
+/// Returns the canonical names of the agent's own tools and their names in the profiles, some of them twice.
+pub(super) fn all() -> [Vec<&'static str>; 2] {
+    let rows = || [OPENAI, ANTHROPIC, GEMINI].into_iter().flatten().map(|row| row.names);
+    let mut canonical: Vec<_> = rows().map(|names| names.canonical).collect();
+    canonical.extend(["read_many_files", "safe_patch", "edit_lines"]);
+    [canonical, rows().map(|names| names.exposed).collect()]
+}
+
 /// Returns the tools of the profile with this id.
 pub(super) fn of(profile: &str) -> &'static [ProfileTool] {
     match profile {

@@ -105,8 +105,8 @@ pub(in crate::session) trait Children: MaybeSend + MaybeSync {
 
 /// Saves a session in its store.
 pub(in crate::session) trait Save: MaybeSend + MaybeSync {
-    /// Saves new history entries.
-    fn save<'a>(&'a self, core: &'a Core) -> BoxFuture<'a, ()>;
+    /// Saves new history entries. Returns false if another writer has continued the document.
+    fn save<'a>(&'a self, core: &'a Core) -> BoxFuture<'a, bool>;
     /// Saves a large output and returns its name.
     fn keep_output<'a>(&'a self, core: &'a Core, output: &'a str) -> BoxFuture<'a, Option<String>>;
     /// Returns a saved output.

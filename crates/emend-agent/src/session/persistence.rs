@@ -79,19 +79,22 @@ impl Saver {
 }
 
 impl Save for Saver {
-    fn save<'a>(&'a self, core: &'a Core) -> BoxFuture<'a, ()> {
+    fn save<'a>(&'a self, core: &'a Core) -> BoxFuture<'a, bool> {
         Box::pin(async move {
             let before = self.saved.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let mut after = Saved { failing: false, ..before.clone() };
             let records = self.unsaved(core, &mut after);
             if records.is_empty() {
-                return;
+                return true;
             }
             let outcome = match write_records(&records) {
                 Ok(lines) => self.store.append(&core.id, &lines).await,
                 Err(error) => Err(StoreError::Io { name: core.id.clone(), reason: error.to_string() }),
             };
             if let Err(error) = outcome {
+                if matches!(error, StoreError::Conflict { .. }) {
+                    return false;
+                }
                 // Reported once; the next save writes everything again.
                 if !before.failing {
                     let message = format!("The conversation could not be saved ({error}); it goes on unsaved.");
@@ -100,6 +103,7 @@ impl Save for Saver {
                 after = Saved { failing: true, ..before };
             }
             *self.saved.lock().unwrap_or_else(PoisonError::into_inner) = after;
+            true
         })
     }
 
@@ -214,10 +218,11 @@ async fn load(store: &dyn Store, id: &str) -> Result<crate::store::Document, Res
 }
 
 impl Core {
-    /// Saves new entries, if there is a store.
-    pub(super) async fn save(&self) {
-        if let Some(saver) = self.saver.get() {
-            saver.save(self).await;
+    /// Saves new entries, if there is a store. Returns false if another writer has continued the document.
+    pub(super) async fn save(&self) -> bool {
+        match self.saver.get() {
+            Some(saver) => saver.save(self).await,
+            None => true,
         }
     }
 }

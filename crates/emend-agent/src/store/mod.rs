@@ -33,6 +33,12 @@ pub enum StoreError {
         /// The message of the system.
         reason: String,
     },
+    /// Another writer has continued the document. Nothing was written.
+    #[error("{name}: another writer has continued this document")]
+    Conflict {
+        /// Name of the document.
+        name: String,
+    },
 }
 
 impl StoreError {
@@ -42,6 +48,7 @@ impl StoreError {
         match self {
             Self::BadName { .. } => Code::InvalidArgument,
             Self::Io { .. } => Code::IoError,
+            Self::Conflict { .. } => Code::Conflict,
         }
     }
 }
@@ -73,7 +80,8 @@ pub trait Store: MaybeSend + MaybeSync {
     /// # Errors
     ///
     /// [`StoreError::BadName`] as [`check_name`], [`StoreError::Io`] if the lines are not durable. The session reports
-    /// a warning and writes the same lines again later.
+    /// a warning and writes the same lines again later. [`StoreError::Conflict`] if the store knows that another writer
+    /// has appended lines since this one loaded or wrote the document. Then the run ends with an error.
     fn append<'a>(&'a self, name: &'a str, lines: &'a str) -> BoxFuture<'a, Result<(), StoreError>>;
 
     /// Returns a document; `None` if it does not exist.

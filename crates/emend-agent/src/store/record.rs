@@ -129,7 +129,14 @@ fn fields_of(line: &str) -> Option<Map<String, Value>> {
 /// Returns a [`ReadError`] if the document has no header of this version.
 pub fn read_document(text: &str) -> Result<Document, ReadError> {
     let mut lines = text.lines().filter(|line| !line.trim().is_empty()).map(fields_of);
-    let Some(Some(first)) = lines.next() else { return Err(ReadError::NoHeader) };
+    // A crash may have cut the first header off. The next save wrote it again.
+    let mut n_damaged = 0;
+    let first = loop {
+        match lines.next().ok_or(ReadError::NoHeader)? {
+            Some(first) => break first,
+            None => n_damaged += 1,
+        }
+    };
     let found = first.get("version").and_then(Value::as_u64).and_then(|version| u32::try_from(version).ok());
     let found = found.ok_or(ReadError::NoHeader)?;
     if found != VERSION {
@@ -139,7 +146,7 @@ pub fn read_document(text: &str) -> Result<Document, ReadError> {
         return Err(ReadError::NoHeader);
     }
     let header = read::header(first).ok_or(ReadError::NoHeader)?;
-    let mut document = Document { header, entries: Vec::new(), n_damaged: 0 };
+    let mut document = Document { header, entries: Vec::new(), n_damaged };
     for line in lines {
         if line.and_then(|fields| take(&mut document.entries, fields)).is_none() {
             document.n_damaged += 1;
@@ -234,6 +241,9 @@ mod tests {
         for text in ["", "\n", "hello", "{}", "{\"type\":\"turn\",\"index\":0}", "{\"version\":1}"] {
             assert_eq!(read_document(text), Err(ReadError::NoHeader), "{text:?}");
         }
+        let whole = write_records(&[Record::Session(header())]).unwrap();
+        let cut = format!("{}\n{whole}", &whole[..20]);
+        assert_eq!(read_document(&cut).map(|document| (document.header, document.n_damaged)), Ok((header(), 1)));
         let newer = write_records(&[Record::Session(Header { version: 2, ..header() })]).unwrap();
         let refused = read_document(&newer).unwrap_err();
         assert_eq!((&refused, refused.code().as_str()), (&ReadError::Version { found: 2 }, "unsupported"));

@@ -124,7 +124,8 @@ impl AgentOptions {
 
     /// Returns the settings of a session. `approve` is the function that asks the user, if there is one.
     fn session_config(&self, approve: Option<Function>) -> Result<SessionConfig, Failure> {
-        let policy = policy(self.policy.as_deref(), approve.is_some())?;
+        let own: Vec<&str> = self.tools.iter().map(|tool| tool.definition.name.as_str()).collect();
+        let policy = policy(self.policy.as_deref(), approve.is_some(), &own)?;
         Ok(SessionConfig {
             instructions: self.instructions.clone(),
             reasoning_effort: self.effort.clone(),

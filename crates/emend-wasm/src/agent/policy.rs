@@ -1,6 +1,8 @@
 //! The rules that decide which calls run, which are denied, and which need the user's approval.
 
 use emend_agent::approval::{Action, Policy, Rule, ToolEffect};
+use emend_agent::error_code::Code;
+use emend_agent::profile::check_tool_name;
 use serde_json::Value;
 
 use super::json_fields::{Fields, Problem};
@@ -37,14 +39,20 @@ const UNASKED: [ToolEffect; 2] = [ToolEffect::Reads, ToolEffect::Asks];
 ///
 /// # Errors
 ///
-/// A `configuration` failure if a rule's pattern is invalid.
-pub(crate) fn policy(rules: Option<&[RuleOptions]>, asks: bool) -> Result<Policy, Failure> {
-    let rule = |rule: &RuleOptions| Rule::new(rule.action, &rule.tool, rule.pattern.as_deref());
-    let rules: Result<Vec<Rule>, _> = match rules {
+/// A `configuration` failure if a rule can never match: its pattern is invalid, or its tool is neither one of the agent's
+/// nor one of `own`.
+pub(crate) fn policy(rules: Option<&[RuleOptions]>, asks: bool, own: &[&str]) -> Result<Policy, Failure> {
+    let rule = |rule: &RuleOptions| {
+        let parsed = Rule::new(rule.action, &rule.tool, rule.pattern.as_deref()).map_err(|error| error.to_string())?;
+        check_tool_name(rule.tool.trim(), own).map_err(|unknown| unknown.to_string())?;
+        Ok(parsed)
+    };
+    let rules: Result<Vec<Rule>, String> = match rules {
         Some(rules) => rules.iter().map(rule).collect(),
         None if asks => Ok(UNASKED.map(|effect| Rule::for_effect(Action::Allow, effect)).into()),
         None => return Ok(Policy::default()),
     };
-    let rules = rules.map_err(|error| Failure::new(emend_agent::error_code::Code::Configuration, error.to_string()))?;
+    let rules =
+        rules.map_err(|why| Failure::new(Code::Configuration, format!("the options are wrong: `policy`: {why}")))?;
     Ok(Policy { rules, otherwise: if asks { Action::Ask } else { Action::Allow } })
 }

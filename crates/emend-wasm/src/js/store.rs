@@ -1,14 +1,17 @@
 //! A store written in JavaScript: sessions saved in IndexedDB, in files, or on a server of the host.
 
+use emend_agent::error_code::Code;
 use emend_agent::store::{Store, StoreError, check_name};
+use emend_agent::tool::ToolError;
 use emend_llm::BoxFuture;
 use js_sys::Function;
 use wasm_bindgen::prelude::*;
 
+use super::call::thrown_error;
 use crate::host::promise;
 
 /// A store behind one function. It gets an operation, a document's name and lines. It returns a promise of a text or of
-/// `undefined`, which rejects with the reason as text.
+/// `undefined`, which rejects with JSON text that has `message` and `code`.
 pub(crate) struct JsStore {
     call: Function,
 }
@@ -28,9 +31,9 @@ impl JsStore {
             if !name.is_empty() || operation != "names" {
                 check_name(name)?;
             }
-            let failed = |thrown: JsValue| StoreError::Io {
-                name: name.to_owned(),
-                reason: thrown.as_string().unwrap_or_else(|| "the store failed without a reason".to_owned()),
+            let failed = |thrown: JsValue| {
+                let (name, ToolError { code, message: reason, .. }) = (name.to_owned(), thrown_error(&thrown));
+                if code == Code::Conflict { StoreError::Conflict { name } } else { StoreError::Io { name, reason } }
             };
             let promised = self.call.call3(&JsValue::UNDEFINED, &operation.into(), &name.into(), &lines.into());
             let result = promise(&promised.map_err(failed)?).await.map_err(failed)?;

@@ -92,6 +92,7 @@ fn a_cursor_that_is_too_old_is_told_where_to_go_on() {
     assert!(gone.floor > 50 && gone.last == 100, "{gone:?}");
     assert_eq!(gone.code().as_str(), "resync_required");
     assert_eq!(log.add_reader(gone.floor - 1), Err(gone));
+    assert_eq!(log.add_reader(gone.last + 1), Err(gone), "a cursor of another session");
     assert_eq!(log.read(gone.floor, 1).unwrap()[0].cursor, gone.floor + 1);
     let late = log.add_reader_from(0);
     assert_eq!(log.next(late).unwrap().cursor, gone.floor + 1);

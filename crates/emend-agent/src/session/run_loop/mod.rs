@@ -102,7 +102,10 @@ async fn work(core: &Core, text: String, cancel: &CancelToken, preemption: &Pree
     let mut reason = EndReason::Natural;
     while let Some(text) = next.take() {
         reason = process(core, text, &mut usage, cancel, preemption).await;
-        core.save().await;
+        if !core.save().await {
+            report_conflict(core);
+            reason = EndReason::Error;
+        }
         let dealt_with = matches!(reason, EndReason::Natural | EndReason::TurnLimit);
         if dealt_with && !cancel.is_cancelled() && !is_turn_limit_reached(core) {
             next = core.queues().follow_ups.pop_front();
@@ -121,6 +124,9 @@ async fn process(
 ) -> EndReason {
     core.emitter.emit(EventKind::UserInput { content: text.clone() });
     if let Err(error) = core.workspace.initialize().await {
+        if cancel.is_cancelled() {
+            return EndReason::Aborted;
+        }
         core.emitter.emit(EventKind::Error(ErrorInfo {
             code: error.code().as_str(),
             message: error.to_string(),
@@ -169,7 +175,9 @@ async fn rounds(
             return reason;
         }
         compaction::compact_if_needed(core).await;
-        core.save().await;
+        if !core.save().await {
+            return EndReason::Error;
+        }
         let mut response = match call_model(core, lease_holder, cancel).await {
             Ok(response) => response,
             Err(error) if error.kind == ErrorKind::Abort => return EndReason::Aborted,
@@ -195,7 +203,10 @@ async fn rounds(
             continue;
         }
         record_response(core, response);
-        core.save().await;
+        if !core.save().await {
+            core.answer_calls(CANCELLED);
+            return EndReason::Error;
+        }
         (n_rounds, n_pauses) = (n_rounds + 1, 0);
         let asked = match finish {
             FinishKind::Length | FinishKind::ContentFilter | FinishKind::Error => {
@@ -350,6 +361,18 @@ fn finish_without_calls(core: &Core, finish: FinishKind, text: &str) -> EndReaso
 /// Returns whether a text ends with a question, apart from quotes and Markdown after it.
 fn is_question(text: &str) -> bool {
     text.trim_end_matches(|char: char| char.is_whitespace() || "*_`\"')]”’»".contains(char)).ends_with(['?', '？'])
+}
+
+/// Reports that another writer has continued the session's document, which ends the run.
+fn report_conflict(core: &Core) {
+    let message = "Another agent has continued this saved session, so the last messages here were not saved. Resume the \
+                   session to continue from its present end, or fork it.";
+    core.emitter.emit(EventKind::Error(ErrorInfo {
+        code: Code::Conflict.as_str(),
+        message: message.to_owned(),
+        suggestions: Vec::new(),
+        data: None,
+    }));
 }
 
 fn fail(core: &Core, error: &LlmError) -> EndReason {

@@ -177,11 +177,12 @@ fn what_cannot_be_resumed_is_refused() {
     assert_eq!(resume("newer").code(), Code::Unsupported);
 }
 
-/// A store whose disk is sometimes full.
+/// A store whose disk is sometimes full, and whose documents sometimes have another writer.
 #[derive(Default)]
 struct Full {
     inner: MemStore,
     full: AtomicBool,
+    taken: AtomicBool,
 }
 
 impl Store for Full {
@@ -189,6 +190,9 @@ impl Store for Full {
         if self.full.load(Ordering::SeqCst) {
             let error = StoreError::Io { name: name.to_owned(), reason: "no space left".to_owned() };
             return Box::pin(std::future::ready(Err(error)));
+        }
+        if self.taken.load(Ordering::SeqCst) {
+            return Box::pin(std::future::ready(Err(StoreError::Conflict { name: name.to_owned() })));
         }
         self.inner.append(name, lines)
     }
@@ -230,4 +234,31 @@ fn a_store_that_fails_is_a_warning_and_what_it_missed_is_saved_later() {
     world.turn("go on");
     let text = block_on(store.load(world.session.id())).unwrap().unwrap();
     assert_eq!(read_document(&text).unwrap().entries, world.session.entries());
+}
+
+#[test]
+fn a_run_ends_with_an_error_when_another_writer_has_continued_the_session() {
+    covers("session.saved");
+    let answers = vec![Answer::Say("Done."), Answer::Call(vec![read()]), Answer::Say("Never said.")];
+    let world = World::new(NOTES, answers, Setup::default());
+    let store = Shared::new(Full::default());
+    let _ = world.session.clone().with_store(Shared::clone(&store) as Shared<dyn Store>);
+    world.turn("do it");
+    let taken = Shared::clone(&store);
+    world.when(2, move |_| taken.taken.store(true, Ordering::SeqCst));
+    let message = "Another agent has continued this saved session, so the last messages here were not saved. Resume the \
+                   session to continue from its present end, or fork it.";
+    let ends = |events: &str, tokens: &str| {
+        let error = format!("ERROR {{\"code\":\"conflict\",\"message\":\"{message}\",\"suggestions\":[]}}\n");
+        let end = format!("PROCESSING_END {{\"reason\":\"error\",\"usage\":{tokens}}}\n");
+        assert!(events.ends_with(&(error + &end)), "{events}");
+    };
+    // The response to the second message cannot be saved: its call does not run.
+    let events = world.turn("go on");
+    ends(&events, "{\"input_tokens\":10,\"output_tokens\":1,\"total_tokens\":11}");
+    assert!(!events.contains("TOOL_CALL_START"), "{events}");
+    assert!(is_valid(&world.session.entries()));
+    // The third message cannot be saved: the model is not called.
+    ends(&world.turn("go on"), "{\"input_tokens\":0,\"output_tokens\":0,\"total_tokens\":0}");
+    assert_eq!(world.script.requests.lock().unwrap().len(), 2);
 }
