@@ -179,6 +179,6 @@ test("a path that rules deny for every tool is hidden from searches, mentions an
     await agent.run("look at @secrets/k").result;
     assert.ok(!sent[1].includes("hunter2"), sent[1]);
     assert.ok(sent[1].includes("a.txt:1:KEY of a"), sent[1]);
-    assert.equal(await agent.files.read("secrets/k"), files["secrets/k"], "the user sees the file");
+    assert.equal((await agent.files.read("secrets/k")).text, files["secrets/k"], "the user sees the file");
   }
 });
