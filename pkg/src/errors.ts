@@ -107,6 +107,8 @@ export class ClosedError extends EmendError {
 }
 
 /** Returns whether `value` is an error of any installed copy of this package and, if `code` is given, has that code. */
+export function isEmendError(value: unknown): value is EmendError;
+export function isEmendError<C extends ErrorCode>(value: unknown, code: C): value is EmendError & { readonly code: C };
 export function isEmendError(value: unknown, code?: ErrorCode): value is EmendError {
   if (!(value instanceof Error) || !(BRAND in value)) return false;
   return code === undefined || (value as Partial<EmendError>).code === code;

@@ -49,15 +49,38 @@ export function optionsJson(what: string, value: unknown): string {
   }
 }
 
-/** Encodes the options of an agent, a client or a request as JSON for Rust. */
-export function settingsJson(settings: unknown): string {
+const NOT_PLAIN = "the options must be plain data, except for documented functions";
+
+/** Encodes the options of a client or a request as JSON for Rust. */
+export function settingsJson(settings: unknown, replacer?: (name: string, value: unknown) => unknown): string {
   try {
-    return toJson(settings) ?? "null";
+    return toJson(settings, replacer) ?? "null";
   } catch (cause) {
-    throw new ConfigError("configuration", "the options must be plain data, except for documented functions", {
-      cause,
-    });
+    if (cause instanceof ConfigError) throw cause;
+    throw new ConfigError("configuration", NOT_PLAIN, { cause });
   }
+}
+
+/**
+ * Encodes the options of an agent as JSON for Rust. `JSON.stringify` alone would drop a function and turn NaN into an
+ * absent option. `Infinity`, a limit that does not limit, is one.
+ */
+export function agentJson(settings: object): string {
+  return settingsJson(settings, (name, value) => {
+    if (typeof value === "function" || typeof value === "symbol" || Number.isNaN(value)) {
+      throw new ConfigError(
+        "configuration",
+        `\`${name}\` is ${typeof value === "number" ? "NaN" : `a ${typeof value}`}; ${NOT_PLAIN}`,
+      );
+    }
+    return value === Infinity ? undefined : value;
+  });
+}
+
+/** Returns `value` if it is an object and not an array. `what` names the options in the error. */
+export function requireOptions<T>(what: string, value: T): T {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+  throw new ConfigError("configuration", `${what} must be an object`);
 }
 
 /** Returns the error for a wrong argument. */

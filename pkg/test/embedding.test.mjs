@@ -231,3 +231,44 @@ test("a provider and tools that never wait leave turns to the event loop", async
   await assert.rejects(generated, (error) => isEmendError(error, "aborted"));
   client.close();
 });
+
+test("wrong options are errors with a name, and none is dropped without a word", async () => {
+  const tool = { name: "one", description: "", parameters: { type: "object" }, execute: () => "" };
+  const wrong = [
+    [null, /the options must be an object/],
+    [5, /the options must be an object/],
+    [[], /the options must be an object/],
+    [{ files: null }, /`files` must be an object/],
+    [{ files: new Map([["a", "b"]]) }, /`files` must be a record/],
+    [{ files: ["a"] }, /`files` must be an object/],
+    [{ tools: [null] }, /each tool must be an object/],
+    [{ tools: [{ ...tool, parameters: { type: "object", parse: () => 1 } }] }, /`parse` is a function/],
+    [{ maxTurns: Number.NaN }, /`maxTurns` is NaN/],
+    [{ maxCostUsd: Number.NaN }, /`maxCostUsd` is NaN/],
+    [{ instructions: () => "x" }, /`instructions` is a function/],
+  ];
+  const agent = await Agent.create({ maxTurns: Number.POSITIVE_INFINITY });
+  for (const [options, reason] of wrong) {
+    const refused = (error) => isEmendError(error, "configuration") && reason.test(error.message);
+    await assert.rejects(Agent.create(options), refused, String(reason));
+    if (options === null || "tools" in Object(options) || "maxTurns" in Object(options))
+      assert.throws(
+        () => agent.configure(options),
+        (error) => isEmendError(error, "configuration"),
+        String(reason),
+      );
+  }
+  const invalid = (error) =>
+    isEmendError(error, "invalid_argument") && /the options must be an object/.test(error.message);
+  await assert.rejects(agent.reject([], null), invalid);
+  await assert.rejects(agent.files.write("a", "b", null), invalid);
+  await assert.rejects(agent.files.grep("a", null), invalid);
+  await assert.rejects(agent.files.glob("a", null), invalid);
+  await assert.rejects(agent.files.export(null), invalid);
+  assert.throws(() => agent.events(null), invalid);
+  await works(agent);
+  await assert.rejects(
+    Client.create({}),
+    (error) => isEmendError(error, "configuration") && /give `providers`/.test(error.message),
+  );
+});

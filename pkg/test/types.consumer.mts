@@ -109,6 +109,7 @@ for await (const event of run) {
 const result: RunResult = await run.result;
 if (result.error instanceof ProviderError && isEmendError(result.error, "authentication"))
   result.error.retryable satisfies boolean;
+if (isEmendError(result.error, "conflict")) holds<Equal<typeof result.error.code, "conflict">>();
 
 const review: Review = agent.review();
 const hunks: Hunk[] = review.files.flatMap((file) => file.hunks);

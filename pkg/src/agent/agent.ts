@@ -12,7 +12,7 @@ import { shellOf } from "../host/shell.js";
 import { StoreLink } from "../sessions/store-link.js";
 import { listSessions, removeSession } from "../sessions/stores.js";
 import type { SessionStore, SessionSummary, Turn } from "../sessions/types.js";
-import { requireRecord, requireText, settingsJson } from "../validate.js";
+import { agentJson, requireOptions, requireRecord, requireText } from "../validate.js";
 import { coreModule, glue } from "../wasm/core.js";
 import { AgentBridge } from "./bridge.js";
 import { Canvas } from "./canvas.js";
@@ -76,7 +76,18 @@ export class Agent {
    * @throws {EmendError} with code `load_failed` if the core cannot be loaded.
    */
   static async create(options: AgentOptions = {}): Promise<Agent> {
-    const { files = {}, environment, quota, fetch: given, store, model, tools, approve, shell, ...rest } = options;
+    const {
+      files = {},
+      environment,
+      quota,
+      fetch: given,
+      store,
+      model,
+      tools,
+      approve,
+      shell,
+      ...rest
+    } = requireOptions("the options", options);
     const send = given ?? globalThis.fetch;
     if (typeof send !== "function") throw new ConfigError("configuration", "`fetch` must be a function");
     const source = files instanceof Files ? files : undefined;
@@ -84,7 +95,7 @@ export class Agent {
     const host = environment === undefined ? undefined : hostFilesOf(environment, options);
     const selected = selectModel(model ?? { provider: "offline" });
     const settings = { ...rest, ...quotaSettings(quota), model: selected.settings, tools: CustomTools.describe(tools) };
-    const json = settingsJson(settings);
+    const json = agentJson(settings);
     const link = store === undefined ? undefined : new StoreLink(store);
     const ask = approvalCallback(approve);
     const ownTools = new CustomTools();
@@ -133,7 +144,7 @@ export class Agent {
 
   /** Creates an agent as {@link resume} does, but in a new session: the saved one does not change. */
   static fork(id: string, options: ForkOptions): Promise<Agent> {
-    const { turns, ...rest } = options;
+    const { turns, ...rest } = requireOptions("the options", options);
     if (turns !== undefined && !(Number.isInteger(turns) && turns >= 0)) {
       throw new EmendError("invalid_argument", "`turns` must be a whole number");
     }
@@ -206,7 +217,7 @@ export class Agent {
    *   from {@link turns} and {@link review}, and subscribe again after `error.data.last`.
    */
   events(options: EventsOptions = {}): EventFeed {
-    const { after = 0 } = options;
+    const { after = 0 } = requireRecord("the options", options) as EventsOptions;
     if (!(Number.isSafeInteger(after) && after >= 0))
       throw new EmendError("invalid_argument", "`after` must be a cursor");
     return this.#bridge.subscribe(after);
@@ -229,7 +240,7 @@ export class Agent {
    * @throws {ConfigError} if the options are wrong. Then no option changes.
    */
   configure(changes: AgentChanges): void {
-    const { model, tools, ...rest } = changes;
+    const { model, tools, ...rest } = requireOptions("the changes", changes);
     const fixed = ["files", "environment", "quota", "mode", "store", "fetch", "approve", "shell"].find(
       (name) => name in rest,
     );
@@ -237,7 +248,7 @@ export class Agent {
     const selected = model === undefined ? { settings: this.#settings.model, open: this.#open } : selectModel(model);
     const described = tools === undefined ? this.#settings.tools : CustomTools.describe(tools);
     const settings = { ...this.#settings, ...rest, model: selected.settings, tools: described };
-    const json = settingsJson(settings);
+    const json = agentJson(settings);
     this.#bridge.callJson((handle) => handle.configure(json, selected.open));
     if (tools !== undefined) this.#tools.set(tools);
     [this.#settings, this.#open] = [settings, selected.open];
@@ -268,7 +279,8 @@ export class Agent {
    */
   async reject(hunkIds: readonly string[], options: RejectOptions = {}): Promise<Review> {
     const ids = requireIds(hunkIds);
-    const dependents = requireText("`dependents`", options.dependents ?? "refuse");
+    const { dependents: given = "refuse" } = requireRecord("the options", options) as RejectOptions;
+    const dependents = requireText("`dependents`", given);
     return this.#bridge.callAsync((handle) => handle.reject(ids, dependents));
   }
 

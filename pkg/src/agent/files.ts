@@ -1,7 +1,7 @@
 /** The files of an agent's project, as the user reads and writes them. */
 
 import type { AgentHandle } from "../core.js";
-import { optionalCount, requireText } from "../validate.js";
+import { optionalCount, requireRecord, requireText } from "../validate.js";
 import type { AgentBridge } from "./bridge.js";
 import type {
   ExportOptions,
@@ -55,7 +55,8 @@ export class Files {
   async write(path: string, text: string, options: WriteOptions = {}): Promise<FileState> {
     const file = requireText("the path", path);
     const content = requireText("the text", text);
-    const base = options.base === undefined ? undefined : requireText("`base`", options.base);
+    const { base: given } = requireRecord("the options", options) as WriteOptions;
+    const base = given === undefined ? undefined : requireText("`base`", given);
     return this.#bridge.callAsync((handle) => handle.writeFile(file, content, base));
   }
 
@@ -83,7 +84,13 @@ export class Files {
    */
   async grep(pattern: string, options: GrepOptions = {}): Promise<FileMatches[]> {
     const text = requireText("the pattern", pattern);
-    const { path = ".", glob, ignoreCase = false, contextLines, maxResults } = options;
+    const {
+      path = ".",
+      glob,
+      ignoreCase = false,
+      contextLines,
+      maxResults,
+    } = requireRecord("the options", options) as GrepOptions;
     const start = requireText("`path`", path);
     const filter = glob === undefined ? undefined : requireText("`glob`", glob);
     const context = optionalCount("`contextLines`", contextLines) ?? 0;
@@ -98,7 +105,8 @@ export class Files {
    * @throws {EmendError} with code `invalid_argument` if the glob is malformed, `not_found` if there is no `path`.
    */
   async glob(pattern: string, options: GlobOptions = {}): Promise<string[]> {
-    const [text, start] = [requireText("the glob", pattern), requireText("`path`", options.path ?? ".")];
+    const { path = "." } = requireRecord("the options", options) as GlobOptions;
+    const [text, start] = [requireText("the glob", pattern), requireText("`path`", path)];
     return this.#bridge.callAsync((handle) => handle.glob(text, start));
   }
 
@@ -107,10 +115,11 @@ export class Files {
    * the visible content. An empty directory is an entry whose path ends in `/`. Symbolic links are omitted.
    */
   async export(options: ExportOptions = {}): Promise<Record<string, Uint8Array>> {
+    const { pending } = requireRecord("the options", options) as ExportOptions;
     const listed = this.#bridge.call((handle) => handle.exportFiles());
     const files = new Map<string, Uint8Array>();
     for (let at = 0; at < listed.length; at += 2) files.set(listed[at] as string, listed[at + 1] as Uint8Array);
-    if (options.pending === true) {
+    if (pending === true) {
       const review = this.#bridge.callJson<Review>((handle) => handle.review());
       // All reads start before the first one is awaited, so they describe one state of the files.
       const visible = review.files.map(async ({ path }) => [path, await this.read(path)] as const);

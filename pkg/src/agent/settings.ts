@@ -11,6 +11,7 @@ import { HostFiles } from "../host/environment.js";
 import type { ExecutionEnvironment } from "../host/environment-types.js";
 import { openerOf, providerSettings } from "../llm/custom-provider.js";
 import { wellFormed } from "../texts.js";
+import { requireOptions } from "../validate.js";
 import { offlineFetch } from "./offline-model.js";
 import type { AgentOptions, CustomModel, ModelOptions, OfflineModel, Quota } from "./options.js";
 
@@ -60,6 +61,10 @@ export function initialContents(files: FilesIn): [path: string, bytes: Uint8Arra
       "configuration",
       "`files` belong to another copy of this package; give `await files.export()`",
     );
+  }
+  // The entries of a Map or an array are not the files of a record: the project would be empty without a word.
+  if (Symbol.iterator in requireOptions("`files`", files)) {
+    throw new ConfigError("configuration", "`files` must be a record of contents by path; use `Object.fromEntries`");
   }
   const names = new Set<string>();
   return Object.entries(files).map(([path, content]) => {

@@ -3,6 +3,7 @@
 import { ConfigError } from "../errors.js";
 import { messageOf, textOf } from "../exceptions.js";
 import { toJson } from "../texts.js";
+import { requireOptions } from "../validate.js";
 import type { AgentTool } from "./types.js";
 
 /** A running tool call. `cancel` does not run the tool's code before it returns. */
@@ -19,7 +20,8 @@ export class CustomTools {
   static describe(tools: readonly AgentTool[] | undefined): unknown {
     if (tools === undefined) return undefined;
     if (!Array.isArray(tools)) throw new ConfigError("configuration", "`tools` must be an array");
-    return tools.map(({ name, description, parameters, effect, pathParameters, execute }) => {
+    return tools.map((tool: AgentTool) => {
+      const { name, description, parameters, effect, pathParameters, execute } = requireOptions("each tool", tool);
       if (typeof execute !== "function") {
         throw new ConfigError("configuration", `the tool ${JSON.stringify(name)} has no \`execute\` function`);
       }

@@ -61,6 +61,10 @@ export class Client {
     } = requireRecord("the options", options) as ClientOptions;
     if (typeof send !== "function") throw new ConfigError("configuration", "`fetch` must be a function");
     if (!Array.isArray(providers)) throw new ConfigError("configuration", "`providers` must be an array");
+    if (providers.length === 0 && env === undefined) {
+      const why = "no provider is set up: give `providers`, e.g. with `api` and `apiKey`, or the keys in `env`";
+      throw new ConfigError("configuration", why);
+    }
     const openers = providers.filter(isCustom).map(openerOf);
     let custom = 0;
     const settings = providers.map((given) =>
