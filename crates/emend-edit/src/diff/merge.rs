@@ -263,4 +263,16 @@ mod tests {
         let expected = "a\n<<<<<<< ours\nours\nc\n=======\ntheirs\nc\n>>>>>>> theirs\n";
         assert_eq!(merged, Merged { text: expected.to_owned(), conflicts: 1 });
     }
+
+    #[test]
+    fn markers_have_the_line_ending_of_our_text_or_of_the_base() {
+        let expected = "a\r\n<<<<<<< ours\r\nours\r\n=======\r\ntheirs\r\n>>>>>>> theirs\r\n";
+        for (base, ours, theirs) in
+            [("a\r\nb\r\n", "a\r\nours\r\n", "a\r\ntheirs\r\n"), ("a\r\nb", "a\r\nours", "a\r\ntheirs")]
+        {
+            assert_eq!(merge3(base, ours, theirs), Merged { text: expected.to_owned(), conflicts: 1 }, "{base:?}");
+        }
+        let merged = merge3("b\r\nc\r\n", "ours", "theirs\r\nc\r\n");
+        assert_eq!((merged.text.matches('\n').count(), merged.text.matches("\r\n").count()), (6, 6), "{merged:?}");
+    }
 }

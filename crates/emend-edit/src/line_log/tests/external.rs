@@ -199,6 +199,25 @@ fn compaction_keeps_the_text_and_continues_the_numbering() {
     assert_eq!(loaded.hunks(HunkQuery::default()), log.hunks(HunkQuery::default()));
 }
 
+#[test]
+fn no_number_is_used_twice_however_often_a_log_is_compacted() {
+    let mut log = LineLog::new(Some("0\n"));
+    let (mut ids, mut entries, mut checkpoints) = (Vec::new(), Vec::new(), Vec::new());
+    for round in 1..=4 {
+        ids.extend(propose(&mut log, &format!("{round}\n")));
+        checkpoints.push(log.checkpoint());
+        assert!(log.release(checkpoints[checkpoints.len() - 1]));
+        log.accept(&ids[ids.len() - 1..], Origin::User, 1).unwrap();
+        entries.extend(log.entries().iter().map(|entry| entry.number));
+        log.mark_saved();
+        assert!(log.compact());
+    }
+    assert_eq!((ids.len(), entries.len()), (4, 8));
+    assert!(ids.is_sorted_by(|a, b| a < b), "{ids:?}");
+    assert!(entries.is_sorted_by(|a, b| a < b), "{entries:?}");
+    assert!(checkpoints.is_sorted_by(|a, b| a < b), "{checkpoints:?}");
+}
+
 #[track_caller]
 fn check_damaged(json: &serde_json::Value, expected: &LoadError) {
     let error = serde_json::from_value::<LineLog>(json.clone()).unwrap_err();

@@ -71,6 +71,26 @@ fn undo_keeps_later_decisions() {
 }
 
 #[test]
+fn an_edit_or_a_decision_after_an_undo_ends_the_redo_of_its_origin_only() {
+    #[track_caller]
+    fn check(action: impl Fn(&mut LineLog), can_redo: bool) {
+        let mut log = LineLog::new(Some("a\nb\nc\n"));
+        let ids = propose(&mut log, "A\nb\nC\n");
+        type_in(&mut log, "A\nmine\nC\n");
+        assert!(log.undo(Origin::User, 1).is_some());
+        action(&mut log);
+        let before = log.visible_text();
+        assert_eq!(log.redo(Origin::User, 2).is_some(), can_redo);
+        assert_eq!(log.visible_text() != before, can_redo);
+        assert!(log.change(ids[0]).is_some());
+    }
+    check(|_| {}, true);
+    check(|log| drop(type_in(log, "A\nb\nC\nd\n")), false);
+    check(|log| drop(log.accept(&log.pending(), Origin::User, 3).unwrap()), false);
+    check(|log| drop(propose(log, "A\nb\nC\nd\n")), true);
+}
+
+#[test]
 fn a_line_without_line_ending_gets_one_only_when_it_is_not_last() {
     let mut log = LineLog::new(Some("a\r\nb"));
     let ids = propose(&mut log, "a\r\nb\r\nc");
@@ -129,4 +149,19 @@ fn a_saved_log_loads() {
     assert_eq!(loaded.visible_text(), log.visible_text());
     assert_eq!(loaded.disk_text(), log.disk_text());
     assert_eq!(serde_json::to_string(&loaded).unwrap(), json);
+}
+
+#[test]
+fn a_loaded_log_continues_the_numbering_of_checkpoints() {
+    let mut log = LineLog::new(Some("a\n"));
+    let old = log.checkpoint();
+    propose(&mut log, "b\n");
+    let mut loaded: LineLog = serde_json::from_str(&serde_json::to_string(&log).unwrap()).unwrap();
+    let new = loaded.checkpoint();
+    assert!(new > old);
+    propose(&mut loaded, "c\n");
+    loaded.rollback_to(new, Origin::User, 1).unwrap();
+    assert_eq!(loaded.visible_text().as_deref(), Some("b\n"));
+    loaded.rollback_to(old, Origin::User, 2).unwrap();
+    assert_eq!(loaded.visible_text().as_deref(), Some("a\n"));
 }
