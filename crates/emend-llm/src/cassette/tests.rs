@@ -168,6 +168,39 @@ fn requests_are_recorded_as_differences() {
 }
 
 #[test]
+fn requests_in_two_wire_formats_are_compared_within_their_own() {
+    let send = |transport: &dyn Transport, path: &str, model: &str, messages: &[&str]| {
+        let request = HttpRequest {
+            method: "POST",
+            url: format!("http://h/v1/{path}"),
+            headers: Headers::default(),
+            body: json!({"model": model, "messages": messages}).to_string().into_bytes(),
+        };
+        let response = block_on(transport.send(request, CancelToken::new()))?;
+        Ok::<_, TransportError>(block_on(response.body.collect::<Vec<_>>()))
+    };
+    let steps = [
+        ("messages", "claude", &["one"][..]),
+        ("chat/completions", "gpt", &["uno"]),
+        ("messages", "claude", &["one", "two"]),
+        ("chat/completions", "gpt", &["uno", "due"]),
+    ];
+    let recorder = recorder(Scripted::new(vec![Ok(vec![Ok("{}".to_owned())]); 4]));
+    for (path, model, messages) in steps {
+        send(&*recorder, path, model, messages).unwrap();
+    }
+    let cassette = recorder.cassette();
+    for (exchange, (_, model, messages)) in cassette.exchanges.iter().zip(steps) {
+        let whole = compare::whole_body(&cassette, exchange);
+        assert_eq!(json!(whole), json!({"model": model, "messages": messages}));
+    }
+    let player = player(&cassette);
+    send(&*player, "messages", "claude", &["one"]).unwrap();
+    let error = send(&*player, "messages", "claude", &["one", "zwei"]).unwrap_err().to_string();
+    assert!(error.contains("messages[1], character 1:\n  recorded: \"two\"\n  now: \"zwei\""), "{error}");
+}
+
+#[test]
 fn a_request_that_differs_is_rejected_with_its_difference() {
     let (_, cassette) = recorded_turn();
     let player = provider(player(&cassette));

@@ -483,6 +483,38 @@ mod tests {
         assert_eq!(run(slow, [], [says(&["far"])]), (far(), seen("timeout")));
     }
 
+    /// A local model that computes until its token is cancelled.
+    #[derive(Default)]
+    struct Computes(Mutex<Option<CancelToken>>);
+
+    impl Provider for Computes {
+        fn name(&self) -> &str {
+            "computes"
+        }
+
+        fn stream(&self, _request: Request, cancel: CancelToken) -> BoxFuture<'_, Result<EventStream, LlmError>> {
+            *self.0.lock() = Some(cancel);
+            Box::pin(std::future::pending())
+        }
+    }
+
+    #[test]
+    fn a_local_model_stops_when_its_time_is_over_and_the_remote_one_answers() {
+        covers("router.local_first");
+        let local = Shared::new(Computes::default());
+        let route = |provider| Some(Route { provider, model: None });
+        let remote: Shared<dyn Provider> = Script::new("large", [says(&["far"])]);
+        let policy = RouterPolicy { hybrid_remote_on_timeout_ms: Some(5), ..hybrid() };
+        let clock = Shared::new(ManualClock::default());
+        let router = Router::new(route(Shared::clone(&local) as Shared<dyn Provider>), route(remote), policy, clock);
+        let caller = CancelToken::new();
+        let request = Request { messages: vec![Message::user("u")], ..Request::default() };
+        let answer = block_on(async { collect(router.stream(request, caller.clone()).await?).await });
+        assert_eq!(answer.map(|response| response.message.text()), Ok("far".to_owned()));
+        assert!(local.0.lock().as_ref().is_some_and(CancelToken::is_cancelled));
+        assert!(!caller.is_cancelled());
+    }
+
     #[test]
     fn strict_local_never_goes_remote() {
         covers("router.local_only");

@@ -161,3 +161,34 @@ pub struct Response {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_limit: Option<RateLimitInfo>,
 }
+
+#[cfg(test)]
+mod tests {
+    #[cfg(target_family = "wasm")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
+    use super::*;
+    use crate::testing::covers;
+
+    fn usage(counts: [u64; 2], known: [Option<u64>; 3]) -> Usage {
+        let [input_tokens, output_tokens] = counts;
+        let [reasoning_tokens, cache_read_tokens, cache_write_tokens] = known;
+        Usage { input_tokens, output_tokens, reasoning_tokens, cache_read_tokens, cache_write_tokens, raw: None }
+    }
+
+    #[test]
+    fn token_counts_are_added_each_to_its_own_kind() {
+        covers("usage.normalized");
+        let first = usage([100, 20], [Some(3), Some(40), Some(5)]);
+        let second = usage([1_000, 200], [Some(30), Some(400), Some(50)]);
+        assert_eq!(first.clone() + second, usage([1_100, 220], [Some(33), Some(440), Some(55)]));
+        // A count that one provider does not report is not a zero of the other.
+        assert_eq!(first.clone() + usage([1, 1], [None; 3]), usage([101, 21], [Some(3), Some(40), Some(5)]));
+        assert_eq!(
+            usage([1, 1], [None; 3]) + usage([1, 1], [None, Some(2), None]),
+            usage([2, 2], [None, Some(2), None])
+        );
+        let raw = Usage { raw: Some(Value::from(1)), ..usage([1, 1], [None; 3]) };
+        assert_eq!((raw.clone() + raw).raw, None, "the provider's own counts belong to one call");
+    }
+}

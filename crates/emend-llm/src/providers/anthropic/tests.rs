@@ -70,6 +70,8 @@ fn tool_arguments_are_gathered_raw_and_parsed_at_the_end() {
     check(&[""], json!({}), "tool_use", json!({}), "");
     check(&[], json!({}), "tool_use", json!({}), "");
     check(&[], json!({"path": "a"}), "tool_use", json!({"path": "a"}), "{\"path\":\"a\"}");
+    // Arguments in the start event count only if no delta follows.
+    check(&["{\"pa", "th\":\"b\"}"], json!({"path": "a"}), "tool_use", json!({"path": "b"}), "{\"path\":\"b\"}");
     check(&["{\"path\": \"a"], json!({}), "max_tokens", json!("{\"path\": \"a"), "{\"path\": \"a");
     check(&[""], json!({}), "max_tokens", json!(""), "");
 }
