@@ -1,5 +1,7 @@
 //! Helpers of the tests of this crate.
 
+mod interleaved;
+
 use emend_edit::truncate::OutputLimits;
 use emend_llm::{BoxFuture, CancelToken, Clock, Shared};
 use proptest::test_runner::{Config, RngSeed};
@@ -9,6 +11,8 @@ use crate::environment::command::{Command, ExecResult, OutputSink, OutputStream}
 use crate::environment::memory::{CommandRunner, MemFs};
 use crate::tool::{CommandLimits, Progress, ToolContext};
 use crate::workspace::{ReadTracker, Workspace};
+
+pub(crate) use interleaved::{Action, Interleaved};
 
 /// Returns the settings of a property test: `native` cases (200 in a browser), the same on every run.
 pub(crate) fn cases(native: u32) -> Config {

@@ -112,7 +112,7 @@ pub(super) fn patched(
         unified::parse_for(path, diff, DiffMode::Located).map_err(|error| invalid(error.code(), error.to_string()))?;
     let files = map_of([(path.to_owned(), before.map(str::to_owned))]);
     let planned = plan(&patch, &files).map_err(|error| match is_our_fault(&error) {
-        true => ToolError::new(Code::Internal, format!("{PATCH_FAILED}\n{error}")),
+        true => our_fault(&error),
         false => invalid(error.code(), error.to_string()).with_suggestions(error.suggestions()),
     })?;
     let Some(file) = planned.into_iter().next() else {
@@ -135,6 +135,10 @@ fn is_our_fault(error: &EditError) -> bool {
             | HunkReason::Overlap { .. }
             | HunkReason::OpenEnd { .. }
     )
+}
+
+fn our_fault(error: &EditError) -> ToolError {
+    ToolError::new(Code::Internal, format!("{PATCH_FAILED}\n{error}"))
 }
 
 fn done(written: Vec<WrittenFile>, file: PlannedFile, diagnostics: &[Diagnostic]) -> ToolOutput {
@@ -169,20 +173,45 @@ fn refused(mut error: ToolError) -> ToolError {
 
 #[cfg(test)]
 mod tests {
+    use emend_edit::ContentHash;
     use emend_edit::patch::HunkError;
+    use emend_llm::Shared;
+    use futures::executor::block_on;
 
     use super::*;
-    use crate::test_support::covers;
+    use crate::environment::ExecutionEnvironment;
+    use crate::environment::memory::MemFs;
+    use crate::test_support::{Standstill, covers, tool_context};
+    use crate::workspace::{Mode, ReadTracker, Workspace};
     #[cfg(target_family = "wasm")]
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
+    fn hunk(reason: HunkReason) -> EditError {
+        EditError::Hunk { path: "a".to_owned(), error: HunkError { hunk: 1, n_hunks: 1, patch_line: 1, reason } }
+    }
+
+    #[test]
+    fn a_diff_that_fails_after_its_correction_is_an_internal_error_that_shows_the_unchanged_file() {
+        covers("verified.internal_error");
+        let files = Shared::new(MemFs::from_fixture("//- a.txt\none\n"));
+        let environment = Shared::clone(&files) as Shared<dyn ExecutionEnvironment>;
+        let workspace = Shared::new(Workspace::new(environment, Mode::Direct, Shared::new(Standstill(0))));
+        let context = tool_context(&workspace, &Shared::new(ReadTracker::default()));
+        let hash = ContentHash::of(b"one\n").hex();
+        let planned = |_: Option<&str>| Err(our_fault(&hunk(HunkReason::PastEnd { line: 9, n_lines: 1 })));
+        let outcome: Result<(Vec<WrittenFile>, ()), Rejection<ToolError>> =
+            block_on(workspace.write_verified(&context.write(), "a.txt", Precondition::Exact(&hash), planned));
+        let error = refused(outcome.unwrap_err().into());
+        assert_eq!((error.code, error.message.lines().next()), (Code::Internal, Some(PATCH_FAILED)));
+        let data = error.data.unwrap();
+        assert_eq!((&data["success"], &data["message"]), (&json!(false), &json!(PATCH_FAILED)));
+        let state = json!({"file_path": "a.txt", "version": 1, "sha256": hash, "content": "one\n"});
+        assert_eq!(data["latest_file_state"], state);
+        assert_eq!(files.get("a.txt").as_deref(), Some(&b"one\n"[..]));
+    }
+
     #[test]
     fn a_place_that_was_found_and_does_not_hold_is_our_fault() {
-        covers("verified.internal_error");
-        let hunk = |reason| EditError::Hunk {
-            path: "a".to_owned(),
-            error: HunkError { hunk: 1, n_hunks: 1, patch_line: 1, reason },
-        };
         assert!(is_our_fault(&hunk(HunkReason::PastEnd { line: 9, n_lines: 1 })));
         assert!(is_our_fault(&hunk(HunkReason::OpenEnd { line: 9 })));
         assert!(!is_our_fault(&hunk(HunkReason::NotFound { nearest: Vec::new() })));

@@ -54,12 +54,17 @@ impl Workspace {
             return Err(E::from(WorkspaceError::Internal { reason }).into());
         };
         let planned = check(context.reads, file, text, &base).map_err(E::from).and_then(|()| plan(text));
-        let error = match planned {
+        let text_now;
+        let (error, text) = match planned {
             Ok((writes, result)) => match self.commit_writes(context, &texts, &resolved, writes).await {
                 Ok(written) => return Ok((written, result)),
-                Err(error) => E::from(error),
+                Err(error) => {
+                    // The file may have changed since it was read above.
+                    text_now = self.visible(file).await.map_err(E::from)?;
+                    (E::from(error), text_now.as_deref())
+                }
             },
-            Err(error) => error,
+            Err(error) => (error, text),
         };
         if !matches!(base, Precondition::Exact(_)) && error.code() != Code::Stale {
             return Err(error.into());

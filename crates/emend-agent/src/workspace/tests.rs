@@ -1,5 +1,8 @@
 //! Tests of edits, reviews and the disk, over files in memory.
 
+mod decisions;
+mod interleaving;
+
 use emend_edit::line_log::DependentsPolicy;
 use emend_llm::Shared;
 use futures::executor::block_on;
@@ -7,11 +10,11 @@ use futures::executor::block_on;
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::*;
-use crate::environment::FilePath;
 use crate::environment::memory::MemFs;
+use crate::environment::{ExecutionEnvironment, FilePath};
 use crate::error_code::Code;
 use crate::session::tests::TickingClock;
-use crate::test_support::tool_context;
+use crate::test_support::{covers, tool_context};
 use crate::tool::ToolContext;
 
 struct World {
@@ -23,11 +26,13 @@ struct World {
 impl World {
     fn new(fixture: &str, mode: Mode) -> Self {
         let files = Shared::new(MemFs::from_fixture(fixture));
-        let workspace = Shared::new(Workspace::new(
-            Shared::clone(&files) as Shared<dyn crate::environment::ExecutionEnvironment>,
-            mode,
-            Shared::new(TickingClock::default()),
-        ));
+        let environment = Shared::clone(&files) as Shared<dyn ExecutionEnvironment>;
+        Self::over(files, environment, mode)
+    }
+
+    /// Starts a workspace over an environment whose files are `files`.
+    fn over(files: Shared<MemFs>, environment: Shared<dyn ExecutionEnvironment>, mode: Mode) -> Self {
+        let workspace = Shared::new(Workspace::new(environment, mode, Shared::new(TickingClock::default())));
         workspace.begin_run();
         Self { files, workspace, reads: Shared::new(ReadTracker::default()) }
     }
@@ -107,6 +112,7 @@ fn direct_edits_are_on_disk_at_once_and_can_be_undone_beside_the_users_own() {
 
 #[test]
 fn a_line_the_user_typed_inside_a_hunk_survives_its_rejection() {
+    covers("review.user_lines");
     let world = World::new("//- a.txt\none\ntwo\n", Mode::Staged);
     world.agent("a.txt", Some("one\nA\nB\ntwo\n")).unwrap();
     world.user("a.txt", "one\nA\nmine\nB\ntwo\n");
@@ -132,6 +138,7 @@ fn creating_and_deleting_are_decided_like_any_edit() {
 
 #[test]
 fn every_decision_can_be_undone_and_redone() {
+    covers("review.undo");
     let world = World::new("//- a.txt\none\n", Mode::Staged);
     world.agent("a.txt", Some("ONE\n")).unwrap();
     world.accept(0);
@@ -211,7 +218,7 @@ fn a_snapshot_goes_on_where_it_left_off() {
     world.agent("a.txt", Some("ONE\n")).unwrap();
     let saved = serde_json::to_string(&world.workspace.snapshot()).unwrap();
     let again = Workspace::new(
-        Shared::clone(&world.files) as Shared<dyn crate::environment::ExecutionEnvironment>,
+        Shared::clone(&world.files) as Shared<dyn ExecutionEnvironment>,
         Mode::Staged,
         Shared::new(TickingClock::default()),
     );

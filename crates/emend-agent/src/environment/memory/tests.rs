@@ -221,6 +221,21 @@ fn a_quota_holds_and_names_itself() {
     assert_eq!(files.get("h").as_deref(), Some(&b"123456789"[..]));
 }
 
+#[test]
+fn files_above_a_quota_may_shrink_but_not_grow() {
+    let files = MemFs::from_fixture("//- a\n123456789\n//- b\n12345\n");
+    let files = files.with_quota(Quota { bytes: Some(10), files: Some(1) });
+    let limit = |outcome: Result<(), EnvError>| outcome.map_err(|error| error.code().as_str());
+    assert_eq!(limit(files.insert("b", "1234567")), Err("limit_reached"));
+    assert_eq!(limit(files.insert("c", "")), Err("limit_reached"));
+    assert_eq!(limit(files.insert("a", "12345678")), Ok(()), "14 bytes are still too many, but fewer than before");
+    assert_eq!(limit(files.insert("a", "87654321")), Ok(()), "as many as before");
+    assert_eq!(limit(files.insert("a", "123456789")), Err("limit_reached"));
+    assert!(files.delete("b"));
+    assert_eq!(limit(files.insert("a", "1234567890")), Ok(()));
+    assert_eq!(limit(files.insert("a", "12345678901")), Err("limit_reached"));
+}
+
 #[track_caller]
 fn check_rename(from: &str, to: &str, expected: Result<&[&str], &str>) {
     let files = MemFs::from_fixture("//- a\n1\n//- d/b\n2\n//- d/deep/c\n3\n//- e\n4\n//- link -> a\n");

@@ -41,6 +41,7 @@ pub(in crate::session) async fn with_mentions(core: &Core, text: &str) -> Messag
     for mention in &mentions {
         gathered.take(core, mention).await;
     }
+    gathered.note_left_out();
     for note in &gathered.notes {
         core.emitter.emit(EventKind::Warning { code: "mention", message: note.clone() });
     }
@@ -271,7 +272,11 @@ impl Gathered {
         let (view, n_shown) =
             self.workspace.read_start(&core.reads, path, |lines| lines_that_fit(lines, bytes_max)).await?;
         if self.known.insert(view.path.clone()) {
-            self.show(&view, n_shown);
+            match n_shown {
+                // Not even the first line fits.
+                0 if !view.text.is_empty() => self.left_out.push(view.path),
+                _ => self.show(&view, n_shown),
+            }
         }
         Ok(())
     }
@@ -323,14 +328,17 @@ impl Gathered {
         self.blocks.push(format!("{block}]\n{fence}\n{content}{end}{fence}"));
     }
 
-    /// Returns the part of the message with the files, if there is any.
-    fn render(mut self) -> Option<String> {
+    fn note_left_out(&mut self) {
         if !self.left_out.is_empty() {
             let names: Vec<&str> = self.left_out.iter().take(20).map(FilePath::as_str).collect();
             let more = self.left_out.len() - names.len();
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             self.notes.push(format!("There was no room for {}{more}: read what you need.", names.join(", ")));
         }
+    }
+
+    /// Returns the part of the message with the files, if there is any.
+    fn render(mut self) -> Option<String> {
         if self.blocks.is_empty() && self.notes.is_empty() {
             return None;
         }

@@ -37,15 +37,20 @@ const STEP_PERCENT: f64 = 5.0;
 
 /// Warns once for each step of five percent from 80 on, and again after the usage fell below it.
 fn warn(core: &Core, usage: ContextUse) {
-    let percent = usage.percent();
-    let step = if percent > DUE_PERCENT { (percent / STEP_PERCENT) as u64 } else { 0 };
+    let step = step_of(usage);
     let last = std::mem::replace(&mut core.status().context_step, step);
     if step > last {
         // A whole number, because formatting fractions adds 8 KiB in a browser.
-        let percent = (percent + 0.5) as u64;
+        let percent = (usage.percent() + 0.5) as u64;
         let message = format!("Context usage at ~{percent}% of context window");
         core.emitter.emit(EventKind::Warning { code: "context_usage", message });
     }
+}
+
+/// Returns the number of steps that the usage has reached; 0 up to [`DUE_PERCENT`].
+fn step_of(usage: ContextUse) -> u64 {
+    let percent = usage.percent();
+    if percent > DUE_PERCENT { (percent / STEP_PERCENT) as u64 } else { 0 }
 }
 
 /// Compacts the history by the session's strategy.
@@ -61,7 +66,10 @@ pub(in crate::session) async fn compact(core: &Core) -> Compaction {
         let message = "The context strategy separated a tool call from its result; the conversation stays as it was.";
         core.emitter.emit(EventKind::Warning { code: "context_strategy", message: message.to_owned() });
     }
-    Compaction { tokens_before: usage.tokens, tokens_after: core.context_use().tokens }
+    let after = core.context_use();
+    // Otherwise a message that fills the context again at once would cause no warning.
+    core.status().context_step = step_of(after);
+    Compaction { tokens_before: usage.tokens, tokens_after: after.tokens }
 }
 
 impl Core {

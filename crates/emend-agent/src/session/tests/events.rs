@@ -6,8 +6,10 @@ use futures::FutureExt;
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::*;
+use crate::approval::{Action, Approval, ApprovalRequest, Approver, Policy, Rule};
 use crate::test_support::covers;
 use crate::tool::{Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
+use crate::tools::register_subagent_tools;
 use emend_llm::ToolDefinition;
 use serde_json::Map;
 
@@ -111,7 +113,6 @@ impl Tool for Chatty {
 
 #[test]
 fn what_a_tool_prints_is_shown_as_it_comes_up_to_a_bound() {
-    covers("event.kinds");
     let mut world = World::new(NOTES, vec![], Setup::default());
     let mut tools = core_tools();
     tools.register(Shared::new(Chatty));
@@ -129,6 +130,121 @@ fn what_a_tool_prints_is_shown_as_it_comes_up_to_a_bound() {
         PROCESSING_END {"reason":"natural","usage":{"input_tokens":20,"output_tokens":2,"total_tokens":22}}
     "#]]
     .assert_eq(&world.turn("do it"));
+}
+
+/// Allows every call.
+struct Allows;
+
+impl Approver for Allows {
+    fn approve<'a>(&'a self, _request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
+        Box::pin(std::future::ready(Approval::Allow))
+    }
+}
+
+/// Every kind of event. The compiler rejects a kind that is missing here.
+fn name(kind: &EventKind) -> &'static str {
+    match kind {
+        EventKind::SessionStart { .. } => "SESSION_START",
+        EventKind::SessionEnd { .. } => "SESSION_END",
+        EventKind::UserInput { .. } => "USER_INPUT",
+        EventKind::ProcessingEnd { .. } => "PROCESSING_END",
+        EventKind::AssistantTextStart {} => "ASSISTANT_TEXT_START",
+        EventKind::AssistantTextDelta { .. } => "ASSISTANT_TEXT_DELTA",
+        EventKind::AssistantTextEnd { .. } => "ASSISTANT_TEXT_END",
+        EventKind::ReasoningStart {} => "REASONING_START",
+        EventKind::ReasoningDelta { .. } => "REASONING_DELTA",
+        EventKind::ReasoningEnd { .. } => "REASONING_END",
+        EventKind::ToolCallStart { .. } => "TOOL_CALL_START",
+        EventKind::ApprovalRequested(_) => "APPROVAL_REQUESTED",
+        EventKind::ApprovalResolved { .. } => "APPROVAL_RESOLVED",
+        EventKind::ToolCallOutputDelta { .. } => "TOOL_CALL_OUTPUT_DELTA",
+        EventKind::ToolCallEnd { .. } => "TOOL_CALL_END",
+        EventKind::FileChanged { .. } => "FILE_CHANGED",
+        EventKind::CanvasLease { .. } => "CANVAS_LEASE",
+        EventKind::SubagentStart { .. } => "SUBAGENT_START",
+        EventKind::SubagentEvent { .. } => "SUBAGENT_EVENT",
+        EventKind::SubagentEnd { .. } => "SUBAGENT_END",
+        EventKind::SteeringInjected { .. } => "STEERING_INJECTED",
+        EventKind::SteeringReturned { .. } => "STEERING_RETURNED",
+        EventKind::TurnLimit { .. } => "TURN_LIMIT",
+        EventKind::BudgetExceeded { .. } => "BUDGET_EXCEEDED",
+        EventKind::LoopDetection { .. } => "LOOP_DETECTION",
+        EventKind::Warning { .. } => "WARNING",
+        EventKind::Error(_) => "ERROR",
+    }
+}
+
+/// Number of kinds in [`name`].
+const N_KINDS: usize = 27;
+
+#[test]
+fn every_kind_of_event_comes_at_its_moment() {
+    covers("event.kinds event.session");
+    let config = SessionConfig {
+        loop_detection_window: 2,
+        policy: Policy { rules: vec![Rule::parse(Action::Ask, "shell").unwrap()], otherwise: Action::Allow },
+        approver: Some(Shared::new(Allows)),
+        ..SessionConfig::default()
+    };
+    let setup = Setup { config, canvas: Some("notes.md"), staged: true, ..Setup::with_shell() };
+    let mut world = World::new(NOTES, vec![], setup);
+    let mut tools = core_tools();
+    register_subagent_tools(&mut tools);
+    let call = |name, arguments| Answer::Call(vec![(name, arguments)]);
+    world.restart(
+        tools,
+        vec![
+            Answer::Call(vec![edit("two", "2")]),
+            call("shell", json!({"command": "echo hi"})),
+            Answer::Reason("Hm.", "Done."),
+            // A subagent, whose only answer is the second one.
+            Answer::Call(vec![("spawn_agent", json!({"task": "look"})), ("wait", json!({"agent_id": "agent_1"}))]),
+            Answer::Say("Nothing."),
+            Answer::Say("Done."),
+            // A loop, and the limit on rounds.
+            Answer::Call(vec![read()]),
+            Answer::Call(vec![read()]),
+            // A message for a run that is cancelled.
+            Answer::Say("Too late."),
+            Answer::Say(""),
+            // The budget.
+            Answer::Call(vec![read()]),
+            Answer::Refuse(ErrorKind::Authentication),
+        ],
+    );
+    world.when(2, |session| session.steer("be brief").unwrap());
+    world.turn("edit");
+    world.turn("delegate");
+    world.session.configure(|config| config.max_tool_rounds_per_input = 2);
+    world.turn("loop");
+    let cancel = CancelToken::new();
+    let cancelled = cancel.clone();
+    world.when(9, move |session| {
+        session.steer("the other way").unwrap();
+        cancelled.cancel();
+    });
+    let _: Vec<Event> = block_on(world.session.submit("cancel", cancel).unwrap().collect());
+    world.turn("say nothing");
+    world.session.configure(|config| config.run_budget.tokens = 1);
+    world.turn("spend");
+    world.turn("fail");
+    let events = world.session.poll_events(0, usize::MAX).unwrap();
+    let mut kinds: Vec<&str> = events.iter().map(|event| name(&event.kind)).collect();
+    let mut shown = kinds.join(" ").replace("PROCESSING_END ", "PROCESSING_END\n");
+    shown.push('\n');
+    expect![[r#"
+        SESSION_START USER_INPUT TOOL_CALL_START CANVAS_LEASE TOOL_CALL_END FILE_CHANGED TOOL_CALL_START APPROVAL_REQUESTED APPROVAL_RESOLVED TOOL_CALL_OUTPUT_DELTA TOOL_CALL_END STEERING_INJECTED REASONING_START REASONING_DELTA CANVAS_LEASE REASONING_END ASSISTANT_TEXT_START ASSISTANT_TEXT_DELTA ASSISTANT_TEXT_END PROCESSING_END
+        USER_INPUT TOOL_CALL_START SUBAGENT_START TOOL_CALL_END TOOL_CALL_START SUBAGENT_EVENT SUBAGENT_EVENT SUBAGENT_EVENT SUBAGENT_EVENT TOOL_CALL_END SUBAGENT_END ASSISTANT_TEXT_START ASSISTANT_TEXT_DELTA ASSISTANT_TEXT_END PROCESSING_END
+        USER_INPUT TOOL_CALL_START CANVAS_LEASE TOOL_CALL_END TOOL_CALL_START TOOL_CALL_END LOOP_DETECTION TURN_LIMIT CANVAS_LEASE PROCESSING_END
+        USER_INPUT ASSISTANT_TEXT_START ASSISTANT_TEXT_DELTA ASSISTANT_TEXT_END STEERING_RETURNED PROCESSING_END
+        USER_INPUT WARNING PROCESSING_END
+        USER_INPUT TOOL_CALL_START CANVAS_LEASE TOOL_CALL_END BUDGET_EXCEEDED CANVAS_LEASE PROCESSING_END
+        USER_INPUT ERROR PROCESSING_END
+        SESSION_END
+    "#]].assert_eq(&shown);
+    kinds.sort_unstable();
+    kinds.dedup();
+    assert_eq!(kinds.len(), N_KINDS, "{kinds:?}");
 }
 
 #[test]

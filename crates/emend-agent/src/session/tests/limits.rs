@@ -127,6 +127,23 @@ fn a_model_that_repeats_itself_is_told() {
 }
 
 #[test]
+fn a_model_that_reads_one_file_after_the_other_is_not_told() {
+    covers("loop.detection");
+    let files: String = (0..10).map(|number| format!("//- {number}.txt\n{number}\n")).collect();
+    let read = |number: usize| {
+        let path = format!("{number}.txt");
+        Answer::Call(vec![("read_file", json!({ "file_path": path }))])
+    };
+    let told = |paths: [usize; 10]| {
+        let answers = paths.into_iter().map(read).chain([Answer::Say("Done.")]).collect();
+        with_config(&files, answers, SessionConfig::default()).turn("do it").contains("LOOP_DETECTION")
+    };
+    assert!(!told([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]));
+    assert!(!told([0, 1, 0, 2, 0, 3, 0, 4, 0, 5]));
+    assert!(told([0, 1, 0, 1, 0, 1, 0, 1, 0, 1]));
+}
+
+#[test]
 fn answers_that_end_badly_end_the_turn_with_a_warning() {
     #[track_caller]
     fn check(text: &'static str, finish: FinishKind, expected: &str) {
@@ -235,6 +252,36 @@ fn the_context_is_reported_once_for_each_step_from_eighty_percent() {
     "#]]
     .assert_eq(&warnings(350));
     assert_eq!(world.session.context_use().window, Some(1_000));
+}
+
+/// Keeps the last message.
+struct KeepLast;
+
+impl ContextStrategy for KeepLast {
+    fn is_due(&self, _usage: ContextUse) -> bool {
+        false
+    }
+
+    fn compact<'a>(&'a self, entries: Vec<HistoryEntry>, _usage: ContextUse) -> BoxFuture<'a, Vec<HistoryEntry>> {
+        Box::pin(std::future::ready(entries.into_iter().rev().take(1).collect()))
+    }
+}
+
+#[test]
+fn a_context_that_fills_again_after_room_was_made_is_reported_again() {
+    covers("context.warning");
+    // The window is 4,000 characters.
+    let config =
+        SessionConfig { context_window: Some(1_000), context: Shared::new(KeepLast), ..SessionConfig::default() };
+    let world = with_config("", vec![Answer::Say("."); 6], config);
+    let warnings = |n_chars: usize| only(&world.turn(&"x".repeat(n_chars)), "WARNING").matches("~85%").count();
+    assert_eq!(warnings(3_400), 1);
+    block_on(world.session.compact()).unwrap();
+    assert_eq!(warnings(10), 0, "there is room");
+    assert_eq!(warnings(3_400), 1, "the room is used up");
+    assert_eq!(warnings(10), 0, "the same step");
+    block_on(world.session.compact()).unwrap();
+    assert_eq!(warnings(3_400), 1, "the next message uses up the room at once");
 }
 
 #[test]

@@ -164,6 +164,31 @@ fn long_files_and_too_many_are_cut_and_said_so() {
 }
 
 #[test]
+fn all_files_of_a_message_together_have_a_limit() {
+    covers("mention.limit");
+    let world = world("");
+    // Ten files of 49 kB in lines of 1 kB. Together at most 200 kB are attached.
+    let kilobyte = format!("{}\n", "x".repeat(999));
+    for number in 0..10 {
+        world.files.insert(&format!("many/{number}.txt"), kilobyte.repeat(49)).unwrap();
+    }
+    let (message, warnings) = sent(&world, "@many");
+    assert_eq!(message.matches(&kilobyte).count(), 200);
+    assert!(message.len() < 202_000, "{} bytes", message.len());
+    assert_eq!(
+        warnings,
+        [
+            "@many/4.txt is long: only lines 1-4 of 49 were read.",
+            "There was no room for many/5.txt, many/6.txt, many/7.txt, many/8.txt, many/9.txt: read what you need.",
+        ]
+    );
+    world.files.insert("line.txt", "x".repeat(60_000)).unwrap();
+    let (message, warnings) = sent(&world, "@line.txt");
+    assert_eq!(warnings, ["There was no room for line.txt: read what you need."]);
+    assert!(!message.contains("[line.txt"), "{message}");
+}
+
+#[test]
 fn what_was_mentioned_counts_as_read() {
     let write = Answer::Call(vec![("write_file", json!({"file_path": "a.md", "content": "new\n"}))]);
     let world = World::new(FILES, vec![write, Answer::Say("Done.")], Setup::default());

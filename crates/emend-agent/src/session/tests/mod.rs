@@ -5,6 +5,8 @@ mod errors;
 mod events;
 mod failures;
 mod hidden;
+mod interleaving;
+mod leases;
 mod limits;
 mod mentions;
 mod parallel;
@@ -29,11 +31,12 @@ use futures::executor::block_on;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::environment::ExecutionEnvironment;
 use crate::environment::memory::MemFs;
 use crate::event::{Event, EventKind};
 use crate::history::{ContextStrategy, KeepEverything, is_valid};
 use crate::profile::Profile;
-use crate::test_support::ToyShell;
+use crate::test_support::{Action, ToyShell};
 use crate::tools::{ClarifyUser, core_tools};
 use crate::workspace::Mode;
 
@@ -47,6 +50,12 @@ pub(crate) fn with_profile(profile: Profile, other: SessionOptions, config: Sess
 #[derive(Default)]
 pub(crate) struct TickingClock {
     now_ms: Mutex<u64>,
+}
+
+impl TickingClock {
+    fn advance(&self, ms: u64) {
+        *self.now_ms.lock().unwrap() += ms;
+    }
 }
 
 impl Clock for TickingClock {
@@ -95,18 +104,7 @@ struct Script {
     /// The user preempts the canvas at the start of the response with this number.
     preempt_at: Option<(usize, Shared<Workspace>)>,
     /// Another action at the start of the response with this number.
-    hooks: Mutex<Vec<(usize, Box<dyn Hook>)>>,
-}
-
-/// An action of a test.
-trait Hook: MaybeSend + MaybeSync {
-    fn happen(&self);
-}
-
-impl<F: Fn() + MaybeSend + MaybeSync> Hook for F {
-    fn happen(&self) {
-        self();
-    }
+    hooks: Mutex<Vec<(usize, Box<dyn Action>)>>,
 }
 
 impl Provider for Script {
@@ -208,6 +206,7 @@ fn assert_history_is_valid(messages: &[Message]) {
 /// A session over `files` whose model responds with `answers`.
 pub(crate) struct World {
     files: Shared<MemFs>,
+    clock: Shared<TickingClock>,
     script: Shared<Script>,
     session: Session,
 }
@@ -233,9 +232,20 @@ impl World {
     pub(crate) fn new(fixture: &str, answers: Vec<Answer>, setup: Setup) -> Self {
         let files = MemFs::from_fixture(fixture);
         let files = Shared::new(if setup.shell { files.with_shell(Shared::new(ToyShell)) } else { files });
-        let clock: Shared<dyn Clock> = Shared::new(TickingClock::default());
+        let environment = Shared::clone(&files) as Shared<dyn ExecutionEnvironment>;
+        Self::over(files, environment, answers, setup)
+    }
+
+    /// Starts a session over an environment whose files are `files`.
+    fn over(
+        files: Shared<MemFs>,
+        environment: Shared<dyn ExecutionEnvironment>,
+        answers: Vec<Answer>,
+        setup: Setup,
+    ) -> Self {
+        let ticking = Shared::new(TickingClock::default());
+        let clock = Shared::clone(&ticking) as Shared<dyn Clock>;
         let mode = if setup.staged { Mode::Staged } else { Mode::Direct };
-        let environment = Shared::clone(&files) as Shared<dyn crate::environment::ExecutionEnvironment>;
         let workspace = Shared::new(Workspace::new(environment, mode, Shared::clone(&clock)));
         workspace.canvas().open(setup.canvas.and_then(crate::environment::FilePath::clean));
         let script = Shared::new(Script {
@@ -255,7 +265,7 @@ impl World {
             random: Shared::new(Counter(Mutex::new(0))),
             config: setup.config,
         });
-        Self { files, script, session }
+        Self { files, clock: ticking, script, session }
     }
 
     /// Starts another session over the same files, with other tools.

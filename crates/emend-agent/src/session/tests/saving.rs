@@ -108,6 +108,28 @@ fn a_call_whose_result_was_lost_is_answered_by_saying_so() {
 }
 
 #[test]
+fn a_conversation_that_was_repaired_in_the_middle_is_saved_as_repaired() {
+    covers("session.saved");
+    let (world, store) = world();
+    let id = world.session.id().to_owned();
+    // Header, message, calls, results, answer, message, answer.
+    let document = saved(&store, &id);
+    let lines: Vec<&str> = document.lines().collect();
+    assert_eq!((lines.len(), lines[3].contains("tool_results")), (7, true));
+    store.insert(&id, document.replace(&format!("{}\n", lines[3]), "damaged\n"));
+    let resume = || {
+        let options = world.options(vec![Answer::Say("Here I am.")]);
+        block_on(Session::resume(options, Shared::clone(&store) as Shared<dyn Store>, &id)).unwrap()
+    };
+    let resumed = resume();
+    assert_eq!(resumed.entries().len(), 6, "the lost results were replaced");
+    let _: Vec<Event> = block_on(resumed.submit("are you there?", CancelToken::new()).unwrap().collect());
+    assert_eq!(resumed.entries().len(), 8);
+    assert_eq!(read_document(&saved(&store, &id)).unwrap().entries, resumed.entries());
+    assert_eq!(resume().entries(), resumed.entries());
+}
+
+#[test]
 fn a_fork_begins_where_it_is_told_and_leaves_the_first_alone() {
     covers("session.saved");
     let (world, store) = world();
@@ -146,19 +168,25 @@ fn a_compacted_conversation_is_saved_as_it_is_then() {
 
 #[test]
 fn large_outputs_are_kept_beside_the_conversation_and_removed_with_it() {
-    let fixture = format!("//- notes.md\n{}\n", "long line\n".repeat(10_000));
-    let call = ("read_file", json!({"file_path": "notes.md", "limit": 20_000}));
-    let world = World::new(&fixture, vec![Answer::Call(vec![call]), Answer::Say("Done.")], Setup::default());
+    covers("session.saved");
+    let long = |word: &str| format!("{word} line\n").repeat(10_000);
+    let fixture = format!("//- a.md\n{}//- b.md\n{}", long("one"), long("other"));
+    let call = |path: &str| ("read_file", json!({"file_path": path, "limit": 20_000}));
+    let calls = Answer::Call(vec![call("a.md"), call("b.md")]);
+    let world = World::new(&fixture, vec![calls, Answer::Say("Done.")], Setup::default());
     let store = store_of(&world);
     let events: Vec<Event> = block_on(world.session.submit("do it", CancelToken::new()).unwrap().collect());
-    let (output, name) = events
+    let kept: Vec<(String, String)> = events
         .into_iter()
-        .find_map(|event| match event.kind {
-            EventKind::ToolCallEnd { output, output_ref, .. } => Some((output, output_ref.unwrap())),
+        .filter_map(|event| match event.kind {
+            EventKind::ToolCallEnd { output, output_ref, .. } => Some((output_ref.unwrap(), output)),
             _ => None,
         })
-        .unwrap();
-    assert_eq!(block_on(world.session.output(&name)), Ok(Some(output)));
+        .collect();
+    assert!(kept.len() == 2 && kept[0].0 != kept[1].0 && kept[1].1.contains("other line"));
+    for (name, output) in kept {
+        assert_eq!(block_on(world.session.output(&name)), Ok(Some(output)));
+    }
     assert_eq!(block_on(list_sessions(&*store)).unwrap(), [world.session.id()]);
     assert!(block_on(remove_session(&*store, world.session.id())).unwrap());
     assert_eq!(block_on(store.names()).unwrap(), [""; 0]);

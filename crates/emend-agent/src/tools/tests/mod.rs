@@ -7,6 +7,7 @@ mod read;
 mod search;
 mod web;
 
+use emend_edit::ContentHash;
 use emend_llm::{Clock, Shared};
 use expect_test::Expect;
 use futures::executor::block_on;
@@ -54,7 +55,6 @@ impl Bench {
 
     #[track_caller]
     pub(super) fn check(&self, name: &str, arguments: Value, expected: &Expect) {
-        // Hashes are tested where they are made.
         let text = self.call(name, arguments);
         let mut shown = String::new();
         let mut rest = text.as_str();
@@ -62,7 +62,23 @@ impl Bench {
             shown.push_str(before);
             shown.push_str("sha256:…");
             rest = after.trim_start_matches(|char: char| char.is_ascii_hexdigit());
+            let hash = &after[..after.len() - rest.len()];
+            assert_eq!(hash, self.hash_of(named_in(before)), "{before}");
         }
         expected.assert_eq(&(shown + rest + "\n"));
     }
+
+    /// Returns the hash of a file as the model sees it. Binary files have no pending edits.
+    fn hash_of(&self, path: &str) -> String {
+        let visible = block_on(self.workspace.text(path)).ok().flatten().map(String::into_bytes);
+        ContentHash::of(&visible.or_else(|| self.files.get(path)).expect(path)).hex()
+    }
+}
+
+/// Returns the path in a line `[PATH | …` or `Moved … to PATH …`, the last one of `text`.
+fn named_in(text: &str) -> &str {
+    let line = text.rsplit('\n').next().unwrap_or_default();
+    let start = line.split(" | ").next().unwrap_or_default();
+    let moved_to = || start.rsplit_once(" to ").map(|(_, path)| path.split(',').next().unwrap_or_default());
+    start.strip_prefix('[').or_else(moved_to).unwrap_or_else(|| panic!("no path before a hash: {line}"))
 }

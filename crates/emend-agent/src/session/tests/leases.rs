@@ -1,0 +1,90 @@
+//! The end of a canvas lease: a lease without activity expires, and a dropped run holds none.
+
+use emend_llm::ToolDefinition;
+use serde_json::Map;
+#[cfg(target_family = "wasm")]
+use wasm_bindgen_test::wasm_bindgen_test as test;
+
+use super::*;
+use crate::canvas::LEASE_TTL_MS;
+use crate::test_support::covers;
+use crate::tool::{Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
+
+/// A tool that takes time and touches no file. Records whether the canvas is held before and after.
+struct Sleeper {
+    clock: Shared<TickingClock>,
+    sleep_ms: u64,
+    held: Mutex<Vec<bool>>,
+}
+
+impl Tool for Sleeper {
+    fn definition(&self) -> ToolDefinition {
+        let parameters = json!({"type": "object", "properties": {}});
+        ToolDefinition { name: "sleep".to_owned(), description: String::new(), parameters }
+    }
+
+    fn effect(&self) -> ToolEffect {
+        ToolEffect::Reads
+    }
+
+    fn paths(&self, _arguments: &Map<String, Value>) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn call<'a>(
+        &'a self,
+        _arguments: &'a Map<String, Value>,
+        context: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async {
+            let is_held = || context.workspace.canvas().state(self.clock.now_ms()).held;
+            self.held.lock().unwrap().push(is_held());
+            self.clock.advance(self.sleep_ms);
+            self.held.lock().unwrap().push(is_held());
+            Ok(ToolOutput::new("slept".to_owned(), Value::Null))
+        })
+    }
+}
+
+/// Edits the canvas, then sleeps. Returns whether the canvas was held before and after the sleep, and the lease events.
+fn sleep_after_an_edit(sleep_ms: u64) -> (Vec<bool>, Vec<String>) {
+    let mut world = World::new(NOTES, vec![], Setup { canvas: Some("notes.md"), ..Setup::default() });
+    let tool = Shared::new(Sleeper { clock: Shared::clone(&world.clock), sleep_ms, held: Mutex::default() });
+    let mut registry = core_tools();
+    registry.register(Shared::clone(&tool) as Shared<dyn Tool>);
+    let calls = |calls| Answer::Call(calls);
+    world.restart(
+        registry,
+        vec![calls(vec![edit("two", "2")]), calls(vec![("sleep", json!({}))]), Answer::Say("Done.")],
+    );
+    let events = world.turn("do it");
+    let leases = events.lines().filter_map(|line| {
+        let data: Value = serde_json::from_str(line.strip_prefix("CANVAS_LEASE ")?).unwrap();
+        Some(data["state"].as_str().unwrap().to_owned())
+    });
+    (tool.held.lock().unwrap().clone(), leases.collect())
+}
+
+#[test]
+fn a_lease_expires_while_a_tool_works_elsewhere() {
+    covers("canvas.lease_end");
+    let owned = |states: [&str; 2]| states.map(str::to_owned).to_vec();
+    assert_eq!(sleep_after_an_edit(LEASE_TTL_MS / 2), (vec![true, true], owned(["held", "released"])));
+    assert_eq!(sleep_after_an_edit(LEASE_TTL_MS), (vec![true, false], owned(["held", "expired"])));
+}
+
+#[test]
+fn a_dropped_run_gives_the_canvas_back_at_once() {
+    covers("canvas.lease_end");
+    let setup = Setup { canvas: Some("notes.md"), ..Setup::default() };
+    let world = World::new(NOTES, vec![Answer::Call(vec![edit("two", "2")])], setup);
+    let held = || world.session.core.workspace.canvas().state(world.clock.now_ms()).held;
+    let mut run = world.session.submit("do it", CancelToken::new()).unwrap();
+    while !line(&block_on(run.next()).unwrap().kind).starts_with("TOOL_CALL_END") {}
+    assert!(held());
+    drop(run);
+    assert!(!held());
+    let events = world.session.poll_events(0, usize::MAX).unwrap();
+    let released = events.iter().filter(|event| line(&event.kind).contains("\"state\":\"released\""));
+    assert_eq!(released.count(), 1);
+}

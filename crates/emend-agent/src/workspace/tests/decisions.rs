@@ -1,0 +1,65 @@
+//! Decisions of the user: rejecting everything, the words that a hunk marks, and undo and redo.
+
+#[cfg(target_family = "wasm")]
+use wasm_bindgen_test::wasm_bindgen_test as test;
+
+use super::*;
+use crate::test_support::covers;
+
+#[test]
+fn rejecting_everything_keeps_the_lines_that_the_user_typed_inside() {
+    covers("review.user_lines");
+    let world = World::new("//- a.txt\none\ntwo\n//- b.txt\nbee\n", Mode::Staged);
+    world.agent_all(&[("a.txt", Some("one\nA\nB\ntwo\n")), ("b.txt", Some("BEE\n"))]).unwrap();
+    world.user("a.txt", "one\nA\nmine\nB\ntwo\n");
+    let a = FilePath::clean("a.txt").unwrap();
+    let review = block_on(world.workspace.reject_all(Some(&a))).unwrap();
+    assert_eq!((world.visible("a.txt"), world.disk("a.txt")), (some("one\nmine\ntwo\n"), some("one\nmine\ntwo\n")));
+    assert_eq!(review.files.len(), 1, "the other file waits for its own decision");
+    assert_eq!(world.visible("b.txt"), some("BEE\n"));
+    let review = block_on(world.workspace.reject_all(None)).unwrap();
+    assert_eq!((review.files.len(), world.visible("b.txt")), (0, some("bee\n")));
+    assert_eq!(world.visible("a.txt"), some("one\nmine\ntwo\n"));
+}
+
+/// Replaces the only line of a file; returns the marked words of the old line and of the new one.
+fn marked_words(old: &str, new: &str) -> [Vec<String>; 2] {
+    let world = World::new(&format!("//- a.txt\n{old}\n"), Mode::Staged);
+    world.agent("a.txt", Some(&format!("{new}\n"))).unwrap();
+    let hunk = world.workspace.review().files.remove(0).hunks.remove(0);
+    let words = |index: usize| {
+        let line = &hunk.lines[index];
+        let units: Vec<u16> = line.text.encode_utf16().collect();
+        line.spans.iter().map(|&(from, to)| String::from_utf16(&units[from..to]).unwrap()).collect()
+    };
+    [words(0), words(1)]
+}
+
+#[test]
+fn changed_words_are_marked_in_utf16_code_units() {
+    covers("review.words");
+    assert_eq!(marked_words("say one", "say two"), [["one"], ["two"]]);
+    assert_eq!(marked_words("é one", "é two"), [["one"], ["two"]]);
+    assert_eq!(marked_words("😀😀 one 😀", "😀😀 two 😀"), [["one"], ["two"]]);
+}
+
+/// Undoes a decision on `a.txt`, lets the user act, and returns the outcome of a redo with the disk text of `a.txt`.
+fn redo_after(action: impl Fn(&World)) -> (Result<(), Code>, Option<String>) {
+    let world = World::new("//- a.txt\none\n//- b.txt\nbee\n", Mode::Staged);
+    world.agent_all(&[("a.txt", Some("ONE\n")), ("b.txt", Some("BEE\n"))]).unwrap();
+    world.accept(0);
+    block_on(world.workspace.undo()).unwrap();
+    action(&world);
+    let outcome = block_on(world.workspace.redo());
+    (outcome.map(|_| ()).map_err(|error| error.code()), world.disk("a.txt"))
+}
+
+#[test]
+fn an_edit_or_a_decision_after_an_undo_ends_the_redo() {
+    covers("review.undo");
+    assert_eq!(redo_after(|_| {}), (Ok(()), some("ONE\n")));
+    let ended = (Err(Code::NotFound), some("one\n"));
+    assert_eq!(redo_after(|world| world.user("b.txt", "BEE\nmine\n")), ended, "an edit of another file");
+    assert_eq!(redo_after(|world| world.accept(1)), ended, "a decision on another file");
+    assert_eq!(redo_after(|world| world.reject(1).map(|_| ()).unwrap()), ended, "a rejection on another file");
+}
