@@ -61,6 +61,8 @@ struct Saved {
     /// Generation of the history; a different one means that entries were replaced.
     generation: u64,
     failing: bool,
+    /// Whether another writer has continued the document. This session then never writes to it again.
+    taken: bool,
 }
 
 impl Saver {
@@ -82,6 +84,9 @@ impl Save for Saver {
     fn save<'a>(&'a self, core: &'a Core) -> BoxFuture<'a, bool> {
         Box::pin(async move {
             let before = self.saved.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            if before.taken {
+                return false;
+            }
             let mut after = Saved { failing: false, ..before.clone() };
             let records = self.unsaved(core, &mut after);
             if records.is_empty() {
@@ -93,6 +98,7 @@ impl Save for Saver {
             };
             if let Err(error) = outcome {
                 if matches!(error, StoreError::Conflict { .. }) {
+                    self.saved.lock().unwrap_or_else(PoisonError::into_inner).taken = true;
                     return false;
                 }
                 // Reported once; the next save writes everything again.
