@@ -101,6 +101,77 @@ export const tests = {
     });
   },
 
+  async "of two tabs that continue one session, the second writer gets a conflict"({ page }) {
+    await withPages(page, async (page, open) => {
+      const other = await open(await page.context().newPage());
+      // The agent of this tab stays open.
+      const id = await page.evaluate(async () => {
+        const { Agent, indexedDbStore } = await import("emend");
+        const agent = await Agent.create({ files: { "notes.md": "Price and Price.\n" }, store: indexedDbStore() });
+        await agent.run("rename Price to Cost").result;
+        globalThis.agent = agent;
+        return agent.sessionId;
+      });
+      const theirs = await other.evaluate(run, ["resume", id, "rename Cost to Fee"]);
+      const refused = await page.evaluate(async () => {
+        const { reason, error } = await globalThis.agent.run("rename Cost to Toll").result;
+        return { reason, code: error?.code };
+      });
+      assert.deepEqual(refused, { reason: "error", code: "conflict" });
+      const again = await page.evaluate(run, ["resume", id, "rename Fee to Cost"]);
+      assert.deepEqual(again.before, theirs.turns);
+    });
+  },
+
+  async "a session that an earlier version saved without lengths is continued"({ page }) {
+    await withPages(page, async (page) => {
+      const first = await page.evaluate(run, ["create", null, "rename Price to Cost"]);
+      await page.evaluate(async () => {
+        const database = await new Promise((done) => {
+          const request = indexedDB.open("emend", 1);
+          request.onsuccess = () => done(request.result);
+        });
+        const cursor = database.transaction("lines", "readwrite").objectStore("lines").openCursor();
+        await new Promise((done) => {
+          cursor.onsuccess = () => {
+            if (cursor.result === null) return done();
+            const { end: _, ...record } = cursor.result.value;
+            cursor.result.update(record);
+            cursor.result.continue();
+          };
+        });
+        database.close();
+      });
+      const second = await page.evaluate(run, ["resume", first.id, "rename Cost to Fee"]);
+      const third = await page.evaluate(run, ["resume", first.id, "rename Fee to Price"]);
+      assert.deepEqual(third.before, second.turns);
+      assert.ok(second.turns.length > first.turns.length);
+    });
+  },
+
+  async "functions that never wait leave turns to the page"({ page }) {
+    await withPages(page, async (page) => {
+      const outcome = await page.evaluate(async () => {
+        const { Agent } = await import("emend");
+        const began = performance.now();
+        const provider = {
+          name: "eager",
+          async *stream() {
+            // Without the limit a failure of this test would freeze the page.
+            if (performance.now() - began < 5_000) yield { type: "tool_call", name: "tick", arguments: {} };
+            yield { type: "finish" };
+          },
+        };
+        const tick = { name: "tick", description: "", parameters: { type: "object" }, execute: () => "" };
+        const agent = await Agent.create({ model: { provider }, tools: [tick] });
+        const abort = new AbortController();
+        setTimeout(() => abort.abort(), 100);
+        return (await agent.run("count", { signal: abort.signal }).result).reason;
+      });
+      assert.equal(outcome, "aborted");
+    });
+  },
+
   async "an unusable database is reported as such, and the run continues"({ page }) {
     await withPages(page, async (page) => {
       const found = await page.evaluate(async () => {
