@@ -181,6 +181,21 @@ fn a_process_that_ignores_sigterm_is_killed() {
 }
 
 #[test]
+fn a_process_that_ignores_its_timeout_is_killed_two_seconds_later() {
+    // Long enough for the shell to set its trap.
+    const TIMEOUT_MS: u64 = 2_000;
+    covers("environment.kill");
+    let place = Place::new();
+    let result = place.run("trap '' TERM; echo $$ > id; while :; do sleep 0.1; done", TIMEOUT_MS);
+    assert!(result.timed_out && !result.cancelled);
+    assert_eq!(result.exit_code, 128 + 9);
+    let grace_ms = result.duration_ms - TIMEOUT_MS;
+    // The upper bound allows for a busy machine.
+    assert!((2_000..20_000).contains(&grace_ms), "killed after {grace_ms} ms");
+    check_gone(&place.ids("id", 1));
+}
+
+#[test]
 fn children_and_grandchildren_end_with_their_command() {
     let place = Place::new();
     let family = "trap '' TERM

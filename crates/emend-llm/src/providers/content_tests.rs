@@ -8,7 +8,7 @@ use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::{Api, Config};
 use crate::error::{ErrorKind, LlmError};
-use crate::model::{ContentPart, MediaData, Message, Request, Role, ToolChoice, ToolDefinition};
+use crate::model::{ContentPart, MediaData, Message, Request, Role, ToolCall, ToolChoice, ToolDefinition, ToolResult};
 use crate::testing::covers;
 
 /// Encodes a request. Returns the value at a JSON pointer of its body.
@@ -65,6 +65,63 @@ fn data(media_type: &str, file_name: Option<&str>) -> MediaData {
 
 fn url(url: &str) -> MediaData {
     MediaData { url: Some(url.into()), ..MediaData::default() }
+}
+
+#[test]
+fn every_role_has_its_place_in_each_format() {
+    covers("adapter.roles adapter.system");
+    let call = ToolCall {
+        id: "call_1".into(),
+        name: "read".into(),
+        arguments: json!({}),
+        raw_arguments: None,
+        custom: false,
+        provider_data: None,
+    };
+    let result = ToolResult {
+        tool_call_id: "call_1".into(),
+        name: "read".into(),
+        content: json!("found"),
+        is_error: false,
+        image: None,
+    };
+    let request = Request {
+        model: "m".into(),
+        messages: vec![
+            Message::system("system"),
+            Message::text_of(Role::Developer, "developer"),
+            Message::user("user"),
+            Message { role: Role::Assistant, content: vec![ContentPart::ToolCall(call)].into(), name: None },
+            Message::tool_results(vec![result]),
+        ],
+        ..Request::default()
+    };
+    // Where instructions stand, and the role or type of each message.
+    let tables = [
+        (Api::AnthropicMessages, "/system", ["system", "developer"], "/messages", &["user", "assistant", "user"][..]),
+        (Api::Gemini, "/systemInstruction", ["system", "developer"], "/contents", &["user", "model", "user"]),
+        (
+            Api::OpenAiResponses,
+            "/instructions",
+            ["system", ""],
+            "/input",
+            &["developer", "user", "function_call", "function_call_output"],
+        ),
+        (Api::OpenAiChat, "/none", ["", ""], "/messages", &["system", "developer", "user", "assistant", "tool"]),
+    ];
+    for (api, pointer, instructions, messages, roles) in tables {
+        let found = at(api, &request, pointer).unwrap().to_string();
+        for (role, expected) in ["system", "developer"].into_iter().zip(instructions) {
+            assert_eq!(found.contains(&format!("{role}\"")), !expected.is_empty(), "{}: {role} in {found}", api.name());
+        }
+        let found = at(api, &request, messages).unwrap();
+        let role_of = |message: &Value| {
+            let name = message.get("role").or_else(|| message.get("type")).and_then(Value::as_str);
+            name.unwrap_or_default().to_owned()
+        };
+        let found: Vec<String> = found.as_array().unwrap().iter().map(role_of).collect();
+        assert_eq!(found, roles, "{}", api.name());
+    }
 }
 
 #[test]

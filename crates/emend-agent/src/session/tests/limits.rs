@@ -5,6 +5,9 @@ use expect_test::expect;
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::*;
+use crate::environment::EnvError;
+use crate::environment::command::{Command, ExecResult, OutputSink};
+use crate::environment::memory::CommandRunner;
 use crate::history::HistoryEntryKind;
 use crate::test_support::covers;
 
@@ -19,13 +22,51 @@ fn only(events: &str, prefix: &str) -> String {
 
 #[test]
 fn defaults_are_the_seeds() {
-    covers("environment.default_timeout truncate.defaults");
     let config = SessionConfig::default();
     assert_eq!((config.max_turns, config.max_tool_rounds_per_input), (0, 0));
     assert_eq!((config.default_command_timeout_ms, config.max_command_timeout_ms), (10_000, 600_000));
     assert_eq!((config.enable_loop_detection, config.loop_detection_window), (true, 10));
     assert_eq!((config.max_subagent_depth, config.reasoning_effort), (1, None));
     assert!(config.tool_output_limits.is_empty() && config.tool_line_limits.is_empty());
+}
+
+/// A shell that records the timeouts of its commands and runs none.
+#[derive(Default)]
+struct Timeouts(Mutex<Vec<u64>>);
+
+impl CommandRunner for Timeouts {
+    fn run<'a>(
+        &'a self,
+        _files: MemFs,
+        command: &'a Command,
+        _output: &'a dyn OutputSink,
+        _cancel: &'a CancelToken,
+    ) -> BoxFuture<'a, Result<ExecResult, EnvError>> {
+        self.0.lock().unwrap().push(command.timeout_ms);
+        Box::pin(std::future::ready(Ok(ExecResult::default())))
+    }
+}
+
+#[test]
+fn commands_run_with_the_timeout_of_their_call_or_of_the_session() {
+    covers("environment.default_timeout environment.call_timeout");
+    let timeouts = |config: SessionConfig| {
+        let shell = Shared::new(Timeouts::default());
+        let runner = Shared::clone(&shell) as Shared<dyn CommandRunner>;
+        let files = Shared::new(MemFs::new().with_shell(runner));
+        let calls = [json!({}), json!({"timeout_ms": 5_000}), json!({"timeout_ms": 700_000})].map(|mut arguments| {
+            arguments["command"] = "true".into();
+            ("shell", arguments)
+        });
+        let environment = Shared::clone(&files) as Shared<dyn ExecutionEnvironment>;
+        let answers = vec![Answer::Call(calls.to_vec()), Answer::Say("Done.")];
+        World::over(files, environment, answers, Setup { config, ..Setup::default() }).turn("do it");
+        shell.0.lock().unwrap().clone()
+    };
+    assert_eq!(timeouts(SessionConfig::default()), [10_000, 5_000, 600_000]);
+    let config =
+        SessionConfig { default_command_timeout_ms: 2_000, max_command_timeout_ms: 4_000, ..SessionConfig::default() };
+    assert_eq!(timeouts(config), [2_000, 4_000, 4_000]);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::test_support::covers;
 
 #[test]
 fn a_turn_reads_edits_and_ends_when_no_tool_is_asked_for() {
-    covers("loop.session loop.rounds loop.natural_end tool.registry event.stream streaming.text streaming.entries");
+    covers("loop.session loop.rounds loop.natural_end tool.registry event.stream streaming.text");
     let world = check(
         NOTES,
         vec![
@@ -40,6 +40,18 @@ fn a_turn_reads_edits_and_ends_when_no_tool_is_asked_for() {
     );
     assert_eq!(world.disk("notes.md"), "one\n2\n3\n");
     assert_eq!(world.session.history().len(), 6);
+}
+
+#[test]
+fn a_run_without_tools_adds_two_messages_and_each_round_two_more() {
+    covers("streaming.entries");
+    let answers = vec![Answer::Say("Hi."), Answer::Call(vec![read()]), Answer::Say("Done.")];
+    let world = World::new(NOTES, answers, Setup::default());
+    let roles = || world.session.history().iter().map(|message| message.role).collect::<Vec<_>>();
+    world.turn("hello");
+    assert_eq!(roles(), [Role::User, Role::Assistant]);
+    world.turn("read");
+    assert_eq!(roles()[2..], [Role::User, Role::Assistant, Role::Tool, Role::Assistant]);
 }
 
 #[test]

@@ -372,6 +372,24 @@ fn answers_have_the_fields_of_the_design() {
 }
 
 #[test]
+fn each_session_counts_its_own_versions() {
+    covers("verified.counter");
+    let read = || Answer::Call(vec![("read_file", json!({"file_path": "a.txt"}))]);
+    let versions = |world: &World| {
+        world.turn("do it");
+        let result = world.last_results().remove(0);
+        result.split(" | ").nth(1).unwrap().to_owned()
+    };
+    let mut world = world("//- a.txt\none\n", vec![read(), Answer::Say("Read.")]);
+    assert_eq!(versions(&world), "version 1");
+    world.script.answers.lock().unwrap().extend([read(), Answer::Say("Read.")]);
+    assert_eq!(versions(&world), "version 2");
+    // Another session over the same workspace.
+    world.restart(tools(), vec![read(), Answer::Say("Read.")]);
+    assert_eq!(versions(&world), "version 1");
+}
+
+#[test]
 fn a_mismatch_is_a_read_and_the_next_diff_may_rest_on_it() {
     covers("verified.counter");
     let world = world(
