@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Agent, isEmendError } from "emend";
+import { Client } from "emend/llm";
 import { Embedder } from "./hostile.mjs";
 import { SHOP } from "./support.mjs";
 
@@ -37,7 +38,8 @@ async function outcomeOf(promise, ms) {
 /** Reads a run in one of several ways. */
 async function read(run, way) {
   if (way === "result") return run.result;
-  for await (const event of run) if (way === "break" && event.kind.startsWith("TOOL_CALL")) break;
+  for await (const event of run)
+    if (way === "break" && (event.kind ?? event.type).toLowerCase().startsWith("tool_call")) break;
   return run.result;
 }
 
@@ -115,6 +117,40 @@ async function embed(seed) {
   return `${reason}${error === undefined ? "" : ` ${codeOf(error)}`}${how}`;
 }
 
+/** As {@link embed}, for a client without an agent. */
+async function embedClient(seed) {
+  const embedder = new Embedder(seed);
+  const { random } = embedder;
+  const { model, fetch, tools } = embedder.options();
+  const hostile = model?.provider?.stream === undefined ? embedder.provider().provider : model.provider;
+  const providers = random.chance(0.5) ? [hostile] : [{ api: "anthropic-messages", apiKey: "k" }];
+  const client = await Client.create({ providers, fetch });
+  const abort = new AbortController();
+  const options = { model: "m", prompt: "hi", tools, signal: abort.signal, maxToolRounds: 3 };
+  let stream;
+  embedder.callBack = () => {
+    try {
+      random.pick([() => stream?.cancel(), () => client.providers, () => client.generateStream(options).cancel()])();
+      if (random.chance(0.1)) client.close();
+    } catch (error) {
+      refuseInternal(error);
+    }
+  };
+  stream = client.generateStream(options);
+  const reading = random.chance(0.5) ? stream.result : read(stream, random.pick(["events", "break"]));
+  let outcome = await outcomeOf(reading, PATIENCE_MS);
+  let how = "";
+  if (outcome === undefined) {
+    how = " after cancel";
+    if (random.chance(0.5)) stream.cancel();
+    else abort.abort();
+    outcome = await outcomeOf(reading, LIMIT_MS);
+  }
+  assert.ok(outcome, `the stream does not end after a cancel; ${embedder.faults}`);
+  client.close();
+  return `${outcome.error === undefined ? "done" : codeOf(outcome.error)}${how}`;
+}
+
 function refuseInternal(error) {
   assert.ok(!isEmendError(error, "internal"), `a panic: ${error?.message}`);
 }
@@ -124,17 +160,17 @@ function codeOf(error) {
   return isEmendError(error) ? error.code : `raw ${error?.name}`;
 }
 
-test("hostile embedders harm nobody but themselves", async (t) => {
+/** Runs `embed` with `count` seeds and reports the outcomes. `check` runs after each of them. */
+async function storm(t, count, embed, check) {
   const histogram = new Map();
   const broken = [];
-  const witness = await Agent.create({ files: SHOP });
-  const ahead = Array.from({ length: COUNT }, (_, at) => FIRST + at).values();
+  const ahead = Array.from({ length: count }, (_, at) => FIRST + at).values();
   const some = async () => {
     for (const seed of ahead) {
       try {
         const outcome = await embed(seed);
         histogram.set(outcome, (histogram.get(outcome) ?? 0) + 1);
-        assert.equal((await witness.files.read("notes.md")).text, SHOP["notes.md"], "the other agent is gone");
+        await check();
       } catch (error) {
         broken.push(`seed ${seed}: ${error.message.split("\n")[0]}`);
       }
@@ -142,10 +178,25 @@ test("hostile embedders harm nobody but themselves", async (t) => {
   };
   await Promise.all(Array.from({ length: CONCURRENT }, some));
   await pause(20);
-  t.diagnostic(`seeds ${FIRST} to ${FIRST + COUNT - 1}`);
+  t.diagnostic(`seeds ${FIRST} to ${FIRST + count - 1}`);
   for (const [outcome, n] of [...histogram].sort((a, b) => b[1] - a[1])) t.diagnostic(`${n} × ${outcome}`);
   assert.deepEqual(broken, []);
   assert.deepEqual(uncaught, []);
+}
+
+test("hostile embedders harm nobody but themselves", async (t) => {
+  const witness = await Agent.create({ files: SHOP });
+  await storm(t, COUNT, embed, async () => {
+    assert.equal((await witness.files.read("notes.md")).text, SHOP["notes.md"], "the other agent is gone");
+  });
   assert.equal((await witness.run("rename Price to Cost").result).reason, "natural");
+  witness.close();
+});
+
+test("hostile embedders of a client harm nobody but themselves", async (t) => {
+  const witness = await Client.create({ providers: [{ api: "anthropic-messages", apiKey: "k" }] });
+  await storm(t, Math.ceil(COUNT / 3), embedClient, async () => {
+    assert.equal(witness.providers.length, 1, "the other client is gone");
+  });
   witness.close();
 });
