@@ -300,8 +300,11 @@ fn the_default_client_is_the_one_set_last() {
     covers("client.default_client");
     crate::set_default_client(None);
     assert_eq!(crate::default_client().map(drop).unwrap_err().kind, ErrorKind::Configuration);
-    let make = || generator_of(Script::new("script", []), ManualClock::default());
-    crate::default_client_or_set(make);
-    let names: Vec<String> = crate::default_client().unwrap().client.provider_names().map(str::to_owned).collect();
-    assert_eq!(names, ["script"]);
+    let make = || generator_of(Script::new("script", [says(&["sunny"]), says(&["rainy"])]), ManualClock::default());
+    let text = |generator: &Generator| block_on(generator.generate(prompt(vec![]))).map(|result| result.last.text());
+    assert_eq!(text(&crate::default_client_or_set(make)).as_deref(), Ok("sunny"));
+    let other = || generator_of(Script::new("other", [says(&["foggy"])]), ManualClock::default());
+    assert_eq!(text(&crate::default_client_or_set(other)).as_deref(), Ok("rainy"), "the first one stays");
+    crate::set_default_client(Some(other()));
+    assert_eq!(text(&crate::default_client().unwrap()).as_deref(), Ok("foggy"));
 }

@@ -7,6 +7,7 @@ use wasm_bindgen_test::wasm_bindgen_test as test;
 use super::*;
 use crate::history::HistoryEntryKind;
 use crate::test_support::covers;
+use crate::tools::register_subagent_tools;
 
 /// Returns the roles and texts of the last request's messages, without the system prompt.
 fn last_request(world: &World) -> String {
@@ -207,6 +208,49 @@ fn closing_cancels_the_turn_and_comes_last() {
     assert_eq!(world.session.steer("x"), Err(SubmitError::Closed));
     assert_eq!(world.session.follow_up("x"), Err(SubmitError::Closed));
     assert!(is_valid(&world.session.entries()));
+}
+
+#[test]
+fn closing_ends_the_commands_then_the_subagents_then_the_run_then_the_session() {
+    covers("error.shutdown event.session");
+    let mut world = World::new(NOTES, vec![], Setup::with_shell());
+    let mut tools = core_tools();
+    register_subagent_tools(&mut tools);
+    let hang = || ("shell", json!({"command": "hang"}));
+    // The second answer is the subagent's or the parent's: both run a command that never ends.
+    let answers = vec![
+        Answer::Call(vec![("spawn_agent", json!({"task": "look"}))]),
+        Answer::Call(vec![hang()]),
+        Answer::Call(vec![hang()]),
+    ];
+    world.restart(tools, answers);
+    let mut run = world.session.submit("do it", CancelToken::new()).unwrap();
+    let label = |kind: &EventKind| match kind {
+        EventKind::SubagentEvent { agent_id, event } => {
+            format!("{agent_id} {}", line(event).split(" {").next().unwrap_or_default())
+        }
+        kind => line(kind).split(" {").next().unwrap_or_default().to_owned(),
+    };
+    let mut lines: Vec<String> = Vec::new();
+    while let Some(event) = block_on(run.next()) {
+        lines.push(label(&event.kind));
+        let n_begun = lines.iter().filter(|line| line.ends_with("TOOL_CALL_START shell")).count();
+        if n_begun == 2 && !lines.iter().any(|line| line == "closed") {
+            world.session.close();
+            lines.push("closed".to_owned());
+        }
+    }
+    let at = lines.iter().position(|line| line == "closed").unwrap();
+    expect![[r#"
+        closed
+        TOOL_CALL_END shell aborted
+        agent_1 TOOL_CALL_END shell aborted
+        agent_1 PROCESSING_END
+        SUBAGENT_END
+        PROCESSING_END
+        SESSION_END
+    "#]]
+    .assert_eq(&(lines[at..].join("\n") + "\n"));
 }
 
 #[test]
