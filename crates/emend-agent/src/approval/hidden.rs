@@ -40,14 +40,18 @@ impl Hidden {
     /// Returns whether `path`, relative to the root and without `.` and `..`, is hidden.
     #[must_use]
     pub fn hides(&self, path: &str) -> bool {
-        self.rule_for(path).is_some()
+        self.rule(path).is_some()
     }
 
     /// Returns the text of the rule that hides `path`, if one does.
     #[must_use]
     pub fn rule_for(&self, path: &str) -> Option<String> {
+        self.rule(path).map(Rule::text)
+    }
+
+    fn rule(&self, path: &str) -> Option<&Rule> {
         let first = self.rules.as_ref()?.iter().find(|rule| rule.is_about(path))?;
-        (first.action == Action::Deny).then(|| first.text())
+        (first.action == Action::Deny).then_some(first)
     }
 
     /// Returns the text of the first rule that hides paths, if one does.

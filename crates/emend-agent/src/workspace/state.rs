@@ -151,7 +151,7 @@ impl Workspace {
     /// The path is not a directory under the root.
     pub async fn within(&self, path: &str) -> Result<Self, EnvError> {
         let directory = self.environment.resolve(path, Access::List).await?;
-        let environment: Shared<dyn ExecutionEnvironment> = match directory.is_root() {
+        let environment: Shared<dyn ExecutionEnvironment> = match directory == self.directory {
             true => Shared::clone(&self.environment),
             false => Shared::new(Confined::new(Shared::clone(&self.root), directory.clone(), Hidden::default())),
         };

@@ -60,22 +60,13 @@ impl Confined {
 
     async fn resolve_inside(&self, path: &str, access: Access) -> Result<FilePath, EnvError> {
         let is_absolute = path.starts_with(['/', '\\']) || path.get(1..2) == Some(":");
-        if self.directory.is_root() || path.is_empty() || is_absolute {
-            return self.resolve_checked(path, access).await;
-        }
-        let below = format!("{}/{path}", self.directory);
-        let given_out = FilePath::clean(path).filter(|path| path.is_under(&self.directory));
-        if given_out.is_some() {
-            let shadow = format!("{}/{}", self.directory, self.directory);
-            // The only other meaning would be a directory of the same name inside this one.
-            if self.inner.resolve(&shadow, Access::Read).await.is_err() {
-                return self.resolve_checked(path, access).await;
-            }
-        }
-        self.resolve_checked(&below, access).await
-    }
-
-    async fn resolve_checked(&self, path: &str, access: Access) -> Result<FilePath, EnvError> {
+        let is_whole = self.directory.is_root() || path.is_empty() || is_absolute;
+        let (below, shadow) = (format!("{}/{path}", self.directory), format!("{}/{}", self.directory, self.directory));
+        // The only other meaning of a path that was given out would be a directory of the same name inside this one.
+        let is_given_out = !is_whole
+            && FilePath::clean(path).is_some_and(|path| path.is_under(&self.directory))
+            && self.inner.resolve(&shadow, Access::Read).await.is_err();
+        let path = if is_whole || is_given_out { path } else { &below };
         // A rule may name a link instead of its target.
         let named = path.strip_prefix(self.inner.working_directory().as_str()).unwrap_or(path);
         let named = FilePath::clean(named).unwrap_or_default();
@@ -103,11 +94,27 @@ impl Confined {
         })
     }
 
-    /// Returns the files that are hidden, ignored ones included.
-    async fn hidden_files(&self) -> Result<Vec<FilePath>, EnvError> {
-        let mut entries = self.inner.list(&FilePath::root(), usize::MAX).await?;
-        entries.retain(|entry| entry.metadata.kind == EntryKind::File && self.hides(&entry.path));
-        Ok(entries.into_iter().map(|entry| entry.path).collect())
+    /// Returns a copy from which hidden files, ignored ones included, are removed.
+    async fn scratch_without_hidden(
+        &self,
+        overlay: &[(FilePath, Option<Vec<u8>>)],
+    ) -> Result<Shared<dyn ExecutionEnvironment>, EnvError> {
+        let mut overlay = overlay.to_vec();
+        for entry in self.inner.list(&FilePath::root(), usize::MAX).await? {
+            if entry.metadata.kind == EntryKind::File && self.hides(&entry.path) {
+                overlay.push((entry.path, None));
+            }
+        }
+        Ok(self.around(self.inner.scratch(&overlay).await?))
+    }
+
+    fn around(&self, inner: Shared<dyn ExecutionEnvironment>) -> Shared<dyn ExecutionEnvironment> {
+        Shared::new(Self {
+            inner,
+            directory: self.directory.clone(),
+            hidden: self.hidden.clone(),
+            has_shell: self.has_shell,
+        })
     }
 }
 
@@ -189,9 +196,7 @@ impl ExecutionEnvironment for Confined {
             let mut found = self.inner.glob_paths(&query.path, "**").await?;
             found.retain(|path| self.hides(path));
             query.exclude.append(&mut found);
-            let mut matches = self.inner.grep(&query).await?;
-            matches.retain(|file| !self.hides(&file.path));
-            Ok(matches)
+            self.inner.grep(&query).await
         })
     }
 
@@ -220,6 +225,10 @@ impl ExecutionEnvironment for Confined {
     }
 
     fn manifest(&self) -> BoxFuture<'_, Result<Vec<FileStamp>, EnvError>> {
+        // In a browser, commands get a view, so that hidden files never differ.
+        if cfg!(target_family = "wasm") {
+            return self.inner.manifest();
+        }
         Box::pin(async {
             let mut found = self.inner.manifest().await?;
             found.retain(|stamp| stamp.path.is_under(&self.directory) && !self.hides(&stamp.path));
@@ -235,14 +244,11 @@ impl ExecutionEnvironment for Confined {
         &'a self,
         overlay: &'a [(FilePath, Option<Vec<u8>>)],
     ) -> BoxFuture<'a, Result<Shared<dyn ExecutionEnvironment>, EnvError>> {
-        Box::pin(async move {
-            let mut overlay = overlay.to_vec();
-            if self.inner.view(&self.hidden).is_none() {
-                overlay.extend(self.hidden_files().await?.into_iter().map(|path| (path, None)));
-            }
-            let copy = self.inner.scratch(&overlay).await?;
-            Ok(Shared::new(Self::new(copy, self.directory.clone(), self.hidden.clone())) as _)
-        })
+        // In a browser, commands get a view. The constant keeps the code for other copies out of the module.
+        if !cfg!(target_family = "wasm") && self.inner.view(&self.hidden).is_none() {
+            return Box::pin(self.scratch_without_hidden(overlay));
+        }
+        Box::pin(async move { Ok(self.around(self.inner.scratch(overlay).await?)) })
     }
 
     fn hides(&self, path: &FilePath) -> bool {

@@ -585,3 +585,28 @@ fn a_call_outside_of_a_conversation_has_no_subagents() {
     let outcome = block_on(call_tool(&tools, &stage.session.core.workspace, "spawn_agent", json!({ "task": "x" })));
     assert_eq!(outcome.unwrap_err().code.as_str(), "unsupported");
 }
+
+#[test]
+fn what_rules_hide_is_hidden_from_subagents_too() {
+    covers("approval.hidden");
+    let rule = Rule::parse(Action::Deny, "*:src/key").unwrap();
+    let config =
+        SessionConfig { policy: Policy { rules: vec![rule], ..Policy::default() }, ..SessionConfig::default() };
+    let looks = || {
+        let calls = vec![("grep", json!({"pattern": "KEY"})), ("read_many_files", json!({"include": ["**/*"]}))];
+        vec![call(calls), say("Seen.")]
+    };
+    let inside = ("spawn_agent", json!({"task": "inside", "working_dir": "src"}));
+    let start = call(vec![spawn("whole"), inside]);
+    let scripts = [
+        ("parent", vec![start, call(vec![wait("agent_1"), wait("agent_2")]), say("Thanks.")]),
+        ("whole", looks()),
+        ("inside", looks()),
+    ];
+    let stage = Stage::new("//- src/key\nKEY=hunter2\n//- src/a.txt\nKEY of a\n", &scripts, config);
+    stage.play();
+    for child in ["whole", "inside"] {
+        let shown = stage.results(child).join("\n");
+        assert!(shown.contains("KEY of a") && !shown.contains("hunter2"), "{child}: {shown}");
+    }
+}
