@@ -3,6 +3,7 @@
 #[cfg(target_family = "wasm")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
+use super::subagents::{Stage, call, say, spawn, wait};
 use super::*;
 use crate::approval::{Action, Policy, Rule};
 use crate::environment::command::{Command, ExecResult, OutputSink};
@@ -139,6 +140,31 @@ fn a_command_in_memory_cannot_write_to_a_hidden_path() {
     world.turn("do it");
     assert!(world.last_results()[0].contains("permission_denied"), "{:?}", world.last_results());
     assert_eq!(world.disk("secrets/new"), "(no file)");
+}
+
+#[test]
+fn what_rules_hide_is_hidden_from_subagents_too() {
+    covers("approval.hidden");
+    let rule = Rule::parse(Action::Deny, "*:src/key").unwrap();
+    let config =
+        SessionConfig { policy: Policy { rules: vec![rule], ..Policy::default() }, ..SessionConfig::default() };
+    let looks = || {
+        let calls = vec![("grep", json!({"pattern": "KEY"})), ("read_many_files", json!({"include": ["**/*"]}))];
+        vec![call(calls), say("Seen.")]
+    };
+    let inside = ("spawn_agent", json!({"task": "inside", "working_dir": "src"}));
+    let start = call(vec![spawn("whole"), inside]);
+    let scripts = [
+        ("parent", vec![start, call(vec![wait("agent_1"), wait("agent_2")]), say("Thanks.")]),
+        ("whole", looks()),
+        ("inside", looks()),
+    ];
+    let stage = Stage::new("//- src/key\nKEY=hunter2\n//- src/a.txt\nKEY of a\n", &scripts, config);
+    stage.play();
+    for child in ["whole", "inside"] {
+        let shown = stage.results(child).join("\n");
+        assert!(shown.contains("KEY of a") && !shown.contains("hunter2"), "{child}: {shown}");
+    }
 }
 
 /// Files without a view for commands, like those of a system.

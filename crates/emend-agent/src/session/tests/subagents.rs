@@ -12,7 +12,7 @@ use wasm_bindgen_test::wasm_bindgen_test as test;
 
 /// The next response of a conversation.
 #[derive(Clone)]
-enum Line {
+pub(super) enum Line {
     Now(Answer),
     /// No response until the request is cancelled.
     Never,
@@ -110,7 +110,7 @@ fn until_still(run: &mut Run) -> Vec<Event> {
     }
 }
 
-struct Stage {
+pub(super) struct Stage {
     files: Shared<MemFs>,
     cast: Shared<Cast>,
     clock: HandClock,
@@ -118,7 +118,7 @@ struct Stage {
 }
 
 impl Stage {
-    fn new(fixture: &str, scripts: &[(&str, Vec<Line>)], config: SessionConfig) -> Self {
+    pub(super) fn new(fixture: &str, scripts: &[(&str, Vec<Line>)], config: SessionConfig) -> Self {
         let files = Shared::new(MemFs::from_fixture(fixture));
         let clock = HandClock::default();
         let shared_clock: Shared<dyn Clock> = Shared::new(clock.clone());
@@ -144,7 +144,7 @@ impl Stage {
     }
 
     /// Runs the parent to the end of its run.
-    fn play(&self) -> Vec<Event> {
+    pub(super) fn play(&self) -> Vec<Event> {
         let mut run = self.session.submit("parent", CancelToken::new()).unwrap();
         let events = until_still(&mut run);
         let last = events.last().map(|event| &event.kind);
@@ -157,7 +157,7 @@ impl Stage {
     }
 
     /// Returns the result texts of the conversation's last round, one per call.
-    fn results(&self, who: &str) -> Vec<String> {
+    pub(super) fn results(&self, who: &str) -> Vec<String> {
         let requests = self.cast.requests.lock().unwrap();
         let (_, last) = requests.iter().rev().find(|(name, _)| name == who).unwrap();
         let parts = &last.messages.iter().rev().find(|message| message.role == Role::Tool).unwrap().content;
@@ -173,19 +173,19 @@ impl Stage {
     }
 }
 
-fn spawn(task: &str) -> (&'static str, Value) {
+pub(super) fn spawn(task: &str) -> (&'static str, Value) {
     ("spawn_agent", json!({ "task": task }))
 }
 
-fn wait(id: &str) -> (&'static str, Value) {
+pub(super) fn wait(id: &str) -> (&'static str, Value) {
     ("wait", json!({ "agent_id": id }))
 }
 
-fn say(text: &'static str) -> Line {
+pub(super) fn say(text: &'static str) -> Line {
     Line::Now(Answer::Say(text))
 }
 
-fn call(calls: Vec<(&'static str, Value)>) -> Line {
+pub(super) fn call(calls: Vec<(&'static str, Value)>) -> Line {
     Line::Now(Answer::Call(calls))
 }
 
@@ -584,29 +584,4 @@ fn a_call_outside_of_a_conversation_has_no_subagents() {
     register_subagent_tools(&mut tools);
     let outcome = block_on(call_tool(&tools, &stage.session.core.workspace, "spawn_agent", json!({ "task": "x" })));
     assert_eq!(outcome.unwrap_err().code.as_str(), "unsupported");
-}
-
-#[test]
-fn what_rules_hide_is_hidden_from_subagents_too() {
-    covers("approval.hidden");
-    let rule = Rule::parse(Action::Deny, "*:src/key").unwrap();
-    let config =
-        SessionConfig { policy: Policy { rules: vec![rule], ..Policy::default() }, ..SessionConfig::default() };
-    let looks = || {
-        let calls = vec![("grep", json!({"pattern": "KEY"})), ("read_many_files", json!({"include": ["**/*"]}))];
-        vec![call(calls), say("Seen.")]
-    };
-    let inside = ("spawn_agent", json!({"task": "inside", "working_dir": "src"}));
-    let start = call(vec![spawn("whole"), inside]);
-    let scripts = [
-        ("parent", vec![start, call(vec![wait("agent_1"), wait("agent_2")]), say("Thanks.")]),
-        ("whole", looks()),
-        ("inside", looks()),
-    ];
-    let stage = Stage::new("//- src/key\nKEY=hunter2\n//- src/a.txt\nKEY of a\n", &scripts, config);
-    stage.play();
-    for child in ["whole", "inside"] {
-        let shown = stage.results(child).join("\n");
-        assert!(shown.contains("KEY of a") && !shown.contains("hunter2"), "{child}: {shown}");
-    }
 }
