@@ -118,7 +118,7 @@ impl LocalEnvironment {
     /// while the process lives.
     #[must_use]
     pub fn with_journal(self, state: Arc<StateDir>) -> Self {
-        self.files.store_attributes(state.directory().join("removed.jsonl"));
+        self.files.store_notes(state.directory());
         #[cfg(unix)]
         let keeper = LocalKeeper::new(Arc::clone(&self.files), Keeper::new(state.directory()));
         Self {

@@ -81,6 +81,14 @@ pub trait FileKeeper: MaybeSend + MaybeSync {
     /// The files cannot be read, or the changes cannot be recorded. A later call of any method tries again.
     fn record<'a>(&'a self, skip: &'a BTreeSet<FilePath>) -> BoxFuture<'a, Result<Vec<KeptChange>, EnvError>>;
 
+    /// Notes, durably, the mode bits of files that an edit of `run_id` is about to create, delete or replace, so that
+    /// [`undo`](Self::undo) can restore them.
+    ///
+    /// # Errors
+    ///
+    /// They cannot be stored. The edit must not be made then.
+    fn note_edit(&self, run_id: u64, paths: Vec<FilePath>) -> BoxFuture<'_, Result<(), EnvError>>;
+
     /// Returns the text of a changed file before the last recorded command; `None` if there was no file.
     ///
     /// # Errors

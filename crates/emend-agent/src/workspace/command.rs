@@ -75,16 +75,18 @@ impl Workspace {
         if let Some(keeper) = self.keeper() {
             return self.run_kept(keeper, context, &command, output).await;
         }
-        {
+        let revision = {
             let _writing = self.writing.lock().await;
             kept.refresh(&*self.root).await?;
-        }
+            self.revision()
+        };
         // The user may edit while the command runs.
         let result = self.environment.exec_command(&command, output, context.cancel).await?;
         let _writing = self.writing.lock().await;
         let mut outcome = CommandOutcome { result, changed: Vec::new(), left_out: Vec::new() };
+        let edited: Vec<FilePath> = self.changes_since(revision).into_iter().map(|change| change.path).collect();
         for path in kept.changed(&*self.root).await? {
-            match self.capture(kept, context, &path).await? {
+            match self.capture(kept, context, &path, edited.contains(&path)).await? {
                 CaptureOutcome::Captured => outcome.changed.push(path),
                 CaptureOutcome::NotUndoable => outcome.left_out.push(path),
                 CaptureOutcome::Unchanged => {}
@@ -93,12 +95,14 @@ impl Workspace {
         Ok(outcome)
     }
 
-    /// Records the change of a file on disk by a command as a change of the agent.
+    /// Records the change of a file on disk by a command as a change of the agent. `is_edited` tells whether the
+    /// workspace wrote the file during the command.
     async fn capture(
         &self,
         kept: &KeptTexts,
         context: &WriteContext<'_>,
         path: &FilePath,
+        is_edited: bool,
     ) -> Result<CaptureOutcome, WorkspaceError> {
         let text = match kept.text_now(&*self.root, path).await {
             Text::Absent => None,
@@ -110,6 +114,8 @@ impl Workspace {
         let mut log = match (known, kept.text(path).await) {
             // Another caller wrote the file through the workspace meanwhile, or the text is the same.
             (Some((_, disk)), _) if disk == hash => return Ok(CaptureOutcome::Unchanged),
+            (Some((log, _)), Text::Known(before)) if !is_edited => self.with_users_text(log, Some(&before)),
+            (Some((log, _)), Text::Absent) if !is_edited => self.with_users_text(log, None),
             (Some((log, _)), _) => log,
             (None, Text::Known(before)) if text.as_ref() == Some(&before) => return Ok(CaptureOutcome::Unchanged),
             (None, Text::Known(before)) => LineLog::new(Some(&before)),
@@ -180,6 +186,13 @@ impl Workspace {
             (Text::Known(before), Some(now)) if **before != *now => favouring_ours(before, &now, text),
             _ => text.to_owned(),
         })
+    }
+
+    /// Records in a log what the user had changed before a command. Otherwise it would count as the command's change, and
+    /// an undo of the command would delete the user's lines.
+    pub(super) fn with_users_text(&self, mut log: LineLog, before: Option<&str>) -> LineLog {
+        log.external(before, ChangeMeta { at_ms: self.clock.now_ms(), ..ChangeMeta::default() });
+        log
     }
 
     pub(super) fn change_meta(&self, context: &WriteContext<'_>) -> ChangeMeta {

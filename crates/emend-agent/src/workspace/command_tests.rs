@@ -95,6 +95,17 @@ fn direct_what_a_command_changed_can_be_undone() {
 }
 
 #[test]
+fn lines_of_the_user_before_a_command_are_not_the_commands() {
+    covers("command.review");
+    let world = World::new(Mode::Direct);
+    world.write("fresh.txt", "1\n2\n").unwrap();
+    world.files.insert("fresh.txt", "1\nmine\n2\n").unwrap();
+    world.shell("write fresh.txt 3\\n");
+    assert_eq!(world.undo(), ["fresh.txt"]);
+    assert_eq!(world.disk("fresh.txt").as_deref(), Some("mine\n"));
+}
+
+#[test]
 fn direct_commands_and_edits_of_one_run_are_undone_together() {
     let world = World::new(Mode::Direct);
     world.write("fresh.txt", "1\n").unwrap();

@@ -79,10 +79,13 @@ impl Workspace {
         let Ok(text) = self.disk_text(path).await else { return Ok(()) };
         let hash = text.as_ref().map(|text| ContentHash::of(text.as_bytes()));
         let known = self.state().files.get(path).map(|entry| (entry.log.clone(), entry.disk));
+        if known.as_ref().is_some_and(|(_, disk)| *disk == hash) {
+            return Ok(());
+        }
+        let before = keeper.text_before(path).await?;
         let mut log = match known {
-            Some((_, disk)) if disk == hash => return Ok(()),
-            Some((log, _)) => log,
-            None => LineLog::new(keeper.text_before(path).await?.as_deref()),
+            Some((log, _)) => self.with_users_text(log, before.as_deref()),
+            None => LineLog::new(before.as_deref()),
         };
         // Without the lease, the agent must not change the canvas. The change counts as that of another program.
         let origin = if self.canvas.path().as_ref() == Some(path) { Origin::External } else { Origin::Agent };

@@ -11,7 +11,7 @@ use emend_edit::size::compact_sort::set_of;
 use super::error::WorkspaceError;
 use super::review::ReviewError;
 use super::state::Workspace;
-use crate::environment::{FileKeeper, FilePath, KeptRun, UndoStep};
+use crate::environment::{EntryKind, EnvError, FileKeeper, FilePath, KeptRun, UndoStep};
 
 /// The agent's changes in one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -184,13 +184,39 @@ impl Workspace {
         Ok(changes)
     }
 
+    /// Returns whether a file is in the place of a directory above a path, so that the path cannot exist.
+    async fn is_below_file(&self, path: &FilePath) -> bool {
+        for above in std::iter::successors(path.parent(), FilePath::parent) {
+            let found = self.environment().metadata(&above).await;
+            if found.is_ok_and(|found| found.is_some_and(|found| found.kind == EntryKind::File)) {
+                return true;
+            }
+        }
+        false
+    }
+
     async fn taken_back(&self, runs: &[u64], path: Option<&FilePath>) -> Result<TakenBack, WorkspaceError> {
         // Other files are not even read: they may have become binary files or directories.
         let known = self.logged(runs);
         let runs: Vec<String> = runs.iter().map(u64::to_string).collect();
         let mut taken = TakenBack { undone: UndoneRun::default(), logs: Vec::new() };
         for path in known.into_iter().filter(|known| path.is_none_or(|path| path == known)) {
-            self.visible(&path).await?;
+            match self.visible(&path).await {
+                Ok(None) if self.is_below_file(&path).await => {
+                    taken.undone.kept.push(path);
+                    continue;
+                }
+                Ok(_) => {}
+                // A directory or a binary file is in its place.
+                Err(
+                    WorkspaceError::Environment(EnvError::InvalidPath { .. } | EnvError::IsDirectory { .. })
+                    | WorkspaceError::NotText { .. },
+                ) => {
+                    taken.undone.kept.push(path);
+                    continue;
+                }
+                Err(error) => return Err(error),
+            }
             let mut log = self.log_of(&path).await?;
             let overwritten = overwritten_by_user(&log);
             let (kept, ids): (Vec<ChangeId>, Vec<ChangeId>) = log

@@ -124,6 +124,14 @@ impl Workspace {
             staged.push(Staged { path: path.clone(), log, before, after: write.text, moved_from, known_lines });
         }
         self.verify_lease(context, &staged)?;
+        if let Some(keeper) = self.keeper().filter(|_| self.mode == Mode::Direct) {
+            let changes_mode =
+                |file: &&Staged| file.before.is_none() || file.after.is_none() || file.moved_from.is_some();
+            let paths: Vec<FilePath> = staged.iter().filter(changes_mode).map(|file| file.path.clone()).collect();
+            if !paths.is_empty() {
+                keeper.note_edit(context.run_id, paths).await?;
+            }
+        }
         let back = self.save_all(&staged).await?;
         // The user may have preempted the canvas during the disk access. From here to the end the code does not wait,
         // so a lease that is valid now is valid when the edit takes effect.

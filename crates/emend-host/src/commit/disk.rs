@@ -104,6 +104,11 @@ impl<'a> Disk<'a> {
         self.files.removed(path)
     }
 
+    /// Returns the directories above a removed file that were created for files, the innermost first.
+    pub(super) fn made_above(&self, path: &FilePath) -> Vec<FilePath> {
+        self.files.made_above(path)
+    }
+
     /// Returns the metadata at `path` without following links; `None` if nothing is there.
     pub(super) fn look(&mut self, path: &FilePath) -> Result<Option<Metadata>, DiskError> {
         self.step(StepKind::Look, path, |root| match root.symlink_metadata(on_disk(path)) {

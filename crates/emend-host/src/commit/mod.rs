@@ -70,6 +70,9 @@ pub(crate) fn commit(
     if let Err(error) = files.note_removed(&removed) {
         return Err(CommitError::Refused(describe("the attributes of removed files", &error)));
     }
+    if let Err(error) = files.note_made(journal.made.iter().cloned()) {
+        return Err(CommitError::Refused(describe("the new directories", &error)));
+    }
     clean_up::remove_abandoned(disk, &directories);
     if let Err(error) = prepare(disk, &journal, contents) {
         return Err(roll_back_after(disk, &journal, error.into()));

@@ -67,6 +67,11 @@ pub(super) fn roll_forward(disk: &mut Disk<'_>, journal: &Journal) -> Result<Vec
             left_alone.push(entry.path.clone());
         }
     }
+    for entry in journal.entries.iter().filter(|entry| entry.after.is_none()) {
+        for directory in disk.made_above(&entry.path) {
+            disk.remove_if_empty(&directory)?;
+        }
+    }
     for directory in journal.directories() {
         disk.sync_directory(&directory)?;
     }

@@ -6,6 +6,7 @@
 mod attributes;
 pub(crate) mod directory;
 mod error;
+mod made_directories;
 mod open;
 mod root;
 mod sync;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::{self, Write as _};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cap_std::ambient_authority;
@@ -15,6 +15,7 @@ use emend_agent::suggest::closest;
 use super::attributes::{Attributes, RemovedFiles};
 use super::directory::{Kind, Reader, entries, is_exhausted};
 use super::error::{describe, invalid, is_absence};
+use super::made_directories::MadeDirectories;
 use super::open::{bytes_to_read, on_disk, read_text, read_up_to, reading};
 use super::sync::SyncContent as _;
 use super::temp_files::{self, UNFINISHED, temporary_name};
@@ -25,6 +26,7 @@ pub(crate) struct RootFiles {
     /// Names of the root: as given, and with all links followed.
     roots: Vec<String>,
     removed: Mutex<RemovedFiles>,
+    made: Mutex<MadeDirectories>,
     /// Directories already cleaned of temporary files of killed processes.
     swept: Mutex<BTreeSet<FilePath>>,
 }
@@ -49,7 +51,7 @@ impl RootFiles {
         };
         let roots = vec![name(&absolute)?, name(&real)?];
         let directory = Dir::open_ambient_dir(&real, ambient_authority()).map_err(failed)?;
-        Ok(Self { directory, roots, removed: Mutex::default(), swept: Mutex::default() })
+        Ok(Self { directory, roots, removed: Mutex::default(), made: Mutex::default(), swept: Mutex::default() })
     }
 
     /// Returns the root's handle.
@@ -57,9 +59,29 @@ impl RootFiles {
         &self.directory
     }
 
-    /// Stores the attributes of removed files in the file `stored`.
-    pub(crate) fn store_attributes(&self, stored: PathBuf) {
-        self.removed_files().store_in(stored);
+    /// Stores the attributes of removed files, and the directories created for files, in the directory `state`.
+    pub(crate) fn store_notes(&self, state: &Path) {
+        self.removed_files().store_in(state.join("removed.jsonl"));
+        self.made_directories().store_in(state.join("directories.jsonl"));
+    }
+
+    /// Notes directories that are about to be created for a file.
+    ///
+    /// # Errors
+    ///
+    /// They could not be stored.
+    pub(crate) fn note_made(&self, directories: impl IntoIterator<Item = FilePath>) -> io::Result<()> {
+        self.made_directories().note(directories)
+    }
+
+    /// Returns the directories above a removed file that were created for files, the innermost first.
+    pub(crate) fn made_above(&self, path: &FilePath) -> Vec<FilePath> {
+        let made = self.made_directories();
+        std::iter::successors(path.parent(), FilePath::parent).take_while(|above| made.has(above)).collect()
+    }
+
+    fn made_directories(&self) -> MutexGuard<'_, MadeDirectories> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the attributes of a file before it was removed.
@@ -140,6 +162,11 @@ impl RootFiles {
             refuse_unless_replaceable(path, before)?;
         }
         if !parent.is_root() {
+            let is_missing = |above: &FilePath| {
+                self.directory.symlink_metadata(on_disk(above)).is_err_and(|error| is_absence(&error))
+            };
+            let missing = std::iter::successors(Some(parent.clone()), FilePath::parent).take_while(is_missing);
+            self.note_made(missing).map_err(failed)?;
             self.directory.create_dir_all(on_disk(&parent)).map_err(|error| self.blocked(path, &error))?;
         }
         // One handle for all following calls, so that they use the same directory.
@@ -195,7 +222,19 @@ impl RootFiles {
         refuse_unless_file(path, was.file_type())?;
         self.note_removed(&[(path.clone(), Attributes::from(&was))])
             .map_err(|error| describe(path.as_str(), &error))?;
-        self.directory.remove_file(on_disk(path)).map_err(failed)
+        self.directory.remove_file(on_disk(path)).map_err(failed)?;
+        self.remove_made(path);
+        Ok(())
+    }
+
+    /// Removes the directories above a removed file that were created for files and are empty.
+    pub(crate) fn remove_made(&self, path: &FilePath) {
+        for above in self.made_above(path) {
+            // A directory with other entries stays, and so do those above it.
+            if self.directory.remove_dir(on_disk(&above)).is_err() {
+                break;
+            }
+        }
     }
 
     pub(crate) fn list(&self, path: &FilePath, depth: usize) -> Result<Vec<DirEntry>, EnvError> {

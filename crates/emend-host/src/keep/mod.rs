@@ -6,15 +6,18 @@
 //! - `pack-…` with `index-…`, and `large-…`: the contents, by hash.
 //! - `running.json`: the run of the command that is running. If the process is killed, the next process finds it, and
 //!   records the changes of that command.
-//! - `changes.jsonl`: the changes of each command, and each undo and redo of them.
+//! - `changes.jsonl`: the changes of each command, each undo and redo of them, and mode bits before edits.
 //!
 //! Contents, tree and note are durable before the command starts.
 
 mod compare;
+mod modes;
 mod node;
 mod pack;
 mod restore;
 mod scan;
+#[cfg(test)]
+mod storm;
 #[cfg(test)]
 mod tests;
 
@@ -30,6 +33,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use self::compare::{Differences, compare};
+use self::modes::{NotedModes, mode_at};
 use self::node::{Blob, Change, Content, Entry, Node};
 use self::pack::{Pack, STORE_BYTES_MAX};
 use self::restore::{Switch, Switched, restore};
@@ -74,6 +78,8 @@ fn yes() -> bool {
 #[serde(rename_all = "snake_case")]
 enum Line {
     Command(Recorded),
+    /// An edit is about to create, delete or replace files.
+    Modes(NotedModes),
     /// Commands, by number, were undone or redone.
     Switch {
         commands: Vec<usize>,
@@ -101,6 +107,8 @@ struct Loaded {
     /// Size of the store after it was tidied.
     n_tidied: u64,
     recorded: Vec<Recorded>,
+    /// Mode bits of files before edits, in order.
+    noted: Vec<NotedModes>,
     /// The commands of the last undo, if nothing was recorded since.
     undone: Vec<usize>,
 }
@@ -137,6 +145,23 @@ impl Keeper {
     /// Records the changes since [`keep`](Self::keep).
     pub(crate) fn record(&mut self, files: &RootFiles, skip: &BTreeSet<FilePath>) -> io::Result<Vec<KeptChange>> {
         self.with(files, |loaded| loaded.record(files, skip))
+    }
+
+    /// Notes the mode bits of files that an edit of `run` is about to create, delete or replace.
+    pub(crate) fn note_edit(&mut self, files: &RootFiles, run: u64, paths: Vec<FilePath>) -> io::Result<()> {
+        create_private(&self.directory)?;
+        let modes = paths.into_iter().map(|path| {
+            let mode = mode_at(files, &path);
+            (path, mode)
+        });
+        let line = Line::Modes(NotedModes { run, modes: modes.collect(), n_commands: 0 });
+        match fs::read(self.directory.join(CHANGES)) {
+            // The rest of the data is not needed for this.
+            Ok(text) if self.loaded.is_none() && text.last().is_none_or(|byte| *byte == b'\n') => {
+                append(&self.directory, &line)
+            }
+            _ => self.with(files, |loaded| loaded.append(line)),
+        }
     }
 
     /// Returns the text of a file before the last recorded command.
@@ -197,6 +222,7 @@ impl Loaded {
             pack: Pack::open(directory)?,
             n_tidied: 0,
             recorded: Vec::new(),
+            noted: Vec::new(),
             undone: Vec::new(),
         };
         let (lines, n_whole) = lines(&directory.join(CHANGES))?;
@@ -218,6 +244,7 @@ impl Loaded {
                 self.recorded.push(recorded);
                 self.undone.clear();
             }
+            Line::Modes(noted) => self.noted.push(NotedModes { n_commands: self.recorded.len(), ..noted }),
             Line::Switch { commands, is_on } => {
                 for &number in &commands {
                     if let Some(recorded) = self.recorded.get_mut(number) {
@@ -231,15 +258,7 @@ impl Loaded {
 
     /// Appends a line to the record, durably, and applies it.
     fn append(&mut self, line: Line) -> io::Result<()> {
-        let mut text = serde_json::to_vec(&line)?;
-        text.push(b'\n');
-        let mut options = File::options();
-        options.append(true).create(true);
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(self.directory.join(CHANGES))?;
-        file.write_all(&text)?;
-        file.sync_content()?;
-        File::open(&self.directory)?.sync_all()?;
+        append(&self.directory, &line)?;
         self.take(line);
         Ok(())
     }
@@ -263,7 +282,12 @@ impl Loaded {
         }
         if has_dropped {
             let mut lines = Vec::new();
-            for recorded in &self.recorded {
+            let mut noted = self.noted.iter().peekable();
+            for (number, recorded) in self.recorded.iter().enumerate() {
+                while let Some(noted) = noted.next_if(|noted| noted.n_commands <= number) {
+                    serde_json::to_writer(&mut lines, &Line::Modes(noted.clone()))?;
+                    lines.push(b'\n');
+                }
                 serde_json::to_writer(&mut lines, &Line::Command(recorded.clone()))?;
                 lines.push(b'\n');
             }
@@ -402,12 +426,23 @@ impl Loaded {
                 let change = found.and_then(|at| recorded.changes.get(at));
                 change.is_some_and(|change| change.before.is_some() && is_directory(change.after.as_ref()))
             };
+            // The log has removed a file that an edit of the same runs had created.
+            let is_removed = |change: &&Change| {
+                is_logged(change) && files.directory().symlink_metadata(on_disk(&change.path)).is_err()
+            };
             let is_due = |change: &&Change| {
                 let mut above = std::iter::successors(change.path.parent(), FilePath::parent);
-                step == UndoStep::AfterLogs || !is_logged(change) || above.any(|above| is_replaced(&above))
+                match step {
+                    UndoStep::BeforeLogs => !is_logged(change) || above.any(|above| is_replaced(&above)),
+                    UndoStep::AfterLogs => !is_removed(change),
+                }
             };
             let switches: Vec<Switch<'_>> = recorded.changes.iter().filter(is_due).map(backwards).collect();
             outcome.take(&switches, &restore(files, &mut self.pack, &switches)?);
+            if step == UndoStep::AfterLogs {
+                // Directories that the edits had created, and the command had removed.
+                recorded.changes.iter().filter(is_removed).for_each(|change| files.remove_made(&change.path));
+            }
             // A log says itself which lines it kept.
             recorded.changes.iter().filter(is_logged).for_each(|change| {
                 outcome.kept.remove(&change.path);
@@ -416,8 +451,12 @@ impl Loaded {
         match step {
             // Tried again after the logs have removed their files.
             UndoStep::BeforeLogs => outcome.kept.clear(),
-            UndoStep::AfterLogs if commands.is_empty() => {}
-            UndoStep::AfterLogs => self.append(Line::Switch { commands, is_on: false })?,
+            UndoStep::AfterLogs => {
+                self.restore_modes(files, runs, logged)?;
+                if !commands.is_empty() {
+                    self.append(Line::Switch { commands, is_on: false })?;
+                }
+            }
         }
         Ok(KeptRestored {
             kept: outcome.kept.difference(&outcome.restored).cloned().collect(),
@@ -477,6 +516,19 @@ fn backwards(change: &Change) -> Switch<'_> {
 
 fn forwards(change: &Change) -> Switch<'_> {
     Switch { path: &change.path, from: change.before.as_ref(), to: change.after.as_ref() }
+}
+
+/// Appends a line to the record, durably.
+fn append(directory: &Path, line: &Line) -> io::Result<()> {
+    let mut text = serde_json::to_vec(line)?;
+    text.push(b'\n');
+    let mut options = File::options();
+    options.append(true).create(true);
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(directory.join(CHANGES))?;
+    file.write_all(&text)?;
+    file.sync_content()?;
+    File::open(directory)?.sync_all()
 }
 
 /// Returns a document; `None` if it does not exist.

@@ -25,7 +25,7 @@ use crate::state::StateDir;
 use crate::test_support::covers;
 
 /// Every path of a tree with its mode bits and its content or target.
-type Tree = BTreeMap<String, (u32, String)>;
+pub(super) type Tree = BTreeMap<String, (u32, String)>;
 
 fn tree_of(root: &Path) -> Tree {
     fn collect(root: &Path, directory: &Path, tree: &mut Tree) {
@@ -63,7 +63,7 @@ fn check_same(expected: &Tree, found: &Tree) {
     assert_eq!(difference(expected, found), None);
 }
 
-struct Project {
+pub(super) struct Project {
     around: TempDir,
 }
 
@@ -75,7 +75,7 @@ impl Project {
     }
 
     /// Returns a project with one path of each kind.
-    fn usual() -> Self {
+    pub(super) fn usual() -> Self {
         let project = Self::new();
         let write = |path: &str, content: &[u8], mode: u32| {
             let path = project.path(path);
@@ -101,7 +101,7 @@ impl Project {
         self.around.path().join("project")
     }
 
-    fn path(&self, path: &str) -> PathBuf {
+    pub(super) fn path(&self, path: &str) -> PathBuf {
         self.root().join(path)
     }
 
@@ -111,12 +111,12 @@ impl Project {
         states.map(|state| state.path().join("kept")).find(|kept| kept.is_dir()).unwrap()
     }
 
-    fn tree(&self) -> Tree {
+    pub(super) fn tree(&self) -> Tree {
         tree_of(&self.root())
     }
 
     /// Opens the project as a new process does.
-    fn open(&self) -> Open {
+    pub(super) fn open(&self) -> Open {
         let state = Arc::new(StateDir::open_in(&self.around.path().join("state"), &self.root()).unwrap());
         let environment = Arc::new(LocalEnvironment::new(self.root()).unwrap().with_journal(state));
         let clock = Shared::new(SystemClock);
@@ -125,13 +125,13 @@ impl Project {
     }
 }
 
-struct Open {
+pub(super) struct Open {
     environment: Arc<LocalEnvironment>,
-    workspace: Shared<Workspace>,
+    pub(super) workspace: Shared<Workspace>,
 }
 
 impl Open {
-    fn call(&self, name: &str, arguments: Value) -> Result<ToolOutput, ToolError> {
+    pub(super) fn call(&self, name: &str, arguments: Value) -> Result<ToolOutput, ToolError> {
         block_on(call_tool(&core_tools(), &self.workspace, name, arguments))
     }
 
@@ -422,22 +422,22 @@ fn edits_and_commands_of_one_run_are_undone_together() {
 }
 
 /// A reproducible sequence of numbers (xorshift).
-struct Numbers(u64);
+pub(super) struct Numbers(pub(super) u64);
 
 impl Numbers {
-    fn below(&mut self, limit: usize) -> usize {
+    pub(super) fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         usize::try_from(self.0 % limit as u64).unwrap()
     }
 
-    fn pick<'a>(&mut self, items: &[&'a str]) -> &'a str {
+    pub(super) fn pick<'a>(&mut self, items: &[&'a str]) -> &'a str {
         items[self.below(items.len())]
     }
 
     /// Returns a shell command that changes something. It may fail.
-    fn command(&mut self) -> String {
+    pub(super) fn command(&mut self) -> String {
         const PATHS: [&str; 14] = [
             "a.txt",
             "run.sh",

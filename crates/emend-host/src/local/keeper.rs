@@ -50,6 +50,10 @@ impl FileKeeper for LocalKeeper {
         self.run("recording the changes of the command", move |keeper, files| keeper.record(files, &skip))
     }
 
+    fn note_edit(&self, run_id: u64, paths: Vec<FilePath>) -> BoxFuture<'_, Result<(), EnvError>> {
+        self.run("noting mode bits before the edit", move |keeper, files| keeper.note_edit(files, run_id, paths))
+    }
+
     fn text_before<'a>(&'a self, path: &'a FilePath) -> BoxFuture<'a, Result<Option<String>, EnvError>> {
         let path = path.clone();
         self.run("reading a kept file", move |keeper, files| keeper.text_before(files, &path))

@@ -1,0 +1,84 @@
+//! Mode bits of files that edits and commands both have created, deleted or replaced.
+//!
+//! A line log holds texts, not mode bits. An edit in place keeps the mode bits; before any other edit they are noted in
+//! the record of the commands, so that the order of both is known.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use cap_std::fs::{Permissions, PermissionsExt as _};
+use emend_agent::environment::FilePath;
+use serde::{Deserialize, Serialize};
+
+use super::Loaded;
+use super::node::{Content, Node};
+use crate::files::{RootFiles, on_disk};
+
+/// The mode bits of a file before an edit; `None` if there was no file.
+pub(super) type NotedMode = (FilePath, Option<u32>);
+
+/// The mode bits of some files before an edit.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct NotedModes {
+    pub(super) run: u64,
+    pub(super) modes: Vec<NotedMode>,
+    /// Number of commands recorded before the edit.
+    #[serde(skip)]
+    pub(super) n_commands: usize,
+}
+
+/// One change of a path: by an edit, or by a command, whose mode bits afterwards are known too.
+struct Event {
+    run: u64,
+    before: Option<u32>,
+    after: Option<Option<u32>>,
+}
+
+/// Returns the present mode bits of a file; `None` if there is no regular file.
+pub(super) fn mode_at(files: &RootFiles, path: &FilePath) -> Option<u32> {
+    let found = files.directory().symlink_metadata(on_disk(path)).ok().filter(cap_std::fs::Metadata::is_file)?;
+    Some(found.permissions().mode() & 0o7777)
+}
+
+impl Loaded {
+    /// Gives files that line logs have restored the mode bits from before the undone runs.
+    ///
+    /// A file that a later run has changed, or whose mode bits the user has changed since, keeps its mode bits.
+    pub(super) fn restore_modes(&self, files: &RootFiles, runs: &[u64], paths: &BTreeSet<FilePath>) -> io::Result<()> {
+        for path in paths {
+            let events = self.events(path);
+            let undone = events.iter().rev().take_while(|event| runs.contains(&event.run));
+            let (Some(now), Some(newest)) = (mode_at(files, path), events.last()) else { continue };
+            let is_users = newest.after.flatten().is_some_and(|after| after != now);
+            let Some(mode) = undone.last().and_then(|first| first.before).filter(|mode| *mode != now && !is_users)
+            else {
+                continue;
+            };
+            files.directory().set_permissions(on_disk(path), Permissions::from_mode(mode))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the recorded changes of a path, oldest first.
+    fn events(&self, path: &FilePath) -> Vec<Event> {
+        let mode = |node: &Option<Node>| match node {
+            Some(Node { content: Content::File { .. }, mode, .. }) => Some(*mode & 0o7777),
+            _ => None,
+        };
+        let mut events = Vec::new();
+        let mut noted = self.noted.iter().peekable();
+        for number in 0..=self.recorded.len() {
+            while let Some(edit) = noted.next_if(|edit| edit.n_commands <= number) {
+                let modes = edit.modes.iter().filter(|(noted, _)| noted == path);
+                events.extend(modes.map(|(_, before)| Event { run: edit.run, before: *before, after: None }));
+            }
+            let Some(recorded) = self.recorded.get(number) else { continue };
+            let found = recorded.changes.binary_search_by(|change| change.path.cmp(path)).ok();
+            if let Some(change) = found.and_then(|at| recorded.changes.get(at)) {
+                let (before, after) = (mode(&change.before), mode(&change.after));
+                events.push(Event { run: recorded.run, before, after: Some(after) });
+            }
+        }
+        events
+    }
+}

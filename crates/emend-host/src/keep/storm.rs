@@ -1,0 +1,254 @@
+//! Storms: random edits, commands, user edits, kills, undo, redo and rollback. When everything is undone, the project is
+//! as at the start, and no line of the user is missing.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use emend_agent::workspace::{RunChanges, UndoneRun};
+use futures::executor::block_on;
+use serde_json::json;
+
+use super::tests::{Numbers, Open, Project, Tree};
+
+/// Number of seeds, unless `EMEND_STORM` gives another one.
+const SEEDS: u64 = 120;
+
+const TEXTS: [&str; 6] = ["a.txt", "run.sh", "key", "deep/er/c.txt", "new.txt", "new/in"];
+
+/// The number of steps of each kind in all storms.
+#[derive(Debug, Default)]
+struct Histogram {
+    edits: usize,
+    commands: usize,
+    user_lines: usize,
+    kills: usize,
+    undos: usize,
+    redos: usize,
+    redos_refused: usize,
+    rollbacks: usize,
+    kept: usize,
+    not_kept: usize,
+}
+
+struct Storm {
+    project: Project,
+    /// `None` while it is reopened.
+    open: Option<Open>,
+    numbers: Numbers,
+    /// Lines that the user has written, and files that are the user's own.
+    lines: Vec<String>,
+    /// Paths that an undo named as kept or not restorable.
+    named: BTreeSet<String>,
+    steps: Vec<String>,
+    /// Failures of undo, of which there must be none.
+    errors: Vec<String>,
+}
+
+impl Storm {
+    fn new(seed: u64) -> Self {
+        let project = Project::usual();
+        let open = Some(project.open());
+        let numbers = Numbers(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        Self {
+            project,
+            open,
+            numbers,
+            lines: Vec::new(),
+            named: BTreeSet::new(),
+            steps: Vec::new(),
+            errors: Vec::new(),
+        }
+    }
+
+    fn open(&self) -> &Open {
+        self.open.as_ref().expect("the project is open")
+    }
+
+    fn runs(&self) -> Vec<RunChanges> {
+        self.open().workspace.runs()
+    }
+
+    /// Takes one random step.
+    fn step(&mut self, seen: &mut Histogram) {
+        match self.numbers.below(13) {
+            0..=3 => {
+                self.edit();
+                seen.edits += 1;
+            }
+            4..=6 => {
+                let command = self.numbers.command();
+                self.steps.push(command.clone());
+                let _ = self.open().call("shell", json!({ "command": format!("({command}) 2>/dev/null; true") }));
+                seen.commands += 1;
+            }
+            7 | 8 => seen.user_lines += usize::from(self.user_line()),
+            9 => {
+                self.kill();
+                seen.kills += 1;
+            }
+            10 => {
+                if let Some(last) = self.runs().into_iter().rfind(|run| run.is_on) {
+                    self.undo(&[last.run_id], seen);
+                    seen.undos += 1;
+                }
+            }
+            11 => {
+                self.steps.push("redo".to_owned());
+                match block_on(self.open().workspace.redo_runs()) {
+                    Ok(_) => seen.redos += 1,
+                    Err(_) => seen.redos_refused += 1,
+                }
+            }
+            _ => {
+                let runs: Vec<u64> = self.runs().into_iter().map(|run| run.run_id).collect();
+                if !runs.is_empty() {
+                    let from = self.numbers.below(runs.len());
+                    self.undo(&runs[from..], seen);
+                    seen.rollbacks += 1;
+                }
+            }
+        }
+    }
+
+    /// Calls an editing tool. The call may fail.
+    fn edit(&mut self) {
+        let path = self.numbers.pick(&TEXTS);
+        let number = self.numbers.below(1000);
+        let (tool, arguments) = match self.numbers.below(4) {
+            0 => ("write_file", json!({ "file_path": path, "content": format!("agent {number}\nagain\n") })),
+            1 => {
+                let text = fs::read_to_string(self.project.path(path)).unwrap_or_default();
+                let line = text.lines().next().unwrap_or("none").to_owned();
+                let new = format!("agent {number}");
+                ("edit_file", json!({ "file_path": path, "old_string": line, "new_string": new }))
+            }
+            2 => {
+                ("apply_patch", json!({ "patch": format!("*** Begin Patch\n*** Delete File: {path}\n*** End Patch") }))
+            }
+            _ => ("move_file", json!({ "from": path, "to": self.numbers.pick(&TEXTS), "overwrite": true })),
+        };
+        self.steps.push(format!("{tool} {arguments}"));
+        let _ = self.open().call("read_file", json!({ "file_path": path }));
+        let _ = self.open().call(tool, arguments);
+    }
+
+    /// Inserts a line of the user into a text file, as an editor does, or creates a file of the user.
+    fn user_line(&mut self) -> bool {
+        let line = format!("<user {}>", self.lines.len());
+        let path = match self.numbers.below(5) {
+            0 => format!("mine-{}", self.lines.len()),
+            _ => self.numbers.pick(&TEXTS).to_owned(),
+        };
+        let file = self.project.path(&path);
+        let is_file = fs::symlink_metadata(&file).map(|found| found.is_file());
+        let text = match is_file {
+            Ok(true) => fs::read_to_string(&file).ok(),
+            Ok(false) => None,
+            Err(_) => path.starts_with("mine").then(String::new),
+        };
+        let Some(text) = text.filter(|text| !text.contains('\0')) else { return false };
+        let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
+        // A last line without a line ending would be joined with the user's.
+        let n_places = lines.len() + usize::from(text.is_empty() || text.ends_with('\n'));
+        let at = self.numbers.below(n_places);
+        let own = format!("{line}\n");
+        lines.insert(at, &own);
+        fs::write(&file, lines.concat()).unwrap();
+        self.steps.push(format!("user: line {at} of {path} is {line}"));
+        self.lines.push(line);
+        true
+    }
+
+    /// Ends the process and starts another one with what was saved.
+    fn kill(&mut self) {
+        self.steps.push("kill".to_owned());
+        let saved = serde_json::to_string(&self.open().workspace.snapshot()).unwrap();
+        self.open = None;
+        let open = self.project.open();
+        open.workspace.restore(serde_json::from_str(&saved).unwrap()).unwrap();
+        self.open = Some(open);
+    }
+
+    fn undo(&mut self, runs: &[u64], seen: &mut Histogram) {
+        self.steps.push(format!("undo {runs:?}"));
+        let UndoneRun { kept, lost, .. } = match block_on(self.open().workspace.undo_runs(runs)) {
+            Ok(undone) => undone,
+            Err(error) => return self.errors.push(format!("undo {runs:?}: {error}")),
+        };
+        seen.kept += kept.len();
+        seen.not_kept += lost.len();
+        self.named.extend(kept.iter().chain(&lost).map(ToString::to_string));
+    }
+
+    /// Returns the problems after everything was undone.
+    fn problems(&self, start: &Tree, end: &Tree) -> Vec<String> {
+        let mut problems = self.errors.clone();
+        let is_own = |line: &str| self.lines.iter().any(|own| line == own);
+        let is_named =
+            |path: &str| self.named.iter().any(|named| path == named || path.starts_with(&format!("{named}/")));
+        for path in start.keys().chain(end.keys().filter(|path| !start.contains_key(*path))) {
+            if is_named(path) {
+                continue;
+            }
+            let without = |side: Option<&(u32, String)>| {
+                side.map(|(mode, text)| {
+                    let rest: String = text.split_inclusive('\n').filter(|line| !is_own(line.trim_end())).collect();
+                    (*mode, rest, rest_is_whole(text, &self.lines))
+                })
+            };
+            match (start.get(path), without(end.get(path))) {
+                (Some((mode, text)), Some((found, rest, _))) if *mode == found && *text == rest => {}
+                // The user's own lines keep a file and its directories alive.
+                (None, Some((_, rest, false))) if rest.is_empty() => {}
+                (None, Some((_, rest, _)))
+                    if rest == "directory"
+                        && end.iter().any(|(below, (_, text))| {
+                            below.starts_with(&format!("{path}/")) && !rest_is_whole(text, &self.lines)
+                        }) => {}
+                (expected, found) => problems.push(format!("{path}: {found:?} instead of {expected:?}")),
+            }
+        }
+        for line in &self.lines {
+            let n_times: usize = end.values().map(|(_, text)| text.lines().filter(|found| found == line).count()).sum();
+            if n_times != 1 {
+                problems.push(format!("{line} is there {n_times} times"));
+            }
+        }
+        problems
+    }
+}
+
+/// Returns whether a text holds no line of the user.
+fn rest_is_whole(text: &str, own: &[String]) -> bool {
+    !text.lines().any(|line| own.iter().any(|own| line == own))
+}
+
+#[test]
+fn when_all_is_undone_the_project_is_as_at_the_start_with_every_line_of_the_user() {
+    let n_seeds = std::env::var("EMEND_STORM").ok().and_then(|n| n.parse().ok()).unwrap_or(SEEDS);
+    let only: Option<u64> = std::env::var("EMEND_SEED").ok().and_then(|n| n.parse().ok());
+    let mut seen = Histogram::default();
+    let mut failures = Vec::new();
+    for seed in only.map_or(1..=n_seeds, |seed| seed..=seed) {
+        let mut storm = Storm::new(seed);
+        let start = storm.project.tree();
+        for _ in 0..4 + storm.numbers.below(12) {
+            storm.step(&mut seen);
+        }
+        let runs: Vec<u64> = storm.runs().into_iter().map(|run| run.run_id).collect();
+        storm.undo(&runs, &mut seen);
+        let problems = storm.problems(&start, &storm.project.tree());
+        if !problems.is_empty() {
+            failures.push(format!("seed {seed}: {problems:#?}\n{:#?}", storm.steps));
+        }
+    }
+    println!("{n_seeds} seeds: {seen:?}");
+    for failure in &failures {
+        println!("{}", failure.split("]\n[").next().unwrap_or_default());
+    }
+    assert!(failures.is_empty(), "{} failures, the shortest:\n{}", failures.len(), shortest(&failures));
+}
+
+fn shortest(failures: &[String]) -> &str {
+    failures.iter().min_by_key(|failure| failure.len()).map_or("", String::as_str)
+}
