@@ -6,6 +6,7 @@
 
 mod command;
 mod context;
+mod decisions;
 mod error;
 mod file_view;
 mod kept_command;
@@ -21,6 +22,7 @@ mod write;
 
 pub use command::CommandOutcome;
 pub use context::WriteContext;
+pub use decisions::{Selection, Verdict};
 pub use error::{Rejection, WorkspaceError};
 pub use file_view::FileView;
 pub(crate) use file_view::{LATEST, latest_state_text};

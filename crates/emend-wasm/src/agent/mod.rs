@@ -18,7 +18,7 @@ use emend_agent::event::Event;
 use emend_agent::search::Matcher;
 use emend_agent::session::{Session, SessionOptions};
 use emend_agent::store::Store;
-use emend_agent::workspace::Workspace;
+use emend_agent::workspace::{Selection, Verdict, Workspace};
 use emend_edit::line_log::DependentsPolicy;
 use emend_llm::{CancelToken, Clock as _, Shared};
 use futures::{Stream, StreamExt as _};
@@ -263,41 +263,35 @@ impl AgentHandle {
 
     /// Accepts hunks. With `over`, contested hunks replace the user's lines.
     pub fn accept(&self, hunk_ids: Vec<String>, over: bool) -> Task {
-        self.task(async move |workspace| {
-            Ok(match over {
-                true => workspace.accept_over(&hunk_ids).await?,
-                false => workspace.accept(&hunk_ids).await?,
-            })
-        })
+        let verdict = if over { Verdict::AcceptOver } else { Verdict::Accept };
+        self.decide(Ok(Selection::Hunks(hunk_ids)), Ok(verdict))
     }
 
     /// Rejects hunks. `dependents` is `refuse`, `only` or `with`.
     pub fn reject(&self, hunk_ids: Vec<String>, dependents: String) -> Task {
-        self.task(async move |workspace| Ok(workspace.reject(&hunk_ids, policy(&dependents)?).await?))
+        self.decide(Ok(Selection::Hunks(hunk_ids)), policy(&dependents).map(Verdict::Reject))
     }
 
     /// Accepts all hunks, of one file or of every file.
     #[wasm_bindgen(js_name = acceptAll)]
     pub fn accept_all(&self, path: Option<String>) -> Task {
-        let path = path.map(|path| self.files.clean(&path)).transpose();
-        self.task(async move |workspace| Ok(workspace.accept_all(path?.as_ref()).await?))
+        self.decide(self.all_of(path), Ok(Verdict::Accept))
     }
 
     /// Rejects all hunks, of one file or of every file.
     #[wasm_bindgen(js_name = rejectAll)]
     pub fn reject_all(&self, path: Option<String>) -> Task {
-        let path = path.map(|path| self.files.clean(&path)).transpose();
-        self.task(async move |workspace| Ok(workspace.reject_all(path?.as_ref()).await?))
+        self.decide(self.all_of(path), Ok(Verdict::Reject(DependentsPolicy::OnlyThese)))
     }
 
     /// Undoes the user's last edit or decision.
     pub fn undo(&self) -> Task {
-        self.task(async move |workspace| Ok(workspace.undo().await?))
+        self.step(false)
     }
 
     /// Redoes the last undone step.
     pub fn redo(&self) -> Task {
-        self.task(async move |workspace| Ok(workspace.redo().await?))
+        self.step(true)
     }
 
     /// Lists all files.
@@ -386,6 +380,24 @@ impl AgentHandle {
 }
 
 impl AgentHandle {
+    fn all_of(&self, path: Option<String>) -> Result<Selection, Failure> {
+        Ok(Selection::All(path.map(|path| self.files.clean(&path)).transpose()?))
+    }
+
+    /// Decides on hunks. One task for all decisions keeps the module small.
+    fn decide(&self, selection: Result<Selection, Failure>, verdict: Result<Verdict, Failure>) -> Task {
+        self.task(async move |workspace| Ok(workspace.decide(selection?, verdict?).await?))
+    }
+
+    fn step(&self, is_redo: bool) -> Task {
+        self.task(async move |workspace| {
+            Ok(match is_redo {
+                true => workspace.redo().await?,
+                false => workspace.undo().await?,
+            })
+        })
+    }
+
     fn task<T: Serialize>(&self, work: impl AsyncFnOnce(Shared<Workspace>) -> Result<T, Failure> + 'static) -> Task {
         let workspace = Shared::clone(&self.workspace);
         Task::new(async move { text_of(&work(workspace).await?) })

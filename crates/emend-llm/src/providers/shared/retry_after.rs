@@ -46,6 +46,13 @@ fn whole_ms(ms: f64) -> Option<u64> {
     (ms >= 0.0).then(|| ms.ceil() as u64)
 }
 
+#[cfg(target_family = "wasm")]
+fn date_ms(value: &str) -> Option<u64> {
+    // The parser of JavaScript costs no bytes of the module.
+    whole_ms(js_sys::Date::parse(value.trim()))
+}
+
+#[cfg(not(target_family = "wasm"))]
 fn date_ms(value: &str) -> Option<u64> {
     let date = httpdate::parse_http_date(value.trim()).ok()?;
     date.duration_since(std::time::UNIX_EPOCH).ok()?.as_millis().try_into().ok()

@@ -1,0 +1,220 @@
+//! The user's decisions on hunks, with undo and redo.
+//!
+//! Decisions are status changes in the line logs, from which the text on disk follows.
+
+use std::collections::BTreeMap;
+
+use emend_edit::line_log::{ChangeId, DecisionError, DependentsPolicy, HunkId, LineLog, Origin, Status};
+
+use super::error::WorkspaceError;
+use super::review::{Review, ReviewError};
+use super::state::Workspace;
+use crate::environment::FilePath;
+
+/// The hunks on which the user decides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Selection {
+    /// Hunks by their ids.
+    Hunks(Vec<String>),
+    /// Every pending hunk of one file, or of all files.
+    All(Option<FilePath>),
+}
+
+/// A decision of the user on hunks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The disk gets their lines. A contested hunk is an error, or stays pending if all hunks are selected.
+    Accept,
+    /// Like `Accept`, but the lines of contested hunks replace those that the user or another program has put in their
+    /// place.
+    AcceptOver,
+    /// Inserted lines disappear, removed lines return, the user's lines stay.
+    Reject(DependentsPolicy),
+}
+
+impl Workspace {
+    /// Decides on hunks.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`ReviewError`]; nothing changes then. [`ReviewError::Contested`] if the user or another program has
+    /// changed the same lines since.
+    pub async fn decide(&self, selection: Selection, verdict: Verdict) -> Result<Review, ReviewError> {
+        let _writing = self.writing.lock().await;
+        let hunk_ids = match selection {
+            Selection::Hunks(ids) => ids,
+            Selection::All(path) => self.pending_ids(path.as_ref(), verdict),
+        };
+        let mut logs = Vec::new();
+        for (path, ids) in self.changes_of(&hunk_ids)? {
+            self.visible(&path).await?;
+            let mut log = self.log_of(&path).await?;
+            apply(&path, &mut log, &ids, verdict, self.clock.now_ms())?;
+            logs.push((path, log));
+        }
+        let paths: Vec<FilePath> = logs.iter().map(|(path, _)| path.clone()).collect();
+        self.save_logs(logs).await?;
+        if !paths.is_empty() {
+            let mut state = self.state();
+            state.done.push(paths);
+            state.undone.clear();
+        }
+        Ok(self.review())
+    }
+
+    /// Accepts hunks, see [`Verdict::Accept`].
+    ///
+    /// # Errors
+    ///
+    /// As [`decide`](Self::decide).
+    pub async fn accept(&self, hunk_ids: &[String]) -> Result<Review, ReviewError> {
+        self.decide(Selection::Hunks(hunk_ids.to_vec()), Verdict::Accept).await
+    }
+
+    /// Accepts hunks over the user's lines, see [`Verdict::AcceptOver`].
+    ///
+    /// # Errors
+    ///
+    /// As [`decide`](Self::decide).
+    pub async fn accept_over(&self, hunk_ids: &[String]) -> Result<Review, ReviewError> {
+        self.decide(Selection::Hunks(hunk_ids.to_vec()), Verdict::AcceptOver).await
+    }
+
+    /// Rejects hunks, see [`Verdict::Reject`].
+    ///
+    /// # Errors
+    ///
+    /// As [`decide`](Self::decide). [`ReviewError::HasDependents`] with [`DependentsPolicy::Refuse`].
+    pub async fn reject(&self, hunk_ids: &[String], policy: DependentsPolicy) -> Result<Review, ReviewError> {
+        self.decide(Selection::Hunks(hunk_ids.to_vec()), Verdict::Reject(policy)).await
+    }
+
+    /// Accepts every pending hunk of one file, or of all files, except contested ones, which stay pending.
+    ///
+    /// # Errors
+    ///
+    /// As [`decide`](Self::decide).
+    pub async fn accept_all(&self, path: Option<&FilePath>) -> Result<Review, ReviewError> {
+        self.decide(Selection::All(path.cloned()), Verdict::Accept).await
+    }
+
+    /// Rejects every pending hunk of one file, or of all files. The user's lines stay.
+    ///
+    /// # Errors
+    ///
+    /// As [`decide`](Self::decide).
+    pub async fn reject_all(&self, path: Option<&FilePath>) -> Result<Review, ReviewError> {
+        self.decide(Selection::All(path.cloned()), Verdict::Reject(DependentsPolicy::OnlyThese)).await
+    }
+
+    /// Undoes the user's last edit or decision.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ReviewError::Nothing`], or the error of the disk.
+    pub async fn undo(&self) -> Result<Review, ReviewError> {
+        self.step(false).await
+    }
+
+    /// Redoes the last [`undo`](Self::undo).
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ReviewError::Nothing`], [`ReviewError::Contested`] or the error of the disk.
+    pub async fn redo(&self) -> Result<Review, ReviewError> {
+        self.step(true).await
+    }
+
+    /// Undoes the last step of the user, or redoes the last undone one.
+    async fn step(&self, is_redo: bool) -> Result<Review, ReviewError> {
+        let _writing = self.writing.lock().await;
+        let last = {
+            let state = self.state();
+            let steps = if is_redo { &state.undone } else { &state.done };
+            steps.last().cloned()
+        };
+        let Some(paths) = last else {
+            return Err(ReviewError::Nothing { action: if is_redo { "redo" } else { "undo" } });
+        };
+        let mut logs = Vec::new();
+        for path in &paths {
+            self.visible(path).await?;
+            let before = self.log_of(path).await?;
+            let (mut log, now_ms) = (before.clone(), self.clock.now_ms());
+            let outcome = if is_redo { log.redo(Origin::User, now_ms) } else { log.undo(Origin::User, now_ms) };
+            if let Some(outcome) = outcome {
+                let is_accepted =
+                    |id: &ChangeId| log.change(*id).is_some_and(|change| change.status == Status::Accepted);
+                let accepted: Vec<ChangeId> = outcome.changed.into_iter().filter(is_accepted).collect();
+                reject_contested(path, &before, &accepted)?;
+                logs.push((path.clone(), log));
+            }
+        }
+        self.save_logs(logs).await?;
+        let mut state = self.state();
+        let state_ref = &mut *state;
+        let (from, to) = match is_redo {
+            true => (&mut state_ref.undone, &mut state_ref.done),
+            false => (&mut state_ref.done, &mut state_ref.undone),
+        };
+        from.pop();
+        to.push(paths);
+        drop(state);
+        Ok(self.review())
+    }
+
+    fn pending_ids(&self, path: Option<&FilePath>, verdict: Verdict) -> Vec<String> {
+        let files = self.review().files.into_iter().filter(|file| path.is_none_or(|path| file.path == *path));
+        let hunks = files.flat_map(|file| file.hunks).filter(|hunk| verdict != Verdict::Accept || !hunk.contested);
+        hunks.map(|hunk| hunk.id).collect()
+    }
+
+    fn changes_of(&self, hunk_ids: &[String]) -> Result<BTreeMap<FilePath, Vec<ChangeId>>, ReviewError> {
+        let state = self.state();
+        let mut by_file: BTreeMap<FilePath, Vec<ChangeId>> = BTreeMap::new();
+        for id in hunk_ids {
+            let unknown = || ReviewError::UnknownHunk { id: id.clone() };
+            let (number, hunk) = id.strip_prefix('f').and_then(|rest| rest.split_once(':')).ok_or_else(unknown)?;
+            let file = state.files.iter().find(|(_, entry)| entry.number.to_string() == number).ok_or_else(unknown)?;
+            let changes = HunkId::from(hunk).changes().ok_or_else(unknown)?;
+            by_file.entry(file.0.clone()).or_default().extend(changes);
+        }
+        Ok(by_file)
+    }
+}
+
+/// Applies a decision to the changes of one file.
+fn apply(
+    path: &FilePath,
+    log: &mut LineLog,
+    ids: &[ChangeId],
+    verdict: Verdict,
+    at_ms: u64,
+) -> Result<(), ReviewError> {
+    let outcome = match verdict {
+        Verdict::Accept => {
+            reject_contested(path, log, ids)?;
+            log.accept(ids, Origin::User, at_ms)
+        }
+        Verdict::AcceptOver => log.accept_over(ids, Origin::User, at_ms),
+        Verdict::Reject(policy) => log.reject(ids, policy, Origin::User, at_ms),
+    };
+    match outcome {
+        Ok(_) => Ok(()),
+        Err(DecisionError::HasDependents { dependents, from_user }) => {
+            Err(ReviewError::HasDependents { path: path.clone(), n_dependents: dependents.len(), from_user })
+        }
+        Err(DecisionError::UnknownChange { id }) => Err(ReviewError::UnknownHunk { id: format!("{path}:{}", id.0) }),
+        Err(error @ DecisionError::UnknownCheckpoint { .. }) => {
+            Err(WorkspaceError::Internal { reason: error.to_string() }.into())
+        }
+    }
+}
+
+/// Returns an error if a change would get beside lines that replace it.
+fn reject_contested(path: &FilePath, log: &LineLog, ids: &[ChangeId]) -> Result<(), ReviewError> {
+    match log.contested(ids).len() {
+        0 => Ok(()),
+        n_places => Err(ReviewError::Contested { path: path.clone(), n_places }),
+    }
+}
