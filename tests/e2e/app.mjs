@@ -81,13 +81,15 @@ export class App {
     await this.page.getByRole("tab", { name: /Review changes/ }).click();
   }
 
-  /** Chooses a model in its dialog. */
+  /** Chooses a model in its dialog: the offline model, or one of `provider` if a key or an address is given. */
   async chooseModel(fields) {
     await this.page.getByRole("button", { name: /^Model:/ }).click();
     const dialog = this.page.getByRole("dialog", { name: "Model" });
-    await dialog.getByRole("radio", { name: fields.apiKey === undefined ? /Offline model/ : /Anthropic/ }).check();
+    const isOffline = fields.apiKey === undefined && fields.baseUrl === undefined;
+    await dialog.getByRole("radio", { name: isOffline ? /Offline model/ : (fields.provider ?? /Anthropic/) }).check();
     if (fields.pace !== undefined) await dialog.getByLabel("Pace").selectOption(fields.pace);
-    if (fields.apiKey !== undefined) await dialog.getByLabel("API key", { exact: true }).fill(fields.apiKey);
+    if (fields.apiKey !== undefined) await dialog.getByLabel(/^API key/).fill(fields.apiKey);
+    if (fields.model !== undefined) await dialog.getByLabel("Model", { exact: true }).fill(fields.model);
     if (fields.baseUrl !== undefined) await dialog.getByLabel("Base URL").fill(fields.baseUrl);
     if (fields.remember) await dialog.getByLabel(/Remember/).check();
     await dialog.getByRole("button", { name: "Use this model" }).click();

@@ -9,8 +9,55 @@ import type { Model } from "./engine.js";
 /** Speed of the offline model: slow enough for a user to follow, or instant. */
 export type Pace = "steady" | "slow" | "instant";
 
+/** A provider over the network. */
+export type Provider = "anthropic" | "openai" | "gemini" | "openai_compatible";
+
+/** The texts of a provider in the model dialog. */
+export interface ProviderInfo {
+  readonly title: string;
+  readonly text: string;
+  readonly keyHint: string;
+  /** The usual URL of the API. */
+  readonly url: string;
+  /** Models to choose from, the default first. */
+  readonly models: readonly string[];
+}
+
+const SENT = "Your messages and the files the model reads are sent to the provider.";
+
+export const PROVIDERS: Readonly<Record<Provider, ProviderInfo>> = {
+  anthropic: {
+    title: "Anthropic",
+    text: `Uses your API key. ${SENT}`,
+    keyHint: "sk-ant-…",
+    url: "https://api.anthropic.com",
+    models: ["claude-sonnet-5-5", "claude-opus-5-5", "claude-haiku-4-5"],
+  },
+  openai: {
+    title: "OpenAI",
+    text: `Uses your API key. ${SENT}`,
+    keyHint: "sk-…",
+    url: "https://api.openai.com/v1",
+    models: ["gpt-5.6-sol", "gpt-5.6-luna", "gpt-6-astra", "gpt-5.3-codex"],
+  },
+  gemini: {
+    title: "Google Gemini",
+    text: `Uses your API key. ${SENT}`,
+    keyHint: "AIza…",
+    url: "https://generativelanguage.googleapis.com/v1beta",
+    models: ["gemini-3.8-flash", "gemini-3.1-pro-preview"],
+  },
+  openai_compatible: {
+    title: "Another server",
+    text: "A server with OpenAI's Chat Completions API, such as Ollama or vLLM on this computer. It must allow this page (CORS).",
+    keyHint: "optional",
+    url: "http://localhost:11434/v1",
+    models: [],
+  },
+};
+
 export interface Settings {
-  readonly provider: "offline" | "anthropic";
+  readonly provider: "offline" | Provider;
   readonly pace: Pace;
   readonly model: string;
   readonly apiKey: string;
@@ -20,12 +67,10 @@ export interface Settings {
 
 export type Theme = "system" | "light" | "dark";
 
-export const ANTHROPIC_URL = "https://api.anthropic.com";
-
 export const DEFAULT_SETTINGS: Settings = {
   provider: "offline",
   pace: "steady",
-  model: "claude-sonnet-4-5",
+  model: "claude-sonnet-5-5",
   apiKey: "",
   baseUrl: "",
   remember: false,
@@ -42,8 +87,7 @@ export function loadSettings(): Settings {
     return typeof value === "string" ? value : undefined;
   };
   const apiKey = text("apiKey") ?? "";
-  // Without a key, Anthropic cannot be used.
-  const provider = text("provider") === "anthropic" && apiKey !== "" ? "anthropic" : "offline";
+  const provider = usableProvider(text("provider"), apiKey);
   const pace = text("pace");
   return {
     provider,
@@ -55,6 +99,13 @@ export function loadSettings(): Settings {
   };
 }
 
+/** Returns the saved provider, or the offline model if it needs a key that was not saved. */
+function usableProvider(name: string | undefined, apiKey: string): Settings["provider"] {
+  if (name === undefined || !Object.hasOwn(PROVIDERS, name)) return "offline";
+  const provider = name as Provider;
+  return apiKey !== "" || provider === "openai_compatible" ? provider : "offline";
+}
+
 /** Saves the settings, including the key only if the user chose to remember it. */
 export function saveSettings(settings: Settings): void {
   const { apiKey, remember, ...rest } = settings;
@@ -64,8 +115,10 @@ export function saveSettings(settings: Settings): void {
 /** Converts the settings to the model options of the engine. */
 export function modelOf(settings: Settings): Model {
   if (settings.provider === "offline") return { provider: "offline", paceMs: PACE_MS[settings.pace] };
-  const { apiKey, model, baseUrl } = settings;
-  return baseUrl ? { provider: "anthropic", apiKey, model, baseUrl } : { provider: "anthropic", apiKey, model };
+  const { provider, apiKey, model, baseUrl } = settings;
+  const options = { model, ...(baseUrl && { baseUrl }) };
+  if (provider === "openai_compatible" && apiKey === "") return { provider, ...options };
+  return { provider, apiKey, ...options };
 }
 
 /** Milliseconds before each piece of an answer. */
@@ -74,7 +127,12 @@ const PACE_MS: Record<Pace, number> = { steady: 14, slow: 90, instant: 0 };
 /** Returns why the settings cannot be used, or null if they can. */
 export function settingsProblem(settings: Settings): string | null {
   if (settings.provider === "offline") return null;
-  if (settings.apiKey.trim() === "") return "Enter your Anthropic API key.";
+  const { title, url } = PROVIDERS[settings.provider];
+  if (settings.provider === "openai_compatible") {
+    if (settings.baseUrl === "") return `Enter the address of the server, for example ${url}.`;
+  } else if (settings.apiKey.trim() === "") {
+    return `Enter your ${title} API key.`;
+  }
   if (settings.model.trim() === "") return "Enter the name of a model.";
   if (settings.baseUrl !== "" && !usableUrl(settings.baseUrl)) {
     return "The address must start with https://, or with http:// for a server on this computer.";

@@ -44,6 +44,33 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
+    /// All classes.
+    pub const ALL: [Self; 17] = [
+        Self::Authentication,
+        Self::AccessDenied,
+        Self::NotFound,
+        Self::InvalidRequest,
+        Self::RateLimit,
+        Self::QuotaExceeded,
+        Self::Server,
+        Self::ContentFilter,
+        Self::ContextLength,
+        Self::RequestTimeout,
+        Self::Abort,
+        Self::Network,
+        Self::Stream,
+        Self::InvalidToolCall,
+        Self::NoObjectGenerated,
+        Self::UnsupportedToolChoice,
+        Self::Configuration,
+    ];
+
+    /// Returns the class with this code.
+    #[must_use]
+    pub fn from_code(code: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.code() == code)
+    }
+
     /// Returns the stable code of the class. Codes never change.
     #[must_use]
     pub fn code(self) -> &'static str {

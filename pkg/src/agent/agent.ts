@@ -49,6 +49,8 @@ export class Agent {
   /** The options as the core has them, without functions. */
   #settings: Settings;
   #open: Opener | undefined;
+  /** Sends the requests of models. */
+  readonly #send: NonNullable<AgentOptions["fetch"]>;
   #run: Run | undefined;
 
   private constructor(
@@ -57,6 +59,7 @@ export class Agent {
     tools: CustomTools,
     settings: Settings,
     open: Opener | undefined,
+    send: NonNullable<AgentOptions["fetch"]>,
   ) {
     if (create !== CREATE) {
       throw new NotInitializedError("not_initialized", "create an agent with `await Agent.create(options)`");
@@ -65,6 +68,7 @@ export class Agent {
     this.#tools = tools;
     this.#settings = settings;
     this.#open = open;
+    this.#send = send;
     this.files = new Files(bridge);
     this.canvas = new Canvas(bridge);
   }
@@ -93,7 +97,7 @@ export class Agent {
     const source = files instanceof Files ? files : undefined;
     const contents = source === undefined ? initialContents(files as FilesIn) : [];
     const host = environment === undefined ? undefined : hostFilesOf(environment, options);
-    const selected = selectModel(model ?? { provider: "offline" });
+    const selected = selectModel(model ?? { provider: "offline" }, send);
     const settings = { ...rest, ...quotaSettings(quota), model: selected.settings, tools: CustomTools.describe(tools) };
     const json = agentJson(settings);
     const link = store === undefined ? undefined : new StoreLink(store);
@@ -127,7 +131,7 @@ export class Agent {
       bridge.close();
       throw error;
     }
-    return new Agent(CREATE, bridge, ownTools, settings, selected.open);
+    return new Agent(CREATE, bridge, ownTools, settings, selected.open, send);
   }
 
   /**
@@ -245,7 +249,8 @@ export class Agent {
       (name) => name in rest,
     );
     if (fixed !== undefined) throw new ConfigError("configuration", `\`${fixed}\` is fixed when the agent is created`);
-    const selected = model === undefined ? { settings: this.#settings.model, open: this.#open } : selectModel(model);
+    const selected =
+      model === undefined ? { settings: this.#settings.model, open: this.#open } : selectModel(model, this.#send);
     const described = tools === undefined ? this.#settings.tools : CustomTools.describe(tools);
     const settings = { ...this.#settings, ...rest, model: selected.settings, tools: described };
     const json = agentJson(settings);

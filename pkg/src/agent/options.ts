@@ -9,7 +9,7 @@ import type { InitOptions } from "../wasm/types.js";
 import type { Files } from "./files.js";
 
 /** The model that an agent uses. */
-export type ModelOptions = OfflineModel | AnthropicModel | CustomModel;
+export type ModelOptions = OfflineModel | AnthropicModel | HttpModel | CustomModel;
 
 /**
  * The offline model: deterministic, without a key and without network access. It is not an AI. It understands a handful
@@ -36,6 +36,28 @@ export interface AnthropicModel {
   apiKey: string;
   /** URL of another server that speaks the same API, e.g. your own proxy. */
   baseUrl?: string;
+}
+
+/**
+ * A model behind OpenAI's Responses API (`openai`), Gemini's API (`gemini`), or any server with OpenAI's Chat
+ * Completions API (`openai_compatible`), such as Ollama, vLLM or OpenRouter. With `headers` or `betas` also a model
+ * behind Anthropic's API. The module of `emend/llm` is loaded by the first request.
+ *
+ * A page can call only a server that allows its origin (CORS). Use a proxy of your own otherwise, which also keeps the
+ * key out of the page.
+ */
+export interface HttpModel {
+  provider: "openai" | "openai_compatible" | "gemini" | "anthropic";
+  /** The provider's id of the model. */
+  model: string;
+  /** Sent to the provider and stored nowhere. Only `openai_compatible` may go without one. */
+  apiKey?: string;
+  /** URL of another server that speaks the same API. Required for `openai_compatible`. */
+  baseUrl?: string;
+  /** Additional headers of each request. */
+  headers?: Readonly<Record<string, string>>;
+  /** Names of beta features (Anthropic only). */
+  betas?: readonly string[];
 }
 
 /** A model of a provider written in JavaScript, such as WebLLM or the browser's built-in model. */

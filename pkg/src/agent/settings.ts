@@ -12,6 +12,7 @@ import type { ExecutionEnvironment } from "../host/environment-types.js";
 import { openerOf, providerSettings } from "../llm/custom-provider.js";
 import { wellFormed } from "../texts.js";
 import { requireOptions } from "../validate.js";
+import { httpProvider, isHttpModel } from "./http-model.js";
 import { offlineFetch } from "./offline-model.js";
 import type { AgentOptions, CustomModel, ModelOptions, OfflineModel, Quota } from "./options.js";
 
@@ -28,8 +29,9 @@ export interface SelectedModel {
 }
 
 /** Separates the plain data of a model's options from its function. */
-export function selectModel(given: ModelOptions): SelectedModel {
+export function selectModel(given: ModelOptions, send: AgentOptions["fetch"]): SelectedModel {
   const { provider } = Object(given) as ModelOptions;
+  if (isHttpModel(given)) return selectModel({ provider: httpProvider(given, send), model: given.model }, send);
   if (provider === "offline") {
     const { wasm, ...settings } = given as OfflineModel;
     return { settings, open: offlineFetch(given as OfflineModel) };

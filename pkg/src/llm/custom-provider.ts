@@ -1,9 +1,9 @@
 /** Connects providers written in JavaScript to a wasm module. */
 
-import { ConfigError } from "../errors.js";
+import { ConfigError, isEmendError } from "../errors.js";
 import { fieldOf, messageOf } from "../exceptions.js";
 import { endsInHalf, toJson } from "../texts.js";
-import type { CustomProvider, ProviderEvent, Request } from "./types.js";
+import type { CustomProvider, ProviderEvent, Request, ToolCall } from "./types.js";
 
 /**
  * An open response. Neither method runs the provider's code before it returns, because that code may call the module.
@@ -81,7 +81,13 @@ class EventEncoder {
 
   /** Returns the events to pass on: none if `event` completes no character. */
   take(event: unknown): string[] {
-    const { type, delta } = Object(event) as { type?: unknown; delta?: unknown };
+    const { type, delta, tool_call: call } = Object(event) as { type?: unknown; delta?: unknown; tool_call?: ToolCall };
+    // Parts of a call and the client's diagnostics: the module takes whole calls only.
+    if (type === "tool_call_start" || type === "tool_call_delta" || type === "provider_event") return this.end();
+    if (type === "tool_call_end" && call !== undefined) {
+      const { id, name, arguments: parsed, raw_arguments: raw } = Object(call) as ToolCall;
+      return [...this.end(), toJson({ type: "tool_call", id, name, arguments: raw ?? parsed }) ?? "null"];
+    }
     // Invalid events are rejected in the module, which owns the event schema.
     if ((type !== "text_delta" && type !== "reasoning_delta") || typeof delta !== "string") {
       return [...this.end(), toJson(event) ?? "null"];
@@ -104,5 +110,6 @@ class EventEncoder {
 
 /** Encodes an exception as JSON for the module. */
 function exceptionJson(thrown: unknown): string {
-  return toJson({ message: messageOf(thrown), retryable: fieldOf(thrown, "retryable") === true }) as string;
+  const problem = isEmendError(thrown) ? thrown.data : undefined;
+  return toJson({ message: messageOf(thrown), retryable: fieldOf(thrown, "retryable") === true, problem }) as string;
 }

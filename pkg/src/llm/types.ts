@@ -169,8 +169,10 @@ export type StreamEvent =
 
 /**
  * An event of a provider written in JavaScript. Only text, tool calls and `finish` are required; the rest is derived.
+ * The events of {@link Client.stream} are accepted too, so that a provider can wrap a client.
  */
 export type ProviderEvent =
+  | StreamEvent
   | { type: "stream_start"; id?: string; model?: string }
   | { type: "text_start" | "text_end" | "reasoning_start" | "reasoning_end" }
   | { type: "text_delta" | "reasoning_delta"; delta: string }

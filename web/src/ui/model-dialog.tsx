@@ -1,17 +1,28 @@
-/** The model dialog: the offline model, or Anthropic with the user's own key. */
+/** The model dialog: the offline model, or a provider with the user's own key. */
 import { useSignal } from "@preact/signals";
 import { chooseModel } from "../actions/run.js";
-import { ANTHROPIC_URL, type Pace, type Settings, settingsProblem } from "../settings.js";
+import { type Pace, PROVIDERS, type Provider, type Settings, settingsProblem } from "../settings.js";
 import { settings } from "../store.js";
 import { closeDialog, Modal } from "./modal.js";
 
-const KNOWN_MODELS = ["claude-opus-4-1", "claude-sonnet-4-5", "claude-haiku-4-5"];
+/** The values that the user has entered for a provider. */
+type Entered = Pick<Settings, "apiKey" | "model" | "baseUrl">;
 
 export function ModelDialog() {
   const chosen = useSignal<Settings>(settings.value);
   const tried = useSignal(false);
+  const entered = useSignal<Partial<Record<Settings["provider"], Entered>>>({});
   const set = (change: Partial<Settings>): void => {
     chosen.value = { ...chosen.value, ...change };
+  };
+  // Each provider keeps its own key, model and address while the dialog is open.
+  const choose = (provider: Settings["provider"]): void => {
+    const { provider: before, apiKey, model, baseUrl } = chosen.value;
+    if (provider === before) return;
+    entered.value = { ...entered.value, [before]: { apiKey, model, baseUrl } };
+    const usual = provider === "offline" ? model : (PROVIDERS[provider].models[0] ?? "");
+    set({ provider, ...(entered.value[provider] ?? { apiKey: "", model: usual, baseUrl: "" }) });
+    tried.value = false;
   };
   const trimmed: Settings = {
     ...chosen.value,
@@ -36,22 +47,25 @@ export function ModelDialog() {
           <Choice
             value="offline"
             chosen={chosen.value.provider}
-            onChoose={set}
+            onChoose={choose}
             title="Offline model (no AI)"
             text="Needs no key and no network. Carries out a handful of fixed instructions on your files, with the same tools and review."
           />
-          <Choice
-            value="anthropic"
-            chosen={chosen.value.provider}
-            onChoose={set}
-            title="Anthropic"
-            text="Uses your API key. Your messages and the files the model reads are sent to the provider."
-          />
+          {(Object.keys(PROVIDERS) as Provider[]).map((provider) => (
+            <Choice
+              key={provider}
+              value={provider}
+              chosen={chosen.value.provider}
+              onChoose={choose}
+              title={PROVIDERS[provider].title}
+              text={PROVIDERS[provider].text}
+            />
+          ))}
         </fieldset>
-        {chosen.value.provider === "anthropic" ? (
-          <AnthropicFields chosen={chosen.value} set={set} />
-        ) : (
+        {chosen.value.provider === "offline" ? (
           <OfflineFields chosen={chosen.value} set={set} />
+        ) : (
+          <ProviderFields provider={chosen.value.provider} chosen={chosen.value} set={set} />
         )}
         <p class="field-problem" role="alert">
           {tried.value ? problem : ""}
@@ -71,16 +85,19 @@ export function ModelDialog() {
 
 type Set = (change: Partial<Settings>) => void;
 
-function Choice(props: { value: Settings["provider"]; chosen: string; onChoose: Set; title: string; text: string }) {
+interface ChoiceProps {
+  value: Settings["provider"];
+  chosen: string;
+  onChoose: (provider: Settings["provider"]) => void;
+  title: string;
+  text: string;
+}
+
+function Choice(props: ChoiceProps) {
   const checked = props.value === props.chosen;
   return (
     <label class={checked ? "choice checked" : "choice"}>
-      <input
-        type="radio"
-        name="provider"
-        checked={checked}
-        onChange={() => props.onChoose({ provider: props.value })}
-      />
+      <input type="radio" name="provider" checked={checked} onChange={() => props.onChoose(props.value)} />
       <span>
         <strong>{props.title}</strong>
         <span class="choice-text">{props.text}</span>
@@ -112,16 +129,18 @@ function OfflineFields({ chosen, set }: { chosen: Settings; set: Set }) {
   );
 }
 
-function AnthropicFields({ chosen, set }: { chosen: Settings; set: Set }) {
+function ProviderFields({ provider, chosen, set }: { provider: Provider; chosen: Settings; set: Set }) {
+  const { keyHint, url, models } = PROVIDERS[provider];
+  const needsUrl = provider === "openai_compatible";
   return (
     <div class="fields">
       <label class="field">
-        <span>API key</span>
+        <span>API key {needsUrl && <span class="faint">(optional)</span>}</span>
         <input
           type="password"
           autoComplete="off"
           spellcheck={false}
-          placeholder="sk-ant-…"
+          placeholder={keyHint}
           value={chosen.apiKey}
           onInput={(event) => set({ apiKey: event.currentTarget.value })}
         />
@@ -148,19 +167,17 @@ function AnthropicFields({ chosen, set }: { chosen: Settings; set: Set }) {
           onInput={(event) => set({ model: event.currentTarget.value })}
         />
         <datalist id="known-models">
-          {KNOWN_MODELS.map((name) => (
+          {models.map((name) => (
             <option key={name} value={name} />
           ))}
         </datalist>
       </label>
       <label class="field">
-        <span>
-          Base URL <span class="faint">(optional)</span>
-        </span>
+        <span>Base URL {!needsUrl && <span class="faint">(optional)</span>}</span>
         <input
           type="url"
           spellcheck={false}
-          placeholder={ANTHROPIC_URL}
+          placeholder={url}
           value={chosen.baseUrl}
           onInput={(event) => set({ baseUrl: event.currentTarget.value })}
         />

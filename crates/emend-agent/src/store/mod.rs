@@ -11,6 +11,7 @@ mod summary;
 use emend_llm::{BoxFuture, MaybeSend, MaybeSync};
 
 pub use memory::MemStore;
+pub use read::read_message;
 pub use record::{Document, ForkedFrom, Header, ReadError, Record, VERSION, read_document, write_records};
 pub use summary::{Summary, summaries};
 

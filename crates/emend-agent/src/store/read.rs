@@ -109,6 +109,12 @@ fn usage(mut fields: Fields) -> Usage {
     }
 }
 
+/// Reads a message as JSON; `None` if a field is missing or has another type.
+#[must_use]
+pub fn read_message(value: Value) -> Option<Message> {
+    message(object(value)?)
+}
+
 fn message(mut fields: Fields) -> Option<Message> {
     let role = match fields.get("role")?.as_str()? {
         "system" => Role::System,

@@ -6,9 +6,10 @@
 
 use std::collections::VecDeque;
 
+use emend_agent::store::read_message;
 use emend_llm::{
     BoxFuture, CancelToken, ErrorKind, EventStream, FinishKind, FinishReason, LlmError, Provider, Request, Response,
-    StreamAccumulator, StreamEvent, ToolCall, Usage,
+    StreamAccumulator, StreamEvent, ToolCall, Usage, Warning,
 };
 use futures::future::{Either, select};
 use futures::stream;
@@ -211,8 +212,17 @@ impl EventReader {
         let Some(message) = thrown["message"].as_str() else {
             return self.error(format!("{} failed without a reason", self.name));
         };
-        let message = format!("{} failed: {message}", self.name);
-        LlmError { retryable: thrown["retryable"] == true, ..self.failed(ErrorKind::Server, message) }
+        let problem = &thrown["problem"];
+        let Some(kind) = problem["kind"].as_str().and_then(ErrorKind::from_code) else {
+            let message = format!("{} failed: {message}", self.name);
+            return LlmError { retryable: thrown["retryable"] == true, ..self.failed(ErrorKind::Server, message) };
+        };
+        LlmError {
+            retryable: thrown["retryable"] == true,
+            status_code: problem["statusCode"].as_u64().and_then(|status| u16::try_from(status).ok()),
+            retry_after_ms: problem["retryAfterMs"].as_u64(),
+            ..self.failed(kind, message.to_owned())
+        }
     }
 
     fn take(&mut self, json: &str) -> Result<(), LlmError> {
@@ -241,6 +251,7 @@ impl EventReader {
             Some("tool_call") => {
                 self.call(text(event, "id")?, needed(event, "name")?, event["arguments"].clone());
             }
+            Some("finish") if event["response"].is_object() => self.finish_with(&event["response"])?,
             Some("finish") => self.finish(reason_of(&text(event, "reason")?)?, usage_of(&event["usage"])),
             Some(unknown) => return Err(format!("unknown event type `{unknown}`")),
             None => return Err("`type` is missing".to_owned()),
@@ -315,6 +326,34 @@ impl EventReader {
         let response = Response { provider: self.name.clone(), finish_reason, usage, ..partial };
         self.push(StreamEvent::Finish { response });
         self.done = true;
+    }
+
+    /// Ends with a complete response, whose message may hold data that only its provider understands.
+    fn finish_with(&mut self, given: &Value) -> Result<(), EventProblem> {
+        let message = read_message(given["message"].clone()).ok_or("`message` of the response is invalid")?;
+        self.begin(text(given, "id")?, text(given, "model")?);
+        self.close_block();
+        let finish = &given["finish_reason"];
+        let warning = |warning: &Value| Warning {
+            message: warning["message"].as_str().unwrap_or_default().to_owned(),
+            code: warning["code"].as_str().map(str::to_owned),
+        };
+        let response = Response {
+            id: text(given, "id")?,
+            model: text(given, "model")?,
+            provider: self.name.clone(),
+            message,
+            finish_reason: FinishReason {
+                reason: reason_of(&text(finish, "reason")?)?.unwrap_or_default(),
+                raw: finish["raw"].as_str().map(str::to_owned),
+            },
+            usage: usage_of(&given["usage"]),
+            warnings: given["warnings"].as_array().into_iter().flatten().map(warning).collect(),
+            rate_limit: None,
+        };
+        self.push(StreamEvent::Finish { response });
+        self.done = true;
+        Ok(())
     }
 
     fn push(&mut self, event: StreamEvent) {

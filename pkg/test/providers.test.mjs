@@ -1,0 +1,259 @@
+// Agents with the models of every provider: OpenAI, servers compatible with it, Gemini, and Anthropic with headers.
+
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import test from "node:test";
+import { Agent, ConfigError, ProviderError } from "emend";
+import { load } from "emend/llm";
+import { answerEvents, collect, serve, sse } from "./support.mjs";
+
+const KEY = "sk-test-not-a-key";
+
+const lines = (events) => events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("");
+
+/** A tool that the scripted responses call. */
+const LOOKUP = {
+  name: "lookup",
+  description: "Looks a word up.",
+  parameters: { type: "object", properties: { word: { type: "string" } }, required: ["word"] },
+  execute: ({ word }) => `${word} means sea`,
+};
+
+/** Responses of each provider: a call of `lookup`, whose opaque data must be sent back, and the final text. */
+const PROVIDERS = {
+  openai: {
+    path: "/responses",
+    key: "authorization",
+    opaque: "c2VjcmV0LXJlYXNvbmluZw",
+    call: (opaque) => {
+      const reasoning = { type: "reasoning", id: "rs_1", summary: [], encrypted_content: opaque };
+      const call = {
+        type: "function_call",
+        id: "fc_1",
+        call_id: "call_1",
+        name: "lookup",
+        arguments: '{"word":"mare"}',
+      };
+      return lines([
+        { type: "response.created", response: { id: "resp_1", model: "gpt-5", output: [] } },
+        { type: "response.output_item.added", output_index: 0, item: { ...reasoning, encrypted_content: null } },
+        { type: "response.output_item.done", output_index: 0, item: reasoning },
+        { type: "response.output_item.added", output_index: 1, item: { ...call, arguments: "" } },
+        { type: "response.function_call_arguments.delta", output_index: 1, item_id: "fc_1", delta: call.arguments },
+        { type: "response.output_item.done", output_index: 1, item: call },
+        completed([reasoning, call]),
+      ]);
+    },
+    text: (text) => {
+      const message = { type: "message", id: "m_1", role: "assistant", content: [{ type: "output_text", text }] };
+      return lines([
+        { type: "response.created", response: { id: "resp_2", model: "gpt-5", output: [] } },
+        { type: "response.output_item.added", output_index: 0, item: { ...message, content: [] } },
+        { type: "response.output_text.delta", output_index: 0, content_index: 0, item_id: "m_1", delta: text },
+        { type: "response.output_item.done", output_index: 0, item: message },
+        completed([message]),
+      ]);
+    },
+  },
+  openai_compatible: {
+    path: "/chat/completions",
+    key: "authorization",
+    opaque: "call_77",
+    call: (opaque) =>
+      chunks(
+        [
+          { tool_calls: [{ index: 0, id: opaque, type: "function", function: { name: "lookup", arguments: "" } }] },
+          { tool_calls: [{ index: 0, function: { arguments: '{"word":"mare"}' } }] },
+        ],
+        "tool_calls",
+      ),
+    text: (text) => chunks([{ content: text }], "stop"),
+  },
+  gemini: {
+    path: "/models/m:streamGenerateContent?alt=sse",
+    key: "x-goog-api-key",
+    opaque: "c2lnbmF0dXJl",
+    call: (opaque) => parts([{ functionCall: { name: "lookup", args: { word: "mare" } }, thoughtSignature: opaque }]),
+    text: (text) => parts([{ text }]),
+  },
+  anthropic: {
+    path: "/messages",
+    key: "x-api-key",
+    opaque: "c2lnbmVkLXRob3VnaHQ=",
+    options: { headers: { "x-team": "sea" }, betas: ["some-beta"] },
+    call: (opaque) => sse(anthropicCall(opaque)),
+    text: (text) => sse(answerEvents(text)),
+  },
+};
+
+function completed(output) {
+  const usage = { input_tokens: 20, output_tokens: 5, total_tokens: 25 };
+  return { type: "response.completed", response: { id: "resp_1", model: "gpt-5", status: "completed", output, usage } };
+}
+
+function chunks(deltas, reason) {
+  const head = { id: "c_1", object: "chat.completion.chunk", model: "m" };
+  const events = deltas.map((delta) => ({ ...head, choices: [{ index: 0, delta, finish_reason: null }] }));
+  events.push({ ...head, choices: [{ index: 0, delta: {}, finish_reason: reason }] });
+  events.push({ ...head, choices: [], usage: { prompt_tokens: 20, completion_tokens: 5, total_tokens: 25 } });
+  return `${lines(events)}data: [DONE]\n\n`;
+}
+
+function parts(content) {
+  const usageMetadata = { promptTokenCount: 20, candidatesTokenCount: 5, totalTokenCount: 25 };
+  return lines([
+    { candidates: [{ content: { role: "model", parts: content }, finishReason: "STOP", index: 0 }], usageMetadata },
+  ]);
+}
+
+function anthropicCall(signature) {
+  const block = (index, content_block, ...deltas) => [
+    { type: "content_block_start", index, content_block },
+    ...deltas.map((delta) => ({ type: "content_block_delta", index, delta })),
+    { type: "content_block_stop", index },
+  ];
+  return [
+    {
+      type: "message_start",
+      message: {
+        id: "m",
+        type: "message",
+        role: "assistant",
+        model: "m",
+        content: [],
+        usage: { input_tokens: 20, output_tokens: 1 },
+      },
+    },
+    ...block(
+      0,
+      { type: "thinking", thinking: "" },
+      { type: "thinking_delta", thinking: "hm" },
+      { type: "signature_delta", signature },
+    ),
+    ...block(
+      1,
+      { type: "tool_use", id: "t_1", name: "lookup", input: {} },
+      { type: "input_json_delta", partial_json: '{"word":"mare"}' },
+    ),
+    { type: "message_delta", delta: { stop_reason: "tool_use" }, usage: { output_tokens: 5 } },
+    { type: "message_stop" },
+  ];
+}
+
+/** Starts a server that answers with `bodies` in turn. */
+function answering(t, bodies) {
+  let number = 0;
+  return serve(t, (_, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.end(bodies[number++] ?? "");
+  });
+}
+
+for (const [provider, { path, key, opaque, call, text, options }] of Object.entries(PROVIDERS)) {
+  test(`an agent works with the provider ${provider} and returns its opaque data`, async (t) => {
+    const server = await answering(t, [call(opaque), text("It means sea.")]);
+    const model = { provider, model: "m", apiKey: KEY, baseUrl: server.url, ...options };
+    const agent = await Agent.create({ model, tools: [LOOKUP] });
+    t.after(() => agent.close());
+    const events = await collect(agent.run("what does mare mean?"));
+    const end = events.find((event) => event.kind === "TOOL_CALL_END").data;
+    assert.deepEqual([end.tool_name, end.ok, end.output], ["lookup", true, "mare means sea"]);
+    assert.equal(events.at(-1).data.reason, "natural");
+    assert.equal(events.findLast((event) => event.kind === "ASSISTANT_TEXT_END").data.text, "It means sea.");
+    assert.ok(events.at(-1).data.usage.input_tokens > 0);
+
+    assert.equal(server.requests.length, 2);
+    for (const request of server.requests) {
+      assert.ok(request.url.endsWith(path), request.url);
+      assert.equal(request.headers[key].replace("Bearer ", ""), KEY);
+      for (const [name, value] of Object.entries(options?.headers ?? {})) assert.equal(request.headers[name], value);
+    }
+    assert.ok(!server.requests[0].body.includes(opaque));
+    assert.ok(server.requests[1].body.includes(opaque), server.requests[1].body);
+    assert.ok(server.requests[1].body.includes("mare means sea"));
+  });
+}
+
+test("a failure of a provider keeps its class, status and advice", async (t) => {
+  const server = await serve(t, (_, response) => {
+    response.writeHead(401, { "content-type": "application/json" });
+    response.end(JSON.stringify({ error: { message: "Incorrect API key provided", code: "invalid_api_key" } }));
+  });
+  const model = { provider: "openai", model: "gpt-5", apiKey: KEY, baseUrl: server.url };
+  const agent = await Agent.create({ model });
+  t.after(() => agent.close());
+  const { reason, error } = await agent.run("hello").result;
+  assert.equal(reason, "error");
+  assert.ok(error instanceof ProviderError, String(error));
+  assert.equal(error.code, "authentication");
+  assert.ok(!error.message.includes(KEY) && error.message.includes("Incorrect API key"), error.message);
+  assert.equal(server.requests.length, 1, "a wrong key is not tried again");
+});
+
+test("a cancelled run closes the connection", async (t) => {
+  let close;
+  const closed = new Promise((resolve) => {
+    close = resolve;
+  });
+  const server = await serve(t, (_, response) => {
+    response.on("close", close);
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write(lines([{ type: "response.created", response: { id: "r", model: "gpt-5", output: [] } }]));
+    setTimeout(() => run.cancel(), 20);
+  });
+  const agent = await Agent.create({ model: { provider: "openai", model: "gpt-5", apiKey: KEY, baseUrl: server.url } });
+  t.after(() => agent.close());
+  const run = agent.run("hello");
+  assert.equal((await run.result).reason, "aborted");
+  await closed;
+});
+
+test("wrong options of a model are refused by name", async () => {
+  const check = (model, reason) =>
+    assert.rejects(Agent.create({ model }), (error) => error instanceof ConfigError && error.message.includes(reason));
+  await check({ provider: "openai", model: "gpt-5" }, "missing field `apiKey`");
+  await check({ provider: "openai", apiKey: KEY }, "`model` of the provider openai is missing");
+  await check({ provider: "openai_compatible", model: "m" }, "missing field `baseUrl`");
+  await check({ provider: "gemini", model: "m", apiKey: KEY, url: "x" }, "unknown field `url`");
+  await check({ provider: "opanai", model: "m", apiKey: KEY }, "unknown variant `opanai`");
+});
+
+const RECORDED = { "openai-responses": "openai", "openai-chat": "openai_compatible", gemini: "gemini" };
+
+test("recorded streams of every provider arrive in an agent as their decoder reads them", async (t) => {
+  const directory = process.env.EMEND_WIRE;
+  if (directory === undefined) return t.skip("EMEND_WIRE does not name the recordings");
+  const formats = await load();
+  const seen = {};
+  for (const name of readdirSync(`${directory}/recordings`)) {
+    const { api, streaming, response } = JSON.parse(readFileSync(`${directory}/recordings/${name}`, "utf8"));
+    const provider = RECORDED[api];
+    if (provider === undefined || !streaming || response.status !== 200 || response.sse === undefined) continue;
+    const decoder = formats.decoder(api);
+    const pieces = [decoder.push(new TextEncoder().encode(response.sse)), decoder.finish()];
+    const finish = pieces.flatMap((piece) => piece.events).findLast((event) => event.type === "finish");
+    // Streams that fail in the middle are the decoders' own tests.
+    if (finish === undefined || pieces.some((piece) => piece.error)) continue;
+    const { message } = finish.response;
+    const text = message.content.filter((part) => part.kind === "text").map((part) => part.text);
+    const calls = message.content.filter((part) => part.kind === "tool_call").map((part) => part.name);
+    const { text: last } = PROVIDERS[provider];
+    let number = 0;
+    const agent = await Agent.create({
+      model: { provider, model: "m", apiKey: KEY, baseUrl: "https://provider.example.test" },
+      fetch: () => {
+        const body = number++ === 0 ? response.sse : last("Done.");
+        return new Response(body, { headers: { "content-type": "text/event-stream" } });
+      },
+    });
+    const events = await collect(agent.run("go on"));
+    agent.close();
+    const first = events.find((event) => event.kind === "ASSISTANT_TEXT_END")?.data.text ?? "";
+    if (text.join("") !== "") assert.equal(first, text.join(""), name);
+    const called = events.filter((event) => event.kind === "TOOL_CALL_START").map((event) => event.data.tool_name);
+    assert.deepEqual(called, calls, name);
+    seen[provider] = (seen[provider] ?? 0) + 1;
+  }
+  console.log(`recorded streams replayed: ${JSON.stringify(seen)}`);
+  for (const provider of Object.values(RECORDED)) assert.ok(seen[provider] >= 10, provider);
+});
