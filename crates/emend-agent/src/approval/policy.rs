@@ -1,5 +1,6 @@
 //! Rules, and the decision of a policy on a call.
 
+use emend_llm::Shared;
 use serde::{Deserialize, Serialize};
 
 use super::command_line::split;
@@ -35,7 +36,8 @@ pub enum Action {
 pub struct Rule {
     pub(super) action: Action,
     subject: Subject,
-    pattern: Option<Pattern>,
+    // Shared, because rules are copied for every view of the files.
+    pattern: Option<Shared<Pattern>>,
 }
 
 /// The tools that a rule is for.
@@ -111,7 +113,7 @@ impl Rule {
         };
         let pattern = pattern.map(compiled).transpose();
         let pattern = pattern.map_err(|reason| RuleError::BadPattern { text: text(), reason })?;
-        Ok(Self { action, subject: Subject::Name(tool.to_owned()), pattern })
+        Ok(Self { action, subject: Subject::Name(tool.to_owned()), pattern: pattern.map(Shared::new) })
     }
 
     /// Returns a rule for all calls of tools with this effect.

@@ -76,7 +76,10 @@ impl Confined {
         match self.inner.resolve(path, access).await {
             Ok(path) => self.checked(path),
             Err(EnvError::NotFound { path, mut suggestions }) => {
-                suggestions.retain(|near| !above(&named).iter().any(|directory| self.hides(&directory.join(near))));
+                let is_hidden = |near: &String| above(&named).iter().any(|parent| self.hides(&parent.join(near)));
+                if suggestions.iter().any(is_hidden) {
+                    suggestions.clear();
+                }
                 Err(EnvError::NotFound { path, suggestions })
             }
             Err(error) => Err(error),
@@ -193,9 +196,11 @@ impl ExecutionEnvironment for Confined {
         Box::pin(async move {
             // Matches in hidden files must not use up the limit of the search.
             let mut query = query.clone();
-            let mut found = self.inner.glob_paths(&query.path, "**").await?;
-            found.retain(|path| self.hides(path));
-            query.exclude.append(&mut found);
+            for path in self.inner.glob_paths(&query.path, "**").await? {
+                if self.hides(&path) {
+                    query.exclude.push(path);
+                }
+            }
             self.inner.grep(&query).await
         })
     }
