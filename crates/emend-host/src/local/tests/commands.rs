@@ -5,6 +5,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use emend_agent::environment::FilePath;
 use emend_agent::session::call_tool;
 use emend_agent::tool::{ToolError, ToolOutput};
 use emend_agent::tools::{SafePatch, core_tools};
@@ -101,12 +102,17 @@ fn a_file_replaced_by_a_directory_or_a_link_is_a_change() {
     let data = project.shell(command);
     assert_eq!(data["changed"], json!(["a.txt", "a.txt/in", "c.txt"]));
     assert_eq!(data["left_out"], json!(["b.txt"]), "a link is not restored");
-    // An undo is all or nothing: the command's directory is still there.
+    // The command's directory blocks only the file in its place. Without a keeper its origin is unknown, so it stays.
     let run = project.workspace.last_run();
-    block_on(project.workspace.undo_runs(&[run])).unwrap_err();
-    assert_eq!(project.read("a.txt/in").as_deref(), Some("in\n"));
-    fs::remove_dir_all(project.disk.root().join("a.txt")).unwrap();
-    block_on(project.workspace.undo_runs(&[run])).unwrap();
+    let undo = || {
+        let undone = block_on(project.workspace.undo_runs(&[run])).unwrap();
+        let names = |paths: Vec<FilePath>| paths.iter().map(ToString::to_string).collect::<Vec<_>>();
+        (names(undone.restored), names(undone.kept))
+    };
+    assert_eq!(undo(), (vec!["a.txt/in".to_owned(), "c.txt".to_owned()], vec!["a.txt".to_owned()]));
+    assert_eq!((project.read("a.txt/in"), project.read("c.txt")), (None, None));
+    fs::remove_dir(project.disk.root().join("a.txt")).unwrap();
+    assert_eq!(undo(), (vec!["a.txt".to_owned()], Vec::new()));
     assert_eq!(project.read("a.txt").as_deref(), Some("one\ntwo\n"));
 
     let data = Project::new(Mode::Staged).shell(command);
