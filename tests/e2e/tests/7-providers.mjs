@@ -17,7 +17,7 @@ const lines = (events) => events.map((event) => `data: ${JSON.stringify(event)}\
 /** The path of each API, the header with the key, and a streamed answer. */
 const APIS = {
   OpenAI: {
-    path: "/responses",
+    path: "/v1/responses",
     header: "authorization",
     answer: (text) => {
       const output = [{ type: "message", id: "m", role: "assistant", content: [{ type: "output_text", text }] }];
@@ -32,7 +32,7 @@ const APIS = {
     },
   },
   "Google Gemini": {
-    path: "/models/test-model:streamGenerateContent?alt=sse",
+    path: "/v1beta/models/test-model:streamGenerateContent?alt=sse",
     header: "x-goog-api-key",
     answer: (text) => {
       const content = { role: "model", parts: [{ text }] };
@@ -41,7 +41,7 @@ const APIS = {
     },
   },
   "Another server": {
-    path: "/chat/completions",
+    path: "/v1/chat/completions",
     header: "authorization",
     answer: (text) => {
       const head = { id: "c", object: "chat.completion.chunk", model: "m" };
