@@ -100,7 +100,7 @@ function Choice(props: ChoiceProps) {
       <input type="radio" name="provider" checked={checked} onChange={() => props.onChoose(props.value)} />
       <span>
         <strong>{props.title}</strong>
-        <span class="choice-text">{props.text}</span>
+        {checked && <span class="choice-text">{props.text}</span>}
       </span>
     </label>
   );
