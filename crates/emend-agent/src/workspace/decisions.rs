@@ -22,7 +22,7 @@ pub enum Selection {
 
 /// A decision of the user on hunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum HunkDecision {
     /// The disk gets their lines. A contested hunk is an error, or stays pending if all hunks are selected.
     Accept,
     /// Like `Accept`, but the lines of contested hunks replace those that the user or another program has put in their
@@ -39,17 +39,17 @@ impl Workspace {
     ///
     /// Returns a [`ReviewError`]; nothing changes then. [`ReviewError::Contested`] if the user or another program has
     /// changed the same lines since.
-    pub async fn decide(&self, selection: Selection, verdict: Verdict) -> Result<Review, ReviewError> {
+    pub async fn decide(&self, selection: Selection, decision: HunkDecision) -> Result<Review, ReviewError> {
         let _writing = self.writing.lock().await;
         let hunk_ids = match selection {
             Selection::Hunks(ids) => ids,
-            Selection::All(path) => self.pending_ids(path.as_ref(), verdict),
+            Selection::All(path) => self.pending_ids(path.as_ref(), decision),
         };
         let mut logs = Vec::new();
         for (path, ids) in self.changes_of(&hunk_ids)? {
             self.visible(&path).await?;
             let mut log = self.log_of(&path).await?;
-            apply(&path, &mut log, &ids, verdict, self.clock.now_ms())?;
+            apply(&path, &mut log, &ids, decision, self.clock.now_ms())?;
             logs.push((path, log));
         }
         let paths: Vec<FilePath> = logs.iter().map(|(path, _)| path.clone()).collect();
@@ -62,31 +62,31 @@ impl Workspace {
         Ok(self.review())
     }
 
-    /// Accepts hunks, see [`Verdict::Accept`].
+    /// Accepts hunks, see [`HunkDecision::Accept`].
     ///
     /// # Errors
     ///
     /// As [`decide`](Self::decide).
     pub async fn accept(&self, hunk_ids: &[String]) -> Result<Review, ReviewError> {
-        self.decide(Selection::Hunks(hunk_ids.to_vec()), Verdict::Accept).await
+        self.decide(Selection::Hunks(hunk_ids.to_vec()), HunkDecision::Accept).await
     }
 
-    /// Accepts hunks over the user's lines, see [`Verdict::AcceptOver`].
+    /// Accepts hunks over the user's lines, see [`HunkDecision::AcceptOver`].
     ///
     /// # Errors
     ///
     /// As [`decide`](Self::decide).
     pub async fn accept_over(&self, hunk_ids: &[String]) -> Result<Review, ReviewError> {
-        self.decide(Selection::Hunks(hunk_ids.to_vec()), Verdict::AcceptOver).await
+        self.decide(Selection::Hunks(hunk_ids.to_vec()), HunkDecision::AcceptOver).await
     }
 
-    /// Rejects hunks, see [`Verdict::Reject`].
+    /// Rejects hunks, see [`HunkDecision::Reject`].
     ///
     /// # Errors
     ///
     /// As [`decide`](Self::decide). [`ReviewError::HasDependents`] with [`DependentsPolicy::Refuse`].
     pub async fn reject(&self, hunk_ids: &[String], policy: DependentsPolicy) -> Result<Review, ReviewError> {
-        self.decide(Selection::Hunks(hunk_ids.to_vec()), Verdict::Reject(policy)).await
+        self.decide(Selection::Hunks(hunk_ids.to_vec()), HunkDecision::Reject(policy)).await
     }
 
     /// Accepts every pending hunk of one file, or of all files, except contested ones, which stay pending.
@@ -95,7 +95,7 @@ impl Workspace {
     ///
     /// As [`decide`](Self::decide).
     pub async fn accept_all(&self, path: Option<&FilePath>) -> Result<Review, ReviewError> {
-        self.decide(Selection::All(path.cloned()), Verdict::Accept).await
+        self.decide(Selection::All(path.cloned()), HunkDecision::Accept).await
     }
 
     /// Rejects every pending hunk of one file, or of all files. The user's lines stay.
@@ -104,7 +104,7 @@ impl Workspace {
     ///
     /// As [`decide`](Self::decide).
     pub async fn reject_all(&self, path: Option<&FilePath>) -> Result<Review, ReviewError> {
-        self.decide(Selection::All(path.cloned()), Verdict::Reject(DependentsPolicy::OnlyThese)).await
+        self.decide(Selection::All(path.cloned()), HunkDecision::Reject(DependentsPolicy::OnlyThese)).await
     }
 
     /// Undoes the user's last edit or decision.
@@ -163,9 +163,10 @@ impl Workspace {
         Ok(self.review())
     }
 
-    fn pending_ids(&self, path: Option<&FilePath>, verdict: Verdict) -> Vec<String> {
+    fn pending_ids(&self, path: Option<&FilePath>, decision: HunkDecision) -> Vec<String> {
         let files = self.review().files.into_iter().filter(|file| path.is_none_or(|path| file.path == *path));
-        let hunks = files.flat_map(|file| file.hunks).filter(|hunk| verdict != Verdict::Accept || !hunk.contested);
+        let hunks =
+            files.flat_map(|file| file.hunks).filter(|hunk| decision != HunkDecision::Accept || !hunk.contested);
         hunks.map(|hunk| hunk.id).collect()
     }
 
@@ -188,16 +189,16 @@ fn apply(
     path: &FilePath,
     log: &mut LineLog,
     ids: &[ChangeId],
-    verdict: Verdict,
+    decision: HunkDecision,
     at_ms: u64,
 ) -> Result<(), ReviewError> {
-    let outcome = match verdict {
-        Verdict::Accept => {
+    let outcome = match decision {
+        HunkDecision::Accept => {
             reject_contested(path, log, ids)?;
             log.accept(ids, Origin::User, at_ms)
         }
-        Verdict::AcceptOver => log.accept_over(ids, Origin::User, at_ms),
-        Verdict::Reject(policy) => log.reject(ids, policy, Origin::User, at_ms),
+        HunkDecision::AcceptOver => log.accept_over(ids, Origin::User, at_ms),
+        HunkDecision::Reject(policy) => log.reject(ids, policy, Origin::User, at_ms),
     };
     match outcome {
         Ok(_) => Ok(()),

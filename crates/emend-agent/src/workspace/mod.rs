@@ -22,7 +22,7 @@ mod write;
 
 pub use command::CommandOutcome;
 pub use context::WriteContext;
-pub use decisions::{Selection, Verdict};
+pub use decisions::{HunkDecision, Selection};
 pub use error::{Rejection, WorkspaceError};
 pub use file_view::FileView;
 pub(crate) use file_view::{LATEST, latest_state_text};

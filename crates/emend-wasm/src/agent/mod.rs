@@ -18,7 +18,7 @@ use emend_agent::event::Event;
 use emend_agent::search::Matcher;
 use emend_agent::session::{Session, SessionOptions};
 use emend_agent::store::Store;
-use emend_agent::workspace::{Selection, Verdict, Workspace};
+use emend_agent::workspace::{HunkDecision, Selection, Workspace};
 use emend_edit::line_log::DependentsPolicy;
 use emend_llm::{CancelToken, Clock as _, Shared};
 use futures::{Stream, StreamExt as _};
@@ -263,25 +263,25 @@ impl AgentHandle {
 
     /// Accepts hunks. With `over`, contested hunks replace the user's lines.
     pub fn accept(&self, hunk_ids: Vec<String>, over: bool) -> Task {
-        let verdict = if over { Verdict::AcceptOver } else { Verdict::Accept };
-        self.decide(Ok(Selection::Hunks(hunk_ids)), Ok(verdict))
+        let decision = if over { HunkDecision::AcceptOver } else { HunkDecision::Accept };
+        self.decide(Ok(Selection::Hunks(hunk_ids)), Ok(decision))
     }
 
     /// Rejects hunks. `dependents` is `refuse`, `only` or `with`.
     pub fn reject(&self, hunk_ids: Vec<String>, dependents: String) -> Task {
-        self.decide(Ok(Selection::Hunks(hunk_ids)), policy(&dependents).map(Verdict::Reject))
+        self.decide(Ok(Selection::Hunks(hunk_ids)), policy(&dependents).map(HunkDecision::Reject))
     }
 
     /// Accepts all hunks, of one file or of every file.
     #[wasm_bindgen(js_name = acceptAll)]
     pub fn accept_all(&self, path: Option<String>) -> Task {
-        self.decide(self.all_of(path), Ok(Verdict::Accept))
+        self.decide(self.all_of(path), Ok(HunkDecision::Accept))
     }
 
     /// Rejects all hunks, of one file or of every file.
     #[wasm_bindgen(js_name = rejectAll)]
     pub fn reject_all(&self, path: Option<String>) -> Task {
-        self.decide(self.all_of(path), Ok(Verdict::Reject(DependentsPolicy::OnlyThese)))
+        self.decide(self.all_of(path), Ok(HunkDecision::Reject(DependentsPolicy::OnlyThese)))
     }
 
     /// Undoes the user's last edit or decision.
@@ -385,8 +385,8 @@ impl AgentHandle {
     }
 
     /// Decides on hunks. One task for all decisions keeps the module small.
-    fn decide(&self, selection: Result<Selection, Failure>, verdict: Result<Verdict, Failure>) -> Task {
-        self.task(async move |workspace| Ok(workspace.decide(selection?, verdict?).await?))
+    fn decide(&self, selection: Result<Selection, Failure>, decision: Result<HunkDecision, Failure>) -> Task {
+        self.task(async move |workspace| Ok(workspace.decide(selection?, decision?).await?))
     }
 
     fn step(&self, is_redo: bool) -> Task {
