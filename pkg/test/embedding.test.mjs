@@ -260,6 +260,7 @@ test("wrong options are errors with a name, and none is dropped without a word",
   }
   const invalid = (error) =>
     isEmendError(error, "invalid_argument") && /the options must be an object/.test(error.message);
+  await assert.rejects(agent.accept([], null), invalid);
   await assert.rejects(agent.reject([], null), invalid);
   await assert.rejects(agent.files.write("a", "b", null), invalid);
   await assert.rejects(agent.files.grep("a", null), invalid);

@@ -86,7 +86,7 @@ test("a store may ignore what the agent expects", async () => {
   for (const closed of [agent, again]) closed.close();
 });
 
-test("a write that fails half-way is no conflict, whatever part of it arrived", async () => {
+test("a write that fails half-way is not a conflict, whatever part of it arrived", async () => {
   for (const part of [0, 0.3, 1]) {
     const inner = memoryStore();
     let fails = 2;

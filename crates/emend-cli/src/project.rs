@@ -23,9 +23,6 @@ use crate::visible;
 /// Name of the document with the line logs of the workspace.
 const WORKSPACE_DOCUMENT: &str = "workspace";
 
-/// Name of the document with the journal of an unfinished patch.
-const JOURNAL: &str = "commit";
-
 /// Name of the document that says that the user trusts the folder.
 const TRUST_DOCUMENT: &str = "trust";
 
@@ -199,9 +196,12 @@ impl Project {
             environment = environment.with_sandbox(sandbox).map_err(refused)?;
         }
         let state = open_state(&environment)?;
-        if StateDir::holds(place.given(), JOURNAL) && !place.start().is_root() {
+        if !place.start().is_root() {
+            let given = Self::environment(place.given())?;
             // `emend patch` was killed in this directory.
-            open_state(&Self::environment(place.given())?)?;
+            if given.has_unfinished_commit() {
+                open_state(&given)?;
+            }
         }
         Self::with_state(environment, state, mode, place.start().clone())
     }

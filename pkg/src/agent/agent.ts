@@ -273,8 +273,8 @@ export class Agent {
    */
   async accept(hunkIds: readonly string[], options: AcceptOptions = {}): Promise<Review> {
     const ids = requireIds(hunkIds);
-    const over = options.over === true;
-    return this.#bridge.callAsync((handle) => handle.accept(ids, over));
+    const { over } = requireRecord("the options", options) as AcceptOptions;
+    return this.#bridge.callAsync((handle) => handle.accept(ids, over === true));
   }
 
   /**

@@ -25,16 +25,12 @@ export function isHttpModel(given: unknown): given is HttpModel {
 }
 
 /** Returns the provider of a model. The agent's `fetch` sends its requests. */
-export function httpProvider(given: HttpModel, send: AgentOptions["fetch"]): CustomProvider {
-  const { provider, model, apiKey, baseUrl, headers, betas } = checked(given);
-  const settings: HttpProvider = { api: APIS[provider], name: provider };
-  if (apiKey !== undefined) settings.apiKey = apiKey;
-  if (baseUrl !== undefined) settings.baseUrl = baseUrl;
-  if (headers !== undefined) settings.headers = headers;
-  if (betas !== undefined) settings.betas = betas;
+export function httpProvider(given: HttpModel, send: NonNullable<AgentOptions["fetch"]>): CustomProvider {
+  const { provider, model, ...options } = checked(given);
+  const settings: HttpProvider = { ...options, api: APIS[provider], name: provider };
   const client = async () => {
     const { Client } = await import("../llm/client.js");
-    return Client.create({ providers: [settings], ...(send === undefined ? {} : { fetch: send }) });
+    return Client.create({ providers: [settings], fetch: send });
   };
   let created: ReturnType<typeof client> | undefined;
   return {
@@ -46,7 +42,7 @@ export function httpProvider(given: HttpModel, send: AgentOptions["fetch"]): Cus
         created = undefined;
         throw error;
       });
-      yield* opened.stream({ ...request, model: request.model || (model ?? ""), provider }, { signal });
+      yield* opened.stream({ ...request, model: request.model || model, provider }, { signal });
     },
   };
 }

@@ -29,7 +29,7 @@ export interface SelectedModel {
 }
 
 /** Separates the plain data of a model's options from its function. */
-export function selectModel(given: ModelOptions, send: AgentOptions["fetch"]): SelectedModel {
+export function selectModel(given: ModelOptions, send: NonNullable<AgentOptions["fetch"]>): SelectedModel {
   const { provider } = Object(given) as ModelOptions;
   if (isHttpModel(given)) return selectModel({ provider: httpProvider(given, send), model: given.model }, send);
   if (provider === "offline") {

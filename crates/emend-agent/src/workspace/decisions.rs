@@ -8,7 +8,7 @@ use emend_edit::line_log::{ChangeId, DecisionError, DependentsPolicy, HunkId, Li
 
 use super::error::WorkspaceError;
 use super::review::{Review, ReviewError};
-use super::state::Workspace;
+use super::state::{State, Workspace};
 use crate::environment::FilePath;
 
 /// The hunks on which the user decides.
@@ -152,11 +152,8 @@ impl Workspace {
         }
         self.save_logs(logs).await?;
         let mut state = self.state();
-        let state_ref = &mut *state;
-        let (from, to) = match is_redo {
-            true => (&mut state_ref.undone, &mut state_ref.done),
-            false => (&mut state_ref.done, &mut state_ref.undone),
-        };
+        let State { done, undone, .. } = &mut *state;
+        let (from, to) = if is_redo { (undone, done) } else { (done, undone) };
         from.pop();
         to.push(paths);
         drop(state);

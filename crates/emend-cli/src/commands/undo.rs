@@ -50,9 +50,12 @@ pub(crate) async fn undo_last(project: &Project) -> Result<(String, UndoneRun), 
 async fn reasons(project: &Project, undone: &UndoneRun) -> Vec<String> {
     let mut reasons = Vec::new();
     for path in &undone.kept {
-        let is_gone = matches!(project.workspace.saved_text(path.as_str()).await, Ok(None));
-        let what = if is_gone { "is no longer there" } else { "was changed at the same lines since" };
-        reasons.push(format!("{path} {what}"));
+        let reason = match project.workspace.saved_text(path.as_str()).await {
+            Ok(Some(_)) => "was changed at the same lines since",
+            Ok(None) => "is no longer there",
+            Err(_) => "is no longer a text file",
+        };
+        reasons.push(format!("{path} {reason}"));
     }
     if !undone.lost.is_empty() {
         let lost: Vec<&str> = undone.lost.iter().map(FilePath::as_str).collect();

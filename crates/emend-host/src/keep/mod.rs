@@ -23,7 +23,7 @@ mod tests;
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -38,8 +38,8 @@ use self::node::{Blob, Change, Content, Entry, Node};
 use self::pack::{Pack, STORE_BYTES_MAX};
 use self::restore::{Switch, Switched, restore};
 use self::scan::scan;
-use crate::files::{Attributes, RootFiles, SyncContent as _, on_disk, reading};
-use crate::state::{create_private, replace};
+use crate::files::{Attributes, RootFiles, on_disk, reading};
+use crate::state::{append, create_private, replace};
 
 /// Texts up to this size get a line log.
 const LOGGED_BYTES_MAX: u64 = 1 << 20;
@@ -155,12 +155,10 @@ impl Keeper {
             (path, mode)
         });
         let line = Line::Modes(NotedModes { run, modes: modes.collect(), n_commands: 0 });
-        match fs::read(self.directory.join(CHANGES)) {
+        match self.loaded {
             // The rest of the data is not needed for this.
-            Ok(text) if self.loaded.is_none() && text.last().is_none_or(|byte| *byte == b'\n') => {
-                append(&self.directory, &line)
-            }
-            _ => self.with(files, |loaded| loaded.append(line)),
+            None => append_line(&self.directory, &line),
+            Some(_) => self.with(files, |loaded| loaded.append(line)),
         }
     }
 
@@ -258,7 +256,7 @@ impl Loaded {
 
     /// Appends a line to the record, durably, and applies it.
     fn append(&mut self, line: Line) -> io::Result<()> {
-        append(&self.directory, &line)?;
+        append_line(&self.directory, &line)?;
         self.take(line);
         Ok(())
     }
@@ -283,13 +281,14 @@ impl Loaded {
         if has_dropped {
             let mut lines = Vec::new();
             let mut noted = self.noted.iter().peekable();
-            for (number, recorded) in self.recorded.iter().enumerate() {
-                while let Some(noted) = noted.next_if(|noted| noted.n_commands <= number) {
-                    serde_json::to_writer(&mut lines, &Line::Modes(noted.clone()))?;
+            // The last round takes the mode bits that were noted after the last command.
+            for number in 0..=self.recorded.len() {
+                let modes = std::iter::from_fn(|| noted.next_if(|noted| noted.n_commands <= number));
+                let command = self.recorded.get(number).map(|recorded| Line::Command(recorded.clone()));
+                for line in modes.map(|noted| Line::Modes(noted.clone())).chain(command) {
+                    serde_json::to_writer(&mut lines, &line)?;
                     lines.push(b'\n');
                 }
-                serde_json::to_writer(&mut lines, &Line::Command(recorded.clone()))?;
-                lines.push(b'\n');
             }
             let is_off = |number: &usize| self.recorded.get(*number).is_some_and(|recorded| !recorded.is_on);
             let commands = (0..self.recorded.len()).filter(is_off).collect();
@@ -519,16 +518,10 @@ fn forwards(change: &Change) -> Switch<'_> {
 }
 
 /// Appends a line to the record, durably.
-fn append(directory: &Path, line: &Line) -> io::Result<()> {
+fn append_line(directory: &Path, line: &Line) -> io::Result<()> {
     let mut text = serde_json::to_vec(line)?;
     text.push(b'\n');
-    let mut options = File::options();
-    options.append(true).create(true);
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(directory.join(CHANGES))?;
-    file.write_all(&text)?;
-    file.sync_content()?;
-    File::open(directory)?.sync_all()
+    append(&directory.join(CHANGES), &text)
 }
 
 /// Returns a document; `None` if it does not exist.

@@ -370,6 +370,33 @@ fn a_full_store_forgets_the_oldest_commands_and_says_so() {
 }
 
 #[test]
+fn a_full_store_keeps_the_mode_bits_that_were_noted_after_the_last_command() {
+    let project = Project::usual();
+    let open = project.open();
+    for number in 1..=2 {
+        open.shell(&format!("head -c 20000 /dev/zero | tr '\\0' {number} > b.bin; printf '\\0' >> b.bin"));
+    }
+    let edit = |path: &str| {
+        open.call("edit_file", json!({ "file_path": path, "old_string": "o", "new_string": "O", "replace_all": true }))
+            .unwrap();
+    };
+    let patch = "*** Begin Patch\n*** Delete File: key\n*** End Patch";
+    open.call("apply_patch", json!({ "patch": patch })).unwrap();
+    edit("a.txt");
+    drop(open);
+    let files = RootFiles::open(&project.root()).unwrap();
+    let noted = || {
+        let mut keeper = Keeper::new(project.kept().parent().unwrap());
+        keeper.with(&files, |loaded| Ok(loaded.noted.clone())).unwrap()
+    };
+    let before = noted();
+    assert!(before.iter().any(|noted| noted.n_commands == 2), "{before:?}");
+    let mut keeper = Keeper::new(project.kept().parent().unwrap());
+    keeper.with(&files, |loaded| loaded.tidy(30_000)).unwrap();
+    assert_eq!(format!("{before:?}"), format!("{:?}", noted()));
+}
+
+#[test]
 fn a_broken_last_line_of_the_record_is_dropped() {
     let project = Project::usual();
     let open = project.open();
