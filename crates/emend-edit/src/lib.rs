@@ -50,4 +50,4 @@ pub mod text;
 pub use error_code::ErrorCode;
 pub use line_log::LineLog;
 pub use patch::{Change, EditError, FileEdit, Patch, PlannedFile, edit_text, plan};
-pub use text::{ContentHash, truncate};
+pub use text::{ContentHash, HashTrail, truncate};

@@ -1,7 +1,5 @@
 //! A change of one file, as one step of a change of several.
 
-use emend_edit::ContentHash;
-
 use super::path::FilePath;
 
 /// The new state of one file.
@@ -9,8 +7,8 @@ use super::path::FilePath;
 pub struct FileChange {
     /// Path of the file, as [`resolve`](crate::environment::ExecutionEnvironment::resolve) returned it.
     pub path: FilePath,
-    /// Hash of the present content; `None` if the file must not exist.
-    pub before: Option<ContentHash>,
+    /// The present content; `None` if the file must not exist. Other content is not overwritten.
+    pub before: Option<Vec<u8>>,
     /// The new content; `None` removes the file.
     pub after: Option<Vec<u8>>,
     /// For a moved file: the file whose mode bits the new one takes.

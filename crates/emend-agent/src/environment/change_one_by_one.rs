@@ -1,6 +1,5 @@
 //! Changes several files by single writes and removals, for environments that have no atomic commit.
 
-use emend_edit::ContentHash;
 use emend_llm::BoxFuture;
 
 use super::change::FileChange;
@@ -26,9 +25,7 @@ async fn change_all(environment: &dyn ExecutionEnvironment, changes: &[FileChang
     let mut olds: Vec<Option<Vec<u8>>> = Vec::new();
     for (n_done, change) in changes.iter().enumerate() {
         let outcome = match current(environment, &change.path).await {
-            Ok(old) if old.as_deref().map(ContentHash::of) != change.before => {
-                Err(EnvError::Changed { path: change.path.to_string() })
-            }
+            Ok(old) if old != change.before => Err(EnvError::Changed { path: change.path.to_string() }),
             Ok(old) => {
                 olds.push(old);
                 put(environment, &change.path, change.after.as_deref()).await

@@ -9,7 +9,6 @@
 //! A command does not count as a read: the session has to read a file that the command changed before it can overwrite
 //! it.
 
-use emend_edit::ContentHash;
 use emend_edit::line_log::{ChangeMeta, LineLog, Origin, Status};
 
 use super::context::WriteContext;
@@ -109,14 +108,13 @@ impl Workspace {
             Text::Known(text) => Some(text),
             Text::Unknown => return Ok(CaptureOutcome::NotUndoable),
         };
-        let hash = text.as_ref().map(|text| ContentHash::of(text.as_bytes()));
-        let known = self.state().files.get(path).map(|entry| (entry.log.clone(), entry.disk));
+        let known = self.state().files.get(path).map(|entry| entry.log.clone());
         let mut log = match (known, kept.text(path).await) {
             // Another caller wrote the file through the workspace meanwhile, or the text is the same.
-            (Some((_, disk)), _) if disk == hash => return Ok(CaptureOutcome::Unchanged),
-            (Some((log, _)), Text::Known(before)) if !is_edited => self.with_users_text(log, Some(&before)),
-            (Some((log, _)), Text::Absent) if !is_edited => self.with_users_text(log, None),
-            (Some((log, _)), _) => log,
+            (Some(log), _) if log.is_saved_text(text.as_deref()) => return Ok(CaptureOutcome::Unchanged),
+            (Some(log), Text::Known(before)) if !is_edited => self.with_users_text(log, Some(&before)),
+            (Some(log), Text::Absent) if !is_edited => self.with_users_text(log, None),
+            (Some(log), _) => log,
             (None, Text::Known(before)) if text.as_ref() == Some(&before) => return Ok(CaptureOutcome::Unchanged),
             (None, Text::Known(before)) => LineLog::new(Some(&before)),
             (None, Text::Absent) => LineLog::new(None),
@@ -125,7 +123,7 @@ impl Workspace {
         // Without the lease, the agent must not change the canvas. The change counts as that of another program.
         let origin = if self.canvas.path().as_ref() == Some(path) { Origin::External } else { Origin::Agent };
         log.found_on_disk(origin, text.as_deref(), self.change_meta(context));
-        self.state().install_found(path.clone(), log, hash);
+        self.state().install_found(path.clone(), log);
         Ok(CaptureOutcome::Captured)
     }
 

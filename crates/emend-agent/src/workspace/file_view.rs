@@ -24,7 +24,7 @@ impl FileView {
     /// Records that the session has read the whole file, and returns it. A missing file counts as empty.
     pub(crate) fn of(reads: &ReadTracker, path: &FilePath, text: Option<&str>) -> Self {
         let text = text.unwrap_or_default();
-        let hash = ContentHash::of(text.as_bytes());
+        let hash = reads.hash(text);
         let version = reads.note(path, hash, 0, split_lines(text).len());
         Self { path: path.clone(), text: text.to_owned(), hash, version }
     }

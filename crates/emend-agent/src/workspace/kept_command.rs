@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use emend_edit::ContentHash;
 use emend_edit::line_log::{LineLog, Origin};
 use emend_edit::size::compact_sort::set_of;
 use futures::future::{Either, select};
@@ -77,20 +76,19 @@ impl Workspace {
     ) -> Result<(), WorkspaceError> {
         // Another program may have replaced the file since. Then the recorded change stands alone.
         let Ok(text) = self.disk_text(path).await else { return Ok(()) };
-        let hash = text.as_ref().map(|text| ContentHash::of(text.as_bytes()));
-        let known = self.state().files.get(path).map(|entry| (entry.log.clone(), entry.disk));
-        if known.as_ref().is_some_and(|(_, disk)| *disk == hash) {
+        let known = self.state().files.get(path).map(|entry| entry.log.clone());
+        if known.as_ref().is_some_and(|log| log.is_saved_text(text.as_deref())) {
             return Ok(());
         }
         let before = keeper.text_before(path).await?;
         let mut log = match known {
-            Some((log, _)) => self.with_users_text(log, before.as_deref()),
+            Some(log) => self.with_users_text(log, before.as_deref()),
             None => LineLog::new(before.as_deref()),
         };
         // Without the lease, the agent must not change the canvas. The change counts as that of another program.
         let origin = if self.canvas.path().as_ref() == Some(path) { Origin::External } else { Origin::Agent };
         log.found_on_disk(origin, text.as_deref(), self.change_meta(context));
-        self.state().install_found(path.clone(), log, hash);
+        self.state().install_found(path.clone(), log);
         Ok(())
     }
 

@@ -94,7 +94,7 @@ fn check(
     text: Option<&str>,
     base: &Precondition<'_>,
 ) -> Result<(), WorkspaceError> {
-    let hash = ContentHash::of(text.unwrap_or_default().as_bytes());
+    let hash = reads.hash(text.unwrap_or_default());
     let (named, ranges) = match base {
         Precondition::Exact(named) => {
             return match named.parse() {

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use emend_edit::ContentHash;
 use emend_edit::text::split_lines;
 
 use super::error::WorkspaceError;
@@ -49,7 +48,7 @@ impl Workspace {
     }
 
     fn shown(reads: &ReadTracker, path: FilePath, text: String, lines: Range<usize>) -> FileView {
-        let hash = ContentHash::of(text.as_bytes());
+        let hash = reads.hash(&text);
         let version = reads.note(&path, hash, lines.start, lines.end);
         FileView { path, text, hash, version }
     }
@@ -90,7 +89,7 @@ impl Workspace {
         n_shown: impl FnOnce(&[&str]) -> usize,
     ) -> Result<(FileView, usize), WorkspaceError> {
         let (path, text) = self.lookup(path).await?;
-        let hash = ContentHash::of(text.as_bytes());
+        let hash = reads.hash(&text);
         let n_shown = n_shown(&split_lines(&text));
         let version = reads.note(&path, hash, 0, n_shown);
         Ok((FileView { path, text, hash, version }, n_shown))
@@ -249,10 +248,10 @@ impl Workspace {
         let visible = state.files.iter().filter(|(path, _)| !self.environment.hides(path));
         let edited = visible.filter_map(|(path, entry)| {
             let text = entry.log.visible_text();
-            let hash = text.as_ref().map(|text| ContentHash::of(text.as_bytes()));
             let modified_ms = entry.log.entries().last().map_or(0, |entry| entry.at_ms);
-            let is_new = entry.disk.is_none();
-            (hash != entry.disk).then(|| OverlayFile { path: path.clone(), text, is_new, modified_ms })
+            let is_new = !entry.log.was_on_disk();
+            let is_saved = entry.log.is_saved_text(text.as_deref());
+            (!is_saved).then(|| OverlayFile { path: path.clone(), text, is_new, modified_ms })
         });
         edited.collect()
     }

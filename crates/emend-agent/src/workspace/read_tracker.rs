@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use emend_edit::ContentHash;
+use emend_edit::{ContentHash, HashTrail};
 use emend_llm::runtime::{Mutex, MutexGuard};
 
 use crate::environment::FilePath;
@@ -19,6 +19,7 @@ struct Inner {
     /// Number of model messages with calls.
     message: u64,
     files: BTreeMap<FilePath, SeenFile>,
+    trail: HashTrail,
 }
 
 #[derive(Debug)]
@@ -33,6 +34,11 @@ struct SeenFile {
 impl ReadTracker {
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock()
+    }
+
+    /// Returns the hash of a text. After a small edit of a large text this costs less than hashing all of it.
+    pub fn hash(&self, text: &str) -> ContentHash {
+        self.inner().trail.hash(text)
     }
 
     /// Starts the calls of another message: the model has now read the results of the calls before.

@@ -185,7 +185,7 @@ impl Workspace {
             let count = |kind| hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.kind == kind).count();
             files.push(ReviewFile {
                 path: path.clone(),
-                operation: match (entry.disk.is_some(), entry.log.visible_text().is_some()) {
+                operation: match (entry.log.was_on_disk(), entry.log.visible_text().is_some()) {
                     (false, _) => "create",
                     (true, false) => "delete",
                     (true, true) => "update",

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use emend_edit::ContentHash;
 use emend_edit::line_log::LineLog;
 use emend_edit::size::compact_sort::map_of;
 use emend_llm::{MaybeSend, MaybeSync};
@@ -31,7 +30,6 @@ pub struct Snapshot {
 struct SavedEntry {
     number: u64,
     log: LineLog,
-    disk: Option<ContentHash>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     moved_from: Option<FilePath>,
     changed_at: u64,
@@ -70,7 +68,6 @@ impl Snapshot {
     /// Replaces the log of a file, as a write that is about to happen will.
     pub(super) fn expect(&mut self, path: &FilePath, mut log: LineLog, moved_from: Option<FilePath>) {
         log.mark_saved();
-        let disk = log.disk_text().map(|text| ContentHash::of(text.as_bytes()));
         self.revision += 1;
         let known = self.files.get(path).map(|entry| (entry.number, entry.moved_from.clone()));
         let (number, was_moved) = known.unwrap_or_else(|| {
@@ -78,7 +75,7 @@ impl Snapshot {
             (self.n_entries, None)
         });
         let moved_from = moved_from.or(was_moved);
-        self.files.insert(path.clone(), SavedEntry { number, log, disk, moved_from, changed_at: self.revision });
+        self.files.insert(path.clone(), SavedEntry { number, log, moved_from, changed_at: self.revision });
     }
 }
 
@@ -101,8 +98,8 @@ impl Workspace {
     pub fn snapshot(&self) -> Snapshot {
         let state = self.state();
         let files = state.files.iter().map(|(path, entry)| {
-            let Entry { number, log, disk, moved_from, changed_at } = entry.clone();
-            (path.clone(), SavedEntry { number, log, disk, moved_from, changed_at })
+            let Entry { number, log, moved_from, changed_at } = entry.clone();
+            (path.clone(), SavedEntry { number, log, moved_from, changed_at })
         });
         Snapshot {
             version: VERSION,
@@ -132,8 +129,8 @@ impl Workspace {
         state.done = snapshot.done;
         state.undone = snapshot.undone;
         let entry = |(path, saved)| {
-            let SavedEntry { number, log, disk, moved_from, changed_at } = saved;
-            (path, Entry { number, log, disk, moved_from, changed_at })
+            let SavedEntry { number, log, moved_from, changed_at } = saved;
+            (path, Entry { number, log, moved_from, changed_at })
         };
         state.files = map_of(snapshot.files.into_iter().map(entry));
         Ok(())

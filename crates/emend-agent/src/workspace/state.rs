@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use emend_edit::ContentHash;
 use emend_edit::line_log::{ChangeMeta, LineLog};
 use emend_edit::text::decode;
 use emend_llm::runtime::{Mutex, MutexGuard};
@@ -109,9 +108,8 @@ pub(super) struct State {
 pub(super) struct Entry {
     /// Part of the hunk ids of this file.
     pub(super) number: u64,
+    /// The log knows the content of the environment at the last read or write.
     pub(super) log: LineLog,
-    /// Hash of the environment's content at the last read or write; `None` if there was no file.
-    pub(super) disk: Option<ContentHash>,
     /// The file that it was moved from, whose mode bits it gets when it reaches the disk.
     pub(super) moved_from: Option<FilePath>,
     /// Workspace revision of the last change.
@@ -310,11 +308,9 @@ impl Workspace {
         let mut state = self.state();
         let revision = state.revision + 1;
         let Some(entry) = state.files.get_mut(path) else { return Ok(text) };
-        let hash = text.as_ref().map(|text| ContentHash::of(text.as_bytes()));
-        if hash != entry.disk {
+        if !entry.log.is_saved_text(text.as_deref()) {
             let meta = ChangeMeta { at_ms: self.clock.now_ms(), ..ChangeMeta::default() };
             entry.log.external(text.as_deref(), meta);
-            entry.disk = hash;
             entry.changed_at = revision;
             let visible = entry.log.visible_text();
             state.revision = revision;

@@ -45,7 +45,8 @@ pub type Texts = BTreeMap<String, Option<String>>;
 struct Staged {
     path: FilePath,
     log: LineLog,
-    before: Option<String>,
+    /// Whether the file existed before the write.
+    existed: bool,
     after: Option<String>,
     moved_from: Option<FilePath>,
     /// For a file that was moved without a change: the lines of it that the session has read.
@@ -110,8 +111,8 @@ impl Workspace {
                 return Err(WorkspaceError::Internal { reason });
             };
             let mut log = self.log_of(path).await?;
-            let before = log.visible_text();
-            if texts.get(&write.path) != Some(&before) {
+            let before = texts.get(&write.path).and_then(Option::as_deref);
+            if !log.is_visible_text(before) {
                 return Err(EnvError::Changed { path: path.to_string() }.into());
             }
             record(&mut log, Origin::Agent, meta.clone(), write.text.as_deref(), status);
@@ -119,14 +120,19 @@ impl Workspace {
             let moved_from = origin.and_then(|from| resolved.get(from).cloned());
             let is_unchanged = origin.is_some_and(|from| texts.get(from) == Some(&write.text));
             let known_lines = moved_from.as_ref().zip(write.text.as_ref()).filter(|_| is_unchanged);
-            let known_lines =
-                known_lines.map(|(from, text)| context.reads.ranges_of(from, ContentHash::of(text.as_bytes())));
-            staged.push(Staged { path: path.clone(), log, before, after: write.text, moved_from, known_lines });
+            let known_lines = known_lines.map(|(from, text)| context.reads.ranges_of(from, context.reads.hash(text)));
+            staged.push(Staged {
+                path: path.clone(),
+                log,
+                existed: before.is_some(),
+                after: write.text,
+                moved_from,
+                known_lines,
+            });
         }
         self.verify_lease(context, &staged)?;
         if let Some(keeper) = self.keeper().filter(|_| self.mode == Mode::Direct) {
-            let changes_mode =
-                |file: &&Staged| file.before.is_none() || file.after.is_none() || file.moved_from.is_some();
+            let changes_mode = |file: &&Staged| !file.existed || file.after.is_none() || file.moved_from.is_some();
             let paths: Vec<FilePath> = staged.iter().filter(changes_mode).map(|file| file.path.clone()).collect();
             if !paths.is_empty() {
                 keeper.note_edit(context.run_id, paths).await?;
@@ -144,13 +150,13 @@ impl Workspace {
         let mut applied = Vec::with_capacity(staged.len());
         for file in staged {
             let text = file.after.as_deref().unwrap_or_default();
-            let hash = ContentHash::of(text.as_bytes());
+            let hash = context.reads.hash(text);
             applied.push(WrittenFile {
                 version: match file.known_lines {
                     Some(lines) => context.reads.note_move(&file.path, hash, lines),
-                    None => context.reads.note_write(&file.path, hash, split_lines(text).len()),
+                    None => context.reads.note_write(&file.path, hash, file.log.visible_lines()),
                 },
-                created: file.before.is_none() && file.after.is_some(),
+                created: !file.existed && file.after.is_some(),
                 deleted: file.after.is_none(),
                 path: file.path.clone(),
                 hash,
@@ -205,8 +211,14 @@ impl Workspace {
         let mut log = self.log_of(&file).await?;
         let meta = ChangeMeta { run: self.last_run().to_string(), edit: "user".to_owned(), at_ms: self.clock.now_ms() };
         record(&mut log, Origin::User, meta, text.as_deref(), Status::Accepted);
-        let staged =
-            [Staged { path: file.clone(), log, before: current, after: text, moved_from: None, known_lines: None }];
+        let staged = [Staged {
+            path: file.clone(),
+            log,
+            existed: current.is_some(),
+            after: text,
+            moved_from: None,
+            known_lines: None,
+        }];
         self.save_all(&staged).await?;
         let mut state = self.state();
         let [Staged { log, .. }] = staged;
@@ -229,7 +241,7 @@ impl Workspace {
     pub(super) async fn save_logs(&self, logs: Vec<(FilePath, LineLog)>) -> Result<(), WorkspaceError> {
         let staged: Vec<Staged> = logs
             .into_iter()
-            .map(|(path, log)| Staged { path, log, before: None, after: None, moved_from: None, known_lines: None })
+            .map(|(path, log)| Staged { path, log, existed: false, after: None, moved_from: None, known_lines: None })
             .collect();
         self.save_all(&staged).await?;
         let mut state = self.state();
@@ -243,19 +255,18 @@ impl Workspace {
     async fn save_all(&self, staged: &[Staged]) -> Result<Vec<FileChange>, WorkspaceError> {
         let (mut there, mut back) = (Vec::new(), Vec::new());
         for file in staged {
-            let (old, new) = (self.disk_text(&file.path).await?, file.log.disk_text());
+            let old = self.disk_text(&file.path).await?;
             // The disk may have changed since it was read; unknown content must not be overwritten.
-            let hash = |text: Option<String>| text.map(|text| ContentHash::of(text.as_bytes()));
-            let entered = self.state().files.get(&file.path).map(|entry| entry.disk);
-            if entered.unwrap_or_else(|| hash(file.log.base_text())) != hash(old.clone()) {
+            if !file.log.is_saved_text(old.as_deref()) {
                 return Err(EnvError::Changed { path: file.path.to_string() }.into());
             }
-            if old != new {
-                let change_to = change(&file.path, old.as_deref(), new.as_deref());
+            if !file.log.is_disk_saved() && !file.log.is_disk_text(old.as_deref()) {
+                let (old, new) = (old.map(String::into_bytes), file.log.disk_text().map(String::into_bytes));
                 // A staged move reaches the disk when it is accepted.
                 let was_moved = || self.state().files.get(&file.path).and_then(|entry| entry.moved_from.clone());
-                there.push(FileChange { mode_of: file.moved_from.clone().or_else(was_moved), ..change_to });
-                back.push(change(&file.path, new.as_deref(), old.as_deref()));
+                let mode_of = file.moved_from.clone().or_else(was_moved);
+                there.push(change(&file.path, old.clone(), new.clone(), mode_of));
+                back.push(change(&file.path, new, old, None));
             }
         }
         if there.is_empty() {
@@ -285,14 +296,8 @@ pub(super) fn reject_unapproved(context: &WriteContext<'_>) -> Result<(), Worksp
     }
 }
 
-fn change(path: &FilePath, before: Option<&str>, after: Option<&str>) -> FileChange {
-    FileChange {
-        path: path.clone(),
-        before: before.map(|text| ContentHash::of(text.as_bytes())),
-        after: after.map(|text| text.as_bytes().to_vec()),
-        mode_of: None,
-        executable: None,
-    }
+fn change(path: &FilePath, before: Option<Vec<u8>>, after: Option<Vec<u8>>, mode_of: Option<FilePath>) -> FileChange {
+    FileChange { path: path.clone(), before, after, mode_of, executable: None }
 }
 
 /// Records a new text in a log: the whole text, or the deletion of the file.
@@ -331,18 +336,17 @@ impl State {
     /// Replaces a file's log. The disk already agrees with it.
     fn install(&mut self, path: FilePath, mut log: LineLog) {
         log.mark_saved();
-        let disk = log.disk_text().map(|text| ContentHash::of(text.as_bytes()));
-        self.install_found(path, log, disk);
+        self.install_found(path, log);
     }
 
-    /// Replaces the log of a file whose content on disk has this hash.
-    pub(super) fn install_found(&mut self, path: FilePath, log: LineLog, disk: Option<ContentHash>) {
+    /// Replaces the log of a file whose content on disk the log already knows.
+    pub(super) fn install_found(&mut self, path: FilePath, log: LineLog) {
         self.revision += 1;
         let known = self.files.get(&path).map(|entry| (entry.number, entry.moved_from.clone()));
         let (number, moved_from) = known.unwrap_or_else(|| {
             self.n_entries += 1;
             (self.n_entries, None)
         });
-        self.files.insert(path, Entry { number, log, disk, moved_from, changed_at: self.revision });
+        self.files.insert(path, Entry { number, log, moved_from, changed_at: self.revision });
     }
 }

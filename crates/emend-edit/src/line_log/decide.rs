@@ -218,7 +218,7 @@ impl LineLog {
     }
 
     /// Shows or hides the tokens of changes that were switched on or off. Returns the resulting edits of the text.
-    fn show_and_hide(&mut self, switched: &[ChangeIx]) -> Vec<VisibleEdit> {
+    pub(super) fn show_and_hide(&mut self, switched: &[ChangeIx]) -> Vec<VisibleEdit> {
         let mut tokens: Vec<TokenIx> = Vec::new();
         for &ix in switched {
             let change = &self.changes[ix as usize];

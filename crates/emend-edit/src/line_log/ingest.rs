@@ -42,7 +42,7 @@ impl LineLog {
         }
         let write = self.begin_write(origin, meta);
         let ix = self.add_change(write, ChangeOp::Rename { to: to.to_owned() }, status_for(origin, status));
-        Some(self.finish_write(write, vec![ix])[0])
+        Some(self.finish_write(write, vec![ix], Vec::new())[0])
     }
 
     /// Records the text that another program left on the disk; `None` if it deleted the file.
@@ -51,7 +51,8 @@ impl LineLog {
     /// [`Origin::External`]. Pending changes stay. Afterwards `text` is the text known to be on the disk.
     ///
     /// A text that a save would have written is not a change of another program but an unrecorded save, such as one
-    /// before a crash. If the disk shows the visible text, the pending changes are on it, so they are accepted.
+    /// before a crash. If the disk shows the visible text, the pending changes are on it, so they are accepted. The text
+    /// before the last entry of the history takes that entry back: it did not reach the disk.
     pub fn external(&mut self, text: Option<&str>, meta: ChangeMeta) -> Vec<ChangeId> {
         self.found_on_disk(Origin::External, text, meta)
     }
@@ -59,7 +60,10 @@ impl LineLog {
     /// Like [`LineLog::external`], for a text on the disk that is known to come from `origin`, such as from a command
     /// that an agent ran.
     pub fn found_on_disk(&mut self, origin: Origin, text: Option<&str>, meta: ChangeMeta) -> Vec<ChangeId> {
-        if text != self.saved_text().as_deref() && self.is_unrecorded_save(text, meta.at_ms) {
+        if !self.is_saved_text(text)
+            && (self.is_unrecorded_save(text, meta.at_ms)
+                || origin == Origin::External && self.is_lost_entry(text, meta.at_ms))
+        {
             self.mark_saved();
             return Vec::new();
         }
@@ -80,11 +84,11 @@ impl LineLog {
 
     /// Returns whether a save would write this text, after accepting the pending changes that it shows.
     fn is_unrecorded_save(&mut self, text: Option<&str>, at_ms: u64) -> bool {
-        if text == self.visible_text().as_deref() {
+        if self.is_visible_text(text) {
             let pending: Vec<_> = self.pending_indexes().map(|ix| (ix, Status::Accepted)).collect();
             self.set_statuses(&pending, Origin::External, at_ms, Action::Accept);
         }
-        text == self.disk_text().as_deref()
+        self.is_disk_text(text)
     }
 
     /// Returns whether the file was last known to exist on the disk, and its lines.
@@ -100,7 +104,7 @@ impl LineLog {
 
     /// Records that the caller has just saved [`LineLog::disk_text`].
     pub fn mark_saved(&mut self) {
-        self.saved = Some(Saved { exists: self.exists_in(View::Disk), tokens: self.tokens_in(View::Disk).collect() });
+        self.saved = Some(self.saved_in(View::Disk));
     }
 
     fn seen_in(&self, view: View) -> Seen {
@@ -139,6 +143,21 @@ impl LineLog {
             return Vec::new();
         }
         self.eol = Some(eol);
+        let mut taken = BTreeSet::new();
+        let mut ops = ops;
+        if origin == Origin::User {
+            ops.retain(|op| {
+                let found = self.taken_back_by(op, seen, &lines);
+                taken.extend(&found);
+                found.is_empty()
+            });
+        }
+        if exists && ops.is_empty() {
+            let at_ms = meta.at_ms;
+            let set = self.take_back(&taken);
+            self.record(origin, at_ms, Action::Reject, set);
+            return Vec::new();
+        }
         let pieces = self.pieces(&ops, seen, &lines);
         let write = self.begin_write(origin, meta);
         let op = if exists { ChangeOp::Edit } else { ChangeOp::Create };
@@ -153,7 +172,8 @@ impl LineLog {
         if !exists || !self.exists_in(seen.view) {
             self.add_incarnation(&ixs, seen.view);
         }
-        self.finish_write(write, ixs)
+        let set = self.take_back(&taken);
+        self.finish_write(write, ixs, set)
     }
 
     fn sequence_has_eol(&self) -> bool {
@@ -167,7 +187,7 @@ impl LineLog {
     /// position, so the last line is matched separately.
     fn minimal_diff(&self, tokens: &[TokenIx], lines: &[&str], eol: &str) -> Vec<Op> {
         let old: Vec<&str> = tokens.iter().map(|&token| self.sequence.text(token)).collect();
-        let is_bare = |line: &&str| split_eol(line).1.is_empty();
+        let is_bare = |line: &&str| !matches!(line.as_bytes().last(), Some(b'\n' | b'\r'));
         let Some((last, rest)) = lines.split_last().filter(|_| old.iter().any(is_bare)) else {
             return diff_slices(&old, lines);
         };
@@ -261,7 +281,7 @@ impl LineLog {
         let deps = self.mark_deleted(ix, &seen.tokens);
         self.set_deps(ix, &deps);
         self.incarnations.iter_mut().for_each(|inc| inc.deleted_by.push(ix));
-        self.finish_write(write, vec![ix])[0]
+        self.finish_write(write, vec![ix], Vec::new())[0]
     }
 
     pub(super) fn begin_write(&mut self, origin: Origin, meta: ChangeMeta) -> u32 {
@@ -274,8 +294,8 @@ impl LineLog {
         self.changes.len() as ChangeIx - 1
     }
 
-    /// Puts new changes on the disk if the disk rule does, and records them in the history.
-    fn finish_write(&mut self, write: u32, ixs: Vec<ChangeIx>) -> Vec<ChangeId> {
+    /// Puts new changes on the disk if the disk rule does, and records them in the history, after the statuses `set`.
+    fn finish_write(&mut self, write: u32, ixs: Vec<ChangeIx>, mut set: Vec<StatusChange>) -> Vec<ChangeId> {
         let Write { origin, meta, .. } = &self.writes[write as usize];
         let (origin, at_ms) = (*origin, meta.at_ms);
         for &ix in &ixs {
@@ -288,7 +308,7 @@ impl LineLog {
             from: Status::RolledBack,
             to: self.changes[ix as usize].status,
         });
-        let set = created.collect();
+        set.extend(created);
         self.record(origin, at_ms, Action::Write, set);
         ixs.into_iter().map(|ix| self.id_of(ix)).collect()
     }

@@ -7,7 +7,7 @@ use crate::line_log::sequence::{Sequence, TokenIx};
 use crate::line_log::types::{
     BASE, ChangeId, ChangeIx, ChangeMeta, ChangeOp, CheckpointId, LoggedChange, Origin, Status,
 };
-use crate::text::{first_eol, split_lines};
+use crate::text::{first_eol, same_bytes, split_lines};
 
 /// A view of the tokens: which changes count as on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,7 +157,58 @@ impl LineLog {
     pub fn saved_text(&self) -> Option<String> {
         match &self.saved {
             None => self.base_text(),
-            Some(saved) => saved.exists.then(|| self.render(saved.tokens.iter().copied())),
+            Some(saved) => saved.exists.then(|| self.render(&mut saved.tokens.iter().copied())),
+        }
+    }
+
+    /// Returns whether `text` is the visible text, without building that.
+    #[must_use]
+    pub fn is_visible_text(&self, text: Option<&str>) -> bool {
+        self.is_text_in(View::Visible, text)
+    }
+
+    /// Returns whether `text` is the text that a save writes, without building that.
+    #[must_use]
+    pub fn is_disk_text(&self, text: Option<&str>) -> bool {
+        self.is_text_in(View::Disk, text)
+    }
+
+    /// Returns whether `text` was last known to be on the disk, without building that text.
+    #[must_use]
+    pub fn is_saved_text(&self, text: Option<&str>) -> bool {
+        match &self.saved {
+            None => self.is_text_in(View::Base, text),
+            Some(saved) => match text {
+                Some(text) => saved.exists && self.reads_as(&mut saved.tokens.iter().copied(), text),
+                None => !saved.exists,
+            },
+        }
+    }
+
+    /// Returns whether the disk has the lines that a save writes.
+    #[must_use]
+    pub fn is_disk_saved(&self) -> bool {
+        let saved = match &self.saved {
+            None => &self.saved_in(View::Base),
+            Some(saved) => saved,
+        };
+        saved.exists == self.exists_in(View::Disk) && self.tokens_in(View::Disk).eq(saved.tokens.iter().copied())
+    }
+
+    pub(super) fn saved_in(&self, view: View) -> Saved {
+        Saved { exists: self.exists_in(view), tokens: self.tokens_in(view).collect() }
+    }
+
+    /// Returns whether the file was last known to be on the disk.
+    #[must_use]
+    pub fn was_on_disk(&self) -> bool {
+        self.saved.as_ref().map_or_else(|| self.exists_in(View::Base), |saved| saved.exists)
+    }
+
+    fn is_text_in(&self, view: View, text: Option<&str>) -> bool {
+        match text {
+            Some(text) => self.exists_in(view) && self.reads_as(&mut self.tokens_in(view), text),
+            None => !self.exists_in(view),
         }
     }
 
@@ -290,7 +341,7 @@ impl LineLog {
     }
 
     pub(super) fn text_in(&self, view: View) -> Option<String> {
-        self.exists_in(view).then(|| self.render(self.tokens_in(view)))
+        self.exists_in(view).then(|| self.render(&mut self.tokens_in(view)))
     }
 
     pub(super) fn path_in(&self, view: View) -> Option<&str> {
@@ -309,18 +360,46 @@ impl LineLog {
     }
 
     /// Joins lines to a text. All but the last get a line ending if they have none.
-    pub(super) fn render(&self, tokens: impl Iterator<Item = TokenIx>) -> String {
-        let mut text = String::new();
-        let mut is_bare = false;
-        for token in tokens {
-            if is_bare {
-                text.push_str(self.eol());
-            }
-            let line = self.sequence.text(token);
-            text.push_str(line);
-            is_bare = !line.ends_with(['\n', '\r']);
-        }
+    pub(super) fn render(&self, tokens: &mut dyn Iterator<Item = TokenIx>) -> String {
+        let mut text = String::with_capacity(self.sequence.size());
+        self.each_piece(tokens, &mut |piece| {
+            text.push_str(piece);
+            true
+        });
         text
+    }
+
+    /// Returns whether the lines, joined, are `text`.
+    fn reads_as(&self, tokens: &mut dyn Iterator<Item = TokenIx>, text: &str) -> bool {
+        let mut rest = text.as_bytes();
+        let fits = self.each_piece(tokens, &mut |piece| match rest.split_at_checked(piece.len()) {
+            Some((start, after)) => {
+                rest = after;
+                same_bytes(start, piece.as_bytes())
+            }
+            None => false,
+        });
+        fits && rest.is_empty()
+    }
+
+    /// Calls `take` with the pieces of the joined lines, until it returns `false`. Returns whether it never did.
+    ///
+    /// Lines that are next to each other in the sequence's text are one piece: a large file has few pieces.
+    fn each_piece(&self, tokens: &mut dyn Iterator<Item = TokenIx>, take: &mut dyn FnMut(&str) -> bool) -> bool {
+        let mut run = 0..0;
+        for token in tokens {
+            let line = self.sequence.range(token);
+            let is_bare = !run.is_empty() && self.sequence.is_bare_at(run.end);
+            if line.start == run.end && !is_bare {
+                run.end = line.end;
+                continue;
+            }
+            if !take(self.sequence.slice(run)) || is_bare && !take(self.eol()) {
+                return false;
+            }
+            run = line;
+        }
+        take(self.sequence.slice(run))
     }
 
     pub(super) fn eol(&self) -> &str {

@@ -28,6 +28,7 @@ mod hunk_size;
 mod hunk_spans;
 mod ingest;
 mod log;
+mod revert;
 mod review;
 mod save;
 mod sequence;

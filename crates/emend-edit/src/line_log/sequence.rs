@@ -67,6 +67,26 @@ impl Sequence {
         &mut self.tokens[ix as usize]
     }
 
+    /// Returns the place of a line in [`slice`](Self::slice). Lines of one write are next to each other.
+    pub(super) fn range(&self, ix: TokenIx) -> Range<usize> {
+        self.tokens[ix as usize].text.clone()
+    }
+
+    /// Returns the text of lines that are next to each other.
+    pub(super) fn slice(&self, range: Range<usize>) -> &str {
+        &self.text[range]
+    }
+
+    /// Returns whether a line ends at this place of [`slice`](Self::slice) without a line ending.
+    pub(super) fn is_bare_at(&self, end: usize) -> bool {
+        !end.checked_sub(1).is_some_and(|last| matches!(self.text.as_bytes()[last], b'\n' | b'\r'))
+    }
+
+    /// Returns the size in bytes of all lines that the file ever had.
+    pub(super) fn size(&self) -> usize {
+        self.text.len()
+    }
+
     /// Returns the line, with its line ending.
     pub(super) fn text(&self, ix: TokenIx) -> &str {
         &self.text[self.tokens[ix as usize].text.clone()]

@@ -43,7 +43,13 @@ impl LineLog {
     }
 
     /// Sets the statuses that were not changed since. `None` if that leaves nothing to do.
-    fn step(&mut self, set: &[StatusChange], by: Origin, at_ms: u64, action: Action) -> Option<DecisionOutcome> {
+    pub(super) fn step(
+        &mut self,
+        set: &[StatusChange],
+        by: Origin,
+        at_ms: u64,
+        action: Action,
+    ) -> Option<DecisionOutcome> {
         let mut due: Vec<(ChangeIx, Status)> = Vec::new();
         for change in set {
             let parts = self.resolve_all(&[change.change]).unwrap_or_default();

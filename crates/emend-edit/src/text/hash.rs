@@ -56,6 +56,11 @@ impl ContentHash {
         Self(Sha256::digest(bytes).into())
     }
 
+    /// Returns the hash of the bytes that `state` has read.
+    pub(super) fn of_state(state: Sha256) -> Self {
+        Self(state.finalize().into())
+    }
+
     /// Returns the 64 hexadecimal digits, without `sha256:`.
     #[must_use]
     pub fn hex(&self) -> String {

@@ -2,11 +2,13 @@
 
 mod decode;
 mod hash;
+mod hash_trail;
 pub(crate) mod line_hash;
 mod lines;
 pub mod truncate;
 
 pub use decode::{BOM, DecodeError, decode, split_bom};
 pub use hash::{ContentHash, ParseHashError};
+pub use hash_trail::HashTrail;
 pub use lines::{LineIndex, first_eol, lines, split_eol, split_lines};
 pub(crate) use lines::{same_bytes, start_of_line, starts_with};

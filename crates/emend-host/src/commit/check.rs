@@ -47,15 +47,18 @@ pub(super) fn check<'a>(disk: &mut Disk<'_>, changes: &'a [FileChange]) -> Resul
     let mut were = Vec::new();
     let mut targets = Targets::default();
     for change in changes {
-        let after = change.after.as_deref().map(ContentHash::of);
-        if after == change.before && (after.is_none() || !changes_mode(disk, change)?) {
+        if change.after == change.before && (change.after.is_none() || !changes_mode(disk, change)?) {
             continue;
         }
         let Some(parent) = change.path.parent() else { return Err(invalid(".", "it is the root").into()) };
         let old = old_file(disk, change, &mut targets)?;
-        let executable = change.executable;
-        let mut entry =
-            JournalEntry { path: change.path.clone(), temporary: None, before: change.before, after, executable };
+        let mut entry = JournalEntry {
+            path: change.path.clone(),
+            temporary: None,
+            before: change.before.as_deref().map(ContentHash::of),
+            after: change.after.as_deref().map(ContentHash::of),
+            executable: change.executable,
+        };
         let Some(bytes) = &change.after else {
             targets.enter(disk, &parent)?;
             removed.push(entry);
@@ -70,7 +73,7 @@ pub(super) fn check<'a>(disk: &mut Disk<'_>, changes: &'a [FileChange]) -> Resul
         targets.enter(disk, &parent)?;
         let temporary = free_name(disk, &parent, change.path.name())?;
         entry.temporary = Some(temporary.clone());
-        contents.push(NewFile { temporary, like, executable, bytes });
+        contents.push(NewFile { temporary, like, executable: change.executable, bytes });
         written.push(entry);
     }
     // Written files come before removed ones: see `roll_forward`.
@@ -95,15 +98,15 @@ fn changes_mode(disk: &mut Disk<'_>, change: &FileChange) -> Result<bool, Commit
 /// Checks the file at the target of a change and returns its metadata, if there is a file.
 fn old_file(disk: &mut Disk<'_>, change: &FileChange, targets: &mut Targets) -> Result<Option<Metadata>, CommitError> {
     let changed = || CommitError::Changed { path: change.path.clone() };
-    let found = match (disk.look(&change.path)?, change.before) {
+    let found = match (disk.look(&change.path)?, &change.before) {
         (None, None) => return Ok(None),
         (None, Some(_)) => return Err(changed()),
         (Some(found), _) => found,
     };
     refuse_unless_replaceable(&change.path, &found)?;
-    let Some(before) = change.before else { return Err(changed()) };
+    let Some(before) = &change.before else { return Err(changed()) };
     disk.check_writable(&change.path)?;
-    if ContentHash::of(&disk.read(&change.path)?) != before {
+    if disk.read(&change.path)? != *before {
         return Err(changed());
     }
     #[cfg(unix)]

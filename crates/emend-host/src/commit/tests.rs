@@ -8,7 +8,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 
 use emend_agent::environment::ExecutionEnvironment as _;
-use emend_edit::ContentHash;
 use tempfile::TempDir;
 
 use super::*;
@@ -128,7 +127,7 @@ fn path(path: &str) -> FilePath {
 fn change(at: &str, before: Option<&str>, after: Option<&str>) -> FileChange {
     FileChange {
         path: path(at),
-        before: before.map(|text| ContentHash::of(text.as_bytes())),
+        before: before.map(|text| text.as_bytes().to_vec()),
         after: after.map(|text| text.as_bytes().to_vec()),
         mode_of: None,
         executable: None,

@@ -1,7 +1,5 @@
 //! Cases for reading, writing, listing and searching.
 
-use emend_edit::ContentHash;
-
 use super::{Outcome, expect, expect_code, glob, grep, list, names, own, query, read, resolve, succeed, write};
 use crate::environment::{Access, EntryKind, ExecutionEnvironment, FileChange, FilePath};
 
@@ -125,7 +123,7 @@ pub(super) async fn removes_only_files(environment: &dyn ExecutionEnvironment) -
 pub(super) async fn changes_all_files_or_none(environment: &dyn ExecutionEnvironment) -> Outcome {
     let change = |path: &str, before: Option<&str>, after: Option<&str>| FileChange {
         path: FilePath::clean(path).unwrap_or_default(),
-        before: before.map(|text| ContentHash::of(text.as_bytes())),
+        before: before.map(|text| text.as_bytes().to_vec()),
         after: after.map(|text| text.as_bytes().to_vec()),
         mode_of: None,
         executable: None,

@@ -259,7 +259,7 @@ fn changes(planned: &[PlannedFile], texts: &BTreeMap<String, Option<String>>) ->
             let outside = || Failure::new(Code::Internal, format!("{path} is not a path inside the root"));
             FilePath::clean(path).ok_or_else(outside)
         };
-        let before = texts.get(path).and_then(Option::as_ref).map(|text| ContentHash::of(text.as_bytes()));
+        let before = texts.get(path).and_then(Option::as_ref).map(|text| text.as_bytes().to_vec());
         let after = after.map(|text| text.as_bytes().to_vec());
         let mode_of = mode_of.map(|path| clean(path)).transpose()?;
         Ok::<_, Refusal>(FileChange { path: clean(path)?, before, after, mode_of, executable })

@@ -10,11 +10,11 @@ use super::plain::Plain;
 use super::properties::{check, count};
 use super::steps::{base, history, play};
 use super::{meta, propose, type_in};
-use crate::line_log::{DependentsPolicy, HunkQuery, LineLog, LoadError, Origin, Status};
+use crate::line_log::{Action, DependentsPolicy, HunkQuery, LineLog, LoadError, Origin, Status};
 
 #[test]
 fn after_an_external_change_the_disk_is_as_it_was_found() {
-    let (n_external, n_as_saved) = (Cell::new(0), Cell::new(0));
+    let (n_external, n_as_saved, n_lost) = (Cell::new(0), Cell::new(0), Cell::new(0));
     check((history(), base(), any::<bool>()), |((start, steps), found, save)| {
         let mut log = play(start.as_deref(), &steps);
         if save {
@@ -23,6 +23,7 @@ fn after_an_external_change_the_disk_is_as_it_was_found() {
         let is_all_saved = log.saved_text() == log.disk_text();
         let before = Plain::of(&log);
         let is_news = log.saved_text() != found;
+        let n_entries = log.entries().len();
         let ids = log.external(found.as_deref(), meta("disk"));
         assert_eq!(log.saved_text(), found);
         count(&n_external, !ids.is_empty());
@@ -35,6 +36,14 @@ fn after_an_external_change_the_disk_is_as_it_was_found() {
             let change = log.change(*id).unwrap();
             assert_eq!((change.origin, change.status), (Origin::External, Status::Accepted));
         }
+        if log.entries()[n_entries..]
+            .iter()
+            .any(|entry| matches!(entry.action, Action::Undo { .. } | Action::Redo { .. }))
+        {
+            // The last entry had not reached the disk.
+            assert_eq!((log.disk_text(), ids), (found, Vec::new()));
+            return count(&n_lost, true);
+        }
         // Only lines that the other program deleted are hidden by it.
         let after = Plain::of(&log);
         let ours = after.lines.iter().filter(|line| !ids.contains(&log.id_of(line.by)));
@@ -43,8 +52,64 @@ fn after_an_external_change_the_disk_is_as_it_was_found() {
             assert_eq!(before.is_visible(was) && !is_deleted, after.is_visible(is));
         }
     });
-    println!("external changes: {}, unrecorded saves: {}", n_external.get(), n_as_saved.get());
-    assert!(n_external.get() > 0 && n_as_saved.get() > 0);
+    let (n_external, n_as_saved, n_lost) = (n_external.get(), n_as_saved.get(), n_lost.get());
+    println!("external changes: {n_external}, unrecorded saves: {n_as_saved}, lost entries: {n_lost}");
+    assert!(n_external > 0 && n_as_saved > 0 && n_lost > 0);
+}
+
+/// Checks that an entry that did not reach the disk is taken back, so that it can be done again and leaves no line twice.
+#[track_caller]
+fn check_lost(prepare: impl Fn(&mut LineLog), step: impl Fn(&mut LineLog)) {
+    let mut log = LineLog::new(Some("one\ntwo\nthree\n"));
+    prepare(&mut log);
+    log.mark_saved();
+    let before = (log.visible_text(), log.disk_text());
+    step(&mut log);
+    let after = log.disk_text();
+    assert_ne!(before.1, after);
+    // The log was saved, and the process was killed before it wrote the file.
+    log.mark_saved();
+    let mut log: LineLog = serde_json::from_str(&serde_json::to_string(&log).unwrap()).unwrap();
+    assert_eq!(log.external(before.1.as_deref(), meta("disk")), []);
+    assert_eq!((log.visible_text(), log.disk_text()), before);
+    let pending = log.pending();
+    log.reject(&pending, DependentsPolicy::OnlyThese, Origin::User, 0).unwrap();
+    let ids: Vec<_> = log.changes().map(|change| change.id).collect();
+    log.rollback(&ids, DependentsPolicy::OnlyThese, Origin::User, 0).unwrap();
+    assert_eq!(log.visible_text().as_deref(), Some("one\ntwo\nthree\n"));
+}
+
+#[test]
+fn an_entry_that_did_not_reach_the_disk_is_taken_back() {
+    let write = |text: &'static str| {
+        move |log: &mut LineLog| drop(log.write(Origin::Agent, meta("agent"), text, Status::Accepted))
+    };
+    let undo = |log: &mut LineLog| {
+        let ids: Vec<_> = log.changes().map(|change| change.id).collect();
+        log.rollback(&ids, DependentsPolicy::OnlyThese, Origin::User, 0).unwrap();
+    };
+    let nothing = |_: &mut LineLog| {};
+    check_lost(nothing, write("one\nnew\n"));
+    check_lost(nothing, write("one\ntwo\nthree\none\ntwo\nthree\n"));
+    check_lost(nothing, |log| {
+        log.delete(Origin::Agent, meta("agent"), Status::Accepted);
+    });
+    check_lost(write("new\n"), write("newer\n"));
+    check_lost(write("new\n"), undo);
+    check_lost(
+        |log| {
+            write("new\n")(log);
+            undo(log);
+        },
+        |log| drop(log.undo(Origin::User, 0)),
+    );
+    check_lost(
+        |log| drop(propose(log, "ONE\ntwo\nthree\n")),
+        |log| {
+            let pending = log.pending();
+            log.accept(&pending, Origin::User, 0).unwrap();
+        },
+    );
 }
 
 #[test]

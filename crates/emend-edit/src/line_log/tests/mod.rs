@@ -165,3 +165,35 @@ fn a_loaded_log_continues_the_numbering_of_checkpoints() {
     loaded.rollback_to(old, Origin::User, 2).unwrap();
     assert_eq!(loaded.visible_text().as_deref(), Some("a\n"));
 }
+
+/// Checks that lines restored by hand leave no hunk, and appear once after every decision.
+#[track_caller]
+fn check_restored(proposed: &str, typed: &str, rest: usize) {
+    let base = "one\ntwo\nthree\nfour\nfive\n";
+    let mut log = LineLog::new(Some(base));
+    propose(&mut log, proposed);
+    let before = log.pending();
+    type_in(&mut log, typed);
+    assert_eq!((log.visible_text().as_deref(), log.pending().len()), (Some(typed), rest));
+    let mut rejected = log.clone();
+    rejected.reject(&log.pending(), DependentsPolicy::OnlyThese, Origin::User, 0).unwrap();
+    let text = rejected.disk_text().unwrap();
+    for line in ["one\n", "two\n", "three\n", "four\n", "five\n", "mine\n"] {
+        assert_eq!(text.matches(line).count(), usize::from(line != "mine\n" || typed.contains(line)), "{text}");
+    }
+    // The user's undo brings the hunk back.
+    log.undo(Origin::User, 0).unwrap();
+    assert_eq!((log.visible_text().as_deref(), log.pending()), (Some(proposed), before));
+}
+
+#[test]
+fn lines_restored_by_hand_take_the_change_back() {
+    let base = "one\ntwo\nthree\nfour\nfive\n";
+    check_restored("one\ntwo\nTHREE\nfour\nfive\n", base, 0);
+    check_restored("one\nfour\nfive\n", base, 0);
+    check_restored("new\n", base, 0);
+    check_restored("one\nTWO\nthree\nFOUR\nfive\n", base, 0);
+    check_restored("one\nTWO\nthree\nFOUR\nfive\n", "one\ntwo\nthree\nFOUR\nfive\n", 1);
+    check_restored("one\nTWO\nthree\nFOUR\nfive\n", "one\nTWO\nthree\nfour\nfive\nmine\n", 1);
+    check_restored("one\nTWO\nTHREE\nfour\nfive\n", "mine\none\ntwo\nthree\nfour\nfive\n", 0);
+}

@@ -128,8 +128,13 @@ fn l1_an_edit_changes_the_visible_text_by_exactly_that_edit() {
             let after = Plain::of(&log);
             let new = split_lines(&text);
             let seen: Vec<String> = before.visible().iter().map(|&index| before.lines[index].text.clone()).collect();
-            let changes = ids.iter().filter_map(|&id| log.change(id));
-            let cost: usize = changes.map(|change| change.inserted_lines + change.deleted_lines).sum();
+            let is_new = |line: &&PlainLine| line.by != BASE && ids.contains(&log.id_of(line.by));
+            let n_inserted = after.lines.iter().filter(is_new).count();
+            // The user's edit may have switched a change off that it takes back.
+            let old = after.lines.iter().filter(|line| !is_new(line));
+            let n_flipped =
+                before.lines.iter().zip(old).filter(|(was, is)| before.is_visible(was) != after.is_visible(is)).count();
+            let cost = n_inserted + n_flipped;
             let common = longest_common(&seen, &after.eol, &new);
             assert_eq!(cost, seen.len() + new.len() - 2 * common, "the diff is not minimal");
             // No other token is touched.

@@ -1,0 +1,82 @@
+//! Texts that take changes back: lines restored by hand, and edits that never reached the disk.
+//!
+//! Such a text is recorded by switching the changes off. As new lines beside the removed ones, it would show each
+//! restored line twice as soon as the change is rejected.
+
+use std::collections::BTreeSet;
+
+use crate::diff::Op;
+use crate::line_log::dependencies::Seen;
+use crate::line_log::history::{Action, StatusChange};
+use crate::line_log::log::LineLog;
+use crate::line_log::sequence::TokenIx;
+use crate::line_log::types::{BASE, ChangeIx, Origin, Status};
+use crate::size::compact_sort::set_of;
+
+impl LineLog {
+    /// Returns the agent's changes that `op` takes back: it puts the lines that they deleted in the place of theirs.
+    ///
+    /// Empty if `op` does something else as well, or if the changes have lines elsewhere or dependents.
+    pub(super) fn taken_back_by(&self, op: &Op, seen: &Seen, lines: &[&str]) -> BTreeSet<ChangeIx> {
+        let none = BTreeSet::new();
+        if op.new.is_empty() {
+            return none;
+        }
+        let before = op.old.start.checked_sub(1).and_then(|index| seen.tokens.get(index)).copied();
+        let after = seen.tokens.get(op.old.end).copied();
+        let place: Vec<TokenIx> = self.sequence.iter_after(before).take_while(|&token| Some(token) != after).collect();
+        let authors = place.iter().flat_map(|&token| {
+            let state = self.sequence.token(token);
+            state.deleted_by.iter().copied().chain([state.inserted_by])
+        });
+        let is_live =
+            |&ix: &ChangeIx| ix != BASE && self.is_on(ix, seen.view) && self.write_of(ix).origin == Origin::Agent;
+        let taken = set_of(authors.filter(is_live));
+        let here = set_of(place.iter().copied());
+        let is_here = |ix: &ChangeIx| {
+            let change = &self.changes[*ix as usize];
+            change.inserted.iter().chain(&change.deleted).all(|token| here.contains(token))
+        };
+        if !taken.iter().all(is_here) || !self.dependents_of(&taken).is_empty() {
+            return none;
+        }
+        let is_on = |ix| !taken.contains(&ix) && self.is_on(ix, seen.view);
+        let left = place.iter().filter(|&&token| self.shows(token, is_on)).map(|&token| self.sequence.text(token));
+        if left.eq(lines[op.new.clone()].iter().copied()) { taken } else { none }
+    }
+
+    /// Returns whether `text` is on the disk because the last entry of the history never reached it, as after a crash,
+    /// and takes that entry back.
+    pub(super) fn is_lost_entry(&mut self, text: Option<&str>, at_ms: u64) -> bool {
+        let Some(last) = self.history.entries.last() else { return false };
+        let back = last.set.iter().map(|set| StatusChange { change: set.change, from: set.to, to: set.from });
+        let back: Vec<StatusChange> = back.collect();
+        let (by, action) = match last.action {
+            Action::Undo { entry } => (last.by, Action::Redo { entry }),
+            Action::Redo { entry } => (last.by, Action::Undo { entry }),
+            _ => (last.by, Action::Undo { entry: last.number }),
+        };
+        let mut before = self.clone();
+        if before.step(&back, by, at_ms, action).is_none() || !before.is_disk_text(text) {
+            return false;
+        }
+        *self = before;
+        true
+    }
+
+    /// Switches changes off as a part of a write. Returns the statuses that this sets.
+    pub(super) fn take_back(&mut self, taken: &BTreeSet<ChangeIx>) -> Vec<StatusChange> {
+        let set = taken.iter().map(|&ix| {
+            let from = self.changes[ix as usize].status;
+            StatusChange { change: self.id_of(ix), from, to: Status::Rejected }
+        });
+        let set: Vec<StatusChange> = set.collect();
+        for &ix in taken {
+            self.changes[ix as usize].status = Status::Rejected;
+            self.settle_on_disk(ix);
+        }
+        let taken: Vec<ChangeIx> = taken.iter().copied().collect();
+        self.show_and_hide(&taken);
+        set
+    }
+}
