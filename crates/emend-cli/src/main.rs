@@ -47,7 +47,7 @@ fn main() -> ExitCode {
             Command::Review(args) => review::review(&args.root).await,
             Command::Undo(args) => undo::undo(&args.root).await,
             Command::Redo(args) => checkpoints::redo(&args.root).await,
-            Command::Checkpoints { root, json } => checkpoints::list(&root.root, json),
+            Command::Checkpoints { root, json } => checkpoints::list(&root.root, json).await,
             Command::Rollback { run, root, check } => checkpoints::rollback(&root.root, run, check).await,
             Command::Config { session, json } => config::config(&session, json),
             Command::Patch(args) => Ok(patch::patch(args).await),

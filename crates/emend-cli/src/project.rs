@@ -157,14 +157,14 @@ pub(crate) struct Project {
 
 impl Project {
     /// Opens the project of the directory `start`, with the pending edits and the undo data of earlier runs.
-    pub(crate) fn open(start: &Path, mode: Mode) -> Result<Self, Failure> {
-        Self::open_confined(&Place::of(start)?, mode, None)
+    pub(crate) async fn open(start: &Path, mode: Mode) -> Result<Self, Failure> {
+        Self::open_confined(&Place::of(start)?, mode, None).await
     }
 
     /// Opens the project for a command that only reads, while another process may use it.
     ///
     /// If no other process uses it, an interrupted patch is completed or reverted first.
-    pub(crate) fn open_to_read(start: &Path) -> Result<Self, Failure> {
+    pub(crate) async fn open_to_read(start: &Path) -> Result<Self, Failure> {
         let place = Place::of(start)?;
         let environment = Self::environment(place.root())?;
         match StateDir::open_at_once(environment.root()) {
@@ -173,7 +173,7 @@ impl Project {
             Err(error) => return Err(unusable(error)),
         }
         let state = StateDir::for_reading(place.root())?;
-        Self::with_state(environment, state, Mode::Direct, place.start().clone())
+        Self::with_state(environment, state, Mode::Direct, place.start().clone()).await
     }
 
     pub(crate) fn environment(root: &Path) -> Result<LocalEnvironment, Failure> {
@@ -186,7 +186,7 @@ impl Project {
     }
 
     /// Opens the project as [`Self::open`] does. Commands of the agent run in the sandbox, if there is one.
-    pub(crate) fn open_confined(place: &Place, mode: Mode, sandbox: Option<Sandbox>) -> Result<Self, Failure> {
+    pub(crate) async fn open_confined(place: &Place, mode: Mode, sandbox: Option<Sandbox>) -> Result<Self, Failure> {
         let mut environment = Self::environment(place.root())?;
         if let Some(sandbox) = sandbox {
             let refused = |error| {
@@ -203,10 +203,10 @@ impl Project {
                 open_state(&given)?;
             }
         }
-        Self::with_state(environment, state, mode, place.start().clone())
+        Self::with_state(environment, state, mode, place.start().clone()).await
     }
 
-    fn with_state(
+    async fn with_state(
         environment: LocalEnvironment,
         state: StateDir,
         mode: Mode,
@@ -221,6 +221,7 @@ impl Project {
         let workspace = Workspace::new(environment, mode, Shared::clone(&clock)).with_saver(Shared::new(saver));
         if let Some(snapshot) = saved {
             workspace.restore(snapshot).map_err(|error| Failure::new(Code::IoError, error.to_string()))?;
+            workspace.catch_up().await;
         }
         let workspace = Shared::new(workspace);
         let agents = match start.is_root() {

@@ -60,7 +60,7 @@ impl Setup {
         let writable = || settings.sandbox_write.iter().map(|place| PathBuf::from(&place.value)).collect();
         let sandbox = settings.sandbox.value.then(|| Sandbox { writable: writable() });
         let mode = if settings.review.value { Mode::Staged } else { Mode::Direct };
-        let project = Project::open_confined(place, mode, sandbox)?;
+        let project = Project::open_confined(place, mode, sandbox).await?;
         let store = project.sessions()?;
         let origin = Origin::of(args, &*store).await?;
         let named = settings.model.value.clone().or_else(|| origin.model());

@@ -24,6 +24,9 @@ pub struct Snapshot {
     files: BTreeMap<FilePath, SavedEntry>,
     done: Vec<Vec<FilePath>>,
     undone: Vec<Vec<FilePath>>,
+    /// Files that were about to be written: see [`Workspace::catch_up`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    expected: Vec<FilePath>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -75,6 +78,7 @@ impl Snapshot {
             (self.n_entries, None)
         });
         let moved_from = moved_from.or(was_moved);
+        self.expected.push(path.clone());
         self.files.insert(path.clone(), SavedEntry { number, log, moved_from, changed_at: self.revision });
     }
 }
@@ -109,11 +113,23 @@ impl Workspace {
             files: map_of(files),
             done: state.done.clone(),
             undone: state.undone.clone(),
+            expected: Vec::new(),
+        }
+    }
+
+    /// Compares the files that were about to be written when the restored snapshot was saved. A write that did not reach
+    /// them, as after a crash, is taken back in their logs.
+    ///
+    /// Other files are compared at their next use. A file that cannot be read is left for its next use, too.
+    pub async fn catch_up(&self) {
+        let expected = std::mem::take(&mut self.state().expected);
+        for path in expected {
+            let _ = self.visible(&path).await;
         }
     }
 
     /// Replaces the state of this workspace by a snapshot. Changes on disk since then are recorded at the next use of
-    /// each file.
+    /// each file, and by [`catch_up`](Self::catch_up).
     ///
     /// # Errors
     ///
@@ -128,6 +144,7 @@ impl Workspace {
         state.n_entries = snapshot.n_entries;
         state.done = snapshot.done;
         state.undone = snapshot.undone;
+        state.expected = snapshot.expected;
         let entry = |(path, saved)| {
             let SavedEntry { number, log, moved_from, changed_at } = saved;
             (path, Entry { number, log, moved_from, changed_at })

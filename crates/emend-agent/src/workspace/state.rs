@@ -101,6 +101,8 @@ pub(super) struct State {
     // The user's edits and decisions, as lists of files, for undo; those that were undone, for redo.
     pub(super) done: Vec<Vec<FilePath>>,
     pub(super) undone: Vec<Vec<FilePath>>,
+    /// Files that a restored snapshot was about to write.
+    pub(super) expected: Vec<FilePath>,
 }
 
 /// An edited file.

@@ -2,6 +2,7 @@
 
 mod decisions;
 mod interleaving;
+mod killed;
 
 use emend_edit::line_log::DependentsPolicy;
 use emend_llm::Shared;

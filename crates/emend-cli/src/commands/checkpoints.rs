@@ -18,8 +18,8 @@ use crate::style::{self, Painter};
 use crate::text_diff;
 use crate::visible::{Guarded, stdout, visible};
 
-pub(crate) fn list(root: &Path, json: bool) -> Result<ExitCode, Failure> {
-    let project = Project::open_to_read(root)?;
+pub(crate) async fn list(root: &Path, json: bool) -> Result<ExitCode, Failure> {
+    let project = Project::open_to_read(root).await?;
     let notes = project.run_notes()?;
     let mut stdout = stdout();
     let runs = project.workspace.runs();
@@ -55,7 +55,7 @@ pub(crate) fn list(root: &Path, json: bool) -> Result<ExitCode, Failure> {
 }
 
 pub(crate) async fn rollback(root: &Path, run: u64, check: bool) -> Result<ExitCode, Failure> {
-    let project = if check { Project::open_to_read(root)? } else { Project::open(root, Mode::Direct)? };
+    let project = if check { Project::open_to_read(root).await? } else { Project::open(root, Mode::Direct).await? };
     let runs = since(&project, run)?;
     if check {
         let mut stdout = stdout();
@@ -85,7 +85,7 @@ fn since(project: &Project, run: u64) -> Result<Vec<u64>, Failure> {
 }
 
 pub(crate) async fn redo(root: &Path) -> Result<ExitCode, Failure> {
-    redo_last(&Project::open(root, Mode::Direct)?).await?;
+    redo_last(&Project::open(root, Mode::Direct).await?).await?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -25,7 +25,7 @@ const HELP: &str = "y accept · n reject · s skip (decide later) · a accept th
 pub(crate) type Ask<'a> = &'a mut dyn FnMut(&str) -> Result<Option<String>, Failure>;
 
 pub(crate) async fn review(root: &Path) -> Result<ExitCode, Failure> {
-    let project = Project::open(root, Mode::Staged)?;
+    let project = Project::open(root, Mode::Staged).await?;
     decide(&project, &mut ask_on_stdin()).await?;
     Ok(ExitCode::SUCCESS)
 }

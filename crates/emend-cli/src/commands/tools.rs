@@ -56,7 +56,7 @@ pub(crate) async fn call(name: &str, arguments: &str, root: &Path) -> Result<Exi
     })?;
     let tools = tool_set::all();
     let reads = tools.get(name).is_some_and(|(_, tool)| tool.effect() == ToolEffect::Reads);
-    let project = if reads { Project::open_to_read(root)? } else { Project::open(root, Mode::Direct)? };
+    let project = if reads { Project::open_to_read(root).await? } else { Project::open(root, Mode::Direct).await? };
     let cancel = CancelToken::new();
     let mut signals = CancelOnSignal::begin(&cancel);
     let outcome = tokio::select! {

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::project::Project;
 
 pub(crate) async fn undo(root: &Path) -> Result<ExitCode, Failure> {
-    let (run, undone) = undo_last(&Project::open(root, Mode::Direct)?).await?;
+    let (run, undone) = undo_last(&Project::open(root, Mode::Direct).await?).await?;
     report(Some(&run), &undone)
 }
 

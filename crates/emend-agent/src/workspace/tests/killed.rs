@@ -1,0 +1,95 @@
+//! Processes that are killed after saving the line logs: the next one goes on with what is on the disk.
+
+use futures::executor::block_on;
+#[cfg(target_family = "wasm")]
+use wasm_bindgen_test::wasm_bindgen_test as test;
+
+use super::super::{RunChanges, SaveSnapshot, Snapshot, Workspace};
+use super::*;
+
+/// Keeps every snapshot.
+#[derive(Default)]
+struct Saved(emend_llm::runtime::Mutex<Vec<Snapshot>>);
+
+impl SaveSnapshot for Saved {
+    fn save(&self, snapshot: &Snapshot) -> Result<(), crate::environment::EnvError> {
+        self.0.lock().push(snapshot.clone());
+        Ok(())
+    }
+}
+
+const PATHS: [&str; 4] = ["a.txt", "b.txt", "c.txt", "d.txt"];
+const FIXTURE: &str = "//- a.txt\none\ntwo\n//- b.txt\nbee\n//- c.txt\nsea\n";
+
+/// The texts on the disk.
+type Disk = [Option<String>; 4];
+
+fn disk(world: &World) -> Disk {
+    PATHS.map(|path| world.disk(path))
+}
+
+/// Starts a process that finds these files and this snapshot.
+fn next_process(disk: &Disk, snapshot: Snapshot) -> World {
+    let files: String = PATHS
+        .iter()
+        .zip(disk)
+        .filter_map(|(path, text)| text.as_ref().map(|text| format!("//- {path}\n{text}")))
+        .collect();
+    let world = World::new(&files, Mode::Direct);
+    world.workspace.restore(snapshot).unwrap();
+    block_on(world.workspace.catch_up());
+    world
+}
+
+fn edit(world: &World) {
+    let texts = [("a.txt", Some("ONE\ntwo\n")), ("b.txt", None), ("d.txt", Some("new\n"))];
+    world.agent_all(&texts).unwrap();
+}
+
+fn undo(world: &World) {
+    block_on(world.workspace.undo_runs(&[1])).unwrap();
+}
+
+fn redo(world: &World) {
+    block_on(world.workspace.redo_runs()).unwrap();
+}
+
+/// Checks that a process killed in the last of `steps` leaves the run as the disk has it, and that all can be undone.
+#[track_caller]
+fn check_killed(steps: &[fn(&World)]) {
+    let (last, steps) = steps.split_last().unwrap();
+    let saved = Shared::new(Saved::default());
+    let mut world = World::new(FIXTURE, Mode::Direct);
+    let files = Shared::clone(&world.files) as Shared<dyn ExecutionEnvironment>;
+    let workspace = Workspace::new(files, Mode::Direct, Shared::new(TickingClock::default()));
+    world.workspace = Shared::new(workspace.with_saver(Shared::clone(&saved) as Shared<dyn SaveSnapshot>));
+    world.workspace.begin_run();
+    let original = disk(&world);
+    steps.iter().for_each(|step| step(&world));
+    let is_on = |runs: Vec<RunChanges>| runs.iter().any(|run| run.is_on);
+    let before = (disk(&world), is_on(world.workspace.runs()));
+    saved.0.lock().clear();
+    last(&world);
+    let after = (disk(&world), is_on(world.workspace.runs()));
+    assert_ne!(before, after);
+    let first = saved.0.lock().first().cloned().unwrap();
+    for (disk_found, run_is_on) in [before, after] {
+        let next = next_process(&disk_found, first.clone());
+        assert_eq!(is_on(next.workspace.runs()), run_is_on);
+        assert_eq!(disk(&next), disk_found);
+        undo(&next);
+        assert_eq!(disk(&next), original);
+        if run_is_on {
+            redo(&next);
+            assert_eq!(disk(&next), disk_found);
+        }
+    }
+}
+
+#[test]
+fn an_interrupted_edit_undo_or_redo_can_be_undone() {
+    check_killed(&[edit]);
+    check_killed(&[edit, undo]);
+    check_killed(&[edit, undo, redo]);
+    check_killed(&[edit, undo, redo, undo]);
+}
