@@ -1,10 +1,14 @@
 //! The current run of the conversation: the user's instruction and the tool calls made for it so far.
 //!
-//! A run begins with the last user message that contains an instruction. All later tool calls belong to it.
+//! A run begins with the last message of the user. All later tool calls belong to it. Only `continue` goes on with the
+//! run before: a request does not show whether that run was stopped, so any other text ends it.
 
-use crate::instruction::{Instruction, Misunderstood, parse};
+use crate::instruction::{Instruction, Misunderstood, is_continue, parse};
 use crate::request::{Conversation, Message};
 use crate::step::{CompletedCall, Step, ToolResult};
+
+/// Start of the text block with the contents of mentioned files.
+const ATTACHED: &str = "<referenced_files>";
 
 /// The current run, as found in the conversation.
 pub(crate) struct CurrentRun<'a> {
@@ -32,14 +36,16 @@ impl<'a> CurrentRun<'a> {
         let mut working = false;
         for message in &conversation.messages {
             match message {
-                Message::User { text, results } => {
+                Message::User { texts, results } => {
                     for (id, mut done) in pending.drain(..) {
                         if let Some(result) = results.get(&id) {
                             done.result = result.clone();
                         }
                         run.done.push(done);
                     }
-                    run.hear(text, working);
+                    for text in texts {
+                        run.hear(text, working);
+                    }
                 }
                 Message::Assistant(calls) => {
                     run.rounds += 1;
@@ -59,29 +65,35 @@ impl<'a> CurrentRun<'a> {
         run
     }
 
-    /// Handles a user message. While tools run (`working`), a message without an instruction is ignored.
+    /// Handles a text of the user. While tools run (`working`), `continue` changes nothing.
     fn hear(&mut self, text: &str, working: bool) {
         // The contents of mentioned files follow the user's own words.
+        let text = if text.starts_with(ATTACHED) { "" } else { text };
         let text = text.split_once("\n<referenced_files>").map_or(text, |(words, _)| words);
         if let Some(path) = open_file(text) {
             self.open_file = Some(path);
         }
-        if text.trim().is_empty() {
+        // The session's warning about repeated calls is not the user's.
+        if text.trim().is_empty() || text.starts_with("Loop detected:") || (working && is_continue(text)) {
             return;
         }
-        let instruction = parse(text);
-        if instruction.is_err() && working {
-            return;
-        }
-        self.instruction = instruction;
+        self.instruction = parse(text);
         self.done.clear();
         self.rounds = 0;
     }
 
+    /// Returns the response to a text that is not an instruction.
+    pub(crate) fn explain(&self, misunderstood: &Misunderstood) -> Step {
+        Step::say(misunderstood.answer(self.offers("shell")))
+    }
+
+    fn offers(&self, name: &str) -> bool {
+        self.conversation.tools.iter().any(|tool| tool.name == name)
+    }
+
     /// Returns a refusal if the request does not offer all of the tools `needed`.
     pub(crate) fn missing_tools(&self, needed: &[&str]) -> Option<Step> {
-        let offered = |name: &str| self.conversation.tools.iter().any(|tool| tool.name == name);
-        let missing: Vec<&str> = needed.iter().copied().filter(|name| !offered(name)).collect();
+        let missing: Vec<&str> = needed.iter().copied().filter(|name| !self.offers(name)).collect();
         let text = format!("I need the tools {} for that, and they are not offered here.", missing.join(", "));
         (!missing.is_empty()).then(|| Step::say(text))
     }

@@ -25,10 +25,10 @@ pub(crate) struct Conversation {
 
 /// One message.
 pub(crate) enum Message {
-    /// A user message: its text, if any, and tool results.
+    /// A user message: its texts, if any, and tool results.
     User {
-        /// The text blocks, joined by line feeds.
-        text: String,
+        /// The text blocks in order. Neighbouring messages of the user reach the model as blocks of one.
+        texts: Vec<String>,
         /// Results by call id.
         results: HashMap<String, ToolResult>,
     },
@@ -89,7 +89,7 @@ fn parse_message(index: usize, message: &Value) -> Result<Message, String> {
                 };
                 (block["tool_use_id"].as_str().unwrap_or_default().to_owned(), result)
             });
-            Ok(Message::User { text: text_of(content), results: results.collect() })
+            Ok(Message::User { texts: texts_of(content), results: results.collect() })
         }
         Some("assistant") => {
             let calls = of_kind("tool_use").map(|block| {
@@ -100,20 +100,22 @@ fn parse_message(index: usize, message: &Value) -> Result<Message, String> {
             Ok(Message::Assistant(calls.collect()))
         }
         // Some models accept system messages between others; they contain no instruction for this model.
-        Some("system") => Ok(Message::User { text: String::new(), results: HashMap::new() }),
+        Some("system") => Ok(Message::User { texts: Vec::new(), results: HashMap::new() }),
         _ => Err(format!("messages.{index}.role: must be user or assistant")),
     }
 }
 
-/// Returns the text of a content value: a string, or the text blocks of an array.
+/// Returns the text of a content value. Text blocks are joined by line feeds.
 fn text_of(content: &Value) -> String {
+    texts_of(content).join("\n")
+}
+
+/// Returns the texts of a content value: a string, or the text blocks of an array.
+fn texts_of(content: &Value) -> Vec<String> {
     match content {
-        Value::String(text) => text.clone(),
-        Value::Array(blocks) => {
-            let texts: Vec<&str> = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
-            texts.join("\n")
-        }
-        _ => String::new(),
+        Value::String(text) => vec![text.clone()],
+        Value::Array(blocks) => blocks.iter().filter_map(|block| block["text"].as_str()).map(str::to_owned).collect(),
+        _ => Vec::new(),
     }
 }
 

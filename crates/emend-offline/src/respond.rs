@@ -28,7 +28,7 @@ fn next_step(conversation: &Conversation) -> Step {
     let run = CurrentRun::of(conversation);
     let mut step = match &run.instruction {
         Ok(instruction) => tasks::next_step(&run, instruction),
-        Err(misunderstood) => Step::say(misunderstood.answer()),
+        Err(misunderstood) => run.explain(misunderstood),
     };
     if run.rounds == 0 {
         step.text = format!("{LABEL} {}", step.text);

@@ -350,18 +350,53 @@ fn runs_without_matches_or_instruction_end_at_once() {
 }
 
 #[test]
-fn remarks_are_ignored_while_tools_run_and_a_new_instruction_takes_over() {
+fn the_last_message_decides_and_only_continue_goes_on() {
     let mut messages = vec![Message::user("rename Alpha to Beta")];
     messages.push(ask(&messages).message);
     let id = messages[1].tool_calls()[0].id.clone();
     let content = json!("a.rs");
     let result = ToolResult { tool_call_id: id, name: "grep".to_owned(), content, is_error: false, image: None };
     messages.push(Message::tool_results(vec![result]));
-    let with = |remark: &str| ask(&[messages.clone(), vec![Message::user(remark)]].concat()).message;
-    assert_eq!(with("hurry up").tool_calls()[0].arguments, json!({"file_path": "a.rs"}));
+    let with = |text: &str| ask(&[messages.clone(), vec![Message::user(text)]].concat()).message;
+    let loop_warning = "Loop detected: the last 10 tool calls follow a repeating pattern. Try a different approach.";
+    for text in ["continue", "Go on, please.", "ok, proceed", loop_warning] {
+        assert_eq!(with(text).tool_calls()[0].arguments, json!({"file_path": "a.rs"}), "{text}");
+    }
+    for text in ["hello", "thanks", "hurry up", "continue tomorrow"] {
+        let answer = with(text);
+        assert!(answer.tool_calls().is_empty(), "{text}");
+        assert!(answer.text().starts_with(LABEL) && answer.text().contains("rename Alpha to Beta"), "{text}");
+    }
     let answer = with("rename Gamma to Delta");
     assert_eq!(answer.tool_calls()[0].arguments["pattern"], "\\bGamma\\b");
     assert!(answer.text().starts_with(LABEL));
+}
+
+#[test]
+fn a_message_after_one_without_an_answer_replaces_it() {
+    // The adapter sends both as blocks of one message.
+    let answer = ask(&[Message::user("rename Alpha to Beta"), Message::user("hello")]).message;
+    assert!(answer.tool_calls().is_empty());
+    let answer = ask(&[Message::user("hello"), Message::user("rename Alpha to Beta")]).message;
+    assert_eq!(answer.tool_calls()[0].arguments["pattern"], "\\bAlpha\\b");
+}
+
+#[test]
+fn commands_are_listed_only_where_there_is_a_shell() {
+    let listed = |tools: &[&str]| {
+        let tool = |name: &&str| ToolDefinition {
+            name: (*name).to_owned(),
+            description: String::new(),
+            parameters: json!({"type": "object"}),
+        };
+        let request = Request { tools: tools.iter().map(tool).collect(), ..request(vec![Message::user("hello")]) };
+        let stream = block_on(provider(Options::default()).stream(request, CancelToken::new())).unwrap();
+        let events: Vec<_> = block_on(stream.collect());
+        let Some(Ok(StreamEvent::Finish { response })) = events.last() else { panic!("the answer does not end") };
+        response.message.text().contains("run cargo test")
+    };
+    assert!(listed(&["grep", "shell"]));
+    assert!(!listed(&["grep"]));
 }
 
 #[test]

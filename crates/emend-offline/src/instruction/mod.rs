@@ -24,6 +24,17 @@ pub(crate) fn parse(text: &str) -> Result<Instruction, Misunderstood> {
     Err(invalid.unwrap_or(Misunderstood::Unknown))
 }
 
+/// Texts that ask to go on with an unfinished instruction.
+const CONTINUE: &[&[&str]] =
+    &[&["continue"], &["go", "on"], &["go", "ahead"], &["carry", "on"], &["proceed"], &["resume"]];
+
+/// Returns whether a text asks to go on with an unfinished instruction.
+pub(crate) fn is_continue(text: &str) -> bool {
+    let words = words(text);
+    let words = strip_padding(&words);
+    CONTINUE.iter().any(|phrase| words.len() == phrase.len() && starts_with(words, phrase))
+}
+
 /// Phrases that may precede an instruction.
 const OPENINGS: &[&[&str]] = &[
     &["please"],
@@ -309,7 +320,7 @@ mod tests {
 
     #[test]
     fn the_help_names_every_example_and_every_example_is_understood() {
-        let help = Misunderstood::Unknown.answer();
+        let help = Misunderstood::Unknown.answer(true);
         for example in EXAMPLES {
             assert!(help.contains(example.text));
             assert!(parse(example.text).is_ok(), "{}", example.text);

@@ -64,13 +64,13 @@ pub(crate) enum Misunderstood {
 }
 
 impl Misunderstood {
-    /// Returns the response to the user.
-    pub(crate) fn answer(&self) -> String {
+    /// Returns the response to the user. The list contains commands only if there is a `shell`.
+    pub(crate) fn answer(&self, shell: bool) -> String {
         match self {
             Self::Unknown => {
                 let mut answer =
                     "I only carry out a few fixed instructions, and this is none of them. I understand:".to_owned();
-                for example in EXAMPLES {
+                for example in EXAMPLES.iter().filter(|example| shell || !example.text.starts_with("run ")) {
                     answer.push_str(&format!("\n- `{}`: {}", example.text, example.effect));
                 }
                 answer

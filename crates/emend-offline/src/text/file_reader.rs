@@ -124,6 +124,10 @@ pub(crate) fn reason(text: &str) -> String {
             line = rest;
         }
     }
+    // The tool's words speak to a model.
+    if line.contains("the user took the canvas back") {
+        line = "you took the file back";
+    }
     let reason: String = line.chars().take(200).collect();
     let reason = reason.trim_end_matches('.');
     match lines.find(|line| line.starts_with("Did you mean ")) {
@@ -208,6 +212,8 @@ mod tests {
             reason("Tool error (grep): [not_found] a.md does not exist\nDid you mean b.md?"),
             "a.md does not exist (did you mean b.md?)"
         );
+        let preempted = "the user took the canvas back; do not edit it again before the user's next message";
+        assert_eq!(reason(&format!("Tool error (edit_file): [STALE_EPOCH] {preempted}")), "you took the file back");
     }
 
     fn read(reading: &mut FileReader, input: serde_json::Value, text: &str) {
