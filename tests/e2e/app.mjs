@@ -36,7 +36,7 @@ export class App {
 
   /** Waits until the assistant has finished with the latest message. */
   async finished(timeout) {
-    await this.page.getByRole("button", { name: "Send" }).waitFor({ timeout });
+    await this.page.getByRole("button", { name: "Stop" }).waitFor({ state: "detached", timeout });
     await this.transcript.locator(".entry.user ~ .entry.end").last().waitFor();
   }
 

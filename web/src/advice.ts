@@ -49,6 +49,16 @@ const KNOWN: Record<string, Known> = {
   },
 };
 
+/** Messages for tool calls whose own message tells the model how to behave. */
+const TOOL_MESSAGES: Record<string, string> = {
+  STALE_EPOCH: "You took this file back, so the assistant did not change it.",
+};
+
+/** Returns the page's own message for a failed tool call, or null if the tool's message fits. */
+export function toolMessage(failure: Failure | null): string | null {
+  return failure === null ? null : (TOOL_MESSAGES[failure.code] ?? null);
+}
+
 /** Returns the explanation of a failure. */
 export function advise(failure: Failure): Advice {
   const known = KNOWN[failure.code];

@@ -12,6 +12,8 @@ export interface UserEntry {
   readonly kind: "user";
   readonly id: string;
   readonly text: string;
+  /** Whether the message joined a run, instead of starting one. */
+  readonly steering: boolean;
 }
 
 /** Text or reasoning of the model, which grows while it streams. */
@@ -65,6 +67,8 @@ export interface EndEntry {
 
 export interface ChatState {
   readonly entries: readonly Entry[];
+  /** Messages sent during the run that the model has not received yet. */
+  readonly waiting: readonly string[];
   /** Whether the session uses the offline model. */
   readonly offline: boolean;
   readonly running: boolean;
@@ -72,7 +76,7 @@ export interface ChatState {
   readonly activity: string;
 }
 
-export const EMPTY_CHAT: ChatState = { entries: [], offline: false, running: false, activity: "" };
+export const EMPTY_CHAT: ChatState = { entries: [], waiting: [], offline: false, running: false, activity: "" };
 
 /** Returns the state after `event`. Kinds of events that are not shown do not change the state. */
 export function reduce(state: ChatState, event: AgentEvent): ChatState {
@@ -82,9 +86,15 @@ export function reduce(state: ChatState, event: AgentEvent): ChatState {
     case "SESSION_START":
       return { ...state, offline: event.data.offline };
     case "USER_INPUT": {
-      const entry: UserEntry = { kind: "user", id, text: event.data.content };
+      const entry: UserEntry = { kind: "user", id, text: event.data.content, steering: false };
       return { ...state, entries: [...state.entries, entry], running: true, activity: "Thinking…" };
     }
+    case "STEERING_INJECTED": {
+      const entry: UserEntry = { kind: "user", id, text: event.data.content, steering: true };
+      return { ...withoutWaiting(state, entry.text), entries: [...settle(state.entries), entry] };
+    }
+    case "STEERING_RETURNED":
+      return withoutWaiting(state, event.data.content);
     case "ASSISTANT_TEXT_START":
       return openText(state, "assistant", id, "Writing…");
     case "ASSISTANT_TEXT_DELTA":
@@ -138,6 +148,17 @@ export function addNotice(state: ChatState, id: string, level: NoticeEntry["leve
   return notice(state, id, level, failure);
 }
 
+/** Adds a message that was sent during the run. */
+export function addWaiting(state: ChatState, text: string): ChatState {
+  return { ...state, waiting: [...state.waiting, text] };
+}
+
+/** Removes a message that the model received, or never will. */
+export function withoutWaiting(state: ChatState, text: string): ChatState {
+  const index = state.waiting.indexOf(text);
+  return index < 0 ? state : { ...state, waiting: state.waiting.toSpliced(index, 1) };
+}
+
 /** Ends a run that ended without an event, because it failed to start or the engine panicked. */
 export function stopRun(state: ChatState): ChatState {
   if (!state.running) return state;
@@ -178,9 +199,13 @@ function settle(entries: readonly Entry[]): readonly Entry[] {
   return last.text === "" ? entries.slice(0, -1) : entries.with(-1, { ...last, streaming: false });
 }
 
+function startsRun(entry: Entry): boolean {
+  return entry.kind === "user" && !entry.steering;
+}
+
 function recordLease(state: ChatState, id: string, path: string, leaseState: LeaseState): ChatState {
   const { entries } = state;
-  const begun = entries.findLastIndex((entry) => entry.kind === "user");
+  const begun = entries.findLastIndex(startsRun);
   const index = entries.findLastIndex((entry) => entry.kind === "lease" && entry.path === path);
   const known = entries[index];
   if (index > begun && known?.kind === "lease") {
@@ -209,7 +234,7 @@ function endTool(entries: readonly Entry[], end: ToolEnd): readonly Entry[] {
 }
 
 function endRun(state: ChatState, id: string, reason: string, usage: Usage | null): ChatState {
-  const begun = state.entries.findLastIndex((entry) => entry.kind === "user");
+  const begun = state.entries.findLastIndex(startsRun);
   const toolCalls = state.entries.slice(begun + 1).filter((entry) => entry.kind === "tool").length;
   const entries = cancelTools(settle(state.entries));
   const end: EndEntry = { kind: "end", id, reason, usage, toolCalls };

@@ -140,6 +140,32 @@ export function settingsProblem(settings: Settings): string | null {
   return null;
 }
 
+/** Returns the address of the server that gets the requests, such as `https://api.anthropic.com`; null if there is none. */
+export function serverOf(settings: Pick<Settings, "provider" | "baseUrl">): string | null {
+  if (settings.provider === "offline") return null;
+  const text = settings.baseUrl.trim() || PROVIDERS[settings.provider].url;
+  try {
+    return new URL(text).origin;
+  } catch {
+    return text;
+  }
+}
+
+/** The settings whose key may be used with other settings only for the same provider and server. */
+type KeyOwner = Pick<Settings, "provider" | "baseUrl" | "apiKey">;
+
+/** Returns whether the key in `next` was saved for another server, so that it must be entered again. */
+export function isKeyOfOther(saved: KeyOwner, next: KeyOwner): boolean {
+  if (next.apiKey === "" || next.apiKey !== saved.apiKey || next.provider !== saved.provider) return false;
+  return serverOf(saved) !== serverOf(next);
+}
+
+/** Returns the server that the next message would send the conversation to for the first time, or null. */
+export function newReader(current: Settings, next: Settings): string | null {
+  const server = serverOf(next);
+  return server === serverOf(current) ? null : server;
+}
+
 function usableUrl(text: string): boolean {
   try {
     const url = new URL(text);

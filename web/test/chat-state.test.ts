@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type ChatState, EMPTY_CHAT, reduce, stopRun } from "../src/chat-state.js";
+import { addWaiting, type ChatState, EMPTY_CHAT, reduce, stopRun } from "../src/chat-state.js";
 import type { AgentEvent } from "../src/engine.js";
 
 type Plain = { [K in AgentEvent["kind"]]: readonly [K, Extract<AgentEvent, { kind: K }>["data"]] }[AgentEvent["kind"]];
@@ -75,6 +75,20 @@ test("the line under an answer counts the tool calls of this run only", () => {
     second.entries.flatMap((entry) => (entry.kind === "end" ? [entry.toolCalls] : [])),
     [1, 0],
   );
+});
+
+test("a message during a run waits until the model gets it, or comes back", () => {
+  const waiting = addWaiting(addWaiting(play(ASK, CALL), "faster"), "and shorter");
+  const one = reduce(waiting, event("STEERING_INJECTED", { content: "faster" }));
+  assert.deepEqual(one.waiting, ["and shorter"]);
+  const entry = one.entries.at(-1);
+  assert.ok(entry?.kind === "user");
+  assert.deepEqual([entry.text, entry.steering], ["faster", true]);
+  const none = reduce(one, event("STEERING_RETURNED", { content: "and shorter" }));
+  assert.deepEqual([none.waiting, none.entries.length], [[], one.entries.length]);
+  const end = reduce(none, event("PROCESSING_END", { reason: "natural", usage: USAGE })).entries.at(-1);
+  assert.ok(end?.kind === "end");
+  assert.equal(end.toolCalls, 1, "the message began a new count");
 });
 
 test("the offline model's tokens are not counted", () => {

@@ -36,7 +36,7 @@ import {
 import { baseName, foldedAtFirst } from "../tree.js";
 import { closeFile, openFile } from "./edit.js";
 import { markTouched, noteSaved, refresh, resetSaved, savedText } from "./refresh.js";
-import { stop } from "./run.js";
+import { leaveRun } from "./run.js";
 
 /** Opens the bundled sample project. */
 export function openSample(): Promise<void> {
@@ -71,7 +71,7 @@ async function replaceProject(read: () => Promise<Project | null>): Promise<void
 }
 
 async function useProject(next: Project): Promise<void> {
-  stop();
+  leaveRun();
   const engine = await startEngine(next.files, modelOf(settings.value));
   setEngine(engine);
   editor.reset();

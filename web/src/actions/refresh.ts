@@ -1,7 +1,8 @@
 /**
  * Reads the engine's current state into the page: files, hunks, the text of the open file, and the unsaved paths.
  *
- * Events only report that the state changed. All calls during a refresh are served by one further refresh.
+ * Events only report that the state changed. All calls during a refresh are served by one further refresh. Calls for
+ * events are limited to one per frame, because a run can cause hundreds of them in a second.
  */
 import { batch } from "@preact/signals";
 import { describe, type FileInfo, type Hunk, type Review } from "../engine.js";
@@ -14,6 +15,7 @@ import {
   leaseHeld,
   openPath,
   review,
+  showError,
   unreadable,
   unsaved,
 } from "../store.js";
@@ -23,8 +25,13 @@ const saved = new Map<string, string>();
 /** Paths whose accepted text may differ from the text on disk. */
 const touched = new Set<string>();
 
-/** The state to read: texts and hunks only, or also the list of files, which is more expensive. */
-export type Scope = "texts" | "files";
+/**
+ * The state to read, cheapest first: hunks and the open text; also the unsaved paths, which only the user's edits and
+ * decisions change; also the list of files.
+ */
+export type Scope = "hunks" | "texts" | "files";
+
+const SCOPES: readonly Scope[] = ["hunks", "texts", "files"];
 
 let running: Promise<void> | null = null;
 let next: { readonly done: Promise<void>; scope: Scope } | null = null;
@@ -38,7 +45,7 @@ export function refresh(scope: Scope = "files"): Promise<void> {
     return running;
   }
   if (next) {
-    if (scope === "files") next.scope = scope;
+    next.scope = widest(next.scope, scope);
     return next.done;
   }
   const done = running
@@ -52,27 +59,78 @@ export function refresh(scope: Scope = "files"): Promise<void> {
   return done;
 }
 
-async function readState(scope: Scope): Promise<void> {
-  const engine = currentEngine();
-  const nowReview = engine.review();
-  const list = scope === "files" ? await engine.files.list() : withCounts(files.value, nowReview);
-  for (const file of nowReview.files) touched.add(file.path);
-  const nowUnsaved = new Set<string>();
-  for (const path of touched) {
-    if ((await engine.files.readDisk(path)) !== (saved.get(path) ?? null)) nowUnsaved.add(path);
+function widest(a: Scope, b: Scope): Scope {
+  return SCOPES.indexOf(a) > SCOPES.indexOf(b) ? a : b;
+}
+
+/** Pause after a refresh, as a multiple of its duration, and its limit in milliseconds. */
+const PAUSE_FACTOR = 3;
+const PAUSE_MS_MAX = 500;
+
+let soon: { scope: Scope } | null = null;
+let lastMs = 0;
+
+/**
+ * Updates the page after an event: at most once per frame, and less often if a refresh takes long. Call it as often as
+ * there are events.
+ */
+export function refreshSoon(scope: Scope): void {
+  if (soon) {
+    soon.scope = widest(soon.scope, scope);
+    return;
   }
+  const waited = { scope };
+  soon = waited;
+  const start = (): void => {
+    // Replaced by a complete refresh meanwhile.
+    if (soon !== waited) return;
+    soon = null;
+    void refresh(waited.scope).catch(showError);
+  };
+  // A hidden page draws no frames, but must not fall behind.
+  const pause = Math.min(PAUSE_FACTOR * lastMs, PAUSE_MS_MAX);
+  setTimeout(() => (document.hidden ? start() : requestAnimationFrame(start)), pause);
+}
+
+async function readState(scope: Scope): Promise<void> {
+  if (soon && SCOPES.indexOf(soon.scope) <= SCOPES.indexOf(scope)) soon = null;
+  const begun = performance.now();
+  const engine = currentEngine();
+  const list = scope === "files" ? await engine.files.list() : null;
+  const nowUnsaved = scope === "hunks" ? null : await readUnsaved();
   if (engine !== engineOrNull()) return;
-  batch(() => {
-    files.value = list.filter((file) => file.status !== "deleted" || file.pendingHunks > 0);
-    review.value = nowReview;
-    unsaved.value = nowUnsaved;
-    readLease();
-  });
+  let reading: Reading | null = null;
+  // Text and review are read in one step, so that the hunks belong to the text.
   await editor.update(async (path) => {
-    const reading = await read(path);
+    reading = await read(path);
+    if (engine !== engineOrNull()) return null;
+    publish(engine.review(), list, nowUnsaved);
     return "text" in reading ? { raw: reading.text, hunks: hunksOf(path) } : null;
   });
-  await showOpenFile();
+  if (engine !== engineOrNull()) return;
+  if (!reading) publish(engine.review(), list, nowUnsaved);
+  if (!reading || editor.shownPath !== openPath.value || "problem" in reading) await showOpenFile();
+  lastMs = performance.now() - begun;
+}
+
+function publish(nowReview: Review, list: readonly FileInfo[] | null, nowUnsaved: ReadonlySet<string> | null): void {
+  for (const file of nowReview.files) touched.add(file.path);
+  const all = list ?? withCounts(files.value, nowReview);
+  batch(() => {
+    files.value = all.filter((file) => file.status !== "deleted" || file.pendingHunks > 0);
+    review.value = nowReview;
+    if (nowUnsaved) unsaved.value = nowUnsaved;
+    readLease();
+  });
+}
+
+async function readUnsaved(): Promise<ReadonlySet<string>> {
+  const found = new Set<string>();
+  for (const { path } of currentEngine().review().files) touched.add(path);
+  for (const path of touched) {
+    if ((await currentEngine().files.readDisk(path)) !== (saved.get(path) ?? null)) found.add(path);
+  }
+  return found;
 }
 
 /**
@@ -87,15 +145,20 @@ export async function showOpenFile(): Promise<void> {
   if (path !== openPath.value) return;
   if ("text" in reading) {
     unreadable.value = null;
-    if (editor.shownPath !== path) editor.show(path, reading.text, hunksOf(path));
+    if (editor.shownPath !== path) {
+      review.value = currentEngine().review();
+      editor.show(path, reading.text, hunksOf(path));
+    }
   } else {
     unreadable.value = reading.problem;
     editor.hide();
   }
 }
 
+type Reading = { readonly text: string } | { readonly problem: string };
+
 /** Returns the text of a file, or the reason why it has none to show. */
-async function read(path: string): Promise<{ text: string } | { problem: string }> {
+async function read(path: string): Promise<Reading> {
   try {
     const state = await currentEngine().files.read(path);
     if (state) return { text: state.text };
@@ -111,11 +174,7 @@ async function read(path: string): Promise<{ text: string } | { problem: string 
 }
 
 function hunksOf(path: string): readonly Hunk[] {
-  return pendingHunks(
-    currentEngine()
-      .review()
-      .files.find((file) => file.path === path),
-  );
+  return pendingHunks(review.value.files.find((file) => file.path === path));
 }
 
 /** Returns a list of files with their current numbers of pending hunks. */

@@ -104,21 +104,31 @@ function onKey(event: KeyboardEvent): void {
   const command = (event.ctrlKey || event.metaKey) && !event.altKey;
   if (command && event.key.toLowerCase() === "s") void save();
   else if (event.key === "F6") nextPane(event.shiftKey ? -1 : 1);
-  else if (event.altKey && event.code === "KeyR") view.value = view.value === "review" ? "editor" : "review";
+  else if (event.altKey && event.code === "KeyR") switchView();
   else if (event.key === "Escape" && filesShown.value) hideFiles();
   else if (event.key === "Escape" && leaseHeld.value && !event.isComposing) takeOver();
   else return;
   event.preventDefault();
 }
 
+/** Switches between review and editor, and moves the focus there. */
+function switchView(): void {
+  view.value = view.value === "review" ? "editor" : "review";
+  // The view is drawn in a microtask after the state changed.
+  requestAnimationFrame(focusMiddle);
+}
+
+function focusMiddle(): void {
+  const card = document.querySelector<HTMLElement>(".review .hunk-card");
+  if (card) card.focus();
+  else if (view.value === "review") document.getElementById("tab-review")?.focus();
+  else editor.focus();
+}
+
 /** The parts of the page that F6 cycles through: the tree, the middle pane, the message box. */
 const PANES: readonly (() => void)[] = [
   () => document.querySelector<HTMLElement>(".tree [tabindex='0']")?.focus(),
-  () => {
-    const card = document.querySelector<HTMLElement>(".review .hunk-card");
-    if (card) card.focus();
-    else editor.focus();
-  },
+  focusMiddle,
   () => document.querySelector<HTMLElement>(".composer textarea")?.focus(),
 ];
 

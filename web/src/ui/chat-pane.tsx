@@ -1,5 +1,5 @@
 /** The assistant pane: the conversation, the current activity, and the message box. */
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { send, stop } from "../actions/run.js";
 import { advise } from "../advice.js";
 import type { EndEntry, Entry, LeaseEntry, NoticeEntry } from "../chat-state.js";
@@ -51,11 +51,22 @@ function ModelButton() {
 function Transcript() {
   const scroller = useRef<HTMLDivElement>(null);
   const atEnd = useRef(true);
-  const { entries } = chat.value;
+  const top = useRef(0);
+  const sent = useRef(0);
+  const { entries, waiting } = chat.value;
   useEffect(() => {
     const node = scroller.current;
-    if (node && atEnd.current) node.scrollTop = node.scrollHeight;
-  }, [entries]);
+    const count = waiting.length + entries.filter((entry) => entry.kind === "user").length;
+    // The user's own message is always shown. Other entries scroll only if the end was in view.
+    if (count > sent.current) atEnd.current = true;
+    sent.current = count;
+    if (!node || !atEnd.current) return undefined;
+    // In a frame, because the height needs a layout: for every event it would cost more than the event itself.
+    const frame = requestAnimationFrame(() => {
+      node.scrollTop = node.scrollHeight;
+    });
+    return () => cancelAnimationFrame(frame);
+  }, [entries, waiting]);
   return (
     <div
       class="transcript"
@@ -68,10 +79,20 @@ function Transcript() {
       tabIndex={0}
       onScroll={(event) => {
         const node = event.currentTarget;
-        atEnd.current = node.scrollHeight - node.scrollTop - node.clientHeight < 40;
+        const isEnd = node.scrollHeight - node.scrollTop - node.clientHeight < 40;
+        // Only the user scrolls up. The event of the page's own scrolling may come after further entries.
+        if (isEnd || node.scrollTop < top.current) atEnd.current = isEnd;
+        top.current = node.scrollTop;
       }}
     >
       {entries.length === 0 ? <Welcome /> : entries.map((entry) => <EntryView key={entry.id} entry={entry} />)}
+      {waiting.map((text, index) => (
+        <div class="entry user waiting" key={index}>
+          <span class="visually-hidden">You: </span>
+          {text}
+          <span class="waiting-note">Waits for the assistant’s next step</span>
+        </div>
+      ))}
     </div>
   );
 }
@@ -82,7 +103,8 @@ function Welcome() {
     <div class="welcome">
       <p class="welcome-title">What should I change?</p>
       <p>
-        I read and edit the files on the left. Every edit waits here until you accept it. Nothing is saved before that.
+        I read and edit the files of this project. Every edit waits here until you accept it. Nothing is saved before
+        that.
       </p>
       {offline && (
         <p class="faint">
@@ -183,10 +205,10 @@ function Lease({ entry: { path, state } }: { entry: LeaseEntry }) {
   const name = <span title={path}>{baseName(path)}</span>;
   return (
     <div class="entry lease" data-state={state}>
-      {state === "held" && <>The assistant holds {name}.</>}
-      {state === "released" && <>The assistant held {name} and released it.</>}
+      {state === "held" && <>The assistant is working on {name}.</>}
+      {state === "released" && <>The assistant worked on {name}.</>}
       {state === "preempted" && <>You took {name} back from the assistant.</>}
-      {state === "expired" && <>The assistant’s hold on {name} expired.</>}
+      {state === "expired" && <>The assistant stopped working on {name}.</>}
     </div>
   );
 }
@@ -249,10 +271,23 @@ function PendingBar() {
 function Composer() {
   const { running } = chat.value;
   const last = chat.value.entries.findLast((entry) => entry.kind === "user");
+  const box = useRef<HTMLTextAreaElement>(null);
+  const stopButton = useRef<HTMLButtonElement>(null);
+  // Read before the button is removed: the browser would give the focus to the page.
+  const stopHadFocus = stopButton.current !== null && stopButton.current === document.activeElement;
+  useLayoutEffect(() => {
+    if (!running && stopHadFocus) box.current?.focus();
+  }, [running]);
+  const submit = (): void => {
+    void send(draft.value);
+    // The button is disabled now, and would lose the focus to the page.
+    if (document.activeElement !== box.current) box.current?.focus();
+  };
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
       event.preventDefault();
-      void send(draft.value);
+      // A key that is held down stopped a run, or has sent the message already.
+      if (!event.repeat) submit();
     } else if (event.key === "ArrowUp" && draft.value === "" && last?.kind === "user") {
       event.preventDefault();
       draft.value = last.text;
@@ -263,10 +298,11 @@ function Composer() {
       class="composer"
       onSubmit={(event) => {
         event.preventDefault();
-        void send(draft.value);
+        submit();
       }}
     >
       <textarea
+        ref={box}
         rows={3}
         aria-label="Message to the assistant"
         placeholder={settings.value.provider === "offline" ? "For example: rename OLD to NEW" : "Ask for a change…"}
@@ -276,18 +312,35 @@ function Composer() {
         }}
         onKeyDown={onKeyDown}
       />
-      <div class="composer-foot">
-        <span class="faint">{running ? "You can keep editing meanwhile." : "Enter sends the message."}</span>
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: keeps the focus in the box, as a click on a border would. */}
+      <div
+        class="composer-foot"
+        onMouseDown={(event) => {
+          if ((event.target as HTMLElement).closest("button") === null) event.preventDefault();
+        }}
+      >
+        <span class="faint composer-hint">
+          {running ? "Enter adds a message to this task." : "Enter sends the message."}
+        </span>
         <span class="spacer" />
-        {running ? (
-          <button class="button stop" type="button" onClick={stop}>
+        {/* Beside Send, not in its place: a second click on Stop must not send the draft. */}
+        {running && (
+          <button
+            key="stop"
+            ref={stopButton}
+            class="button stop"
+            type="button"
+            onClick={() => {
+              stop();
+              box.current?.focus();
+            }}
+          >
             <Icon name="stop" size={14} /> Stop
           </button>
-        ) : (
-          <button class="button primary" type="submit" disabled={draft.value.trim() === ""}>
-            <Icon name="up" size={14} /> Send
-          </button>
         )}
+        <button key="send" class="button primary" type="submit" disabled={draft.value.trim() === ""}>
+          <Icon name="up" size={14} /> Send
+        </button>
       </div>
     </form>
   );

@@ -38,7 +38,7 @@ function ConfirmDialog({
     <Modal title={title} onCancel={() => close(false)}>
       <p>{message}</p>
       <div class="modal-foot">
-        <button class="button" type="button" autoFocus onClick={() => close(false)}>
+        <button class="button" type="button" data-focus onClick={() => close(false)}>
           Cancel
         </button>
         <button class="button danger" type="button" onClick={() => close(true)}>
@@ -75,7 +75,7 @@ function DependentsDialog({ dialog: { dependents, answer } }: { dialog: Extract<
         <button class="button danger" type="button" onClick={() => close("with")}>
           {yours ? "Reject with my edits" : `Reject this and ${count} more`}
         </button>
-        <button class="button primary" type="button" autoFocus onClick={() => close("only")}>
+        <button class="button primary" type="button" data-focus onClick={() => close("only")}>
           {yours ? "Reject, keep my lines" : "Reject only this"}
         </button>
       </div>
@@ -103,7 +103,7 @@ function NewFileDialog() {
           <span>Path in the project</span>
           <input
             type="text"
-            autoFocus
+            data-focus
             spellcheck={false}
             placeholder="notes/today.md"
             value={path.value}
@@ -183,7 +183,7 @@ function KeysDialog() {
         ))}
       </div>
       <div class="modal-foot">
-        <button class="button" type="button" autoFocus onClick={closeDialog}>
+        <button class="button" type="button" data-focus onClick={closeDialog}>
           Close
         </button>
       </div>

@@ -164,6 +164,8 @@ function Canvas() {
 function StatusBar() {
   const path = openPath.value;
   if (path === null) return <footer class="status-bar" />;
+  // The last file's position, line endings and state would be shown otherwise.
+  if (unreadable.value !== null) return <footer class="status-bar">No text to show</footer>;
   const { line, column } = cursor.value;
   const pending = openHunks.value.length;
   const isUnsaved = unsaved.value.has(path);

@@ -1,14 +1,27 @@
-/** The frame of a modal dialog. The browser's `<dialog>` keeps the focus inside. */
+/**
+ * The frame of a modal dialog. The browser's `<dialog>` keeps the focus inside. The element with `data-focus` gets it
+ * first.
+ */
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { dialog } from "../store.js";
 
 /** The frame of every dialog. `onCancel` also runs on Esc. */
 export function Modal(props: { title: string; onCancel: () => void; children: ComponentChildren }) {
   const node = useRef<HTMLDialogElement>(null);
   const title = useId();
-  useEffect(() => node.current?.showModal(), []);
+  useLayoutEffect(() => {
+    const shown = node.current;
+    shown?.showModal();
+    // The attribute `autofocus` would also act when the element is inserted, and the browser would warn.
+    shown?.querySelector<HTMLElement>("[data-focus]")?.focus();
+    return () => {
+      // The browser returns the focus to the opener, unless the opener is gone or disabled.
+      shown?.close();
+      if (document.activeElement === document.body) document.querySelector<HTMLElement>(".composer textarea")?.focus();
+    };
+  }, []);
   return (
     <dialog
       ref={node}

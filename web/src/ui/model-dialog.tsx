@@ -1,8 +1,18 @@
 /** The model dialog: the offline model, or a provider with the user's own key. */
 import { useSignal } from "@preact/signals";
 import { chooseModel } from "../actions/run.js";
-import { type Pace, PROVIDERS, type Provider, type Settings, settingsProblem } from "../settings.js";
-import { settings } from "../store.js";
+import {
+  isKeyOfOther,
+  newReader,
+  type Pace,
+  PROVIDERS,
+  type Provider,
+  type Settings,
+  serverOf,
+  settingsProblem,
+} from "../settings.js";
+import { chat, settings } from "../store.js";
+import { Icon } from "./icons.js";
 import { closeDialog, Modal } from "./modal.js";
 
 /** The values that the user has entered for a provider. */
@@ -12,8 +22,13 @@ export function ModelDialog() {
   const chosen = useSignal<Settings>(settings.value);
   const tried = useSignal(false);
   const entered = useSignal<Partial<Record<Settings["provider"], Entered>>>({});
+  const typedKeys = useSignal<ReadonlySet<Settings["provider"]>>(new Set());
   const set = (change: Partial<Settings>): void => {
     chosen.value = { ...chosen.value, ...change };
+  };
+  const setByUser = (change: Partial<Settings>): void => {
+    if (change.apiKey !== undefined) typedKeys.value = new Set([...typedKeys.value, chosen.value.provider]);
+    set(change);
   };
   // Each provider keeps its own key, model and address while the dialog is open.
   const choose = (provider: Settings["provider"]): void => {
@@ -24,13 +39,16 @@ export function ModelDialog() {
     set({ provider, ...(entered.value[provider] ?? { apiKey: "", model: usual, baseUrl: "" }) });
     tried.value = false;
   };
+  // Derived, so that the key is back when the address is.
+  const withheld = !typedKeys.value.has(chosen.value.provider) && isKeyOfOther(settings.value, chosen.value);
   const trimmed: Settings = {
     ...chosen.value,
-    apiKey: chosen.value.apiKey.trim(),
+    apiKey: withheld ? "" : chosen.value.apiKey.trim(),
     model: chosen.value.model.trim(),
     baseUrl: chosen.value.baseUrl.trim().replace(/\/+$/, ""),
   };
   const problem = settingsProblem(trimmed);
+  const reader = chat.value.entries.some((entry) => entry.kind === "user") ? newReader(settings.value, trimmed) : null;
   return (
     <Modal title="Model" onCancel={closeDialog}>
       <form
@@ -65,7 +83,13 @@ export function ModelDialog() {
         {chosen.value.provider === "offline" ? (
           <OfflineFields chosen={chosen.value} set={set} />
         ) : (
-          <ProviderFields provider={chosen.value.provider} chosen={chosen.value} set={set} />
+          <ProviderFields provider={chosen.value.provider} chosen={chosen.value} set={setByUser} withheld={withheld} />
+        )}
+        {reader !== null && (
+          <p class="field-warning" role="note">
+            <Icon name="warning" size={14} /> Your next message sends this conversation, with the file contents in it,
+            to {reader}. To start a new conversation, open the project again.
+          </p>
         )}
         <p class="field-problem" role="alert">
           {tried.value ? problem : ""}
@@ -129,7 +153,15 @@ function OfflineFields({ chosen, set }: { chosen: Settings; set: Set }) {
   );
 }
 
-function ProviderFields({ provider, chosen, set }: { provider: Provider; chosen: Settings; set: Set }) {
+interface ProviderProps {
+  provider: Provider;
+  chosen: Settings;
+  set: Set;
+  /** Whether the saved key belongs to another server. */
+  withheld: boolean;
+}
+
+function ProviderFields({ provider, chosen, set, withheld }: ProviderProps) {
   const { keyHint, url, models } = PROVIDERS[provider];
   const needsUrl = provider === "openai_compatible";
   return (
@@ -141,10 +173,16 @@ function ProviderFields({ provider, chosen, set }: { provider: Provider; chosen:
           autoComplete="off"
           spellcheck={false}
           placeholder={keyHint}
-          value={chosen.apiKey}
+          value={withheld ? "" : chosen.apiKey}
           onInput={(event) => set({ apiKey: event.currentTarget.value })}
         />
       </label>
+      {withheld && (
+        <p class="field-warning">
+          The key was entered for {serverOf(settings.value)} and is not sent to another server. Enter the key for this
+          one.
+        </p>
+      )}
       <label class="check">
         <input
           type="checkbox"

@@ -1,5 +1,7 @@
 /** One tool call: a compact line that unfolds to its arguments, its output and, if it failed, its remedies. */
+import { toolMessage } from "../advice.js";
 import type { ToolEntry } from "../chat-state.js";
+import type { Failure } from "../engine.js";
 import { baseName, folderOf } from "../tree.js";
 import { Icon } from "./icons.js";
 
@@ -34,18 +36,11 @@ export function ToolRow({ entry }: { entry: ToolEntry }) {
         </span>
       </summary>
       <div class="tool-detail">
-        {failure && (
-          <div class="tool-failure">
-            <p>
-              <code>{failure.code}</code> {failure.message}
-            </p>
-            {failure.suggestions.length > 0 && <p>Try: {failure.suggestions.join(", ")}</p>}
-          </div>
-        )}
+        {failure && <ToolFailure failure={failure} />}
         <h3>Arguments</h3>
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must be able to scroll it. */}
         <pre tabIndex={0}>{pretty(entry.arguments)}</pre>
-        {entry.output !== "" && (
+        {entry.output !== "" && toolMessage(failure) === null && (
           <>
             <h3>Output</h3>
             {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must be able to scroll it. */}
@@ -54,6 +49,17 @@ export function ToolRow({ entry }: { entry: ToolEntry }) {
         )}
       </div>
     </details>
+  );
+}
+
+function ToolFailure({ failure }: { failure: Failure }) {
+  return (
+    <div class="tool-failure">
+      <p>
+        <code>{failure.code}</code> {toolMessage(failure) ?? failure.message}
+      </p>
+      {failure.suggestions.length > 0 && <p>Try: {failure.suggestions.join(", ")}</p>}
+    </div>
   );
 }
 

@@ -102,23 +102,14 @@ function OpenButtons() {
       )}
       <input
         ref={folderInput}
-        class="visually-hidden"
+        hidden
         type="file"
         {...WHOLE_FOLDER}
         multiple
-        tabIndex={-1}
         aria-label="Folder to open"
         onChange={onInput}
       />
-      <input
-        ref={fileInput}
-        class="visually-hidden"
-        type="file"
-        multiple
-        tabIndex={-1}
-        aria-label="Files to open"
-        onChange={onInput}
-      />
+      <input ref={fileInput} hidden type="file" multiple aria-label="Files to open" onChange={onInput} />
     </div>
   );
 }
