@@ -236,6 +236,29 @@ export const tests = {
     }
   },
 
+  async "a run over a large file leaves frames to the browser"({ page, url }) {
+    const app = await openApp(page, url);
+    await app.chooseModel({ pace: "instant" });
+    const line = (_, index) => `line ${index} ${index % 50 === 0 ? "needle" : "with nothing in it"}\n`;
+    const buffer = Buffer.from(Array.from({ length: 5_000 }, line).join(""));
+    await page.getByLabel("Files to open").setInputFiles({ name: "large.txt", mimeType: "text/plain", buffer });
+    await app.row("large.txt").waitFor();
+    await page.evaluate(() => {
+      window.drawn = new Set();
+      const look = () => {
+        window.drawn.add(document.querySelectorAll(".entry.call").length);
+        requestAnimationFrame(look);
+      };
+      look();
+    });
+    await app.askAndWait('replace "needle" with "pin"');
+    assert.match(await app.changes(), /100 changes in 1 file/);
+    const calls = await app.transcript.locator(".entry.call").count();
+    const frames = await page.evaluate(() => window.drawn.size);
+    // Without pauses all calls of a round, up to 60, appear in one frame.
+    assert.ok(frames > calls / 4, `${calls} calls appeared in ${frames} frames`);
+  },
+
   async "a file without text has no position, line endings or state, and hidden inputs no name"({ page, url }) {
     const app = await openApp(page, url);
     await page.getByLabel("Files to open").setInputFiles([
