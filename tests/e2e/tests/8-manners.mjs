@@ -53,7 +53,7 @@ export const tests = {
     }
   },
 
-  async "after Stop a greeting gets the list of instructions, and continue goes on"({ page, url }) {
+  async "after Stop a greeting gets the list of instructions and changes nothing"({ page, url }) {
     const app = await openApp(page, url);
     await app.chooseModel({ pace: "slow" });
     await app.ask(RENAME);
