@@ -319,9 +319,7 @@ function Composer() {
           if ((event.target as HTMLElement).closest("button") === null) event.preventDefault();
         }}
       >
-        <span class="faint composer-hint">
-          {running ? "Enter adds a message to this task." : "Enter sends the message."}
-        </span>
+        <span class="faint composer-hint">{running ? "Enter adds to this task." : "Enter sends the message."}</span>
         <span class="spacer" />
         {/* Beside Send, not in its place: a second click on Stop must not send the draft. */}
         {running && (
