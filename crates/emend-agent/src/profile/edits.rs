@@ -1,10 +1,10 @@
-//! The way a model edits: by the tool of its family, or by `safe_patch`.
+//! The way a model edits: by the tool of its family, by `safe_patch`, or by `edit_lines`.
 
 use serde::Deserialize;
 
 use crate::error_code::Code;
 
-/// The way in which a model edits. The names in JSON are `own` and `safe_patch`.
+/// The way in which a model edits. The names in JSON are `own`, `safe_patch` and `edit_lines`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Edits {
@@ -12,9 +12,20 @@ pub enum Edits {
     Own,
     /// `safe_patch`: unified diffs over exactly the text that they were made for.
     SafePatch,
+    /// `edit_lines`: lines by number, in files that the model has read.
+    EditLines,
 }
 
 impl Edits {
+    /// Returns the name of the tool that replaces the family's own.
+    pub(super) fn tool(self) -> Option<&'static str> {
+        match self {
+            Self::Own => None,
+            Self::SafePatch => Some("safe_patch"),
+            Self::EditLines => Some("edit_lines"),
+        }
+    }
+
     /// Returns the way in which the model of a session edits: the requested one, or `None` for the default of the profile.
     /// The offline model always replaces texts.
     ///
@@ -23,8 +34,8 @@ impl Edits {
     /// Returns an [`EditsError`] if `safe_patch` is requested for the offline model or without a profile.
     pub fn choose(asked: Option<Self>, has_profile: bool, offline: bool) -> Result<Option<Self>, EditsError> {
         match asked {
-            Some(Self::SafePatch) if offline => Err(EditsError::Offline),
-            Some(Self::SafePatch) if !has_profile => Err(EditsError::NoProfile),
+            Some(Self::SafePatch | Self::EditLines) if offline => Err(EditsError::Offline),
+            Some(Self::SafePatch | Self::EditLines) if !has_profile => Err(EditsError::NoProfile),
             None if offline => Ok(Some(Self::Own)),
             asked => Ok(asked),
         }
@@ -35,12 +46,10 @@ impl Edits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EditsError {
     /// The offline model cannot write diffs.
-    #[error("the offline model replaces texts and cannot write diffs; name a model to edit by safe_patch")]
+    #[error("the offline model replaces texts and cannot write diffs; name a model to edit otherwise")]
     Offline,
     /// The model has no profile whose edit tools could be replaced.
-    #[error(
-        "the model has no profile, so its tools for edits cannot be replaced; name a profile to edit by safe_patch"
-    )]
+    #[error("the model has no profile, so its tools for edits cannot be replaced; name a profile to edit otherwise")]
     NoProfile,
 }
 

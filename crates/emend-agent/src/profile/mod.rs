@@ -20,7 +20,7 @@ pub use tool_names::{Offer, OutputLayout, ProfileTool};
 
 use crate::suggest::closest;
 use crate::tool::{ResultForm, Tool, ToolRegistry};
-use crate::tools::{SafePatch, built_in};
+use crate::tools::built_in;
 
 /// The tools, instructions and settings for a family of models. A host may change them before the session begins. A tool
 /// that is registered later replaces the tool of the same name.
@@ -132,6 +132,7 @@ impl Profile {
         let edits = match self.edits {
             Edits::Own => own_edits,
             Edits::SafePatch => include_str!("safe_patch.md"),
+            Edits::EditLines => include_str!("edit_lines.md"),
         };
         let (before, after) = template.split_once("{edits}").unwrap_or((template, ""));
         self.tools.tool_names().expand(&[before, edits.trim_end(), after].concat())
@@ -142,15 +143,13 @@ impl Profile {
     pub fn with_edits(mut self, edits: Edits) -> Self {
         self.edits = edits;
         self.tools.set_names(tool_names::names(self.id, edits));
-        match edits {
-            Edits::Own => {
-                self.tools.remove("safe_patch");
-                self.with_offered(|row| row.offer == Offer::Always && row.is_edit())
-            }
-            Edits::SafePatch => {
+        ["safe_patch", "edit_lines"].into_iter().for_each(|name| self.tools.remove(name));
+        match edits.tool().and_then(built_in) {
+            None => self.with_offered(|row| row.offer == Offer::Always && row.is_edit()),
+            Some(tool) => {
                 let own = tool_names::of(self.id).iter().filter(|row| row.offer == Offer::Always && row.is_edit());
                 own.for_each(|row| self.tools.remove(row.names.exposed));
-                self.tools.register(Shared::new(SafePatch));
+                self.tools.register(tool);
                 self
             }
         }

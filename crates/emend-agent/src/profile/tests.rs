@@ -86,10 +86,12 @@ fn tools_have_the_names_of_each_familys_own_agent() {
 #[test]
 fn no_text_of_a_profile_names_a_tool_that_it_does_not_have() {
     covers("profile.instructions");
-    let canonical = ["read_file", "write_file", "edit_file", "apply_patch", "safe_patch", "list_dir", "clarify_user"];
+    let canonical =
+        ["read_file", "write_file", "edit_file", "apply_patch", "safe_patch", "edit_lines", "list_dir", "clarify_user"];
     let mut n_checked = 0;
-    let both =
-        |profile: fn(&str) -> Profile| [Edits::Own, Edits::SafePatch].map(|edits| profile("m").with_edits(edits));
+    let both = |profile: fn(&str) -> Profile| {
+        [Edits::Own, Edits::SafePatch, Edits::EditLines].map(|edits| profile("m").with_edits(edits))
+    };
     for profile in ALL.into_iter().flat_map(both).map(Profile::with_questions) {
         assert!(!profile.instructions().contains("{edits}"), "{}", profile.id);
         let names: Vec<String> = profile.tools.names().map(str::to_owned).collect();
@@ -141,6 +143,9 @@ fn each_family_edits_in_its_own_way() {
         "base_content_sha256": emend_edit::ContentHash::of(b"one\ntwo\n").hex(),
     });
     let safe_patch = || ("safe_patch", diff.clone());
+    let hash = emend_edit::ContentHash::of(b"two\n").hex();
+    let line = json!({"operation": "replace", "start_line": 2, "new_text": "2\n", "expected_hash": hash});
+    let edit_lines = || ("edit_lines", json!({"file_path": "src/a.txt", "edits": [line]}));
     let cases = [
         (Profile::openai("m"), ("apply_patch", json!({ "input": patch }))),
         (Profile::openai("m").with_edits(Edits::SafePatch), safe_patch()),
@@ -148,6 +153,9 @@ fn each_family_edits_in_its_own_way() {
         (Profile::anthropic("m").with_edits(Edits::SafePatch), safe_patch()),
         (Profile::gemini("m"), safe_patch()),
         (Profile::gemini("m").with_edits(Edits::Own), edit("replace")),
+        (Profile::gemini("m").with_edits(Edits::EditLines), edit_lines()),
+        (Profile::anthropic("m").with_edits(Edits::EditLines), edit_lines()),
+        (Profile::openai("m").with_edits(Edits::SafePatch).with_edits(Edits::EditLines), edit_lines()),
     ];
     for (profile, call) in cases {
         let id = profile.id;
@@ -234,14 +242,14 @@ fn a_profile_fills_in_what_the_host_left_open() {
 
 #[test]
 fn edits_are_as_was_asked_for_where_they_can_be() {
-    use Edits::{Own, SafePatch};
+    use Edits::{EditLines, Own, SafePatch};
     #[track_caller]
     fn check(profile: Option<Profile>, edits: Option<Edits>, offline: bool, expected: Result<&str, EditsError>) {
         let tool = Edits::choose(edits, profile.is_some(), offline).map(|edits| {
             let profile =
                 profile.map(|profile| edits.iter().fold(profile, |profile, edits| profile.with_edits(*edits)));
             let names = profile.iter().flat_map(|profile| profile.tools.names());
-            let is_edit = |name: &&str| ["safe_patch", "Edit", "replace", "apply_patch"].contains(name);
+            let is_edit = |name: &&str| ["safe_patch", "edit_lines", "Edit", "replace", "apply_patch"].contains(name);
             names.filter(is_edit).collect::<Vec<_>>().join(" ")
         });
         assert_eq!(tool, expected.map(str::to_owned));
@@ -249,7 +257,10 @@ fn edits_are_as_was_asked_for_where_they_can_be() {
     let (claude, gemini) = (|| Some(Profile::anthropic("m")), || Some(Profile::gemini("m")));
     check(claude(), None, false, Ok("Edit"));
     check(claude(), Some(SafePatch), false, Ok("safe_patch"));
+    check(claude(), Some(EditLines), false, Ok("edit_lines"));
     check(gemini(), None, false, Ok("safe_patch"));
+    check(gemini(), Some(EditLines), false, Ok("edit_lines"));
+    check(gemini(), Some(EditLines), true, Err(EditsError::Offline));
     check(gemini(), Some(Own), false, Ok("replace"));
     check(gemini(), None, true, Ok("replace"));
     check(gemini(), Some(SafePatch), true, Err(EditsError::Offline));

@@ -142,11 +142,11 @@ const GEMINI: &[ProfileTool] = &[
     instead("apply_patch", "replace"),
 ];
 
-/// The tools that `safe_patch` replaces.
+/// The tools that `safe_patch` and `edit_lines` replace.
 const EDIT_TOOLS: [&str; 2] = ["edit_file", "apply_patch"];
 
 impl ProfileTool {
-    /// Returns whether the tool is the family's own way to edit, which `safe_patch` replaces.
+    /// Returns whether the tool is the family's own way to edit, which `safe_patch` or `edit_lines` can replace.
     pub(super) fn is_edit(&self) -> bool {
         EDIT_TOOLS.contains(&self.names.canonical)
     }
@@ -171,8 +171,8 @@ pub(super) fn of(profile: &str) -> &'static [ProfileTool] {
 
 /// Returns the exposed names of the profile with this id, for a model that edits in this way.
 pub(super) fn names(profile: &str, edits: Edits) -> ToolNames {
-    let exposed = |row: &ProfileTool| match edits {
-        Edits::SafePatch if row.is_edit() => ExposedNames { exposed: "safe_patch", params: &[], ..row.names },
+    let exposed = |row: &ProfileTool| match edits.tool() {
+        Some(exposed) if row.is_edit() => ExposedNames { exposed, params: &[], ..row.names },
         _ => row.names,
     };
     ToolNames::new(of(profile).iter().map(exposed).collect())

@@ -339,8 +339,13 @@ fn for_route(mut request: Request, route: &Route) -> Request {
 }
 
 impl Provider for Router {
+    /// Returns the name of the provider that is asked first, because profiles and saved sessions depend on it.
     fn name(&self) -> &str {
-        "router"
+        let [first, second] = match self.policy.agent_mode {
+            AgentMode::Remote => [&self.remote, &self.local],
+            AgentMode::Local | AgentMode::HybridAuto => [&self.local, &self.remote],
+        };
+        first.as_ref().or(second.as_ref()).map_or("router", |route| route.provider.name())
     }
 
     fn initialize(&self) -> Result<(), LlmError> {
@@ -531,6 +536,16 @@ mod tests {
         assert_eq!(ask(&router).0, Ok("near".to_owned()));
         router.0.escalate("no usable edit in 20 rounds");
         assert_eq!(ask(&router), (Ok("far".to_owned()), vec!["1 large escalated".to_owned()]));
+    }
+
+    #[test]
+    fn a_router_has_the_name_of_the_provider_that_is_asked_first() {
+        for (agent_mode, expected) in
+            [(AgentMode::HybridAuto, "small"), (AgentMode::Local, "small"), (AgentMode::Remote, "large")]
+        {
+            let (router, _) = router(RouterPolicy { agent_mode, ..RouterPolicy::default() }, [], []);
+            assert_eq!(router.name(), expected);
+        }
     }
 
     #[test]

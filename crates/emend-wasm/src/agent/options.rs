@@ -99,9 +99,10 @@ impl AgentOptions {
                 .variant("profile", &ProfileChoice::NAMES)?
                 .and_then(ProfileChoice::from_name)
                 .unwrap_or_default(),
-            edits: fields.variant("edits", &["own", "safe_patch"])?.map(|name| match name {
+            edits: fields.variant("edits", &["own", "safe_patch", "edit_lines"])?.map(|name| match name {
                 "own" => Edits::Own,
-                _ => Edits::SafePatch,
+                "safe_patch" => Edits::SafePatch,
+                _ => Edits::EditLines,
             }),
             tools,
             questions: fields.flag("questions")?,

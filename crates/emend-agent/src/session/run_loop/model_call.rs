@@ -145,6 +145,16 @@ impl PartialResponse {
                 self.reasoning.get_or_insert_default().push_str(&delta);
                 core.emitter.emit(EventKind::ReasoningDelta { delta });
             }
+            // A router took the fallback model. The module for browsers has no router.
+            StreamEvent::ProviderEvent { raw }
+                if cfg!(not(target_family = "wasm")) && raw["route"]["local"] == false =>
+            {
+                if let Some(detail) = raw["route"]["detail"].as_str() {
+                    let name = raw["route"]["provider"].as_str().unwrap_or_default();
+                    let message = format!("{} The fallback model responds ({name}).", sentence(detail));
+                    core.emitter.emit(EventKind::Warning { code: "fallback", message });
+                }
+            }
             _ => {}
         }
     }
