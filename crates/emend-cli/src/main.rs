@@ -12,6 +12,7 @@ mod project;
 mod provider;
 mod run;
 mod saved_sessions;
+mod session_config;
 mod settings;
 mod setup;
 mod signals;

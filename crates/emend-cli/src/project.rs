@@ -7,12 +7,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use emend_agent::environment::{EnvError, FilePath};
+use emend_agent::environment::layers::ReadOnly;
+use emend_agent::environment::{EnvError, ExecutionEnvironment, FilePath};
 use emend_agent::error_code::Code;
 use emend_agent::event::EventKind;
 use emend_agent::store::Store;
 use emend_agent::workspace::{Mode, SaveSnapshot, Snapshot, Workspace};
-use emend_host::{FileStore, LocalEnvironment, Sandbox, StateDir, StateError, SystemClock};
+use emend_host::{EnvPolicy, FileStore, LocalEnvironment, Sandbox, StateDir, StateError, SystemClock};
 use emend_llm::{Clock, Shared};
 use serde::{Deserialize, Serialize};
 
@@ -143,6 +144,23 @@ impl SaveSnapshot for Saver {
     }
 }
 
+/// How to open a project.
+pub(crate) struct ProjectOptions {
+    pub(crate) mode: Mode,
+    /// Restricts where commands can write.
+    pub(crate) sandbox: Option<Sandbox>,
+    /// The environment variables that commands inherit.
+    pub(crate) variables: EnvPolicy,
+    /// Whether every change of files is refused.
+    pub(crate) read_only: bool,
+}
+
+impl ProjectOptions {
+    fn of(mode: Mode) -> Self {
+        Self { mode, sandbox: None, variables: EnvPolicy::default(), read_only: false }
+    }
+}
+
 /// An open project. It locks the state directory, so only one process can open it at a time.
 pub(crate) struct Project {
     /// All files of the project, for the user: review, undo.
@@ -158,7 +176,7 @@ pub(crate) struct Project {
 impl Project {
     /// Opens the project of the directory `start`, with the pending edits and the undo data of earlier runs.
     pub(crate) async fn open(start: &Path, mode: Mode) -> Result<Self, Failure> {
-        Self::open_confined(&Place::of(start)?, mode, None).await
+        Self::open_with(&Place::of(start)?, ProjectOptions::of(mode)).await
     }
 
     /// Opens the project for a command that only reads, while another process may use it.
@@ -173,7 +191,7 @@ impl Project {
             Err(error) => return Err(unusable(error)),
         }
         let state = StateDir::for_reading(place.root())?;
-        Self::with_state(environment, state, Mode::Direct, place.start().clone()).await
+        Self::with_state(environment, state, ProjectOptions::of(Mode::Direct), place.start().clone()).await
     }
 
     pub(crate) fn environment(root: &Path) -> Result<LocalEnvironment, Failure> {
@@ -185,10 +203,11 @@ impl Project {
         })
     }
 
-    /// Opens the project as [`Self::open`] does. Commands of the agent run in the sandbox, if there is one.
-    pub(crate) async fn open_confined(place: &Place, mode: Mode, sandbox: Option<Sandbox>) -> Result<Self, Failure> {
-        let mut environment = Self::environment(place.root())?;
-        if let Some(sandbox) = sandbox {
+    /// Opens the project as [`Self::open`] does, with restrictions of the agent.
+    pub(crate) async fn open_with(place: &Place, mut options: ProjectOptions) -> Result<Self, Failure> {
+        let variables = std::mem::take(&mut options.variables);
+        let mut environment = Self::environment(place.root())?.with_variables(variables);
+        if let Some(sandbox) = options.sandbox.take() {
             let refused = |error| {
                 let advice = "run without --sandbox, or with --deny shell";
                 Failure::new(Code::Configuration, format!("--sandbox: {error}; {advice}"))
@@ -203,22 +222,23 @@ impl Project {
                 open_state(&given)?;
             }
         }
-        Self::with_state(environment, state, mode, place.start().clone()).await
+        Self::with_state(environment, state, options, place.start().clone()).await
     }
 
     async fn with_state(
         environment: LocalEnvironment,
         state: StateDir,
-        mode: Mode,
+        options: ProjectOptions,
         start: FilePath,
     ) -> Result<Self, Failure> {
         let state = Arc::new(state);
         let clock: Shared<dyn Clock> = Shared::new(SystemClock);
-        let environment = Shared::new(environment.with_journal(Arc::clone(&state)));
+        let environment: Shared<dyn ExecutionEnvironment> = Shared::new(environment.with_journal(Arc::clone(&state)));
+        let environment = if options.read_only { Shared::new(ReadOnly::new(environment)) } else { environment };
         let saved: Option<Snapshot> = state.load(WORKSPACE_DOCUMENT)?;
         let saved_revision = Arc::new(AtomicU64::new(u64::MAX));
         let saver = Saver { state: Arc::clone(&state), saved: Arc::clone(&saved_revision) };
-        let workspace = Workspace::new(environment, mode, Shared::clone(&clock)).with_saver(Shared::new(saver));
+        let workspace = Workspace::new(environment, options.mode, Shared::clone(&clock)).with_saver(Shared::new(saver));
         if let Some(snapshot) = saved {
             workspace.restore(snapshot).map_err(|error| Failure::new(Code::IoError, error.to_string()))?;
             workspace.catch_up().await;

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use emend_agent::error_code::Code;
 use emend_host::{ReqwestTransport, Timeouts};
 use emend_llm::cassette::{Cassette, Player, PlayerOptions, Recorder, RecorderOptions, secrets_of_environment};
+use emend_llm::constrained::ConstrainedTools;
+use emend_llm::router::{AgentMode, Route, Router, RouterPolicy};
 use emend_llm::{
     Api, Client, Config, HttpProvider, PROVIDERS, Provider, ProviderInfo, Shared, Transport, get_latest_model,
 };
@@ -12,17 +14,24 @@ use emend_offline::{self as offline, OfflineTransport};
 
 use crate::failure::Failure;
 use crate::project::Project;
-use crate::settings::Model;
+use crate::settings::{Model, Settings, ToolCalls};
 
 /// The model of a session with its open provider.
 pub(crate) struct SelectedModel {
     pub(crate) provider: Shared<dyn Provider>,
     pub(crate) model: String,
     pub(crate) offline: bool,
+    /// Name of the provider of the fallback model.
+    fallback: Option<String>,
     recorder: Option<(Shared<Recorder>, PathBuf)>,
 }
 
 impl SelectedModel {
+    /// Returns the names of the providers that may get requests.
+    pub(crate) fn providers(&self) -> Vec<&str> {
+        [Some(self.provider.name()).filter(|_| !self.offline), self.fallback.as_deref()].into_iter().flatten().collect()
+    }
+
     /// Writes the recording, if there is one.
     pub(crate) fn finish(&self) -> Result<(), Failure> {
         let Some((recorder, path)) = &self.recorder else { return Ok(()) };
@@ -32,8 +41,39 @@ impl SelectedModel {
     }
 }
 
-/// Opens the provider of a model. Fails before a request is sent if the setup is invalid.
-pub(crate) fn select(name: &Model, record: Option<&Path>, project: &Project) -> Result<SelectedModel, Failure> {
+/// Opens the provider of a model, with the fallback model and the form of tool calls that the settings name. Fails before
+/// a request is sent if the setup is invalid.
+pub(crate) fn select(
+    name: &Model,
+    record: Option<&Path>,
+    project: &Project,
+    settings: &Settings,
+) -> Result<SelectedModel, Failure> {
+    let mut selected = open(name, record, project)?;
+    if settings.tool_calls.value == ToolCalls::Constrained && !selected.offline {
+        selected.provider = Shared::new(ConstrainedTools::new(selected.provider));
+    }
+    if let Some(fallback) = settings.fallback_model.value.as_ref().filter(|fallback| *fallback != name) {
+        let second = open(fallback, None, project)?;
+        let usual = RouterPolicy::default();
+        let attempts = settings.fallback_attempts.value.0.and_then(|n| u32::try_from(n).ok());
+        let policy = RouterPolicy {
+            agent_mode: AgentMode::HybridAuto,
+            hybrid_max_local_attempts: attempts.unwrap_or(usual.hybrid_max_local_attempts),
+            hybrid_remote_on_timeout_ms: settings.fallback_after.value.ms,
+            ..usual
+        };
+        selected.fallback = Some(second.provider.name().to_owned());
+        let first = Route { provider: selected.provider, model: None };
+        let second = Route { provider: second.provider, model: Some(second.model) };
+        let clock = Shared::clone(&project.clock);
+        selected.provider = Shared::new(Router::new(Some(first), Some(second), policy, clock));
+    }
+    Ok(selected)
+}
+
+/// Opens the provider of one model.
+fn open(name: &Model, record: Option<&Path>, project: &Project) -> Result<SelectedModel, Failure> {
     let root = project.agents.environment().working_directory();
     let secrets = secrets_of_environment(
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))),
@@ -68,7 +108,7 @@ pub(crate) fn select(name: &Model, record: Option<&Path>, project: &Project) -> 
         }
     };
     let offline = model == offline::MODEL;
-    Ok(SelectedModel { provider, model, offline, recorder })
+    Ok(SelectedModel { provider, model, offline, fallback: None, recorder })
 }
 
 /// Returns a provider with the API key and address that the environment gives.

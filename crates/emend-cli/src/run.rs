@@ -75,7 +75,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         (Some(failure), _) => return Err(failure),
         (None, reason) => exit_status(reason),
     };
-    if setup.settings.review.value && can_ask {
+    if setup.settings.review.value && can_ask && !setup.settings.read_only.value {
         match format {
             // The questions would mix with the answer on standard output.
             OutputFormat::Apart => note_review(&setup)?,

@@ -2,22 +2,23 @@
 
 use std::path::{Path, PathBuf};
 
-use emend_agent::approval::Approver;
+use emend_agent::approval::{Approver, ToolEffect};
 use emend_agent::error_code::Code;
 use emend_agent::profile::Edits;
-use emend_agent::session::{ProfileChoice, RunBudget, Session, SessionBuilder, SessionConfig, SessionOptions};
+use emend_agent::session::{ProfileChoice, Session, SessionBuilder, SessionConfig, SessionOptions};
 use emend_agent::store::{Store, Summary, summaries};
 use emend_agent::workspace::Mode;
-use emend_host::{OsRandom, Sandbox};
+use emend_host::{EnvPolicy, Inherit, OsRandom, Sandbox};
 use emend_llm::Shared;
 
 use crate::args::SessionArgs;
 use crate::failure::Failure;
 use crate::place::Place;
-use crate::project::Project;
+use crate::project::{Project, ProjectOptions};
 use crate::provider::SelectedModel;
 use crate::saved_sessions::find;
-use crate::settings::{EditsName, Model, ProfileName, Settings};
+use crate::session_config::{override_profile, session_config};
+use crate::settings::{EditsName, InheritName, Model, ProfileName, Settings, Sourced};
 use crate::tool_set::web_transport;
 use crate::{approve, provider};
 
@@ -60,26 +61,16 @@ impl Setup {
         let writable = || settings.sandbox_write.iter().map(|place| PathBuf::from(&place.value)).collect();
         let sandbox = settings.sandbox.value.then(|| Sandbox { writable: writable() });
         let mode = if settings.review.value { Mode::Staged } else { Mode::Direct };
-        let project = Project::open_confined(place, mode, sandbox).await?;
+        let options =
+            ProjectOptions { mode, sandbox, variables: variables(&settings), read_only: settings.read_only.value };
+        let project = Project::open_with(place, options).await?;
         let store = project.sessions()?;
         let origin = Origin::of(args, &*store).await?;
         let named = settings.model.value.clone().or_else(|| origin.model());
         let is_default_model = named.is_none();
         let model = named.or_else(provider::newest).unwrap_or(Model::Offline);
-        let selected = provider::select(&model, host.record, &project)?;
-        let config = SessionConfig {
-            policy,
-            approver: Some(host.approver),
-            reasoning_effort: settings.effort.value.clone().map(|effort| effort.0),
-            max_tool_rounds_per_input: settings.max_tool_rounds.value.0,
-            run_budget: RunBudget {
-                tokens: settings.max_tokens.value.0,
-                cost_usd: settings.max_cost.value.0,
-                duration_ms: settings.max_time.value.ms,
-            },
-            instructions: settings.instructions_text()?,
-            ..SessionConfig::default()
-        };
+        let selected = provider::select(&model, host.record, &project, &settings)?;
+        let config = session_config(&settings, &selected.providers(), policy, Some(host.approver))?;
         let options = session_options(&settings, &selected, &project, host.answers_questions, config)?;
         let session = open(args, options, Shared::clone(&store), &origin).await?;
         let origin = origin.source.map(|source| source.id);
@@ -92,13 +83,8 @@ impl Setup {
         let now = self.session.config();
         // Other values may come from the profile of the previous model.
         let fresh = SessionConfig {
-            policy: now.policy,
-            approver: now.approver,
             reasoning_effort: now.reasoning_effort,
-            max_tool_rounds_per_input: now.max_tool_rounds_per_input,
-            run_budget: now.run_budget,
-            instructions: now.instructions,
-            ..SessionConfig::default()
+            ..session_config(&self.settings, &selected.providers(), now.policy, now.approver)?
         };
         session_options(&self.settings, selected, &self.project, self.answers_questions, fresh)
     }
@@ -172,6 +158,7 @@ fn session_options(
     let edits = settings.edits.value.map(|edits| match edits {
         EditsName::Own => Edits::Own,
         EditsName::SafePatch => Edits::SafePatch,
+        EditsName::EditLines => Edits::EditLines,
     });
     let mut builder = SessionBuilder::new(provider, selected.model.as_str(), workspace, Shared::new(OsRandom))
         .clock(clock)
@@ -184,5 +171,25 @@ fn session_options(
     if settings.web.value {
         builder = builder.web(web_transport());
     }
-    Ok(builder.options()?)
+    let mut options = builder.options()?;
+    override_profile(settings, &mut options.config);
+    if settings.read_only.value {
+        options.tools = options.tools.filtered(|tool| tool.effect() != ToolEffect::Writes && !tool.needs_shell());
+    }
+    Ok(options)
+}
+
+/// Returns the policy for the environment variables of commands.
+fn variables(settings: &Settings) -> EnvPolicy {
+    let names = |list: &[Sourced<String>]| list.iter().map(|name| name.value.clone()).collect();
+    EnvPolicy {
+        inherit: match settings.env_inherit.value {
+            InheritName::Harmless => Inherit::Harmless,
+            InheritName::All => Inherit::All,
+            InheritName::Core => Inherit::Core,
+            InheritName::None => Inherit::None,
+        },
+        keep: names(&settings.env_keep),
+        drop: names(&settings.env_drop),
+    }
 }

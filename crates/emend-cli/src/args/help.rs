@@ -35,12 +35,13 @@ Environment variables:
   {}
       Address (and key, if needed) of a server with the OpenAI Chat Completions API.
   {}
-      Settings, as with the option of the same name. Lists have one entry per line.
+      Settings, as with the option of the same name; advanced options have a variable, too. Lists have one entry per
+      line.
 {MAIN_REST}",
         listed(keys.collect()),
         listed(urls.collect()),
         listed(servers.collect()),
-        listed(settings::variables().collect()),
+        listed(settings::usual_variables().collect()),
     )
 }
 

@@ -98,7 +98,7 @@ fn model(chat: &mut Chat, name: &str) -> Result<(), Failure> {
         return Ok(chat.screen.print(&lines)?);
     }
     let model: Model = name.parse().map_err(|what: String| Failure::new(Code::InvalidArgument, what))?;
-    let selected = provider::select(&model, None, &chat.setup.project)?;
+    let selected = provider::select(&model, None, &chat.setup.project, &chat.setup.settings)?;
     let options = chat.setup.options(&selected)?;
     let session = &chat.setup.session;
     session.set_model(Shared::clone(&selected.provider), selected.model.clone(), selected.offline);

@@ -10,6 +10,7 @@ use crate::approve;
 use crate::args::SessionArgs;
 use crate::failure::Failure;
 use crate::place::Place;
+use crate::session_config;
 use crate::settings::{PROJECT_FILE, SettingRow, Settings, user_file};
 use crate::visible;
 
@@ -17,6 +18,7 @@ pub(crate) fn config(args: &SessionArgs, json: bool) -> Result<ExitCode, Failure
     let place = Place::of(&args.root)?;
     let settings = Settings::load(&place, &args.settings)?;
     approve::policy(&settings)?;
+    session_config::check(&settings)?;
     let rows = settings.rows();
     let mut stdout = visible::stdout();
     if json {
@@ -29,9 +31,10 @@ pub(crate) fn config(args: &SessionArgs, json: bool) -> Result<ExitCode, Failure
         Value::Null => "-".to_owned(),
         value => value.as_str().map_or_else(|| value.to_string(), str::to_owned),
     };
+    let name_width = rows.iter().map(|row| row.name.len()).max().unwrap_or_default();
     let width = rows.iter().map(|row| shown(&row.value).chars().count()).max().unwrap_or_default();
     for SettingRow { name, value, source } in rows {
-        writeln!(stdout, "{name:15}  {:width$}  {source}", shown(&value))?;
+        writeln!(stdout, "{name:name_width$}  {:width$}  {source}", shown(&value))?;
     }
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let user = user_file(&variable).map_or_else(|| "(no home)".to_owned(), |path| path.display().to_string());

@@ -131,6 +131,9 @@ fn show_notes(out: &mut impl Write, painter: Painter, hunk: &ReviewHunk) -> std:
     if hunk.removes_user_lines {
         note("This hunk removes lines that you wrote.")?;
     }
+    if hunk.oversized {
+        note("This hunk is larger than usual and cannot be cut: the agent wrote it as one piece.")?;
+    }
     if !hunk.contested {
         return Ok(());
     }

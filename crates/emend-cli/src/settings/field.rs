@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, ArgAction, ValueEnum};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::values::{EditsName, Effort, Model, ProfileName};
+use super::values::{CompactionName, EditsName, Effort, InheritName, Model, ProfileName, Switch, ToolCalls};
 
 /// The source of a value. Later variants override earlier ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,6 +57,11 @@ pub(super) trait Field {
 
     /// Returns whether settings files can give a number.
     fn takes_numbers(&self) -> bool {
+        false
+    }
+
+    /// Returns whether settings files can give a table.
+    fn takes_tables(&self) -> bool {
         false
     }
 
@@ -153,20 +158,87 @@ impl Field for Sourced<Option<Effort>> {
     }
 }
 
-impl Field for Sourced<ProfileName> {
+impl Field for Sourced<Switch> {
     fn set(&mut self, text: &str, source: &Source) -> Result<(), String> {
-        *self = Self { value: choice("profile", text)?, source: source.clone() };
+        let value = match text.trim() {
+            "true" | "1" | "on" => Switch(true),
+            "false" | "0" | "off" => Switch(false),
+            _ => return Err(format!("expected on or off, not {text:?}")),
+        };
+        *self = Self { value, source: source.clone() };
         Ok(())
     }
 
     fn shown(&self) -> Vec<(Value, Source)> {
-        vec![(name(self.value).into(), self.source.clone())]
+        vec![(self.value.0.into(), self.source.clone())]
+    }
+
+    fn expected(&self) -> &'static str {
+        "true or false"
     }
 
     fn option(&self, option: Arg) -> Arg {
-        option.value_parser(PossibleValuesParser::new(choices::<ProfileName>()))
+        option.value_parser(PossibleValuesParser::new(["on", "off"]))
     }
 }
+
+/// A JSON object.
+impl Field for Sourced<Map<String, Value>> {
+    fn set(&mut self, text: &str, source: &Source) -> Result<(), String> {
+        // The text may contain secrets, so the error does not repeat it.
+        let value = serde_json::from_str(text).map_err(|_| format!("expected {OBJECT}"))?;
+        *self = Self { value, source: source.clone() };
+        Ok(())
+    }
+
+    fn shown(&self) -> Vec<(Value, Source)> {
+        let value = if self.value.is_empty() { Value::Null } else { Value::Object(self.value.clone()) };
+        vec![(value, self.source.clone())]
+    }
+
+    fn expected(&self) -> &'static str {
+        "a table, or a string with a JSON object"
+    }
+
+    fn takes_tables(&self) -> bool {
+        true
+    }
+
+    fn option(&self, option: Arg) -> Arg {
+        let checked = |text: &str| match serde_json::from_str::<Map<String, Value>>(text) {
+            Ok(_) => Ok(text.to_owned()),
+            Err(_) => Err(format!("expected {OBJECT}")),
+        };
+        option.value_parser(checked)
+    }
+}
+
+const OBJECT: &str = "a JSON object of objects by provider, e.g. {\"openai\": {\"store\": false}}";
+
+/// Implements [`Field`] for a choice by name, which errors call `$what`.
+macro_rules! choice_field {
+    ($type:ty, $what:literal) => {
+        impl Field for Sourced<$type> {
+            fn set(&mut self, text: &str, source: &Source) -> Result<(), String> {
+                *self = Self { value: choice($what, text)?, source: source.clone() };
+                Ok(())
+            }
+
+            fn shown(&self) -> Vec<(Value, Source)> {
+                vec![(name(self.value).into(), self.source.clone())]
+            }
+
+            fn option(&self, option: Arg) -> Arg {
+                option.value_parser(PossibleValuesParser::new(choices::<$type>()))
+            }
+        }
+    };
+}
+
+choice_field!(ProfileName, "profile");
+choice_field!(ToolCalls, "form of tool calls");
+choice_field!(InheritName, "set of variables");
+choice_field!(CompactionName, "compaction");
 
 impl Field for Sourced<Option<EditsName>> {
     fn set(&mut self, text: &str, source: &Source) -> Result<(), String> {

@@ -3,7 +3,7 @@
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use emend_llm::PROVIDERS;
 
-use super::table::{Row, Settings, TABLE};
+use super::table::{ADVANCED, Row, Settings, rows};
 
 /// The options that were given.
 #[derive(Clone, Default)]
@@ -20,7 +20,7 @@ impl std::fmt::Debug for SettingFlags {
 
 impl Args for SettingFlags {
     fn augment_args(command: Command) -> Command {
-        command.args(TABLE.iter().map(option))
+        command.args(rows().map(option))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -35,6 +35,9 @@ fn option(row: &'static Row) -> Arg {
         let providers = PROVIDERS.map(|info| info.name).join(", ");
         let details = row.details.replace("{providers}", &providers);
         option = option.long_help(format!("{}.\n\n{details}", row.help));
+    }
+    if row.heading == ADVANCED {
+        option = option.hide_short_help(true);
     }
     if !row.value_name.is_empty() {
         option = option.value_name(row.value_name).action(ArgAction::Set);
@@ -53,7 +56,7 @@ impl FromArgMatches for SettingFlags {
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        for row in &TABLE {
+        for row in rows() {
             let values = match row.value_name {
                 "" => {
                     if matches.get_flag(row.name) {

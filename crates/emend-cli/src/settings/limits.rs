@@ -71,6 +71,68 @@ impl Limit for Tokens {
     }
 }
 
+/// Maximum number of model responses of a conversation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Responses(pub(crate) u64);
+
+impl Limit for Responses {
+    const EXPECTED: &'static str = Rounds::EXPECTED;
+
+    fn parse(text: &str) -> Option<Self> {
+        text.parse().ok().map(Self)
+    }
+
+    fn amount(self) -> f64 {
+        self.0 as f64
+    }
+
+    fn shown(self) -> Value {
+        if self.0 == 0 { Value::Null } else { self.0.into() }
+    }
+}
+
+/// A number that replaces the default of the agent; `None` for the default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Count(pub(crate) Option<u64>);
+
+impl Limit for Count {
+    const EXPECTED: &'static str = "a whole number such as 8 or 32k";
+
+    fn parse(text: &str) -> Option<Self> {
+        Tokens::parse(text).map(|number| Self(Some(number.0)))
+    }
+
+    fn amount(self) -> f64 {
+        self.0.unwrap_or_default() as f64
+    }
+
+    fn shown(self) -> Value {
+        self.0.into()
+    }
+}
+
+/// A time that replaces the default of the agent; `None` for the default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wait {
+    pub(crate) ms: Option<u64>,
+}
+
+impl Limit for Wait {
+    const EXPECTED: &'static str = "a time such as 90s, 10m or 1h";
+
+    fn parse(text: &str) -> Option<Self> {
+        Duration::parse(text).filter(|duration| duration.ms > 0).map(|duration| Self { ms: Some(duration.ms) })
+    }
+
+    fn amount(self) -> f64 {
+        self.ms.unwrap_or_default() as f64
+    }
+
+    fn shown(self) -> Value {
+        self.ms.map(|ms| format!("{}s", ms / 1000)).into()
+    }
+}
+
 /// Maximum cost of one run, in US dollars.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Dollars(pub(crate) f64);
@@ -176,6 +238,8 @@ mod tests {
             assert_eq!(Duration::parse(text).map(|duration| duration.ms), expected, "{text}");
         }
         assert_eq!(Dollars::parse("$2.50"), Some(Dollars(2.5)));
+        assert_eq!(Count::parse("32k"), Some(Count(Some(32_000))));
+        assert_eq!((Wait::parse("2m"), Wait::parse("0")), (Some(Wait { ms: Some(120_000) }), None));
         for wrong in ["", "x", "-1", "1 day", "ten", "NaN", "18446744073709551615k"] {
             assert_eq!(
                 (Tokens::parse(wrong), Duration::parse(wrong), Dollars::parse(wrong), Rounds::parse(wrong)),

@@ -7,8 +7,11 @@
 //! rights: it sets no model, allows no call, switches on nothing but review and the sandbox, and only lowers limits. No
 //! file contains API keys.
 
+mod advanced;
 mod field;
 mod flags;
+#[cfg(test)]
+mod hosts;
 mod limits;
 mod table;
 mod values;
@@ -24,12 +27,13 @@ use toml::{Table, Value};
 
 use crate::failure::Failure;
 use crate::place::Place;
+use field::Field;
 pub(crate) use field::Source;
 pub(crate) use field::Sourced;
 pub(crate) use flags::SettingFlags;
 pub(crate) use table::Settings;
-use table::{ProjectRight, Row, TABLE};
-pub(crate) use values::{EditsName, Effort, Model, ProfileName};
+use table::{ADVANCED, ProjectRight, Row, rows};
+pub(crate) use values::{CompactionName, EditsName, Effort, InheritName, Model, ProfileName, ToolCalls};
 
 /// Name of the project's settings file.
 pub(crate) const PROJECT_FILE: &str = ".emend.toml";
@@ -51,9 +55,9 @@ pub(crate) struct SettingRow {
     pub(crate) source: Source,
 }
 
-/// Returns the environment variables of all settings.
-pub(crate) fn variables() -> impl Iterator<Item = String> {
-    TABLE.iter().map(Row::variable)
+/// Returns the environment variables of the settings that are not advanced.
+pub(crate) fn usual_variables() -> impl Iterator<Item = String> {
+    rows().filter(|row| row.heading != ADVANCED).map(Row::variable)
 }
 
 impl Settings {
@@ -70,7 +74,7 @@ impl Settings {
             refuse_link_to_outside(&path, place.root())?;
             settings.read_file(&path, Some(&below))?;
         }
-        for row in &TABLE {
+        for row in rows() {
             let name = row.variable();
             if let Some(text) = variable(&name) {
                 settings.set(row, &text, &Source::Environment(name))?;
@@ -87,20 +91,17 @@ impl Settings {
         Ok(settings)
     }
 
+    /// Returns the base instructions for the model, if the user replaces those of the model family.
+    pub(crate) fn system_prompt_text(&self) -> Result<Option<String>, Failure> {
+        text_or_file(&self.system_prompt)
+    }
+
     /// Returns the user's instructions for the model: their AGENTS.md, followed by the setting `instructions`.
     pub(crate) fn instructions_text(&self) -> Result<Option<String>, Failure> {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
         let own = user_file(&variable).map(|path| path.with_file_name(USER_DOCUMENT));
         let own = own.map_or(Ok(None), |path| read(&path))?;
-        let Sourced { value, source } = &self.instructions;
-        let given = match value.as_deref().map(|text| (text, text.strip_prefix('@'))) {
-            None => None,
-            Some((text, None)) => Some(text.to_owned()),
-            Some((_, Some(path))) => {
-                let missing = || Failure::new(Code::Configuration, format!("{source}: {path} does not exist"));
-                Some(read(Path::new(path))?.ok_or_else(missing)?)
-            }
-        };
+        let given = text_or_file(&self.instructions)?;
         let texts = [own, given].into_iter().flatten().map(|text| text.trim().to_owned());
         let texts: Vec<String> = texts.filter(|text| !text.is_empty()).collect();
         Ok((!texts.is_empty()).then(|| texts.join("\n\n")))
@@ -109,7 +110,7 @@ impl Settings {
     /// Returns all settings as they are printed. Lists have one row per entry.
     pub(crate) fn rows(&self) -> Vec<SettingRow> {
         let mut settings = self.clone();
-        let rows = TABLE.iter().flat_map(|row| {
+        let rows = rows().flat_map(|row| {
             let shown = (row.field)(&mut settings).shown();
             shown.into_iter().map(|(value, source)| SettingRow { name: row.name, value, source })
         });
@@ -124,9 +125,9 @@ impl Settings {
         let table: Table = text.parse().map_err(|error| wrong(unparsed(&text, &error)))?;
         let source = Source::File(path.to_owned());
         for (name, value) in table {
-            let row = TABLE.iter().find(|row| row.name == name).ok_or_else(|| wrong(unknown(&name)))?;
+            let row = rows().find(|row| row.name == name).ok_or_else(|| wrong(unknown(&name)))?;
             if is_project && row.project == ProjectRight::Never {
-                let rows = TABLE.iter().filter(|row| row.project != ProjectRight::Never);
+                let rows = rows().filter(|row| row.project != ProjectRight::Never);
                 let names: Vec<&str> = rows.map(|row| row.name).collect();
                 let names = names.join(", ");
                 return Err(wrong(format!(
@@ -134,7 +135,7 @@ impl Settings {
                 )));
             }
             let field = (row.field)(self);
-            let texts = texts(&value, field.takes_numbers()).map_err(|found| {
+            let texts = texts(&value, &*field).map_err(|found| {
                 let expected = field.expected();
                 wrong(format!("{name} must be {expected}, not {found}"))
             })?;
@@ -166,6 +167,19 @@ impl Settings {
         let wrong = |what: String| Failure::new(Code::Configuration, format!("{source}: {}: {what}", row.name));
         (row.field)(self).set(text, source).map_err(wrong)
     }
+}
+
+/// Returns the text of a setting, or of the file that it names behind an `@`.
+fn text_or_file(setting: &Sourced<Option<String>>) -> Result<Option<String>, Failure> {
+    let Sourced { value, source } = setting;
+    Ok(match value.as_deref().map(|text| (text, text.strip_prefix('@'))) {
+        None => None,
+        Some((text, None)) => Some(text.to_owned()),
+        Some((_, Some(path))) => {
+            let missing = || Failure::new(Code::Configuration, format!("{source}: {path} does not exist"));
+            Some(read(Path::new(path))?.ok_or_else(missing)?)
+        }
+    })
 }
 
 /// Returns the rules for a rule in the settings of a directory below the root. The paths of a rule are relative to the
@@ -214,7 +228,7 @@ fn unknown(name: &str) -> String {
     if name.to_lowercase().contains("key") {
         return format!("unknown setting {name:?}; API keys are read from environment variables only");
     }
-    let near = closest(name, TABLE.iter().map(|row| row.name), 1);
+    let near = closest(name, rows().map(|row| row.name), 1);
     let near = near.first().map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
     format!("unknown setting {name:?}{near}")
 }
@@ -242,12 +256,15 @@ fn read(path: &Path) -> Result<Option<String>, Failure> {
 }
 
 /// Returns a value of a settings file as texts. The error describes a value that has no such form.
-fn texts(value: &Value, takes_numbers: bool) -> Result<Vec<String>, String> {
+fn texts(value: &Value, field: &dyn Field) -> Result<Vec<String>, String> {
     match value {
+        Value::Table(table) if field.takes_tables() => {
+            serde_json::to_string(table).map(|text| vec![text]).map_err(|error| error.to_string())
+        }
         Value::String(text) => Ok(vec![text.clone()]),
         Value::Boolean(value) => Ok(vec![value.to_string()]),
-        Value::Integer(value) if takes_numbers => Ok(vec![value.to_string()]),
-        Value::Float(value) if takes_numbers => Ok(vec![value.to_string()]),
+        Value::Integer(value) if field.takes_numbers() => Ok(vec![value.to_string()]),
+        Value::Float(value) if field.takes_numbers() => Ok(vec![value.to_string()]),
         Value::Array(items) => {
             let text = |item: &Value| {
                 item.as_str()
@@ -262,7 +279,7 @@ fn texts(value: &Value, takes_numbers: bool) -> Result<Vec<String>, String> {
 
 /// Returns a warning for each `EMEND_*` variable that is not a setting.
 pub(crate) fn unknown_variables(names: impl Iterator<Item = String>) -> Vec<String> {
-    let known: Vec<String> = variables().collect();
+    let known: Vec<String> = rows().map(Row::variable).collect();
     let is_known = |name: &String| known.contains(name) || OTHER_VARIABLES.contains(&name.as_str());
     let unknown = names.filter(|name| name.starts_with("EMEND_") && !is_known(name));
     let mut warnings: Vec<String> = unknown
@@ -285,7 +302,7 @@ mod tests {
         pub(crate) fn of_rules(allow: &str, ask: &str, deny: &str) -> Self {
             let mut settings = Self::default();
             for (name, rules) in [("allow", allow), ("ask", ask), ("deny", deny)] {
-                let row = TABLE.iter().find(|row| row.name == name).unwrap();
+                let row = rows().find(|row| row.name == name).unwrap();
                 settings.set(row, rules, &Source::Default).unwrap();
             }
             settings
@@ -325,6 +342,11 @@ mod tests {
                 "allow \"shell:cargo *\"",
                 "deny \"shell:git push *\"",
                 "web true",
+                "tool_calls \"native\"",
+                "streaming true",
+                "compaction \"prune\"",
+                "parallel_tools true",
+                "env_inherit \"harmless\"",
             ]
         );
     }
@@ -376,7 +398,7 @@ mod tests {
                 false => text.push_str(&std::fs::read_to_string(&path).unwrap()),
             }
         }
-        for row in &TABLE {
+        for row in rows() {
             let used = format!("settings.{}", row.name);
             assert!(text.contains(&used), "nothing outside of settings/ reads {used}");
         }
@@ -405,7 +427,7 @@ mod tests {
                 false,
                 "profile: unknown profile \"x\"; expected one of auto, openai, anthropic, gemini, none",
             ),
-            ("edits = \"x\"", false, "edits: unknown editing tool \"x\"; expected one of own, safe_patch"),
+            ("edits = \"x\"", false, "edits: unknown editing tool \"x\"; expected one of own, safe_patch, edit_lines"),
             ("review = false", true, "a project file can switch review on, not off"),
             ("sandbox = false", true, "a project file can switch sandbox on, not off"),
         ] {

@@ -1,8 +1,12 @@
-//! The table of settings. A new setting is a field of [`Settings`] and a row of [`TABLE`].
+//! The table of settings. A new setting is a field of [`Settings`] and a row of [`TABLE`], or of the table of advanced
+//! settings.
 
+use serde_json::{Map, Value};
+
+use super::advanced;
 use super::field::{Field, Sourced};
-use super::limits::{Dollars, Duration, Rounds, Tokens};
-use super::values::{EditsName, Effort, Model, ProfileName};
+use super::limits::{Count, Dollars, Duration, Responses, Rounds, Tokens, Wait};
+use super::values::{CompactionName, EditsName, Effort, InheritName, Model, ProfileName, Switch, ToolCalls};
 
 /// The settings in effect.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +28,33 @@ pub(crate) struct Settings {
     pub(crate) sandbox: Sourced<bool>,
     pub(crate) sandbox_write: Vec<Sourced<String>>,
     pub(crate) web: Sourced<bool>,
+    pub(crate) read_only: Sourced<bool>,
+    pub(crate) fallback_model: Sourced<Option<Model>>,
+    pub(crate) fallback_attempts: Sourced<Count>,
+    pub(crate) fallback_after: Sourced<Wait>,
+    pub(crate) tool_calls: Sourced<ToolCalls>,
+    pub(crate) provider_options: Sourced<Map<String, Value>>,
+    pub(crate) web_search: Sourced<bool>,
+    pub(crate) beta: Vec<Sourced<String>>,
+    pub(crate) safety: Vec<Sourced<String>>,
+    pub(crate) streaming: Sourced<Switch>,
+    pub(crate) retries: Sourced<Count>,
+    pub(crate) context_window: Sourced<Count>,
+    pub(crate) compaction: Sourced<CompactionName>,
+    pub(crate) system_prompt: Sourced<Option<String>>,
+    pub(crate) documents: Vec<Sourced<String>>,
+    pub(crate) parallel_tools: Sourced<Switch>,
+    pub(crate) loop_window: Sourced<Count>,
+    pub(crate) max_responses: Sourced<Responses>,
+    pub(crate) max_subagents: Sourced<Count>,
+    pub(crate) max_subagent_depth: Sourced<Count>,
+    pub(crate) output_chars: Vec<Sourced<String>>,
+    pub(crate) output_lines: Vec<Sourced<String>>,
+    pub(crate) command_timeout: Sourced<Wait>,
+    pub(crate) max_command_timeout: Sourced<Wait>,
+    pub(crate) env_inherit: Sourced<InheritName>,
+    pub(crate) env_keep: Vec<Sourced<String>>,
+    pub(crate) env_drop: Vec<Sourced<String>>,
 }
 
 /// The right of a project's settings file to set a value. Anyone may have written that file.
@@ -67,8 +98,16 @@ const MODEL: &str = "Model options";
 const LIMIT: &str = "Limit options";
 const PERMISSION: &str = "Permission options";
 
-/// All settings, in the order in which help and `emend config` list them.
-pub(super) static TABLE: [Row; 17] = [
+/// Heading of options that only `--help` lists, not `-h`.
+pub(super) const ADVANCED: &str = "Advanced options";
+
+/// Returns all settings, in the order in which help and `emend config` list them.
+pub(super) fn rows() -> impl Iterator<Item = &'static Row> {
+    TABLE.iter().chain(&advanced::TABLE)
+}
+
+/// The usual settings.
+static TABLE: [Row; 18] = [
     Row {
         name: "model",
         option: "--model",
@@ -197,6 +236,17 @@ pub(super) static TABLE: [Row; 17] = [
         help: "Hold back changes until you accept them one by one",
         details: "By default changes are written to the files at once. With --review you decide on each at the end of \
                   the task, or with `emend review`.",
+    },
+    Row {
+        name: "read_only",
+        option: "--read-only",
+        field: |settings| &mut settings.read_only,
+        project: ProjectRight::SwitchOn,
+        value_name: "",
+        requires: None,
+        heading: PERMISSION,
+        help: "Let the agent read only: it gets no tools that edit files or run commands",
+        details: "",
     },
     Row {
         name: "allow",

@@ -109,6 +109,53 @@ pub(crate) enum EditsName {
     /// Diffs with a hash of the text they were made for. Default for Gemini.
     #[value(name = "safe_patch")]
     SafePatch,
+    /// Edits of lines by number, in files that the model has read.
+    #[value(name = "edit_lines")]
+    EditLines,
+}
+
+/// The form of tool calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ToolCalls {
+    /// The provider's own tool calls.
+    #[default]
+    Native,
+    /// JSON objects in the model's text, enforced by a schema, for models without tool calls.
+    Constrained,
+}
+
+/// The environment variables that commands inherit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InheritName {
+    /// All variables, except those that look like secrets.
+    #[default]
+    Harmless,
+    /// All variables, including secrets.
+    All,
+    /// Variables that most programs need, such as PATH, HOME and `CARGO_HOME`.
+    Core,
+    /// No variables.
+    None,
+}
+
+/// The treatment of a history that fills the model's context window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CompactionName {
+    /// Replace old tool results by a note when 80 % of the window are used.
+    #[default]
+    Prune,
+    /// Keep the history as it is.
+    None,
+}
+
+/// A switch that is on unless it is switched off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Switch(pub(crate) bool);
+
+impl Default for Switch {
+    fn default() -> Self {
+        Self(true)
+    }
 }
 
 /// A reasoning effort. Each model supports some of them.

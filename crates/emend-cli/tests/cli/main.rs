@@ -47,6 +47,8 @@ mod sessions;
 #[cfg(test)]
 mod settings;
 #[cfg(test)]
+mod settings_table;
+#[cfg(test)]
 mod subdirectory;
 #[cfg(test)]
 mod support;

@@ -56,6 +56,18 @@ fn undecided_hunks_wait_outside_the_project_for_a_later_review() {
 }
 
 #[test]
+fn a_hunk_that_cannot_be_cut_is_marked() {
+    let note = "This hunk is larger than usual and cannot be cut";
+    for (n_bytes, is_marked) in [(100, false), (9_000, true)] {
+        let project = project();
+        let call = ("write_file", serde_json::json!({"file_path": "b.txt", "content": "x".repeat(n_bytes)}));
+        project.run_calls(&[call], &["--review"]).assert_ok();
+        let outcome = answer(&project, &["review"], "q\n");
+        assert_eq!(outcome.assert_ok().stdout.contains(note), is_marked, "{n_bytes}");
+    }
+}
+
+#[test]
 fn output_for_programs_asks_no_questions() {
     for output in ["json", "stream-json"] {
         let project = project();

@@ -25,23 +25,43 @@ fn flags_win_over_the_environment_over_the_project_over_the_user() {
     let outcome = run(&project, &["config", "--profile", "none", "--deny", "web_fetch"], &[("EMEND_EFFORT", "max")]);
     let shown = outcome.assert_ok().stdout.replace(project.root.path().to_str().unwrap(), "ROOT");
     expect_test::expect![[r#"
-        model            anthropic:from-file  ROOT/config/emend/config.toml
-        effort           max                  EMEND_EFFORT
-        profile          none                 --profile
-        edits            -                    default
-        subagents        false                default
-        instructions     -                    default
-        max_tool_rounds  100                  default
-        max_tokens       -                    default
-        max_cost         -                    default
-        max_time         -                    default
-        review           true                 ./.emend.toml
-        allow            shell:cargo *        ROOT/config/emend/config.toml
-        ask              write_file           ./.emend.toml
-        deny             shell:rm *           ./.emend.toml
-        deny             web_fetch            --deny
-        sandbox          false                default
-        web              true                 ROOT/config/emend/config.toml
+        model                anthropic:from-file  ROOT/config/emend/config.toml
+        effort               max                  EMEND_EFFORT
+        profile              none                 --profile
+        edits                -                    default
+        subagents            false                default
+        instructions         -                    default
+        max_tool_rounds      100                  default
+        max_tokens           -                    default
+        max_cost             -                    default
+        max_time             -                    default
+        review               true                 ./.emend.toml
+        read_only            false                default
+        allow                shell:cargo *        ROOT/config/emend/config.toml
+        ask                  write_file           ./.emend.toml
+        deny                 shell:rm *           ./.emend.toml
+        deny                 web_fetch            --deny
+        sandbox              false                default
+        web                  true                 ROOT/config/emend/config.toml
+        fallback_model       -                    default
+        fallback_attempts    -                    default
+        fallback_after       -                    default
+        tool_calls           native               default
+        provider_options     -                    default
+        web_search           false                default
+        streaming            true                 default
+        retries              -                    default
+        context_window       -                    default
+        compaction           prune                default
+        system_prompt        -                    default
+        parallel_tools       true                 default
+        loop_window          -                    default
+        max_responses        -                    default
+        max_subagents        -                    default
+        max_subagent_depth   -                    default
+        command_timeout      -                    default
+        max_command_timeout  -                    default
+        env_inherit          harmless             default
 
         your file     ROOT/config/emend/config.toml
         project file  ./.emend.toml
