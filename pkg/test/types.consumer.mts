@@ -155,8 +155,26 @@ const changes: AgentChanges = {
   profile: "gemini",
   edits: "own",
   maxTurns: 3,
+  readOnly: true,
 };
 agent.configure(changes);
+const withFallback: AgentChanges = {
+  edits: "edit_lines",
+  model: {
+    provider: "gemini",
+    model: "m",
+    apiKey: "k",
+    webSearch: true,
+    safety: { HARM_CATEGORY_HARASSMENT: "BLOCK_ONLY_HIGH" },
+    providerOptions: { cachedContent: "c" },
+    fallback: { provider: "openai_compatible", model: "small", baseUrl: "http://localhost:1", constrainedTools: true },
+    fallbackAttempts: 1,
+    fallbackAfterMs: 60_000,
+  },
+};
+agent.configure(withFallback);
+// @ts-expect-error another way to edit
+agent.configure({ edits: "lines" });
 // @ts-expect-error fixed when the agent is created
 agent.configure({ mode: "direct" });
 const tool: Tool<{ city: string }> = { name: "weather", description: "", parameters: {}, execute: ({ city }) => city };

@@ -12,7 +12,7 @@ import { shellOf } from "../host/shell.js";
 import { StoreLink } from "../sessions/store-link.js";
 import { listSessions, removeSession } from "../sessions/stores.js";
 import type { SessionStore, SessionSummary, Turn } from "../sessions/types.js";
-import { agentJson, requireOptions, requireRecord, requireText } from "../validate.js";
+import { requireOptions, requireRecord, requireText } from "../validate.js";
 import { coreModule, glue } from "../wasm/core.js";
 import { AgentBridge } from "./bridge.js";
 import { Canvas } from "./canvas.js";
@@ -29,7 +29,15 @@ import type {
   RunOptions,
 } from "./options.js";
 import type { Run } from "./run.js";
-import { hostFilesOf, initialContents, type Opener, quotaSettings, type Settings, selectModel } from "./settings.js";
+import {
+  hostFilesOf,
+  initialContents,
+  type Opener,
+  quotaSettings,
+  type Settings,
+  selectModel,
+  settingsForCore,
+} from "./settings.js";
 import type { Compaction, Review } from "./types.js";
 
 /** Proves that the constructor is called by {@link Agent.create}. */
@@ -51,6 +59,8 @@ export class Agent {
   #open: Opener | undefined;
   /** Sends the requests of models. */
   readonly #send: NonNullable<AgentOptions["fetch"]>;
+  /** Whether a function answers questions about calls. */
+  readonly #asks: boolean;
   #run: Run | undefined;
 
   private constructor(
@@ -60,6 +70,7 @@ export class Agent {
     settings: Settings,
     open: Opener | undefined,
     send: NonNullable<AgentOptions["fetch"]>,
+    asks: boolean,
   ) {
     if (create !== CREATE) {
       throw new NotInitializedError("not_initialized", "create an agent with `await Agent.create(options)`");
@@ -69,6 +80,7 @@ export class Agent {
     this.#settings = settings;
     this.#open = open;
     this.#send = send;
+    this.#asks = asks;
     this.files = new Files(bridge);
     this.canvas = new Canvas(bridge);
   }
@@ -99,7 +111,7 @@ export class Agent {
     const host = environment === undefined ? undefined : hostFilesOf(environment, options);
     const selected = selectModel(model ?? { provider: "offline" }, send);
     const settings = { ...rest, ...quotaSettings(quota), model: selected.settings, tools: CustomTools.describe(tools) };
-    const json = agentJson(settings);
+    const json = settingsForCore(settings, approve !== undefined);
     const link = store === undefined ? undefined : new StoreLink(store);
     const ask = approvalCallback(approve);
     const ownTools = new CustomTools();
@@ -131,7 +143,7 @@ export class Agent {
       bridge.close();
       throw error;
     }
-    return new Agent(CREATE, bridge, ownTools, settings, selected.open, send);
+    return new Agent(CREATE, bridge, ownTools, settings, selected.open, send, approve !== undefined);
   }
 
   /**
@@ -253,7 +265,7 @@ export class Agent {
       model === undefined ? { settings: this.#settings.model, open: this.#open } : selectModel(model, this.#send);
     const described = tools === undefined ? this.#settings.tools : CustomTools.describe(tools);
     const settings = { ...this.#settings, ...rest, model: selected.settings, tools: described };
-    const json = agentJson(settings);
+    const json = settingsForCore(settings, this.#asks);
     this.#bridge.callJson((handle) => handle.configure(json, selected.open));
     if (tools !== undefined) this.#tools.set(tools);
     [this.#settings, this.#open] = [settings, selected.open];

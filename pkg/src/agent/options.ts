@@ -58,6 +58,26 @@ export interface HttpModel {
   headers?: Readonly<Record<string, string>>;
   /** Names of beta features (Anthropic only). */
   betas?: readonly string[];
+  /** Parameters of the provider's API that are added to each request, e.g. `{ service_tier: "flex" }`. */
+  providerOptions?: Readonly<Record<string, unknown>>;
+  /** Whether the provider searches the web (not `openai_compatible`). The provider charges for it. Default false. */
+  webSearch?: boolean;
+  /** Safety filters by category, e.g. `{ HARM_CATEGORY_HARASSMENT: "BLOCK_ONLY_HIGH" }` (Gemini only). */
+  safety?: Readonly<Record<string, string>>;
+  /**
+   * Whether the model writes tool calls as JSON objects, because it has no native tool calls. The server should enforce a
+   * JSON schema, as llama.cpp and Ollama do. Default false.
+   */
+  constrainedTools?: boolean;
+  /**
+   * Model that responds if this one fails, calls an unknown tool or writes arguments that do not match their schema. The
+   * responses of this model are then held back until they are complete.
+   */
+  fallback?: HttpModel;
+  /** With `fallback`: number of attempts of this model. Default 2. */
+  fallbackAttempts?: number;
+  /** With `fallback`: time limit of a response of this model, in milliseconds. Default: none. */
+  fallbackAfterMs?: number;
 }
 
 /** A model of a provider written in JavaScript, such as WebLLM or the browser's built-in model. */
@@ -65,6 +85,8 @@ export interface CustomModel {
   provider: CustomProvider;
   /** Model id that requests to the provider carry. */
   model?: string;
+  /** Whether the model writes tool calls as JSON objects, because it has no native tool calls. Default false. */
+  constrainedTools?: boolean;
 }
 
 /** Options of {@link Agent.create}. */
@@ -93,10 +115,10 @@ export interface AgentOptions {
   profile?: "auto" | "openai" | "anthropic" | "gemini" | "none";
   /**
    * How the model edits. `own`: with patches or text replacement, as the profile says. `safe_patch`: with diffs that
-   * are bound to the exact text they were made for. Default: `safe_patch` for Gemini models, `own` for others. Requires
+   * are bound to the exact text they were made for. `edit_lines`: lines by number. Default: `safe_patch` for Gemini models, `own` for others. Requires
    * a profile and a model other than the offline model.
    */
-  edits?: "own" | "safe_patch";
+  edits?: "own" | "safe_patch" | "edit_lines";
   /**
    * Your own tools, in addition to the agent's. A tool replaces the agent's tool of the same name. `execute` gets
    * arguments that match the schema. The model is shown its return value: a string as it is, other values as JSON. An
@@ -124,6 +146,11 @@ export interface AgentOptions {
    * A script that computes without waiting blocks the page; it times out after a hundred thousand steps. Default false.
    */
   shell?: boolean | ShellOptions;
+  /**
+   * Whether calls of the agent's tools that change files or run commands are denied. Rules of `policy` cannot allow them.
+   * Your own `tools` are not restricted. Default false.
+   */
+  readOnly?: boolean;
   /** Text appended to the system prompt. */
   instructions?: string | null;
   /** Reasoning effort, e.g. `low`, `medium` or `high`. Default: the provider's. */
@@ -183,6 +210,7 @@ export type AgentChanges = Pick<
   | "maxTokens"
   | "maxCostUsd"
   | "maxDurationMs"
+  | "readOnly"
   | "policy"
 >;
 

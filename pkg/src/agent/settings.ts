@@ -11,10 +11,10 @@ import { HostFiles } from "../host/environment.js";
 import type { ExecutionEnvironment } from "../host/environment-types.js";
 import { openerOf, providerSettings } from "../llm/custom-provider.js";
 import { wellFormed } from "../texts.js";
-import { requireOptions } from "../validate.js";
-import { httpProvider, isHttpModel } from "./http-model.js";
+import { agentJson, requireOptions } from "../validate.js";
+import { constrainedProvider, httpProvider, isHttpModel } from "./http-model.js";
 import { offlineFetch } from "./offline-model.js";
-import type { AgentOptions, CustomModel, ModelOptions, OfflineModel, Quota } from "./options.js";
+import type { AgentOptions, CustomModel, ModelOptions, OfflineModel, PolicyRule, Quota } from "./options.js";
 
 /** Options as the core takes them, before they are encoded as JSON. */
 export type Settings = Record<string, unknown>;
@@ -37,8 +37,12 @@ export function selectModel(given: ModelOptions, send: NonNullable<AgentOptions[
     return { settings, open: offlineFetch(given as OfflineModel) };
   }
   if (typeof provider !== "object" || provider === null) return { settings: given };
-  const { model } = given as CustomModel;
-  return { settings: { provider: "custom", ...providerSettings(provider), model }, open: openerOf(provider) };
+  const { model, constrainedTools = false } = given as CustomModel;
+  if (typeof constrainedTools !== "boolean") {
+    throw new ConfigError("configuration", "the options are wrong: `constrainedTools` is not a boolean");
+  }
+  const settings = { provider: "custom", ...providerSettings(provider), model };
+  return { settings, open: openerOf(constrainedTools ? constrainedProvider(given as CustomModel) : provider) };
 }
 
 /** Wraps a host's environment, and rejects options that contradict it. */
@@ -85,6 +89,26 @@ function toBytes(path: string, content: unknown): Uint8Array {
   const bytes = bytesOf(content);
   if (bytes !== undefined) return bytes;
   throw new ConfigError("configuration", `files[${JSON.stringify(path)}] must be a string or a Uint8Array`);
+}
+
+/** The agent's tools that change files or run commands. */
+const CHANGING = ["write_file", "edit_file", "edit_lines", "apply_patch", "safe_patch", "move_file", "shell"];
+
+/** The agent's tools that read. */
+const READING = ["read_file", "read_many_files", "grep", "glob", "list_dir"];
+
+/** Returns the settings as JSON for the core. `readOnly` becomes rules that precede those of `policy`. */
+export function settingsForCore({ readOnly = false, ...settings }: Settings, asks: boolean): string {
+  if (typeof readOnly !== "boolean" && readOnly !== null) {
+    throw new ConfigError("configuration", "the options are wrong: `readOnly` is not a boolean");
+  }
+  const given = (settings as Pick<AgentOptions, "policy">).policy;
+  if (!readOnly || (given && !Array.isArray(given))) return agentJson(settings);
+  const rules = (action: PolicyRule["action"], tools: string[]): PolicyRule[] =>
+    tools.map((tool) => ({ action, tool }));
+  // As without a policy: reading needs no question.
+  const others = given ?? (asks ? rules("allow", READING) : []);
+  return agentJson({ ...settings, policy: [...rules("deny", CHANGING), ...others] });
 }
 
 /** Returns the settings for a quota. */

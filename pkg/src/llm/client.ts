@@ -68,7 +68,9 @@ export class Client {
     const openers = providers.filter(isCustom).map(openerOf);
     let custom = 0;
     const settings = providers.map((given) =>
-      isCustom(given) ? { custom: custom++, ...providerSettings(given) } : given,
+      isCustom(given)
+        ? { custom: custom++, ...providerSettings(given), constrainedTools: given.constrainedTools }
+        : given,
     );
     const variables =
       env === undefined

@@ -199,6 +199,19 @@ export interface CustomProvider {
   ): AsyncIterable<ProviderEvent> | Promise<AsyncIterable<ProviderEvent>>;
   /** Maximum time without an event, in milliseconds. Default: 5 minutes. */
   idleTimeoutMs?: number;
+  /** Whether the model writes tool calls as JSON objects, see {@link HttpProvider.constrainedTools}. {@link Client} only. */
+  constrainedTools?: boolean;
+}
+
+/** The model that responds if the default provider fails, see {@link ClientOptions.fallback}. */
+export interface Fallback {
+  /** Name of one of the client's providers. */
+  provider: string;
+  model: string;
+  /** Number of attempts of the default provider. Default 2. */
+  attempts?: number;
+  /** Time limit of a response of the default provider, in milliseconds. Default: none. */
+  afterMs?: number;
 }
 
 /** Name of a wire format. */
@@ -216,6 +229,11 @@ export interface HttpProvider {
   headers?: Readonly<Record<string, string>>;
   /** Names of beta features (Anthropic only). */
   betas?: readonly string[];
+  /**
+   * Whether the model writes tool calls as JSON objects, because it has no native tool calls. The server should enforce a
+   * JSON schema, as llama.cpp and Ollama do. Default false.
+   */
+  constrainedTools?: boolean;
 }
 
 /** Policy for retries of failed calls. */
@@ -241,6 +259,11 @@ export interface ClientOptions {
    */
   env?: Readonly<Record<string, string | undefined>>;
   defaultProvider?: string;
+  /**
+   * Model that responds if the default provider fails, calls an unknown tool or writes arguments that do not match their
+   * schema. The default provider's responses are then held back until they are complete.
+   */
+  fallback?: Fallback;
   /** Sends HTTP requests. Default: the global `fetch`. */
   fetch?: (url: string, options: RequestInit) => globalThis.Response | Promise<globalThis.Response>;
 }

@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 
 use emend_agent::error_code::Code;
-use emend_llm::{Api, Client, Config, Headers, HttpProvider, Shared, Transport};
+use emend_llm::constrained::ConstrainedTools;
+use emend_llm::router::{AgentMode, Route, Router, RouterPolicy};
+use emend_llm::{Api, Client, Config, Headers, HttpProvider, Provider, Shared, Transport};
 use js_sys::{Array, Function};
 use serde::Deserialize;
 use wasm_bindgen::prelude::*;
 
 use crate::failure::{Failure, without_place};
+use crate::host::BrowserClock;
 use crate::js::JsProvider;
 
 /// The options of a client.
@@ -18,6 +21,17 @@ pub(super) struct ClientOptions {
     providers: Vec<ProviderOptions>,
     env: Option<BTreeMap<String, String>>,
     default_provider: Option<String>,
+    fallback: Option<FallbackOptions>,
+}
+
+/// The model that responds if the default provider fails.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct FallbackOptions {
+    provider: String,
+    model: String,
+    attempts: Option<u32>,
+    after_ms: Option<u64>,
 }
 
 /// One provider: a wire format and its address, or a provider written in JavaScript.
@@ -37,6 +51,9 @@ pub(super) struct ProviderOptions {
     headers: BTreeMap<String, String>,
     #[serde(default)]
     betas: Vec<String>,
+    /// Whether the model writes tool calls as text, because it has no native ones.
+    #[serde(default)]
+    constrained_tools: bool,
 }
 
 impl ProviderOptions {
@@ -62,6 +79,22 @@ pub(super) fn api(name: &str) -> Result<Api, Failure> {
     })
 }
 
+/// Replaces the default provider by a router of the same name.
+fn with_fallback(client: Client, fallback: FallbackOptions) -> Result<Client, Failure> {
+    let first = Route { provider: Shared::clone(client.provider(None)?), model: None };
+    let provider = Shared::clone(client.provider(Some(&fallback.provider))?);
+    let second = Route { provider, model: Some(fallback.model) };
+    let usual = RouterPolicy::default();
+    let policy = RouterPolicy {
+        agent_mode: AgentMode::HybridAuto,
+        hybrid_max_local_attempts: fallback.attempts.unwrap_or(usual.hybrid_max_local_attempts),
+        hybrid_remote_on_timeout_ms: fallback.after_ms,
+        ..usual
+    };
+    let router = Router::new(Some(first), Some(second), policy, Shared::new(BrowserClock));
+    Ok(client.with_provider(Shared::new(router)))
+}
+
 fn configuration(message: String) -> Failure {
     Failure::new(Code::Configuration, message)
 }
@@ -79,7 +112,8 @@ impl ClientOptions {
             None => Client::new(),
         };
         for provider in self.providers {
-            client = client.with_provider(match provider.custom {
+            let constrained = provider.constrained_tools;
+            let opened: Shared<dyn Provider> = match provider.custom {
                 Some(index) => {
                     let name = provider.name.unwrap_or_default();
                     let open = custom.get(index).dyn_into::<Function>();
@@ -90,10 +124,15 @@ impl ClientOptions {
                     let adapter = api(&provider.api)?.adapter(provider.config());
                     Shared::new(HttpProvider::new(adapter, Shared::clone(transport)))
                 }
-            });
+            };
+            client =
+                client.with_provider(if constrained { Shared::new(ConstrainedTools::new(opened)) } else { opened });
         }
         if let Some(name) = self.default_provider {
             client = client.with_default_provider(name);
+        }
+        if let Some(fallback) = self.fallback {
+            client = with_fallback(client, fallback)?;
         }
         client.initialize()?;
         client.provider(None)?;
