@@ -10,16 +10,22 @@ use std::process::{Command, Stdio};
 
 use emend_agent::approval::{Action, Policy, Rule, Target, ToolEffect};
 
-/// A program that records a call with the subcommand `push`.
+/// A program that records a call with the subcommand `push`. The real git expands other subcommands of `git`.
 const RECORDER: &str = r#"#!/bin/sh
-while [ $# -gt 0 ]; do
-  case "$1" in
-    -C|-c) shift 2 ;;
-    -*) shift ;;
-    push) touch "$PUSHED"; exit ;;
-    *) exit ;;
-  esac
-done
+pushes() {
+  while [ $# -gt 0 ]; do
+    case "$1" in
+      -C|-c) shift 2 ;;
+      -*) shift ;;
+      push) return ;;
+      *) return 1 ;;
+    esac
+  done
+  return 1
+}
+if pushes "$@"; then touch "$PUSHED"
+else case "$0" in *git) /usr/bin/git init -q .; GIT_TRACE="$PUSHED.trace" exec /usr/bin/git "$@" ;; esac
+fi
 "#;
 
 /// Returns the paragraphs of a corpus, without its introduction.
@@ -37,20 +43,38 @@ fn verdict(policy: &Policy, line: &str) -> Action {
     policy.decide(&["shell"], ToolEffect::Runs, &target).action
 }
 
-/// Runs a line with bash, and returns whether it made `pwn` and whether it pushed.
-fn effects(programs: &Path, line: &str) -> (bool, bool) {
+/// Effects of a line.
+#[derive(Debug, Default, PartialEq)]
+struct Effects {
+    /// Whether it made the file `pwn`.
+    has_made: bool,
+    /// Whether it called `git push`.
+    has_pushed: bool,
+    /// Whether it removed the directory `d`.
+    has_removed: bool,
+}
+
+/// Runs a line with bash.
+fn effects(programs: &Path, line: &str) -> Effects {
     let scratch = tempfile::tempdir().unwrap();
     // The names that patterns of file names can turn into.
     for name in ["push", "a.txt"] {
         fs::write(scratch.path().join(name), "").unwrap();
     }
+    let removed = scratch.path().join("d");
+    fs::create_dir(&removed).unwrap();
     let pushed = scratch.path().join(".pushed");
     let mut command = Command::new("timeout");
     command.args(["10", "bash", "-c", line]).current_dir(scratch.path()).env_clear();
     command.env("PATH", format!("{}:/usr/bin:/bin", programs.display())).env("PUSHED", &pushed);
     command.env("HOME", scratch.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().unwrap();
-    (scratch.path().join("pwn").exists(), pushed.exists())
+    let trace = fs::read_to_string(scratch.path().join(".pushed.trace")).unwrap_or_default();
+    Effects {
+        has_made: scratch.path().join("pwn").exists(),
+        has_pushed: pushed.exists() || trace.contains("built-in: git push"),
+        has_removed: !removed.exists(),
+    }
 }
 
 fn programs() -> tempfile::TempDir {
@@ -63,38 +87,46 @@ fn programs() -> tempfile::TempDir {
     directory
 }
 
+/// Checks that a line with the guarded effect does not pass a rule against it, and returns the name of the outcome.
+fn guard(pattern: &str, line: &str, has_effect: bool) -> &'static str {
+    let decided = verdict(&policy(&[(Action::Deny, &format!("shell:{pattern}")), (Action::Allow, "shell")]), line);
+    assert!(decided != Action::Allow || !has_effect, "passes the rule `{pattern}` unasked: {line:?}");
+    match (has_effect, decided) {
+        (true, Action::Deny) => "guarded, refused",
+        (true, _) => "guarded, asked about",
+        (false, _) => "guarded, no effect, of the hidden forms",
+    }
+}
+
 #[test]
 fn no_command_has_an_effect_that_the_rules_should_stop() {
     let programs = programs();
     let allowed = ["echo *", "printf *", "git log *", "cargo *", "ls *"].map(|pattern| format!("shell:{pattern}"));
     let narrow: Vec<(Action, &str)> = allowed.iter().map(|rule| (Action::Allow, rule.as_str())).collect();
     let narrow = policy(&narrow);
-    let guarded = policy(&[(Action::Deny, "shell:git push *"), (Action::Allow, "shell")]);
     let (mut n_lines, mut counts) = (0, BTreeMap::new());
     let mut count = |what: &'static str| *counts.entry(what).or_insert(0) += 1;
 
     for form in paragraphs(include_str!("effects.txt")) {
         for carrier in ["echo", "printf", "ls"] {
             let line = form.replace("CMD", carrier);
-            let (is_allowed, (has_effect, _)) =
-                (verdict(&narrow, &line) == Action::Allow, effects(programs.path(), &line));
+            let is_allowed = verdict(&narrow, &line) == Action::Allow;
+            let has_effect = effects(programs.path(), &line).has_made;
             assert!(!(is_allowed && has_effect), "runs unasked and makes the file: {line:?}");
             n_lines += 1;
             count(if has_effect { "effect, stopped" } else { "no effect, of the hidden forms" });
         }
     }
     for line in paragraphs(include_str!("pushes.txt")) {
-        let (decided, (_, has_pushed)) = (verdict(&guarded, &line), effects(programs.path(), &line));
-        assert!(decided != Action::Allow || !has_pushed, "pushes unasked: {line:?}");
         n_lines += 1;
-        count(match (has_pushed, decided) {
-            (true, Action::Deny) => "push, refused",
-            (true, _) => "push, asked about",
-            (false, _) => "no push, of the hidden forms",
-        });
+        count(guard("git push *", &line, effects(programs.path(), &line).has_pushed));
+    }
+    for line in paragraphs(include_str!("removals.txt")) {
+        n_lines += 1;
+        count(guard("rm -rf *", &line, effects(programs.path(), &line).has_removed));
     }
     for line in include_str!("harmless.txt").lines().filter(|line| !line.starts_with('#')) {
-        assert_eq!(effects(programs.path(), line), (false, false), "{line:?}");
+        assert_eq!(effects(programs.path(), line), Effects::default(), "{line:?}");
         assert_eq!(verdict(&narrow, line), Action::Allow, "{line:?}");
         assert_eq!(
             verdict(&policy(&[(Action::Deny, "shell:rm *"), (Action::Allow, "shell")]), line),
@@ -106,5 +138,5 @@ fn no_command_has_an_effect_that_the_rules_should_stop() {
     }
     println!("{n_lines} command lines: {counts:?}");
     assert!(n_lines >= 300 && counts["harmless, unasked"] >= 60 && counts["effect, stopped"] >= 200, "{counts:?}");
-    assert!(counts["push, refused"] >= 50, "{counts:?}");
+    assert!(counts["guarded, refused"] >= 80 && counts["guarded, asked about"] >= 30, "{counts:?}");
 }

@@ -44,10 +44,10 @@ pub(super) fn read(line: &str) -> Option<Commands<'_>> {
                 at = line[at..].find('\n').map_or(line.len(), |length| at + length);
                 start = at;
             }
-            b'<' => (found.is_complex, at) = (true, end),
+            b'<' => (found.is_complex, at) = (true, operator_end(bytes, end)),
             b'>' => match redirection_end(line, end) {
                 Some(harmless) => at = harmless,
-                None => (found.is_complex, at) = (true, end + usize::from(bytes.get(end) == Some(&b'&'))),
+                None => (found.is_complex, at) = (true, operator_end(bytes, end)),
             },
             b'&' if bytes.get(end) == Some(&b'>') => match redirection_end(line, end + 1) {
                 Some(harmless) => at = harmless,
@@ -95,6 +95,11 @@ fn quoted_end(bytes: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
+/// Returns the end of a redirection's operator, such as `>|` or `<&`. `at` is in it.
+fn operator_end(bytes: &[u8], at: usize) -> usize {
+    at + bytes[at..].iter().take_while(|byte| matches!(byte, b'<' | b'>' | b'&' | b'|')).count()
+}
+
 /// Returns the end of a harmless redirection whose target starts at `at`.
 fn redirection_end(line: &str, at: usize) -> Option<usize> {
     let rest = line.get(at..)?;
@@ -106,30 +111,13 @@ fn redirection_end(line: &str, at: usize) -> Option<usize> {
 }
 
 /// Builtins of bash that evaluate their arguments once more.
-const EVALUATING: [&str; 22] = [
-    ".",
-    "[[",
-    "alias",
-    "bind",
-    "builtin",
-    "command",
-    "compgen",
-    "complete",
-    "declare",
-    "eval",
-    "export",
-    "let",
-    "local",
-    "mapfile",
-    "read",
-    "readarray",
-    "readonly",
-    "source",
-    "trap",
-    "typeset",
-    "unset",
-    "wait",
-];
+const EVALUATING: &str = ". [[ alias bind builtin command compgen complete declare eval export let local mapfile read \
+                          readarray readonly source trap typeset unset wait";
+
+/// Returns whether a list of words has this one. A list in one text needs less space in the module than an array.
+pub(super) fn is_listed(list: &str, word: &str) -> bool {
+    list.split(' ').any(|listed| listed == word)
+}
 
 /// Returns whether a simple command may run code that its quotes hide, such as `printf -v 'a[$(code)]' x`.
 fn evaluates(command: &str) -> bool {
@@ -138,31 +126,36 @@ fn evaluates(command: &str) -> bool {
     }
     let mut words = words(command).into_iter().map(unquoted).skip_while(|word| is_assignment(word));
     let Some(name) = words.next() else { return command.contains(['$', '`', '[']) };
-    match name.as_str() {
-        "printf" | "test" | "[" => words.any(|word| word.starts_with("-v") || word == "-R"),
-        name => EVALUATING.contains(&name),
-    }
+    is_listed(EVALUATING, &name)
+        || is_listed("printf test [", &name) && words.any(|word| word.starts_with("-v") || word == "-R")
 }
 
-/// Returns the words of a simple command as written, with their quotes.
+/// Returns the words of a simple command as written, with their quotes and without redirections.
 pub(super) fn words(command: &str) -> Vec<&str> {
     let bytes = command.as_bytes();
-    let (mut found, mut start, mut at, mut quote) = (Vec::new(), 0, 0, 0);
-    while at < bytes.len() {
-        match bytes[at] {
-            b'\\' if quote != b'\'' => at += 1,
+    let (mut found, mut start, mut at, mut quote, mut is_target) = (Vec::new(), 0, 0, 0, false);
+    while at <= bytes.len() {
+        let byte = bytes.get(at).copied().unwrap_or(b'\n');
+        let redirects = matches!(byte, b'<' | b'>') && quote == 0;
+        if redirects || at >= bytes.len() || byte.is_ascii_whitespace() && quote == 0 {
+            let word = command.get(start..at).unwrap_or_default();
+            let is_stream = redirects && word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'&');
+            if !is_stream && !word.is_empty() && !std::mem::take(&mut is_target) {
+                found.push(word.strip_suffix('&').filter(|_| redirects).unwrap_or(word));
+            }
+            at = if redirects { operator_end(bytes, at) } else { at + 1 };
+            is_target |= redirects;
+            start = at;
+            continue;
+        }
+        match byte {
+            b'\\' if quote != b'\'' && at + 1 < bytes.len() => at += 1,
             byte if byte == quote => quote = 0,
             byte @ (b'\'' | b'"') if quote == 0 => quote = byte,
-            byte if byte.is_ascii_whitespace() && quote == 0 => {
-                found.push(&command[start..at]);
-                start = at + 1;
-            }
             _ => {}
         }
         at += 1;
     }
-    found.push(command.get(start..).unwrap_or_default());
-    found.retain(|word| !word.is_empty());
     found
 }
 

@@ -1,6 +1,6 @@
 //! Matches patterns of rules with commands.
 
-use super::command_line::{is_assignment, read, unquoted, words};
+use super::command_line::{is_assignment, is_listed, read, unquoted, words};
 use crate::search::glob::GlobPattern;
 
 /// Returns whether `pattern` matches the whole of `text`: `*` matches any characters, `?` one character. A pattern that
@@ -53,22 +53,56 @@ fn matches(pattern: &str, text: &str) -> bool {
 }
 
 /// Returns whether a command is one that `pattern` is about, in any of its usual spellings: with other blanks, with
-/// quotes and backslashes inside of words, and with options between its words.
+/// quotes and backslashes inside of words, with redirections and options between its words, and with its options in
+/// another order, joined or split.
 pub(super) fn concerns(pattern: &str, command: &str) -> bool {
     let (pattern, command) = (spaced(pattern), command.replace("\\\n", ""));
-    let text = spaced(&command.replace(['\n', ';', '|', '&', '(', ')', '{', '}', '`'], " "));
-    let plain: Vec<String> = words(&text).into_iter().map(unquoted).collect();
-    occurs(&pattern, &command)
-        || occurs(&pattern, &text)
-        || occurs(&pattern, &plain.join(" "))
-        || occurs(&pattern, &spaced(&unquoted(&text)))
-        || has_with_options(&pattern, &plain)
+    let flat = |text: &str| spaced(&text.replace(['\n', ';', '|', '&', '(', ')', '{', '}', '`'], " "));
+    let (text, bare) = (flat(&command), unquoted(&command));
+    let texts = [&spaced(&unquoted(&text)), &text, &command];
+    texts.into_iter().any(|text| occurs(&pattern, text))
+        || [&command, &bare].into_iter().any(|text| match read(text) {
+            Some(found) => found.commands.iter().any(|command| has_words(&pattern, command)),
+            None => has_words(&pattern, &flat(text)),
+        })
+}
+
+fn plain_words(command: &str) -> Vec<String> {
+    words(command).into_iter().map(unquoted).collect()
+}
+
+/// Returns whether a simple command has the words of `pattern` in their order, and its options at any place.
+fn has_words(pattern: &str, command: &str) -> bool {
+    let (mut wanted, mut given, mut others) = (String::new(), String::new(), String::new());
+    for word in pattern.split(' ') {
+        match letters(word) {
+            Some(letters) => wanted += letters,
+            None => others = others + " " + word,
+        }
+    }
+    let words = plain_words(command);
+    words.iter().for_each(|word| given += letters(word).unwrap_or_default());
+    // `R` and `r` often mean the same.
+    let is_given = |letter| given.contains(letter) || matches!(letter, 'r' | 'R') && given.contains(['r', 'R']);
+    wanted.chars().all(is_given) && has_with_options(others.trim_start(), &words, false)
+}
+
+/// Returns the letters of short options, such as `rf` of `-rf*`, and `r` of `--recursive`; `None` for other words.
+fn letters(word: &str) -> Option<&str> {
+    let name = word.trim_end_matches('*').strip_prefix('-').filter(|name| !matches!(*name, "" | "-"))?;
+    match name.strip_prefix('-') {
+        Some(long) if "recursive".starts_with(long) => Some("r"),
+        Some(long) if "force".starts_with(long) => Some("f"),
+        Some(_) => None,
+        None => Some(name),
+    }
 }
 
 /// Returns whether the words of `pattern` occur one after the other, with options between them. The word after an option
-/// may be its value.
-fn has_with_options(pattern: &str, words: &[String]) -> bool {
+/// may be its value. With `expands`, a variable may stand for the program.
+fn has_with_options(pattern: &str, words: &[String], expands: bool) -> bool {
     let pattern: Vec<&str> = pattern.strip_suffix(" *").unwrap_or(pattern).split(' ').collect();
+    let is_dynamic = expands && pattern.len() > 1;
     // The places where the next word of the pattern may be.
     let mut places = vec![true; words.len()];
     for (index, wanted) in pattern.iter().enumerate() {
@@ -78,7 +112,8 @@ fn has_with_options(pattern: &str, words: &[String]) -> bool {
                 continue;
             }
             let name = words[at].rsplit('/').next().filter(|_| index == 0);
-            next[at + 1] |= matches(wanted, &words[at]) || name.is_some_and(|name| matches(wanted, name));
+            next[at + 1] |= matches(wanted, &words[at])
+                || name.is_some_and(|name| matches(wanted, name) || is_dynamic && words[at].contains('$'));
             if index > 0 && words[at].starts_with('-') {
                 places.iter_mut().skip(at + 1).take(2).for_each(|place| *place = true);
             }
@@ -97,27 +132,34 @@ fn spaced(text: &str) -> String {
 }
 
 /// Programs that run the text which they are given.
-const INTERPRETERS: [&str; 13] =
-    [".", "alias", "bash", "dash", "eval", "fish", "ksh", "parallel", "sh", "source", "trap", "xargs", "zsh"];
+const INTERPRETERS: &str = ". bash dash eval fish ksh parallel sh source trap xargs zsh";
 
 /// Words that may stand before the name of a command.
-const PREFIXES: [&str; 21] = [
-    "!", "builtin", "command", "coproc", "do", "doas", "elif", "else", "env", "exec", "if", "nice", "nohup", "setsid",
-    "stdbuf", "sudo", "then", "time", "timeout", "until", "while",
-];
+const PREFIXES: &str = "! builtin command coproc do doas elif else env exec if nice nohup setsid stdbuf sudo then time \
+                        timeout until while";
+
+/// Parts of a line with which git runs commands that have other names.
+const GIT_ALIASES: &str = "alias. alias] -section config-env include.path includeif git_config home=";
 
 /// Returns whether a line might run a command that `pattern` is about, although its text does not show it.
 pub(super) fn may_hide(pattern: &str, line: &str) -> bool {
-    read(line).is_none_or(|found| found.commands.iter().any(|command| may_be(pattern, command)))
+    let plain = unquoted(line).to_ascii_lowercase();
+    plain.contains("git") && GIT_ALIASES.split(' ').any(|part| plain.contains(part))
+        || read(line).is_none_or(|found| found.commands.iter().any(|command| may_be(pattern, command)))
 }
 
 fn may_be(pattern: &str, command: &str) -> bool {
     let expands = |word: &str| word.contains(['$', '*', '?', '[']);
+    let plain = unquoted(command);
+    let mut loose = plain.split_whitespace();
+    // The value of `-S` is a command line in the notation of env.
+    let splits = loose.any(|word| word.ends_with("env"))
+        && loose.any(|word| word.starts_with("--s") || word.starts_with('-') && word.contains('S'));
     let mut rest = words(command).into_iter().skip_while(|word| {
         let plain = unquoted(word);
-        is_assignment(&plain) || plain.starts_with('-') || PREFIXES.contains(&plain.as_str())
+        is_assignment(&plain) || plain.starts_with('-') || is_listed(PREFIXES, &plain)
     });
-    let Some(first) = rest.next() else { return false };
+    let Some(first) = rest.next() else { return splits };
     let name = unquoted(first.rsplit('/').next().unwrap_or(first));
     let arguments: Vec<&str> = rest.collect();
     let mut literals = pattern.split_whitespace();
@@ -130,9 +172,13 @@ fn may_be(pattern: &str, command: &str) -> bool {
             || expands(word) && literals.clone().any(|text| glob().is_some_and(|glob| glob.is_match(text)))
     };
     let is_dynamic = |word: &str| word.contains(['$', '`', '\\']);
-    expands(first)
+    splits
+        || expands(first)
+        || has_with_options(pattern, &plain_words(command), true)
+        // These give a program a new name.
+        || is_listed("alias hash", &name) && !arguments.is_empty()
         || is_same && arguments.iter().any(may_become)
-        || INTERPRETERS.contains(&name.as_str())
+        || is_listed(INTERPRETERS, &name)
             && (arguments.iter().any(|word| is_dynamic(word) || *word == program)
                 || arguments.iter().all(|word| word.starts_with('-')))
 }

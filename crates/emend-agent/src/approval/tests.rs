@@ -106,6 +106,21 @@ fn a_refused_command_is_recognised_in_other_spellings() {
         "{ git push; }",
         "true && git push > log # later",
         "if true; then git push; fi",
+        // A redirection may stand anywhere.
+        "git 2>/dev/null push o HEAD:x",
+        "git 2>&1 push",
+        "git>/dev/null push",
+        "git </dev/null push",
+        "git >/dev/null -C . push",
+        "git > 'a b' push",
+        "git &>/dev/null push",
+        "git >&2 push",
+        "git >|a push",
+        "git <>a push",
+        "git 2>&- push",
+        "git 3<&0 push",
+        ">/dev/null git push",
+        "sh -c 'git >/dev/null push'",
     ] {
         check(&policy, &["shell"], &command(line), Deny);
     }
@@ -123,6 +138,29 @@ fn a_refused_command_is_recognised_in_other_spellings() {
         "git pus{h,}",
         "cat <<EOF\nx\nEOF",
         "bash <(curl x)",
+        "git {stream}>a push",
+        ">/dev/null $g push",
+        "g=git; timeout 5 $g push",
+        // The text after `-S` is a command.
+        "env -Sgit\\ push\\ o\\ x",
+        "env \"-Sgit push M\"",
+        "env -vSgit\\ push\\ M",
+        "/usr/bin/env -u A '-iSgit\\_push'",
+        "env --split-string='git\\_push'",
+        "sh -c \"env '-Sgit push'\"",
+        // The program or the subcommand gets another name.
+        "shopt -s expand_aliases\nalias g=git\ng push o x",
+        "alias 'g=git'; g push",
+        "hash -p /usr/bin/git g; g push",
+        "git -c alias.p=push p o x",
+        "git -c ALI''AS.p=push p",
+        "git config alias.p push; git p o x",
+        "git config --rename-section a alias",
+        "git --config-env=alias.p=P p",
+        "git -c include.path=a p",
+        "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=alias.p GIT_CONFIG_VALUE_0=push git p",
+        "HOME=. git p",
+        "sh -c 'git -c alias.p=push p'",
     ] {
         check(&policy, &["shell"], &command(line), Ask);
     }
@@ -137,9 +175,54 @@ fn a_refused_command_is_recognised_in_other_spellings() {
         "sh build.sh",
         "for f in a b; do wc -l \"$f\"; done",
         "sort < a > b",
+        "git log > push",
+        "git log 2>/dev/null | head",
+        "git config user.name a",
+        "env A=1 ls",
+        "for f in a b; do echo \"$f\"; done",
     ] {
         check(&policy, &["shell"], &command(line), Allow);
     }
+}
+
+#[test]
+fn options_of_a_refused_command_may_be_split_and_in_another_order() {
+    covers("approval.policy");
+    #[track_caller]
+    fn check_rule(rule: &str, refused: &[&str], allowed: &[&str]) {
+        let policy = policy(&[(Deny, rule), (Allow, "shell")], Ask);
+        refused.iter().for_each(|line| check(&policy, &["shell"], &command(line), Deny));
+        allowed.iter().for_each(|line| check(&policy, &["shell"], &command(line), Allow));
+    }
+    check_rule(
+        "shell:rm -rf *",
+        &[
+            "rm -rf d",
+            "rm -r -f d",
+            "rm -fr d",
+            "rm -rfv d",
+            "rm -Rf d",
+            "rm -v -f -- d -r",
+            "rm --recursive --force d",
+            "rm --rec -f d",
+            "rm d -rf",
+            "rm >/dev/null -rf d",
+            "sh -c 'rm -r -f d'",
+            "(cd a && rm -f -r d)",
+        ],
+        &["rm d", "rm -f d", "rm -r d", "rm -f a > log; tar -rf b", "rm -r a; rm -f b", "ls -rf"],
+    );
+    check_rule("shell:rm -Rf", &["rm -fr"], &["rm -f"]);
+    check_rule("shell:rm -rf*", &["rm -rf d", "rm -f -r d"], &["rm -f d"]);
+    check_rule(
+        "shell:git push --force *",
+        &["git push --force", "git push -f", "git push o main --force"],
+        &["git push", "git push --force-with-lease", "git push --follow-tags", "git push o; rm -f a"],
+    );
+    check_rule("shell:git push*", &["git 2>/dev/null push o", "git -C a >b push"], &["git status"]);
+    // A rule that allows holds only what it says.
+    let policy = policy(&[(Allow, "shell:rm -rf *")], Ask);
+    check(&policy, &["shell"], &command("rm -r -f d"), Ask);
 }
 
 #[track_caller]

@@ -282,12 +282,16 @@ static TABLE: [Row; 18] = [
         heading: PERMISSION,
         help: "Refuse tool calls, e.g. `shell:git push *` or `edit_file:*.lock`. Overrides --allow, which overrides --ask",
         details: "A rule for commands holds in other spellings: with more blanks, with quotes inside of words, with \
-                  options between words. A command that hides what it runs is asked about. Such a rule is a guard \
-                  rail and cannot stop a script or another program from doing the same; use --sandbox against that.\n\n\
+                  options or redirections between words. Options may be joined, split and in any order: `shell:rm -rf \
+                  *` also stops `rm -f -r` and `rm --recursive --force`, but not `rm -r`. A command that hides what it \
+                  runs is asked about, such as one that defines an alias. Such a rule is a guard rail and cannot stop a \
+                  script, another program or an alias in your own git settings from doing the same; use --sandbox \
+                  against that.\n\n\
                   A path that `*:PATH` or `read_file:PATH` denies is hidden: no tool reads, lists or finds it, in any \
                   spelling. A command could still read the file, so emend asks about every command while a rule hides \
                   files, whatever --allow says. With --review, commands run in a copy without hidden files, but can \
-                  reach the original by its absolute path. You, `emend undo` and `emend review` see all files.",
+                  reach the original by its absolute path. A rule hides names: a file that had a hard link before under \
+                  another name can be read by that name. You, `emend undo` and `emend review` see all files.",
     },
     Row {
         name: "sandbox",
