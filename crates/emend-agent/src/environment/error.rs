@@ -69,12 +69,12 @@ pub enum EnvError {
         /// Its limit.
         limit: u64,
     },
-    /// The disk is full.
+    /// A limit of the system or of the host: the disk is full, or the file is too large to be read as a whole.
     #[error("{path}: {reason}")]
-    NoSpace {
+    LimitReached {
         /// The path as the caller gave it.
         path: String,
-        /// The message of the system.
+        /// The message of the system, or the limit and the next step.
         reason: String,
     },
     /// The environment does not support the operation.
@@ -106,7 +106,7 @@ impl EnvError {
             Self::OutsideRoot { .. } | Self::PermissionDenied { .. } => Code::PermissionDenied,
             Self::Changed { .. } => Code::Stale,
             Self::Io { .. } => Code::IoError,
-            Self::QuotaExceeded { .. } | Self::NoSpace { .. } => Code::LimitReached,
+            Self::QuotaExceeded { .. } | Self::LimitReached { .. } => Code::LimitReached,
             Self::Unsupported { .. } => Code::Unsupported,
         }
     }

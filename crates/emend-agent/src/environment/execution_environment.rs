@@ -119,14 +119,15 @@ pub trait ExecutionEnvironment: MaybeSend + MaybeSync {
     ///
     /// # Errors
     ///
-    /// `NotFound` if the file does not exist, `InvalidPath` if the path is not a file, `PermissionDenied`, or `Io`.
+    /// `NotFound` if the file does not exist, `InvalidPath` if the path is not a file, `LimitReached` if the file is too
+    /// large, `PermissionDenied`, or `Io`.
     fn read<'a>(&'a self, path: &'a FilePath) -> BoxFuture<'a, Result<Vec<u8>, EnvError>>;
 
     /// Writes a whole file atomically; creates the file and its parents.
     ///
     /// # Errors
     ///
-    /// `InvalidPath` if the path is not a file, `PermissionDenied`, `QuotaExceeded` or `NoSpace` if the content does
+    /// `InvalidPath` if the path is not a file, `PermissionDenied`, `QuotaExceeded` or `LimitReached` if the content does
     /// not fit, or `Io`. The old content is intact then.
     fn write<'a>(&'a self, path: &'a FilePath, content: &'a [u8]) -> BoxFuture<'a, Result<(), EnvError>>;
 

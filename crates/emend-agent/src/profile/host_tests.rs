@@ -45,7 +45,13 @@ fn the_page_of_tools_says_what_each_family_calls_them() {
 
 Approval defaults, concurrency and interruption follow from a tool's effect. The exceptions are reads of whole files, which
 are not concurrent because the session counts them, and `web_fetch`, which is concurrent and interruptible because a request
-that only fetches changes nothing. A session may override the output limits by the canonical name of the tool.
+that only fetches changes nothing.
+
+A session cuts a result to these output limits before the model sees it. It may override them by the canonical name of the
+tool. `emend tools call` prints the whole result; `emend truncate` shows the effect of the limits.
+
+On a local disk, only files of at most 64 MiB are read as a whole, by reads and by edits. The error for a larger file names
+its size. `grep` searches files of any size.
 
 | tool | effect | concurrent | interruptible | output |
 |---|---|---|---|---|

@@ -14,6 +14,19 @@ pub(crate) fn invalid(path: &str, reason: &str) -> EnvError {
     EnvError::InvalidPath { path: path.to_owned(), reason: reason.to_owned() }
 }
 
+/// Largest file that is read as a whole: 64 MiB. Reading and editing a text needs about five times its size.
+pub(crate) const WHOLE_FILE_BYTES_MAX: u64 = 64 << 20;
+
+/// Returns the error for a file that is too large to be read as a whole.
+pub(crate) fn too_large(path: &str, n_bytes: u64) -> EnvError {
+    let reason = format!(
+        "it has {n_bytes} bytes, and only files of at most {} MiB are read as a whole; search it with grep, or print a \
+         part with a command, e.g. `head -c 2000` or `sed -n 1,80p`",
+        WHOLE_FILE_BYTES_MAX >> 20
+    );
+    EnvError::LimitReached { path: path.to_owned(), reason }
+}
+
 /// Converts an error of the system at `path`.
 pub(crate) fn describe(path: &str, error: &io::Error) -> EnvError {
     let (path, reason) = (path.to_owned(), error.to_string());
@@ -26,7 +39,7 @@ pub(crate) fn describe(path: &str, error: &io::Error) -> EnvError {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             EnvError::PermissionDenied { path, reason }
         }
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => EnvError::NoSpace { path, reason },
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => EnvError::LimitReached { path, reason },
         _ => EnvError::Io { path, reason },
     }
 }

@@ -14,7 +14,7 @@ use emend_agent::suggest::closest;
 
 use super::attributes::{Attributes, RemovedFiles};
 use super::directory::{Kind, Reader, entries, is_exhausted};
-use super::error::{describe, invalid, is_absence};
+use super::error::{WHOLE_FILE_BYTES_MAX, describe, invalid, is_absence, too_large};
 use super::made_directories::MadeDirectories;
 use super::open::{bytes_to_read, on_disk, read_text, read_up_to, reading};
 use super::sync::SyncContent as _;
@@ -133,10 +133,15 @@ impl RootFiles {
         Ok(found.ok().as_ref().and_then(to_metadata))
     }
 
+    /// Reads a file of at most [`WHOLE_FILE_BYTES_MAX`] bytes.
     pub(crate) fn read(&self, path: &FilePath) -> Result<Vec<u8>, EnvError> {
         let file = self.open_file(path)?;
-        let content = file.metadata().and_then(|found| read_up_to(file, bytes_to_read(found.len())));
-        content.map_err(|error| describe(path.as_str(), &error))
+        let failed = |error| describe(path.as_str(), &error);
+        let n_bytes = file.metadata().map_err(failed)?.len();
+        if n_bytes > WHOLE_FILE_BYTES_MAX {
+            return Err(too_large(path.as_str(), n_bytes));
+        }
+        read_up_to(file, bytes_to_read(n_bytes)).map_err(failed)
     }
 
     /// Opens a regular file for reading.

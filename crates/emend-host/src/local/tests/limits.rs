@@ -89,6 +89,33 @@ fn a_file_of_another_user_is_not_replaced() {
     });
 }
 
+#[test]
+fn a_file_that_is_too_large_is_searched_but_not_read() {
+    let disk = Disk::new(|_| FILES.to_owned());
+    let large = fs::File::create(disk.root().join("large.txt")).unwrap();
+    fs::write(disk.root().join("large.txt"), "a line of a log\n".repeat(4 << 20) + "needle\n").unwrap();
+    fs::write(disk.root().join("ten.txt"), "a line of a log\n".repeat(10 << 16) + "needle\n").unwrap();
+    let workspace = Workspace::new(Arc::new(disk.environment()), Mode::Direct, Shared::new(SystemClock));
+    let workspace = Shared::new(workspace);
+    let call = |tool: &str, arguments| block_on(call_tool(&core_tools(), &workspace, tool, arguments));
+    for (tool, arguments) in [
+        ("read_file", json!({ "file_path": "large.txt", "limit": 1 })),
+        ("edit_file", json!({ "file_path": "large.txt", "old_string": "needle", "new_string": "pin" })),
+    ] {
+        let error = call(tool, arguments).unwrap_err();
+        assert_eq!(error.code.as_str(), "limit_reached");
+        assert!(error.text().contains("67108871 bytes") && error.text().contains("grep"), "{}", error.text());
+    }
+    assert!(call("grep", json!({ "pattern": "needle" })).unwrap().text.contains("large.txt"));
+    assert!(call("read_file", json!({ "file_path": "ten.txt", "limit": 1 })).unwrap().text.contains("a line"));
+    let edit = json!({ "file_path": "ten.txt", "old_string": "needle", "new_string": "pin" });
+    assert!(call("edit_file", edit).is_ok());
+    // Only the size counts: nothing of a larger file is read.
+    large.set_len(1 << 40).unwrap();
+    let error = block_on(disk.environment().read(&path("large.txt"))).unwrap_err();
+    assert!(error.to_string().contains("1099511627776 bytes"), "{error}");
+}
+
 /// Returns `n_levels` nested directories, each with a file and, beside the next level, directories with these names.
 fn deep(n_levels: usize, beside: &[&str]) -> Disk {
     let disk = Disk::new(|_| String::new());

@@ -46,7 +46,7 @@ pub(super) fn environment_error(path: String, thrown: &JsValue) -> EnvError {
         Code::NotFound => EnvError::NotFound { path, suggestions: Vec::new() },
         Code::InvalidArgument => EnvError::InvalidPath { path, reason },
         Code::PermissionDenied => EnvError::PermissionDenied { path, reason },
-        Code::LimitReached => EnvError::NoSpace { path, reason },
+        Code::LimitReached => EnvError::LimitReached { path, reason },
         _ => EnvError::Io { path, reason },
     }
 }
