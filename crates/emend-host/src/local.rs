@@ -219,7 +219,7 @@ impl ExecutionEnvironment for LocalEnvironment {
     fn change<'a>(&'a self, changes: &'a [FileChange]) -> BoxFuture<'a, Result<(), EnvError>> {
         match &self.journal {
             // A single file is written atomically anyway.
-            Some(state) if changes.len() > 1 => {
+            Some(state) if changes.len() > 1 || changes.iter().any(|change| change.over_read_only) => {
                 let (state, changes) = (Arc::clone(state), changes.to_vec());
                 self.run(move |files| {
                     let done = crate::commit::commit(files, &state, &changes, &mut |_| Ok(()));

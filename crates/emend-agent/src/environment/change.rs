@@ -15,4 +15,6 @@ pub struct FileChange {
     pub mode_of: Option<FilePath>,
     /// Whether the file becomes executable; `None` keeps its mode. Ignored by environments without mode bits.
     pub executable: Option<bool>,
+    /// Whether a read-only file is changed, too: the user undoes or redoes the change of a command to it.
+    pub over_read_only: bool,
 }

@@ -172,7 +172,7 @@ impl Workspace {
             outcome.changed.push(path.clone());
             logs.push((path, log));
         }
-        self.save_logs(logs).await?;
+        self.save_logs(logs, false).await?;
         Ok(outcome)
     }
 

@@ -53,7 +53,7 @@ impl Workspace {
             logs.push((path, log));
         }
         let paths: Vec<FilePath> = logs.iter().map(|(path, _)| path.clone()).collect();
-        self.save_logs(logs).await?;
+        self.save_logs(logs, false).await?;
         if !paths.is_empty() {
             let mut state = self.state();
             state.done.push(paths);
@@ -150,7 +150,7 @@ impl Workspace {
                 logs.push((path.clone(), log));
             }
         }
-        self.save_logs(logs).await?;
+        self.save_logs(logs, true).await?;
         let mut state = self.state();
         let State { done, undone, .. } = &mut *state;
         let (from, to) = if is_redo { (undone, done) } else { (done, undone) };

@@ -107,7 +107,7 @@ impl Workspace {
         let logged = self.logged(runs);
         let first = self.undo_kept(runs, &logged, UndoStep::BeforeLogs).await?;
         let TakenBack { mut undone, logs } = self.taken_back(runs, None).await?;
-        self.save_logs(logs).await?;
+        self.save_logs(logs, true).await?;
         let last = self.undo_kept(runs, &logged, UndoStep::AfterLogs).await?;
         if !undone.restored.is_empty() {
             let mut state = self.state();

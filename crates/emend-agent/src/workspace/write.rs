@@ -138,7 +138,7 @@ impl Workspace {
                 keeper.note_edit(context.run_id, paths).await?;
             }
         }
-        let back = self.save_all(&staged).await?;
+        let back = self.save_all(&staged, false).await?;
         // The user may have preempted the canvas during the disk access. From here to the end the code does not wait,
         // so a lease that is valid now is valid when the edit takes effect.
         if let Err(error) = self.verify_lease(context, &staged) {
@@ -219,7 +219,7 @@ impl Workspace {
             moved_from: None,
             known_lines: None,
         }];
-        self.save_all(&staged).await?;
+        self.save_all(&staged, false).await?;
         let mut state = self.state();
         let [Staged { log, .. }] = staged;
         state.install(file.clone(), log);
@@ -238,12 +238,18 @@ impl Workspace {
 
     /// Writes new logs to the disk before they take effect. If a file cannot be written, the others are restored, so
     /// that all change or none.
-    pub(super) async fn save_logs(&self, logs: Vec<(FilePath, LineLog)>) -> Result<(), WorkspaceError> {
+    ///
+    /// `over_read_only` is for undo and redo: a command can change a read-only file, so these must, too.
+    pub(super) async fn save_logs(
+        &self,
+        logs: Vec<(FilePath, LineLog)>,
+        over_read_only: bool,
+    ) -> Result<(), WorkspaceError> {
         let staged: Vec<Staged> = logs
             .into_iter()
             .map(|(path, log)| Staged { path, log, existed: false, after: None, moved_from: None, known_lines: None })
             .collect();
-        self.save_all(&staged).await?;
+        self.save_all(&staged, over_read_only).await?;
         let mut state = self.state();
         for file in staged {
             state.install(file.path, file.log);
@@ -252,7 +258,7 @@ impl Workspace {
     }
 
     /// Writes the disk texts of the new logs, all files or none; returns the changes that undo it.
-    async fn save_all(&self, staged: &[Staged]) -> Result<Vec<FileChange>, WorkspaceError> {
+    async fn save_all(&self, staged: &[Staged], over_read_only: bool) -> Result<Vec<FileChange>, WorkspaceError> {
         let (mut there, mut back) = (Vec::new(), Vec::new());
         for file in staged {
             let old = self.disk_text(&file.path).await?;
@@ -265,7 +271,8 @@ impl Workspace {
                 // A staged move reaches the disk when it is accepted.
                 let was_moved = || self.state().files.get(&file.path).and_then(|entry| entry.moved_from.clone());
                 let mode_of = file.moved_from.clone().or_else(was_moved);
-                there.push(change(&file.path, old.clone(), new.clone(), mode_of));
+                let there_to = change(&file.path, old.clone(), new.clone(), mode_of);
+                there.push(FileChange { over_read_only, ..there_to });
                 back.push(change(&file.path, new, old, None));
             }
         }
@@ -297,7 +304,7 @@ pub(super) fn reject_unapproved(context: &WriteContext<'_>) -> Result<(), Worksp
 }
 
 fn change(path: &FilePath, before: Option<Vec<u8>>, after: Option<Vec<u8>>, mode_of: Option<FilePath>) -> FileChange {
-    FileChange { path: path.clone(), before, after, mode_of, executable: None }
+    FileChange { path: path.clone(), before, after, mode_of, executable: None, over_read_only: false }
 }
 
 /// Records a new text in a log: the whole text, or the deletion of the file.

@@ -103,9 +103,11 @@ fn old_file(disk: &mut Disk<'_>, change: &FileChange, targets: &mut Targets) -> 
         (None, Some(_)) => return Err(changed()),
         (Some(found), _) => found,
     };
-    refuse_unless_replaceable(&change.path, &found)?;
+    refuse_unless_replaceable(&change.path, &found, change.over_read_only)?;
     let Some(before) = &change.before else { return Err(changed()) };
-    disk.check_writable(&change.path)?;
+    if !change.over_read_only {
+        disk.check_writable(&change.path)?;
+    }
     if disk.read(&change.path)? != *before {
         return Err(changed());
     }

@@ -131,6 +131,7 @@ fn change(at: &str, before: Option<&str>, after: Option<&str>) -> FileChange {
         after: after.map(|text| text.as_bytes().to_vec()),
         mode_of: None,
         executable: None,
+        over_read_only: false,
     }
 }
 

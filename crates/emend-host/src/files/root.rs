@@ -164,7 +164,7 @@ impl RootFiles {
             Err(error) => return Err(failed(error)),
         };
         if let Some(before) = &before {
-            refuse_unless_replaceable(path, before)?;
+            refuse_unless_replaceable(path, before, false)?;
         }
         if !parent.is_root() {
             let is_missing = |above: &FilePath| {
@@ -380,10 +380,14 @@ fn refuse_unless_file(path: &FilePath, found: FileType) -> Result<(), EnvError> 
 }
 
 /// Rejects a file that a rename over it would harm: read-only files and files with several hard links.
-pub(crate) fn refuse_unless_replaceable(path: &FilePath, before: &cap_std::fs::Metadata) -> Result<(), EnvError> {
+pub(crate) fn refuse_unless_replaceable(
+    path: &FilePath,
+    before: &cap_std::fs::Metadata,
+    over_read_only: bool,
+) -> Result<(), EnvError> {
     refuse_unless_file(path, before.file_type())?;
     let denied = |reason: String| EnvError::PermissionDenied { path: path.as_str().to_owned(), reason };
-    if before.permissions().readonly() {
+    if before.permissions().readonly() && !over_read_only {
         return Err(denied("it is read-only".to_owned()));
     }
     #[cfg(unix)]

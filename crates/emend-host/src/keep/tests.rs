@@ -448,6 +448,38 @@ fn edits_and_commands_of_one_run_are_undone_together() {
     check_same(&before, &project.tree());
 }
 
+#[test]
+fn a_file_that_a_command_left_read_only_is_undone_and_redone() {
+    let read_only = |project: &Project| {
+        fs::set_permissions(project.path("a.txt"), fs::Permissions::from_mode(0o444)).unwrap();
+    };
+    for command in [
+        "sed -i s/one/ONE/ a.txt run.sh",
+        "rm -f a.txt run.sh",
+        "rm -f a.txt; echo new > a.txt; chmod 444 a.txt; echo >> run.sh",
+        "chmod 644 a.txt; echo x >> a.txt; chmod 444 a.txt",
+    ] {
+        let project = Project::usual();
+        read_only(&project);
+        let before = project.tree();
+        let open = project.open();
+        open.shell(command);
+        let after = project.tree();
+        assert_ne!(difference(&before, &after), None);
+        for _ in 0..2 {
+            block_on(open.workspace.undo_runs(&[1])).unwrap();
+            check_same(&before, &project.tree());
+            block_on(open.workspace.redo_runs()).unwrap();
+            check_same(&after, &project.tree());
+        }
+    }
+    // The agent's edits do not replace such a file.
+    let project = Project::usual();
+    read_only(&project);
+    let edit = json!({ "file_path": "a.txt", "old_string": "one", "new_string": "1" });
+    assert!(project.open().call("edit_file", edit).is_err());
+}
+
 /// A reproducible sequence of numbers (xorshift).
 pub(super) struct Numbers(pub(super) u64);
 

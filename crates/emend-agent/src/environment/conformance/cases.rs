@@ -127,6 +127,7 @@ pub(super) async fn changes_all_files_or_none(environment: &dyn ExecutionEnviron
         after: after.map(|text| text.as_bytes().to_vec()),
         mode_of: None,
         executable: None,
+        over_read_only: false,
     };
     let before = list(environment, "data", 9).await?;
     let good = [

@@ -153,7 +153,14 @@ mod tests {
         let before = inner.paths();
         let environment = ReadOnly::new(Shared::clone(&inner) as Shared<dyn ExecutionEnvironment>);
         let file = block_on(environment.resolve("Makefile", Access::Write)).unwrap();
-        let change = FileChange { path: file.clone(), before: None, after: None, mode_of: None, executable: None };
+        let change = FileChange {
+            path: file.clone(),
+            before: None,
+            after: None,
+            mode_of: None,
+            executable: None,
+            over_read_only: false,
+        };
         for refused in [
             block_on(environment.write(&file, b"x")),
             block_on(environment.remove(&file)),

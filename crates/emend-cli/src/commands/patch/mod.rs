@@ -262,7 +262,7 @@ fn changes(planned: &[PlannedFile], texts: &BTreeMap<String, Option<String>>) ->
         let before = texts.get(path).and_then(Option::as_ref).map(|text| text.as_bytes().to_vec());
         let after = after.map(|text| text.as_bytes().to_vec());
         let mode_of = mode_of.map(|path| clean(path)).transpose()?;
-        Ok::<_, Refusal>(FileChange { path: clean(path)?, before, after, mode_of, executable })
+        Ok::<_, Refusal>(FileChange { path: clean(path)?, before, after, mode_of, executable, over_read_only: false })
     };
     let mut changes = Vec::new();
     for file in planned {

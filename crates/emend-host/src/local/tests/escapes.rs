@@ -195,6 +195,7 @@ fn operate(environment: &dyn ExecutionEnvironment, path: &FilePath) -> Vec<Answe
         after: after.map(<[u8]>::to_vec),
         mode_of: Some(path.clone()),
         executable: Some(true),
+        over_read_only: false,
     };
     vec![
         answer("read", block_on(environment.read(path)).map(text)),
