@@ -3,6 +3,7 @@
 import { Agent } from "emend";
 
 const textOf = (content) => (typeof content === "string" ? content : new TextDecoder().decode(content));
+const sizeOf = (content) => (typeof content === "string" ? new TextEncoder().encode(content) : content).byteLength;
 
 /** Returns an exception like those of Node. */
 export const failure = (code, message = code) => Object.assign(new Error(message), { code });
@@ -19,7 +20,7 @@ export function mapped(contents, overrides = {}) {
     write: (path, content) => void files.set(path, content),
     remove: (path) => void files.delete(path),
     stat(path) {
-      if (files.has(path)) return { kind: "file", size: Buffer.byteLength(files.get(path)) };
+      if (files.has(path)) return { kind: "file", size: sizeOf(files.get(path)) };
       return isDirectory(path) ? { kind: "directory" } : null;
     },
     list(path) {

@@ -2,7 +2,7 @@
 
 import { memoryStore } from "emend";
 import { mapped } from "./environments.mjs";
-import { answerEvents, SHOP, sse } from "./support.mjs";
+import { answerEvents, SHOP, sse } from "./fixtures.mjs";
 
 const never = new Promise(() => {});
 

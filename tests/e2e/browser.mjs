@@ -3,6 +3,7 @@
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { extname, join, normalize, sep } from "node:path";
+import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 
 // Without sandbox and background services.
@@ -19,6 +20,7 @@ const CHROMIUM_FLAGS = [
 const TYPES = {
   ".html": "text/html; charset=utf-8",
   ".js": "text/javascript",
+  ".mjs": "text/javascript",
   ".css": "text/css",
   ".svg": "image/svg+xml",
   ".wasm": "application/wasm",
@@ -44,6 +46,14 @@ export async function serve(directory, pages = {}) {
     }
   });
   return { url: `${await listen(server)}/`, close: () => closed(server) };
+}
+
+/** Serves the npm package with its tests. The page at `url` is empty and can import them. */
+export async function servePackage() {
+  const imports = { "#platform": "/dist/platform/browser.js", emend: "/dist/index.js", "emend/llm": "/dist/llm.js" };
+  const html = `<!doctype html><script type="importmap">${JSON.stringify({ imports })}</script>`;
+  const served = await serve(fileURLToPath(new URL("../../pkg", import.meta.url)), { "/page.html": html });
+  return { ...served, url: `${served.url}page.html` };
 }
 
 /** Stops a server, and closes the connections that a browser keeps open. */

@@ -1,18 +1,13 @@
 // Sessions in IndexedDB: they outlive the page, and other tabs share them.
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
-import { serve } from "../browser.mjs";
-
-const PACKAGE = fileURLToPath(new URL("../../../pkg", import.meta.url));
-const IMPORTS = { "#platform": "/dist/platform/browser.js", emend: "/dist/index.js" };
+import { servePackage } from "../browser.mjs";
 
 /** Runs `work` with an empty page that can import the package. All pages of one `work` share an origin. */
 async function withPages(page, work) {
-  const html = `<!doctype html><script type="importmap">${JSON.stringify({ imports: IMPORTS })}</script>`;
-  const served = await serve(PACKAGE, { "/page.html": html });
+  const served = await servePackage();
   try {
     const open = async (tab) => {
-      await tab.goto(`${served.url}page.html`);
+      await tab.goto(served.url);
       return tab;
     };
     await work(await open(page), open);

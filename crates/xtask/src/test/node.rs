@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 
-use super::context::Context;
+use super::context::{Context, Depth};
 use super::counts::Counts;
 use crate::process::{command, run, stdout_of};
 use crate::progress::say;
@@ -92,6 +92,9 @@ pub(super) fn end_to_end(context: &Context<'_>) -> Result<Counts> {
         None => bail!("no Chromium here: `cargo xtask setup` installs it, or names what to install"),
     };
     node.env("EMEND_CLI", build::command_line(repo)?);
+    if context.depth == Depth::All {
+        node.env("EMEND_STORM", "1");
+    }
     node.arg(repo.path("tests/e2e/run.mjs")).arg(url);
     let output =
         context.program("e2e", &mut node, |line| ["ok ", "not ok "].iter().any(|word| line.starts_with(word)))?;
