@@ -21,16 +21,14 @@ use std::sync::Arc;
 use emend_agent::environment::FileKeeper;
 use emend_agent::environment::FileMatches;
 use emend_agent::environment::GitSnapshot;
-use emend_agent::environment::command::FileStamp;
-#[cfg(unix)]
-use emend_agent::environment::command::{Command, ExecResult, OutputSink};
+use emend_agent::environment::command::{Command, ExecResult, FileStamp, OutputSink};
 use emend_agent::environment::resolve::{self, Node, Tree as _};
 use emend_agent::environment::{
     Access, DirEntry, EnvError, ExecutionEnvironment, FileChange, FilePath, GrepQuery, Metadata, change_one_by_one,
 };
-use emend_llm::BoxFuture;
 #[cfg(unix)]
-use emend_llm::{CancelToken, Shared};
+use emend_llm::Shared;
+use emend_llm::{BoxFuture, CancelToken};
 
 #[cfg(unix)]
 use keeper::LocalKeeper;
@@ -41,9 +39,7 @@ use crate::commit::CommitError;
 use crate::files::{RootFiles, with_slashes};
 #[cfg(unix)]
 use crate::keep::Keeper;
-#[cfg(unix)]
-use crate::process::{self, Processes, SpawnOptions};
-use crate::process::{EnvPolicy, Sandbox};
+use crate::process::{self, EnvPolicy, Processes, Sandbox, SpawnOptions};
 use crate::state::StateDir;
 
 /// The files below one directory of this machine, and commands in it.
@@ -75,13 +71,10 @@ pub struct LocalEnvironment {
     #[cfg(unix)]
     keeper: Option<LocalKeeper>,
     /// The environment variables that commands inherit.
-    #[cfg_attr(not(unix), expect(dead_code, reason = "there are no commands"))]
     variables: EnvPolicy,
     /// The paths that commands may write to, if they are confined.
-    #[cfg_attr(not(unix), expect(dead_code, reason = "there are no commands"))]
     sandbox: Option<Sandbox>,
     /// The running commands.
-    #[cfg(unix)]
     processes: Processes,
     /// The copy's directory, if this environment is a copy. Dropped after the commands.
     #[cfg(unix)]
@@ -104,7 +97,6 @@ impl LocalEnvironment {
             keeper: None,
             variables: EnvPolicy::default(),
             sandbox: None,
-            #[cfg(unix)]
             processes: Processes::default(),
             #[cfg(unix)]
             scratch: None,
@@ -261,12 +253,10 @@ impl ExecutionEnvironment for LocalEnvironment {
         self.run(move |files| search::grep(files, &query))
     }
 
-    #[cfg(unix)]
     fn has_shell(&self) -> bool {
         true
     }
 
-    #[cfg(unix)]
     fn exec_command<'a>(
         &'a self,
         command: &'a Command,
@@ -317,7 +307,6 @@ impl ExecutionEnvironment for LocalEnvironment {
         Box::pin(async { Ok(Arc::new(copied.await?) as Shared<dyn ExecutionEnvironment>) })
     }
 
-    #[cfg(unix)]
     fn cleanup(&self) -> BoxFuture<'_, ()> {
         let ended = self.processes.ended();
         let wait = self.run(|_| {

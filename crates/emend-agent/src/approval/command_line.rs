@@ -1,6 +1,7 @@
 //! Splits a command line into simple commands for approval rules, if it can be understood.
 //!
 //! The splitter follows the grammar of bash and gives up early: a construct that it does not know makes the line opaque.
+//! On Windows, where `cmd.exe` runs commands, a line that both shells read differently is opaque, too.
 
 /// The simple commands of a command line.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -22,6 +23,9 @@ pub fn split(line: &str) -> Option<Vec<&str>> {
 
 /// Returns the simple commands of a line. Returns `None` if the line may run commands that are not in its text.
 pub(super) fn read(line: &str) -> Option<Commands<'_>> {
+    if cfg!(windows) && differs_in_cmd(line) {
+        return None;
+    }
     let bytes = line.as_bytes();
     let mut found = Commands::default();
     let (mut start, mut at) = (0, 0);
@@ -68,6 +72,14 @@ pub(super) fn read(line: &str) -> Option<Commands<'_>> {
     found.commands.push(line.get(start..)?);
     found.commands = found.commands.into_iter().map(str::trim).filter(|command| !command.is_empty()).collect();
     Some(found)
+}
+
+/// Returns whether `cmd.exe` may find other commands in a line than bash: for `cmd.exe`, single quotes and backslashes
+/// quote nothing, `^` quotes, `%NAME%` is replaced first, and a second line does not run.
+pub(super) fn differs_in_cmd(line: &str) -> bool {
+    let is_plain = |char: char| char.is_alphanumeric() || matches!(char, '_' | '-' | '.' | '*');
+    line.contains(['\'', '^', '%', '\n', '\r'])
+        || line.match_indices('\\').any(|(at, _)| !line[at + 1..].starts_with(is_plain))
 }
 
 fn is_separator(byte: u8) -> bool {

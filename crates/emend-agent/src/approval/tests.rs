@@ -1,6 +1,6 @@
 //! Tests of the decisions of rules.
 
-use super::command_line::split;
+use super::command_line::{differs_in_cmd, split};
 use super::policy::COMMAND_TOOLS;
 use super::*;
 use crate::test_support::covers;
@@ -48,6 +48,18 @@ fn command_lines_are_taken_apart_or_not_at_all() {
         "a # b",
     ] {
         check(hidden, None);
+    }
+}
+
+#[test]
+fn lines_that_cmd_exe_reads_differently_are_known() {
+    for line in
+        ["echo '& del x'", r"echo \& del x", r#"echo "\" & del x""#, "git lo^g", "git %X%", "git log\ndel x", r"dir a\"]
+    {
+        assert!(differs_in_cmd(line), "{line}");
+    }
+    for line in ["git status", r"type src\main.rs", r#"git commit -m "a b" && cargo test"#, r"dir src\*.rs"] {
+        assert!(!differs_in_cmd(line), "{line}");
     }
 }
 

@@ -34,10 +34,16 @@ impl Tool for Shell {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
             name: "shell".to_owned(),
-            description: "Runs a command in the project's shell (bash if available) and returns its output, its exit code and \
-                          the files it changed. The command cannot read input. Processes that it leaves running end with it. To read, \
-                          search and edit files, use the other tools."
-                .to_owned(),
+            description: if cfg!(windows) {
+                "Runs a command of one line with `cmd.exe /c` in the project and returns its output, its exit code and the files it \
+                 changed. The command cannot read input. Processes that it leaves running end with it. To read, search and edit \
+                 files, use the other tools."
+            } else {
+                "Runs a command in the project's shell (bash if available) and returns its output, its exit code and the files \
+                 it changed. The command cannot read input. Processes that it leaves running end with it. To read, search and edit \
+                 files, use the other tools."
+            }
+            .to_owned(),
             parameters: schema(r#"{
                 "type": "object",
                 "required": ["command"],

@@ -15,7 +15,9 @@ pub(crate) mod temp_files;
 pub(crate) use attributes::Attributes;
 pub(crate) use error::{describe, invalid, is_absence};
 pub(crate) use open::{on_disk, read_entry, reading};
-pub(crate) use root::{RootFiles, entry_metadata, keep_owner, refuse_unless_replaceable, sync_directory, with_slashes};
+#[cfg(unix)]
+pub(crate) use root::sync_directory;
+pub(crate) use root::{RootFiles, entry_metadata, keep_owner, refuse_unless_replaceable, with_slashes};
 pub(crate) use sync::SyncContent;
 #[cfg(test)]
 #[cfg(unix)]

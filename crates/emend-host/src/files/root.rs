@@ -47,7 +47,10 @@ impl RootFiles {
             let name = path.to_str().ok_or_else(|| invalid(&shown, "its path is not UTF-8"))?;
             // Windows returns canonical paths with the prefix `\\?\`, which users do not type.
             let name = with_slashes(name);
-            Ok(name.strip_prefix("//?/").unwrap_or(&name).to_owned())
+            Ok(match name.strip_prefix("//?/UNC/") {
+                Some(share) => format!("//{share}"),
+                None => name.strip_prefix("//?/").unwrap_or(&name).to_owned(),
+            })
         };
         let roots = vec![name(&absolute)?, name(&real)?];
         let directory = Dir::open_ambient_dir(&real, ambient_authority()).map_err(failed)?;

@@ -1,7 +1,7 @@
 //! Selects the environment variables that commands inherit from this process.
 //!
 //! The policy keeps keys out of command output that a model sees by accident. It does not protect against a command that
-//! looks for keys: it may read them from files.
+//! looks for keys: it may read them from files. On Windows, names are compared without regard to case.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -32,22 +32,33 @@ pub struct EnvPolicy {
 }
 
 /// Variables that most programs need.
-const CORE: [&str; 15] = [
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "LANG",
-    "LANGUAGE",
-    "TERM",
-    "TMPDIR",
-    "TEMP",
-    "TMP",
-    "TZ",
-    "PWD",
-    "SystemRoot",
+const CORE: [&str; 13] =
+    ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TERM", "TMPDIR", "TEMP", "TMP", "TZ", "PWD"];
+
+/// Variables that most programs need on Windows.
+const WINDOWS: [&str; 22] = [
+    "ALLUSERSPROFILE",
+    "APPDATA",
+    "CommonProgramFiles",
+    "COMPUTERNAME",
     "ComSpec",
+    "HOMEDRIVE",
+    "HOMEPATH",
+    "LOCALAPPDATA",
+    "NUMBER_OF_PROCESSORS",
+    "OS",
+    "PATHEXT",
+    "PROCESSOR_ARCHITECTURE",
+    "ProgramData",
+    "ProgramFiles",
+    "ProgramFiles(x86)",
+    "ProgramW6432",
+    "PUBLIC",
+    "SystemDrive",
+    "SystemRoot",
+    "USERNAME",
+    "USERPROFILE",
+    "windir",
 ];
 
 /// Directories of toolchains and packages.
@@ -73,6 +84,7 @@ const TOOLS: [&str; 18] = [
 ];
 
 /// Variables that point git to a repository regardless of the working directory. Git sets some of them for its hooks.
+#[cfg(any(unix, test))]
 const REPOSITORY: [&str; 8] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -112,7 +124,13 @@ const SECRET_WITHIN: [&str; 3] = ["PASSWORD", "PASSWD", "APIKEY"];
 const HARMLESS: [&str; 1] = ["OLDPWD"];
 
 fn is_core(name: &str) -> bool {
-    CORE.contains(&name) || TOOLS.contains(&name) || name.starts_with("LC_") || name.starts_with("XDG_")
+    let lists = [&CORE[..], &TOOLS, &WINDOWS];
+    lists.into_iter().flatten().any(|known| is_same(known, name)) || name.starts_with("LC_") || name.starts_with("XDG_")
+}
+
+/// Returns whether two names are the same variable on this system.
+fn is_same(name: &str, other: &str) -> bool {
+    if cfg!(windows) { name.eq_ignore_ascii_case(other) } else { name == other }
 }
 
 /// Returns whether a variable with this name counts as a secret.
@@ -141,6 +159,7 @@ fn holds_secret(name: &str, value: &OsStr) -> bool {
 
 impl EnvPolicy {
     /// Returns the policy for commands in a copy of the project, where git must not use the original repository.
+    #[cfg(any(unix, test))]
     pub(crate) fn in_copy(mut self) -> Self {
         self.drop.extend(REPOSITORY.map(str::to_owned));
         self
@@ -152,10 +171,10 @@ impl EnvPolicy {
     }
 
     fn passes(&self, name: &str, value: &OsStr) -> bool {
-        if self.drop.iter().any(|dropped| dropped == name) {
+        if self.drop.iter().any(|dropped| is_same(dropped, name)) {
             return false;
         }
-        self.keep.iter().any(|kept| kept == name)
+        self.keep.iter().any(|kept| is_same(kept, name))
             || match self.inherit {
                 Inherit::All => true,
                 Inherit::Harmless => is_core(name) || !(is_secret(name) || holds_secret(name, value)),
@@ -233,6 +252,24 @@ mod tests {
             drop: vec!["CARGO_HOME".to_owned()],
         };
         check(&own, &["PATH", "HOME", "LC_ALL", "GITHUB_TOKEN"]);
+    }
+
+    #[test]
+    fn names_differ_by_case_except_on_windows() {
+        #[track_caller]
+        fn check(policy: &EnvPolicy, name: &str, passes: bool) {
+            assert_eq!(policy.passes(name, OsStr::new("value")), passes, "{name}");
+        }
+        let core =
+            EnvPolicy { inherit: Inherit::Core, keep: vec!["CI_Token".to_owned()], drop: vec!["TMP".to_owned()] };
+        for name in ["PATH", "CI_Token", "SystemRoot"] {
+            check(&core, name, true);
+        }
+        check(&core, "TMP", false);
+        for name in ["Path", "ci_token", "SYSTEMROOT"] {
+            check(&core, name, cfg!(windows));
+        }
+        check(&EnvPolicy { inherit: Inherit::All, ..core }, "tmp", !cfg!(windows));
     }
 
     #[test]

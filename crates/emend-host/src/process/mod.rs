@@ -1,23 +1,23 @@
 //! Commands on this machine: started, read, and ended with all their descendants.
 //!
 //! Each command has a thread that supervises it until all its processes are gone, whether or not a caller still waits. A
-//! command leads a session and a process group of its own, has no terminal, and gets an empty standard input. It ends when
-//! its shell exits: processes that the shell left running may finish their output briefly and are then ended.
+//! command has no terminal and gets an empty standard input. It ends when its shell exits: processes that the shell left
+//! running may finish their output briefly and are then ended. On Unix a command leads a session and a process group of
+//! its own; on Windows it is a job object.
 //!
-//! - `run` starts commands and passes output and results to callers.
-//! - `supervisor` is the thread of one command.
+//! - `run` runs commands for callers; `channel` passes output and results to them, `options` are the settings.
+//! - `unix` starts commands on Unix, `windows` starts and supervises them on Windows.
+//! - `supervisor` is the thread of one command on Unix.
 //! - `process_tree` finds the processes of a command and signals them.
 //! - `watcher` ends a command if this process is killed.
 //! - `env_policy` selects the environment variables that a command inherits.
 //! - `sandbox` confines where commands write.
-//!
-//! There are no commands on Windows yet.
 
-#[cfg_attr(not(unix), expect(dead_code, reason = "there are no commands"))]
+mod channel;
 mod env_policy;
+mod options;
 #[cfg(unix)]
 mod process_tree;
-#[cfg(unix)]
 mod run;
 mod sandbox;
 #[cfg(test)]
@@ -29,9 +29,13 @@ mod supervisor;
 #[cfg(unix)]
 mod tests;
 #[cfg(unix)]
+mod unix;
+#[cfg(unix)]
 mod watcher;
+#[cfg(windows)]
+mod windows;
 
 pub use env_policy::{EnvPolicy, Inherit};
-#[cfg(unix)]
-pub(crate) use run::{Processes, SpawnOptions, exec};
+pub(crate) use options::SpawnOptions;
+pub(crate) use run::{Processes, exec};
 pub use sandbox::Sandbox;

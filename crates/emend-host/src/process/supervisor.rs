@@ -9,6 +9,7 @@ use emend_agent::environment::command::{Capture, ExecResult, OutputStream, TextS
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, WaitId, WaitIdOptions, waitid};
 
+use super::channel::Channel;
 use super::process_tree::ProcessTree;
 use super::watcher::Watcher;
 
@@ -68,8 +69,8 @@ impl Output {
         Self { stream, capture: Capture::new(Capture::BYTES_MAX), text: TextStream::default() }
     }
 
-    /// Reads the available output and passes it to `show`. Returns whether the stream has ended.
-    fn read(&mut self, pipe: &mut PipeReader, show: &mut dyn FnMut(OutputStream, &str)) -> bool {
+    /// Reads the available output and shows it in `channel`. Returns whether the stream has ended.
+    fn read(&mut self, pipe: &mut PipeReader, channel: &Channel) -> bool {
         let mut buffer = [0; 1 << 14];
         // Bounded, so that a command with endless output cannot hide its own end.
         for _ in 0..64 {
@@ -77,7 +78,7 @@ impl Output {
                 Ok(0) => return true,
                 Ok(n_bytes) => {
                     self.capture.push(&buffer[..n_bytes]);
-                    show(self.stream, &self.text.push(&buffer[..n_bytes]));
+                    channel.show(self.stream, &self.text.push(&buffer[..n_bytes]));
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -90,7 +91,7 @@ impl Output {
 
 impl Supervisor {
     /// Supervises the command until none of its processes is left.
-    pub(super) fn run(mut self, show: &mut dyn FnMut(OutputStream, &str)) -> ExecResult {
+    pub(super) fn run(mut self, channel: &Channel) -> ExecResult {
         let mut result = ExecResult::default();
         let (mut stdout, mut stderr) = (Output::new(OutputStream::Stdout), Output::new(OutputStream::Stderr));
         let mut phase = Phase::Running;
@@ -99,7 +100,7 @@ impl Supervisor {
         loop {
             let stopped = self.wait(phase, exited);
             for (pipe, output) in [(&mut self.stdout, &mut stdout), (&mut self.stderr, &mut stderr)] {
-                if pipe.as_mut().is_some_and(|pipe| output.read(pipe, show)) {
+                if pipe.as_mut().is_some_and(|pipe| output.read(pipe, channel)) {
                     *pipe = None;
                 }
             }
@@ -147,7 +148,7 @@ impl Supervisor {
         // The last output of the ended processes.
         for (pipe, output) in [(&mut self.stdout, &mut stdout), (&mut self.stderr, &mut stderr)] {
             if let Some(pipe) = pipe {
-                output.read(pipe, show);
+                output.read(pipe, channel);
             }
         }
         result.exit_code = if exited { self.reap() } else { 128 + Signal::KILL.as_raw() };

@@ -8,6 +8,7 @@ mod debian;
 pub(crate) mod llama;
 pub(crate) mod npm;
 mod outcome;
+pub(crate) mod std_source;
 mod wasm_std;
 
 use std::thread;

@@ -22,6 +22,7 @@ mod prose;
 mod schedule;
 mod tidy;
 mod wasm;
+mod windows;
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -72,7 +73,7 @@ const fn after(needs: &'static [&'static str], step: Step) -> Step {
 }
 
 /// All steps. Inside a lane they run in this order; a step stands behind all steps that it needs.
-const STEPS: [Step; 24] = [
+const STEPS: [Step; 25] = [
     step("fmt", Depth::Fast, Lane::Native, lint::fmt),
     step("tidy", Depth::Fast, Lane::Native, tidy::run),
     step("layers", Depth::Fast, Lane::Native, layers::run),
@@ -97,6 +98,7 @@ const STEPS: [Step; 24] = [
     after(&[SETUP, "native"], step("e2e", Depth::Usual, Lane::Package, node::end_to_end)),
     after(&[SETUP, "native"], step("demo", Depth::Usual, Lane::Package, node::demo)),
     step("fuzz", Depth::All, Lane::Native, fuzz::run),
+    step("windows", Depth::All, Lane::Native, windows::run_commands),
     step("mutants", Depth::All, Lane::Native, mutants::run_all),
     after(&[SETUP], step("llama", Depth::Named, Lane::Native, llama::run)),
 ];
