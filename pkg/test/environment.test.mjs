@@ -589,6 +589,31 @@ test("a write is awaited when the run is cancelled; closing the agent ends the w
   assert.match(environment.text("notes.md"), /pence/);
 });
 
+test("a cancelled run waits a limited time for a write that hangs, and the agent works on", async (t) => {
+  const environment = mapped(SHOP);
+  const { write } = environment;
+  const asked = [];
+  environment.write = (path, content, { signal }) => {
+    asked.push({ path, signal, late: () => write(path, content) });
+    return asked.length === 1 ? new Promise(() => {}) : write(path, content);
+  };
+  const agent = await create(t, environment, { mode: "direct" });
+  const run = agent.run('replace "cents" with "pence" in notes.md');
+  const result = run.result;
+  await until(() => asked.length > 0);
+  const began = performance.now();
+  run.cancel();
+  assert.equal((await result).reason, "aborted");
+  assert.ok(performance.now() - began > 4_900, "the write had some seconds");
+  assert.equal(asked.length, 1, "no later write of the run was tried");
+  await until(() => asked[0].signal.aborted);
+  // The write arrives after all. It counts as a change by another program.
+  asked[0].late();
+  const next = await agent.run('replace "pence" with "shillings" in notes.md').result;
+  assert.equal(next.reason, "natural");
+  assert.match(environment.text("notes.md"), /shillings/);
+});
+
 test("an environment is initialized before the first run, and again after a failure", async (t) => {
   let n = 0;
   const initialize = () => {

@@ -174,8 +174,7 @@ export class Embedder {
   environment() {
     const good = mapped(SHOP);
     const wrapped = ["read", "stat", "list"].map((name) => [name, this.wrap(`environment.${name}`, good[name])]);
-    // A write is awaited even if the run is cancelled, so it must not hang.
-    const ways = ["throw", "callBack", "late"];
+    const ways = ["throw", "hang", "callBack", "late"];
     const writing = ["write", "remove"].map((name) => [name, this.wrap(`environment.${name}`, good[name], ways)]);
     const initialize = this.random.chance(0.3) && { initialize: this.wrap("environment.initialize", () => {}) };
     const exec = this.random.chance(0.3) && {

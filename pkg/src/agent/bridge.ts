@@ -62,7 +62,7 @@ export class AgentBridge {
       steer,
       polling: (run, poll) => (host === undefined ? poll() : host.polling(run, poll)),
       cancelled: (run) => {
-        host?.abandonReads(run);
+        host?.abandon(run);
         store?.hurry();
       },
     };

@@ -120,10 +120,11 @@ export interface AgentOptions {
    */
   edits?: "own" | "safe_patch" | "edit_lines";
   /**
-   * Your own tools, in addition to the agent's. A tool replaces the agent's tool of the same name. `execute` gets
-   * arguments that match the schema. The model is shown its return value: a string as it is, other values as JSON. An
-   * exception becomes an error result and does not end the run. `signal` fires when the run is cancelled. Without an
-   * `effect` the user is asked about every call, if there is an `approve` function and no `policy`.
+   * Your own tools, in addition to the agent's. A tool replaces the agent's tool of the same name; two of your own tools
+   * must not have the same name. `execute` gets arguments that match the schema. The model is shown its return value: a
+   * string as it is, other values as JSON. An exception becomes an error result and does not end the run. `signal` fires
+   * when the run is cancelled. Without an `effect` the user is asked about every call, if there is an `approve` function
+   * and no `policy`.
    */
   // biome-ignore lint/suspicious/noExplicitAny: each tool has arguments of its own.
   tools?: readonly AgentTool<any>[];

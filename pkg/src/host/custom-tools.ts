@@ -12,7 +12,7 @@ interface RunningCall {
   cancel(): void;
 }
 
-/** The custom tools of one agent. Of two tools with one name the later is used. */
+/** The custom tools of one agent. Their names are unique. */
 export class CustomTools {
   #tools = new Map<string, AgentTool>();
 
@@ -20,11 +20,16 @@ export class CustomTools {
   static describe(tools: readonly AgentTool[] | undefined): unknown {
     if (tools === undefined) return undefined;
     if (!Array.isArray(tools)) throw new ConfigError("configuration", "`tools` must be an array");
+    const names = new Set<unknown>();
     return tools.map((tool: AgentTool) => {
       const { name, description, parameters, effect, pathParameters, execute } = requireOptions("each tool", tool);
       if (typeof execute !== "function") {
         throw new ConfigError("configuration", `the tool ${JSON.stringify(name)} has no \`execute\` function`);
       }
+      if (names.has(name)) {
+        throw new ConfigError("configuration", `two of your tools have the name ${JSON.stringify(name)}; rename one`);
+      }
+      names.add(name);
       return { name, description, parameters, effect, pathParameters };
     });
   }

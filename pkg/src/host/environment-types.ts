@@ -94,9 +94,12 @@ export interface ExecutionEnvironment {
   initialize?(options: CallOptions): MaybePromise<void>;
   /** Returns the content of a file, a string being UTF-8. Returns `null` or `undefined` if there is no such file. */
   read(path: string, options: CallOptions): MaybePromise<Uint8Array | ArrayBuffer | string | null | undefined>;
-  /** Writes a file, and creates its parent directories. The agent awaits it even if the run is cancelled. */
+  /**
+   * Writes a file, and creates its parent directories. If the run is cancelled, the agent waits five more seconds; then
+   * `signal` fires and the write counts as failed. If it happens later, it counts as a change by another program.
+   */
   write(path: string, content: Uint8Array, options: CallOptions): MaybePromise<void>;
-  /** Removes a file. The agent awaits it even if the run is cancelled. */
+  /** Removes a file. A cancellation has the same effect as for `write`. */
   remove(path: string, options: CallOptions): MaybePromise<void>;
   /** Returns the properties of a path, or `null` or `undefined` if it does not exist. */
   stat(path: string, options: CallOptions): MaybePromise<FileStat | null | undefined>;

@@ -25,6 +25,15 @@ type Fields = [kind: string, size: string, modifiedMs: string];
 /** The rejection of a call whose run was cancelled, for the core. */
 const CANCELLED = JSON.stringify({ code: "aborted", message: "the run was cancelled" });
 
+/** Time that a cancelled run waits for its write, in milliseconds. */
+const WRITE_AFTER_CANCEL_MS = 5_000;
+
+/** The rejection of a write that did not end in that time. */
+const WRITE_ABANDONED = JSON.stringify({
+  code: "aborted",
+  message: `the run was cancelled, and this did not end within ${WRITE_AFTER_CANCEL_MS / 1_000} s; it may still happen`,
+});
+
 /** The object behind `HostEnvironment` in Rust, which documents the results of the operations. */
 export class HostFiles {
   readonly root: string;
@@ -35,10 +44,14 @@ export class HostFiles {
   readonly #methods: ReadonlySet<string>;
   /** The pending calls that only read: the function that ends a call, and the run that made the call. */
   readonly #reading = new Map<() => void, object | undefined>();
+  /** The pending writes: the function that limits the wait for a write, and the run that made the call. */
+  readonly #writing = new Map<() => void, object | undefined>();
   /** The run that is being polled, and therefore makes the calls. */
   #run: object | undefined;
   /** Runs that read no more. */
   readonly #cancelled = new WeakSet<object>();
+  /** Cancelled runs that wait for no more writes. */
+  readonly #stuck = new WeakSet<object>();
 
   /** @throws {ConfigError} if `host` lacks a method, or has a property of the wrong type. */
   constructor(host: ExecutionEnvironment) {
@@ -70,24 +83,36 @@ export class HostFiles {
 
   /** Starts an operation. The host's code runs after this method has returned, because it may call the agent. */
   call(operation: string, path: string, given: unknown): RunningCall {
-    // Writes are always awaited, so that no change stays incomplete.
+    // Writes are awaited, so that no change stays incomplete.
     const writes = operation === "write" || operation === "remove";
-    if (!writes && this.#run !== undefined && this.#cancelled.has(this.#run)) {
-      return { result: Promise.reject(CANCELLED), cancel: () => {} };
+    const run = this.#run;
+    if (run !== undefined && (writes ? this.#stuck : this.#cancelled).has(run)) {
+      return { result: Promise.reject(writes ? WRITE_ABANDONED : CANCELLED), cancel: () => {} };
     }
     const abort = new AbortController();
     let over = false;
+    let timer: ReturnType<typeof setTimeout> | undefined;
     const result = new Promise((resolve, reject) => {
       const abandon = (): void => {
         abort.abort();
-        reject(CANCELLED);
+        reject(writes ? WRITE_ABANDONED : CANCELLED);
       };
-      if (!writes) this.#reading.set(abandon, this.#run);
+      const limit = (): void => {
+        timer = setTimeout(() => {
+          if (run !== undefined) this.#stuck.add(run);
+          abandon();
+        }, WRITE_AFTER_CANCEL_MS);
+      };
+      if (!writes) this.#reading.set(abandon, run);
+      else if (run !== undefined && this.#cancelled.has(run)) limit();
+      else this.#writing.set(limit, run);
       this.#do(operation, path, given, abort.signal)
         .then(resolve, (thrown: unknown) => reject(exceptionJson(thrown, operation)))
         .finally(() => {
           over = true;
+          clearTimeout(timer);
           this.#reading.delete(abandon);
+          this.#writing.delete(limit);
         });
     });
     return {
@@ -114,11 +139,17 @@ export class HostFiles {
 
   /**
    * Ends the wait for the calls of a cancelled run that only read, and refuses its later ones: each of them could hang
-   * again.
+   * again. Writes have some seconds more, so that a cancelled run ends in any case.
    */
-  abandonReads(run: object): void {
+  abandon(run: object): void {
+    if (this.#cancelled.has(run)) return;
     this.#cancelled.add(run);
     for (const [end, owner] of [...this.#reading]) if (owner === run) end();
+    for (const [limit, owner] of [...this.#writing]) {
+      if (owner !== run) continue;
+      this.#writing.delete(limit);
+      limit();
+    }
   }
 
   async #do(operation: string, path: string, given: unknown, signal: AbortSignal): Promise<unknown> {
