@@ -301,6 +301,21 @@ fn many_files_are_changed_in_batches_even_if_grep_shows_only_some() {
 }
 
 #[test]
+fn the_number_of_rounds_grows_slower_than_the_number_of_files() {
+    let rounds = |n_files: usize| {
+        let names: Vec<String> = (0..n_files).map(|n| format!("src/{n:04}.rs")).collect();
+        let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "Alpha\n")).collect();
+        let mut project = Project::new(&files);
+        project.grep_lines_max = n_files;
+        let outcome = run(&mut project, "rename Alpha to Beta");
+        assert!(project.files.values().all(|text| text == b"Beta\n"));
+        outcome.steps.len()
+    };
+    // With 12 files each time: 6, 42 and 202.
+    assert_eq!([rounds(24), rounds(240), rounds(1_200)], [6, 18, 50]);
+}
+
+#[test]
 fn files_that_cannot_be_changed_are_reported_and_the_rest_is_done() {
     let mut project = Project::new(&[("a.txt", "Alpha"), ("locked.txt", "x Alpha\ny Alpha"), ("long.txt", "")]);
     project.files.insert("latin1.txt".to_owned(), b"Alpha \xe4".to_vec());

@@ -10,9 +10,12 @@ use crate::step::{CompletedCall, PlannedCall, Step};
 use crate::text::file_reader::{FileReader, is_cut_mark, reason};
 use crate::text::unique_edit::{Edit, next_substitution};
 
-/// Number of files that are read, then edited, together.
+/// Number of files that are read, then edited, together at first.
 const FILES_PER_BATCH: usize = 12;
-/// Limit of edits in one response.
+/// Limit of that number. It grows with the number of finished files, because each response costs the whole conversation:
+/// fewer responses make a change of many files faster.
+const FILES_PER_BATCH_MAX: usize = 60;
+/// Limit of edits in one response, unless there are more files in the batch.
 const EDITS_MAX: usize = 40;
 /// Limit of searches in one run.
 const GREPS_MAX: usize = 100;
@@ -35,7 +38,9 @@ pub(crate) fn next(run: &CurrentRun, task: &Substitution) -> Step {
     if let Err(reason) = last {
         return Step::say(state.report(task, Some(&format!("The search failed: {reason}."))));
     }
-    let batch: Vec<(&String, &FileState)> = state.pending(task).take(FILES_PER_BATCH).collect();
+    let n_done = state.files.len() - state.pending(task).count();
+    let size = (n_done / 2).clamp(FILES_PER_BATCH, FILES_PER_BATCH_MAX);
+    let batch: Vec<(&String, &FileState)> = state.pending(task).take(size).collect();
     let unread: Vec<_> = batch.iter().filter(|(_, file)| file.text.is_none()).collect();
     if !unread.is_empty() {
         let calls: Vec<PlannedCall> = unread.iter().flat_map(|(path, file)| file.reading.missing(path)).collect();
@@ -85,7 +90,7 @@ fn edits(run: &CurrentRun, task: &Substitution, batch: &[(&String, &FileState)])
         files += 1;
         while let Some(edit) = next_substitution(&text, cursor, &task.needle, &task.to) {
             chars += (edit.old.len() + edit.new.len() + path.len() + 80) as u64;
-            if calls.len() == EDITS_MAX || !calls.is_empty() && chars > budget {
+            if calls.len() == EDITS_MAX.max(batch.len()) || !calls.is_empty() && chars > budget {
                 files -= usize::from(cursor == file.cursor);
                 return (calls, places, files);
             }
@@ -125,6 +130,8 @@ struct SearchState {
 
 #[derive(Default)]
 struct FileState {
+    /// Whether a search found it.
+    listed: bool,
     reading: FileReader,
     /// Text after the edits so far; absent until the file was read.
     text: Option<String>,
@@ -169,9 +176,10 @@ impl SearchState {
         let (paths, cut) = listed_paths(&done.result.text);
         self.cut = cut;
         for path in paths {
-            if !self.order.iter().any(|known| known == path) {
+            let file = self.files.entry(path.to_owned()).or_default();
+            if !file.listed {
+                file.listed = true;
                 self.order.push(path.to_owned());
-                self.files.entry(path.to_owned()).or_default();
             }
         }
     }
