@@ -281,7 +281,7 @@ pub enum EventKind {
         /// Code, suggestions and data of the failure, if any.
         #[serde(skip_serializing_if = "Option::is_none")]
         error_info: Option<ErrorInfo>,
-        /// Duration in milliseconds.
+        /// Duration of this call alone, in milliseconds: the tool, and the wait for an approval.
         duration_ms: u64,
     },
     /// The visible text or the hunks of a file changed.

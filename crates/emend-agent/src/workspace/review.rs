@@ -112,8 +112,8 @@ pub enum ReviewError {
     },
     /// Live changes depend on the changes to reject.
     #[error(
-        "{path}: {n_dependents} later changes stand on it, {from_user} of them not the agent's; reject it alone (those \
-         lines stay) or with them"
+        "{path}: later changes depend on it: {n_dependents}, not the agent's: {from_user}. Reject it alone (`only`: they \
+         stay) or with them (`with`: the user's go too)"
     )]
     HasDependents {
         /// Path relative to the root.

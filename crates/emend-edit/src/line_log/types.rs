@@ -157,7 +157,7 @@ pub enum DecisionError {
         id: ChangeId,
     },
     /// Changes that are on depend on a change to be switched off, and the policy is to refuse.
-    #[error("{} later changes depend on it, {from_user} of them not made by the agent", dependents.len())]
+    #[error("later changes depend on it: {}, not made by the agent: {from_user}", dependents.len())]
     HasDependents {
         /// Every change that is on and directly or indirectly depends on the named ones, in order.
         dependents: Vec<ChangeId>,

@@ -19,7 +19,7 @@ use crate::failure::{Failure, without_place};
 use crate::host::BrowserClock;
 use crate::host::JsRandom;
 use crate::host::{FetchTimeouts, FetchTransport};
-use crate::js::{JsApprover, JsProvider, ToolDescription};
+use crate::js::{JsApprover, JsProvider, KEY_OPTION, ToolDescription};
 
 /// The options of an agent, except for its files.
 pub(crate) struct AgentOptions {
@@ -271,6 +271,7 @@ impl ModelOptions {
                 let adapter = Anthropic::new(Config {
                     api_key: api_key.trim().to_owned(),
                     base_url: base_url.clone(),
+                    key_variable: Some(KEY_OPTION.to_owned()),
                     // Without it the API rejects requests from a page; elsewhere it has no effect.
                     browser: true,
                     ..Config::default()

@@ -28,3 +28,6 @@ pub use shell::JsShell;
 pub(crate) use store::JsStore;
 #[cfg(feature = "agent")]
 pub(crate) use tool::{JsTool, ToolDescription};
+
+/// Name of the option that has the key of a provider, for error messages.
+pub(crate) const KEY_OPTION: &str = "`apiKey`";

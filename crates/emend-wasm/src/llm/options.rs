@@ -12,7 +12,7 @@ use wasm_bindgen::prelude::*;
 
 use crate::failure::{Failure, without_place};
 use crate::host::BrowserClock;
-use crate::js::JsProvider;
+use crate::js::{JsProvider, KEY_OPTION};
 
 /// The options of a client.
 #[derive(Default, Deserialize)]
@@ -64,6 +64,7 @@ impl ProviderOptions {
             // Without it some APIs reject requests from a page; elsewhere it has no effect.
             browser: true,
             name: self.name,
+            key_variable: Some(KEY_OPTION.to_owned()),
             betas: self.betas,
             headers: Headers(self.headers.into_iter().collect()),
             ..Config::default()

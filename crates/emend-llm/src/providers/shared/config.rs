@@ -17,7 +17,7 @@ pub struct Config {
     pub browser: bool,
     /// Name by which requests choose the provider; the adapter's default if absent.
     pub name: Option<String>,
-    /// Environment variable of the key, for error messages; the adapter's default if absent.
+    /// Environment variable or option of the key, for error messages; the adapter's default variable if absent.
     pub key_variable: Option<String>,
     /// Beta features to enable on every request. Anthropic only.
     pub betas: Vec<String>,
