@@ -2,8 +2,12 @@
 
 /** Returns a copy of `value` with camelCase keys: `old_start` becomes `oldStart`. */
 export function camelKeys<T>(value: unknown): T {
-  const capital = (name: string): string => name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
-  return renameKeys(value, (name) => (name.includes("_") ? capital(name) : name)) as T;
+  return renameKeys(value, camelName) as T;
+}
+
+/** Returns a name in camelCase. */
+export function camelName(name: string): string {
+  return name.includes("_") ? name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase()) : name;
 }
 
 /** Returns a copy of `value` with snake_case keys: `oldStart` becomes `old_start`. */

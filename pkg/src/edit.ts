@@ -23,7 +23,7 @@ import type {
   UnifiedOptions,
   WordDiff,
 } from "./edit/types.js";
-import { invalid, optionalCount, requireText } from "./validate.js";
+import { invalid, optionalCount, optionsOf, requireText } from "./validate.js";
 import { editModule, glue, putText } from "./wasm/edit.js";
 import type { InitOptions } from "./wasm/types.js";
 
@@ -53,7 +53,10 @@ export interface Edit {
   /** Returns the hash of a file's content: `sha256:` and 64 hexadecimal digits. A string is hashed as UTF-8. */
   hash(content: string | Uint8Array): string;
 
-  /** Truncates a tool's output for the model. The default limits are those of the tool. */
+  /**
+   * Truncates a tool's output for the model. The default limits are those of the tool by its canonical name; a tool of
+   * your own has 30,000 characters.
+   */
   truncateOutput(tool: string, output: string, limits?: Omit<TruncateLimits, "keep">): Truncated;
 
   /** Truncates a text to a number of characters, then to a number of lines. */
@@ -134,15 +137,17 @@ const edit: Edit = Object.freeze({
   },
   truncateOutput(tool, output, limits = {}) {
     const [name, text] = [requireText("the tool", tool), requireText("the output", output)];
-    const [chars, lines] = [optionalCount("`chars`", limits.chars), optionalCount("`lines`", limits.lines)];
+    const given = optionsOf(limits, ["chars", "lines"]);
+    const [chars, lines] = [optionalCount("`chars`", given.chars), optionalCount("`lines`", given.lines)];
     return truncated(
       text,
       editModule.live().call(() => glue.truncateOf(name, text, chars, lines)),
     );
   },
-  truncate(text, { keep = "head_tail", ...limits }) {
+  truncate(text, limits) {
+    const { keep = "head_tail", ...given } = optionsOf(limits, ["chars", "lines", "keep"]);
     const [whole, part] = [requireText("the text", text), requireText("`keep`", keep)];
-    const [chars, lines] = [optionalCount("`chars`", limits.chars), optionalCount("`lines`", limits.lines)];
+    const [chars, lines] = [optionalCount("`chars`", given.chars), optionalCount("`lines`", given.lines)];
     return truncated(
       whole,
       editModule.live().call(() => glue.truncateTo(whole, part, chars, lines)),
@@ -176,6 +181,6 @@ function truncated(whole: string, cut: string | undefined): Truncated {
  * @throws {EmendError} with code `load_failed` if the source does not hold the module.
  */
 export async function load(options: InitOptions = {}): Promise<Edit> {
-  await editModule.load(options);
+  await editModule.load(optionsOf(options, ["wasm"]));
   return edit;
 }

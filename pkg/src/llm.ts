@@ -6,6 +6,7 @@
  */
 
 import { type Formats, formats } from "./llm/formats.js";
+import { optionsOf } from "./validate.js";
 import { llmModule } from "./wasm/llm.js";
 import type { InitOptions } from "./wasm/types.js";
 
@@ -36,6 +37,6 @@ export type { InitOptions, WasmSource } from "./wasm/types.js";
  * @throws {EmendError} with code `load_failed` if the source does not hold the module.
  */
 export async function load(options: InitOptions = {}): Promise<Formats> {
-  await llmModule.load(options);
+  await llmModule.load(optionsOf(options, ["wasm"]));
   return formats;
 }

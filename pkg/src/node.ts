@@ -6,9 +6,10 @@ import { join } from "node:path";
 
 import { EmendError } from "./errors.js";
 import { cleanPath, contentsOf, Gathered, onFolder } from "./files/project-files.js";
-import type { FilesIn, ImportOptions } from "./files/types.js";
+import type { Bytes, FilesIn, ImportOptions } from "./files/types.js";
 import { conflict, continued } from "./sessions/stores.js";
 import type { SessionStore } from "./sessions/types.js";
+import { requireText, shown } from "./validate.js";
 
 const EXTENSION = ".jsonl";
 
@@ -20,6 +21,7 @@ const EXTENSION = ".jsonl";
  * writes the same format.
  */
 export function fileStore(directory: string): SessionStore {
+  requireText("the directory", directory);
   const path = (name: string): string => join(directory, wordOf(name) + EXTENSION);
   /** Sizes of the files in bytes, and the lengths of their texts. */
   const known = new Map<string, { size: number; length: number }>();
@@ -71,8 +73,8 @@ export function fileStore(directory: string): SessionStore {
 
 /** Returns the name of a document if it is one word, which cannot lead out of a directory. */
 function wordOf(name: string): string {
-  if (/^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,199}$/.test(name)) return name;
-  throw new EmendError("invalid_argument", `${JSON.stringify(name)} cannot name a document`);
+  if (typeof name === "string" && /^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,199}$/.test(name)) return name;
+  throw new EmendError("invalid_argument", `${shown(name)} cannot name a document`);
 }
 
 /**
@@ -81,7 +83,8 @@ function wordOf(name: string): string {
  *
  * @throws {EmendError} with code `limit_reached` past `maxBytes` or `maxFiles`, before the excess is read.
  */
-export async function fromDirectory(path: string, options: ImportOptions = {}): Promise<Record<string, Uint8Array>> {
+export async function fromDirectory(path: string, options: ImportOptions = {}): Promise<Record<string, Bytes>> {
+  requireText("the path", path);
   const gathered = new Gathered(options);
   await onFolder(() => takeBelow(path, "", gathered));
   return gathered.files();
@@ -94,6 +97,7 @@ export async function fromDirectory(path: string, options: ImportOptions = {}): 
  * @throws {EmendError} with code `permission_denied` if a symbolic link is in the way: nothing is written through it.
  */
 export async function toDirectory(path: string, files: FilesIn): Promise<void> {
+  requireText("the path", path);
   const contents = contentsOf(files);
   await onFolder(async () => {
     await mkdir(path, { recursive: true });

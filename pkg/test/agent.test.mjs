@@ -127,15 +127,44 @@ test("a hunk on which the user's edits depend is rejected only on request", asyn
     assert.equal(error.name, "ConflictError");
     assert.ok(isEmendError(error, "conflict"));
     assert.deepEqual(error.data, { path: "a.md", dependents: 1, fromUser: 1 });
+    assert.match(error.message, /^a\.md: later changes depend on it: 1, not the agent's: 1\. /);
     return true;
   });
+  const text = async () => (await agent.files.read("a.md")).text;
   await agent.reject([id], { dependents: "only" });
-  assert.match((await agent.files.read("a.md")).text, /TWO and more/);
+  assert.equal(await text(), "one\ntwo\nTWO and more\nthree\n");
+  await agent.undo();
+  await agent.reject([id], { dependents: "with" });
+  assert.equal(await text(), "one\ntwo\nthree\n");
+  await agent.undo();
+  assert.equal(await text(), "one\nTWO and more\nthree\n");
   await assert.rejects(agent.reject([id], { dependents: "all" }), (error) => isEmendError(error, "invalid_argument"));
   await assert.rejects(
     agent.reject(["f9:h9"]),
     (error) => isEmendError(error, "not_found") && error.data.id === "f9:h9",
   );
+});
+
+test("a decision on all hunks of a file needs a file with that path", async (t) => {
+  const agent = await create(t, { files: { ...SHOP, "logo.bin": new Uint8Array([0xff, 0xfe, 0]), "docs/": "" } });
+  await agent.run("rename Price to Cost").result;
+  for (const decide of ["acceptAll", "rejectAll"]) {
+    for (const path of ["nope.txt", "src/Cart.js"]) {
+      await assert.rejects(
+        agent[decide](path),
+        (error) => isEmendError(error, "not_found") && error.message.includes(`"${path}"`),
+      );
+    }
+    // Neither has a hunk.
+    for (const path of ["notes.md", "logo.bin"]) await agent[decide](path);
+  }
+  assert.equal(agent.review().files.length, 2);
+  assert.deepEqual(
+    (await agent.acceptAll("./src/cart.js")).files.map((file) => file.path),
+    ["src/price.js"],
+  );
+  await agent.files.remove("src/cart.js");
+  await assert.rejects(agent.acceptAll("src/cart.js"), (error) => isEmendError(error, "not_found"));
 });
 
 test("direct mode saves at once", async (t) => {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { Agent, isEmendError } from "emend";
 import { Client } from "emend/llm";
-import { collect, SHOP } from "./support.mjs";
+import { collect, SHOP, scripted } from "./support.mjs";
 
 const ANTHROPIC = { provider: "anthropic", apiKey: "key" };
 
@@ -230,6 +230,31 @@ test("a provider and tools that never wait leave turns to the event loop", async
   });
   await assert.rejects(generated, (error) => isEmendError(error, "aborted"));
   client.close();
+});
+
+test("null is an error for a new agent, and resets an option of an existing one", async () => {
+  const resettable = ["model", "profile", "edits", "tools", "questions", "webFetch", "subagents", "maxTurns"];
+  resettable.push("maxToolRounds", "maxTokens", "maxCostUsd", "maxDurationMs", "policy");
+  const others = ["files", "environment", "quota", "mode", "store", "fetch", "approve", "shell"];
+  for (const name of [...resettable, ...others]) {
+    await assert.rejects(Agent.create({ [name]: null }), (error) => isEmendError(error, "configuration"), name);
+  }
+  const tool = { name: "one", description: "", parameters: { type: "object" }, execute: () => "1" };
+  const { model, requests } = scripted([]);
+  const agent = await Agent.create({ model, tools: [tool], maxTurns: 1, instructions: null, effort: null });
+  await agent.run("hello").result;
+  assert.ok(requests[0].tools.some(({ name }) => name === "one"));
+  assert.equal((await agent.run("again").result).reason, "turn_limit");
+  agent.configure({ tools: null, maxTurns: null });
+  await agent.run("again").result;
+  assert.ok(requests.at(-1).tools.every(({ name }) => name !== "one"));
+  for (const name of resettable) agent.configure({ [name]: null });
+  assert.match((await agent.run("what can you do?").result).text, /rename/i);
+  assert.throws(
+    () => agent.setModel(null),
+    (error) => isEmendError(error, "configuration"),
+  );
+  agent.close();
 });
 
 test("wrong options are errors with a name, and none is dropped without a word", async () => {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import test from "node:test";
 import { Agent, ConfigError, ProviderError } from "emend";
-import { load } from "emend/llm";
+import { Client, load } from "emend/llm";
 import { answerEvents, collect, serve, sse } from "./support.mjs";
 
 const KEY = "sk-test-not-a-key";
@@ -216,6 +216,84 @@ test("wrong options of a model are refused by name", async () => {
   await check({ provider: "openai_compatible", model: "m" }, "missing field `baseUrl`");
   await check({ provider: "gemini", model: "m", apiKey: KEY, url: "x" }, "unknown field `url`");
   await check({ provider: "opanai", model: "m", apiKey: KEY }, "unknown variant `opanai`");
+  await check(
+    { provider: "open" },
+    "expected one of `offline`, `anthropic`, `openai`, `openai_compatible`, `gemini`, or an object with",
+  );
+  await check({ provider: "custom", name: "x" }, "unknown variant `custom`");
+  await check({ provider: "anthropic", apiKey: KEY, headers: { a: "b" } }, "it is required with `headers`");
+  await check({ provider: "anthropic", apiKey: KEY, webSearch: true }, "it is required with `webSearch`");
+  await check({ provider: { name: "x", stream() {} }, modle: "m" }, "unknown field `modle` in `model`");
+  await check("openai", "`model` must be an object");
+});
+
+test("a key, a header or an address that no request can carry is refused before a request", async () => {
+  const APIS = {
+    anthropic: "anthropic-messages",
+    openai: "openai-responses",
+    openai_compatible: "openai-chat",
+    gemini: "gemini",
+  };
+  const check = async (settings, reason) => {
+    const refused = (error) => error instanceof ConfigError && reason.test(error.message);
+    for (const [provider, api] of Object.entries(APIS)) {
+      const usual = provider === "openai_compatible" ? { baseUrl: "https://a.test/v1" } : {};
+      const model = { provider, model: "m", apiKey: KEY, ...usual, ...settings };
+      await assert.rejects(Agent.create({ model }), refused, `${provider} ${reason}`);
+      const { provider: _, model: __, ...rest } = model;
+      await assert.rejects(Client.create({ providers: [{ api, ...rest }] }), refused, `${api} ${reason}`);
+    }
+  };
+  await check({ apiKey: "sk-one\ntwo" }, /`apiKey` contains a character .* line break$/);
+  await check({ apiKey: "sk-ключ" }, /`apiKey` contains a character/);
+  await check({ apiKey: 7 }, /`apiKey` is not a string$/);
+  await check({ headers: { "bad header": "b" } }, /"bad header" in `headers` cannot name a header$/);
+  await check({ headers: { a: "b\nc" } }, /the value of a contains a character that a header cannot have$/);
+  await check({ headers: { a: 7 } }, /the value of a is not a string$/);
+  await check({ headers: [["a", "b"]] }, /`headers` must be an object$/);
+  await check({ headers: new Headers({ a: "b" }) }, /`headers` must be an object with properties$/);
+  for (const baseUrl of ["nope", "", "ftp://x", "//x", "localhost:1234"])
+    await check({ baseUrl }, /must be a URL that begins with https:\/\/ or http:\/\/$/);
+  await check({ baseUrl: "https://me:secret@a.test" }, /user name or a password, .* use `headers`$/);
+  await check(
+    { baseUrl: "https://a.test/v1/chat/completions" },
+    /ends with the endpoint \/chat\/completions, .*leave it out$/,
+  );
+  await check({ baseUrl: "https://a.test/v1/responses/" }, /ends with the endpoint \/responses/);
+  await check({ baseUrl: "https://a.test/v1/messages?key=1" }, /ends with the endpoint \/messages/);
+  await check({ baseUrl: "https://a.test/v1/models/m:generateContent" }, /ends with the endpoint :generateContent/);
+});
+
+test("an empty key is refused, except where a server behind an address of one's own may need none", async () => {
+  for (const provider of ["anthropic", "openai", "gemini"]) {
+    for (const apiKey of ["", " "]) {
+      await assert.rejects(
+        Agent.create({ model: { provider, model: "m", apiKey } }),
+        (error) => error instanceof ConfigError && /`apiKey` is empty; pass a valid key$/.test(error.message),
+      );
+    }
+    for (const key of [{}, { apiKey: undefined }, { apiKey: "" }]) {
+      const model = { provider, model: "m", baseUrl: "https://proxy.test", ...key };
+      (await Agent.create({ model })).close();
+    }
+  }
+});
+
+test("an option of a model that is undefined is as if it were absent", async () => {
+  const further = { headers: undefined, betas: undefined, webSearch: undefined, fallback: undefined };
+  (await Agent.create({ model: { provider: "anthropic", apiKey: KEY, ...further } })).close();
+});
+
+test("a rejected key is reported with the name of the option", async () => {
+  for (const provider of ["anthropic", "openai", "openai_compatible", "gemini"]) {
+    const model = { provider, model: "m", apiKey: KEY, baseUrl: "https://a.test" };
+    const fetch = () => new Response(JSON.stringify({ error: { message: "no such key" } }), { status: 401 });
+    const agent = await Agent.create({ model, fetch });
+    const { error } = await agent.run("hello").result;
+    agent.close();
+    assert.equal(error.code, "authentication");
+    assert.match(error.message, /rejected the key: set `apiKey` to a valid key/);
+  }
 });
 
 const RECORDED = { "openai-responses": "openai", "openai-chat": "openai_compatible", gemini: "gemini" };

@@ -30,7 +30,7 @@ test("the first example prints what it should", async (t) => {
 });
 
 test("the example of emend/edit prints what it should", async (t) => {
-  const stdout = await runExample(t, "import { load, patchProblem }");
+  const stdout = await runExample(t, "import { isEmendError, load, patchProblem }");
   assert.ok(stdout.startsWith('removed "export const greet = () => \\"hello\\";\\n" [ [ 28, 33 ] ]\n'), stdout);
   assert.ok(stdout.endsWith('// Polite.\nexport const greet = () => "hello";\n\nconflict not_found\n'), stdout);
 });

@@ -75,7 +75,7 @@ test("a model edits as its family does, or as the options say", async (t) => {
   const wrong = [
     [{ edits: "safe_patch" }, /name a profile/],
     [{ edits: "safe_patch", profile: "openai", model: { provider: "offline" } }, /offline model/],
-    [{ edits: "verified" }, /unknown variant `verified`, expected `own` or `safe_patch`/],
+    [{ edits: "verified" }, /unknown variant `verified`, expected one of `own`, `safe_patch`, `edit_lines`/],
   ];
   for (const [options, message] of wrong) {
     await assert.rejects(offered(options), { name: "ConfigError", message });

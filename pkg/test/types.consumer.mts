@@ -28,6 +28,8 @@ import {
   toZip,
 } from "emend";
 
+declare const process: { env: Record<string, string | undefined> };
+
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 function holds<_T extends true>(): void {}
 
@@ -49,7 +51,8 @@ const environment: ExecutionEnvironment = {
   platform: "linux",
   read: (path, { signal }) => (signal.aborted ? null : held.get(path)),
   write: async (path, content) => {
-    holds<Equal<typeof content, Uint8Array>>();
+    holds<Equal<typeof content, Uint8Array<ArrayBuffer>>>();
+    new Blob([content]);
     held.set(path, content);
   },
   remove: (path) => void held.delete(path),
@@ -82,6 +85,16 @@ const asking: AgentOptions = {
 const careless: AgentOptions = { approve: () => "sure" };
 // @ts-expect-error no such action
 const unruly: AgentOptions = { policy: [{ action: "maybe", tool: "*" }] };
+const key = process.env.KEY;
+const keyed: AgentOptions[] = [
+  { model: { provider: "anthropic", apiKey: key, baseUrl: key } },
+  { model: { provider: "anthropic", apiKey: "k", model: "m", headers: { a: "b" } } },
+  { model: { provider: "openai_compatible", apiKey: key, model: "m", baseUrl: "http://127.0.0.1:1234/v1" } },
+];
+// @ts-expect-error `webSearch` needs a `model`
+const searching: AgentOptions = { model: { provider: "anthropic", apiKey: "k", webSearch: true } };
+// @ts-expect-error `headers` need a `model`
+const modelless: AgentOptions = { model: { provider: "anthropic", apiKey: "k", headers: { a: "b" } } };
 // @ts-expect-error a key is needed
 const keyless: AgentOptions = { model: { provider: "anthropic" } };
 // @ts-expect-error no such mode
@@ -134,11 +147,13 @@ found[0]?.lines[0]?.isMatch satisfies boolean | undefined;
 (await agent.files.glob("**/*.ts", { path: "src" })) satisfies string[];
 await Agent.create({ files: agent.files, quota: { files: 10 } });
 const exported = await agent.files.export({ pending: true });
-holds<Equal<typeof exported, Record<string, Uint8Array>>>();
-const archive: Uint8Array = await toZip(
+holds<Equal<typeof exported, Record<string, Uint8Array<ArrayBuffer>>>>();
+const archive: Uint8Array<ArrayBuffer> = await toZip(
   { ...exported, "a/": "", "b.txt": "text" },
   { level: 9, modified: new Date(0) },
 );
+new Blob([archive, exported["b.txt"]!]);
+holds<Equal<Awaited<ReturnType<typeof fromZip>>, Record<string, Uint8Array<ArrayBuffer>>>>();
 await Agent.create({
   files: await fromZip(archive, { maxBytes: 1, maxFiles: 1, filter: (path) => path.endsWith("/") }),
 });
@@ -175,6 +190,9 @@ const withFallback: AgentChanges = {
 agent.configure(withFallback);
 // @ts-expect-error another way to edit
 agent.configure({ edits: "lines" });
+agent.configure({ model: null, profile: null, tools: null, policy: null, maxTurns: null, webFetch: undefined });
+// @ts-expect-error a new agent has no option to reset
+const none: AgentOptions = { model: null };
 // @ts-expect-error fixed when the agent is created
 agent.configure({ mode: "direct" });
 const tool: Tool<{ city: string }> = { name: "weather", description: "", parameters: {}, execute: ({ city }) => city };

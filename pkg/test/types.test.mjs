@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import test from "node:test";
 
@@ -16,9 +16,13 @@ function toolbox() {
   throw new Error("typescript is not installed: run `npm ci` in pkg");
 }
 
-async function check(t, options) {
+const PROGRAM = ["../types.consumer.mts", "../types.edit.mts", "../types.llm.mts"];
+
+/** Compiles the consumer's program, or other files: `texts` by name. */
+async function check(t, options, texts) {
   const folder = await mkdtemp(join(import.meta.dirname, "types-"));
   t.after(() => rm(folder, { recursive: true }));
+  for (const [name, text] of Object.entries(texts ?? {})) await writeFile(join(folder, name), text);
   const strict = {
     strict: true,
     exactOptionalPropertyTypes: true,
@@ -28,7 +32,7 @@ async function check(t, options) {
   };
   const settings = {
     compilerOptions: { ...strict, types: [], ...options },
-    files: ["../types.consumer.mts", "../types.edit.mts", "../types.llm.mts"],
+    files: texts === undefined ? PROGRAM : Object.keys(texts),
   };
   await writeFile(join(folder, "tsconfig.json"), JSON.stringify(settings));
   const tsc = join(toolbox(), "typescript/bin/tsc");
@@ -47,3 +51,36 @@ test("a browser's program compiles as bundlers resolve it", (t) =>
 test("a browser's program compiles as Node resolves it", (t) => check(t, { lib: DOM, module: "NodeNext" }));
 test("a Node program without the DOM's types compiles", (t) =>
   check(t, { lib: ["ES2022"], module: "NodeNext", types: ["node"], typeRoots: [join(toolbox(), "@types")] }));
+
+/** The names that the README's examples use and do not declare. */
+const GLOBALS = `
+type Handle = import("emend").DirectoryHandle;
+declare const Agent: typeof import("emend").Agent;
+declare const Client: typeof import("emend/llm").Client;
+declare const files: Record<string, string>;
+declare function runTests(filter: string, signal: AbortSignal): Promise<string>;
+declare function showDirectoryPicker(): Promise<Handle>;
+declare const handle: Handle;
+declare const model: string;
+declare const messages: import("emend/llm").Message[];
+declare const signal: AbortSignal;
+declare const schema: object;
+declare function lookUp(city: string): string;
+declare const myModel: { generate(messages: unknown, signal: AbortSignal): AsyncIterable<string> };
+`;
+
+test("the README's examples compile as strict TypeScript", async (t) => {
+  const readme = await readFile(new URL("README.md", import.meta.resolve("emend/package.json")), "utf8");
+  const examples = [...readme.matchAll(/^```js\n(.*?)^```$/gms)].map(([, example], index) => [
+    `example-${index + 1}.mts`,
+    `${example}\nexport {};\n`,
+  ]);
+  assert.ok(examples.length >= 9, `${examples.length} examples`);
+  const noUncheckedIndexedAccess = true;
+  const types = { types: ["node"], typeRoots: [join(toolbox(), "@types")] };
+  await check(
+    t,
+    { lib: DOM, module: "NodeNext", noUncheckedIndexedAccess, ...types },
+    { ...Object.fromEntries(examples), "globals.d.ts": GLOBALS },
+  );
+});

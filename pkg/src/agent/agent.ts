@@ -12,7 +12,7 @@ import { shellOf } from "../host/shell.js";
 import { StoreLink } from "../sessions/store-link.js";
 import { listSessions, removeSession } from "../sessions/stores.js";
 import type { SessionStore, SessionSummary, Turn } from "../sessions/types.js";
-import { requireOptions, requireRecord, requireText } from "../validate.js";
+import { optionalFlag, optionsOf, requireOptions, requireText } from "../validate.js";
 import { coreModule, glue } from "../wasm/core.js";
 import { AgentBridge } from "./bridge.js";
 import { Canvas } from "./canvas.js";
@@ -30,6 +30,7 @@ import type {
 } from "./options.js";
 import type { Run } from "./run.js";
 import {
+  checkedOptions,
   hostFilesOf,
   initialContents,
   type Opener,
@@ -42,6 +43,8 @@ import type { Compaction, Review } from "./types.js";
 
 /** Proves that the constructor is called by {@link Agent.create}. */
 const CREATE = Symbol("create");
+
+const DEFAULT_MODEL: ModelOptions = { provider: "offline" };
 
 /**
  * A coding agent over files in memory or in a host's environment. It proposes edits; the user accepts or rejects them.
@@ -103,13 +106,13 @@ export class Agent {
       approve,
       shell,
       ...rest
-    } = requireOptions("the options", options);
+    } = checkedOptions(options);
     const send = given ?? globalThis.fetch;
     if (typeof send !== "function") throw new ConfigError("configuration", "`fetch` must be a function");
     const source = files instanceof Files ? files : undefined;
     const contents = source === undefined ? initialContents(files as FilesIn) : [];
     const host = environment === undefined ? undefined : hostFilesOf(environment, options);
-    const selected = selectModel(model ?? { provider: "offline" }, send);
+    const selected = selectModel(model ?? DEFAULT_MODEL, send);
     const settings = { ...rest, ...quotaSettings(quota), model: selected.settings, tools: CustomTools.describe(tools) };
     const json = settingsForCore(settings, approve !== undefined);
     const link = store === undefined ? undefined : new StoreLink(store);
@@ -209,7 +212,7 @@ export class Agent {
   run(text: string, options: RunOptions = {}): Run {
     this.#refuseIfBusy();
     const task = requireText("the task", text);
-    const { signal } = requireRecord("the options", options) as RunOptions;
+    const { signal } = optionsOf(options, ["signal"]);
     this.#run = this.#bridge.startRun(task, signal);
     return this.#run;
   }
@@ -233,7 +236,7 @@ export class Agent {
    *   from {@link turns} and {@link review}, and subscribe again after `error.data.last`.
    */
   events(options: EventsOptions = {}): EventFeed {
-    const { after = 0 } = requireRecord("the options", options) as EventsOptions;
+    const { after = 0 } = optionsOf(options, ["after"]);
     if (!(Number.isSafeInteger(after) && after >= 0))
       throw new EmendError("invalid_argument", "`after` must be a cursor");
     return this.#bridge.subscribe(after);
@@ -262,12 +265,14 @@ export class Agent {
     );
     if (fixed !== undefined) throw new ConfigError("configuration", `\`${fixed}\` is fixed when the agent is created`);
     const selected =
-      model === undefined ? { settings: this.#settings.model, open: this.#open } : selectModel(model, this.#send);
-    const described = tools === undefined ? this.#settings.tools : CustomTools.describe(tools);
+      model === undefined
+        ? { settings: this.#settings.model, open: this.#open }
+        : selectModel(model ?? DEFAULT_MODEL, this.#send);
+    const described = tools === undefined ? this.#settings.tools : CustomTools.describe(tools ?? undefined);
     const settings = { ...this.#settings, ...rest, model: selected.settings, tools: described };
     const json = settingsForCore(settings, this.#asks);
     this.#bridge.callJson((handle) => handle.configure(json, selected.open));
-    if (tools !== undefined) this.#tools.set(tools);
+    if (tools !== undefined) this.#tools.set(tools ?? undefined);
     [this.#settings, this.#open] = [settings, selected.open];
   }
 
@@ -285,32 +290,53 @@ export class Agent {
    */
   async accept(hunkIds: readonly string[], options: AcceptOptions = {}): Promise<Review> {
     const ids = requireIds(hunkIds);
-    const { over } = requireRecord("the options", options) as AcceptOptions;
-    return this.#bridge.callAsync((handle) => handle.accept(ids, over === true));
+    const over = optionalFlag("`over`", optionsOf(options, ["over"]).over);
+    return this.#bridge.callAsync((handle) => handle.accept(ids, over));
   }
 
   /**
-   * Rejects hunks: the lines they added disappear and the lines they removed return. The user's own lines always stay.
+   * Rejects hunks: the lines they added disappear and the lines they removed return. Lines that the user wrote stay,
+   * except with `dependents: "with"`, which also removes those that depend on a hunk. {@link undo} reverts it.
    *
-   * @throws {ConflictError} if later changes depend on a hunk and `dependents` is `refuse`. Then nothing changes.
+   * @throws {ConflictError} if later changes, the user's included, depend on a hunk and `dependents` is `refuse`. Then
+   *   nothing changes.
+   * @throws {EmendError} with code `not_found` if there is no such hunk.
    */
   async reject(hunkIds: readonly string[], options: RejectOptions = {}): Promise<Review> {
     const ids = requireIds(hunkIds);
-    const { dependents: given = "refuse" } = requireRecord("the options", options) as RejectOptions;
+    const { dependents: given = "refuse" } = optionsOf(options, ["dependents"]);
     const dependents = requireText("`dependents`", given);
     return this.#bridge.callAsync((handle) => handle.reject(ids, dependents));
   }
 
-  /** Accepts every pending hunk of one file, or of all files. Contested hunks stay pending: see {@link Hunk}. */
+  /**
+   * Accepts every pending hunk of one file, or of all files. Contested hunks stay pending: see {@link Hunk}.
+   *
+   * @throws {EmendError} with code `not_found` if there is no such file. A file without hunks is not an error.
+   */
   async acceptAll(path?: string): Promise<Review> {
-    const file = path === undefined ? undefined : requireText("the path", path);
+    const file = await this.#reviewed(path);
     return this.#bridge.callAsync((handle) => handle.acceptAll(file));
   }
 
-  /** Rejects every pending hunk of one file, or of all files. The user's own lines always stay. */
+  /**
+   * Rejects every pending hunk of one file, or of all files. The user's own lines always stay.
+   *
+   * @throws {EmendError} with code `not_found` if there is no such file. A file without hunks is not an error.
+   */
   async rejectAll(path?: string): Promise<Review> {
-    const file = path === undefined ? undefined : requireText("the path", path);
+    const file = await this.#reviewed(path);
     return this.#bridge.callAsync((handle) => handle.rejectAll(file));
+  }
+
+  /** Returns the path of a file to decide on. Throws if there is no such file: its name may be misspelled. */
+  async #reviewed(path: string | undefined): Promise<string | undefined> {
+    if (path === undefined) return undefined;
+    const file = requireText("the path", path);
+    if (this.review().files.some((changed) => changed.path === file)) return file;
+    if ((await this.files.exists(file)) === false)
+      throw new EmendError("not_found", `there is no file ${JSON.stringify(file)}; no hunk was decided`);
+    return file;
   }
 
   /**
@@ -339,7 +365,7 @@ export class Agent {
    */
   setModel(model: ModelOptions): void {
     this.#refuseIfBusy();
-    this.configure({ model });
+    this.configure({ model: requireOptions("`model`", model) });
   }
 
   /**

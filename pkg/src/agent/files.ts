@@ -1,7 +1,9 @@
 /** The files of an agent's project, as the user reads and writes them. */
 
 import type { AgentHandle } from "../core.js";
-import { optionalCount, requireRecord, requireText } from "../validate.js";
+import { isEmendError } from "../errors.js";
+import type { Bytes } from "../files/types.js";
+import { optionalCount, optionalFlag, optionsOf, requireText } from "../validate.js";
 import type { AgentBridge } from "./bridge.js";
 import type {
   ExportOptions,
@@ -42,6 +44,19 @@ export class Files {
     return this.#bridge.callAsync((handle) => handle.readFile(file));
   }
 
+  /**
+   * Returns whether there is a visible file at a path. A binary file, which cannot be read as text, is one.
+   * @internal
+   */
+  async exists(path: string): Promise<boolean> {
+    try {
+      return (await this.read(path)) !== null;
+    } catch (error) {
+      if (isEmendError(error, "unsupported")) return true;
+      throw error;
+    }
+  }
+
   /** Returns the saved content of a file, without pending edits, or `null` if there is no such file. */
   async readDisk(path: string): Promise<string | null> {
     const file = requireText("the path", path);
@@ -55,7 +70,7 @@ export class Files {
   async write(path: string, text: string, options: WriteOptions = {}): Promise<FileState> {
     const file = requireText("the path", path);
     const content = requireText("the text", text);
-    const { base: given } = requireRecord("the options", options) as WriteOptions;
+    const { base: given } = optionsOf(options, ["base"]);
     const base = given === undefined ? undefined : requireText("`base`", given);
     return this.#bridge.callAsync((handle) => handle.writeFile(file, content, base));
   }
@@ -87,15 +102,16 @@ export class Files {
     const {
       path = ".",
       glob,
-      ignoreCase = false,
+      ignoreCase,
       contextLines,
       maxResults,
-    } = requireRecord("the options", options) as GrepOptions;
+    } = optionsOf(options, ["path", "glob", "ignoreCase", "contextLines", "maxResults"]);
+    const anyCase = optionalFlag("`ignoreCase`", ignoreCase);
     const start = requireText("`path`", path);
     const filter = glob === undefined ? undefined : requireText("`glob`", glob);
     const context = optionalCount("`contextLines`", contextLines) ?? 0;
     const max = optionalCount("`maxResults`", maxResults) ?? RESULTS_MAX;
-    return this.#bridge.callAsync((handle) => handle.grep(text, ignoreCase === true, start, filter, context, max));
+    return this.#bridge.callAsync((handle) => handle.grep(text, anyCase, start, filter, context, max));
   }
 
   /**
@@ -105,7 +121,7 @@ export class Files {
    * @throws {EmendError} with code `invalid_argument` if the glob is malformed, `not_found` if there is no `path`.
    */
   async glob(pattern: string, options: GlobOptions = {}): Promise<string[]> {
-    const { path = "." } = requireRecord("the options", options) as GlobOptions;
+    const { path = "." } = optionsOf(options, ["path"]);
     const [text, start] = [requireText("the glob", pattern), requireText("`path`", path)];
     return this.#bridge.callAsync((handle) => handle.glob(text, start));
   }
@@ -114,12 +130,12 @@ export class Files {
    * Returns the bytes of all files, in the form that {@link Agent.create} takes: the saved content or, with `pending`,
    * the visible content. An empty directory is an entry whose path ends in `/`. Symbolic links are omitted.
    */
-  async export(options: ExportOptions = {}): Promise<Record<string, Uint8Array>> {
-    const { pending } = requireRecord("the options", options) as ExportOptions;
+  async export(options: ExportOptions = {}): Promise<Record<string, Bytes>> {
+    const pending = optionalFlag("`pending`", optionsOf(options, ["pending"]).pending);
     const listed = this.#bridge.call((handle) => handle.exportFiles());
-    const files = new Map<string, Uint8Array>();
-    for (let at = 0; at < listed.length; at += 2) files.set(listed[at] as string, listed[at + 1] as Uint8Array);
-    if (pending === true) {
+    const files = new Map<string, Bytes>();
+    for (let at = 0; at < listed.length; at += 2) files.set(listed[at] as string, listed[at + 1] as Bytes);
+    if (pending) {
       const review = this.#bridge.callJson<Review>((handle) => handle.review());
       // All reads start before the first one is awaited, so they describe one state of the files.
       const visible = review.files.map(async ({ path }) => [path, await this.read(path)] as const);

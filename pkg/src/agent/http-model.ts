@@ -4,6 +4,7 @@
  */
 
 import { ConfigError } from "../errors.js";
+import { checkHttp } from "../llm/http-settings.js";
 import type { ApiName, ClientOptions, CustomProvider, Fallback, HttpProvider } from "../llm/types.js";
 import { requireOptions } from "../validate.js";
 import type { AgentOptions, CustomModel, HttpModel } from "./options.js";
@@ -46,7 +47,12 @@ const WEB_SEARCH: Readonly<Record<string, object>> = {
 export function isHttpModel(given: unknown): given is HttpModel {
   const { provider } = Object(given) as HttpModel;
   if (typeof provider !== "string" || !Object.hasOwn(APIS, provider)) return false;
-  return provider !== "anthropic" || FIELDS.some((name) => !CORE_FIELDS.includes(name) && name in Object(given));
+  return provider !== "anthropic" || furtherOption(given as HttpModel) !== undefined;
+}
+
+/** Returns the name of an option that Anthropic's adapter in the core does not have. */
+function furtherOption(given: HttpModel): string | undefined {
+  return FIELDS.find((name) => !CORE_FIELDS.includes(name) && given[name as keyof HttpModel] !== undefined);
 }
 
 /** Returns the provider of a model. The agent's `fetch` sends its requests. */
@@ -152,12 +158,14 @@ function checked(given: HttpModel): HttpModel {
   }
   const { provider, model, apiKey, baseUrl } = given;
   if (!Object.hasOwn(APIS, provider)) refuse(`unknown provider \`${String(provider)}\``);
-  if (typeof model !== "string" || model === "") refuse(`\`model\` of the provider ${provider} is missing`);
-  if (apiKey === undefined && provider !== "openai_compatible") refuse("missing field `apiKey`");
-  if (provider === "openai_compatible" && baseUrl === undefined) refuse("missing field `baseUrl`");
-  for (const [name, value] of Object.entries({ apiKey, baseUrl })) {
-    if (value !== undefined && typeof value !== "string") refuse(`\`${name}\` is not a string`);
+  if (typeof model !== "string" || model === "") {
+    const extra = furtherOption(given);
+    const cause = provider === "anthropic" && extra !== undefined ? `; it is required with \`${extra}\`` : "";
+    refuse(`\`model\` of the provider ${provider} is missing${cause}`);
   }
+  if (provider === "openai_compatible" && baseUrl === undefined) refuse("missing field `baseUrl`");
+  if (apiKey === undefined && baseUrl === undefined) refuse("missing field `apiKey`");
+  checkHttp(given);
   const { webSearch, constrainedTools } = given;
   for (const [name, value] of Object.entries({ webSearch, constrainedTools })) {
     if (value !== undefined && typeof value !== "boolean") refuse(`\`${name}\` is not a boolean`);

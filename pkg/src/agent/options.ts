@@ -19,29 +19,39 @@ export type ModelOptions = OfflineModel | AnthropicModel | HttpModel | CustomMod
 export interface OfflineModel {
   provider: "offline";
   /** Delay before each piece of an answer, in milliseconds, so that a user can watch. Default 0. */
-  paceMs?: number;
+  paceMs?: number | undefined;
   /**
    * Source of its wasm module, `emend/offline.wasm`, which the first request loads. Default: the file beside this
    * package's own. The first load decides.
    */
-  wasm?: InitOptions["wasm"];
+  wasm?: InitOptions["wasm"] | undefined;
 }
 
-/** A model behind Anthropic's Messages API. */
+/** A model behind Anthropic's Messages API. With `headers` or another further option it is an {@link HttpModel}. */
 export interface AnthropicModel {
   provider: "anthropic";
-  /** The model's id. */
-  model?: string;
-  /** Sent to the provider and stored nowhere. */
-  apiKey: string;
-  /** URL of another server that speaks the same API, e.g. your own proxy. */
-  baseUrl?: string;
+  /** The model's id. Default: the newest model in the catalogue. */
+  model?: string | undefined;
+  /** Sent to the provider and stored nowhere. A missing key is an error unless there is a `baseUrl`. */
+  apiKey: string | undefined;
+  /** URL of another server that speaks the same API, e.g. your own proxy, without the endpoint. */
+  baseUrl?: string | undefined;
+  headers?: undefined;
+  betas?: undefined;
+  providerOptions?: undefined;
+  webSearch?: undefined;
+  safety?: undefined;
+  constrainedTools?: undefined;
+  fallback?: undefined;
+  fallbackAttempts?: undefined;
+  fallbackAfterMs?: undefined;
 }
 
 /**
  * A model behind OpenAI's Responses API (`openai`), Gemini's API (`gemini`), or any server with OpenAI's Chat
- * Completions API (`openai_compatible`), such as Ollama, vLLM or OpenRouter. With `headers` or `betas` also a model
- * behind Anthropic's API. The module of `emend/llm` is loaded by the first request.
+ * Completions API (`openai_compatible`), such as Ollama, vLLM or OpenRouter. With `headers` or another further
+ * option also a model behind Anthropic's API; then `model` is required. The module of `emend/llm` is loaded by the first
+ * request.
  *
  * A page can call only a server that allows its origin (CORS). Use a proxy of your own otherwise, which also keeps the
  * key out of the page.
@@ -50,43 +60,46 @@ export interface HttpModel {
   provider: "openai" | "openai_compatible" | "gemini" | "anthropic";
   /** The provider's id of the model. */
   model: string;
-  /** Sent to the provider and stored nowhere. Only `openai_compatible` may go without one. */
-  apiKey?: string;
-  /** URL of another server that speaks the same API. Required for `openai_compatible`. */
-  baseUrl?: string;
+  /** Sent to the provider and stored nowhere. A missing key is an error unless there is a `baseUrl`. */
+  apiKey?: string | undefined;
+  /**
+   * URL of another server that speaks the same API, without the endpoint, e.g. `http://127.0.0.1:11434/v1`. Required for
+   * `openai_compatible`.
+   */
+  baseUrl?: string | undefined;
   /** Additional headers of each request. */
-  headers?: Readonly<Record<string, string>>;
+  headers?: Readonly<Record<string, string>> | undefined;
   /** Names of beta features (Anthropic only). */
-  betas?: readonly string[];
+  betas?: readonly string[] | undefined;
   /** Parameters of the provider's API that are added to each request, e.g. `{ service_tier: "flex" }`. */
-  providerOptions?: Readonly<Record<string, unknown>>;
+  providerOptions?: Readonly<Record<string, unknown>> | undefined;
   /** Whether the provider searches the web (not `openai_compatible`). The provider charges for it. Default false. */
-  webSearch?: boolean;
+  webSearch?: boolean | undefined;
   /** Safety filters by category, e.g. `{ HARM_CATEGORY_HARASSMENT: "BLOCK_ONLY_HIGH" }` (Gemini only). */
-  safety?: Readonly<Record<string, string>>;
+  safety?: Readonly<Record<string, string>> | undefined;
   /**
    * Whether the model writes tool calls as JSON objects, because it has no native tool calls. The server should enforce a
    * JSON schema, as llama.cpp and Ollama do. Default false.
    */
-  constrainedTools?: boolean;
+  constrainedTools?: boolean | undefined;
   /**
    * Model that responds if this one fails, calls an unknown tool or writes arguments that do not match their schema. The
    * responses of this model are then held back until they are complete.
    */
-  fallback?: HttpModel;
+  fallback?: HttpModel | undefined;
   /** With `fallback`: number of attempts of this model. Default 2. */
-  fallbackAttempts?: number;
+  fallbackAttempts?: number | undefined;
   /** With `fallback`: time limit of a response of this model, in milliseconds. Default: none. */
-  fallbackAfterMs?: number;
+  fallbackAfterMs?: number | undefined;
 }
 
 /** A model of a provider written in JavaScript, such as WebLLM or the browser's built-in model. */
 export interface CustomModel {
   provider: CustomProvider;
-  /** Model id that requests to the provider carry. */
-  model?: string;
+  /** Model id that requests to the provider carry. Default: an empty text. */
+  model?: string | undefined;
   /** Whether the model writes tool calls as JSON objects, because it has no native tool calls. Default false. */
-  constrainedTools?: boolean;
+  constrainedTools?: boolean | undefined;
 }
 
 /** Options of {@link Agent.create}. */
@@ -96,29 +109,29 @@ export interface AgentOptions {
    * `fromZip` and `fromDirectory` return this form. The `files` of another agent are accepted too: this agent gets
    * their saved content without copying it, and later changes of one agent are not visible to the other.
    */
-  files?: FilesIn | Files;
+  files?: FilesIn | Files | undefined;
   /** Files of your own instead of `files`: the agent reads and saves them. See {@link ExecutionEnvironment}. */
-  environment?: ExecutionEnvironment;
+  environment?: ExecutionEnvironment | undefined;
   /**
    * Limits of the in-memory files. A write that would exceed them is rejected with code `limit_reached`: the model gets
    * an error result, your own calls throw. Writes that make files smaller are allowed. Default: no limit.
    */
-  quota?: Quota;
+  quota?: Quota | undefined;
   /** The model. Default: the offline model. */
-  model?: ModelOptions;
+  model?: ModelOptions | undefined;
   /** `staged`: edits wait for review. `direct`: edits are saved at once. Default `staged`. */
-  mode?: "staged" | "direct";
+  mode?: "staged" | "direct" | undefined;
   /**
    * The tool names, parameters and instructions that suit a family of models. `auto`: the profile of the model's
    * family, if there is one. `none`: tools by their canonical names. Default `auto`.
    */
-  profile?: "auto" | "openai" | "anthropic" | "gemini" | "none";
+  profile?: "auto" | "openai" | "anthropic" | "gemini" | "none" | undefined;
   /**
    * How the model edits. `own`: with patches or text replacement, as the profile says. `safe_patch`: with diffs that
-   * are bound to the exact text they were made for. `edit_lines`: lines by number. Default: `safe_patch` for Gemini models, `own` for others. Requires
-   * a profile and a model other than the offline model.
+   * are bound to the exact text they were made for. `edit_lines`: lines by number. Default: `safe_patch` for Gemini
+   * models, `own` for others. Requires a profile and a model other than the offline model.
    */
-  edits?: "own" | "safe_patch" | "edit_lines";
+  edits?: "own" | "safe_patch" | "edit_lines" | undefined;
   /**
    * Your own tools, in addition to the agent's. A tool replaces the agent's tool of the same name; two of your own tools
    * must not have the same name. `execute` gets arguments that match the schema. The model is shown its return value: a
@@ -127,75 +140,75 @@ export interface AgentOptions {
    * and no `policy`.
    */
   // biome-ignore lint/suspicious/noExplicitAny: each tool has arguments of its own.
-  tools?: readonly AgentTool<any>[];
+  tools?: readonly AgentTool<any>[] | undefined;
   /** Whether the model may ask the user a question, which ends the run with reason `awaiting_input`. Default false. */
-  questions?: boolean;
+  questions?: boolean | undefined;
   /**
    * Whether the model may fetch public web pages (`web_fetch`). In a browser, CORS decides which pages can be read. In
    * Node only public addresses are connected to, after name resolution; a `fetch` of yours must check that itself.
    * Default false.
    */
-  webFetch?: boolean;
+  webFetch?: boolean | undefined;
   /**
    * Whether the model may start subagents, which work on parts of a task concurrently, with the same files and review.
    * They advance only while a run does, and are aborted with it. Default false.
    */
-  subagents?: boolean;
+  subagents?: boolean | undefined;
   /**
    * Whether the model may run commands: an emulated bash over the same files, with grep, sed, awk and about a hundred
    * other commands, without network access and without programs. Its module (1.7 MiB) is loaded with the first command.
    * A script that computes without waiting blocks the page; it times out after a hundred thousand steps. Default false.
    */
-  shell?: boolean | ShellOptions;
+  shell?: boolean | ShellOptions | undefined;
   /**
    * Whether calls of the agent's tools that change files or run commands are denied. Rules of `policy` cannot allow them.
    * Your own `tools` are not restricted. Default false.
    */
-  readOnly?: boolean;
+  readOnly?: boolean | undefined;
   /** Text appended to the system prompt. */
-  instructions?: string | null;
+  instructions?: string | null | undefined;
   /** Reasoning effort, e.g. `low`, `medium` or `high`. Default: the provider's. */
-  effort?: string | null;
+  effort?: string | null | undefined;
   /** Maximum number of model responses in the session. 0, the default, means unlimited. */
-  maxTurns?: number;
+  maxTurns?: number | undefined;
   /** Maximum number of rounds of tool calls in one run. 0, the default, means unlimited. */
-  maxToolRounds?: number;
+  maxToolRounds?: number | undefined;
   /**
    * Maximum number of tokens of one run with its subagents, requests and responses together. The run ends with the
    * reason `budget`. 0, the default, means unlimited.
    */
-  maxTokens?: number;
+  maxTokens?: number | undefined;
   /** Maximum cost of one run in US dollars, at list price. No effect if the model's price is unknown. Default: 0, unlimited. */
-  maxCostUsd?: number;
+  maxCostUsd?: number | undefined;
   /** Maximum duration of one run in milliseconds. The run is cancelled then. Default: 0, unlimited. */
-  maxDurationMs?: number;
+  maxDurationMs?: number | undefined;
   /** Store in which the session is saved as it proceeds. Default: none. */
-  store?: SessionStore;
+  store?: SessionStore | undefined;
   /** Sends HTTP requests. Default: the global `fetch`. */
-  fetch?: (url: string, options: RequestInit) => Response | Promise<Response>;
+  fetch?: ((url: string, options: RequestInit) => Response | Promise<Response>) | undefined;
   /**
    * Rules that allow, deny or ask about tool calls. The first rule that matches a call decides. A call that no rule
    * matches is asked about if there is an `approve` function, and allowed otherwise. Default with `approve`: reading is
    * allowed.
    */
-  policy?: readonly PolicyRule[];
+  policy?: readonly PolicyRule[] | undefined;
   /**
    * Asks the user about a call. The run waits for the answer; cancelling the run ends the wait. An exception denies the
    * call.
    */
-  approve?: Approve;
+  approve?: Approve | undefined;
 }
 
 /** Limits of the in-memory files. */
 export interface Quota {
   /** Maximum of all files together, in bytes. */
-  bytes?: number;
+  bytes?: number | undefined;
   /** Maximum number of files. */
-  files?: number;
+  files?: number | undefined;
 }
 
 /** Options that {@link Agent.configure} can change. */
-export type AgentChanges = Pick<
+type Changeable = Pick<
   AgentOptions,
   | "model"
   | "profile"
@@ -215,22 +228,25 @@ export type AgentChanges = Pick<
   | "policy"
 >;
 
+/** Changes for {@link Agent.configure}. `null` resets an option to its default. */
+export type AgentChanges = { [K in keyof Changeable]: Changeable[K] | null };
+
 /** Options of {@link Agent.fork}. */
 export interface ForkOptions extends AgentOptions {
   /** Number of history entries to take over. Default: all. */
-  turns?: number;
+  turns?: number | undefined;
 }
 
 /** Options of {@link Agent.events}. */
 export interface EventsOptions {
   /** Cursor of the last event that the caller has seen. 0, the default, starts at the beginning. */
-  after?: number;
+  after?: number | undefined;
 }
 
 /** Options of {@link Agent.run}. */
 export interface RunOptions {
   /** Cancels the run. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 /** One rule of {@link AgentOptions.policy}. */
@@ -241,20 +257,21 @@ export interface PolicyRule {
   /**
    * Restricts the rule to calls whose path matches this glob, or whose command does. In commands `*` matches any text.
    */
-  pattern?: string;
+  pattern?: string | undefined;
 }
 
 /** Options of {@link Agent.accept}. */
 export interface AcceptOptions {
   /** Whether the lines of a contested hunk replace the lines in `yours`. Default `false`. */
-  over?: boolean;
+  over?: boolean | undefined;
 }
 
 /** Options of {@link Agent.reject}. */
 export interface RejectOptions {
   /**
-   * Treatment of later changes that depend on a rejected hunk. `refuse`: the call throws a {@link ConflictError}.
-   * `only`: they stay. `with`: they are rejected too. Default `refuse`.
+   * Treatment of later changes that depend on a rejected hunk, such as lines that the agent or the user has added among
+   * its lines. `refuse`: the call throws a {@link ConflictError} and nothing changes. `only`: they stay, in the place of
+   * the hunk's lines. `with`: they are removed too, **also those of the user**. Default `refuse`.
    */
-  dependents?: "refuse" | "only" | "with";
+  dependents?: "refuse" | "only" | "with" | undefined;
 }

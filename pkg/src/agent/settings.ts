@@ -10,11 +10,20 @@ import type { FilesIn } from "../files/types.js";
 import { HostFiles } from "../host/environment.js";
 import type { ExecutionEnvironment } from "../host/environment-types.js";
 import { openerOf, providerSettings } from "../llm/custom-provider.js";
+import { checkHttp } from "../llm/http-settings.js";
 import { wellFormed } from "../texts.js";
-import { agentJson, requireOptions } from "../validate.js";
+import { agentJson, filesProblem, requireOptions } from "../validate.js";
 import { constrainedProvider, httpProvider, isHttpModel } from "./http-model.js";
 import { offlineFetch } from "./offline-model.js";
-import type { AgentOptions, CustomModel, ModelOptions, OfflineModel, PolicyRule, Quota } from "./options.js";
+import type {
+  AgentOptions,
+  AnthropicModel,
+  CustomModel,
+  ModelOptions,
+  OfflineModel,
+  PolicyRule,
+  Quota,
+} from "./options.js";
 
 /** Options as the core takes them, before they are encoded as JSON. */
 export type Settings = Record<string, unknown>;
@@ -30,19 +39,61 @@ export interface SelectedModel {
 
 /** Separates the plain data of a model's options from its function. */
 export function selectModel(given: ModelOptions, send: NonNullable<AgentOptions["fetch"]>): SelectedModel {
-  const { provider } = Object(given) as ModelOptions;
+  const { provider } = requireOptions("`model`", given);
   if (isHttpModel(given)) return selectModel({ provider: httpProvider(given, send), model: given.model }, send);
   if (provider === "offline") {
     const { wasm, ...settings } = given as OfflineModel;
     return { settings, open: offlineFetch(given as OfflineModel) };
   }
-  if (typeof provider !== "object" || provider === null) return { settings: given };
-  const { model, constrainedTools = false } = given as CustomModel;
-  if (typeof constrainedTools !== "boolean") {
-    throw new ConfigError("configuration", "the options are wrong: `constrainedTools` is not a boolean");
-  }
+  if (provider === "anthropic") return { settings: anthropicSettings(given as AnthropicModel) };
+  // The core reports a missing field.
+  if (provider === undefined) return { settings: given };
+  if (typeof provider !== "object" || provider === null) throw unknownProvider(provider);
+  return customModel(given as CustomModel);
+}
+
+function customModel(given: CustomModel): SelectedModel {
+  const { provider, model, constrainedTools = false, ...others } = given;
+  const [other] = Object.keys(others);
+  if (other !== undefined)
+    throw wrongOptions(`unknown field \`${other}\` in \`model\`, expected provider, model or constrainedTools`);
+  if (typeof constrainedTools !== "boolean") throw wrongOptions("`constrainedTools` is not a boolean");
   const settings = { provider: "custom", ...providerSettings(provider), model };
-  return { settings, open: openerOf(constrainedTools ? constrainedProvider(given as CustomModel) : provider) };
+  return { settings, open: openerOf(constrainedTools ? constrainedProvider(given) : provider) };
+}
+
+/** Checks the settings of a model behind Anthropic's API, which is part of the core. */
+function anthropicSettings(given: AnthropicModel): AnthropicModel {
+  checkHttp(given);
+  // A proxy may add the key.
+  return given.baseUrl === undefined ? given : { ...given, apiKey: given.apiKey ?? "" };
+}
+
+const PROVIDERS = ["offline", "anthropic", "openai", "openai_compatible", "gemini"];
+
+function unknownProvider(provider: unknown): ConfigError {
+  const found = typeof provider === "string" ? `unknown variant \`${provider}\`` : "`provider` is not a string";
+  const names = PROVIDERS.map((name) => `\`${name}\``).join(", ");
+  return wrongOptions(`${found}, expected one of ${names}, or an object with \`name\` and \`stream\``);
+}
+
+function wrongOptions(why: string): ConfigError {
+  return new ConfigError("configuration", `the options are wrong: ${why}`);
+}
+
+/** Options for which `null` means the default, or that have an error of their own for it. */
+const NULL_ACCEPTED = ["instructions", "effort", "files", "environment", "store"];
+
+/**
+ * Checks the options of {@link Agent.create}. `null` is an error: a missing policy or store must not go unnoticed
+ * because a value was lost on its way.
+ */
+export function checkedOptions(options: AgentOptions): AgentOptions {
+  for (const [name, value] of Object.entries(requireOptions("the options", options))) {
+    if (value === null && !NULL_ACCEPTED.includes(name))
+      throw wrongOptions(`\`${name}\` is null; leave it out for its default`);
+  }
+  return options;
 }
 
 /** Wraps a host's environment, and rejects options that contradict it. */
@@ -68,10 +119,8 @@ export function initialContents(files: FilesIn): [path: string, bytes: Uint8Arra
       "`files` belong to another copy of this package; give `await files.export()`",
     );
   }
-  // The entries of a Map or an array are not the files of a record: the project would be empty without a word.
-  if (Symbol.iterator in requireOptions("`files`", files)) {
-    throw new ConfigError("configuration", "`files` must be a record of contents by path; use `Object.fromEntries`");
-  }
+  const problem = filesProblem("`files`", files);
+  if (problem !== undefined) throw new ConfigError("configuration", problem);
   const names = new Set<string>();
   return Object.entries(files).map(([path, content]) => {
     const name = wellFormed(path);
@@ -100,7 +149,7 @@ const READING = ["read_file", "read_many_files", "grep", "glob", "list_dir"];
 /** Returns the settings as JSON for the core. `readOnly` becomes rules that precede those of `policy`. */
 export function settingsForCore({ readOnly = false, ...settings }: Settings, asks: boolean): string {
   if (typeof readOnly !== "boolean" && readOnly !== null) {
-    throw new ConfigError("configuration", "the options are wrong: `readOnly` is not a boolean");
+    throw wrongOptions("`readOnly` is not a boolean");
   }
   const given = (settings as Pick<AgentOptions, "policy">).policy;
   if (!readOnly || (given && !Array.isArray(given))) return agentJson(settings);
@@ -113,15 +162,10 @@ export function settingsForCore({ readOnly = false, ...settings }: Settings, ask
 
 /** Returns the settings for a quota. */
 export function quotaSettings(quota: Quota | undefined): Settings {
-  const { bytes, files, ...others } = Object(quota) as Quota;
+  const { bytes, files, ...others } = quota === undefined ? {} : requireOptions("`quota`", quota);
   const isLimit = (value: unknown): boolean =>
     value === undefined || (Number.isSafeInteger(value) && (value as number) >= 0);
-  if (
-    !isLimit(bytes) ||
-    !isLimit(files) ||
-    Object.keys(others).length > 0 ||
-    (quota !== undefined && typeof quota !== "object")
-  ) {
+  if (!isLimit(bytes) || !isLimit(files) || Object.keys(others).length > 0) {
     throw new ConfigError("configuration", "`quota` takes only `bytes` and `files`, both whole numbers");
   }
   return { quotaBytes: bytes, quotaFiles: files };

@@ -27,6 +27,7 @@ export interface ErrorInfo {
 
 /** The `data` of each kind of event. */
 export interface EventData {
+  /** `model` is empty if a provider of your own has no `model`. */
   SESSION_START: { model: string; provider: string; offline: boolean };
   SESSION_END: { state: string };
   USER_INPUT: { content: string };
@@ -61,6 +62,7 @@ export interface EventData {
     error?: string;
     /** Code, suggestions and data of the failure. */
     error_info?: ErrorInfo;
+    /** Duration of this call alone, in milliseconds: the tool, and the wait for an approval. The model is not part of it. */
     duration_ms: number;
   };
   FILE_CHANGED: { path: string; revision: number; pending_hunks: number };
@@ -151,7 +153,7 @@ export interface Hunk {
   lines: HunkLine[];
   /** Whether the hunk is saved although it is pending, because the user edited inside it. */
   keptByUser: boolean;
-  /** Number of later changes, the user's included, that depend on the hunk. */
+  /** Number of later changes, the user's included, that depend on the hunk; see {@link RejectOptions.dependents}. */
   dependents: number;
   /** Whether the user or another program has changed the same lines since. Then {@link Agent.accept} needs `over`. */
   contested: boolean;
@@ -229,27 +231,27 @@ export interface CanvasState {
 /** Options of {@link Files.grep}. */
 export interface GrepOptions {
   /** Directory or file to search. Default: all files. */
-  path?: string;
+  path?: string | undefined;
   /** Glob that selects files by their path relative to `path`, or by their name. */
-  glob?: string;
+  glob?: string | undefined;
   /** Default false. */
-  ignoreCase?: boolean;
+  ignoreCase?: boolean | undefined;
   /** Number of context lines before and after each match. Default 0. */
-  contextLines?: number;
+  contextLines?: number | undefined;
   /** Maximum number of matching lines. Default: all. */
-  maxResults?: number;
+  maxResults?: number | undefined;
 }
 
 /** Options of {@link Files.glob}. */
 export interface GlobOptions {
   /** Directory that the glob is relative to. Default: the root. */
-  path?: string;
+  path?: string | undefined;
 }
 
 /** Options of {@link Files.export}. */
 export interface ExportOptions {
   /** Whether to include pending edits. Default false. */
-  pending?: boolean;
+  pending?: boolean | undefined;
 }
 
 /** Options of {@link Files.write}. */
@@ -258,5 +260,5 @@ export interface WriteOptions {
    * The text on which the user's text is based. The agent's changes since then are merged with the user's; where both
    * changed the same lines, the user's win. Without `base` the user's text replaces the file.
    */
-  base?: string;
+  base?: string | undefined;
 }

@@ -1,6 +1,6 @@
 /** Diffs and merges. The module returns positions; the lines are sliced from the caller's own strings. */
 
-import { optionalCount, requireText } from "../validate.js";
+import { optionalCount, optionalFlag, optionsOf, requireText } from "../validate.js";
 import { editModule, glue, putText } from "../wasm/edit.js";
 import type { DiffHunk, DiffLine, DiffOptions, LineRange, Region, Span, UnifiedOptions, WordDiff } from "./types.js";
 
@@ -8,8 +8,9 @@ const CONTEXT = 3;
 
 export function diff(before: string, after: string, options: DiffOptions = {}): DiffHunk[] {
   const [from, to] = [requireText("`before`", before), requireText("`after`", after)];
-  const context = optionalCount("`context`", options.context) ?? CONTEXT;
-  const words = options.words === true;
+  const given = optionsOf(options, ["context", "words"]);
+  const context = optionalCount("`context`", given.context) ?? CONTEXT;
+  const words = optionalFlag("`words`", given.words);
   const numbers = editModule
     .live()
     .call(() => glue.diffHunks(putText(0, from), from.length, putText(1, to), to.length, context, words));
@@ -61,9 +62,10 @@ export function diffWords(before: string, after: string): WordDiff {
 
 export function unifiedDiff(before: string, after: string, options: UnifiedOptions = {}): string {
   const [from, to] = [requireText("`before`", before), requireText("`after`", after)];
-  const context = optionalCount("`context`", options.context) ?? CONTEXT;
-  const oldName = options.oldName === null ? "/dev/null" : requireText("`oldName`", options.oldName ?? "a/file");
-  const newName = options.newName === null ? "/dev/null" : requireText("`newName`", options.newName ?? "b/file");
+  const given = optionsOf(options, ["context", "oldName", "newName"]);
+  const context = optionalCount("`context`", given.context) ?? CONTEXT;
+  const oldName = given.oldName === null ? "/dev/null" : requireText("`oldName`", given.oldName ?? "a/file");
+  const newName = given.newName === null ? "/dev/null" : requireText("`newName`", given.newName ?? "b/file");
   return editModule.live().call(() => glue.unifiedDiff(putText(0, from), putText(1, to), context, oldName, newName));
 }
 

@@ -111,7 +111,7 @@ export class LineLog {
   /** Records the text that another program wrote to disk, or `null` if it removed the file. Pending changes stay. */
   external(text: string | null, info: Omit<WriteInfo, "origin" | "status"> = {}): number[] {
     const content = text === null ? undefined : requireText("the text", text);
-    const options = writeInfoJson({ ...info, origin: "external" });
+    const options = writeInfoJson({ ...(requireRecord("the options", info) as typeof info), origin: "external" });
     return this.#json((handle) => handle.external(content, options));
   }
 

@@ -10,30 +10,30 @@ export type Status = "pending" | "accepted" | "rejected" | "rolled_back";
 export interface WriteInfo {
   origin: Origin;
   /** Id of the agent's run, or of a group of the user's edits. */
-  run?: string;
+  run?: string | undefined;
   /** Id of the edit or tool call within the run. */
-  edit?: string;
+  edit?: string | undefined;
   /** Time, in milliseconds since 1970. Default: now. */
-  atMs?: number;
+  atMs?: number | undefined;
   /** Initial status of an agent's change. Changes of other origins are always accepted. Default `pending`. */
-  status?: "pending" | "accepted";
+  status?: "pending" | "accepted" | undefined;
 }
 
 /** The origin and time of a decision. */
 export interface DecisionInfo {
   /** Default `user`. */
-  by?: Origin;
+  by?: Origin | undefined;
   /** Time, in milliseconds since 1970. Default: now. */
-  atMs?: number;
+  atMs?: number | undefined;
 }
 
 /** A decision that switches changes off, and its effect on dependent changes. */
 export interface RejectInfo extends DecisionInfo {
   /**
-   * `refuse`: throws if there are dependent changes. `only`: they stay. `with`: they are switched off too. Default
-   * `refuse`.
+   * `refuse`: throws if there are dependent changes. `only`: they stay. `with`: they are switched off too, also those of
+   * the user. Default `refuse`.
    */
-  dependents?: "refuse" | "only" | "with";
+  dependents?: "refuse" | "only" | "with" | undefined;
 }
 
 /** One change in the log. */
@@ -82,13 +82,13 @@ export interface Applied {
 /** Query of {@link LineLog.hunks}. */
 export interface HunkQuery {
   /** Statuses of the changes. Default: `pending` only. */
-  statuses?: readonly Status[];
+  statuses?: readonly Status[] | undefined;
   /** Origin of the changes. Default `agent`. */
-  origin?: Origin;
+  origin?: Origin | undefined;
   /** Run of the changes. Default: all runs. */
-  run?: string;
+  run?: string | undefined;
   /** Number of unchanged lines around a hunk. Default 3. */
-  context?: number;
+  context?: number | undefined;
 }
 
 /** A group of changes that is accepted or rejected as a whole. */

@@ -3,7 +3,7 @@
 import { camelKeys } from "../case.js";
 import type { PatchHandle, PatchReader } from "../edit-core.js";
 import { EmendError } from "../errors.js";
-import { invalid, optionsJson, requireRecord, requireText } from "../validate.js";
+import { filesProblem, invalid, optionalFlag, optionsJson, requireRecord, requireText, shown } from "../validate.js";
 import { editModule, glue, putText } from "../wasm/edit.js";
 import type { WasmInstance } from "../wasm/instance.js";
 import type {
@@ -27,7 +27,7 @@ export function plan(patch: PatchInput, files: FileSource): Planned {
 }
 
 export function apply(patch: PatchInput, files: Readonly<Record<string, string>>): Record<string, string> {
-  const out: Record<string, string> = { ...requireRecord("`files`", files) } as Record<string, string>;
+  const out = { ...recordOf(files) } as Record<string, string>;
   for (const change of plan(patch, files).changes) {
     if (change.operation === "rename") delete out[change.from];
     if (change.after === null) delete out[change.path];
@@ -89,16 +89,18 @@ function opener(patch: PatchInput): () => PatchHandle {
   const input = requireRecord("the patch", patch);
   const text = asTextPatch(patch);
   if (text !== undefined) {
+    const overwrite = optionalFlag("`overwrite`", input.overwrite);
     return () =>
       patch.format === "v4a"
-        ? glue.PatchHandle.v4a(putText(0, text.text), patch.overwrite === true)
+        ? glue.PatchHandle.v4a(putText(0, text.text), overwrite)
         : glue.PatchHandle.unified(putText(0, text.text), patch.format === "located", text.path);
   }
   switch (patch.format) {
     case "replace": {
       const [path, before] = [requireText("`path`", input.path), requireText("`oldText`", input.oldText)];
       const after = requireText("`newText`", input.newText);
-      return () => glue.PatchHandle.replace(path, before, after, patch.replaceAll === true);
+      const all = optionalFlag("`replaceAll`", input.replaceAll);
+      return () => glue.PatchHandle.replace(path, before, after, all);
     }
     case "lines": {
       const path = requireText("`path`", input.path);
@@ -106,7 +108,7 @@ function opener(patch: PatchInput): () => PatchHandle {
       return () => glue.PatchHandle.lines(path, edits);
     }
     default:
-      throw invalid(`unknown format ${JSON.stringify(input.format)}; use v4a, unified, located, replace or lines`);
+      throw invalid(`unknown format ${shown(input.format)}; use v4a, unified, located, replace or lines`);
   }
 }
 
@@ -119,8 +121,14 @@ type Read = (path: string) => string | null;
 function reader(files: FileSource): Read {
   if (typeof files === "function") return (path) => checked(path, files(path));
   if (files instanceof Map) return (path) => checked(path, files.get(path));
-  const record = requireRecord("`files`", files);
+  const record = recordOf(files);
   return (path) => checked(path, Object.hasOwn(record, path) ? record[path] : null);
+}
+
+function recordOf(files: unknown): Record<string, unknown> {
+  const problem = filesProblem("`files`", files);
+  if (problem !== undefined) throw invalid(problem);
+  return files as Record<string, unknown>;
 }
 
 function checked(path: string, text: unknown): string | null {

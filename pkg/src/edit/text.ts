@@ -5,6 +5,7 @@
 import { bytesOf } from "../bytes.js";
 import { camelKeys } from "../case.js";
 import { ClosedError } from "../errors.js";
+import type { Bytes } from "../files/types.js";
 import { invalid, requireCount, requireText } from "../validate.js";
 import { editModule, glue, memory, putText } from "../wasm/edit.js";
 import type { WasmInstance } from "../wasm/instance.js";
@@ -142,8 +143,8 @@ export class Text {
   }
 
   /** Returns the text as UTF-8. */
-  toBytes(): Uint8Array {
-    return this.#call(glue.textBytes);
+  toBytes(): Bytes {
+    return this.#call(glue.textBytes) as Bytes;
   }
 
   /** Frees the memory. Every later call throws a {@link ClosedError}. */

@@ -6,9 +6,9 @@ export type Span = [start: number, end: number];
 /** Options of {@link Edit.diff}. */
 export interface DiffOptions {
   /** Number of unchanged lines around each change. Default 3. */
-  context?: number;
+  context?: number | undefined;
   /** Whether to compute the words that differ within lines. Default `false`. */
-  words?: boolean;
+  words?: boolean | undefined;
 }
 
 /** One hunk of a diff. */
@@ -40,11 +40,11 @@ export interface WordDiff {
 /** Options of {@link Edit.unifiedDiff}. */
 export interface UnifiedOptions {
   /** Number of unchanged lines around each change. Default 3. */
-  context?: number;
+  context?: number | undefined;
   /** File name after `---`, or `null` if the file is created. Default `a/file`. */
-  oldName?: string | null;
+  oldName?: string | null | undefined;
   /** File name after `+++`, or `null` if the file is deleted. Default `b/file`. */
-  newName?: string | null;
+  newName?: string | null | undefined;
 }
 
 /** A range of lines. If it is empty, `start` is the line that follows it. */
@@ -64,11 +64,11 @@ export interface Region {
 /** Limits of a truncation. */
 export interface TruncateLimits {
   /** Maximum number of characters (Unicode scalar values), without markers. */
-  chars?: number;
+  chars?: number | undefined;
   /** Maximum number of lines. */
-  lines?: number;
+  lines?: number | undefined;
   /** Which characters to keep: those at the start and the end, or only those at the end. Default `head_tail`. */
-  keep?: "head_tail" | "tail";
+  keep?: "head_tail" | "tail" | undefined;
 }
 
 /** A truncated text. */
@@ -100,11 +100,11 @@ export interface LinesEdit {
   /** First line. For an insertion, the line to insert before; the last line plus one appends. */
   startLine: number;
   /** Last line, inclusive. Default: `startLine`. */
-  endLine?: number | null;
+  endLine?: number | null | undefined;
   /** Text of the new lines. */
-  newText?: string;
+  newText?: string | undefined;
   /** Hash of the file, or of these lines, at the time they were read. */
-  expectedHash?: string | null;
+  expectedHash?: string | null | undefined;
 }
 
 /** The edit of one file in a patch. */

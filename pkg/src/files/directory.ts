@@ -2,7 +2,7 @@
 
 import { invalid } from "../validate.js";
 import { cleanPath, contentsOf, Gathered, onFolder } from "./project-files.js";
-import type { BlobLike, DirectoryHandle, FilesIn, ImportOptions, PickedFile } from "./types.js";
+import type { BlobLike, Bytes, DirectoryHandle, FilesIn, ImportOptions, PickedFile } from "./types.js";
 
 interface WritableFile {
   write(bytes: Uint8Array): Promise<void>;
@@ -33,7 +33,7 @@ interface Directory {
 export async function fromDirectory(
   source: DirectoryHandle | Iterable<PickedFile>,
   options: ImportOptions = {},
-): Promise<Record<string, Uint8Array>> {
+): Promise<Record<string, Bytes>> {
   const gathered = new Gathered(options);
   const { kind, [Symbol.iterator]: list } = Object(source) as { kind?: unknown; [Symbol.iterator]?: unknown };
   if (list !== undefined) await onFolder(() => takePicked(source as Iterable<PickedFile>, gathered));

@@ -3,8 +3,8 @@
 import { bytesOf } from "../bytes.js";
 import { EmendError } from "../errors.js";
 import { wellFormed } from "../texts.js";
-import { invalid, requireRecord } from "../validate.js";
-import type { FilesIn, ImportOptions } from "./types.js";
+import { filesProblem, invalid, optionsOf } from "../validate.js";
+import type { Bytes, FilesIn, ImportOptions } from "./types.js";
 
 const BYTES_DEFAULT = 256 * 1024 * 1024;
 const FILES_DEFAULT = 50_000;
@@ -37,7 +37,7 @@ export function cleanPath(given: string): string {
 
 /** Collects files up to a limit. Every path occurs once, and no path is below a file. */
 export class Gathered {
-  readonly #files = new Map<string, Uint8Array>();
+  readonly #files = new Map<string, Bytes>();
   /** The parent directories of the collected files, without a final slash. */
   readonly #above = new Set<string>();
   readonly #filter: (path: string) => boolean;
@@ -46,7 +46,7 @@ export class Gathered {
   #bytes = 0;
 
   constructor(options: ImportOptions) {
-    const { filter, maxBytes, maxFiles } = requireRecord("the options", options) as ImportOptions;
+    const { filter, maxBytes, maxFiles } = optionsOf(options, ["filter", "maxBytes", "maxFiles"]);
     if (filter !== undefined && typeof filter !== "function") throw invalid("`filter` must be a function");
     this.#filter = filter ?? (() => true);
     this.#maxBytes = limit("`maxBytes`", maxBytes ?? BYTES_DEFAULT);
@@ -91,11 +91,11 @@ export class Gathered {
       this.#files.delete(`${directory}/`);
     }
     this.#bytes += bytes.length;
-    this.#files.set(path, bytes);
+    this.#files.set(path, bytes as Bytes);
   }
 
   /** Returns the files as a record for `Agent.create`. */
-  files(): Record<string, Uint8Array> {
+  files(): Record<string, Bytes> {
     return Object.fromEntries(this.#files);
   }
 
@@ -112,11 +112,13 @@ function limit(what: string, value: unknown): number {
 }
 
 /** Returns the clean path and the bytes of each file to export, sorted by path. */
-export function contentsOf(files: FilesIn): [path: string, bytes: Uint8Array][] {
+export function contentsOf(files: FilesIn): [path: string, bytes: Bytes][] {
+  const problem = filesProblem("the files", files);
+  if (problem !== undefined) throw invalid(problem);
   const encoder = new TextEncoder();
   // The same checks as on import, so that every export can be imported again.
   const gathered = new Gathered({ maxBytes: Infinity, maxFiles: Infinity });
-  for (const [path, content] of Object.entries(requireRecord("the files", files))) {
+  for (const [path, content] of Object.entries(files)) {
     const bytes = typeof content === "string" ? encoder.encode(content) : bytesOf(content);
     if (bytes === undefined) throw invalid(`files[${JSON.stringify(path)}] must be a string or a Uint8Array`);
     const clean = cleanPath(path);

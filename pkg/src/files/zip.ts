@@ -6,9 +6,9 @@
  */
 
 import { EmendError } from "../errors.js";
-import { invalid } from "../validate.js";
+import { invalid, optionsOf } from "../validate.js";
 import { cleanPath, contentsOf, Gathered } from "./project-files.js";
-import type { BlobLike, FilesIn, ImportOptions, ZipOptions } from "./types.js";
+import type { BlobLike, Bytes, FilesIn, ImportOptions, ZipOptions } from "./types.js";
 
 type Fflate = typeof import("fflate");
 type Zippable = import("fflate").Zippable;
@@ -49,7 +49,7 @@ const AT_ONCE_BYTES = 64 * 1024;
 export async function fromZip(
   archive: Uint8Array | ArrayBuffer | BlobLike,
   options: ImportOptions = {},
-): Promise<Record<string, Uint8Array>> {
+): Promise<Record<string, Bytes>> {
   const gathered = new Gathered(options);
   const bytes = await bytesOf(archive);
   const fflate = await load();
@@ -69,8 +69,10 @@ export async function fromZip(
  * @throws {EmendError} with code `invalid_argument` for a path or a level that an archive cannot have,
  *   `permission_denied` for a path that leads out of the archive, and `limit_reached` past 65,534 files or 4 GiB.
  */
-export async function toZip(files: FilesIn, options: ZipOptions = {}): Promise<Uint8Array> {
-  const { level = 6, modified = new Date() } = options;
+export async function toZip(files: FilesIn, options: ZipOptions = {}): Promise<Bytes> {
+  const { level = 6, modified = new Date() } = optionsOf(options, ["level", "modified"]);
+  if (Object.prototype.toString.call(modified) !== "[object Date]" || Number.isNaN(modified.getTime()))
+    throw invalid("`modified` must be a valid Date");
   if (!(Number.isInteger(level) && level >= 0 && level <= 9))
     throw invalid("`level` must be a whole number from 0 to 9");
   const contents = contentsOf(files);
@@ -88,7 +90,7 @@ export async function toZip(files: FilesIn, options: ZipOptions = {}): Promise<U
   const { zipSync } = await load();
   const archive = zipSync(entries, { mtime: zipTime(modified), os: UNIX });
   if (archive.length >= ZIP64_32) throw tooLarge();
-  return archive;
+  return archive as Bytes;
 }
 
 /** Returns the nearest time that the format can express. Its years are 1980 to 2099 in `fflate`. */
@@ -192,7 +194,7 @@ function decodeName(name: Uint8Array): string {
 }
 
 /** Returns the bytes of an entry. Throws unless it is a file within the limits with the right checksum. */
-function content(fflate: Fflate, bytes: Uint8Array, entry: Entry, gathered: Gathered): Uint8Array {
+function content(fflate: Fflate, bytes: Uint8Array, entry: Entry, gathered: Gathered): Bytes {
   const { path, method, offset, packedSize, size } = entry;
   const name = JSON.stringify(path);
   if ((entry.flags & ENCRYPTED) !== 0) throw unsupported(`${name} is encrypted`);
@@ -213,19 +215,19 @@ function content(fflate: Fflate, bytes: Uint8Array, entry: Entry, gathered: Gath
 }
 
 /** Inflates `packed`. Throws if the result is larger than `size`, which was checked against the limits. */
-function inflate(fflate: Fflate, packed: Uint8Array, size: number, name: string): Uint8Array {
-  const chunks: Uint8Array[] = [];
+function inflate(fflate: Fflate, packed: Uint8Array, size: number, name: string): Bytes {
+  const chunks: Bytes[] = [];
   let n = 0;
   const take = (chunk: Uint8Array): void => {
     n += chunk.length;
     if (n > size) throw damaged(`${name} is larger than stated`);
-    chunks.push(chunk);
+    chunks.push(chunk as Bytes);
   };
   try {
     if (packed.length <= AT_ONCE_BYTES) {
       // `fflate` drops output that does not fit. One spare byte is enough to detect an excess.
       take(fflate.inflateSync(packed, { out: new Uint8Array(size + 1) }));
-      return chunks[0] as Uint8Array;
+      return chunks[0] as Bytes;
     }
     const stream = new fflate.Inflate(take);
     let at = 0;
@@ -238,10 +240,10 @@ function inflate(fflate: Fflate, packed: Uint8Array, size: number, name: string)
     if (cause instanceof EmendError) throw cause;
     throw damaged(`${name} cannot be inflated`, cause);
   }
-  return chunks.length === 1 ? (chunks[0] as Uint8Array) : joined(chunks);
+  return chunks.length === 1 ? (chunks[0] as Bytes) : joined(chunks);
 }
 
-function joined(parts: readonly Uint8Array[]): Uint8Array {
+function joined(parts: readonly Uint8Array[]): Bytes {
   const out = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
   let at = 0;
   for (const part of parts) {

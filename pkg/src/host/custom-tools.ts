@@ -3,7 +3,7 @@
 import { ConfigError } from "../errors.js";
 import { messageOf, textOf } from "../exceptions.js";
 import { toJson } from "../texts.js";
-import { requireOptions } from "../validate.js";
+import { requireOptions, shown } from "../validate.js";
 import type { AgentTool } from "./types.js";
 
 /** A running tool call. `cancel` does not run the tool's code before it returns. */
@@ -24,7 +24,7 @@ export class CustomTools {
     return tools.map((tool: AgentTool) => {
       const { name, description, parameters, effect, pathParameters, execute } = requireOptions("each tool", tool);
       if (typeof execute !== "function") {
-        throw new ConfigError("configuration", `the tool ${JSON.stringify(name)} has no \`execute\` function`);
+        throw new ConfigError("configuration", `the tool ${shown(name)} has no \`execute\` function`);
       }
       if (names.has(name)) {
         throw new ConfigError("configuration", `two of your tools have the name ${JSON.stringify(name)}; rename one`);

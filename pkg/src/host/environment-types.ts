@@ -1,5 +1,7 @@
 /** Public types of an environment: files, and optionally a shell, that a host provides instead of files in memory. */
 
+import type { Bytes } from "../files/types.js";
+
 /** A value or a promise of it. */
 export type MaybePromise<T> = T | PromiseLike<T>;
 
@@ -98,7 +100,7 @@ export interface ExecutionEnvironment {
    * Writes a file, and creates its parent directories. If the run is cancelled, the agent waits five more seconds; then
    * `signal` fires and the write counts as failed. If it happens later, it counts as a change by another program.
    */
-  write(path: string, content: Uint8Array, options: CallOptions): MaybePromise<void>;
+  write(path: string, content: Bytes, options: CallOptions): MaybePromise<void>;
   /** Removes a file. A cancellation has the same effect as for `write`. */
   remove(path: string, options: CallOptions): MaybePromise<void>;
   /** Returns the properties of a path, or `null` or `undefined` if it does not exist. */

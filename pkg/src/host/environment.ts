@@ -2,6 +2,8 @@
 
 import { bytesOf } from "../bytes.js";
 import { ConfigError, EmendError } from "../errors.js";
+import type { Bytes } from "../files/types.js";
+import { shown } from "../validate.js";
 import { codeOf, exceptionJson } from "./environment-errors.js";
 import type { ExecutionEnvironment, FileStat, FoundFile, ListEntry } from "./environment-types.js";
 import { HostCommand } from "./host-command.js";
@@ -170,7 +172,7 @@ export class HostFiles {
         return mapConcurrent((given as string).split("\0"), (file) => orSkipped(this.#read(file, signal)));
       case "write":
         if (path === "") throw new EmendError("invalid_argument", "the path is the root");
-        return void (await this.#host.write(path, given as Uint8Array, { signal }));
+        return void (await this.#host.write(path, given as Bytes, { signal }));
       case "remove":
         return void (await this.#host.remove(path, { signal }));
       case "glob": {
@@ -319,20 +321,6 @@ async function mapConcurrent<T, R>(items: readonly T[], work: (item: T) => Promi
 /** Returns the error for a wrong return value of a method. */
 export function unfit(method: string, expected: string, given: unknown): TypeError {
   return new TypeError(`\`${method}\` must return ${expected}; it returned ${shown(given)}`);
-}
-
-/** Maximum length of a value in an error message, in characters. */
-const SHOWN_MAX = 60;
-
-function shown(value: unknown): string {
-  let text: string | undefined;
-  try {
-    text = JSON.stringify(value);
-  } catch {
-    // Not plain data, for example a cycle.
-  }
-  text ??= String(value);
-  return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text;
 }
 
 function wrong(message: string): ConfigError {

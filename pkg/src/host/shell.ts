@@ -8,6 +8,7 @@
 import type { FilesHandle } from "../core.js";
 import { ConfigError } from "../errors.js";
 import { messageOf } from "../exceptions.js";
+import { requireOptions } from "../validate.js";
 import type { Driver, WasmInstance } from "../wasm/instance.js";
 import { type Command, type CommandEnd, CommandFeed, commandSettings, type OutputStream } from "./command-feed.js";
 import type { ShellOptions } from "./types.js";
@@ -18,10 +19,8 @@ export function shellOf(
   option: boolean | ShellOptions | undefined,
 ): ((settings: string, files: FilesHandle) => Command) | undefined {
   if (option === undefined || option === false) return undefined;
-  if (option !== true && (typeof option !== "object" || option === null)) {
-    throw new ConfigError("configuration", "`shell` must be true, false or an object");
-  }
-  const source = option === true ? undefined : option.wasm;
+  const { wasm: source, ...others } = option === true ? {} : requireOptions("`shell`, if not true or false,", option);
+  if (Object.keys(others).length > 0) throw new ConfigError("configuration", "`shell` takes only `wasm`");
   return (settings, files) => new Script(core, settings, files, source);
 }
 

@@ -9,12 +9,12 @@ export interface AgentTool<Arguments = unknown> extends Tool<Arguments> {
    * The effect of a call. `reads`: reads and changes nothing; needs no approval by default and may run at the same time as
    * other calls. `writes`: changes something. `runs`: acts outside of the project, e.g. runs a command. Default `writes`.
    */
-  effect?: "reads" | "writes" | "runs";
+  effect?: "reads" | "writes" | "runs" | undefined;
   /**
    * The parameters whose values are paths: strings or arrays of strings. Path rules of the `policy` apply to these
    * values. Default `["path"]`.
    */
-  pathParameters?: readonly string[];
+  pathParameters?: readonly string[] | undefined;
 }
 
 /** A tool call that waits for the user's decision. */
@@ -41,5 +41,5 @@ export interface ShellOptions {
    * Source of the shell's module, `emend/shell.wasm`. Default: the file beside this package's own. The first load
    * decides.
    */
-  wasm?: InitOptions["wasm"];
+  wasm?: InitOptions["wasm"] | undefined;
 }

@@ -7,11 +7,12 @@ import { ClosedError, ConfigError, NotInitializedError } from "../errors.js";
 import { messageOf } from "../exceptions.js";
 import type { ClientHandle } from "../llm-core.js";
 import { toJson } from "../texts.js";
-import { invalid, requireRecord, settingsJson } from "../validate.js";
+import { invalid, optionsOf, requireOptions, requireRecord, settingsJson } from "../validate.js";
 import type { Driver, WasmInstance } from "../wasm/instance.js";
 import { glue, llmModule } from "../wasm/llm.js";
 import { AnswerStream, type Reading } from "./answer-stream.js";
 import { isCustom, openerOf, providerSettings } from "./custom-provider.js";
+import { checkHttp } from "./http-settings.js";
 import type {
   CallOptions,
   ClientOptions,
@@ -61,6 +62,8 @@ export class Client {
     } = requireRecord("the options", options) as ClientOptions;
     if (typeof send !== "function") throw new ConfigError("configuration", "`fetch` must be a function");
     if (!Array.isArray(providers)) throw new ConfigError("configuration", "`providers` must be an array");
+    if (env !== undefined) requireOptions("`env`", env);
+    for (const given of providers) if (!isCustom(given)) checkHttp(requireOptions("each provider", given));
     if (providers.length === 0 && env === undefined) {
       const why = "no provider is set up: give `providers`, e.g. with `api` and `apiKey`, or the keys in `env`";
       throw new ConfigError("configuration", why);
@@ -110,7 +113,8 @@ export class Client {
       },
       result: () => whole!,
     };
-    return this.#open((handle) => handle.stream(json, undefined), reading, options.signal);
+    const { signal } = optionsOf(options, ["signal"]);
+    return this.#open((handle) => handle.stream(json, undefined), reading, signal);
   }
 
   /**
@@ -212,6 +216,7 @@ function generation(options: GenerateOptions): { json: string; run: RunTool; abo
   const given = requireRecord("the options", options) as unknown as GenerateOptions;
   const { prompt, messages, system, tools = [], maxToolRounds, retry, timeout, signal: _, ...request } = given;
   if (!Array.isArray(tools)) throw invalid("`tools` must be an array");
+  for (const tool of tools) requireRecord("each tool", tool);
   const runnable = new Map(tools.map((tool: Tool) => [tool.name, tool]));
   const policy: RetryPolicy | undefined = retry === false ? { maxRetries: 0 } : retry;
   const described = tools.map(({ name, description, parameters, execute }: Tool) => ({

@@ -3,7 +3,7 @@
 import { bytesOf } from "../bytes.js";
 import { EmendError as Base, type EmendError } from "../errors.js";
 import type { DecoderHandle } from "../llm-core.js";
-import { invalid, requireRecord, requireText, settingsJson } from "../validate.js";
+import { invalid, optionsOf, requireRecord, requireText, settingsJson } from "../validate.js";
 import { asError, type Failure, type WasmInstance } from "../wasm/instance.js";
 import { glue, llmModule } from "../wasm/llm.js";
 import type { EncodedRequest, HttpProvider, LlmProblem, ModelInfo, Request, StreamEvent } from "./types.js";
@@ -73,17 +73,31 @@ export class Decoder {
   }
 }
 
+/** Encodes headers, e.g. a `Headers` object, as JSON for Rust. */
+function headersJson(headers: HeaderList = []): string {
+  const isPair = (pair: unknown): boolean =>
+    Array.isArray(pair) && pair.length === 2 && pair.every((part) => typeof part === "string");
+  const isList = typeof headers === "object" && headers !== null && Symbol.iterator in headers;
+  const list = isList ? [...headers] : [undefined];
+  if (!list.every(isPair)) throw invalid("`headers` must be a list of names and values, or a Headers object");
+  return settingsJson(list);
+}
+
 export const formats: Formats = Object.freeze({
-  encode(provider, request, { stream = true } = {}) {
+  encode(provider, request, options = {}) {
+    const { stream = true } = optionsOf(options, ["stream"]);
+    if (typeof stream !== "boolean") throw invalid("`stream` must be true or false");
     const settings = settingsJson(requireRecord("the provider", provider));
     const json = settingsJson(requireRecord("the request", request));
     return JSON.parse(llmModule.live().call(() => glue.encode(settings, json, stream))) as EncodedRequest;
   },
-  decoder(api, { headers = [] } = {}) {
-    return new Decoder(requireText("the format", api), settingsJson([...headers]));
+  decoder(api, options = {}) {
+    const { headers } = optionsOf(options, ["headers"]);
+    return new Decoder(requireText("the format", api), headersJson(headers));
   },
-  decodeError(api, { status, headers = [], body }) {
-    const [format, list] = [requireText("the format", api), settingsJson([...headers])];
+  decodeError(api, answer) {
+    const { status, headers, body } = optionsOf(answer, ["status", "headers", "body"]);
+    const [format, list] = [requireText("the format", api), headersJson(headers)];
     if (!Number.isInteger(status) || status < 100 || status > 999) throw invalid("`status` must be an HTTP status");
     const bytes = typeof body === "string" ? encoder.encode(body) : bytesOf(body);
     if (bytes === undefined) throw invalid("the body must be a Uint8Array or a string");

@@ -100,20 +100,23 @@ export interface Request {
   model: string;
   messages: Message[];
   /** Name of the provider. Default: the client's default provider. */
-  provider?: string;
-  tools?: ToolDefinition[];
-  tool_choice?: ToolChoice;
-  response_format?: { type: "text" | "json" } | { type: "json_schema"; json_schema: object; strict?: boolean };
-  temperature?: number;
-  top_p?: number;
+  provider?: string | undefined;
+  tools?: ToolDefinition[] | undefined;
+  tool_choice?: ToolChoice | undefined;
+  response_format?:
+    | { type: "text" | "json" }
+    | { type: "json_schema"; json_schema: object; strict?: boolean }
+    | undefined;
+  temperature?: number | undefined;
+  top_p?: number | undefined;
   /** Maximum number of generated tokens. Default: the model's maximum. */
-  max_tokens?: number;
-  stop_sequences?: string[];
+  max_tokens?: number | undefined;
+  stop_sequences?: string[] | undefined;
   /** Reasoning effort: `none`, `minimal`, `low`, `medium`, `high`, `xhigh` or `max`. */
-  reasoning_effort?: string;
-  metadata?: Record<string, string>;
+  reasoning_effort?: string | undefined;
+  metadata?: Record<string, string> | undefined;
   /** Options that only one provider knows, by the name of the provider. */
-  provider_options?: Record<string, unknown>;
+  provider_options?: Record<string, unknown> | undefined;
 }
 
 /** Tokens spent, counted in the same way for every provider. */
@@ -198,9 +201,9 @@ export interface CustomProvider {
     options: { signal: AbortSignal },
   ): AsyncIterable<ProviderEvent> | Promise<AsyncIterable<ProviderEvent>>;
   /** Maximum time without an event, in milliseconds. Default: 5 minutes. */
-  idleTimeoutMs?: number;
+  idleTimeoutMs?: number | undefined;
   /** Whether the model writes tool calls as JSON objects, see {@link HttpProvider.constrainedTools}. {@link Client} only. */
-  constrainedTools?: boolean;
+  constrainedTools?: boolean | undefined;
 }
 
 /** The model that responds if the default provider fails, see {@link ClientOptions.fallback}. */
@@ -209,9 +212,9 @@ export interface Fallback {
   provider: string;
   model: string;
   /** Number of attempts of the default provider. Default 2. */
-  attempts?: number;
+  attempts?: number | undefined;
   /** Time limit of a response of the default provider, in milliseconds. Default: none. */
-  afterMs?: number;
+  afterMs?: number | undefined;
 }
 
 /** Name of a wire format. */
@@ -221,70 +224,71 @@ export type ApiName = "anthropic-messages" | "openai-responses" | "openai-chat" 
 export interface HttpProvider {
   api: ApiName;
   /** Name by which requests select it. Default: the usual provider of the format. */
-  name?: string;
+  name?: string | undefined;
   /** Sent to the provider and stored nowhere. A local server or a proxy may not need one. */
-  apiKey?: string;
+  apiKey?: string | undefined;
   /** URL of another server that speaks the same format. */
-  baseUrl?: string;
-  headers?: Readonly<Record<string, string>>;
+  baseUrl?: string | undefined;
+  headers?: Readonly<Record<string, string>> | undefined;
   /** Names of beta features (Anthropic only). */
-  betas?: readonly string[];
+  betas?: readonly string[] | undefined;
   /**
    * Whether the model writes tool calls as JSON objects, because it has no native tool calls. The server should enforce a
    * JSON schema, as llama.cpp and Ollama do. Default false.
    */
-  constrainedTools?: boolean;
+  constrainedTools?: boolean | undefined;
 }
 
 /** Policy for retries of failed calls. */
 export interface RetryPolicy {
   /** Maximum number of retries. Default 2. */
-  maxRetries?: number;
+  maxRetries?: number | undefined;
   /** Delay before the first retry, in milliseconds. Default 1000. */
-  baseDelayMs?: number;
+  baseDelayMs?: number | undefined;
   /** Maximum delay, in milliseconds. If the provider requests a longer one, the call is not retried. Default 60000. */
-  maxDelayMs?: number;
+  maxDelayMs?: number | undefined;
   /** Factor between successive delays. Default 2. */
-  backoffMultiplier?: number;
+  backoffMultiplier?: number | undefined;
   /** Whether to randomize delays. Default `true`. */
-  jitter?: boolean;
+  jitter?: boolean | undefined;
 }
 
 /** Options of {@link Client.create}. */
 export interface ClientOptions {
   /** Providers. Requests without a `provider` go to the first one. */
-  providers?: readonly (HttpProvider | CustomProvider)[];
+  providers?: readonly (HttpProvider | CustomProvider)[] | undefined;
   /**
    * Environment variables, e.g. `process.env`. Each API key among them, such as `ANTHROPIC_API_KEY`, adds its provider.
    */
   env?: Readonly<Record<string, string | undefined>>;
-  defaultProvider?: string;
+  defaultProvider?: string | undefined;
   /**
    * Model that responds if the default provider fails, calls an unknown tool or writes arguments that do not match their
    * schema. The default provider's responses are then held back until they are complete.
    */
-  fallback?: Fallback;
+  fallback?: Fallback | undefined;
   /** Sends HTTP requests. Default: the global `fetch`. */
-  fetch?: (url: string, options: RequestInit) => globalThis.Response | Promise<globalThis.Response>;
+  fetch?: ((url: string, options: RequestInit) => globalThis.Response | Promise<globalThis.Response>) | undefined;
 }
 
 /** Options of every call. */
 export interface CallOptions {
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 /** Options of {@link Client.generate}. Give either `prompt` or `messages`. */
 export interface GenerateOptions extends CallOptions, Omit<Request, "messages" | "tools"> {
-  prompt?: string;
-  messages?: readonly Message[];
+  prompt?: string | undefined;
+  messages?: readonly Message[] | undefined;
   /** System prompt. */
-  system?: string;
-  tools?: readonly Tool<never>[];
+  system?: string | undefined;
+  // biome-ignore lint/suspicious/noExplicitAny: each tool has arguments of its own.
+  tools?: readonly Tool<any>[] | undefined;
   /** Maximum number of times that tools are run and the model is called again. Default 1. */
-  maxToolRounds?: number;
+  maxToolRounds?: number | undefined;
   /** `false`: failed calls are not retried. */
-  retry?: RetryPolicy | false;
-  timeout?: { totalMs?: number; perStepMs?: number };
+  retry?: RetryPolicy | false | undefined;
+  timeout?: { totalMs?: number; perStepMs?: number } | undefined;
 }
 
 /** One model call, and the results of the tool calls it requested. */

@@ -2,6 +2,7 @@
 
 import { ConfigError, ConflictError, EmendError } from "../errors.js";
 import { messageOf } from "../exceptions.js";
+import { requireText } from "../validate.js";
 import type { SessionStore, SessionSummary, Turn } from "./types.js";
 
 /**
@@ -12,7 +13,8 @@ import type { SessionStore, SessionSummary, Turn } from "./types.js";
 export function checkStore(store: SessionStore): void {
   for (const method of ["append", "load", "names", "remove"] as const) {
     if (typeof (Object(store) as SessionStore)[method] !== "function") {
-      throw new ConfigError("configuration", `the store needs a \`${method}\` function`);
+      const article = method === "append" ? "an" : "a";
+      throw new ConfigError("configuration", `the store needs ${article} \`${method}\` function`);
     }
   }
 }
@@ -171,6 +173,7 @@ const joined = (pieces: readonly Piece[]): string => pieces.map((piece) => piece
  * session is never rewritten.
  */
 export function indexedDbStore(database = "emend"): SessionStore {
+  requireText("the database", database);
   const TABLE = "lines";
   let opening: Promise<IDBDatabase> | undefined;
   const open = (): Promise<IDBDatabase> => {

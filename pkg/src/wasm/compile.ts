@@ -40,6 +40,8 @@ async function compileResponse(response: Response): Promise<WebAssembly.Module> 
 }
 
 async function compileBytes(source: ArrayBuffer | ArrayBufferView, where: string): Promise<WebAssembly.Module> {
+  if (!ArrayBuffer.isView(source) && !(Object.prototype.toString.call(source) === "[object ArrayBuffer]"))
+    throw loadError("the given source is not a URL, a Response, bytes or a module");
   const { buffer, byteOffset, byteLength } = ArrayBuffer.isView(source) ? source : new Uint8Array(source);
   // A copy: `compile` rejects shared memory, and the caller may change the bytes while it runs.
   const bytes = new Uint8Array(buffer, byteOffset, byteLength).slice();

@@ -1,5 +1,6 @@
 /** Loads the core before the first agent needs it. */
 
+import { optionsOf } from "../validate.js";
 import { coreModule } from "./core.js";
 import type { InitOptions } from "./types.js";
 
@@ -11,6 +12,6 @@ import type { InitOptions } from "./types.js";
  *
  * @throws {EmendError} with code `load_failed` if the source does not hold the core.
  */
-export function init(options: InitOptions = {}): Promise<void> {
-  return coreModule.load(options);
+export async function init(options: InitOptions = {}): Promise<void> {
+  await coreModule.load(optionsOf(options, ["wasm"]));
 }

@@ -14,5 +14,5 @@ export type WasmSource = URL | string | Response | ArrayBuffer | ArrayBufferView
 /** Options of the functions that load a wasm module. */
 export interface InitOptions {
   /** The source of the module. Default: the file beside this package's own files. */
-  wasm?: WasmSource | PromiseLike<WasmSource>;
+  wasm?: WasmSource | PromiseLike<WasmSource> | undefined;
 }
