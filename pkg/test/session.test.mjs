@@ -86,7 +86,6 @@ test("custom tools run, replace others, and fail with error results", async (t) 
   const seen = [];
   const parameters = { type: "object", required: ["city"], properties: { city: { type: "string" } } };
   const tools = [
-    { name: "weather", description: "Tells the weather.", parameters, execute: () => "old" },
     {
       name: "weather",
       description: "Tells the weather.",
