@@ -1,5 +1,5 @@
 //! Storms: random edits, commands, user edits, kills, undo, redo and rollback. When everything is undone, the project is
-//! as at the start, and no line of the user is missing.
+//! as at the start, and no line of the user is missing. Few storms have commands that change up to 5,000 files at once.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,6 +14,11 @@ use super::tests::{Numbers, Open, Project, Tree};
 const SEEDS: u64 = 120;
 const SEEDS_OF_STORM: u64 = 2_000;
 
+/// One of so many storms has a large directory and large commands: each of them takes seconds.
+const LARGE_STORM_EVERY: u64 = 20;
+/// The most files of a large directory, which one command can change.
+const LARGE_FILES_MAX: usize = 5_000;
+
 const TEXTS: [&str; 6] = ["a.txt", "run.sh", "key", "deep/er/c.txt", "new.txt", "new/in"];
 
 /// The number of steps of each kind in all storms.
@@ -21,6 +26,10 @@ const TEXTS: [&str; 6] = ["a.txt", "run.sh", "key", "deep/er/c.txt", "new.txt", 
 struct Histogram {
     edits: usize,
     commands: usize,
+    /// Commands that changed more than 1,000 files, the most files of one command, and the files of all commands.
+    large_commands: usize,
+    most_files: usize,
+    files: usize,
     user_lines: usize,
     kills: usize,
     undos: usize,
@@ -33,6 +42,8 @@ struct Histogram {
 
 struct Storm {
     project: Project,
+    /// Number of files in the large directory `many`, if the storm has large commands.
+    n_many: usize,
     /// `None` while it is reopened.
     open: Option<Open>,
     numbers: Numbers,
@@ -49,9 +60,17 @@ impl Storm {
     fn new(seed: u64) -> Self {
         let project = Project::usual();
         let open = Some(project.open());
-        let numbers = Numbers(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut numbers = Numbers(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let is_large = seed % LARGE_STORM_EVERY == 7;
+        let n_many = if is_large { LARGE_FILES_MAX - [0, 0, 1_000, 3_500][numbers.below(4)] } else { 0 };
+        // Otherwise a command creates the directory.
+        if is_large && numbers.below(2) == 0 {
+            fs::create_dir(project.path("many")).unwrap();
+            (0..n_many).for_each(|at| fs::write(project.path(&format!("many/f{at:04}")), format!("{at}\n")).unwrap());
+        }
         Self {
             project,
+            n_many,
             open,
             numbers,
             lines: Vec::new(),
@@ -77,9 +96,7 @@ impl Storm {
                 seen.edits += 1;
             }
             4..=6 => {
-                let command = self.numbers.command();
-                self.steps.push(command.clone());
-                let _ = self.open().call("shell", json!({ "command": format!("({command}) 2>/dev/null; true") }));
+                self.command(seen);
                 seen.commands += 1;
             }
             7 | 8 => seen.user_lines += usize::from(self.user_line()),
@@ -111,6 +128,33 @@ impl Storm {
         }
     }
 
+    /// Runs a command. The call may fail.
+    fn command(&mut self, seen: &mut Histogram) {
+        let is_large = self.n_many > 0 && self.numbers.below(4) > 0;
+        let command = if is_large { self.large_command() } else { self.numbers.command() };
+        self.steps.push(command.clone());
+        let arguments = json!({ "command": format!("({command}) 2>/dev/null; true"), "timeout_ms": 600_000 });
+        let Ok(output) = self.open().call("shell", arguments) else { return };
+        let n_files = output.data["changed"].as_array().map_or(0, Vec::len);
+        seen.files += n_files;
+        seen.most_files = seen.most_files.max(n_files);
+        seen.large_commands += usize::from(n_files > 1_000);
+    }
+
+    /// Returns a command on the large directory, which it creates if it does not exist.
+    fn large_command(&mut self) -> String {
+        let change = match self.numbers.below(6) {
+            0 => "sed -i '1s/^/agent /' many/f*",
+            1 => "rm -r many",
+            2 => "mkdir -p most; mv many/f* most; mv most/f*0 many",
+            3 => "chmod 600 many/*; rm many/f*7",
+            4 => "cat many/f* | split -l 1 -a 4 -d - many/g; rm many/f*1",
+            _ => "for file in many/f*5; do ln -sf ../a.txt $file; done; rm many/f*2; mkdir many/f{0..3}002",
+        };
+        let n_files = self.n_many;
+        format!("[ -d many ] && {{ {change}; }} || {{ mkdir many; seq {n_files} | split -l 1 -a 4 -d - many/f; }}")
+    }
+
     /// Calls an editing tool. The call may fail.
     fn edit(&mut self) {
         let path = self.numbers.pick(&TEXTS);
@@ -138,6 +182,7 @@ impl Storm {
         let line = format!("<user {}>", self.lines.len());
         let path = match self.numbers.below(5) {
             0 => format!("mine-{}", self.lines.len()),
+            1 if self.n_many > 0 => format!("many/f{:04}", self.numbers.below(self.n_many)),
             _ => self.numbers.pick(&TEXTS).to_owned(),
         };
         let file = self.project.path(&path);
