@@ -17,8 +17,6 @@ mod search;
 use std::path::Path;
 use std::sync::Arc;
 
-#[cfg(unix)]
-use emend_agent::environment::FileKeeper;
 use emend_agent::environment::FileMatches;
 use emend_agent::environment::GitSnapshot;
 use emend_agent::environment::command::{Command, ExecResult, FileStamp, OutputSink};
@@ -27,11 +25,13 @@ use emend_agent::environment::{
     Access, DirEntry, EnvError, ExecutionEnvironment, FileChange, FilePath, GrepQuery, Metadata, change_one_by_one,
 };
 #[cfg(unix)]
+use emend_agent::environment::{CopyKeeper, FileKeeper};
+#[cfg(unix)]
 use emend_llm::Shared;
 use emend_llm::{BoxFuture, CancelToken};
 
 #[cfg(unix)]
-use keeper::LocalKeeper;
+use keeper::{LocalCopyKeeper, LocalKeeper};
 #[cfg(unix)]
 use scratch::Scratch;
 
@@ -70,15 +70,20 @@ pub struct LocalEnvironment {
     /// Keeps the files before commands, if their changes can be stored.
     #[cfg(unix)]
     keeper: Option<LocalKeeper>,
+    /// Finds the changes in this environment that end with it, if it is a copy.
+    #[cfg(unix)]
+    copy_keeper: Option<LocalCopyKeeper>,
     /// The environment variables that commands inherit.
     variables: EnvPolicy,
     /// The paths that commands may write to, if they are confined.
     sandbox: Option<Sandbox>,
     /// The running commands.
     processes: Processes,
+    /// The files of which this environment is a copy.
+    #[cfg(unix)]
+    original: Option<Arc<RootFiles>>,
     /// The copy's directory, if this environment is a copy. Dropped after the commands.
     #[cfg(unix)]
-    #[expect(dead_code, reason = "held because dropping it removes the copy")]
     scratch: Option<Scratch>,
 }
 
@@ -95,9 +100,13 @@ impl LocalEnvironment {
             journal: None,
             #[cfg(unix)]
             keeper: None,
+            #[cfg(unix)]
+            copy_keeper: None,
             variables: EnvPolicy::default(),
             sandbox: None,
             processes: Processes::default(),
+            #[cfg(unix)]
+            original: None,
             #[cfg(unix)]
             scratch: None,
         })
@@ -268,7 +277,14 @@ impl ExecutionEnvironment for LocalEnvironment {
             variables: self.variables.of(std::env::vars_os()),
             sandbox: self.sandbox.as_ref(),
         };
-        Box::pin(process::exec(&self.processes, options, command, output, cancel))
+        let Some((scratch, original)) = self.scratch.as_ref().zip(self.original.as_ref()) else {
+            return Box::pin(process::exec(&self.processes, options, command, output, cancel));
+        };
+        let mut here = command.clone();
+        for root in [original.root(), &original.real_root().to_string_lossy()] {
+            here.command = scratch.command(root, &here.command);
+        }
+        Box::pin(async move { process::exec(&self.processes, options, &here, output, cancel).await })
     }
 
     fn manifest(&self) -> BoxFuture<'_, Result<Vec<FileStamp>, EnvError>> {
@@ -281,12 +297,18 @@ impl ExecutionEnvironment for LocalEnvironment {
     }
 
     #[cfg(unix)]
+    fn copy_keeper(&self) -> Option<&dyn CopyKeeper> {
+        self.copy_keeper.as_ref().map(|keeper| keeper as &dyn CopyKeeper)
+    }
+
+    #[cfg(unix)]
     fn scratch<'a>(
         &'a self,
         overlay: &'a [(FilePath, Option<Vec<u8>>)],
     ) -> BoxFuture<'a, Result<Shared<dyn ExecutionEnvironment>, EnvError>> {
         let (state, overlay) = (self.journal.clone(), overlay.to_vec());
         let (variables, sandbox) = (self.variables.clone().in_copy(), self.sandbox.clone());
+        let (original, shared) = (Arc::clone(&self.files), self.keeper.clone());
         let copied = self.run(move |files| {
             let written: Vec<FilePath> = overlay.iter().map(|(path, _)| path.clone()).collect();
             let scratch = Scratch::of(files, state.as_deref(), &written)?;
@@ -302,7 +324,9 @@ impl ExecutionEnvironment for LocalEnvironment {
                 sandbox.writable.extend_from_slice(scratch.linked());
                 sandbox
             });
-            Ok(Self { scratch: Some(scratch), sandbox, ..copy })
+            let copy_keeper = LocalCopyKeeper::new(Arc::clone(&original), Arc::clone(&copy.files), shared);
+            let (original, scratch, copy_keeper) = (Some(original), Some(scratch), Some(copy_keeper));
+            Ok(Self { original, scratch, sandbox, copy_keeper, ..copy })
         });
         Box::pin(async { Ok(Arc::new(copied.await?) as Shared<dyn ExecutionEnvironment>) })
     }

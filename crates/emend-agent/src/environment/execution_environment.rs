@@ -8,7 +8,7 @@ use super::change::FileChange;
 use super::command::{Command, ExecResult, FileStamp, OutputSink};
 use super::entry::{Access, DirEntry, Metadata};
 use super::error::EnvError;
-use super::file_keeper::FileKeeper;
+use super::file_keeper::{CopyKeeper, FileKeeper};
 use super::grep::{FileMatches, GrepQuery};
 use super::path::FilePath;
 use super::repository::GitSnapshot;
@@ -249,8 +249,14 @@ pub trait ExecutionEnvironment: MaybeSend + MaybeSync {
         None
     }
 
+    /// Returns the keeper of this environment, if it is a copy that has one.
+    fn copy_keeper(&self) -> Option<&dyn CopyKeeper> {
+        None
+    }
+
     /// Returns a copy of this environment in which `overlay` replaces or removes files. Changes of the copy do not
-    /// affect the original; ignored directories may be shared.
+    /// affect the original; ignored directories may be shared. Changes of those are kept for undo, if the copy has a
+    /// [`copy_keeper`](Self::copy_keeper).
     ///
     /// # Errors
     ///

@@ -121,3 +121,42 @@ pub trait FileKeeper: MaybeSend + MaybeSync {
     /// The disk fails; some paths may be changed.
     fn redo(&self) -> BoxFuture<'_, Result<Vec<FilePath>, EnvError>>;
 }
+
+/// A change that a command in a copy made and that does not wait for review.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CopyChange {
+    /// Path relative to the root.
+    pub path: FilePath,
+    /// The effect on the original.
+    pub kind: CopyChangeKind,
+}
+
+/// The effect on the original of a change in a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyChangeKind {
+    /// None: the change ends with the copy.
+    Discarded,
+    /// The copy shares this ignored directory with the original, so the change was made at once. It can be undone.
+    AtOnce,
+    /// The same, but the former state was not kept, so the change cannot be undone.
+    Lost,
+}
+
+/// Finds the changes of a command in a copy that are not texts, and keeps the directories that the copy shares with the
+/// original.
+pub trait CopyKeeper: MaybeSend + MaybeSync {
+    /// Keeps the present state, because a command of `run_id` starts in the copy.
+    ///
+    /// # Errors
+    ///
+    /// As [`FileKeeper::keep`].
+    fn keep(&self, run_id: u64) -> BoxFuture<'_, Result<(), EnvError>>;
+
+    /// Records the changes of shared directories since [`keep`](Self::keep), durably, and returns all changes. `texts` are
+    /// files whose text the caller holds for review; of these, only the mode bits are compared.
+    ///
+    /// # Errors
+    ///
+    /// As [`FileKeeper::record`].
+    fn record<'a>(&'a self, texts: &'a BTreeSet<FilePath>) -> BoxFuture<'a, Result<Vec<CopyChange>, EnvError>>;
+}

@@ -29,7 +29,9 @@ pub use change_one_by_one::change_one_by_one;
 pub use entry::{Access, DirEntry, EntryKind, Metadata, in_order};
 pub use error::{EnvError, SandboxDecision};
 pub use execution_environment::ExecutionEnvironment;
-pub use file_keeper::{FileKeeper, KeptChange, KeptChangeKind, KeptRestored, KeptRun, UndoStep};
+pub use file_keeper::{
+    CopyChange, CopyChangeKind, CopyKeeper, FileKeeper, KeptChange, KeptChangeKind, KeptRestored, KeptRun, UndoStep,
+};
 pub use grep::{FileMatches, GrepQuery};
 pub use path::FilePath;
 pub use repository::GitSnapshot;

@@ -18,6 +18,9 @@ use crate::error_code::Code;
 use crate::tool::{Preview, Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
 use crate::workspace::{CommandOutcome, Mode};
 
+/// The result's words for changes in a copy that end with it.
+const DISCARDED: &str = "cannot wait for review, so discarded";
+
 /// The most changed files that are named in a result.
 const NAMED_MAX: usize = 20;
 
@@ -192,11 +195,13 @@ fn finish(
         text.push_str(&format!("[{processes} left running ended with it]\n"));
     }
     note(&mut text, "changed", &outcome.changed);
-    let left_out = match mode {
-        Mode::Direct => "changed, cannot be undone",
-        Mode::Staged => "changed, but no text to review, so left as they were",
+    let (left_out, discarded, lost) = match mode {
+        Mode::Direct => ("changed, cannot be undone", &[][..], outcome.left_out.as_slice()),
+        Mode::Staged => (DISCARDED, outcome.left_out.as_slice(), outcome.lost.as_slice()),
     };
     note(&mut text, left_out, &outcome.left_out);
+    note(&mut text, "ignored by git, so changed at once", &outcome.at_once);
+    note(&mut text, "changed at once, cannot be undone", &outcome.lost);
     let data = json!({
         "stdout": result.stdout,
         "stderr": result.stderr,
@@ -206,10 +211,9 @@ fn finish(
         "bytes_dropped": result.n_bytes_dropped,
         "changed": outcome.changed,
         "left_out": outcome.left_out,
-        "not_undoable": match mode {
-            Mode::Direct => outcome.left_out.as_slice(),
-            Mode::Staged => &[],
-        },
+        "discarded": discarded,
+        "at_once": outcome.at_once,
+        "not_undoable": lost,
     });
     let failed = |code, message: String| Err(ToolError { data: Some(data.clone()), ..ToolError::new(code, message) });
     if result.timed_out {
@@ -291,7 +295,7 @@ mod tests {
     #[test]
     fn results_say_how_it_ended_and_what_changed() {
         let path = |path: &str| FilePath::clean(path).unwrap();
-        let mut outcome = CommandOutcome { result: ExecResult::default(), changed: vec![], left_out: vec![] };
+        let mut outcome = CommandOutcome::of(ExecResult::default());
         check(&outcome, "(no output)\n[exit code 0 after 0 ms]");
         outcome.result = ExecResult {
             stdout: "out".to_owned(),

@@ -3,13 +3,15 @@
 //! **Direct**: the command runs on the files themselves. Their contents are kept before, so its changes become changes of
 //! the agent and can be undone: all of them in an environment with a keeper of files (`kept_command`), otherwise those of
 //! texts that are not ignored. A change that cannot be undone is named in the result. **Staged**: the command runs in a
-//! copy that holds the pending edits, and its changes there wait for review. Ignored files are left out, because they are
-//! build products.
+//! copy that holds the pending edits, and its changes of texts there wait for review. Its other changes end with the copy
+//! and are named in the result. Ignored directories hold build products and are shared with the copy, so they change at
+//! once; an environment with a keeper of copies keeps them for undo.
 //!
 //! A command does not count as a read: the session has to read a file that the command changed before it can overwrite
 //! it.
 
 use emend_edit::line_log::{ChangeMeta, LineLog, Origin, Status};
+use emend_edit::size::compact_sort::set_of;
 
 use super::context::WriteContext;
 use super::error::WorkspaceError;
@@ -17,7 +19,7 @@ use super::kept_texts::{KeptTexts, Text};
 use super::state::{Mode, Workspace};
 use super::write::{favouring_ours, record, reject_unapproved};
 use crate::environment::command::{Command, ExecResult, OutputSink};
-use crate::environment::{Access, FilePath};
+use crate::environment::{Access, CopyChangeKind, CopyKeeper, EnvError, FilePath};
 
 /// The result of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,8 +28,12 @@ pub struct CommandOutcome {
     pub result: ExecResult,
     /// Files whose changes were recorded, by path.
     pub changed: Vec<FilePath>,
-    /// Other changed files. Direct: the change stays and cannot be undone. Staged: the change is lost.
+    /// Other changed files. Direct: the change stays and cannot be undone. Staged: the change is discarded.
     pub left_out: Vec<FilePath>,
+    /// Staged: ignored directories that changed at once, because the copy shares them. Undo restores them.
+    pub at_once: Vec<FilePath>,
+    /// Staged: the same, but the former state was not kept.
+    pub lost: Vec<FilePath>,
 }
 
 /// The outcome of recording the changes of one file.
@@ -37,6 +43,28 @@ enum CaptureOutcome {
     Unchanged,
     /// The change cannot be undone.
     NotUndoable,
+}
+
+impl CommandOutcome {
+    /// Returns the outcome of a command that changed nothing.
+    pub(crate) fn of(result: ExecResult) -> Self {
+        Self { result, changed: Vec::new(), left_out: Vec::new(), at_once: Vec::new(), lost: Vec::new() }
+    }
+
+    /// Takes the changes in a copy that do not wait for review. `same` are files whose text did not change.
+    async fn take_others(&mut self, keeper: &dyn CopyKeeper, same: Vec<FilePath>) -> Result<(), EnvError> {
+        let texts = set_of(self.changed.iter().cloned().chain(same));
+        let mut left_out = set_of(self.left_out.drain(..));
+        for change in keeper.record(&texts).await? {
+            match change.kind {
+                CopyChangeKind::Discarded => drop(left_out.insert(change.path)),
+                CopyChangeKind::AtOnce => self.at_once.push(change.path),
+                CopyChangeKind::Lost => self.lost.push(change.path),
+            }
+        }
+        self.left_out = left_out.into_iter().collect();
+        Ok(())
+    }
 }
 
 impl Workspace {
@@ -82,7 +110,7 @@ impl Workspace {
         // The user may edit while the command runs.
         let result = self.environment.exec_command(&command, output, context.cancel).await?;
         let _writing = self.writing.lock().await;
-        let mut outcome = CommandOutcome { result, changed: Vec::new(), left_out: Vec::new() };
+        let mut outcome = CommandOutcome::of(result);
         let edited: Vec<FilePath> = self.changes_since(revision).into_iter().map(|change| change.path).collect();
         for path in kept.changed(&*self.root).await? {
             match self.capture(kept, context, &path, edited.contains(&path)).await? {
@@ -146,19 +174,27 @@ impl Workspace {
         let (root, copy) = (self.whole.working_directory(), scratch.working_directory());
         let inside = self.environment.resolve(working_dir, Access::Write).await?;
         command.working_dir = scratch.resolve(&inside.to_string(), Access::List).await?;
-        let mut result = scratch.exec_command(&command, output, context.cancel).await?;
-        // Paths of the copy are replaced, because the model must not see them.
-        result.stdout = result.stdout.replace(&copy, &root);
-        result.stderr = result.stderr.replace(&copy, &root);
+        // In a browser no copy has a keeper, and the constant keeps the code out of the module.
+        let keeper = if cfg!(target_family = "wasm") { None } else { scratch.copy_keeper() };
+        if let Some(keeper) = keeper {
+            keeper.keep(context.run_id).await?;
+        }
+        let result = scratch.exec_command(&command, output, context.cancel).await;
         let _writing = self.writing.lock().await;
-        let mut outcome = CommandOutcome { result, changed: Vec::new(), left_out: Vec::new() };
-        let mut logs = Vec::new();
+        let (mut outcome, mut logs) = (CommandOutcome::of(ExecResult::default()), Vec::new());
+        // Files whose text did not change, although their time or mode bits did.
+        let mut same = Vec::new();
         for path in kept.changed(&*scratch).await? {
             let is_open = self.canvas.path().as_ref() == Some(&path);
             let (before, text) = (kept.text(&path).await, kept.text_now(&*scratch, &path).await);
             let text = match (before, text) {
-                (Text::Known(before), Text::Known(text)) if before == text => continue,
+                (Text::Known(before), Text::Known(text)) if before == text => {
+                    same.push(path);
+                    continue;
+                }
                 _ if is_open => None,
+                // The keeper tells whether more than the time has changed.
+                (Text::Unknown, _) | (_, Text::Unknown) if keeper.is_some() => continue,
                 (Text::Unknown, _) | (_, Text::Unknown) => None,
                 (_, Text::Absent) => Some(None),
                 (before, Text::Known(text)) => Some(Some(self.beside_users(&path, &before, &text).await?)),
@@ -172,7 +208,14 @@ impl Workspace {
             outcome.changed.push(path.clone());
             logs.push((path, log));
         }
+        if let Some(keeper) = keeper {
+            outcome.take_others(keeper, same).await?;
+        }
         self.save_logs(logs, false).await?;
+        // Paths of the copy are replaced, because the model must not see them.
+        let result = result?;
+        let (stdout, stderr) = (result.stdout.replace(&copy, &root), result.stderr.replace(&copy, &root));
+        outcome.result = ExecResult { stdout, stderr, ..result };
         Ok(outcome)
     }
 

@@ -222,7 +222,7 @@ fn staged_a_command_sees_what_is_pending() {
 fn staged_what_is_no_text_is_left_out() {
     let world = World::new(Mode::Staged);
     let text = world.shell("write b.txt \\0");
-    assert!(text.contains("[changed, but no text to review, so left as they were: b.txt]"), "{text}");
+    assert!(text.contains("[cannot wait for review, so discarded: b.txt]"), "{text}");
     assert_eq!(world.disk("b.txt").as_deref(), Some("bee\n"));
 }
 
@@ -230,7 +230,7 @@ fn staged_what_is_no_text_is_left_out() {
 fn the_file_that_is_open_in_the_editor_is_not_the_commands() {
     let world = World::new(Mode::Staged);
     world.workspace.canvas().open(FilePath::clean("a.txt"));
-    assert!(world.shell("write a.txt x").contains("left as they were: a.txt]"));
+    assert!(world.shell("write a.txt x").contains("so discarded: a.txt]"));
     assert_eq!(world.visible("a.txt").as_deref(), Some("one\ntwo\n"));
 }
 

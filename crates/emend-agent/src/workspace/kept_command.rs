@@ -44,7 +44,7 @@ impl Workspace {
         let edited = self.changes_since(revision).into_iter().map(|change| change.path);
         // Nothing is attributed to the command that the workspace itself wrote meanwhile.
         let changes = keeper.record(&set_of(edited)).await?;
-        let mut outcome = CommandOutcome { result: result?, changed: Vec::new(), left_out: Vec::new() };
+        let mut outcome = CommandOutcome::of(result?);
         let mut n_logged = 0;
         for change in changes {
             match change.kind {

@@ -24,6 +24,9 @@ mod diff_truncate;
 mod escapes;
 #[cfg(test)]
 #[cfg(unix)]
+mod held_back;
+#[cfg(test)]
+#[cfg(unix)]
 mod hidden;
 #[cfg(test)]
 #[cfg(unix)]

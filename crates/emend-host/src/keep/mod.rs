@@ -11,6 +11,7 @@
 //! Contents, tree and note are durable before the command starts.
 
 mod compare;
+mod copy;
 mod modes;
 mod node;
 mod pack;
@@ -33,6 +34,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use self::compare::{Differences, compare};
+pub(crate) use self::copy::CopyTree;
 use self::modes::{NotedModes, mode_at};
 use self::node::{Blob, Change, Content, Entry, Node};
 use self::pack::{Pack, STORE_BYTES_MAX};
@@ -56,6 +58,9 @@ const CHANGES: &str = "changes.jsonl";
 struct Running {
     run: u64,
     at_ms: u64,
+    /// Whether it runs in a copy, which shares only ignored directories with the root.
+    #[serde(default)]
+    in_copy: bool,
 }
 
 /// The recorded changes of one command.
@@ -138,8 +143,17 @@ impl Keeper {
 
     /// Keeps all files, because a command of `run` starts.
     pub(crate) fn keep(&mut self, files: &RootFiles, running: (u64, u64)) -> io::Result<()> {
+        self.keep_for(files, Running { run: running.0, at_ms: running.1, in_copy: false })
+    }
+
+    /// Keeps all files, because a command of `run` starts in a copy that shares the ignored directories.
+    pub(crate) fn keep_shared(&mut self, files: &RootFiles, running: (u64, u64)) -> io::Result<()> {
+        self.keep_for(files, Running { run: running.0, at_ms: running.1, in_copy: true })
+    }
+
+    fn keep_for(&mut self, files: &RootFiles, running: Running) -> io::Result<()> {
         create_private(&self.directory)?;
-        self.with(files, |loaded| loaded.keep(files, Running { run: running.0, at_ms: running.1 }))
+        self.with(files, |loaded| loaded.keep(files, running))
     }
 
     /// Records the changes since [`keep`](Self::keep).
@@ -305,6 +319,10 @@ impl Loaded {
     }
 
     fn keep(&mut self, files: &RootFiles, running: Running) -> io::Result<()> {
+        if self.directory.join(RUNNING).exists() {
+            // The changes of the last command were not recorded, because of an error.
+            self.record(files, &BTreeSet::new())?;
+        }
         if self.pack.size() > TIDIED_BYTES_MIN.max(2 * self.n_tidied) {
             self.tidy(STORE_BYTES_MAX / 2)?;
             self.n_tidied = self.pack.size();
@@ -348,12 +366,18 @@ impl Loaded {
 
     fn record(&mut self, files: &RootFiles, skip: &BTreeSet<FilePath>) -> io::Result<Vec<KeptChange>> {
         let running: Option<Running> = document(&self.directory.join(RUNNING))?;
-        let Some(Running { run, at_ms }) = running else { return Ok(Vec::new()) };
+        let Some(Running { run, at_ms, in_copy }) = running else { return Ok(Vec::new()) };
         let tree = self.look(files)?;
         let exists = |path: &FilePath| files.directory().symlink_metadata(on_disk(path)).is_ok();
         let Differences { mut changes, mut lost } = compare(&self.tree, &tree, exists);
         changes.retain(|change| !skip.contains(&change.path));
         lost.retain(|path| !skip.contains(path));
+        let product = |path: &FilePath| [&self.tree, &tree].into_iter().find_map(|tree| copy::top_product(tree, path));
+        if in_copy {
+            // Everything else was changed by the user or another program.
+            changes.retain(Change::is_product);
+            lost.retain(|path| product(path).is_some());
+        }
         let removed = changes.iter().filter_map(|change| match (&change.before, &change.after) {
             (Some(before @ Node { content: Content::File { .. }, .. }), None) => {
                 Some((change.path.clone(), Attributes { mode: before.mode, owner: None }))
@@ -370,8 +394,13 @@ impl Loaded {
         // Build products are undone, too, but nobody has to read their names.
         let shown = changes.iter().filter(|change| !change.is_product());
         let changed = shown.map(|change| KeptChange { path: change.path.clone(), kind: kind(change) });
+        let shared: BTreeSet<FilePath> = match in_copy {
+            true => changes.iter().filter_map(|change| product(&change.path)).cloned().collect(),
+            false => BTreeSet::new(),
+        };
+        let shared = shared.into_iter().map(|path| KeptChange { path, kind: KeptChangeKind::Other });
         let lost_ones = lost.iter().map(|path| KeptChange { path: path.clone(), kind: KeptChangeKind::Lost });
-        let mut all: Vec<KeptChange> = changed.chain(lost_ones).collect();
+        let mut all: Vec<KeptChange> = changed.chain(shared).chain(lost_ones).collect();
         all.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         if !changes.is_empty() || !lost.is_empty() {
             self.append(Line::Command(Recorded { run, at_ms, changes, lost, is_on: true }))?;

@@ -117,10 +117,14 @@ impl Project {
 
     /// Opens the project as a new process does.
     pub(super) fn open(&self) -> Open {
+        self.open_in(Mode::Direct)
+    }
+
+    fn open_in(&self, mode: Mode) -> Open {
         let state = Arc::new(StateDir::open_in(&self.around.path().join("state"), &self.root()).unwrap());
         let environment = Arc::new(LocalEnvironment::new(self.root()).unwrap().with_journal(state));
         let clock = Shared::new(SystemClock);
-        let workspace = Shared::new(Workspace::new(Arc::clone(&environment) as _, Mode::Direct, clock));
+        let workspace = Shared::new(Workspace::new(Arc::clone(&environment) as _, mode, clock));
         Open { environment, workspace }
     }
 }
@@ -209,6 +213,39 @@ fn build_products_are_undone_but_not_shown() {
     assert_eq!(data["changed"], json!([".env", "a.txt"]));
     open.undo();
     check_same(&before, &project.tree());
+}
+
+#[test]
+fn ignored_directories_that_a_copy_shares_are_undone() {
+    let project = Project::usual();
+    let before = project.tree();
+    let open = project.open_in(Mode::Staged);
+    // The text of the user, who works on while the command runs, is not the command's.
+    let user = format!("echo mine > $(dirname {}/x)/a.txt", project.root().display().to_string().replace('e', "''e"));
+    let data = open.shell(&format!("echo x > out/made.o; mkdir out/sub; echo y > out/sub/new; echo z > b.bin; {user}"));
+    let list = |name: &str| data[name].clone();
+    assert_eq!((list("at_once"), list("discarded"), list("changed")), (json!(["out"]), json!(["b.bin"]), json!([])));
+    assert_eq!(open.workspace.runs().len(), 1);
+    open.undo();
+    fs::write(project.path("a.txt"), "one\ntwo\n").unwrap();
+    check_same(&before, &project.tree());
+}
+
+#[test]
+fn a_process_that_is_killed_during_a_command_in_a_copy_leaves_shared_directories_undoable() {
+    let project = Project::usual();
+    let open = project.open_in(Mode::Staged);
+    let run = open.workspace.begin_run();
+    let copy = block_on(open.environment.scratch(&[])).unwrap();
+    block_on(copy.copy_keeper().unwrap().keep(run)).unwrap();
+    fs::write(project.path("a.txt"), "mine\n").unwrap();
+    fs::remove_file(project.path("out/made.o")).unwrap();
+    drop((copy, open));
+    let open = project.open();
+    assert_eq!(open.workspace.last_run(), run);
+    open.undo();
+    assert_eq!(fs::read(project.path("out/made.o")).unwrap(), b"old\0");
+    assert_eq!(fs::read_to_string(project.path("a.txt")).unwrap(), "mine\n");
 }
 
 #[test]

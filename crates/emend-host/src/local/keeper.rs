@@ -4,15 +4,19 @@ use std::collections::BTreeSet;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use emend_agent::environment::{EnvError, FileKeeper, FilePath, KeptChange, KeptRestored, KeptRun, UndoStep};
+use emend_agent::environment::{
+    CopyChange, CopyChangeKind, CopyKeeper, EnvError, FileKeeper, FilePath, KeptChange, KeptChangeKind, KeptRestored,
+    KeptRun, UndoStep,
+};
 use emend_llm::{BoxFuture, Clock as _};
 
 use super::run_blocking;
 use crate::clock::SystemClock;
 use crate::files::{RootFiles, describe};
-use crate::keep::Keeper;
+use crate::keep::{CopyTree, Keeper};
 
 /// The keeper with the files that it keeps.
+#[derive(Clone)]
 pub(super) struct LocalKeeper {
     files: Arc<RootFiles>,
     keeper: Arc<Mutex<Keeper>>,
@@ -75,5 +79,61 @@ impl FileKeeper for LocalKeeper {
 
     fn redo(&self) -> BoxFuture<'_, Result<Vec<FilePath>, EnvError>> {
         self.run("restoring kept files", Keeper::redo)
+    }
+}
+
+/// The keeper of a copy: finds changes that end with the copy, and keeps the directories that it shares.
+pub(super) struct LocalCopyKeeper {
+    original: Arc<RootFiles>,
+    copy: Arc<RootFiles>,
+    /// Keeps the shared directories, if their changes can be stored.
+    shared: Option<LocalKeeper>,
+    before: Arc<Mutex<Option<CopyTree>>>,
+}
+
+impl LocalCopyKeeper {
+    pub(super) fn new(original: Arc<RootFiles>, copy: Arc<RootFiles>, shared: Option<LocalKeeper>) -> Self {
+        Self { original, copy, shared, before: Arc::default() }
+    }
+}
+
+impl CopyKeeper for LocalCopyKeeper {
+    fn keep(&self, run_id: u64) -> BoxFuture<'_, Result<(), EnvError>> {
+        let (at_ms, before) = (SystemClock.now_ms(), Arc::clone(&self.before));
+        Box::pin(async move {
+            let look = run_blocking(&self.copy, move |copy| {
+                let tree = CopyTree::of(copy).map_err(|error| describe("looking at the copy", &error))?;
+                *before.lock().unwrap_or_else(PoisonError::into_inner) = Some(tree);
+                Ok(())
+            });
+            look.await?;
+            let Some(shared) = &self.shared else { return Ok(()) };
+            let keep = move |keeper: &mut Keeper, files: &RootFiles| keeper.keep_shared(files, (run_id, at_ms));
+            shared.run("keeping the files before the command", keep).await
+        })
+    }
+
+    fn record<'a>(&'a self, texts: &'a BTreeSet<FilePath>) -> BoxFuture<'a, Result<Vec<CopyChange>, EnvError>> {
+        let (original, before, texts) = (Arc::clone(&self.original), Arc::clone(&self.before), texts.clone());
+        Box::pin(async move {
+            let mut changes = Vec::new();
+            if let Some(shared) = &self.shared {
+                for change in shared.record(&BTreeSet::new()).await? {
+                    let kind = match change.kind {
+                        KeptChangeKind::Lost => CopyChangeKind::Lost,
+                        KeptChangeKind::Text | KeptChangeKind::Other => CopyChangeKind::AtOnce,
+                    };
+                    changes.push(CopyChange { path: change.path, kind });
+                }
+            }
+            let look = run_blocking(&self.copy, move |copy| {
+                let after = CopyTree::of(copy).map_err(|error| describe("looking at the copy", &error))?;
+                let before = before.lock().unwrap_or_else(PoisonError::into_inner).take();
+                Ok(before.map(|before| before.discarded(&after, (&original, copy), &texts)).unwrap_or_default())
+            });
+            let discarded = look.await?.into_iter();
+            changes.extend(discarded.map(|path| CopyChange { path, kind: CopyChangeKind::Discarded }));
+            Ok(changes)
+        })
     }
 }

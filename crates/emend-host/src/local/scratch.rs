@@ -3,7 +3,8 @@
 //! Files are copied (by reference where the file system supports it) with their times, so that build tools do not rebuild
 //! everything. Directories that `.gitignore` excludes are linked, because dependencies and build products are large and
 //! not reviewed. A repository at the root is copied without its objects, which the copy borrows, so that a command's changes
-//! to branches and index stay in the copy. Commands that use the root's absolute path reach the original.
+//! to branches and index stay in the copy. The root's absolute path in a command leads into the copy as well; a program that
+//! knows it from elsewhere reaches the original.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -54,6 +55,27 @@ impl Scratch {
 
     pub(super) fn linked(&self) -> &[PathBuf] {
         &self.linked
+    }
+
+    /// Returns a command in which the absolute path of `original` is that of the copy. A path that a shell would not read
+    /// as it stands is left alone.
+    pub(super) fn command(&self, original: &str, command: &str) -> String {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte);
+        let Some(copy) = self.root.to_str().filter(|copy| copy.bytes().all(is_plain)) else {
+            return command.to_owned();
+        };
+        if original.len() < 2 {
+            return command.to_owned();
+        }
+        let (mut text, mut rest) = (String::new(), command);
+        while let Some((before, after)) = rest.split_once(original) {
+            text.push_str(before);
+            let continues = after.bytes().next().is_some_and(|byte| byte != b'/' && is_plain(byte));
+            let is_whole = !continues && !before.bytes().next_back().is_some_and(is_plain);
+            text.push_str(if is_whole { copy } else { original });
+            rest = after;
+        }
+        text + rest
     }
 }
 

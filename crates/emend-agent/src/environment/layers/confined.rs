@@ -16,7 +16,7 @@ use crate::environment::GitSnapshot;
 use crate::environment::command::{Command, ExecResult, FileStamp, OutputSink};
 use crate::environment::walk::above;
 use crate::environment::{
-    Access, DirEntry, EntryKind, EnvError, ExecutionEnvironment, FileChange, FilePath, GrepQuery, Metadata,
+    Access, CopyKeeper, DirEntry, EntryKind, EnvError, ExecutionEnvironment, FileChange, FilePath, GrepQuery, Metadata,
 };
 
 /// Allows reads and changes inside one directory only, and of no hidden path.
@@ -243,6 +243,10 @@ impl ExecutionEnvironment for Confined {
 
     fn snapshot(&self) -> Option<Shared<dyn ExecutionEnvironment>> {
         self.inner.snapshot()
+    }
+
+    fn copy_keeper(&self) -> Option<&dyn CopyKeeper> {
+        self.inner.copy_keeper()
     }
 
     fn scratch<'a>(

@@ -6,7 +6,9 @@ use crate::approval::Hidden;
 use crate::environment::FileMatches;
 use crate::environment::GitSnapshot;
 use crate::environment::command::{Command, ExecResult, FileStamp, OutputSink};
-use crate::environment::{Access, DirEntry, EnvError, ExecutionEnvironment, FileChange, FilePath, GrepQuery, Metadata};
+use crate::environment::{
+    Access, CopyKeeper, DirEntry, EnvError, ExecutionEnvironment, FileChange, FilePath, GrepQuery, Metadata,
+};
 
 /// An event of [`Logging`] about one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,6 +165,10 @@ impl ExecutionEnvironment for Logging {
 
     fn manifest(&self) -> BoxFuture<'_, Result<Vec<FileStamp>, EnvError>> {
         self.tell("manifest", "", self.inner.manifest(), Vec::len)
+    }
+
+    fn copy_keeper(&self) -> Option<&dyn CopyKeeper> {
+        self.inner.copy_keeper()
     }
 
     fn scratch<'a>(

@@ -108,18 +108,27 @@ fn end(
         Ok(output) => Some(&output.data),
         Err(error) => error.data.as_ref(),
     };
-    if let Some(Value::Array(paths)) = data.and_then(|data| data.get("not_undoable"))
-        && !paths.is_empty()
-    {
-        let named: Vec<&str> = paths.iter().filter_map(Value::as_str).take(NAMED_MAX).collect();
-        let more = match paths.len() - named.len() {
-            0 => String::new(),
-            n_more => format!(" and {n_more} more"),
-        };
-        let message = format!("cannot be undone: {}{more}", named.join(", "));
-        core.emitter.emit(EventKind::Warning { code: "not_undoable", message });
+    for (code, what) in UNREVIEWED {
+        if let Some(Value::Array(paths)) = data.and_then(|data| data.get(code))
+            && !paths.is_empty()
+        {
+            let named: Vec<&str> = paths.iter().filter_map(Value::as_str).take(NAMED_MAX).collect();
+            let more = match paths.len() - named.len() {
+                0 => String::new(),
+                n_more => format!(" and {n_more} more"),
+            };
+            let message = format!("{what}: {}{more}", named.join(", "));
+            core.emitter.emit(EventKind::Warning { code, message });
+        }
     }
 }
+
+/// Lists of changed paths in a tool's data that the user has to know, with the words of the warning.
+const UNREVIEWED: [(&str, &str); 3] = [
+    ("discarded", "cannot wait for review, so discarded"),
+    ("at_once", "ignored by git, so not held back; undo restores it"),
+    ("not_undoable", "cannot be undone"),
+];
 
 /// The most paths that a warning names.
 const NAMED_MAX: usize = 10;

@@ -147,6 +147,47 @@ fn staged_commands_change_no_file_of_the_project() {
 }
 
 #[test]
+fn changes_in_a_copy_that_cannot_wait_for_review_are_named() {
+    let outcome = |command: &str| {
+        let project = Project::new(Mode::Staged);
+        fs::write(project.disk.root().join("image.bin"), b"a\0b").unwrap();
+        fs::write(project.disk.root().join("own.log"), "own\n").unwrap();
+        let before = project.read("own.log");
+        let data = project.shell(command);
+        assert_eq!(project.read("own.log"), before, "{command}");
+        (data["changed"].clone(), data["discarded"].clone())
+    };
+    for (command, changed, discarded) in [
+        ("printf 'c\\0d' > image.bin", json!([]), json!(["image.bin"])),
+        ("rm image.bin", json!([]), json!(["image.bin"])),
+        ("mv image.bin logo.bin", json!([]), json!(["image.bin", "logo.bin"])),
+        ("touch image.bin a.txt own.log", json!([]), json!([])),
+        ("ln -s a.txt link", json!([]), json!(["link"])),
+        ("chmod +x a.txt", json!([]), json!(["a.txt"])),
+        ("printf 'x\\n' > run.sh; chmod +x run.sh", json!(["run.sh"]), json!(["run.sh"])),
+        ("mkdir -p new/empty; mkdir full; echo x > full/f.txt", json!(["full/f.txt"]), json!(["new/empty"])),
+        ("echo x > own.log; echo y > new.log", json!([]), json!(["new.log", "own.log"])),
+        ("rm -rf out", json!([]), json!(["out"])),
+        ("rm -rf out; mkdir -p out/deep; echo x > out/deep/a; echo y > out/b", json!([]), json!(["out"])),
+    ] {
+        assert_eq!(outcome(command), (changed, discarded), "{command}");
+    }
+}
+
+#[test]
+fn the_absolute_path_of_the_root_leads_a_command_into_the_copy() {
+    let project = Project::new(Mode::Staged);
+    let root = project.disk.root();
+    let root = root.display();
+    let data =
+        project.shell(&format!("cd {root} && echo x >> '{root}/a.txt'; ls {root}-other || echo {root} {root}/b.txt"));
+    let changed = (data["changed"].clone(), data["stdout"].as_str().unwrap().to_owned());
+    assert_eq!(changed, (json!(["a.txt"]), format!("{root} {root}/b.txt\n")));
+    assert!(data["stderr"].as_str().unwrap().contains(&format!("{root}-other")));
+    assert_eq!(project.read("a.txt").as_deref(), Some("one\ntwo\n"));
+}
+
+#[test]
 fn a_copy_has_a_repository_of_its_own_and_is_removed_afterwards() {
     let project = Project::new(Mode::Staged);
     let root = project.disk.root();
