@@ -40,7 +40,9 @@ const PROTECTED: [&str; 8] = [
 pub(crate) fn policy(settings: &Settings) -> Result<Policy, Failure> {
     let parsed = |action: Action, texts: &[Sourced<String>]| {
         let rule = |text: &Sourced<String>| {
-            let wrong = |what: String| Failure::new(Code::InvalidArgument, format!("{}: {what}", text.source));
+            let is_option = matches!(text.source, Source::Flag(_));
+            let code = if is_option { Code::InvalidArgument } else { Code::Configuration };
+            let wrong = |what: String| Failure::new(code, format!("{}: {what}", text.source));
             let rule = Rule::parse(action, &text.value).map_err(|error| wrong(error.to_string()))?;
             let name = text.value.split(':').next().unwrap_or_default().trim();
             match check_tool_name(name, &[]) {

@@ -37,6 +37,8 @@ pub(crate) struct Printer<O, E> {
     prefixed: bool,
     /// Whether the last line is incomplete.
     mid_line: bool,
+    /// Characters of the present line of a command's output.
+    n_chars: usize,
     offline: bool,
     /// The model's text since its last tool call, if the format needs it.
     answer: String,
@@ -70,6 +72,7 @@ impl<O: Write, E: Write> Printer<O, E> {
             err: Guarded::new(Lenient(err), guards.1),
             prefixed: false,
             mid_line: false,
+            n_chars: 0,
             offline: false,
             answer: String::new(),
             is_closed: false,
@@ -194,16 +197,10 @@ impl<O: Write, E: Write> Printer<O, E> {
                 writeln!(self.progress(), "→ {tool_name} {}", target(arguments))?;
             }
             EventKind::ToolCallOutputDelta { delta, .. } => {
-                for piece in delta.split_inclusive('\n') {
-                    if !self.mid_line {
-                        self.progress().write_all(b"  | ")?;
-                    }
-                    self.progress().write_all(piece.as_bytes())?;
-                    self.mid_line = !piece.ends_with('\n');
-                }
+                delta.split_inclusive('\n').try_for_each(|piece| self.command_output(piece))?;
             }
             EventKind::ToolCallEnd { tool_name, error_info: Some(error), .. } => {
-                self.line_start()?;
+                self.end_output_line()?;
                 // The output was printed already. The message repeats it before the line that matters.
                 let ended = error.message.lines().find(|line| line.starts_with("[ERROR: "));
                 let reason = ended.unwrap_or_else(|| first_line(&error.message));
@@ -211,8 +208,8 @@ impl<O: Write, E: Write> Printer<O, E> {
             }
             EventKind::ToolCallEnd { output, .. } => {
                 let ended = output.lines().next_back().filter(|line| line.starts_with("[exit code "));
+                self.end_output_line()?;
                 if let Some(ended) = ended {
-                    self.line_start()?;
                     writeln!(self.progress(), "  {ended}")?;
                 }
             }
@@ -264,6 +261,28 @@ impl<O: Write, E: Write> Printer<O, E> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Prints a piece of a line of a command's output. The rest of a very long line is counted only.
+    fn command_output(&mut self, piece: &str) -> io::Result<()> {
+        if !self.mid_line {
+            self.progress().write_all(b"  | ")?;
+            (self.mid_line, self.n_chars) = (true, 0);
+        }
+        let text = piece.trim_end_matches('\n');
+        let shown: String = text.chars().take(LINE_CHARS_MAX.saturating_sub(self.n_chars)).collect();
+        self.progress().write_all(shown.as_bytes())?;
+        self.n_chars += text.chars().count();
+        if piece.len() > text.len() { self.end_output_line() } else { Ok(()) }
+    }
+
+    /// Ends a line of a command's output, with the number of characters that were not printed.
+    fn end_output_line(&mut self) -> io::Result<()> {
+        let n_more = std::mem::take(&mut self.n_chars).saturating_sub(LINE_CHARS_MAX);
+        if self.mid_line && n_more > 0 {
+            write!(self.progress(), "… {n_more} more characters")?;
+        }
+        self.line_start()
     }
 
     fn line_start(&mut self) -> io::Result<()> {
@@ -332,6 +351,9 @@ fn stage(error: Option<&ErrorInfo>) -> &'static str {
     }
 }
 
+/// Characters of a line of a command's output that are printed.
+const LINE_CHARS_MAX: usize = 2_000;
+
 /// Length of the longest argument that names the target of a call, in bytes.
 const SHORT_TEXT_BYTES_MAX: usize = 120;
 
@@ -366,7 +388,10 @@ pub(crate) const REPEATS: &str = "the model repeats its tool calls and was told 
 /// Returns the text about an event that ends a run at a limit.
 pub(crate) fn limit_reached(kind: &EventKind) -> Option<String> {
     Some(match kind {
-        EventKind::TurnLimit { round, .. } => format!("the limit of {round} rounds of tool calls is reached"),
+        EventKind::TurnLimit { round, .. } => {
+            let noun = if *round == 1 { "round" } else { "rounds" };
+            format!("the limit of {round} {noun} of tool calls is reached")
+        }
         EventKind::BudgetExceeded { budget: BudgetKind::Tokens, limit, used } => {
             format!("the limit of {limit} tokens is reached ({used} used)")
         }
@@ -433,6 +458,13 @@ mod tests {
             vec![EventKind::UserInput { content: "x".to_owned() }, say("Let me look."), fetch, say("Done.\n"), end],
         );
         assert_eq!((out.as_str(), err.as_str()), ("Done.\n", "emend: Let me look.\n→ web_fetch https://a.example/\n"));
+    }
+
+    #[test]
+    fn a_very_long_line_of_a_command_is_cut() {
+        let delta = |delta: String| EventKind::ToolCallOutputDelta { call_id: "1".to_owned(), delta };
+        let kinds = vec![delta("ab".to_owned()), delta("x".repeat(1_000_000)), delta("\ndone\n".to_owned())];
+        check(kinds, &format!("  | ab{}… 998002 more characters\n  | done\n", "x".repeat(1_998)));
     }
 
     #[test]

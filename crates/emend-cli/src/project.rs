@@ -2,6 +2,7 @@
 //!
 //! The state is stored in the user's state directory, keyed by the root, not in the project.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -41,21 +42,35 @@ pub(crate) struct RunNote {
     pub(crate) session: String,
     /// First line of the user's message.
     pub(crate) label: String,
+    /// The files that commands of the run changed, by path, with the first line of the command.
+    #[serde(default)]
+    pub(crate) commands: BTreeMap<FilePath, String>,
 }
 
 /// Takes notes about the runs of one session from their events.
 pub(crate) struct RunNotes {
     session: String,
     label: String,
+    /// The run with a saved note, and whether it stays if the run changes nothing.
     last: u64,
+    /// The running commands by call.
+    running: BTreeMap<String, String>,
+    commands: BTreeMap<FilePath, String>,
 }
 
 impl RunNotes {
     pub(crate) fn new(session: &str) -> Self {
-        Self { session: session.to_owned(), label: String::new(), last: 0 }
+        Self {
+            session: session.to_owned(),
+            label: String::new(),
+            last: 0,
+            running: BTreeMap::new(),
+            commands: BTreeMap::new(),
+        }
     }
 
-    /// Takes a note about a run that changed files, and saves line logs that are not saved yet.
+    /// Takes a note about a run that changes files, and saves line logs that are not saved yet. The note is saved before a
+    /// command starts, because the program may be killed during it.
     pub(crate) fn take(&mut self, event: &EventKind, project: &Project) -> Result<(), Failure> {
         match event {
             EventKind::UserInput { content } => {
@@ -65,12 +80,31 @@ impl RunNotes {
                 project.save_if_changed()?;
                 self.note(project)?;
             }
+            EventKind::ToolCallStart { call_id, arguments, .. } => {
+                let command = ["command", "cmd"].iter().find_map(|name| arguments[*name].as_str());
+                if let Some(command) = command {
+                    let line = command.trim().lines().next().unwrap_or_default();
+                    self.running.insert(call_id.clone(), line.to_owned());
+                    self.note(project)?;
+                }
+            }
+            EventKind::ToolCallEnd { call_id, data, error_info, .. } => {
+                let Some(command) = self.running.remove(call_id) else { return Ok(()) };
+                let data = error_info.as_ref().and_then(|error| error.data.as_ref()).unwrap_or(data);
+                let changed = data["changed"].as_array().into_iter().flatten();
+                let changed = changed.filter_map(|path| FilePath::clean(path.as_str()?));
+                self.commands.extend(changed.map(|path| (path, command.clone())));
+            }
             // A command may have changed other things than texts.
             EventKind::ProcessingEnd { .. } => {
                 let run = project.workspace.last_run();
                 if project.workspace.runs().iter().any(|known| known.run_id == run) {
+                    self.last = 0;
                     self.note(project)?;
+                } else if self.last == run {
+                    project.drop_note(run)?;
                 }
+                self.commands.clear();
             }
             _ => {}
         }
@@ -83,8 +117,8 @@ impl RunNotes {
             return Ok(());
         }
         self.last = run;
-        let (session, label) = (self.session.clone(), self.label.clone());
-        project.note_run(RunNote { run, session, label })
+        let (session, label, commands) = (self.session.clone(), self.label.clone(), self.commands.clone());
+        project.note_run(RunNote { run, session, label, commands })
     }
 }
 
@@ -269,8 +303,28 @@ impl Project {
         self.state.save(TRUST_DOCUMENT, &true).map_err(Failure::from)
     }
 
-    /// Returns a note for a run that edits files at once although hunks wait for review, if any do.
-    pub(crate) fn pending_note(&self) -> Option<String> {
+    /// Returns how many hunks wait for review, e.g. `2 hunks wait for review`, if any do.
+    pub(crate) fn waiting(&self) -> Option<String> {
+        let n_hunks: usize = self.workspace.review().files.iter().map(|file| file.hunks.len()).sum();
+        match n_hunks {
+            0 => None,
+            1 => Some("1 hunk waits for review".to_owned()),
+            n => Some(format!("{n} hunks wait for review")),
+        }
+    }
+
+    /// Returns the name of a run with the first line of its message.
+    pub(crate) fn run_name(&self, run: u64) -> Result<String, Failure> {
+        let notes = self.run_notes()?;
+        Ok(match notes.iter().find(|note| note.run == run) {
+            Some(note) if !note.label.is_empty() => format!("run {run} ({})", note.label),
+            _ => format!("run {run}"),
+        })
+    }
+
+    /// Returns a note for a run that edits files at once although hunks wait for review, if any do. `review` is the
+    /// command that decides on them.
+    pub(crate) fn pending_note(&self, review: &str) -> Option<String> {
         if self.workspace.mode() != Mode::Direct {
             return None;
         }
@@ -283,8 +337,8 @@ impl Project {
         };
         let noun = if n_hunks == 1 { "hunk" } else { "hunks" };
         (n_hunks > 0).then(|| {
-            let (paths, advice) = (named.join(", "), "to decide: emend review");
-            format!("{n_hunks} pending {noun} of {paths}{more}; the run works on the pending text; {advice}")
+            let paths = named.join(", ");
+            format!("{n_hunks} pending {noun} of {paths}{more}; the run works on the pending text; to decide: {review}")
         })
     }
 
@@ -292,6 +346,12 @@ impl Project {
     pub(crate) fn run_notes(&self) -> Result<Vec<RunNote>, Failure> {
         let notes = self.state.load(RUNS_DOCUMENT);
         Ok(notes?.unwrap_or_default())
+    }
+
+    fn drop_note(&self, run: u64) -> Result<(), Failure> {
+        let mut notes = self.run_notes()?;
+        notes.retain(|noted| noted.run != run);
+        self.state.save(RUNS_DOCUMENT, &notes).map_err(Failure::from)
     }
 
     fn note_run(&self, note: RunNote) -> Result<(), Failure> {

@@ -53,7 +53,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let cancel = CancelToken::new();
     let mut signals = signals::CancelOnSignal::begin(&cancel);
     if !args.debug
-        && let Some(note) = setup.project.pending_note()
+        && let Some(note) = setup.project.pending_note("emend review")
     {
         // A note is not worth a failure.
         let _ = writeln!(visible::stderr(), "emend: {note}");
@@ -79,7 +79,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         match format {
             // The questions would mix with the answer on standard output.
             OutputFormat::Apart => note_review(&setup)?,
-            _ => review::decide(&setup.project, &mut review::ask_on_stdin()).await?,
+            _ => review::decide(&setup.project, "emend review", &mut review::ask_on_stdin()).await?,
         }
     }
     Ok(status)
@@ -106,12 +106,10 @@ fn exit_status(reason: EndReason) -> ExitCode {
     ExitCode::from(code.row().exit_status)
 }
 
-/// Prints how many changes wait for review, if any.
+/// Prints how many hunks wait for review, if any.
 fn note_review(setup: &Setup) -> Result<(), Failure> {
-    let n_hunks: usize = setup.project.workspace.review().files.iter().map(|file| file.hunks.len()).sum();
-    if n_hunks > 0 {
-        let noun = if n_hunks == 1 { "change waits" } else { "changes wait" };
-        writeln!(std::io::stderr(), "emend: {n_hunks} {noun} for review; to decide: emend review")?;
+    if let Some(waiting) = setup.project.waiting() {
+        writeln!(std::io::stderr(), "emend: {waiting}; to decide: emend review")?;
     }
     Ok(())
 }
@@ -145,7 +143,8 @@ async fn follow(
     trace: &mut Trace,
 ) -> Result<(EndReason, Option<Failure>), Failure> {
     let (stdout, stderr) = (std::io::stdout(), std::io::stderr());
-    let guards = (stdout.is_terminal(), stderr.is_terminal());
+    // A pipe may lead to a terminal, e.g. through tee. Standard output keeps its bytes for programs.
+    let guards = (stdout.is_terminal(), true);
     let printer = Printer::new(format, debug, (stdout, stderr), guards);
     let mut printer = printer.with_painter(Painter::stdout());
     let began_at = setup.project.clock.now_ms();

@@ -8,6 +8,19 @@ use crate::visible::visible;
 /// Unchanged lines around each change.
 const CONTEXT: usize = 3;
 
+/// The line after a line without a line feed.
+pub(crate) const NO_FINAL_LINE_FEED: &str = "\\ No newline at end of file";
+
+/// Returns the first line of a hunk as diff and git print it, from its first lines and its numbers of lines.
+pub(crate) fn place(old: (usize, usize), new: (usize, usize)) -> String {
+    let range = |(start, n_lines): (usize, usize)| match n_lines {
+        0 => format!("{},0", start.saturating_sub(1)),
+        1 => start.to_string(),
+        n => format!("{start},{n}"),
+    };
+    format!("@@ -{} +{} @@", range(old), range(new))
+}
+
 /// Returns the diff of a file as text.
 pub(crate) fn coloured(painter: Painter, path: &str, before: Option<&str>, after: Option<&str>) -> String {
     lines(painter, path, before, after).iter().map(|line| format!("{line}\n")).collect()
@@ -42,6 +55,18 @@ pub(crate) fn painted(painter: Painter, line: &str, is_head: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn places_are_those_of_git() {
+        for (old, new, expected) in [
+            ((1, 0), (1, 1), "@@ -0,0 +1 @@"),
+            ((1, 1), (1, 0), "@@ -1 +0,0 @@"),
+            ((5, 0), (5, 2), "@@ -4,0 +5,2 @@"),
+            ((2, 7), (2, 8), "@@ -2,7 +2,8 @@"),
+        ] {
+            assert_eq!(place(old, new), expected);
+        }
+    }
 
     #[test]
     fn added_and_removed_lines_have_their_colours_and_nothing_moves_the_cursor() {

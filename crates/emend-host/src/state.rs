@@ -55,7 +55,7 @@ pub enum StateError {
     #[error("there is no directory for state; set XDG_STATE_HOME or HOME to an absolute path")]
     NoHome,
     /// Another process uses the state of the same project.
-    #[error("another emend process{} is working on {}; wait for it or stop it", named(*pid), root.display())]
+    #[error("another emend process{} has {} open; end it or wait for its end", named(*pid), root.display())]
     Busy {
         /// Root of the project.
         root: PathBuf,

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::arguments::{counted, flag_argument, number_argument, schema, target_of_search, text_argument};
 use crate::approval::Target;
-use crate::environment::FileMatches;
+use crate::environment::{FileMatches, FilePath};
 use crate::error_code::Code;
 use crate::search::Matcher;
 use crate::tool::{Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
@@ -96,8 +96,8 @@ impl Tool for Grep {
             let glob = arguments.get("glob_filter").and_then(Value::as_str);
             let found = context.workspace.grep(matcher, path, glob, context_lines, max_matches).await?;
             Ok(match mode {
-                "files" => per_file(&found, page, |file| file.path.to_string()),
-                "count" => per_file(&found, page, |file| format!("{}:{}", file.path, file.match_count())),
+                "files" => per_file(&found, page, |file| on_one_line(&file.path)),
+                "count" => per_file(&found, page, |file| format!("{}:{}", on_one_line(&file.path), file.match_count())),
                 _ => content(&found, page, before, after),
             })
         })
@@ -151,7 +151,7 @@ fn content(found: &[FileMatches], page: Page<'_>, before: usize, after: usize) -
             }
             previous = Some(line.line);
             let mark = if line.is_match { ':' } else { '-' };
-            lines.push(format!("{}{mark}{}{mark}{}", file.path, line.line, line.text));
+            lines.push(format!("{}{mark}{}{mark}{}", on_one_line(&file.path), line.line, line.text));
         }
     }
     finish(lines, "matches", matches, page, n_matches)
@@ -179,4 +179,8 @@ fn finish(mut lines: Vec<String>, what: &str, shown: Vec<Value>, page: Page<'_>,
         ));
     }
     ToolOutput::new(lines.join("\n"), json!({ what: shown, "truncated": more }))
+}
+/// Returns a path on one line: a path with a line feed is quoted, because each line begins with a path.
+fn on_one_line(path: &FilePath) -> String {
+    if path.as_str().contains('\n') { Value::from(path.as_str()).to_string() } else { path.to_string() }
 }

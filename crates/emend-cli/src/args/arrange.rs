@@ -54,6 +54,8 @@ pub(crate) fn arranged(mut args: Vec<OsString>) -> Result<Vec<OsString>, Failure
     match word {
         Some(word) if names.contains(&word.as_str()) => args[1..=index].rotate_right(1),
         _ if is_run => args.insert(1, "run".into()),
+        // Without `run` there is no task, so the word is the ID.
+        Some(word) if is_resume(&args, index - 1) && !word.contains(char::is_whitespace) => {}
         Some(word) => return Err(not_a_command(&word, &names)),
         None => {}
     }
@@ -80,6 +82,10 @@ fn is_option(text: &str) -> bool {
     text.starts_with('-') && text != "-" && text != "--"
 }
 
+fn is_resume(args: &[OsString], index: usize) -> bool {
+    args.get(index).is_some_and(|option| option == "--resume")
+}
+
 fn name_of(option: &str) -> &str {
     option.split_once('=').map_or(option, |(name, _)| name)
 }
@@ -88,7 +94,13 @@ fn name_of(option: &str) -> &str {
 fn length(arg: &Arg, args: &[OsString], index: usize) -> usize {
     let has_value = args[index].to_string_lossy().contains('=');
     let takes_value = matches!(arg.get_action(), ArgAction::Set | ArgAction::Append);
-    let is_missing = || arg.get_id() == "resume" && !text_at(args, index + 1).is_some_and(|id| is_session(&id));
+    let word = |at: usize| text_at(args, at).filter(|word| !is_option(word));
+    // Of two words, the second is the task.
+    let is_id = |id: &String| {
+        let is_run = args.get(1).is_some_and(|command| command == "run");
+        is_session(id) || is_run && !id.contains(char::is_whitespace) && word(index + 2).is_some()
+    };
+    let is_missing = || arg.get_id() == "resume" && !word(index + 1).is_some_and(|id| is_id(&id));
     if takes_value && !has_value && !is_missing() { 2 } else { 1 }
 }
 
@@ -133,6 +145,9 @@ mod tests {
             ("-p x", "run -p x"),
             ("--output json --model offline x", "run --output json --model offline x"),
             ("run --resume x", "run --resume= x"),
+            ("run --resume zzz x", "run --resume zzz x"),
+            ("--resume zzz", "--resume zzz"),
+            ("--model offline --resume zzz", "--model offline --resume zzz"),
             ("run --resume sess_1 x", "run --resume sess_1 x"),
             ("run x --resume", "run x --resume"),
             ("run x --resume y", "run x --resume y"),

@@ -54,6 +54,9 @@ Files:
   .emend.toml                  Settings of the project. They can restrict the agent, not give it more rights.
                                In a git repository, also those of the directories above, up to its root.
 
+Trust:
+  The first conversation in a project asks whether you trust its files. emend run does not ask.
+
 Exit status:
   0    Success
   1    The task failed or was refused, e.g. a file does not exist

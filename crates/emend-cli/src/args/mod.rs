@@ -61,7 +61,9 @@ pub(crate) enum Command {
     Review(RootArgs),
     /// Undo the changes of the last run.
     ///
-    /// Your own edits to the same files are kept. Use `emend redo` to restore the changes.
+    /// Your own edits to the same files are kept, before the run and after it. While a command of the agent runs, Emend
+    /// cannot tell who changes a file: every change then counts as the command's, also one of your editor. Use `emend redo`
+    /// to restore the changes.
     Undo(RootArgs),
     /// Restore the changes that the last `undo` or `rollback` undid.
     Redo(RootArgs),
@@ -258,6 +260,8 @@ pub(crate) enum ToolsCommand {
         profile: ProfileName,
     },
     /// Call one tool and print its result as JSON. The exit status is 1 if the tool failed.
+    ///
+    /// You make this call, not the agent, so allow, ask and deny rules do not apply, and nothing waits for review.
     #[command(after_help = help::TOOLS_CALL)]
     Call {
         /// Name of the tool, e.g. `read_file`.

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use emend_agent::error_code::Code;
 use emend_agent::event::EndReason;
 use emend_agent::session::Run;
+use emend_agent::workspace::Mode;
 use emend_llm::{CancelToken, ProviderInfo, Shared};
 use futures::channel::mpsc::UnboundedReceiver;
 
@@ -59,6 +60,9 @@ pub(crate) async fn chat(args: SessionArgs) -> Result<ExitCode, Failure> {
     // Edits are saved even if the conversation failed.
     chat.setup.project.save()?;
     outcome?;
+    if let Some(waiting) = chat.setup.project.waiting().filter(|_| chat.holds_back()) {
+        chat.screen.say(0, &format!("{waiting}; to decide: emend review"), style::YELLOW)?;
+    }
     if !chat.setup.session.history().is_empty() {
         let line = format!("To continue this conversation: emend --resume {}", short(chat.setup.session.id()));
         chat.screen.print(&[painter.paint(style::DIM, &line)])?;
@@ -143,7 +147,15 @@ impl Chat {
             );
             lines.extend(markdown::render(&text, painter, self.screen.width()));
         }
-        if let Some(note) = self.setup.project.pending_note() {
+        if self.holds_back() {
+            let held = "Edits are held back for review: /review asks about each hunk, and saves those that you accept.";
+            lines.extend(wrap_text(held, Style::new(), painter, width, "", ""));
+        }
+        let note = match self.waiting() {
+            None => self.setup.project.pending_note("/review"),
+            waiting => waiting,
+        };
+        if let Some(note) = note {
             lines.extend(wrap_text(&visible(&note), style::YELLOW, painter, width, "", ""));
         }
         if let Some(origin) = &self.setup.origin {
@@ -153,6 +165,17 @@ impl Chat {
         lines.extend(wrap_text(help, style::DIM, painter, width, "", ""));
         lines.push(String::new());
         Ok(self.screen.print(&lines)?)
+    }
+
+    /// Returns whether edits wait for review.
+    fn holds_back(&self) -> bool {
+        self.setup.project.workspace.mode() == Mode::Staged
+    }
+
+    /// Returns how many hunks wait for review, if edits do and there are any.
+    fn waiting(&self) -> Option<String> {
+        let waiting = self.holds_back().then(|| self.setup.project.waiting()).flatten();
+        waiting.map(|waiting| format!("{waiting}: /review"))
     }
 
     async fn converse(
@@ -238,6 +261,9 @@ impl Chat {
         let run = self.setup.session.submit(text, cancel.clone())?;
         let ended = follow(run, (&cancel, &mut signals), &self.setup, questions, &mut self.screen, trace).await?;
         self.setup.project.save()?;
+        if let Some(waiting) = self.waiting() {
+            self.screen.say(0, &waiting, style::YELLOW)?;
+        }
         Ok(ended)
     }
 }

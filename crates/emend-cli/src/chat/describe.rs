@@ -4,6 +4,7 @@ use emend_agent::approval::ApprovalRequest;
 use emend_agent::error_code::Code;
 use emend_agent::event::{ErrorInfo, EventKind};
 
+use super::wrap::{columns, truncated};
 use crate::approve::question;
 use crate::output::{REPEATS, first_line, limit_reached, target};
 use crate::style::{self, Painter, Style};
@@ -78,10 +79,12 @@ pub(super) fn aside(kind: &EventKind) -> Option<String> {
     })
 }
 
-/// Returns the last lines of a text. An incomplete last line counts.
-pub(super) fn last_lines(text: &str, n_max: usize) -> &str {
-    let ends = text.trim_end_matches('\n').rmatch_indices('\n').nth(n_max - 1);
-    ends.map_or(text, |(at, _)| &text[at + 1..])
+/// Returns the line about a running step. A long step is cut, the way to stop it is not.
+pub(super) fn status_line(frame: &str, seconds: u64, what: &str, width: usize) -> String {
+    let (before, after) = (format!("{frame} {seconds} s · "), " · Ctrl-C to stop");
+    let room = width.saturating_sub(columns(&before) + columns(after));
+    let what = if columns(what) > room { truncated(what, room.saturating_sub(1)) + "…" } else { what.to_owned() };
+    format!("{before}{what}{after}")
 }
 
 /// Truncates a list of lines and adds the number of missing lines.
@@ -99,6 +102,18 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+
+    #[test]
+    fn the_status_line_always_says_how_to_stop() {
+        let command = "shell cargo test --workspace --all-targets --no-fail-fast -- --nocapture --test-threads 1";
+        for (width, expected) in [
+            (200, format!("* 4 s · {command} · Ctrl-C to stop")),
+            (60, "* 4 s · shell cargo test --workspace --al… · Ctrl-C to stop".to_owned()),
+            (39, "* 4 s · shell cargo t… · Ctrl-C to stop".to_owned()),
+        ] {
+            assert_eq!(status_line("*", 4, command, width), expected);
+        }
+    }
 
     #[test]
     fn a_command_is_shown_whole_and_a_long_diff_is_cut() {

@@ -10,6 +10,7 @@ mod describe;
 mod follow;
 mod line_edit;
 mod markdown;
+mod output_tail;
 mod prompt;
 mod run_view;
 mod screen;

@@ -12,9 +12,10 @@ use serde_json::Value;
 
 use super::asker::Question;
 use super::command_list::is_command;
-use super::describe::{answer_prompt, aside, call_outcome, last_lines, question_lines, shortened};
+use super::describe::{answer_prompt, aside, call_outcome, question_lines, shortened, status_line};
 use super::line_edit::{Key, KeyAction, LineEdit};
 use super::markdown::Stream;
+use super::output_tail::OutputTail;
 use super::prompt::PROMPT;
 use super::screen::Screen;
 use super::terminal_input::TerminalInput;
@@ -31,9 +32,6 @@ pub(super) const TICK: Duration = Duration::from_millis(100);
 
 /// Lines of a diff that are shown without a request.
 const DIFF_LINES_MAX: usize = super::describe::DIFF_LINES_MAX;
-
-/// Lines of a command's output that are shown.
-const OUTPUT_LINES_MAX: usize = 8;
 
 /// Lines of an unfinished Markdown block that are shown.
 const UNFINISHED_LINES_MAX: usize = 12;
@@ -83,7 +81,7 @@ pub(super) struct RunView<'a, O> {
     text: Stream,
     running: Vec<RunningCall>,
     /// The last lines of the output of running commands.
-    output: String,
+    output: OutputTail,
     /// The approval question that waits for an answer.
     asked: Option<Question>,
     /// The line that was typed before the question, and that continues while the user goes on typing.
@@ -111,7 +109,7 @@ impl<'a, O: Write> RunView<'a, O> {
             edit: LineEdit::default(),
             text: Stream::default(),
             running: Vec::new(),
-            output: String::new(),
+            output: OutputTail::default(),
             asked: None,
             set_aside: LineEdit::default(),
             types_on: false,
@@ -198,10 +196,7 @@ impl<'a, O: Write> RunView<'a, O> {
             }
             EventKind::AssistantTextEnd { text, .. } => self.end_text(text)?,
             EventKind::ToolCallStart { call_id, tool_name, arguments } => self.begin(call_id, tool_name, arguments)?,
-            EventKind::ToolCallOutputDelta { delta, .. } => {
-                self.output.push_str(delta);
-                self.output = last_lines(&self.output, OUTPUT_LINES_MAX).to_owned();
-            }
+            EventKind::ToolCallOutputDelta { delta, .. } => self.output.push(delta),
             EventKind::ToolCallEnd { call_id, tool_name, output, error_info: error, .. } => {
                 self.running.retain(|call| call.call_id != *call_id);
                 self.print_output()?;
@@ -255,12 +250,12 @@ impl<'a, O: Write> RunView<'a, O> {
     /// Prints the last lines of a command's output, which stay.
     fn print_output(&mut self) -> io::Result<()> {
         let lines = self.output_lines();
-        self.output.clear();
+        self.output = OutputTail::default();
         self.screen.print(&lines)
     }
 
     fn output_lines(&self) -> Vec<String> {
-        let lines = self.output.lines().map(|line| format!("  │ {}", visible(line)));
+        let lines = self.output.lines().into_iter().map(|line| format!("  │ {}", visible(&line)));
         lines.map(|line| self.screen.painter.paint(style::DIM, &line)).collect()
     }
 
@@ -375,9 +370,9 @@ impl<'a, O: Write> RunView<'a, O> {
             [call] => call.what.clone(),
             [call, rest @ ..] => format!("{} and {} more", call.what, rest.len()),
         };
-        // SelectedModel by time, since events redraw it between ticks.
+        // Selected by time, since events redraw it between ticks.
         let frame = SPINNER[(self.began.elapsed().as_millis() / TICK.as_millis()) as usize % SPINNER.len()];
-        lines.push(self.screen.painter.paint(style::DIM, &format!("{frame} {seconds} s · {what} · Ctrl-C to stop")));
+        lines.push(self.screen.painter.paint(style::DIM, &status_line(frame, seconds, &what, width)));
         if !typed.is_empty() {
             lines.push(end_of(&format!("{PROMPT}{typed}"), width));
         }

@@ -98,7 +98,10 @@ fn model(chat: &mut Chat, name: &str) -> Result<(), Failure> {
         return Ok(chat.screen.print(&lines)?);
     }
     let model: Model = name.parse().map_err(|what: String| Failure::new(Code::InvalidArgument, what))?;
-    let selected = provider::select(&model, None, &chat.setup.project, &chat.setup.settings)?;
+    let selected = provider::select(&model, None, &chat.setup.project, &chat.setup.settings).map_err(|failure| {
+        // In a conversation the command selects the model, not the option.
+        Failure { message: failure.message.replace("--model ", "/model "), ..failure }
+    })?;
     let options = chat.setup.options(&selected)?;
     let session = &chat.setup.session;
     session.set_model(Shared::clone(&selected.provider), selected.model.clone(), selected.offline);
@@ -145,13 +148,13 @@ async fn decide(chat: &mut Chat) -> Result<(), Failure> {
         return Ok(chat.screen.say(0, message, Style::new())?);
     }
     let prompt = &mut chat.prompt;
-    review::decide(&chat.setup.project, &mut |question| prompt.answer(question)).await
+    review::decide(&chat.setup.project, "/review", &mut |question| prompt.answer(question)).await
 }
 
 async fn undo_run(chat: &mut Chat) -> Result<(), Failure> {
-    let (run, undone) = undo::undo_last(&chat.setup.project).await?;
-    checkpoints::report(Some(&run), &undone)?;
-    let paths: Vec<&str> = undone.restored.iter().map(|path| path.as_str()).collect();
+    let undone = undo::undo_last(&chat.setup.project).await?;
+    checkpoints::report(&undone)?;
+    let paths: Vec<&str> = undone.run.restored.iter().map(|path| path.as_str()).collect();
     // Otherwise the model would continue with texts that no longer exist.
     let note = format!("[I undid your last changes in {}.]", paths.join(", "));
     chat.setup.session.steer(&note).map_err(Failure::from)

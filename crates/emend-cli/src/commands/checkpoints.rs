@@ -2,6 +2,7 @@
 //!
 //! The start of a run is a checkpoint. A rollback undoes what the agent changed since and keeps the user's own lines.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
@@ -66,12 +67,12 @@ pub(crate) async fn rollback(root: &Path, run: u64, check: bool) -> Result<ExitC
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let undone = project.workspace.undo_runs(&runs).await?;
-    if undone.restored.is_empty() {
+    let undone = Undone::of(&project, &runs).await?;
+    if undone.run.restored.is_empty() {
         return Err(Failure::new(Code::NotFound, format!("run {run} and later runs have nothing left to undo")));
     }
     project.save()?;
-    report(None, &undone)
+    report(&undone)
 }
 
 /// Returns a run and all later ones.
@@ -89,15 +90,72 @@ pub(crate) async fn redo(root: &Path) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Restores what the last undo or rollback undid, saves that and prints the files.
+/// Restores what the last undo or rollback undid, saves that and prints the runs and the files.
 pub(crate) async fn redo_last(project: &Project) -> Result<(), Failure> {
+    let on = |project: &Project| {
+        let runs = project.workspace.runs().into_iter().filter(|run| run.is_on);
+        runs.map(|run| run.run_id).collect::<BTreeSet<u64>>()
+    };
+    let before = on(project);
     let paths = project.workspace.redo_runs().await?;
     project.save()?;
     let mut stdout = stdout();
+    for run in on(project).difference(&before) {
+        writeln!(stdout, "redid {}", visible(&project.run_name(*run)?))?;
+    }
     for path in paths {
-        writeln!(stdout, "reapplied {path}")?;
+        writeln!(stdout, "reapplied {}", shown(&path))?;
     }
     Ok(())
+}
+
+/// The result of undoing runs, with a line for each file.
+pub(crate) struct Undone {
+    pub(crate) run: UndoneRun,
+    /// The name of the run, if it is one.
+    pub(crate) name: Option<String>,
+    lines: Vec<String>,
+    /// Whether a command of the runs changed a file. Another program may have changed it meanwhile.
+    by_commands: bool,
+}
+
+impl Undone {
+    /// Undoes runs.
+    pub(crate) async fn of(project: &Project, runs: &[u64]) -> Result<Self, Failure> {
+        let workspace = &project.workspace;
+        let mut pending = BTreeMap::new();
+        for file in workspace.review().files {
+            let saved = workspace.saved_text(file.path.as_str()).await.ok();
+            pending.insert(file.path, saved);
+        }
+        let notes = project.run_notes()?.into_iter().filter(|note| runs.contains(&note.run));
+        let commands: BTreeMap<FilePath, String> = notes.flat_map(|note| note.commands).collect();
+        let run = workspace.undo_runs(runs).await?;
+        let (mut lines, mut by_commands) = (Vec::new(), false);
+        for path in &run.restored {
+            let saved = workspace.saved_text(path.as_str()).await.ok();
+            let name = shown(path);
+            let what = match (pending.get(path), saved) {
+                (Some(before), saved) if *before == saved => {
+                    lines.push(format!("withdrew the pending edits of {name}"));
+                    continue;
+                }
+                (_, Some(None)) => format!("removed {name}"),
+                _ => format!("restored {name}"),
+            };
+            lines.push(match commands.get(path) {
+                Some(command) => format!("{what}, which changed while `{}` ran", visible(command)),
+                None => what,
+            });
+            by_commands |= commands.contains_key(path);
+        }
+        Ok(Self { run, name: None, lines, by_commands })
+    }
+}
+
+/// Returns a path on one line.
+fn shown(path: &FilePath) -> String {
+    visible(path.as_str())
 }
 
 /// The most paths that are named as not undoable.
@@ -117,18 +175,23 @@ fn write_lost<W: Write>(out: &mut Guarded<W>, indent: &str, lost: &[FilePath]) -
     out.write_own(&(Painter::stdout().paint(style::YELLOW, &visible(&text)) + "\n"))
 }
 
-/// Prints which files were restored, after the name of the run if it is given.
-pub(crate) fn report(run: Option<&str>, undone: &UndoneRun) -> Result<ExitCode, Failure> {
+/// Prints which files were restored, after the name of the run if it is one.
+pub(crate) fn report(undone: &Undone) -> Result<ExitCode, Failure> {
     let mut stdout = stdout();
-    if let Some(run) = run {
+    if let Some(run) = &undone.name {
         writeln!(stdout, "undid {}", visible(run))?;
     }
-    for path in &undone.restored {
-        writeln!(stdout, "restored {path}")?;
+    for line in &undone.lines {
+        writeln!(stdout, "{line}")?;
     }
-    for path in &undone.kept {
-        writeln!(stdout, "kept your later edits in {path}")?;
+    for path in &undone.run.kept {
+        writeln!(stdout, "kept your later edits in {}", shown(path))?;
     }
-    write_lost(&mut stdout, "", &undone.lost)?;
+    write_lost(&mut stdout, "", &undone.run.lost)?;
+    if undone.by_commands {
+        let note =
+            "A change that another program made while the command ran was undone, too; `emend redo` restores all.";
+        writeln!(stdout, "{note}")?;
+    }
     Ok(ExitCode::SUCCESS)
 }

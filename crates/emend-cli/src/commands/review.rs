@@ -11,7 +11,7 @@ use emend_edit::line_log::DependentsPolicy;
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::style::{self, Painter};
-use crate::text_diff::painted;
+use crate::text_diff::{NO_FINAL_LINE_FEED, painted, place};
 use crate::visible::visible;
 
 const CONTESTED_HELP: &str = "y write the agent's lines in place of yours · n keep your lines and reject the hunk · s skip \
@@ -26,7 +26,7 @@ pub(crate) type Ask<'a> = &'a mut dyn FnMut(&str) -> Result<Option<String>, Fail
 
 pub(crate) async fn review(root: &Path) -> Result<ExitCode, Failure> {
     let project = Project::open(root, Mode::Staged).await?;
-    decide(&project, &mut ask_on_stdin()).await?;
+    decide(&project, "emend review", &mut ask_on_stdin()).await?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -45,8 +45,8 @@ pub(crate) fn ask_on_stdin() -> impl FnMut(&str) -> Result<Option<String>, Failu
     }
 }
 
-/// Asks about each pending hunk. The end of the input leaves the rest pending.
-pub(crate) async fn decide(project: &Project, ask: Ask<'_>) -> Result<(), Failure> {
+/// Asks about each pending hunk. The end of the input leaves the rest pending; `again` is the command that asks again.
+pub(crate) async fn decide(project: &Project, again: &str, ask: Ask<'_>) -> Result<(), Failure> {
     let painter = Painter::stdout();
     for file in project.workspace.review().files {
         // Finds what the user has changed since. A file that is no longer text is shown as it was last known.
@@ -75,7 +75,7 @@ pub(crate) async fn decide(project: &Project, ask: Ask<'_>) -> Result<(), Failur
                     Decision::Reject => false,
                     Decision::Skip => continue,
                     Decision::All(accepts) => *for_all.insert(accepts),
-                    Decision::Later => return later(project, n_hunks - n_decided),
+                    Decision::Later => return later(project, again, n_hunks - n_decided),
                 },
             };
             let ids = [hunk.id.clone()];
@@ -88,13 +88,13 @@ pub(crate) async fn decide(project: &Project, ask: Ask<'_>) -> Result<(), Failur
             project.save()?;
         }
     }
-    if n_decided < n_hunks { later(project, n_hunks - n_decided) } else { Ok(()) }
+    if n_decided < n_hunks { later(project, again, n_hunks - n_decided) } else { Ok(()) }
 }
 
-fn later(project: &Project, n_left: usize) -> Result<(), Failure> {
+fn later(project: &Project, again: &str, n_left: usize) -> Result<(), Failure> {
     project.save()?;
     let noun = if n_left == 1 { "hunk" } else { "hunks" };
-    writeln!(std::io::stdout(), "{n_left} {noun} left to review, not yet written; to continue: emend review")?;
+    writeln!(std::io::stdout(), "{n_left} {noun} left to review, not yet written; to continue: {again}")?;
     Ok(())
 }
 
@@ -157,7 +157,7 @@ fn show(
 ) -> std::io::Result<()> {
     let head = format!("{} ({}) · hunk {number} of {n_hunks}", file.path, file.operation);
     writeln!(out, "\n{}", painter.paint(style::BOLD, &visible(&head)))?;
-    let place = format!("@@ -{},{} +{},{} @@", hunk.old_start, hunk.old_lines, hunk.new_start, hunk.new_lines);
+    let place = place((hunk.old_start, hunk.old_lines), (hunk.new_start, hunk.new_lines));
     writeln!(out, "{}", painted(painter, &place, false))?;
     for line in &hunk.lines {
         let mark = match line.kind {
@@ -165,8 +165,11 @@ fn show(
             LineKind::Added => '+',
             LineKind::Removed => '-',
         };
-        let line = format!("{mark}{}", line.text.trim_end_matches(['\r', '\n']));
-        writeln!(out, "{}", painted(painter, &line, false))?;
+        let shown = format!("{mark}{}", line.text.trim_end_matches(['\r', '\n']));
+        writeln!(out, "{}", painted(painter, &shown, false))?;
+        if !line.text.ends_with('\n') {
+            writeln!(out, "{NO_FINAL_LINE_FEED}")?;
+        }
     }
     Ok(())
 }

@@ -7,33 +7,28 @@ use emend_agent::environment::FilePath;
 use emend_agent::error_code::Code;
 use emend_agent::workspace::{Mode, UndoneRun};
 
-use crate::commands::checkpoints::report;
+use crate::commands::checkpoints::{Undone, report};
 use crate::failure::Failure;
 use crate::project::Project;
 
 pub(crate) async fn undo(root: &Path) -> Result<ExitCode, Failure> {
-    let (run, undone) = undo_last(&Project::open(root, Mode::Direct).await?).await?;
-    report(Some(&run), &undone)
+    report(&undo_last(&Project::open(root, Mode::Direct).await?).await?)
 }
 
-/// Undoes the last run that still has an effect, and saves that. Returns the name of the run, too.
+/// Undoes the last run that still has an effect, and saves that.
 ///
 /// An older run is never undone instead: the user may want to keep it.
-pub(crate) async fn undo_last(project: &Project) -> Result<(String, UndoneRun), Failure> {
+pub(crate) async fn undo_last(project: &Project) -> Result<Undone, Failure> {
     let mut runs = project.workspace.runs();
     runs.retain(|run| run.is_on);
     let Some(last) = runs.pop() else {
         return Err(Failure::new(Code::NotFound, "there is nothing to undo in this project"));
     };
-    let notes = project.run_notes()?;
-    let name = match notes.iter().find(|note| note.run == last.run_id) {
-        Some(note) if !note.label.is_empty() => format!("run {} ({})", last.run_id, note.label),
-        _ => format!("run {}", last.run_id),
-    };
-    let undone = project.workspace.undo_runs(&[last.run_id]).await?;
-    if undone.restored.is_empty() {
+    let name = project.run_name(last.run_id)?;
+    let mut undone = Undone::of(project, &[last.run_id]).await?;
+    if undone.run.restored.is_empty() {
         let mut message = format!("{name} has nothing left to undo");
-        let reasons = reasons(project, &undone).await;
+        let reasons = reasons(project, &undone.run).await;
         if !reasons.is_empty() {
             message += &format!(": {}", reasons.join("; "));
         }
@@ -43,7 +38,8 @@ pub(crate) async fn undo_last(project: &Project) -> Result<(String, UndoneRun), 
         return Err(Failure::new(Code::Conflict, message));
     }
     project.save()?;
-    Ok((name, undone))
+    undone.name = Some(name);
+    Ok(undone)
 }
 
 /// Returns the reasons for which files keep their changes.

@@ -88,6 +88,7 @@ fn a_run_is_shown_and_its_changes_can_be_listed_undone_and_redone() {
         restored src/lib.rs
 
         › /redo
+        redid run 1 (rename alpha to omega)
         reapplied notes.md
         reapplied src/lib.rs
 
@@ -146,8 +147,7 @@ fn approval_questions_are_answered_in_the_conversation() {
             [y]es, [n]o, [a]lways, or a reason to refuse: not today
               shell failed [permission_denied]: This call was not allowed and did not run.
               Reason: not today
-            touch refused did not run to its end: Tool error (shell): [permission_denied]
-            This call was not allowed and did not run. Reason: not today
+            touch refused was not run. Reason: not today
             N s · N tokens in, N out
 
             › run touch x
@@ -335,7 +335,20 @@ fn a_conversation_asks_whether_to_continue_after_a_limit() {
     let mut terminal = Terminal::open(&project, &args, (100, 80), &variables);
     terminal.wait_for_prompt(1).enter("go").wait_for("Continue? [y]es, [n]o:").enter("y").wait_for("Done.");
     let shown = terminal.shown();
-    assert!(shown.contains("the limit of 1 rounds of tool calls is reached\nlimit reached · N s"), "{shown}");
+    assert!(shown.contains("the limit of 1 round of tool calls is reached\nlimit reached · N s"), "{shown}");
+}
+
+#[test]
+fn a_conversation_says_that_edits_are_held_back() {
+    let project = project();
+    let mut terminal = Terminal::start(&project, &["--review"]);
+    terminal.wait_for_prompt(1).enter("rename alpha to omega").wait_for("hunks wait for review: /review");
+    assert!(terminal.shown().contains("Edits are held back for review: /review asks about each hunk"));
+    terminal.wait_for_prompt(2).press(CTRL_D).wait_for("hunks wait for review; to decide: emend review");
+    assert_eq!(terminal.end(), 0);
+    let mut again = Terminal::start(&project, &["--continue", "--review"]);
+    let shown = again.wait_for_prompt(1).shown();
+    assert!(shown.contains("Edits are held back") && shown.contains("hunks wait for review: /review"), "{shown}");
 }
 
 #[test]
@@ -419,7 +432,7 @@ fn pending_edits_are_reviewed_hunk_by_hunk() {
         -alpha
         +omega
         Accept this hunk [y,n,s,a,d,q,?]? s
-        1 hunk left to review, not yet written; to continue: emend review
+        1 hunk left to review, not yet written; to continue: /review
 
         ›"#]]
     .assert_eq(rest);
@@ -514,8 +527,8 @@ fn model_and_effort_are_shown_and_changed() {
           gemini:…  (needs GEMINI_API_KEY)
 
         › /model openai:m
-        error [configuration]: no API key for openai; set OPENAI_API_KEY, or use
-        --model offline
+        error [configuration]: no API key for openai; set OPENAI_API_KEY, or use /model
+        offline
 
         › /compact
         Context: about N tokens before, N now.

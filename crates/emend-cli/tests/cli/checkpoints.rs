@@ -94,3 +94,16 @@ fn a_trace_holds_every_event_and_no_secret() {
     let outcome = project.run(&["run", "x", "--trace", "no/such/file"]);
     assert!(outcome.stderr.contains("cannot write the trace to no/such/file"), "{}", outcome.stderr);
 }
+
+#[test]
+fn undo_says_what_became_of_each_file_and_redo_names_the_run() {
+    let project = Project::new(&[("a.txt", b"alpha\n"), ("b.txt", b"bee\n")]);
+    let patch = "*** Begin Patch\n*** Add File: new.txt\n+x\n*** Delete File: b.txt\n*** End Patch";
+    let arguments = serde_json::json!({ "patch": patch }).to_string();
+    project.run(&["tools", "call", "apply_patch", &arguments]).assert_ok();
+    assert_eq!(project.run(&["undo"]).assert_ok().stdout, "undid run 1\nrestored b.txt\nremoved new.txt\n");
+    project.run(&["run", "rename alpha to omega"]).assert_ok();
+    project.run(&["undo"]).assert_ok();
+    let expected = "redid run 2 (rename alpha to omega)\nreapplied a.txt\n";
+    assert_eq!(project.run(&["redo"]).assert_ok().stdout, expected);
+}

@@ -330,3 +330,44 @@ fn a_run_in_the_background_of_a_terminal_is_not_stopped() {
     assert_eq!(project.read("a.txt"), "omega\n");
     child.wait().unwrap();
 }
+
+#[test]
+fn progress_in_a_pipe_has_no_escape_sequences() {
+    let project = Project::new(&[("a.txt", b"one\n")]);
+    let task = "run printf '\\033]0;title\\007'";
+    for more in [&[][..], &["--debug"]] {
+        let outcome = project.run(&[&["run", task, "--allow", "shell"][..], more].concat());
+        assert!(!outcome.assert_ok().stderr.contains(['\u{1b}', '\u{7}']), "{more:?}: {:?}", outcome.stderr);
+        assert!(
+            outcome.stderr.contains("u{1b}]0;title") || outcome.stderr.contains("u001b]0;title"),
+            "{}",
+            outcome.stderr
+        );
+    }
+}
+
+#[test]
+fn a_command_that_was_refused_was_not_run() {
+    let project = Project::new(&[("a.txt", b"one\n")]);
+    let outcome = project.run(&["run", "run touch b.txt"]);
+    let said = &outcome.assert_ok().stdout;
+    assert!(said.contains("`touch b.txt` was not run. ") && !said.contains("permission_denied"), "{said}");
+}
+
+#[test]
+fn an_undo_names_the_command_during_which_a_file_changed() {
+    let project = Project::new(&[("a.txt", b"one\n"), ("b.txt", b"bee\n")]);
+    // Another program, which Emend cannot tell from the command.
+    let task = "run sleep 0; echo two >> a.txt";
+    project.run(&["run", task, "--allow", "shell"]).assert_ok();
+    let undone = project.run(&["undo"]).assert_ok().stdout.clone();
+    assert!(undone.contains("restored a.txt, which changed while `sleep 0; echo two >> a.txt` ran\n"), "{undone}");
+    assert!(undone.contains("another program") && undone.contains("`emend redo`"), "{undone}");
+}
+
+#[test]
+fn a_file_name_with_a_line_feed_is_one_name() {
+    let project = Project::new(&[("one\ntwo.txt", b"alpha\n")]);
+    project.run(&["run", "rename alpha to omega"]).assert_ok();
+    assert_eq!(project.read("one\ntwo.txt"), "omega\n");
+}

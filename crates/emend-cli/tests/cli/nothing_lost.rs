@@ -82,7 +82,10 @@ fn what_cannot_be_undone_is_said() {
     assert!(listed.stdout.contains("a.txt\n      cannot be undone: deps, huge.bin\n"), "{}", listed.stdout);
     let undone = project.run(&["undo"]);
     let name = "undid run 1 (run rm -r deps huge.bin; echo two >> a.txt)";
-    assert_eq!(undone.assert_ok().stdout, format!("{name}\nrestored a.txt\ncannot be undone: deps, huge.bin\n"));
+    let restored = "restored a.txt, which changed while `rm -r deps huge.bin; echo two >> a.txt` ran\n";
+    let note = "A change that another program made while the command ran was undone, too; `emend redo` restores all.\n";
+    let expected = format!("{name}\n{restored}cannot be undone: deps, huge.bin\n{note}");
+    assert_eq!(undone.assert_ok().stdout, expected);
 }
 
 #[test]
@@ -180,6 +183,8 @@ fn a_command_killed_with_the_program_can_be_undone() {
     wait_until("the change", || project.path("gone").exists());
     child.kill().unwrap();
     child.wait().unwrap();
+    let listed = project.run(&["checkpoints"]);
+    assert!(listed.stdout.contains("run rm b.bin; echo two > a.txt"), "{}", listed.stdout);
     project.run(&["undo"]).assert_ok();
     assert_eq!(project.tree(), before);
     assert!(!project.path("gone").exists());

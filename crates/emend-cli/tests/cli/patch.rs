@@ -118,8 +118,8 @@ fn several_files_are_created_updated_deleted_and_moved() {
     outcome.assert_ok();
     assert_eq!(
         outcome.stdout,
-        "updated src/main.rs\n  hunk 1: @@ -2,1 +2,1 @@\n  hunk 2: @@ -5,1 +5,1 @@\n\
-         created docs/deep/notes.md\ndeleted gone.txt\nmoved tool.sh to bin/tool\n  hunk 1: @@ -1,1 +1,1 @@\n"
+        "updated src/main.rs\n  hunk 1: @@ -2 +2 @@\n  hunk 2: @@ -5 +5 @@\n\
+         created docs/deep/notes.md\ndeleted gone.txt\nmoved tool.sh to bin/tool\n  hunk 1: @@ -1 +1 @@\n"
     );
     let names: Vec<String> = project.tree().into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["bin/tool", "docs/deep/notes.md", "keep", "p.patch", "src/main.rs"]);
@@ -389,4 +389,18 @@ fn mode_bits_and_links_stay() {
     assert_eq!(fs::read_link(project.path("link")).unwrap(), Path::new("sub/target"));
     assert_eq!(fs::read_to_string(project.path("sub/new")).unwrap(), "x\n");
     assert!(!project.path("secret").exists());
+}
+
+#[test]
+fn a_reversed_diff_of_git_is_applied() {
+    let project = Project::new(&[("a.txt", b"omega\n")]);
+    let patch = "diff --git b/a.txt a/a.txt\nindex 12..34 100644\n--- b/a.txt\n+++ a/a.txt\n@@ -1 +1 @@\n-omega\n+alpha\n\
+                 diff --git b/n.txt a/n.txt\nnew file mode 100644\nindex 0..1\n--- /dev/null\n+++ a/n.txt\n@@ -0,0 +1 @@\n+x\n";
+    std::fs::write(project.path("r.patch"), patch).unwrap();
+    let checked = project.run(&["patch", "--check", "r.patch"]);
+    let expected =
+        "would update a.txt\n  hunk 1: @@ -1 +1 @@\nwould create n.txt\n  hunk 1: @@ -0,0 +1 @@\nnothing was written\n";
+    assert_eq!(checked.assert_ok().stdout, expected);
+    project.run(&["patch", "r.patch"]).assert_ok();
+    assert_eq!((project.read("a.txt"), project.read("n.txt")), ("alpha\n".to_owned(), "x\n".to_owned()));
 }

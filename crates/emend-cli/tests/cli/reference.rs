@@ -74,6 +74,10 @@ fn exit_statuses_are_as_documented() {
     check(&["redo"], &[], 1);
     check(&["patch", "a.txt"], &[], 1);
     check(&["patch", "missing.patch"], &[], 2);
+    check(&["patch", "a.txt", "--root", "no/such"], &[], 1);
+    check(&["patch", "--root", "no/such"], &[], 1);
+    check(&["run", "x", "--deny", "no_tool"], &[], 2);
+    check(&["run", "x"], &[("EMEND_DENY", "no_tool")], 3);
     check(&["diff", "a.txt", "a.txt"], &[], 0);
     check(&["diff", "a.txt", ".gitignore"], &[], 2);
     check(&["review"], &[], 0);

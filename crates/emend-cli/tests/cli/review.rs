@@ -46,7 +46,7 @@ fn undecided_hunks_wait_outside_the_project_for_a_later_review() {
     let before = project.tree();
     let outcome = answer(&project, &["run", "rename alpha to omega", "--review"], "");
     outcome.assert_ok();
-    assert!(outcome.stderr.contains("2 changes wait for review; to decide: emend review"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("2 hunks wait for review; to decide: emend review"), "{}", outcome.stderr);
     assert_eq!(project.tree(), before);
     answer(&project, &["review"], "n\ny\n").assert_ok();
     assert_eq!(project.read("a.txt"), "alpha\n1\n2\n3\n4\n5\n6\n7\n8\n9\nomega\n");
@@ -77,6 +77,19 @@ fn output_for_programs_asks_no_questions() {
         assert!(outcome.stdout.lines().all(|line| line.starts_with('{')), "{}", outcome.stdout);
         assert_eq!(project.tree(), before, "the answers were not read");
     }
+}
+
+#[test]
+fn a_hunk_without_a_final_line_feed_says_so() {
+    let project = Project::new(&[("a.txt", b"alpha")]);
+    let outcome = answer(&project, &["run", "rename alpha to omega", "--review"], "");
+    outcome.assert_ok();
+    let shown = answer(&project, &["review"], "q\n");
+    let mark = "\\ No newline at end of file\n";
+    assert!(shown.stdout.contains(&format!("@@ -1 +1 @@\n-alpha\n{mark}+omega\n{mark}")), "{}", shown.stdout);
+    let undone = project.run(&["undo"]);
+    let name = "undid run 1 (rename alpha to omega)";
+    assert_eq!(undone.assert_ok().stdout, format!("{name}\nwithdrew the pending edits of a.txt\n"));
 }
 
 #[test]

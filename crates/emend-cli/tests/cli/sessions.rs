@@ -234,7 +234,7 @@ fn commands_that_only_read_work_while_another_process_has_the_project() {
     ] {
         project.run(args).assert_ok();
     }
-    let holder = format!("another emend process (pid {}) is working on", std::process::id());
+    let holder = format!("another emend process (pid {}) has", std::process::id());
     for args in [&["undo"][..], &["run", "x"], &["sessions", "delete", &id]] {
         let outcome = project.run(args);
         assert_eq!((outcome.status, outcome.stderr.contains(&holder)), (1, true), "{args:?}: {}", outcome.stderr);
@@ -253,4 +253,12 @@ fn a_damaged_workspace_does_not_prevent_the_deletion_of_a_session() {
     std::fs::write(state.join("workspace.json"), "{").unwrap();
     project.run(&["sessions", "delete", &id]).assert_ok();
     assert_eq!(std::fs::read_dir(state.join("sessions")).unwrap().count(), 0, "nothing of it is left");
+}
+
+#[test]
+fn a_word_after_resume_that_is_no_task_is_an_id() {
+    let project = project();
+    let outcome = project.run(&["run", "--resume", "zzz", "rename a to b"]);
+    let message = "there is no saved session \"zzz\" in this project";
+    assert_eq!((outcome.status, outcome.stderr.contains(message)), (1, true), "{}", outcome.stderr);
 }

@@ -114,6 +114,12 @@ fn places_of(text: &str, cursor: usize, edit: &Edit, task: &Substitution) -> usi
     count
 }
 
+/// Returns a listed path. The search quotes a path that contains a line feed.
+fn unquoted(path: &str) -> String {
+    let quoted = path.starts_with('"').then(|| serde_json::from_str(path).ok()).flatten();
+    quoted.unwrap_or_else(|| path.to_owned())
+}
+
 /// The results of the tool calls so far.
 #[derive(Default)]
 struct SearchState {
@@ -175,11 +181,11 @@ impl SearchState {
         self.search = Some(Ok(()));
         let (paths, cut) = listed_paths(&done.result.text);
         self.cut = cut;
-        for path in paths {
-            let file = self.files.entry(path.to_owned()).or_default();
+        for path in paths.into_iter().map(unquoted) {
+            let file = self.files.entry(path.clone()).or_default();
             if !file.listed {
                 file.listed = true;
-                self.order.push(path.to_owned());
+                self.order.push(path);
             }
         }
     }
@@ -220,7 +226,10 @@ impl SearchState {
             for (path, file) in failed.iter().take(NAMED_MAX) {
                 let done =
                     if file.places > 0 { format!("after {}, ", plural(file.places, "place")) } else { String::new() };
-                report.push_str(&format!("\n- {path}: {done}{}", file.failed.as_deref().unwrap_or_default()));
+                let why = file.failed.as_deref().unwrap_or_default();
+                // The reason may begin with the path.
+                let why = why.strip_prefix(&format!("{path}: ")).unwrap_or(why);
+                report.push_str(&format!("\n- {path}: {done}{why}"));
             }
             if failed.len() > NAMED_MAX {
                 report.push_str(&format!("\n- and {} more", failed.len() - NAMED_MAX));

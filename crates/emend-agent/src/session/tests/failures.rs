@@ -143,8 +143,9 @@ end of the run:
 | 130 | Ctrl-C interrupted the command |
 | 128 + N | signal N ended the command, e.g. 143 for SIGTERM and 129 for SIGHUP |
 
-Two commands differ. `emend diff` ends with 1 if the files differ and with 2 on any failure, as `diff` does. `emend tools \
-call` ends with 1 if the tool failed, whatever the code.
+Three commands differ. `emend diff` ends with 1 if the files differ and with 2 on any failure, as `diff` does. `emend tools \
+call` ends with 1 if the tool failed, whatever the code. `emend patch` ends with 1 if the patch was rejected, and with 2 \
+if the patch file or the directory cannot be opened, whatever the code.
 ";
 
     fn state(state: SessionState) -> String {

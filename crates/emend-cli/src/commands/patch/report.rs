@@ -8,6 +8,7 @@ use emend_edit::patch::{Diagnostic, Operation, PlannedFile};
 use serde_json::{Value, json};
 
 use super::{Done, Refusal, input};
+use crate::text_diff::place;
 use crate::visible;
 
 /// The state of a file, as the format `safe` prescribes it.
@@ -122,8 +123,8 @@ fn done_text(out: &mut impl Write, done: &Done, check: bool) -> io::Result<()> {
             writeln!(out, "  mode: {}", if executable { "executable" } else { "not executable" })?;
         }
         for hunk in &file.hunks {
-            let (old, new) = ((hunk.old_start, hunk.old_lines), (hunk.new_start, hunk.new_lines));
-            writeln!(out, "  hunk {}: @@ -{},{} +{},{} @@", hunk.number, old.0, old.1, new.0, new.1)?;
+            let place = place((hunk.old_start, hunk.old_lines), (hunk.new_start, hunk.new_lines));
+            writeln!(out, "  hunk {}: {place}", hunk.number)?;
         }
     }
     for (path, diagnostic) in diagnostics(done) {

@@ -47,6 +47,8 @@ struct File {
     /// The names after `---` and `+++`. The inner `None` is `/dev/null`.
     old: Option<Option<String>>,
     new: Option<Option<String>>,
+    /// Whether `diff --git` names `b/` first.
+    has_swapped_header: bool,
     /// The name that `diff --git` gives on both sides, for changes without hunks.
     git_name: Option<String>,
     is_new: bool,
@@ -74,18 +76,26 @@ impl File {
         }
     }
 
+    /// Returns whether the diff was made by `git diff -R`: the header of git says so, or both names do.
+    fn is_swapped(&self) -> bool {
+        let (old, new) = (self.old.as_ref().and_then(Option::as_deref), self.new.as_ref().and_then(Option::as_deref));
+        let names = || Some(old?.strip_prefix("b/")? == new?.strip_prefix("a/")?);
+        self.has_swapped_header || names() == Some(true)
+    }
+
     fn into_edit(self, mode: DiffMode) -> Result<FileEdit, UnifiedParseError> {
         let kind = self.kind();
         let strip = |name: &str, prefix: &str| name.strip_prefix(prefix).unwrap_or(name).to_owned();
-        // The prefixes `a/` and `b/` are git's only if every side with a name has its prefix.
+        // The prefixes `a/` and `b/` are git's only if every side with a name has its prefix. `git diff -R` swaps them.
         let prefixed = |name: &Option<Option<String>>, prefix: &str| {
             name.as_ref().is_none_or(|name| name.as_ref().is_none_or(|name| name.starts_with(prefix)))
         };
-        let is_git = prefixed(&self.old, "a/") && prefixed(&self.new, "b/");
+        let (a, b) = if self.is_swapped() { ("b/", "a/") } else { ("a/", "b/") };
+        let is_git = prefixed(&self.old, a) && prefixed(&self.new, b);
         let side = |name: &Option<Option<String>>, prefix: &str| {
             name.clone().flatten().map(|name| if is_git { strip(&name, prefix) } else { name })
         };
-        let (old, new) = (side(&self.old, "a/"), side(&self.new, "b/"));
+        let (old, new) = (side(&self.old, a), side(&self.new, b));
         let (from, to) = match (self.rename_from, self.rename_to) {
             (Some(from), Some(to)) => (Some(from), Some(to)),
             _ => (old.or_else(|| self.git_name.clone()), new.or(self.git_name)),
@@ -169,7 +179,8 @@ impl<'a> Reader<'a> {
     fn header(&mut self, line: &'a str) -> Result<bool, UnifiedParseError> {
         let number = self.at + 1;
         if let Some(names) = line.strip_prefix("diff --git ") {
-            self.files.push(File { line: number, git_name: git_name(names), ..File::default() });
+            let has_swapped_header = names.trim_start_matches('"').starts_with("b/");
+            self.files.push(File { line: number, git_name: git_name(names), has_swapped_header, ..File::default() });
             return Ok(true);
         }
         if let Some(name) = line.strip_prefix("--- ") {
@@ -375,16 +386,17 @@ fn header_name(text: &str) -> Option<String> {
     (name != "/dev/null").then_some(name)
 }
 
-/// Returns the name in `a/name b/name` if both are equal.
+/// Returns the name in `a/name b/name`, or in `b/name a/name`, if both are equal.
 fn git_name(names: &str) -> Option<String> {
     if let Some(rest) = names.strip_prefix('"') {
         let end = rest.find("\" ")? + 1;
-        return unquote(&names[..=end]).strip_prefix("a/").map(str::to_owned);
+        let name = unquote(&names[..=end]);
+        return name.strip_prefix("a/").or_else(|| name.strip_prefix("b/")).map(str::to_owned);
     }
     let middle = names.len() / 2;
     let (old, new) = (names.get(..middle)?, names.get(middle..)?.strip_prefix(' ')?);
-    let name = old.strip_prefix("a/")?;
-    (new.strip_prefix("b/") == Some(name)).then(|| name.to_owned())
+    let pair = |a: &str, b: &str| old.strip_prefix(a).filter(|name| new.strip_prefix(b) == Some(*name));
+    pair("a/", "b/").or_else(|| pair("b/", "a/")).map(str::to_owned)
 }
 
 /// Decodes a name that git quoted: `"a\303\251\t"`. Returns a name unchanged if it has no quotes or is not UTF-8

@@ -303,6 +303,28 @@ fn headers_name_the_files() {
 }
 
 #[test]
+fn reversed_diffs_of_git_name_the_same_files() {
+    let hunk = "@@ -1 +1 @@\n-a\n+b\n";
+    check_files(
+        &format!("diff --git b/f a/f\nindex 12..34 100644\n--- b/f\n+++ a/f\n{hunk}"),
+        expect![["f Update None 1\n"]],
+    );
+    check_files(&format!("--- b/d/f\n+++ a/d/f\n{hunk}"), expect![["d/f Update None 1\n"]]);
+    check_files(
+        "diff --git b/d a/d\ndeleted file mode 100644\nindex 0..1\n--- b/d\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n",
+        expect![["d Delete None 1\n"]],
+    );
+    check_files(
+        "diff --git b/n a/n\nnew file mode 100644\nindex 0..1\n--- /dev/null\n+++ a/n\n@@ -0,0 +1 @@\n+a\n",
+        expect![["n Create None 1\n"]],
+    );
+    check_files("diff --git b/m a/m\nold mode 100644\nnew mode 100755\n", expect![["m Update None 0\n"]]);
+    // Not of git: two directories.
+    check_files(&format!("--- b/f\n+++ a/g\n{hunk}"), expect![["b/f Update Some(\"a/g\") 1\n"]]);
+    check_files("--- /dev/null\n+++ a/n\n@@ -0,0 +1 @@\n+a\n", expect![["a/n Create None 1\n"]]);
+}
+
+#[test]
 fn mode_lines_decide_whether_a_file_is_executable() {
     #[track_caller]
     fn check(headers: &str, expected: Result<Option<bool>, &str>) {
