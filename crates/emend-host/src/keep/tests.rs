@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::Keeper;
+use super::storm::Numbers;
 use crate::clock::SystemClock;
 use crate::files::{RootFiles, synced};
 use crate::local::LocalEnvironment;
@@ -515,58 +516,6 @@ fn a_file_that_a_command_left_read_only_is_undone_and_redone() {
     read_only(&project);
     let edit = json!({ "file_path": "a.txt", "old_string": "one", "new_string": "1" });
     assert!(project.open().call("edit_file", edit).is_err());
-}
-
-/// A reproducible sequence of numbers (xorshift).
-pub(super) struct Numbers(pub(super) u64);
-
-impl Numbers {
-    pub(super) fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % limit as u64).unwrap()
-    }
-
-    pub(super) fn pick<'a>(&mut self, items: &[&'a str]) -> &'a str {
-        items[self.below(items.len())]
-    }
-
-    /// Returns a shell command that changes something. It may fail.
-    pub(super) fn command(&mut self) -> String {
-        const PATHS: [&str; 14] = [
-            "a.txt",
-            "run.sh",
-            "key",
-            "b.bin",
-            ".env",
-            "out/made.o",
-            "deep/er/c.txt",
-            "deep/er",
-            "deep",
-            "empty",
-            "link",
-            "new",
-            "new/in",
-            "out",
-        ];
-        let (one, other) = (self.pick(&PATHS), self.pick(&PATHS));
-        let number = self.below(1000);
-        match self.below(12) {
-            0 => format!("echo {number} > {one}"),
-            1 => format!("printf '{number}\\0' > {one}"),
-            2 => format!("rm -rf {one}"),
-            3 => format!("mv -f {one} {other}"),
-            4 => format!("ln -sfn {other} {one}"),
-            5 => format!("chmod {} {one}", self.pick(&["600", "644", "755", "700", "4711"])),
-            6 => format!("mkdir -p {one}"),
-            7 => format!("cp -a {one} {other}"),
-            8 => format!("sed -i 's/[0-9]/x/' {one}"),
-            9 => format!("echo {number} >> {one}"),
-            10 => format!("mkdir -p new; for i in $(seq {}); do echo $i > new/$i; done", self.below(60)),
-            _ => format!("touch {one}"),
-        }
-    }
 }
 
 #[test]
