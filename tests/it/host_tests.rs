@@ -1,7 +1,5 @@
 //! Tests that need a host: recorded cases in files, other programs as oracles. The browser runs all other tests.
 
-#[path = "agent_conformance.rs"]
-pub(crate) mod agent_conformance;
 #[path = "approval_storm/mod.rs"]
 pub(crate) mod approval_storm;
 #[path = "checklist.rs"]
@@ -12,8 +10,6 @@ pub(crate) mod documents;
 pub(crate) mod edit_cases;
 #[path = "http_server.rs"]
 pub(crate) mod http_server;
-#[path = "llm_conformance.rs"]
-pub(crate) mod llm_conformance;
 #[path = "llm_faults/mod.rs"]
 pub(crate) mod llm_faults;
 #[path = "llm_shapes.rs"]

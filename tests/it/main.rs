@@ -14,4 +14,4 @@ mod provider_faults;
 
 #[cfg(test)]
 #[cfg(not(target_family = "wasm"))]
-use host_tests::{checklist, edit_cases, http_server, llm_conformance, llm_faults, patch_cases, wire, wire_encode};
+use host_tests::{checklist, edit_cases, http_server, llm_faults, patch_cases, wire, wire_encode};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use emend_llm::{Api, ContentPart, ErrorKind, Headers, LlmError, Message, StreamEvent, ToolCall};
 use serde_json::{Value, json};
 
-use crate::llm_conformance::covers;
+use crate::checklist::covers;
 
 pub(crate) struct Case {
     pub(crate) id: String,

@@ -15,7 +15,7 @@ use emend_llm::{
 };
 use serde_json::{Value, json};
 
-use crate::llm_conformance::covers;
+use crate::checklist::covers;
 use crate::wire::{Case, load};
 
 /// Validates the request in each line of standard input: `{"api", "body"}`.

@@ -14,10 +14,13 @@ use crate::workspace::{ReadTracker, Workspace};
 
 pub(crate) use interleaved::{Action, Interleaved};
 
-/// Returns the settings of a property test: `native` cases (200 in a browser), the same on every run.
+/// The run has fewer cases of each property: in a browser, and where `cargo xtask mutants` builds the tests.
+pub(crate) const FEW_CASES: bool = cfg!(target_family = "wasm") || option_env!("EMEND_FEW_CASES").is_some();
+
+/// Returns the settings of a property test: `native` cases, or at most 200 with [`FEW_CASES`], the same on every run.
 pub(crate) fn cases(native: u32) -> Config {
     Config {
-        cases: if cfg!(target_family = "wasm") { 200 } else { native },
+        cases: if FEW_CASES { native.min(200) } else { native },
         failure_persistence: None,
         rng_seed: RngSeed::Fixed(0x0e3e_4d00),
         ..Config::default()

@@ -3,12 +3,15 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// Returns the settings of a property test: `native` cases natively, and a sample of 200 in the browser.
+/// The run has fewer cases of each property: in a browser, and where `cargo xtask mutants` builds the tests.
+const FEW_CASES: bool = cfg!(target_family = "wasm") || option_env!("EMEND_FEW_CASES").is_some();
+
+/// Returns the settings of a property test: `native` cases, or at most 200 with [`FEW_CASES`].
 ///
 /// The seed is fixed, so that a failure on one machine is a failure on all.
 pub(crate) fn cases(native: u32) -> ProptestConfig {
     ProptestConfig {
-        cases: if cfg!(target_family = "wasm") { 200 } else { native },
+        cases: if FEW_CASES { native.min(200) } else { native },
         failure_persistence: None,
         rng_seed: proptest::test_runner::RngSeed::Fixed(0x656d_656e_6400),
         ..ProptestConfig::default()

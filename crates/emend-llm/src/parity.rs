@@ -27,6 +27,9 @@ use crate::transport::Transport;
 
 const APIS: [Api; 3] = [Api::OpenAiResponses, Api::AnthropicMessages, Api::Gemini];
 
+/// The address of an image.
+const ADDRESS: &str = "https://example.com/a.png";
+
 /// A response, to be encoded in any wire format.
 #[derive(Default)]
 struct Said<'a> {
@@ -187,9 +190,19 @@ fn text_usage_and_reasoning() {
     covers("cache.anthropic_usage cache.gemini_usage parity.text.* parity.reasoning_tokens.* parity.usage.*");
     covers("parity.cached_tokens.*");
     let said = Said { text: &["Hel", "lo"], thought: Some("hm"), ..Said::default() };
-    for (api, result, _) in with_each(prompt, &[said]) {
-        let last = result.unwrap().last;
+    for api in APIS {
+        let (generator, transport) = generator(api, std::slice::from_ref(&said));
+        let last = block_on(generator.generate(prompt())).unwrap().last;
+        let url = match api {
+            Api::OpenAiResponses => "https://api.openai.com/v1/responses",
+            Api::AnthropicMessages => "https://api.anthropic.com/v1/messages",
+            _ => "https://generativelanguage.googleapis.com/v1beta/models/some-model:streamGenerateContent?alt=sse",
+        };
+        assert_eq!(transport.urls(), [url]);
         assert_eq!((last.text().as_str(), last.reasoning().as_deref()), ("Hello", Some("hm")), "{}", api.name());
+        let content = &last.response.message.content;
+        let ContentPart::Thinking(thought) = &content[0] else { panic!("{content:?}") };
+        assert_eq!((thought.text.as_str(), thought.signature.as_deref()), ("hm", Some("sig")), "{}", api.name());
         assert_eq!(last.finish_reason().reason, FinishKind::Stop);
         let usage = last.usage();
         assert_eq!((usage.input_tokens, usage.output_tokens, usage.total_tokens()), (100, 20, 120), "{}", api.name());
@@ -225,7 +238,7 @@ fn images_are_sent_as_data_and_as_urls() {
     let options = || {
         let data =
             MediaData { data: Some("aGk=".into()), media_type: Some("image/png".into()), ..MediaData::default() };
-        let url = MediaData { url: Some("https://example.com/a.png".into()), ..MediaData::default() };
+        let url = MediaData { url: Some(ADDRESS.into()), ..MediaData::default() };
         let content =
             vec![ContentPart::Text { text: "look".into() }, ContentPart::Image(data), ContentPart::Image(url)];
         let messages = Some(vec![Message { role: Role::User, content: content.into(), name: None }]);
@@ -233,8 +246,57 @@ fn images_are_sent_as_data_and_as_urls() {
     };
     for (api, result, sent) in with_each(options, &[Said { text: &["A cat."], ..Said::default() }]) {
         assert_eq!(result.unwrap().last.text(), "A cat.");
-        let body = sent[0].to_string();
-        assert!(body.contains("aGk=") && body.contains("https://example.com/a.png"), "{}: {body}", api.name());
+        let (pointer, data, url) = match api {
+            Api::OpenAiResponses => (
+                "/input/0/content",
+                json!({"type": "input_image", "image_url": "data:image/png;base64,aGk=", "detail": "auto"}),
+                json!({"type": "input_image", "image_url": ADDRESS, "detail": "auto"}),
+            ),
+            Api::AnthropicMessages => (
+                "/messages/0/content",
+                json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}}),
+                json!({"type": "image", "source": {"type": "url", "url": ADDRESS}, "cache_control": {"type": "ephemeral"}}),
+            ),
+            _ => (
+                "/contents/0/parts",
+                json!({"inlineData": {"mimeType": "image/png", "data": "aGk="}}),
+                json!({"fileData": {"mimeType": "image/png", "fileUri": ADDRESS}}),
+            ),
+        };
+        let parts = sent[0].pointer(pointer).and_then(Value::as_array).unwrap();
+        assert_eq!(parts[1..], [data, url], "{}", api.name());
+    }
+}
+
+#[test]
+fn an_image_in_a_local_file_is_sent_as_data_and_never_as_a_path() {
+    covers("message.image message.local_file");
+    let content = || {
+        let image = MediaData { url: Some("./pics/a.png".into()), ..MediaData::default() };
+        vec![ContentPart::Text { text: "look".into() }, ContentPart::Image(image)]
+    };
+    let request = || Request {
+        model: "some-model".into(),
+        messages: vec![Message { role: Role::User, content: content().into(), name: None }],
+        ..Request::default()
+    };
+    for api in APIS {
+        let options = |request: Request| Generate { prompt: None, messages: Some(request.messages), ..prompt() };
+        let (unread, transport) = generator(api, &[]);
+        let error = block_on(unread.generate(options(request()))).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::InvalidRequest, "{}: {error:?}", api.name());
+        assert!(error.message.contains("is a local file") && transport.urls().is_empty(), "{error:?}");
+
+        // The host reads the files.
+        let mut read = request();
+        for media in read.local_media() {
+            *media = MediaData::from_file(media.url.as_deref().unwrap(), b"hi");
+        }
+        let (generator, transport) = generator(api, &[Said { text: &["A cat."], ..Said::default() }]);
+        block_on(generator.generate(options(read))).unwrap();
+        let body = transport.bodies()[0].to_string();
+        assert!(body.contains("aGk=") && body.contains("image/png"), "{}: {body}", api.name());
+        assert!(!body.contains("pics"), "{}: {body}", api.name());
     }
 }
 

@@ -233,6 +233,11 @@ impl FakeTransport {
     pub(crate) fn bodies(&self) -> Vec<Value> {
         self.requests.lock().unwrap().iter().map(|request| serde_json::from_slice(&request.body).unwrap()).collect()
     }
+
+    /// Returns the addresses of the requests so far.
+    pub(crate) fn urls(&self) -> Vec<String> {
+        self.requests.lock().unwrap().iter().map(|request| request.url.clone()).collect()
+    }
 }
 
 impl Transport for FakeTransport {

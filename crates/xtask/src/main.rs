@@ -7,6 +7,7 @@ mod bench;
 mod build;
 mod demo;
 mod metadata;
+mod mutants;
 mod process;
 mod progress;
 mod repo;
@@ -33,6 +34,9 @@ Usage: cargo xtask COMMAND
   test [--fast | --all] [--only STEP] [--llama]
                           run every check; --fast within two minutes, --all with storms and planted faults,
                           --llama only the client with a real model, whose server is built first
+  mutants [PATH] [--since REVISION] [--shard K/N]
+                          change one function at a time and count the changes that tests notice; in a path, in lines
+                          that differ from a revision, or in the workspace, session, approval, line log and commit
   smoke [--provider NAME] [--model NAME]
                           ask real providers, where the environment has keys; costs a few cents
   bench [NAME] [--json] [--peers]
@@ -64,6 +68,7 @@ fn dispatch(arguments: &[String]) -> Result<bool> {
         "build" => build::all(&repo).map(|()| true),
         "demo" => demo::run_demo(&repo, rest).map(|()| true),
         "test" => test::run(&repo, rest),
+        "mutants" => mutants::run(&repo, rest),
         "smoke" => smoke::run(&repo, rest),
         "bench" => bench::run(&repo, rest).map(|()| true),
         "wasm" => wasm_command::run(&repo, rest),

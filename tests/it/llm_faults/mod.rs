@@ -19,8 +19,8 @@ use futures::future::join_all;
 
 use self::answers::{Answer, TEXT, answer, error_body};
 use self::ask::{KEY, Outcome, ask, patient};
+use crate::checklist::covers;
 use crate::http_server::{Server, response, say, wait_for_end};
-use crate::llm_conformance::covers;
 
 /// The delays of the default policy if the provider asks for none.
 const WAITS: &[u64] = &[1000, 2000];

@@ -469,7 +469,7 @@ fn simulate(seed: u64, tools: &ToolRegistry, histogram: &Shared<Mutex<Histogram>
 
 #[test]
 fn session_invariants_hold_with_a_faulty_provider() {
-    covers("call.truncated call.one_result session.saved event.text_end");
+    covers("call.truncated call.one_result session.saved event.text_end canvas.wire_formats");
     let histogram: Shared<Mutex<Histogram>> = Shared::default();
     // `EMEND_SEED=7 cargo test -p emend-tests --test it provider_faults` runs one seed alone.
     let one: Option<u64> = option_env!("EMEND_SEED").and_then(|seed| seed.parse().ok());

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 use self::world::{CONTROL, FILES, PLACES, World, echo, leaks};
+use crate::checklist::covers;
 use crate::http_server::response;
-use crate::llm_conformance::covers;
 use crate::llm_faults::answers::{answer, error_body};
 use crate::parity::wire;
 

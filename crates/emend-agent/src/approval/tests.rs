@@ -1,6 +1,6 @@
 //! Tests of the decisions of rules.
 
-use super::command_line::{differs_in_cmd, split};
+use super::command_line::{differs_in_cmd, read, split};
 use super::policy::COMMAND_TOOLS;
 use super::*;
 use crate::test_support::covers;
@@ -46,6 +46,8 @@ fn command_lines_are_taken_apart_or_not_at_all() {
         "a $'x'",
         "a >&file",
         "a # b",
+        "}",
+        "a \"\\\"`b`\"",
     ] {
         check(hidden, None);
     }
@@ -61,6 +63,28 @@ fn lines_that_cmd_exe_reads_differently_are_known() {
     for line in ["git status", r"type src\main.rs", r#"git commit -m "a b" && cargo test"#, r"dir src\*.rs"] {
         assert!(!differs_in_cmd(line), "{line}");
     }
+}
+
+#[test]
+fn the_commands_around_comments_groups_and_quotes_are_found() {
+    let check = |line: &str, expected: &[&str], is_complex: bool| {
+        let found = read(line).unwrap();
+        assert_eq!((found.commands.as_slice(), found.is_complex), (expected, is_complex), "{line}");
+    };
+    check("a # b; c\nd", &["a", "d"], true);
+    check("ab # c\nd # e", &["ab", "d"], true);
+    check("#a\nb", &["b"], true);
+    check("} a", &["a"], true);
+    check("(a; b) && c", &["a", "b", "c"], true);
+    check("a > b; c", &["a > b", "c"], true);
+    check("a &> b; c", &["a &> b", "c"], true);
+    check("a &>/dev/null; c", &["a &>/dev/null", "c"], false);
+    check("a >&2; c", &["a >&2", "c"], false);
+    check("a >&b; c", &["a >&b", "c"], true);
+    check("a \"\\\"; b\"; c", &["a \"\\\"; b\"", "c"], false);
+    check("a \"${b}; c\"; d", &["a \"${b}; c\"", "d"], false);
+    check("a \\; b; c", &["a \\; b", "c"], false);
+    check("a '; b'; c", &["a '; b'", "c"], false);
 }
 
 #[test]
@@ -144,6 +168,8 @@ fn a_refused_command_is_recognised_in_other_spellings() {
         "/usr/bin/gi? push",
         "eval \"$text\"",
         "bash -c \"$text\"",
+        "A=1 bash -c \"$text\"",
+        "env -i bash -c \"$text\"",
         "echo Z2l0 | base64 -d | sh",
         "echo $(date)",
         "echo `date`",
@@ -179,6 +205,7 @@ fn a_refused_command_is_recognised_in_other_spellings() {
     for line in [
         "git status",
         "git pushy",
+        "git log push",
         "cargo build > log 2>&1",
         "echo \"$HOME\"",
         "(cd src && make)",
@@ -235,6 +262,30 @@ fn options_of_a_refused_command_may_be_split_and_in_another_order() {
     // A rule that allows holds only what it says.
     let policy = policy(&[(Allow, "shell:rm -rf *")], Ask);
     check(&policy, &["shell"], &command("rm -r -f d"), Ask);
+}
+
+#[test]
+fn a_question_mark_is_one_character() {
+    for (pattern, line, is_match) in [
+        ("g?t", "git", true),
+        ("g?t", "güt", true),
+        ("g?t", "gt", false),
+        ("?it ?", "git a", true),
+        ("g?t", "giit", false),
+        ("*?b", "ab", true),
+        ("*?b", "b", false),
+        ("a*b*c", "abbc", true),
+        ("a*b*c", "acb", false),
+    ] {
+        assert_eq!(super::command_match::covers(pattern, line), is_match, "{pattern} {line}");
+    }
+}
+
+#[test]
+fn a_rule_for_another_tool_stops_no_hidden_command() {
+    let policy = policy(&[(Deny, "edit_file:git push *"), (Allow, "shell")], Ask);
+    check(&policy, &["shell"], &command("git $verb"), Allow);
+    check(&policy, &["shell"], &command("git push"), Allow);
 }
 
 #[track_caller]
@@ -330,6 +381,7 @@ fn rules_that_deny_a_path_hide_it() {
         let found = policy(rules, Allow).hidden("Read");
         let hides = |paths: &[&str]| paths.iter().map(|path| found.hides(path)).collect::<Vec<_>>();
         assert_eq!((hides(hidden), hides(shown)), (vec![true; hidden.len()], vec![false; shown.len()]), "{rules:?}");
+        assert!(hidden.is_empty() || !found.is_empty(), "{rules:?}");
     };
     check(&[(Deny, "*:secrets/**")], &["secrets/a", "secrets/b/c"], &["a", "src/secrets/a", ""]);
     check(&[(Deny, "*:secrets")], &["secrets", "secrets/a", "src/secrets/a/b"], &["secrets.txt", "a/b"]);
@@ -342,4 +394,5 @@ fn rules_that_deny_a_path_hide_it() {
     // Rules about other tools, about calls, and about commands hide nothing.
     check(&[(Deny, "edit_file:a"), (Deny, "read_file"), (Ask, "*:a"), (Deny, "shell:a")], &[], &["a"]);
     check(&[(Deny, "read_file"), (Deny, "*:a")], &["a"], &["b"]);
+    assert!(policy(&[(Deny, "edit_file:a"), (Deny, "read_file"), (Ask, "*:a")], Allow).hidden("Read").is_empty());
 }

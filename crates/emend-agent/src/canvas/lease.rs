@@ -205,6 +205,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
+    use crate::test_support::covers;
     #[cfg(target_family = "wasm")]
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
@@ -326,6 +327,7 @@ mod tests {
     /// Runs every sequence of actions up to a depth and merges equal states.
     #[test]
     fn every_short_history_obeys_the_rules() {
+        covers("canvas.exclusive canvas.preempt");
         let mut actions = vec![Action::Preempt, Action::Wait(LEASE_TTL_MS), Action::Wait(GUARD_MS_MAX - 1)];
         for caller in 0..2 {
             actions.extend([
@@ -368,8 +370,12 @@ mod tests {
 
     #[test]
     fn a_slow_call_keeps_the_lease_but_not_for_ever() {
+        covers("canvas.expiry");
         let mut lease = Lease::default();
+        assert_eq!(LEASE_TTL_MS, 15_000);
         let ticket = lease.check_out(0, 0).unwrap();
+        assert_eq!(lease.verify(ticket, 14_999), Ok(()));
+        assert_eq!(lease.verify(ticket, 15_000), Err(LeaseError::Expired));
         lease.begin_guard(ticket, 1_000).unwrap();
         assert_eq!(lease.verify(ticket, 60_000), Ok(()));
         assert_eq!(lease.verify(ticket, 1_000 + GUARD_MS_MAX), Err(LeaseError::Expired));
@@ -377,6 +383,7 @@ mod tests {
 
     #[test]
     fn an_old_ticket_is_void_after_the_user_typed() {
+        covers("canvas.preempt");
         let mut lease = Lease::default();
         let ticket = lease.check_out(0, 0).unwrap();
         assert_eq!(lease.preempt(), 1);

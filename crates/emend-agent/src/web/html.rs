@@ -463,7 +463,7 @@ mod tests {
             "<![CDATA[",
             "<code>",
         ]);
-        let cases = if cfg!(target_family = "wasm") { 300 } else { 5_000 };
+        let cases = if crate::test_support::FEW_CASES { 300 } else { 5_000 };
         let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
         let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
         let pages = prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat());

@@ -90,6 +90,7 @@ fn some(text: &str) -> Option<String> {
 
 #[test]
 fn staged_edits_are_visible_at_once_and_on_disk_when_accepted() {
+    covers("review.hunk");
     let world = World::new(&format!("//- a.txt\n{TEN}"), Mode::Staged);
     world.agent("a.txt", Some("zero\n1\n2\n3\n4\n5\n6\n7\n8\nnine\n")).unwrap();
     assert_eq!(world.disk("a.txt"), some(TEN));
@@ -113,7 +114,7 @@ fn direct_edits_are_on_disk_at_once_and_can_be_undone_beside_the_users_own() {
 
 #[test]
 fn a_line_the_user_typed_inside_a_hunk_survives_its_rejection() {
-    covers("review.user_lines");
+    covers("review.user_lines review.reject");
     let world = World::new("//- a.txt\none\ntwo\n", Mode::Staged);
     world.agent("a.txt", Some("one\nA\nB\ntwo\n")).unwrap();
     world.user("a.txt", "one\nA\nmine\nB\ntwo\n");
@@ -126,6 +127,7 @@ fn a_line_the_user_typed_inside_a_hunk_survives_its_rejection() {
 
 #[test]
 fn creating_and_deleting_are_decided_like_any_edit() {
+    covers("review.hunk review.reject");
     let world = World::new("//- old.txt\nold\n", Mode::Staged);
     world.agent_all(&[("new.txt", Some("new\n")), ("old.txt", None)]).unwrap();
     assert_eq!((world.disk("new.txt"), world.disk("old.txt")), (None, some("old\n")));
@@ -231,6 +233,7 @@ fn a_snapshot_goes_on_where_it_left_off() {
 
 #[test]
 fn undoing_a_run_leaves_what_the_user_put_next_to_it_in_place() {
+    covers("rollback.scoped");
     let world = World::new("//- a.txt\none\ntwo\n", Mode::Direct);
     world.agent("a.txt", Some("one\nTWO\n")).unwrap();
     world.files.insert("a.txt", "one\nTWO\nmine\n").unwrap();
@@ -253,6 +256,7 @@ fn undoing_a_run_does_not_bring_back_lines_beside_what_the_user_made_of_them() {
 
 #[test]
 fn runs_are_listed_shown_taken_back_and_brought_back() {
+    covers("rollback.run");
     let world = World::new("//- a.txt\none\ntwo\n//- b.txt\nbee\n", Mode::Direct);
     world.agent("a.txt", Some("ONE\ntwo\n")).unwrap();
     world.workspace.begin_run();

@@ -195,7 +195,7 @@ mod tests {
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
     use super::*;
-    use crate::test_support::cases;
+    use crate::test_support::{cases, covers};
 
     /// Returns a base of distinct lines and two edits of it. The edits may insert equal lines.
     pub(super) fn sides() -> impl Strategy<Value = (String, String, String)> {
@@ -259,6 +259,7 @@ mod tests {
 
     #[test]
     fn a_conflict_is_between_markers() {
+        covers("compare.three_way");
         let merged = merge3("a\nb\nc\n", "a\nours\nc\n", "a\ntheirs\nc");
         let expected = "a\n<<<<<<< ours\nours\nc\n=======\ntheirs\nc\n>>>>>>> theirs\n";
         assert_eq!(merged, Merged { text: expected.to_owned(), conflicts: 1 });

@@ -249,7 +249,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::test_support::cases;
+    use crate::test_support::{cases, covers};
     #[cfg(target_family = "wasm")]
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
@@ -284,6 +284,7 @@ mod tests {
 
     #[test]
     fn ranges_are_inclusive_and_count_the_old_text() {
+        covers("edit.lines");
         check("a\nb\nc\n", &[replace(2, 2, "B")], "a\nB\nc\n");
         check("a\nb\nc\n", &[replace(1, 2, "x\ny\nz\n")], "x\ny\nz\nc\n");
         check("a\nb\nc\n", &[delete(1, 3)], "");
@@ -304,6 +305,7 @@ mod tests {
 
     #[test]
     fn line_endings_stay_as_they_were() {
+        covers("edit.line_endings");
         check("a\r\nb\rc", &[replace(1, 3, "x\ny\nz")], "x\r\ny\rz");
         check("a\r\nb\r\n", &[replace(2, 2, "x\ny")], "a\r\nx\r\ny\r\n");
         check("a\nb", &[replace(2, 2, "B")], "a\nB");
@@ -327,6 +329,7 @@ mod tests {
 
     #[test]
     fn hashes_name_the_file_or_the_lines() {
+        covers("edit.lines");
         let before = "a\nb\nc\n";
         let of = |text: &str| Some(ContentHash::of(text.as_bytes()));
         let apply = |expected_hash, file_hash| {

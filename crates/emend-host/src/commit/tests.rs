@@ -354,6 +354,25 @@ fn a_file_that_changes_while_others_are_prepared_is_noticed() {
 }
 
 #[test]
+fn a_file_becomes_executable_for_those_who_may_read_it() {
+    for (mode, executable, expected) in [
+        (0o644, Some(true), 0o755),
+        (0o744, Some(true), 0o755),
+        (0o755, Some(true), 0o755),
+        (0o640, Some(true), 0o750),
+        (0o755, Some(false), 0o644),
+        (0o644, Some(false), 0o644),
+        (0o640, None, 0o640),
+    ] {
+        let project = Project::new(&[("a.sh", mode, "a\n")]);
+        project
+            .commit(&[FileChange { executable, ..change("a.sh", Some("a\n"), Some("b\n")) }], &mut |_| Ok(()))
+            .unwrap();
+        assert_eq!(project.tree()["a.sh"], (expected, Some(b"b\n".to_vec())), "{mode:o} {executable:?}");
+    }
+}
+
+#[test]
 fn mode_bits_that_change_after_a_crash_are_kept() {
     let project = stopped_before(StepKind::Rename, "a.txt");
     fs::set_permissions(project.root().join("a.txt"), fs::Permissions::from_mode(0o600)).unwrap();

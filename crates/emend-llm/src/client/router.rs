@@ -444,7 +444,7 @@ mod tests {
 
     #[test]
     fn the_mode_decides_which_model_is_asked() {
-        covers("router.local_first");
+        covers("router.local_first router.trace");
         let mode = |agent_mode| RouterPolicy { agent_mode, ..RouterPolicy::default() };
         let answers = || ([says(&["near"])], [says(&["far"])]);
         let (local, remote) = answers();
@@ -461,7 +461,7 @@ mod tests {
 
     #[test]
     fn rejected_local_responses_are_retried_and_then_go_remote() {
-        covers("router.local_first");
+        covers("router.local_first router.trace");
         let good = || call(json!({"path": "a"}));
         let bad = || call(json!({"file": "a"}));
         let found = |text: &str, seen: &[&str]| {

@@ -78,6 +78,27 @@ fn wasm_bindgen(repo: &Repo) -> Result<Done> {
     Ok(Done::Installed(wanted))
 }
 
+/// Version of cargo-mutants. The lock file of the package is used: newer packages may need a newer compiler.
+const CARGO_MUTANTS: &str = "27.1.0";
+
+/// Installs cargo-mutants, which only `cargo xtask mutants` and `test --all` use.
+pub(crate) fn set_up_mutants(repo: &Repo) {
+    part("cargo-mutants", || cargo_mutants(repo));
+}
+
+fn cargo_mutants(repo: &Repo) -> Result<Done> {
+    let wanted = format!("cargo-mutants {CARGO_MUTANTS}");
+    let mut probe = command(repo.tools().join("bin/cargo-mutants"), repo.root());
+    if stdout_of(probe.args(["mutants", "--version"])).is_ok_and(|printed| printed.trim() == wanted) {
+        return Ok(Done::Skipped(wanted));
+    }
+    let mut install = command("cargo", repo.root());
+    install.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1");
+    install.args(["install", "--quiet", "cargo-mutants", "--locked", "--version"]);
+    run(install.arg(format!("={CARGO_MUTANTS}")).arg("--root").arg(repo.tools()))?;
+    Ok(Done::Installed(wanted))
+}
+
 /// Creates a Python environment with a JSON Schema validator, for a few extra tests.
 fn python(repo: &Repo) -> Result<Done> {
     let folder = repo.path("target/py");

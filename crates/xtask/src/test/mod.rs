@@ -4,6 +4,8 @@
 //! `N passed, N failed, N skipped`. The full output of every program is kept in `target/logs`.
 
 mod browser;
+mod checklist;
+mod conformance;
 mod context;
 mod counts;
 mod dependencies;
@@ -18,7 +20,9 @@ mod mutants;
 mod names;
 mod native;
 mod node;
+mod planted_faults;
 mod prose;
+mod run_log;
 mod schedule;
 mod tidy;
 mod wasm;
@@ -30,6 +34,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
+pub(crate) use self::context::LONG_LIMIT;
 use self::context::{Context, Depth, locked};
 use self::counts::Counts;
 use self::schedule::{Lane, Scheduled};
@@ -73,7 +78,7 @@ const fn after(needs: &'static [&'static str], step: Step) -> Step {
 }
 
 /// All steps. Inside a lane they run in this order; a step stands behind all steps that it needs.
-const STEPS: [Step; 25] = [
+const STEPS: [Step; 27] = [
     step("fmt", Depth::Fast, Lane::Native, lint::fmt),
     step("tidy", Depth::Fast, Lane::Native, tidy::run),
     step("layers", Depth::Fast, Lane::Native, layers::run),
@@ -85,6 +90,7 @@ const STEPS: [Step; 25] = [
     step("clippy", Depth::Usual, Lane::Native, lint::clippy),
     step("docs", Depth::Usual, Lane::Native, lint::docs),
     after(&[SETUP], step("http", Depth::Usual, Lane::Native, http::native)),
+    after(&["native", "http"], step("conformance", Depth::Usual, Lane::Native, conformance::run)),
     after(&[SETUP], step("clippy-wasm", Depth::Usual, Lane::Browser, lint::clippy_wasm)),
     after(&[SETUP], step("docs-wasm", Depth::Usual, Lane::Browser, lint::docs_wasm)),
     after(&[SETUP], step("biome", Depth::Usual, Lane::Package, lint::biome)),
@@ -99,7 +105,8 @@ const STEPS: [Step; 25] = [
     after(&[SETUP, "native"], step("demo", Depth::Usual, Lane::Package, node::demo)),
     step("fuzz", Depth::All, Lane::Native, fuzz::run),
     step("windows", Depth::All, Lane::Native, windows::run_commands),
-    step("mutants", Depth::All, Lane::Native, mutants::run_all),
+    step("faults", Depth::All, Lane::Native, planted_faults::run_all),
+    step("mutants", Depth::All, Lane::Native, mutants::run),
     after(&[SETUP], step("llama", Depth::Named, Lane::Native, llama::run)),
 ];
 

@@ -19,7 +19,7 @@ pub(super) fn read(text: &str) -> BTreeSet<String> {
 }
 
 /// `Running unittests src/lib.rs (target/…/emend_edit-0123456789abcdef.wasm)` gives `emend_edit`.
-fn announced_binary(line: &str) -> Option<String> {
+pub(super) fn announced_binary(line: &str) -> Option<String> {
     let (_, path) = line.trim_start().strip_prefix("Running ")?.rsplit_once('(')?;
     let file = path.trim_end_matches(')').rsplit('/').next()?;
     let (name, _hash) = file.rsplit_once('-')?;

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::context::Context;
 use super::counts::Counts;
-use super::{mutants, prose};
+use super::{planted_faults, prose};
 use crate::metadata::Metadata;
 use crate::progress::say;
 use crate::repo::Repo;
@@ -36,7 +36,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<Counts> {
         ("nothing is left undone".to_owned(), each(undone)),
         ("exceptions to lints give a reason".to_owned(), each(bare_allow)),
         ("sentences are easy to read".to_owned(), prose::problems(repo)?),
-        ("every planted fault fits the sources".to_owned(), mutants::stale(repo)?),
+        ("every planted fault fits the sources".to_owned(), planted_faults::stale(repo)?),
         ("the top-level files are there".to_owned(), missing_top_files(repo)),
         (format!("ARCHITECTURE.md has at most {ARCHITECTURE_LINES_MAX} lines"), architecture(repo)),
         ("docs/dependencies.md names every dependency".to_owned(), undocumented_dependencies(repo)?),

@@ -235,20 +235,27 @@ fn a_command_ends_with_the_turn_that_is_cancelled() {
     let world = World::new(NOTES, answers, setup(&[], None));
     let cancel = CancelToken::new();
     let mut run = world.session.submit("do it", cancel.clone()).unwrap();
-    let mut ended = None;
+    let (mut ended, mut last) = (None, String::new());
     while let Some(event) = block_on(run.next()) {
+        last = line(&event.kind);
         match event.kind {
             EventKind::ToolCallOutputDelta { .. } => cancel.cancel(),
             EventKind::ToolCallEnd { error_info, .. } => ended = error_info,
             _ => {}
         }
     }
+    // The run is over, without another call of the model. The session is not: only `close` ends it.
+    assert!(last.starts_with(r#"PROCESSING_END {"reason":"aborted""#), "{last}");
+    assert_eq!(world.script.requests.lock().unwrap().len(), 1);
+    assert_eq!(world.session.state(), SessionState::Idle);
     let ended = ended.unwrap();
     assert_eq!(ended.code, "aborted");
     // The changes until then are known and can be undone.
     assert_eq!(ended.data.unwrap()["changed"], json!(["notes.md"]));
     block_on(world.session.core.workspace.undo_runs(&[1])).unwrap();
     assert_eq!(world.disk("notes.md"), "one\ntwo\nthree\n");
+    world.session.close();
+    assert_eq!(world.session.state(), SessionState::Closed);
 }
 
 #[test]

@@ -67,7 +67,7 @@ fn sleep_after_an_edit(sleep_ms: u64) -> (Vec<bool>, Vec<String>) {
 
 #[test]
 fn a_lease_expires_while_a_tool_works_elsewhere() {
-    covers("canvas.lease_end");
+    covers("canvas.lease_end canvas.expiry");
     let owned = |states: [&str; 2]| states.map(str::to_owned).to_vec();
     assert_eq!(sleep_after_an_edit(LEASE_TTL_MS / 2), (vec![true, true], owned(["held", "released"])));
     assert_eq!(sleep_after_an_edit(LEASE_TTL_MS), (vec![true, false], owned(["held", "expired"])));

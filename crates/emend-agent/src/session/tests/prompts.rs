@@ -4,6 +4,7 @@
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::*;
+use crate::test_support::covers;
 
 fn prompts(world: &World) -> Vec<String> {
     let requests = world.script.requests.lock().unwrap();
@@ -64,4 +65,70 @@ fn a_provider_that_does_not_stream_is_heard_all_the_same() {
         PROCESSING_END {"reason":"natural","usage":{"input_tokens":10,"output_tokens":1,"total_tokens":11}}
     "#]]
     .assert_eq(&world.turn("do it"));
+}
+
+/// Runs one message in a session with this profile and returns the request.
+fn request_with(profile: Profile) -> Request {
+    let world = World::new("//- AGENTS.md\nUse tabs.\n", vec![], Setup::with_shell());
+    let other = world.options(vec![Answer::Say("Done.")]);
+    let session = Session::new(with_profile(profile, other, SessionConfig::default()));
+    let _: Vec<Event> = block_on(session.submit("do it", CancelToken::new()).unwrap().collect());
+    world.script.requests.lock().unwrap().pop().unwrap()
+}
+
+#[test]
+fn each_familys_prompt_covers_the_topics_of_its_own_agent() {
+    covers("profile.instructions prompt.instructions");
+    #[track_caller]
+    fn check(profile: Profile, topics: &[&str], foreign: &[&str]) {
+        let instructions = profile.instructions();
+        let prompt = request_with(profile).messages[0].text();
+        assert!(prompt.starts_with(instructions.trim_end()), "{prompt}");
+        for topic in [&["You are Emend", "If the user took a file back"], topics].concat() {
+            assert!(prompt.contains(topic), "{topic} is not in {prompt}");
+        }
+        for topic in foreign {
+            assert!(!prompt.contains(topic), "{topic} is in {prompt}");
+        }
+    }
+    let patch = ["*** Begin Patch", "*** Update File: path", "`apply_patch`"];
+    let replacement = ["has to be unique", "For anything but new files and complete rewrites, use Edit"];
+    check(
+        Profile::openai("m"),
+        &[&patch[..], &["AGENTS.md and .codex/instructions.md", "Fix the cause", "A result may be an error"]].concat(),
+        &[&replacement[..], &["CLAUDE.md", "GEMINI.md"]].concat(),
+    );
+    check(
+        Profile::anthropic("m"),
+        &[&replacement[..], &["Read a file before you edit it", "AGENTS.md and CLAUDE.md", "Prefer editing"]].concat(),
+        &[&patch[..], &["GEMINI.md", ".codex"]].concat(),
+    );
+    check(
+        Profile::gemini("m"),
+        &["AGENTS.md and GEMINI.md", "**Conventions:**", "`grep_search`", "**Errors:**"],
+        &[&patch[..], &replacement[..], &["CLAUDE.md", ".codex"]].concat(),
+    );
+}
+
+#[test]
+fn the_prompt_lists_every_tool_and_the_request_describes_it_completely() {
+    covers("prompt.tools");
+    for profile in [Profile::openai, Profile::anthropic, Profile::gemini] {
+        let registered: Vec<_> = profile("m").tools.definitions();
+        let request = request_with(profile("m"));
+        assert_eq!(request.tools, registered);
+        let prompt = request.messages[0].text();
+        let list = prompt.split_once("\n<tools>\n").unwrap().1.split_once("</tools>\n").unwrap().0;
+        let listed: Vec<(&str, &str)> = list.lines().map(|line| line[2..].split_once(": ").unwrap()).collect();
+        assert_eq!(listed.len(), registered.len());
+        for ((name, sentence), tool) in listed.into_iter().zip(&registered) {
+            assert_eq!(name, tool.name);
+            assert!(sentence.len() > 15 && sentence.ends_with('.'), "{name}: {sentence}");
+            assert!(tool.description.starts_with(sentence), "{name}: {sentence}");
+            let properties = tool.parameters["properties"].as_object().unwrap();
+            let undescribed =
+                properties.iter().find(|(_, schema)| schema["type"].is_null() && schema["enum"].is_null());
+            assert_eq!(undescribed, None, "{name}");
+        }
+    }
 }

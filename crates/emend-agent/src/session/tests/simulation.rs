@@ -13,7 +13,7 @@ use wasm_bindgen_test::wasm_bindgen_test as test;
 use super::*;
 use crate::event::EndReason;
 use crate::store::{MemStore, Store};
-use crate::test_support::covers;
+use crate::test_support::{FEW_CASES, covers};
 
 /// A generator of numbers that depend only on the seed.
 struct Dice(AtomicU64);
@@ -212,7 +212,7 @@ fn simulate(seed: u64, histogram: &mut Histogram) {
 #[test]
 fn whatever_happens_the_rules_hold() {
     covers("call.one_result event.text_end calls.complete");
-    let n_seeds = if cfg!(target_family = "wasm") { 150 } else { 10_000 };
+    let n_seeds = if FEW_CASES { 150 } else { 10_000 };
     let mut histogram = Histogram::new();
     let one: Option<u64> = option_env!("EMEND_SEED").and_then(|seed| seed.parse().ok());
     for seed in one.map_or(0..n_seeds, |seed| seed..seed + 1) {

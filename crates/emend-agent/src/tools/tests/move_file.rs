@@ -9,7 +9,7 @@ use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::Bench;
 use crate::environment::memory::MemFs;
-use crate::test_support::tool_context;
+use crate::test_support::{covers, tool_context};
 use crate::tool::Preview;
 
 const FILES: &str = "//- a.txt\none\ntwo\n//- src/b.txt\nb\n";
@@ -123,6 +123,7 @@ fn a_move_that_cannot_be_made_says_why() {
 
 #[test]
 fn a_binary_file_stays_where_it_is() {
+    covers("edit.text_only");
     let files = MemFs::from_fixture(FILES);
     files.insert("logo.png", vec![0x89, b'P', 0, 0xff]).unwrap();
     Bench::over(files).check(

@@ -88,6 +88,7 @@ fn check_killed(steps: &[fn(&World)]) {
 
 #[test]
 fn an_interrupted_edit_undo_or_redo_can_be_undone() {
+    covers("review.undo");
     check_killed(&[edit]);
     check_killed(&[edit, undo]);
     check_killed(&[edit, undo, redo]);

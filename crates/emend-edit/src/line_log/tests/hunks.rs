@@ -15,6 +15,7 @@ use crate::diff::LineKind;
 use crate::error_code::ErrorCode;
 use crate::line_log::hunk_size::{HUNK_BYTES_MAX, HUNK_LINES_MAX};
 use crate::line_log::{ChangeId, DependentsPolicy, Hunk, HunkId, HunkQuery, LineLog, Origin, Status};
+use crate::test_support::covers;
 use crate::text::split_eol;
 
 fn side(hunk: &Hunk, without: LineKind) -> Vec<String> {
@@ -80,6 +81,7 @@ fn every_pending_change_with_an_effect_is_in_one_hunk() {
 
 #[test]
 fn switching_a_hunk_has_the_effect_it_shows() {
+    covers("review.hunk");
     let n_switched = Cell::new(0);
     let statuses = prop_oneof![Just(Status::Pending), Just(Status::Accepted), Just(Status::Rejected)];
     check((history(), any::<u8>(), statuses), |((base, steps), pick, status)| {
@@ -161,6 +163,8 @@ fn check_within_limits(hunks: &[Hunk]) {
 
 #[test]
 fn large_prose_is_cut_at_paragraphs_and_sentences() {
+    covers("review.hunk_size");
+    assert_eq!((HUNK_LINES_MAX, HUNK_BYTES_MAX), (80, 8_192));
     let mut log = LineLog::new(None);
     let paragraph = "This is a line of prose.\n".repeat(9) + "\n";
     propose(&mut log, &paragraph.repeat(30));
@@ -184,6 +188,7 @@ fn large_prose_is_cut_at_paragraphs_and_sentences() {
 
 #[test]
 fn touching_edits_are_cut_between_edits_first() {
+    covers("review.hunk_size");
     let base: String = (0..120).map(|index| format!("line {index}\n")).collect();
     let mut log = LineLog::new(Some(&base));
     let mut lines: Vec<String> = base.split_inclusive('\n').map(str::to_owned).collect();
@@ -200,6 +205,7 @@ fn touching_edits_are_cut_between_edits_first() {
 
 #[test]
 fn a_large_change_that_cannot_be_cut_is_marked_and_can_be_split() {
+    covers("review.hunk_size");
     let mut log = LineLog::new(Some("top\nbottom\n"));
     let code: String = (0..200).map(|index| format!("call({index})\n")).collect();
     propose(&mut log, &format!("top\n{code}bottom\n"));

@@ -16,7 +16,7 @@ use super::plain::{Plain, PlainLine};
 use super::steps::{Outcome, Step, edit, history, play, step, take};
 use crate::line_log::types::{BASE, ChangeIx};
 use crate::line_log::{ChangeId, DecisionOutcome, DependentsPolicy, HunkQuery, LineLog, Origin, Status};
-use crate::test_support::cases;
+use crate::test_support::{cases, covers};
 use crate::text::split_lines;
 
 pub(super) const CASES: u32 = 20_000;
@@ -78,6 +78,7 @@ fn patched(mut lines: Vec<String>, applied: &DecisionOutcome) -> Vec<String> {
 
 #[test]
 fn the_views_follow_the_definitions() {
+    covers("review.log");
     check(history(), |(base, steps)| {
         let mut log = LineLog::new(base.as_deref());
         for step in &steps {
@@ -203,6 +204,7 @@ fn l4_decisions_commute() {
 
 #[test]
 fn l5_turning_agent_changes_off_never_hides_a_user_line() {
+    covers("review.user_change");
     let n_flagged = Cell::new(0);
     check((history(), any::<u8>(), any::<bool>()), |((base, steps), pick, all)| {
         let mut log = play(base.as_deref(), &steps);
@@ -313,6 +315,7 @@ fn l9_a_loaded_log_behaves_like_the_saved_one() {
 
 #[test]
 fn l10_a_rollback_restores_the_checkpoint_and_can_be_undone() {
+    covers("rollback.run");
     let (n_cases, n_moved) = (Cell::new(0), Cell::new(0));
     check((history(), prop::collection::vec(step(), 1..8)), |((base, steps), more)| {
         let mut log = play(base.as_deref(), &steps);

@@ -7,7 +7,7 @@ use super::*;
 use crate::error_code::ErrorCode;
 use crate::locate::leniency::Leniency;
 use crate::patch::change::Change;
-use crate::test_support::{Script, cases, pieces, scripts};
+use crate::test_support::{Script, cases, covers, pieces, scripts};
 use crate::text::{split_bom, start_of_line};
 #[cfg(target_family = "wasm")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
@@ -85,6 +85,7 @@ fn the_diff_decides_about_the_trailing_newline() {
 
 #[test]
 fn strict_hunks_match_only_at_the_stated_line() {
+    covers("canvas.strict_patch");
     let strict = |before, diff, code, expected| check_error(before, diff, DiffMode::Strict, code, expected);
     strict(
         "x\na\n",

@@ -300,7 +300,7 @@ fn options_reach_the_body_and_the_headers() {
 
 #[test]
 fn effort_becomes_a_budget_or_an_effort() {
-    covers("reasoning.anthropic_thinking effort.values");
+    covers("effort.values");
     #[track_caller]
     fn check(model: &str, effort: &str, max_tokens: Option<u64>, thinking: Value, output_config: Value) {
         let mut request =
