@@ -267,7 +267,7 @@ mod tests {
             assert_eq!(policy.decide(&[tool], effect, &target).action, expected, "{tool} {target:?}");
         }
         let refused = |allow: &str, ask: &str, deny: &str| super::policy(&settings(allow, ask, deny)).unwrap_err();
-        assert_eq!(refused(":", "", "").code.as_str(), "invalid_argument");
+        assert_eq!(refused(":", "", "").code.as_str(), "configuration");
         assert_eq!(refused("", "", "shel:rm *").message, "default: unknown tool \"shel\"; did you mean shell?");
         assert!(refused("", "make", "").message.ends_with("; `emend tools list` lists the tools"));
         // Names in the profiles count too.

@@ -108,7 +108,7 @@ mod tests {
         let command = "shell cargo test --workspace --all-targets --no-fail-fast -- --nocapture --test-threads 1";
         for (width, expected) in [
             (200, format!("* 4 s · {command} · Ctrl-C to stop")),
-            (60, "* 4 s · shell cargo test --workspace --al… · Ctrl-C to stop".to_owned()),
+            (60, "* 4 s · shell cargo test --workspace --all… · Ctrl-C to stop".to_owned()),
             (39, "* 4 s · shell cargo t… · Ctrl-C to stop".to_owned()),
         ] {
             assert_eq!(status_line("*", 4, command, width), expected);

@@ -11,7 +11,7 @@ use cap_std::fs::{Metadata, Permissions};
 use emend_agent::environment::FilePath;
 use serde::{Deserialize, Serialize};
 
-use crate::state::append;
+use super::append::append;
 
 /// From this number of lines on, the file is written anew at the next start.
 const LINES_MAX: usize = 10_000;

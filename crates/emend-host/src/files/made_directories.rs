@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use emend_agent::environment::FilePath;
 
-use crate::state::append;
+use super::append::append;
 
 #[derive(Debug, Default)]
 pub(super) struct MadeDirectories {

@@ -3,6 +3,7 @@
 //! [`RootFiles`] reads and writes single files and decides nothing about paths: callers resolve them first. A directory
 //! that is swapped for a link between the decision and the opening leads nowhere, because no link is followed here.
 
+mod append;
 mod attributes;
 pub(crate) mod directory;
 mod error;
@@ -12,6 +13,7 @@ mod root;
 mod sync;
 pub(crate) mod temp_files;
 
+pub(crate) use append::append;
 pub(crate) use attributes::Attributes;
 pub(crate) use error::{describe, invalid, is_absence};
 pub(crate) use open::{on_disk, read_entry, reading};

@@ -40,8 +40,8 @@ use self::node::{Blob, Change, Content, Entry, Node};
 use self::pack::{Pack, STORE_BYTES_MAX};
 use self::restore::{Switch, Switched, restore};
 use self::scan::scan;
-use crate::files::{Attributes, RootFiles, on_disk, reading};
-use crate::state::{append, create_private, replace};
+use crate::files::{Attributes, RootFiles, append, on_disk, reading};
+use crate::state::{create_private, replace};
 
 /// Texts up to this size get a line log.
 const LOGGED_BYTES_MAX: u64 = 1 << 20;

@@ -67,7 +67,6 @@ impl ProviderOptions {
             key_variable: Some(KEY_OPTION.to_owned()),
             betas: self.betas,
             headers: Headers(self.headers.into_iter().collect()),
-            ..Config::default()
         }
     }
 }
