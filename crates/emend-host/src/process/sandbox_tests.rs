@@ -150,7 +150,9 @@ fn a_confined_copy_writes_to_its_shared_directories() {
     for (command, succeeds) in [
         ("echo new > a.txt && echo new > b.txt", true),
         ("echo new > ignored/new.txt", true),
-        (&*format!("echo new > {}/project/a.txt", place.path().display()), false),
+        // The path of the project leads into the copy.
+        (&*format!("echo new > {}/project/a.txt", place.path().display()), true),
+        (&*format!("cd .. && echo new > {}/../project/a.txt", place.path().join("outside").display()), false),
         (&*format!("echo new > {}/outside/a.txt", place.path().display()), false),
     ] {
         let (status, said) = run(&*Arc::clone(&copy), command);
