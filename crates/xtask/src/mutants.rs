@@ -11,11 +11,10 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
 
-use crate::process::{command, logged, stdout_of};
+use crate::process::{LONG_LIMIT, command, logged, stdout_of};
 use crate::progress::say;
 use crate::repo::Repo;
 use crate::setup;
-use crate::test::LONG_LIMIT;
 
 /// The areas that run without a path, each with its directory and the selection of its tests.
 const AREAS: [(&str, &str, &[&str]); 5] = [

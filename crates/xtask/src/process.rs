@@ -15,6 +15,9 @@ use crate::progress::say;
 /// Interval between two checks of a running program.
 const POLL: Duration = Duration::from_millis(40);
 
+/// Longest time for the mutants of an area, of which each is built and tested by itself.
+pub(crate) const LONG_LIMIT: Duration = Duration::from_secs(12 * 60 * 60);
+
 /// Returns a command that runs in `folder`.
 ///
 /// `cargo xtask` sets environment variables that describe this crate. They are removed, so that builds and compilers

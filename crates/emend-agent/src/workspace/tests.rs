@@ -1,8 +1,9 @@
 //! Tests of edits, reviews and the disk, over files in memory.
 
 mod decisions;
+#[cfg(not(target_family = "wasm"))]
+mod host_tests;
 mod interleaving;
-mod killed;
 
 use emend_edit::line_log::DependentsPolicy;
 use emend_llm::Shared;

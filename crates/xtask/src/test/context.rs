@@ -16,9 +16,6 @@ use crate::repo::Repo;
 /// Longest time for one program of one step; a hanging browser must not use up a whole run.
 pub(super) const LIMIT: Duration = Duration::from_secs(25 * 60);
 
-/// Longest time for the mutants of an area, of which each is built and tested by itself.
-pub(crate) const LONG_LIMIT: Duration = Duration::from_secs(12 * 60 * 60);
-
 /// Which steps run, and how thoroughly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Depth {

@@ -34,7 +34,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
-pub(crate) use self::context::LONG_LIMIT;
 use self::context::{Context, Depth, locked};
 use self::counts::Counts;
 use self::schedule::{Lane, Scheduled};

@@ -1,8 +1,7 @@
-//! Processes that are killed after saving the line logs: the next one goes on with what is on the disk.
+//! Processes that are killed after saving the line logs: the next one goes on with what is on the disk. A page has no such
+//! predecessor.
 
 use futures::executor::block_on;
-#[cfg(target_family = "wasm")]
-use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::super::{RunChanges, SaveSnapshot, Snapshot, Workspace};
 use super::*;
