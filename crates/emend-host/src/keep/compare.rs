@@ -1,6 +1,9 @@
 //! Compares the tree before a command with the tree after it.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
+use std::io;
+use std::iter::successors;
 
 use emend_agent::environment::FilePath;
 
@@ -15,36 +18,57 @@ pub(super) struct Differences {
     pub(super) lost: Vec<FilePath>,
 }
 
-/// Compares two trees in order of their paths. `exists` is asked about paths that a walk no longer reaches.
-pub(super) fn compare(before: &[Entry], after: &[Entry], exists: impl Fn(&FilePath) -> bool) -> Differences {
+/// The present state of a path.
+pub(super) enum Seen {
+    Entry(Box<Entry>),
+    Nothing,
+    /// The path, or a directory above it, cannot be read.
+    Unreadable,
+}
+
+/// Compares two trees in order of their paths. `look` returns the present state of a path that the second walk did not
+/// reach; `None` if there is no such path.
+///
+/// # Errors
+///
+/// Returns an error of `look`.
+pub(super) fn compare(
+    before: &[Entry],
+    after: &[Entry],
+    mut look: impl FnMut(&Entry) -> io::Result<Seen>,
+) -> io::Result<Differences> {
     let mut found = Differences::default();
     let (mut old, mut new) = (before.iter().peekable(), after.iter().peekable());
-    // The last crowd of each side: paths below it are unknown there.
-    let (mut old_crowd, mut new_crowd): (Option<&FilePath>, Option<&FilePath>) = (None, None);
+    // Paths below a crowd are unknown on its side. Crowds come before all paths below them.
+    let (mut old_crowds, mut new_crowds): (BTreeSet<&FilePath>, BTreeSet<&FilePath>) = Default::default();
     loop {
         let order = match (old.peek(), new.peek()) {
-            (None, None) => return found,
+            (None, None) => return Ok(found),
             (Some(_), None) => Ordering::Less,
             (None, Some(_)) => Ordering::Greater,
             (Some(old), Some(new)) => old.path.cmp(&new.path),
         };
         let before = if order == Ordering::Greater { None } else { old.next() };
         let after = if order == Ordering::Less { None } else { new.next() };
-        for (entry, crowd) in [(before, &mut old_crowd), (after, &mut new_crowd)] {
-            if let Some(entry) = entry.filter(|entry| entry.content == Content::Crowd) {
-                *crowd = Some(&entry.path);
-            }
+        for (entry, crowds) in [(before, &mut old_crowds), (after, &mut new_crowds)] {
+            crowds.extend(entry.filter(|entry| entry.content == Content::Crowd).map(|entry| &entry.path));
         }
-        let is_below = |crowd: Option<&FilePath>, path: &FilePath| crowd.is_some_and(|crowd| path.is_under(crowd));
+        let is_below = |crowds: &BTreeSet<&FilePath>, path: &FilePath| {
+            !crowds.is_empty() && successors(path.parent(), FilePath::parent).any(|above| crowds.contains(&above))
+        };
         match (before, after) {
             (Some(before), Some(after)) => found.both(before, after),
-            (Some(before), None) if is_below(new_crowd, &before.path) && exists(&before.path) => {}
+            (Some(before), None) if is_below(&new_crowds, &before.path) => match look(before)? {
+                Seen::Entry(after) => found.both(before, &after),
+                Seen::Nothing => found.removed(before),
+                Seen::Unreadable => found.hidden(before, &new_crowds),
+            },
             (Some(before), None) => found.removed(before),
-            (None, Some(after)) if after.content == Content::Crowd || is_below(old_crowd, &after.path) => {}
+            (None, Some(after)) if after.content == Content::Crowd || is_below(&old_crowds, &after.path) => {}
             (None, Some(after)) => {
                 found.changes.push(Change { path: after.path.clone(), before: None, after: Some(after.into()) });
             }
-            (None, None) => return found,
+            (None, None) => return Ok(found),
         }
     }
 }
@@ -59,7 +83,7 @@ impl Differences {
             }
             (Content::Crowd | Content::Directory, Content::Crowd | Content::Directory) => {
                 let is_known = before.content == Content::Directory;
-                // A crowd that has lost entries or was replaced.
+                // A crowd that has lost entries or was replaced. An unreadable directory is known by its inode only.
                 if !is_known && (before.stamp.inode != after.stamp.inode || before.stamp.size > after.stamp.size) {
                     self.lost.push(before.path.clone());
                     return;
@@ -82,6 +106,12 @@ impl Differences {
             before.content = after.content.clone();
         }
         self.changes.push(change);
+    }
+
+    /// Takes a path that can no longer be seen: it may have been changed before. The unreadable directory stands for it.
+    fn hidden(&mut self, before: &Entry, crowds: &BTreeSet<&FilePath>) {
+        let above = successors(before.path.parent(), FilePath::parent).find(|above| crowds.contains(above));
+        self.lost.extend(above.filter(|above| self.lost.last() != Some(above)));
     }
 
     fn removed(&mut self, before: &Entry) {

@@ -33,18 +33,15 @@ use emend_edit::text::decode;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use self::compare::{Differences, compare};
+use self::compare::{Differences, Seen, compare};
 pub(crate) use self::copy::CopyTree;
 use self::modes::{NotedModes, mode_at};
 use self::node::{Blob, Change, Content, Entry, Node};
 use self::pack::{Pack, STORE_BYTES_MAX};
 use self::restore::{Switch, Switched, restore};
-use self::scan::scan;
-use crate::files::{Attributes, RootFiles, append, on_disk, reading};
+use self::scan::{entry_at, scan};
+use crate::files::{Attributes, RootFiles, append, on_disk};
 use crate::state::{create_private, replace};
-
-/// Texts up to this size get a line log.
-const LOGGED_BYTES_MAX: u64 = 1 << 20;
 
 /// From this size on, contents that nothing needs are removed from the store.
 const TIDIED_BYTES_MIN: u64 = STORE_BYTES_MAX / 2;
@@ -342,34 +339,35 @@ impl Loaded {
     /// Returns the present tree. Stores the contents of files that have changed since the last one.
     fn look(&mut self, files: &RootFiles) -> io::Result<Vec<Entry>> {
         let mut tree = scan(files, self.state)?;
-        let mut known = self.tree.iter().peekable();
-        for entry in &mut tree {
-            while known.next_if(|known| known.path < entry.path).is_some() {}
-            let Content::File { blob, is_text } = &mut entry.content else { continue };
-            if let Some(known) = known.next_if(|known| known.path == entry.path)
-                && known.stamp == entry.stamp
-                && known.stamp.changed != 0
-                && let Content::File { blob: Some(same), is_text: was_text } = known.content
-            {
-                (*blob, *is_text) = (Some(same), was_text);
-                continue;
-            }
-            // A file that cannot be read is one that cannot be restored.
-            let Ok(file) = files.directory().open_with(on_disk(&entry.path), &reading()) else { continue };
-            if let Some((stored, content)) = self.pack.add_file(file.into_std(), entry.stamp.size)? {
-                let text = content.filter(|_| stored.len <= LOGGED_BYTES_MAX);
-                (*blob, *is_text) = (Some(stored), text.is_some_and(|text| decode(&text).is_ok()));
-            }
-        }
+        self.read_contents(files, &mut tree)?;
         Ok(tree)
+    }
+
+    /// Stores the contents of the files of a new tree that have changed since the last one.
+    fn read_contents(&mut self, files: &RootFiles, tree: &mut [Entry]) -> io::Result<()> {
+        let mut known = self.tree.iter().peekable();
+        for entry in tree {
+            while known.next_if(|known| known.path < entry.path).is_some() {}
+            let same = known.next_if(|known| known.path == entry.path);
+            self.pack.add_entry(files, entry, same)?;
+        }
+        Ok(())
     }
 
     fn record(&mut self, files: &RootFiles, skip: &BTreeSet<FilePath>) -> io::Result<Vec<KeptChange>> {
         let running: Option<Running> = document(&self.directory.join(RUNNING))?;
         let Some(Running { run, at_ms, in_copy }) = running else { return Ok(Vec::new()) };
         let tree = self.look(files)?;
-        let exists = |path: &FilePath| files.directory().symlink_metadata(on_disk(path)).is_ok();
-        let Differences { mut changes, mut lost } = compare(&self.tree, &tree, exists);
+        let (state, pack) = (self.state, &mut self.pack);
+        let look = |known: &Entry| match entry_at(files, state, &known.path, known.is_product) {
+            Ok(Some(mut entry)) => {
+                pack.add_entry(files, &mut entry, Some(known))?;
+                Ok(Seen::Entry(Box::new(entry)))
+            }
+            Ok(None) => Ok(Seen::Nothing),
+            Err(_) => Ok(Seen::Unreadable),
+        };
+        let Differences { mut changes, mut lost } = compare(&self.tree, &tree, look)?;
         changes.retain(|change| !skip.contains(&change.path));
         lost.retain(|path| !skip.contains(path));
         let product = |path: &FilePath| [&self.tree, &tree].into_iter().find_map(|tree| copy::top_product(tree, path));

@@ -9,9 +9,12 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 use emend_edit::ContentHash;
+use emend_edit::text::decode;
+use rustix::fs::fstat;
 
-use super::node::Blob;
-use crate::files::SyncContent as _;
+use super::node::{Blob, Content, Entry, Stamp};
+use super::scan::stamp;
+use crate::files::{RootFiles, SyncContent as _, on_disk, reading};
 
 /// Contents up to this size are appended to the pack.
 const PACKED_BYTES_MAX: u64 = 8 << 20;
@@ -23,6 +26,12 @@ const SHARED_BYTES_MAX: u64 = 256 << 20;
 pub(super) const STORE_BYTES_MAX: u64 = 2 << 30;
 /// Appended contents are written in pieces of this size.
 const BUFFER_BYTES: usize = 4 << 20;
+
+/// Texts up to this size get a line log.
+const LOGGED_BYTES_MAX: u64 = 1 << 20;
+
+/// A file that other programs write meanwhile is read so often at most.
+const READS_MAX: usize = 3;
 
 /// Bytes of an entry of the index: hash, position, length.
 const INDEX_ENTRY_BYTES: usize = 48;
@@ -82,6 +91,11 @@ impl Pack {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(error),
         };
+        let rest = index.len() % INDEX_ENTRY_BYTES;
+        if rest > 0 {
+            // A process was killed, or the disk was full, while an entry was written. Later ones must not follow the rest.
+            open_private(&pack.index())?.set_len((index.len() - rest) as u64)?;
+        }
         for entry in index.chunks_exact(INDEX_ENTRY_BYTES) {
             let (hash, rest) = entry.split_at(32);
             let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte));
@@ -186,7 +200,7 @@ impl Pack {
     /// # Errors
     ///
     /// The store cannot be written.
-    pub(super) fn add_file(&mut self, mut file: File, len: u64) -> io::Result<Option<(Blob, Option<Vec<u8>>)>> {
+    pub(super) fn add_file(&mut self, mut file: &File, len: u64) -> io::Result<Option<(Blob, Option<Vec<u8>>)>> {
         if len <= PACKED_BYTES_MAX {
             let mut content = Vec::with_capacity(usize::try_from(len).unwrap_or_default());
             // A file that grows meanwhile is read up to its size at the opening.
@@ -200,7 +214,7 @@ impl Pack {
         }
         let temporary = self.directory.join("large.new");
         let mut copy = File::options().read(true).write(true).create(true).truncate(true).open(&temporary)?;
-        if !is_shared(&copy, &file) {
+        if !is_shared(&copy, file) {
             if len > COPIED_BYTES_MAX || self.size() + len > STORE_BYTES_MAX {
                 fs::remove_file(&temporary)?;
                 return Ok(None);
@@ -221,6 +235,41 @@ impl Pack {
         self.is_dirty = true;
         self.known.insert(blob.hash, None);
         Ok(Some((blob, None)))
+    }
+
+    /// Stores the content of a file, unless the file is `known` and unchanged.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be written.
+    pub(super) fn add_entry(&mut self, files: &RootFiles, entry: &mut Entry, known: Option<&Entry>) -> io::Result<()> {
+        let Content::File { blob, is_text } = &mut entry.content else { return Ok(()) };
+        if let Some(known) = known
+            && known.stamp == entry.stamp
+            && known.stamp.changed != 0
+            && let Content::File { blob: Some(same), is_text: was_text } = known.content
+        {
+            (*blob, *is_text) = (Some(same), was_text);
+            return Ok(());
+        }
+        for _ in 0..READS_MAX {
+            // A file that cannot be read is one that cannot be restored.
+            let Ok(file) = files.directory().open_with(on_disk(&entry.path), &reading()) else { return Ok(()) };
+            let file = file.into_std();
+            let began = stamp(&fstat(&file)?);
+            let Some((stored, content)) = self.add_file(&file, began.size)? else { return Ok(()) };
+            let text = content.filter(|_| stored.len <= LOGGED_BYTES_MAX);
+            (*blob, *is_text) = (Some(stored), text.is_some_and(|text| decode(&text).is_ok()));
+            let unsettled = Stamp { changed: 0, ..began };
+            if unsettled != (Stamp { changed: 0, ..entry.stamp }) {
+                // Another program has written the file since the walk.
+                entry.stamp = unsettled;
+            }
+            if stamp(&fstat(&file)?) == began {
+                break;
+            }
+        }
+        Ok(())
     }
 
     fn large(&self, hash: ContentHash) -> PathBuf {

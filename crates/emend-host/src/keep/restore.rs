@@ -14,7 +14,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, openat, readlinkat, statat};
 
 use super::node::{Content, Node};
 use super::pack::Pack;
-use super::scan::mode_of;
+use super::scan::{mode_of, parent_of};
 use crate::files::temp_files::{UNFINISHED, temporary_name};
 use crate::files::{RootFiles, is_absence, sync_directory};
 
@@ -94,15 +94,7 @@ impl Restore<'_> {
         {
             return Ok(Some(Arc::clone(directory)));
         }
-        let mut directory = self.files.directory().try_clone()?;
-        for name in parent.as_str().split('/').filter(|name| !name.is_empty()) {
-            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            match openat(&directory, name, flags, Mode::empty()) {
-                Ok(inner) => directory = Dir::from_std_file(inner.into()),
-                Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR | rustix::io::Errno::LOOP) => return Ok(None),
-                Err(error) => return Err(error.into()),
-            }
-        }
+        let Some(directory) = parent_of(self.files, path)? else { return Ok(None) };
         let directory = Arc::new(directory);
         self.last = Some((parent, Arc::clone(&directory)));
         Ok(Some(directory))

@@ -1,8 +1,9 @@
 //! Walks the whole tree for the keeper: files, links and directories with their marks, ignored ones included.
 //!
 //! Only `.git` directories and the state directory are left out. An ignored directory with many entries, such as one of
-//! dependencies or build products, is one entry.
+//! dependencies or build products, is one entry, and so is a directory that cannot be read.
 
+use std::ffi::CString;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -11,11 +12,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use cap_std::fs::Dir;
 use emend_agent::environment::FilePath;
 use emend_agent::environment::gitignore::IgnoreRules;
-use rustix::fs::{AtFlags, FileType, Stat, readlinkat, statat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, openat, readlinkat, statat};
+use rustix::io::Errno;
 
 use super::node::{Content, Entry, Stamp};
 use crate::files::directory::{Kind, Reader, is_exhausted};
-use crate::files::{RootFiles, read_entry};
+use crate::files::{RootFiles, is_absence, read_entry};
 
 /// Maximum number of entries of an ignored directory whose content is kept.
 pub(super) const CROWD: usize = 2_000;
@@ -25,6 +27,8 @@ const THREADS_MAX: usize = 8;
 
 /// A file changed within this time may change again without a new time stamp.
 const CLOCK_PRECISION: Duration = Duration::from_millis(50);
+/// The same for file systems that store whole seconds, or even numbers of them.
+const COARSE_PRECISION: Duration = Duration::from_secs(2);
 
 const GITIGNORE: &str = ".gitignore";
 
@@ -35,12 +39,10 @@ const GITIGNORE: &str = ".gitignore";
 ///
 /// The root cannot be read, or the system has no file descriptors or memory left.
 pub(super) fn scan(files: &RootFiles, skipped: (u64, u64)) -> io::Result<Vec<Entry>> {
-    let now = SystemTime::now().checked_sub(CLOCK_PRECISION).unwrap_or(UNIX_EPOCH);
-    let now = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
     let top = Arc::new(files.directory().try_clone()?);
-    let job = Job { parent: top, name: ".".to_owned(), path: FilePath::root(), rules: IgnoreRules::default() };
+    let job = Job { parent: top, name: ".".to_owned(), entry: None, rules: IgnoreRules::default() };
     let queue = Mutex::new(Queue { ahead: vec![job], n_busy: 0, failed: None });
-    let walk = Walk { skipped, settled: i64::try_from(now).unwrap_or(i64::MAX), queue, changed: Condvar::new() };
+    let walk = Walk { skipped, now: now(), queue, changed: Condvar::new() };
     let n_threads = thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
     let mut found = thread::scope(|scope| {
         let others: Vec<_> = (1..n_threads).map(|_| scope.spawn(|| walk.work())).collect();
@@ -57,10 +59,60 @@ pub(super) fn scan(files: &RootFiles, skipped: (u64, u64)) -> io::Result<Vec<Ent
     Ok(found)
 }
 
+/// Returns the entry of a path as it is now, a file without its content. Follows no links. `None` if there is no such
+/// entry; `skipped` as in [`scan`].
+///
+/// # Errors
+///
+/// The entry, or a directory above it, cannot be read.
+pub(super) fn entry_at(
+    files: &RootFiles,
+    skipped: (u64, u64),
+    path: &FilePath,
+    is_product: bool,
+) -> io::Result<Option<Entry>> {
+    let Some(parent) = parent_of(files, path)? else { return Ok(None) };
+    let queue = Mutex::new(Queue { ahead: Vec::new(), n_busy: 0, failed: None });
+    let walk = Walk { skipped, now: now(), queue, changed: Condvar::new() };
+    Ok(walk.entry(&parent, path.name(), path.clone(), is_product)?.map(|(entry, _)| entry))
+}
+
+/// Opens the directory that holds `path`; `None` if it does not exist or a link is on the way.
+///
+/// # Errors
+///
+/// A directory above the path cannot be opened.
+pub(super) fn parent_of(files: &RootFiles, path: &FilePath) -> io::Result<Option<Dir>> {
+    let Some(parent) = path.parent() else { return Ok(None) };
+    let mut directory = files.directory().try_clone()?;
+    for name in parent.as_str().split('/').filter(|name| !name.is_empty()) {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        match openat(&directory, name, flags, Mode::empty()) {
+            Ok(inner) => directory = Dir::from_std_file(inner.into()),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(Some(directory))
+}
+
+/// Returns the time in nanoseconds since 1970.
+fn now() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(now.as_nanos()).unwrap_or(i64::MAX)
+}
+
+/// Returns whether a file that changes after `now` gets another change time than `changed`.
+pub(super) fn is_settled(changed: i64, now: i64) -> bool {
+    let is_coarse = changed % 1_000_000_000 == 0;
+    let precision = if is_coarse { COARSE_PRECISION } else { CLOCK_PRECISION };
+    changed <= now.saturating_sub(i64::try_from(precision.as_nanos()).unwrap_or(i64::MAX))
+}
+
 struct Walk {
     skipped: (u64, u64),
-    /// Change times before this are settled.
-    settled: i64,
+    /// Time of the start.
+    now: i64,
     queue: Mutex<Queue>,
     changed: Condvar,
 }
@@ -75,7 +127,8 @@ struct Queue {
 struct Job {
     parent: Arc<Dir>,
     name: String,
-    path: FilePath,
+    /// `None` for the root.
+    entry: Option<Entry>,
     rules: IgnoreRules,
 }
 
@@ -87,7 +140,7 @@ impl Walk {
     fn work(&self) -> Vec<Entry> {
         let (mut reader, mut found) = (Reader::default(), Vec::new());
         while let Some(job) = self.next() {
-            let more = self.visit(&job, &mut reader, &mut found);
+            let more = self.visit(job, &mut reader, &mut found);
             let mut queue = self.lock();
             match more {
                 Ok(more) if queue.failed.is_none() => queue.ahead.extend(more),
@@ -117,22 +170,49 @@ impl Walk {
         }
     }
 
-    fn visit(&self, job: &Job, reader: &mut Reader, found: &mut Vec<Entry>) -> io::Result<Vec<Job>> {
-        let (directory, entries) = match reader.enter(&job.parent, &job.name) {
-            Ok(entered) => entered,
-            Err(error) if is_exhausted(&error) || job.path.is_root() => return Err(error),
-            Err(_) => return Ok(Vec::new()),
-        };
+    /// Takes a directory with its content. Returns the directories in it that are not ignored.
+    fn visit(&self, job: Job, reader: &mut Reader, found: &mut Vec<Entry>) -> io::Result<Vec<Job>> {
+        let n_before = found.len();
+        let path = job.entry.as_ref().map(|entry| entry.path.clone()).unwrap_or_default();
+        let visited = self.content(&job, &path, reader, found);
+        let Some(mut entry) = job.entry else { return visited.map(|(inner, _)| inner) };
+        match visited {
+            Ok((inner, n_entries)) => {
+                entry.stamp.size = n_entries;
+                found.push(entry);
+                Ok(inner)
+            }
+            Err(error) if is_exhausted(&error) => Err(error),
+            Err(error) => {
+                found.truncate(n_before);
+                // Paths that cannot be seen must not count as deleted now, nor as created when they can be seen again.
+                let content = if is_absence(&error) { entry.content } else { Content::Crowd };
+                found.push(Entry { content, ..entry });
+                Ok(Vec::new())
+            }
+        }
+    }
+
+    /// Takes the content of a directory. Returns the directories in it that are not ignored, and the number of entries.
+    fn content(
+        &self,
+        job: &Job,
+        path: &FilePath,
+        reader: &mut Reader,
+        found: &mut Vec<Entry>,
+    ) -> io::Result<(Vec<Job>, u64)> {
+        let (directory, entries) = reader.enter(&job.parent, &job.name)?;
+        let n_entries = entries.len() as u64;
         let directory = Arc::new(directory);
         let has_rules = entries.iter().any(|(name, _)| name == GITIGNORE);
         let gitignore = if has_rules { read_entry(&directory, GITIGNORE) } else { None };
-        let rules = job.rules.enter(&job.path, gitignore.as_deref());
+        let rules = job.rules.enter(path, gitignore.as_deref());
         let mut inner = Vec::new();
         for (name, kind) in entries {
-            let path = job.path.join(&name);
+            let path = path.join(&name);
             let is_ignored = rules.ignores(&path, kind == Kind::Directory);
             let Some((entry, is_directory)) =
-                self.entry(&directory, &name, path, is_ignored && kind == Kind::Directory)
+                self.entry(&directory, &name, path, is_ignored && kind == Kind::Directory)?
             else {
                 continue;
             };
@@ -141,12 +221,11 @@ impl Walk {
             } else if is_ignored {
                 self.ignored(&directory, &name, entry, reader, found)?;
             } else {
-                let path = entry.path.clone();
-                found.push(entry);
-                inner.push(Job { parent: Arc::clone(&directory), name, path, rules: rules.clone() });
+                let (parent, entry) = (Arc::clone(&directory), Some(entry));
+                inner.push(Job { parent, name, entry, rules: rules.clone() });
             }
         }
-        Ok(inner)
+        Ok((inner, n_entries))
     }
 
     /// Takes an ignored directory with its content, or as one entry if it is too large.
@@ -159,63 +238,84 @@ impl Walk {
         found: &mut Vec<Entry>,
     ) -> io::Result<()> {
         let n_before = found.len();
-        let mut n_top = 0;
-        let mut ahead = vec![(Arc::clone(parent), name.to_owned(), top.path.clone())];
+        let mut ahead = vec![(Arc::clone(parent), name.to_owned(), n_before)];
         found.push(top.clone());
-        while let Some((parent, name, path)) = ahead.pop() {
-            let (directory, entries) = match reader.enter(&parent, &name) {
-                Ok(entered) => entered,
+        while let Some((parent, name, at)) = ahead.pop() {
+            let listed = reader.enter(&parent, &name).and_then(|(directory, entries)| {
+                let path = found.get(at).map(|entry| entry.path.clone()).unwrap_or_default();
+                let directory = Arc::new(directory);
+                let inner = entries.into_iter().map(|(name, _)| {
+                    let entry = self.entry(&directory, &name, path.join(&name), true)?;
+                    Ok((name, entry))
+                });
+                Ok((Arc::clone(&directory), inner.collect::<io::Result<Vec<_>>>()?))
+            });
+            let (directory, entries) = match listed {
+                Ok(listed) => listed,
                 Err(error) if is_exhausted(&error) => return Err(error),
-                Err(_) => continue,
+                Err(error) => {
+                    if let Some(entry) = found.get_mut(at).filter(|_| !is_absence(&error)) {
+                        entry.content = Content::Crowd;
+                    }
+                    continue;
+                }
             };
-            if path == top.path {
-                n_top = entries.len() as u64;
+            if let Some(entry) = found.get_mut(at) {
+                entry.stamp.size = entries.len() as u64;
             }
             if found.len() - n_before + entries.len() > CROWD {
+                let n_top = found.get(n_before).map_or(0, |entry| entry.stamp.size);
                 found.truncate(n_before);
-                let stamp = Stamp { size: n_top, ..top.stamp };
-                found.push(Entry { content: Content::Crowd, stamp, ..top });
+                found.push(Entry { content: Content::Crowd, stamp: Stamp { size: n_top, ..top.stamp }, ..top });
                 return Ok(());
             }
-            let directory = Arc::new(directory);
-            for (name, _) in entries {
-                let path = path.join(&name);
-                let Some((entry, is_directory)) = self.entry(&directory, &name, path, true) else { continue };
+            for (name, entry) in entries {
+                let Some((entry, is_directory)) = entry else { continue };
                 if is_directory {
-                    ahead.push((Arc::clone(&directory), name, entry.path.clone()));
+                    ahead.push((Arc::clone(&directory), name, found.len()));
                 }
                 found.push(entry);
             }
-        }
-        if let Some(entry) = found.get_mut(n_before) {
-            entry.stamp.size = n_top;
         }
         Ok(())
     }
 
     /// Returns the entry `name` of a directory and whether it is a directory; `None` for special files, `.git` and the
-    /// state directory.
-    fn entry(&self, directory: &Dir, name: &str, path: FilePath, is_product: bool) -> Option<(Entry, bool)> {
+    /// state directory, and for an entry that was deleted since it was listed.
+    fn entry(
+        &self,
+        directory: &Dir,
+        name: &str,
+        path: FilePath,
+        is_product: bool,
+    ) -> io::Result<Option<(Entry, bool)>> {
         if name == ".git" {
-            return None;
+            return Ok(None);
         }
-        let found = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        let found = match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(found) => found,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
         let content = match FileType::from_raw_mode(found.st_mode) {
             FileType::RegularFile => Content::File { blob: None, is_text: false },
-            FileType::Directory if id(&found) == self.skipped => return None,
+            FileType::Directory if id(&found) == self.skipped => return Ok(None),
             FileType::Directory => Content::Directory,
-            FileType::Symlink => Content::Link(readlinkat(directory, name, Vec::new()).ok()?.into_string().ok()?),
-            _ => return None,
+            FileType::Symlink => match readlinkat(directory, name, Vec::new()).map(CString::into_string) {
+                Ok(Ok(target)) => Content::Link(target),
+                _ => return Ok(None),
+            },
+            _ => return Ok(None),
         };
         let is_directory = content == Content::Directory;
         let mut stamp = stamp(&found);
         if is_directory {
             // A directory changes with its entries, which are compared themselves.
             (stamp.size, stamp.modified, stamp.changed) = (0, 0, 0);
-        } else if stamp.changed > self.settled {
+        } else if !is_settled(stamp.changed, self.now) {
             stamp.changed = 0;
         }
-        Some((Entry { path, stamp, is_product, content }, is_directory))
+        Ok(Some((Entry { path, stamp, is_product, content }, is_directory)))
     }
 }
 
@@ -231,7 +331,7 @@ fn id(found: &Stat) -> (u64, u64) {
 }
 
 #[expect(clippy::unnecessary_cast, clippy::cast_sign_loss, reason = "the types of the fields differ between systems")]
-fn stamp(found: &Stat) -> Stamp {
+pub(super) fn stamp(found: &Stat) -> Stamp {
     let time = |seconds: i64, nanos: i64| seconds.wrapping_mul(1_000_000_000).wrapping_add(nanos);
     Stamp {
         mode: mode_of(found),

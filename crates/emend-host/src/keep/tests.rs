@@ -25,6 +25,8 @@ use crate::local::LocalEnvironment;
 use crate::state::StateDir;
 use crate::test_support::covers;
 
+mod unseen;
+
 /// Every path of a tree with its mode bits and its content or target.
 pub(super) type Tree = BTreeMap<String, (u32, String)>;
 
@@ -100,6 +102,10 @@ impl Project {
 
     fn root(&self) -> PathBuf {
         self.around.path().join("project")
+    }
+
+    fn files(&self) -> RootFiles {
+        RootFiles::open(&self.root()).unwrap()
     }
 
     pub(super) fn path(&self, path: &str) -> PathBuf {
@@ -447,6 +453,23 @@ fn a_broken_last_line_of_the_record_is_dropped() {
     assert_eq!(open.workspace.last_run(), 1);
     open.undo();
     assert!(project.path("b.bin").exists());
+}
+
+#[test]
+fn a_broken_last_entry_of_the_index_is_dropped() {
+    let project = Project::usual();
+    project.open().shell("rm b.bin");
+    let index = project.kept().join("index-0");
+    let whole = fs::read(&index).unwrap();
+    fs::write(&index, [&whole[..], &[7; 20]].concat()).unwrap();
+    let before = project.tree();
+    // The former contents of this command come after the broken entry.
+    project.open().shell("printf 'new\\0' > b.bin; echo x > a.txt");
+    project.open().shell("printf 'newer\\0' > b.bin; echo y > a.txt");
+    let open = project.open();
+    let runs: Vec<u64> = open.workspace.runs().into_iter().map(|run| run.run_id).collect();
+    block_on(open.workspace.undo_runs(&runs[1..])).unwrap();
+    check_same(&before, &project.tree());
 }
 
 #[test]
