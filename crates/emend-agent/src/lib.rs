@@ -11,7 +11,7 @@
 //!
 //! Modules from the bottom up; each uses only those before it: [`error_code`] and [`search`]; [`environment`];
 //! [`approval`], [`event`] and [`canvas`]; [`workspace`]; [`tool`]; [`history`] and [`store`]; [`tools`], [`profile`] and
-//! [`prompt`]; [`session`].
+//! [`prompt`]; [`session`]; [`service`].
 #![forbid(unsafe_code)]
 
 pub mod approval;
@@ -24,6 +24,7 @@ pub mod history;
 pub mod profile;
 pub mod prompt;
 pub mod search;
+pub mod service;
 pub mod session;
 pub mod store;
 pub mod suggest;

@@ -68,6 +68,8 @@ pub(in crate::session) struct Status {
     pub(in crate::session) cancel: Option<CancelToken>,
     /// The last reported step of context usage, in units of five percent.
     pub(in crate::session) context_step: u64,
+    /// Number of the newest run in the workspace; 0 before the first.
+    pub(in crate::session) run_id: u64,
 }
 
 /// The run that edits belong to, and the canvas epoch in which they are valid.

@@ -17,7 +17,7 @@ mod subagents;
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use emend_llm::{CancelToken, Message, Provider, Shared};
+use emend_llm::{CancelToken, Message, Provider, Random, Shared};
 
 pub use budget::RunBudget;
 pub use builder::{ProfileChoice, SessionBuilder};
@@ -87,13 +87,19 @@ impl Session {
     /// Returns a session that waits for its first message.
     #[must_use]
     pub fn new(options: SessionOptions) -> Self {
-        let id = new_id(&options);
+        let id = random_uuid(&*options.random);
+        Self::with_id(options, id)
+    }
+
+    /// Returns a session with this id, which must name no other session of its store.
+    #[must_use]
+    pub fn with_id(options: SessionOptions, id: String) -> Self {
         Self::build(options, id, Shared::default(), Shared::default())
     }
 
     /// Returns a session that shares the queue of approval requests and the budget with its parent.
     fn of_parent(options: SessionOptions, approvals: Shared<Approvals>, spending: Shared<Spending>) -> Self {
-        let id = new_id(&options);
+        let id = random_uuid(&*options.random);
         Self::build(options, id, approvals, spending)
     }
 
@@ -111,7 +117,7 @@ impl Session {
             Shared::clone(&approvals),
             Shared::clone(&spending),
         ));
-        let status = Status { state: SessionState::Idle, closing: false, cancel: None, context_step: 0 };
+        let status = Status { state: SessionState::Idle, closing: false, cancel: None, context_step: 0, run_id: 0 };
         Self {
             core: Shared::new(Core {
                 id,
@@ -182,6 +188,18 @@ impl Session {
     #[must_use]
     pub fn entries(&self) -> Vec<HistoryEntry> {
         self.core.history().entries().to_vec()
+    }
+
+    /// Returns the model of the next call, as the provider names it.
+    #[must_use]
+    pub fn model(&self) -> String {
+        self.core.settings().model
+    }
+
+    /// Returns the number of the newest run in the workspace, to which its edits belong; 0 before the first.
+    #[must_use]
+    pub fn last_run(&self) -> u64 {
+        self.core.status().run_id
     }
 
     /// Returns the usage of the model's context window.
@@ -325,8 +343,8 @@ impl Session {
 }
 
 /// Returns a random UUID (version 4).
-fn new_id(options: &SessionOptions) -> String {
-    let (high, low) = (options.random.next_u64(), options.random.next_u64());
+pub(crate) fn random_uuid(random: &dyn Random) -> String {
+    let (high, low) = (random.next_u64(), random.next_u64());
     let (time, middle, version) = (high >> 32, high >> 16 & 0xffff, high & 0x0fff);
     let (variant, node) = (low >> 48 & 0x3fff | 0x8000, low & 0xffff_ffff_ffff);
     format!("{time:08x}-{middle:04x}-4{version:03x}-{variant:04x}-{node:012x}")

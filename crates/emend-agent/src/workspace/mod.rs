@@ -11,6 +11,7 @@ mod error;
 mod file_view;
 mod kept_command;
 mod kept_texts;
+mod pending;
 mod precondition;
 mod read;
 mod read_tracker;

@@ -144,6 +144,13 @@ impl Workspace {
         Self { saver: Some(saver), ..self }
     }
 
+    /// Returns a view of this workspace in another mode, with the same files, pending edits and review.
+    #[must_use]
+    pub fn in_mode(&self, mode: Mode) -> Self {
+        let (environment, whole) = (Shared::clone(&self.environment), Shared::clone(&self.whole));
+        Self { mode, ..self.with_environment(environment, whole, self.directory.clone()) }
+    }
+
     /// Returns a view of this workspace that is confined to a directory, with the same files, pending edits and review.
     ///
     /// # Errors

@@ -140,6 +140,7 @@ async fn process(
     inject_steering(core).await;
     system_prompt::refresh_prompt_context(core).await;
     let edit_scope = begin_run(core);
+    core.status().run_id = edit_scope.run_id;
     core.subagents.begin_run(edit_scope);
     let EditScope { run_id, epoch } = edit_scope;
     let mut lease_holder = LeaseHolder::new(&core.workspace, Shared::clone(&core.clock), &core.emitter, epoch);

@@ -1,0 +1,446 @@
+//! Requests and replies without a transport, and the table of operations.
+//!
+//! HTTP and JavaScript hand the same [`ApiRequest`] to the service and get the same [`ApiResponse`]. The table is the
+//! source of the routes and of the OpenAPI document.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::records::ErrorBody;
+use crate::error_code::Code;
+
+/// A method of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// `GET`: reads.
+    Get,
+    /// `POST`: creates or acts.
+    Post,
+    /// `PATCH`: changes fields.
+    Patch,
+    /// `DELETE`: removes.
+    Delete,
+}
+
+impl Method {
+    /// Returns the name in HTTP.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+        }
+    }
+
+    /// Returns the method of this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Get, Self::Post, Self::Patch, Self::Delete].into_iter().find(|method| method.name() == name)
+    }
+}
+
+/// A request, as a transport hands it to [`Service::handle`](super::Service::handle).
+#[derive(Clone, Debug, PartialEq)]
+pub struct ApiRequest {
+    /// Method.
+    pub method: Method,
+    /// Path without the query, percent-decoded, for example `/api/agent/sessions`.
+    pub path: String,
+    /// Parameters of the query, decoded, in order.
+    pub query: Vec<(String, String)>,
+    /// Body; `Null` without one.
+    pub body: Value,
+}
+
+impl ApiRequest {
+    /// Returns a request without query.
+    #[must_use]
+    pub fn new(method: Method, path: impl Into<String>, body: Value) -> Self {
+        let path = path.into();
+        let (path, query) = match path.split_once('?') {
+            Some((path, query)) => (path.to_owned(), parse_query(query)),
+            None => (path, Vec::new()),
+        };
+        Self { method, path, query, body }
+    }
+}
+
+/// Parses a query: names and values, percent-decoded.
+#[must_use]
+pub fn parse_query(query: &str) -> Vec<(String, String)> {
+    let pair = |part: &str| {
+        let (name, value) = part.split_once('=').unwrap_or((part, ""));
+        (percent_decoded(name), percent_decoded(value))
+    };
+    query.split('&').filter(|part| !part.is_empty()).map(pair).collect()
+}
+
+/// Decodes `%XX` and `+`. Bytes that are not UTF-8 become U+FFFD.
+fn percent_decoded(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let hex = (byte == b'%').then(|| text.get(at + 1..at + 3)).flatten();
+        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(value) => {
+                decoded.push(value);
+                at += 3;
+            }
+            None => {
+                decoded.push(if byte == b'+' { b' ' } else { byte });
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&decoded).into_owned()
+}
+
+/// A reply.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ApiResponse {
+    /// HTTP status.
+    pub status: u16,
+    /// Body: the reply of the operation, or `{"ok": false, "error": {…}}`.
+    pub body: Value,
+}
+
+/// A failed request.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct ApiError {
+    /// Stable code; it decides the HTTP status.
+    pub code: Code,
+    /// HTTP status, if it is not that of the code.
+    pub status: Option<u16>,
+    /// The problem and the next step.
+    pub message: String,
+    /// Suggestions, best first.
+    pub suggestions: Vec<String>,
+    /// Details.
+    pub data: Value,
+}
+
+impl ApiError {
+    /// Returns an error without details.
+    #[must_use]
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, status: None, message: message.into(), suggestions: Vec::new(), data: Value::Null }
+    }
+
+    /// Adds details.
+    #[must_use]
+    pub fn with_data(self, data: Value) -> Self {
+        Self { data, ..self }
+    }
+
+    /// Returns the error of an unknown id.
+    #[must_use]
+    pub fn unknown(what: &str, id: &str) -> Self {
+        Self::new(Code::NotFound, format!("there is no {what} {id:?}"))
+    }
+
+    /// Returns the error as data.
+    #[must_use]
+    pub fn body(&self) -> ErrorBody {
+        ErrorBody {
+            code: self.code.as_str().to_owned(),
+            message: self.message.clone(),
+            suggestions: self.suggestions.clone(),
+            data: self.data.clone(),
+        }
+    }
+
+    /// Returns the reply.
+    #[must_use]
+    pub fn response(&self) -> ApiResponse {
+        let status = self.status.unwrap_or(self.code.row().http_status);
+        ApiResponse { status, body: json!({"ok": false, "error": self.body()}) }
+    }
+}
+
+macro_rules! errors_with_code {
+    ($($error:ty),*) => {
+        $(impl From<$error> for ApiError {
+            fn from(error: $error) -> Self {
+                Self::new(error.code(), error.to_string())
+            }
+        })*
+    };
+}
+
+errors_with_code!(
+    crate::session::SubmitError,
+    crate::session::ResumeError,
+    crate::store::StoreError,
+    crate::workspace::ReviewError,
+    crate::workspace::WorkspaceError,
+    crate::environment::EnvError
+);
+
+/// Result of an operation.
+pub type ApiResult<T> = Result<T, ApiError>;
+
+/// One operation of the API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OperationInfo {
+    /// The operation.
+    pub operation: Operation,
+    /// Method.
+    pub method: Method,
+    /// Path with parameters in braces.
+    pub path: &'static str,
+    /// Its effect, in one sentence.
+    pub summary: &'static str,
+    /// Name of the schema of the body, if it has one.
+    pub request: Option<&'static str>,
+    /// Status of success, and the name of the schema of the reply.
+    pub reply: (u16, &'static str),
+    /// Query parameters: name, whether it is a number, description.
+    pub query: &'static [(&'static str, bool, &'static str)],
+    /// Codes that the operation returns besides `invalid_argument`.
+    pub errors: &'static [Code],
+    /// Whether the reply is a stream of server-sent events, which a transport makes from [`EventReader`](super::EventReader).
+    pub is_stream: bool,
+}
+
+macro_rules! operations {
+    ($($(#[doc = $doc:literal])* $variant:ident: $method:ident $path:literal, $request:expr, $reply:expr, [$($query:expr),*], [$($error:ident),*], $stream:literal;)*) => {
+        /// Names of the operations.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Operation {
+            $($(#[doc = $doc])* $variant,)*
+        }
+
+        /// Every operation.
+        pub const OPERATIONS: &[OperationInfo] = &[$(OperationInfo {
+            operation: Operation::$variant,
+            method: Method::$method,
+            path: $path,
+            summary: concat!($($doc),*),
+            request: $request,
+            reply: $reply,
+            query: &[$($query),*],
+            errors: &[$(Code::$error),*],
+            is_stream: $stream,
+        },)*];
+
+        impl Operation {
+            /// Returns the name in the OpenAPI document.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => stringify!($variant),)*
+                }
+            }
+        }
+    };
+}
+
+const CURSOR: (&str, bool, &str) = ("cursor", true, "Cursor of the last event that the client has.");
+const AFTER: (&str, bool, &str) = ("after", true, "Number of the last event that the client has; as `Last-Event-ID`.");
+const LIMIT: (&str, bool, &str) = ("limit", true, "Maximum number of items.");
+
+operations! {
+    /// Creates a session.
+    CreateSession: Post "/api/agent/sessions", Some("CreateSession"), (201, "SessionRecord"), [], [LimitReached, Configuration], false;
+    /// Lists or searches sessions, newest change first.
+    ListSessions: Get "/api/agent/sessions", None, (200, "SessionList"), [("query", false, "Text in the title or the conversation."), ("status", false, "`active` or `archived`."), LIMIT, ("after", false, "The `next` of the page before.")], [], false;
+    /// Returns a session with its conversation and its review.
+    GetSession: Get "/api/agent/sessions/{session_id}", None, (200, "SessionSnapshot"), [], [NotFound], false;
+    /// Changes the title, the status, the mode, the budgets or the context rows of a session.
+    UpdateSession: Patch "/api/agent/sessions/{session_id}", Some("UpdateSession"), (200, "SessionRecord"), [], [NotFound, Busy], false;
+    /// Removes a session with its jobs, events and conversation. Files are not changed.
+    DeleteSession: Delete "/api/agent/sessions/{session_id}", None, (200, "Done"), [], [NotFound, Busy], false;
+    /// Starts a job for an instruction.
+    Run: Post "/api/agent/run", Some("RunRequest"), (202, "RunReply"), [], [NotFound, Busy, Conflict, LimitReached], false;
+    /// Returns a job, with its diff bundle while it awaits review.
+    GetJob: Get "/api/agent/jobs/{job_id}", None, (200, "JobState"), [], [NotFound], false;
+    /// Lists the jobs of a session, oldest first.
+    ListJobs: Get "/api/agent/sessions/{session_id}/jobs", None, (200, "JobList"), [], [NotFound], false;
+    /// Returns the events of a job after a cursor.
+    JobEvents: Get "/api/agent/jobs/{job_id}/events", None, (200, "JobEvents"), [CURSOR, LIMIT], [NotFound, ResyncRequired], false;
+    /// Streams the events of a job after a cursor.
+    JobStream: Get "/api/agent/jobs/{job_id}/events/stream", None, (200, "EventRecord"), [AFTER], [NotFound], true;
+    /// Returns the events of all sessions after a number.
+    AllEvents: Get "/api/agent/events", None, (200, "EventList"), [AFTER, LIMIT], [ResyncRequired], false;
+    /// Streams the events of all sessions after a number.
+    AllStream: Get "/api/agent/stream", None, (200, "EventRecord"), [AFTER], [], true;
+    /// Answers the question of a job.
+    Clarify: Post "/api/agent/jobs/{job_id}/clarify", Some("ClarifyRequest"), (200, "JobRecord"), [], [NotFound, Conflict], false;
+    /// Decides on a tool call that waits for approval.
+    Approve: Post "/api/agent/jobs/{job_id}/approve", Some("ApproveRequest"), (200, "JobRecord"), [], [NotFound, Conflict], false;
+    /// Cancels a job. Its edits stay in review.
+    Cancel: Post "/api/agent/jobs/{job_id}/cancel", None, (200, "JobRecord"), [], [NotFound, Conflict], false;
+    /// Gives a running job another message.
+    Steer: Post "/api/agent/jobs/{job_id}/steer", Some("TextRequest"), (200, "Done"), [], [NotFound, Conflict], false;
+    /// Returns the trace of a job: its events without text deltas, with durations.
+    JobTrace: Get "/api/agent/jobs/{job_id}/trace", None, (200, "JobTrace"), [], [NotFound], false;
+    /// Accepts hunks of a job, rejects its others, and writes the accepted ones to the disk.
+    Apply: Post "/api/agent/apply", Some("ApplyRequest"), (200, "ApplyReply"), [], [NotFound, Conflict, Stale], false;
+    /// Returns the pending hunks of all files, or of some jobs.
+    GetReview: Get "/api/agent/review", None, (200, "ReviewBody"), [("job_id", false, "Only hunks of this job."), ("session_id", false, "Only hunks of this session.")], [NotFound], false;
+    /// Accepts or rejects hunks, lines, files or everything; says first, on request, what that touches.
+    Decide: Post "/api/agent/decisions", Some("DecideRequest"), (200, "ReviewBody"), [], [NotFound, Conflict], false;
+    /// Undoes the user's last edit or decision.
+    Undo: Post "/api/agent/undo", None, (200, "ReviewBody"), [], [NotFound, Conflict], false;
+    /// Redoes the last undo.
+    Redo: Post "/api/agent/redo", None, (200, "ReviewBody"), [], [NotFound, Conflict], false;
+    /// Returns the text of a file: visible with pending edits, and on disk.
+    GetBuffer: Get "/api/agent/buffer", None, (200, "Buffer"), [("file_path", false, "Path of the file.")], [NotFound, PermissionDenied], false;
+    /// Replaces the text of a file for the user. Pending edits of the agent since `base` are merged.
+    UserEdit: Post "/api/agent/user_edit", Some("UserEditRequest"), (200, "Buffer"), [], [PermissionDenied, Unsupported], false;
+    /// Lists the instructions that wait for the end of the current job.
+    ListFollowUps: Get "/api/agent/sessions/{session_id}/follow_ups", None, (200, "FollowUpList"), [], [NotFound], false;
+    /// Queues an instruction. An idle session starts it at once.
+    AddFollowUp: Post "/api/agent/sessions/{session_id}/follow_ups", Some("TextRequest"), (201, "FollowUpList"), [], [NotFound, Conflict, LimitReached], false;
+    /// Changes a queued instruction.
+    EditFollowUp: Patch "/api/agent/sessions/{session_id}/follow_ups/{follow_up_id}", Some("TextRequest"), (200, "FollowUpList"), [], [NotFound], false;
+    /// Withdraws a queued instruction.
+    WithdrawFollowUp: Delete "/api/agent/sessions/{session_id}/follow_ups/{follow_up_id}", None, (200, "FollowUpList"), [], [NotFound], false;
+    /// Gives a queued instruction to the running job at once.
+    SendFollowUp: Post "/api/agent/sessions/{session_id}/follow_ups/{follow_up_id}/send", None, (200, "FollowUpList"), [], [NotFound], false;
+    /// Adds a comment on lines of a file.
+    AddComment: Post "/api/agent/sessions/{session_id}/comments", Some("CommentRequest"), (201, "CommentList"), [], [NotFound, PermissionDenied], false;
+    /// Lists the comments of a session; comments on lines that changed are stale.
+    ListComments: Get "/api/agent/sessions/{session_id}/comments", None, (200, "CommentList"), [], [NotFound], false;
+    /// Removes a comment.
+    RemoveComment: Delete "/api/agent/sessions/{session_id}/comments/{comment_id}", None, (200, "CommentList"), [], [NotFound], false;
+    /// Sends all unsent comments as one instruction.
+    SendComments: Post "/api/agent/sessions/{session_id}/comments/send", None, (202, "RunReply"), [], [NotFound, Busy, Conflict, LimitReached], false;
+    /// Lists the checkpoints: the states before each job.
+    ListCheckpoints: Get "/api/agent/checkpoints", None, (200, "CheckpointList"), [("session_id", false, "Only checkpoints of this session.")], [NotFound], false;
+    /// Returns the limits of the service.
+    GetSettings: Get "/api/agent/settings", None, (200, "ServiceLimits"), [], [], false;
+}
+
+/// Returns the operation of a path with the values of its parameters.
+///
+/// # Errors
+///
+/// [`Code::NotFound`] if no operation has the path, and status 405 if none with this method has it.
+pub fn route(method: Method, path: &str) -> ApiResult<(&'static OperationInfo, Vec<String>)> {
+    let mut has_path = false;
+    for info in OPERATIONS {
+        if let Some(values) = values_of(info.path, path) {
+            if info.method == method {
+                return Ok((info, values));
+            }
+            has_path = true;
+        }
+    }
+    let message = format!("there is no operation {} {path}", method.name());
+    let status = has_path.then_some(405);
+    Err(ApiError { status, ..ApiError::new(Code::NotFound, message) })
+}
+
+fn values_of(template: &str, path: &str) -> Option<Vec<String>> {
+    let (mut wanted, mut given) = (template.split('/'), path.split('/'));
+    let mut values = Vec::new();
+    loop {
+        match (wanted.next(), given.next()) {
+            (None, None) => return Some(values),
+            (Some(want), Some(have)) if want.starts_with('{') && !have.is_empty() => values.push(have.to_owned()),
+            (Some(want), Some(have)) if want == have => {}
+            _ => return None,
+        }
+    }
+}
+
+/// Parses the body of a request.
+///
+/// # Errors
+///
+/// [`Code::InvalidArgument`] with the position of the mistake.
+pub fn body<T: DeserializeOwned>(request: &ApiRequest) -> ApiResult<T> {
+    let given = match &request.body {
+        Value::Null => json!({}),
+        body => body.clone(),
+    };
+    serde_json::from_value(given).map_err(|error| ApiError::new(Code::InvalidArgument, format!("the body: {error}")))
+}
+
+/// Returns a query parameter.
+pub fn parameter<'a>(request: &'a ApiRequest, name: &str) -> Option<&'a str> {
+    request.query.iter().find(|(given, _)| given == name).map(|(_, value)| value.as_str())
+}
+
+/// Returns a query parameter that is a whole number.
+///
+/// # Errors
+///
+/// [`Code::InvalidArgument`] if it is not a number.
+pub fn number(request: &ApiRequest, name: &str) -> ApiResult<Option<u64>> {
+    parameter(request, name)
+        .map(|value| {
+            value.parse().map_err(|_| {
+                ApiError::new(Code::InvalidArgument, format!("{name}={value}: the parameter is a whole number"))
+            })
+        })
+        .transpose()
+}
+
+/// Returns the parameter `limit`, at least 1 and at most `max`.
+///
+/// # Errors
+///
+/// [`Code::InvalidArgument`] if it is 0 or not a number.
+pub fn page_limit(request: &ApiRequest, default: u64, max: u64) -> ApiResult<usize> {
+    match number(request, "limit")?.unwrap_or(default) {
+        0 => Err(ApiError::new(Code::InvalidArgument, "limit is at least 1")),
+        limit => Ok(limit.min(max) as usize),
+    }
+}
+
+/// Returns the reply of a successful operation.
+///
+/// # Errors
+///
+/// [`Code::Internal`] if the reply cannot be written as JSON.
+pub fn reply(info: &OperationInfo, body: &impl Serialize) -> ApiResult<ApiResponse> {
+    let body = serde_json::to_value(body).map_err(|error| ApiError::new(Code::Internal, error.to_string()))?;
+    Ok(ApiResponse { status: info.reply.0, body })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    #[cfg(target_family = "wasm")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
+    #[test]
+    fn paths_lead_to_operations() {
+        let table = [
+            (Method::Get, "/api/agent/sessions", Ok((Operation::ListSessions, vec![]))),
+            (Method::Get, "/api/agent/sessions/s1", Ok((Operation::GetSession, vec!["s1"]))),
+            (Method::Get, "/api/agent/jobs/j/events", Ok((Operation::JobEvents, vec!["j"]))),
+            (Method::Post, "/api/agent/sessions/s/follow_ups/f/send", Ok((Operation::SendFollowUp, vec!["s", "f"]))),
+            (Method::Delete, "/api/agent/run", Err(405)),
+            (Method::Get, "/api/agent/sessions/", Err(404)),
+            (Method::Get, "/api/agent", Err(404)),
+            (Method::Get, "/api/agent/jobs//events", Err(404)),
+        ];
+        for (method, path, expected) in table {
+            let found = route(method, path)
+                .map(|(info, values)| (info.operation, values))
+                .map_err(|error| error.response().status);
+            let expected = expected.map(|(operation, values): (_, Vec<&str>)| {
+                (operation, values.into_iter().map(str::to_owned).collect::<Vec<_>>())
+            });
+            assert_eq!(found, expected, "{} {path}", method.name());
+        }
+    }
+
+    #[test]
+    fn queries_are_decoded() {
+        let request = ApiRequest::new(Method::Get, "/x?query=a+b%20c%C3%A4&limit=3&bad=%zz", Value::Null);
+        assert_eq!(parameter(&request, "query"), Some("a b cä"));
+        assert_eq!(number(&request, "limit"), Ok(Some(3)));
+        assert_eq!(parameter(&request, "bad"), Some("%zz"));
+        assert_eq!(number(&request, "query").unwrap_err().code, Code::InvalidArgument);
+        assert_eq!(request.path, "/x");
+    }
+}

@@ -1,0 +1,457 @@
+//! Bodies of requests and replies that are not records.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::records::{
+    Budget, Comment, ContextRow, EventRecord, FollowUp, JobRecord, JobStatus, SessionRecord, SessionStatus, WorkMode,
+};
+use super::time::Timestamp;
+
+/// Body of `POST /api/agent/sessions`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct CreateSession {
+    /// Title; the first line of the first instruction if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// How edits reach the disk; `review` if absent.
+    pub mode: WorkMode,
+    /// Model, as the host names it; its default if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Whether the first edit of each job needs the user's confirmation.
+    pub confirm_before_edits: bool,
+    /// Limits on all jobs together.
+    pub budget: Budget,
+    /// Limits on each job.
+    pub job_budget: Budget,
+    /// Pinned context.
+    pub context_rows: Vec<ContextRow>,
+}
+
+/// Body of `PATCH /api/agent/sessions/{session_id}`. Absent fields stay.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct UpdateSession {
+    /// Title.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Status.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<SessionStatus>,
+    /// How edits reach the disk, from the next job on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<WorkMode>,
+    /// Whether the first edit of each job needs the user's confirmation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confirm_before_edits: Option<bool>,
+    /// Limits on all jobs together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
+    /// Limits on each job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub job_budget: Option<Budget>,
+    /// Pinned context, in place of the present rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context_rows: Option<Vec<ContextRow>>,
+}
+
+/// One message of a conversation, as a client shows it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ChatMessage {
+    /// `user`, `assistant`, `steering` or `tool`.
+    pub role: String,
+    /// Text; for `tool`, a summary of the calls and results.
+    pub text: String,
+    /// Time.
+    pub at: Timestamp,
+    /// Names of the tools that an assistant's message calls.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
+}
+
+/// A session with its conversation and its review.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct SessionSnapshot {
+    /// The session.
+    #[serde(flatten)]
+    pub session: SessionRecord,
+    /// Conversation.
+    pub chat: Vec<ChatMessage>,
+    /// The newest job, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub job: Option<JobRecord>,
+    /// Pending hunks of the session; absent if there are none.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
+    pub pending_review: Value,
+    /// Number of the newest event of all sessions: a stream of all sessions continues after it.
+    pub seq: u64,
+}
+
+/// A page of sessions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct SessionList {
+    /// Sessions, newest change first.
+    pub sessions: Vec<SessionRecord>,
+    /// Value of `after` for the next page; absent on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+    /// Number of sessions on all pages.
+    pub total: u64,
+}
+
+/// Body of `POST /api/agent/run`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct RunRequest {
+    /// Id of the session.
+    pub session_id: String,
+    /// The instruction.
+    pub instruction: String,
+    /// Context for this instruction. The rows stay pinned to the session.
+    #[serde(default)]
+    pub context_rows: Vec<ContextRow>,
+    /// Settings of this job.
+    #[serde(default)]
+    pub tool_config: ToolConfig,
+}
+
+/// Settings of one job.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct ToolConfig {
+    /// Maximum number of tool calls; the limit of the service if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tool_calls: Option<u64>,
+}
+
+/// Reply of `POST /api/agent/run`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct RunReply {
+    /// Id of the job.
+    pub job_id: String,
+    /// State of the job.
+    pub status: JobStatus,
+    /// Cursor of the session before the job's first event.
+    pub cursor: u64,
+}
+
+/// A job with its review.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct JobState {
+    /// The job.
+    #[serde(flatten)]
+    pub job: JobRecord,
+    /// Edits of the job, whatever tool made them.
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<Object>))]
+    pub proposed_edits: Value,
+    /// Hunks of the job, while it awaits review; else null.
+    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
+    pub diff_bundle: Value,
+}
+
+/// The jobs of a session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct JobList {
+    /// Jobs, oldest first.
+    pub jobs: Vec<JobRecord>,
+}
+
+/// Events of a job after a cursor.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct JobEvents {
+    /// Id of the job.
+    pub job_id: String,
+    /// State of the job.
+    pub status: JobStatus,
+    /// Cursor for the next request.
+    pub next_cursor: u64,
+    /// Events in order.
+    pub events: Vec<EventRecord>,
+}
+
+/// Events of all sessions after a number.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct EventList {
+    /// Value of `after` for the next request.
+    pub next: u64,
+    /// Events in order.
+    pub events: Vec<EventRecord>,
+}
+
+/// Body of `POST /api/agent/jobs/{job_id}/clarify`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ClarifyRequest {
+    /// Id of the question.
+    pub question_id: String,
+    /// The answer. `no_user_answer` skips the question.
+    pub answer: String,
+}
+
+/// Body of `POST /api/agent/jobs/{job_id}/approve`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ApproveRequest {
+    /// Id of the tool call.
+    pub tool_call_id: String,
+    /// The decision.
+    pub decision: ApproveDecision,
+    /// Reason of a denial, for the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// A decision on a tool call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ApproveDecision {
+    /// The call runs.
+    Allow,
+    /// The call runs, and so will similar ones in this session.
+    AllowAlways,
+    /// The call does not run.
+    Deny,
+}
+
+/// Body of requests with one text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct TextRequest {
+    /// The text.
+    pub text: String,
+}
+
+/// Reply of operations without result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Done {
+    /// True.
+    pub ok: bool,
+}
+
+/// The trace of a job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct JobTrace {
+    /// Id of the job.
+    pub job_id: String,
+    /// Steps in order.
+    pub steps: Vec<TraceStep>,
+}
+
+/// One step of a trace.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct TraceStep {
+    /// Cursor of the event.
+    pub cursor: u64,
+    /// Type of the event.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Time.
+    pub ts: Timestamp,
+    /// Milliseconds since the first step.
+    pub at_ms: u64,
+    /// Summary of the data.
+    pub summary: String,
+}
+
+/// Body of `POST /api/agent/apply`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ApplyRequest {
+    /// Id of the session.
+    pub session_id: String,
+    /// Id of the job.
+    pub job_id: String,
+    /// Hunks to accept. The job's other pending hunks are rejected.
+    pub accepted_hunk_ids: Vec<String>,
+    /// Revision of the review that the user saw; that at the end of the job if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review_revision: Option<u64>,
+    /// Whether hunks that do not overlap with a change on disk are applied in spite of it.
+    #[serde(default)]
+    pub rebase: bool,
+}
+
+/// Reply of `POST /api/agent/apply`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ApplyReply {
+    /// State of the job.
+    pub status: JobStatus,
+    /// Files with decided hunks.
+    pub applied_files: Vec<AppliedFileBody>,
+}
+
+/// The decided hunks of one file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct AppliedFileBody {
+    /// Path of the file.
+    pub file_path: String,
+    /// Number of accepted hunks.
+    pub applied_hunks: u64,
+    /// Number of rejected hunks.
+    pub rejected_hunks: u64,
+}
+
+/// Body of `POST /api/agent/decisions`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct DecideRequest {
+    /// The decision.
+    pub decision: DecisionName,
+    /// Hunks to decide on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hunk_ids: Option<Vec<String>>,
+    /// File with the hunks to decide on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_path: Option<String>,
+    /// Whether to decide on all pending hunks.
+    #[serde(default)]
+    pub all: bool,
+    /// Treatment of later changes that depend on a rejected hunk.
+    #[serde(default)]
+    pub dependents: DependentsName,
+}
+
+/// A decision on hunks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum DecisionName {
+    /// The disk gets the lines.
+    Accept,
+    /// The disk gets the lines in place of lines that the user put there.
+    AcceptOver,
+    /// The former lines return.
+    Reject,
+}
+
+/// The treatment of dependent changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum DependentsName {
+    /// The request fails if there are any.
+    #[default]
+    Refuse,
+    /// They stay.
+    Only,
+    /// They are rejected, too.
+    With,
+}
+
+/// The text of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Buffer {
+    /// Path of the file.
+    pub file_path: String,
+    /// Text with pending edits; null if the file does not exist then.
+    pub content: Option<String>,
+    /// Text on disk; null if the file does not exist.
+    pub saved_content: Option<String>,
+    /// Workspace revision of the last change.
+    pub revision: u64,
+    /// Number of pending hunks.
+    pub pending_hunks: u64,
+}
+
+/// Body of `POST /api/agent/user_edit`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct UserEditRequest {
+    /// Path of the file.
+    pub file_path: String,
+    /// New text; null deletes the file.
+    pub content: Option<String>,
+    /// Text that the user edited. Edits of the agent since then are merged. Absent: the present text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
+}
+
+/// Queued instructions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct FollowUpList {
+    /// Instructions in order.
+    pub follow_ups: Vec<FollowUp>,
+    /// Job that was started, if the session was idle.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_job_id: Option<String>,
+}
+
+/// Body of `POST /api/agent/sessions/{session_id}/comments`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct CommentRequest {
+    /// Path of the file.
+    pub file_path: String,
+    /// First line in the visible text, from 1.
+    pub start_line: u64,
+    /// Last line.
+    pub end_line: u64,
+    /// The comment.
+    pub text: String,
+}
+
+/// The comments of a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct CommentList {
+    /// Comments, oldest first.
+    pub comments: Vec<Comment>,
+    /// Number of comments that were not sent.
+    pub unsent: u64,
+}
+
+/// One checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct CheckpointSummary {
+    /// Id.
+    pub checkpoint_id: String,
+    /// Id of the session.
+    pub session_id: String,
+    /// Id of the job.
+    pub job_id: String,
+    /// Time of the first change.
+    pub created_at: Timestamp,
+    /// Paths of the changed files.
+    pub affected_files: Vec<String>,
+    /// Whether a change of the job is in effect.
+    pub is_on: bool,
+}
+
+/// Checkpoints.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct CheckpointList {
+    /// Checkpoints, oldest first.
+    pub checkpoints: Vec<CheckpointSummary>,
+}

@@ -1,0 +1,56 @@
+//! The approval desk of a session: the agent leaves a request, and the user's answer wakes it.
+
+use std::collections::BTreeMap;
+
+use emend_llm::BoxFuture;
+use emend_llm::runtime::Mutex;
+use futures::channel::oneshot;
+
+use crate::approval::{Approval, ApprovalRequest, Approver};
+
+/// Waits for answers to approval requests by the id of the tool call.
+#[derive(Default)]
+pub(super) struct Desk {
+    waiting: Mutex<BTreeMap<String, Entry>>,
+}
+
+enum Entry {
+    Waits(oneshot::Sender<Approval>),
+    /// The user was faster than the agent.
+    Answered(Approval),
+}
+
+impl Desk {
+    /// Hands over an answer.
+    pub(super) fn answer(&self, call_id: &str, approval: Approval) {
+        let mut waiting = self.waiting.lock();
+        match waiting.remove(call_id) {
+            // The receiver is gone if the run was cancelled.
+            Some(Entry::Waits(sender)) => drop(sender.send(approval)),
+            _ => drop(waiting.insert(call_id.to_owned(), Entry::Answered(approval))),
+        }
+    }
+
+    /// Forgets requests and answers of an ended run.
+    pub(super) fn clear(&self) {
+        self.waiting.lock().clear();
+    }
+}
+
+impl Approver for Desk {
+    fn approve<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
+        Box::pin(async move {
+            let receiver = {
+                let mut waiting = self.waiting.lock();
+                if let Some(Entry::Answered(approval)) = waiting.remove(&request.call_id) {
+                    return approval;
+                }
+                let (sender, receiver) = oneshot::channel();
+                waiting.insert(request.call_id.clone(), Entry::Waits(sender));
+                receiver
+            };
+            let nobody = Approval::Deny { reason: Some("the run ended before the user answered".to_owned()) };
+            receiver.await.unwrap_or(nobody)
+        })
+    }
+}

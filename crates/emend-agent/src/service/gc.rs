@@ -1,0 +1,133 @@
+//! Purging of ended jobs, and the limit on sessions.
+//!
+//! Only jobs that have completed, failed or been cancelled are purged. Each purge is an event of its session, so nothing
+//! disappears silently. Sessions and conversations are never purged.
+
+use serde_json::json;
+
+use super::api::{ApiError, ApiResult};
+use super::inner::Inner;
+use super::limits::ServiceLimits;
+use super::records::{JobRecord, SessionStatus};
+use super::store::SessionQuery;
+use super::time::Timestamp;
+use crate::error_code::Code;
+
+/// Returns the ids of the jobs to purge: those past their time, and the oldest beyond the maximum number.
+fn expired(jobs: &[JobRecord], limits: &ServiceLimits, now: Timestamp) -> Vec<String> {
+    let ttl_ms = limits.completed_ttl_hours.saturating_mul(3_600_000);
+    let is_old =
+        |job: &JobRecord| ttl_ms > 0 && job.finished_at.is_some_and(|end| now.0.saturating_sub(end.0) >= ttl_ms);
+    let mut purged: Vec<String> = Vec::new();
+    let mut n_kept = jobs.len();
+    for job in jobs.iter().filter(|job| job.status.is_terminal()) {
+        let too_many = limits.max_jobs_per_session > 0 && n_kept as u64 > limits.max_jobs_per_session;
+        if is_old(job) || too_many {
+            purged.push(job.job_id.clone());
+            n_kept -= 1;
+        }
+    }
+    purged
+}
+
+impl Inner {
+    /// Purges jobs of one session.
+    pub(super) async fn purge_session(&self, session_id: &str) -> ApiResult<()> {
+        let jobs = self.store.jobs(session_id).await?;
+        let expired = expired(&jobs, &self.limits, self.now());
+        if expired.is_empty() {
+            return Ok(());
+        }
+        self.change(session_id, |session, changes| {
+            if session.last_job_id.as_ref().is_some_and(|last| expired.contains(last)) {
+                session.last_job_id = None;
+            }
+            changes.session_event("jobs.purged", json!({ "job_ids": expired }));
+            changes.purged_jobs = expired;
+            Ok(())
+        })
+        .await?;
+        Ok(())
+    }
+
+    /// Checks that another session may become active.
+    pub(super) async fn check_session_limit(&self) -> ApiResult<()> {
+        let max = self.limits.max_sessions;
+        if max == 0 {
+            return Ok(());
+        }
+        let query =
+            SessionQuery { status: Some(SessionStatus::Active), limit: max as usize, ..SessionQuery::default() };
+        let page = self.store.sessions(&query).await?;
+        if page.total < max {
+            return Ok(());
+        }
+        let oldest: Vec<_> = page
+            .sessions
+            .iter()
+            .rev()
+            .take(5)
+            .map(|session| json!({ "session_id": session.session_id, "title": session.title }))
+            .collect();
+        let message = format!("{max} sessions are active, which is the limit; archive one of them");
+        Err(ApiError::new(Code::LimitReached, message).with_data(json!({ "limit": "max_sessions", "close": oldest })))
+    }
+}
+
+/// Purges jobs of all sessions.
+pub(super) async fn purge(inner: &Inner) -> ApiResult<()> {
+    let mut query = SessionQuery { limit: 100, ..SessionQuery::default() };
+    // Sessions that a purge changes move to the front, so all ids are collected before.
+    let mut ids = Vec::new();
+    loop {
+        let page = inner.store.sessions(&query).await?;
+        ids.extend(page.sessions.into_iter().map(|session| session.session_id));
+        match page.next {
+            Some(next) => query.after = Some(next),
+            None => break,
+        }
+    }
+    for id in ids {
+        inner.purge_session(&id).await?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::service::records::JobStatus;
+    #[cfg(target_family = "wasm")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
+    #[test]
+    fn only_ended_jobs_are_purged() {
+        let job = |id: &str, status, end| JobRecord {
+            job_id: id.to_owned(),
+            status,
+            finished_at: end,
+            ..JobRecord::default()
+        };
+        let hour = 3_600_000;
+        let jobs = [
+            job("old", JobStatus::Completed, Some(Timestamp(hour))),
+            job("review", JobStatus::AwaitingReview, None),
+            job("run", JobStatus::Running, None),
+            job("failed", JobStatus::Failed, Some(Timestamp(9 * hour))),
+            job("new", JobStatus::Cancelled, Some(Timestamp(10 * hour))),
+        ];
+        let table = [
+            (0, 0, vec![]),
+            (5, 0, vec!["old"]),
+            (1, 0, vec!["old", "failed", "new"]),
+            (0, 4, vec!["old"]),
+            (0, 1, vec!["old", "failed", "new"]),
+            (5, 3, vec!["old", "failed"]),
+        ];
+        for (ttl, max, expected) in table {
+            let limits =
+                ServiceLimits { completed_ttl_hours: ttl, max_jobs_per_session: max, ..ServiceLimits::default() };
+            assert_eq!(expired(&jobs, &limits, Timestamp(11 * hour)), expected, "{ttl} h, at most {max}");
+        }
+    }
+}

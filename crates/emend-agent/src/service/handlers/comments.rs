@@ -1,0 +1,106 @@
+//! Comments on lines: they keep their snippet, become stale with the lines, and go out as one instruction.
+
+use emend_llm::Shared;
+use serde_json::json;
+
+use crate::error_code::Code;
+use crate::service::api::{ApiError, ApiRequest, ApiResult, body};
+use crate::service::bodies::{CommentList, CommentRequest, RunReply, ToolConfig};
+use crate::service::driver::{self, NewJob};
+use crate::service::inner::Inner;
+use crate::service::records::Comment;
+use crate::service::text::{lines_of, of_comments};
+
+/// Returns the comments with their present staleness.
+async fn listed(inner: &Inner, mut comments: Vec<Comment>) -> CommentList {
+    for comment in &mut comments {
+        let text = inner.workspace.text(&comment.file_path).await.ok().flatten();
+        comment.stale = !text.is_some_and(|text| text.contains(&comment.snippet));
+    }
+    let unsent = comments.iter().filter(|comment| !comment.sent).count() as u64;
+    CommentList { comments, unsent }
+}
+
+pub(super) async fn list(inner: &Inner, id: &str) -> ApiResult<CommentList> {
+    Ok(listed(inner, inner.session(id).await?.comments).await)
+}
+
+pub(super) async fn add(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<CommentList> {
+    let wanted: CommentRequest = body(request)?;
+    inner.check_text(&wanted.text)?;
+    if wanted.text.trim().is_empty() {
+        return Err(ApiError::new(Code::InvalidArgument, "the comment is empty"));
+    }
+    if wanted.start_line == 0 || wanted.end_line < wanted.start_line {
+        return Err(ApiError::new(Code::InvalidArgument, "lines count from 1, and end_line is not before start_line"));
+    }
+    let text = inner.workspace.text(&wanted.file_path).await?;
+    let text = text.ok_or_else(|| ApiError::unknown("file", &wanted.file_path))?;
+    let snippet = lines_of(&text, Some(wanted.start_line), Some(wanted.end_line));
+    if snippet.is_empty() {
+        let message = format!("{} has no line {}", wanted.file_path, wanted.start_line);
+        return Err(ApiError::new(Code::InvalidArgument, message));
+    }
+    let comment = Comment {
+        comment_id: inner.new_id("cm_"),
+        file_path: wanted.file_path,
+        start_line: wanted.start_line,
+        end_line: wanted.end_line,
+        snippet,
+        text: wanted.text,
+        sent: false,
+        stale: false,
+        created_at: inner.now(),
+    };
+    let (_, committed) = inner
+        .change(id, |session, changes| {
+            changes.session_event("comment.added", json!({ "comment": comment }));
+            session.comments.push(comment);
+            Ok(())
+        })
+        .await?;
+    Ok(listed(inner, committed.session.comments).await)
+}
+
+pub(super) async fn remove(inner: &Inner, id: &str, comment_id: &str) -> ApiResult<CommentList> {
+    let (_, committed) = inner
+        .change(id, |session, changes| {
+            let before = session.comments.len();
+            session.comments.retain(|comment| comment.comment_id != comment_id);
+            if session.comments.len() == before {
+                return Err(ApiError::unknown("comment", comment_id));
+            }
+            changes.session_event("comment.removed", json!({ "comment_id": comment_id }));
+            Ok(())
+        })
+        .await?;
+    Ok(listed(inner, committed.session.comments).await)
+}
+
+pub(super) async fn send(inner: &Shared<Inner>, id: &str) -> ApiResult<RunReply> {
+    let session = inner.session(id).await?;
+    let CommentList { comments, .. } = listed(inner, session.comments).await;
+    let unsent: Vec<Comment> = comments.into_iter().filter(|comment| !comment.sent).collect();
+    if unsent.is_empty() {
+        return Err(ApiError::new(Code::Conflict, "every comment was sent"));
+    }
+    let instruction = of_comments(&unsent);
+    let new = NewJob {
+        session_id: id,
+        instruction: &instruction,
+        context_rows: Vec::new(),
+        tool_config: ToolConfig::default(),
+    };
+    let job = driver::start(inner, new).await?;
+    inner
+        .change(id, |session, changes| {
+            let ids: Vec<&str> = unsent.iter().map(|comment| comment.comment_id.as_str()).collect();
+            for comment in session.comments.iter_mut().filter(|comment| ids.contains(&comment.comment_id.as_str())) {
+                comment.sent = true;
+            }
+            changes.session_event("comments.sent", json!({ "comment_ids": ids, "job_id": job.job_id }));
+            Ok(())
+        })
+        .await?;
+    Ok(RunReply { job_id: job.job_id, status: job.status, cursor: session.cursor })
+}

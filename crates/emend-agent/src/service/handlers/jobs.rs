@@ -1,0 +1,136 @@
+//! Jobs: run, read, events, questions, approvals, steering, trace.
+
+use emend_llm::Shared;
+use serde_json::Value;
+
+use crate::approval::Approval;
+use crate::error_code::Code;
+use crate::service::api::{ApiError, ApiRequest, ApiResult, body, number, page_limit};
+use crate::service::bodies::{
+    ApproveDecision, ApproveRequest, ClarifyRequest, Done, EventList, JobEvents, JobList, JobState, JobTrace, RunReply,
+    RunRequest, TextRequest, TraceStep,
+};
+use crate::service::driver::{self, NewJob};
+use crate::service::events::continues;
+use crate::service::inner::Inner;
+use crate::service::records::{JobRecord, JobStatus};
+use crate::service::store::EventScope;
+
+/// Default and maximum number of events of a reply.
+const EVENTS: u64 = 500;
+const EVENTS_MAX: u64 = 5_000;
+
+pub(super) async fn run(inner: &Shared<Inner>, request: &ApiRequest) -> ApiResult<RunReply> {
+    let wanted: RunRequest = body(request)?;
+    let cursor = inner.session(&wanted.session_id).await?.cursor;
+    let new = NewJob {
+        session_id: &wanted.session_id,
+        instruction: &wanted.instruction,
+        context_rows: wanted.context_rows,
+        tool_config: wanted.tool_config,
+    };
+    let job = driver::start(inner, new).await?;
+    Ok(RunReply { job_id: job.job_id, status: job.status, cursor })
+}
+
+pub(super) async fn get(inner: &Inner, id: &str) -> ApiResult<JobState> {
+    let job = inner.job(id).await?;
+    driver::heal(inner, &job.session_id).await?;
+    let job = inner.job(id).await?;
+    let is_in_review = job.status == JobStatus::AwaitingReview;
+    let diff_bundle = if is_in_review { inner.diff_bundle(&job)? } else { Value::Null };
+    Ok(JobState { proposed_edits: inner.proposed_edits(&job), diff_bundle, job })
+}
+
+pub(super) async fn list(inner: &Inner, session_id: &str) -> ApiResult<JobList> {
+    inner.session(session_id).await?;
+    Ok(JobList { jobs: inner.store.jobs(session_id).await? })
+}
+
+pub(super) async fn events(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<JobEvents> {
+    let job = inner.job(id).await?;
+    let after = number(request, "cursor")?.unwrap_or_default();
+    let limit = page_limit(request, EVENTS, EVENTS_MAX)?;
+    let page = inner.store.events(&EventScope::Job(id.to_owned()), after, limit).await?;
+    // The events of a job are a part of those of its session, so a cursor beyond the last one is valid.
+    continues(&page, after.min(page.last).max(if after < page.floor { after } else { 0 }))?;
+    let next_cursor = page.events.last().map_or(after, |event| event.cursor);
+    Ok(JobEvents { job_id: job.job_id, status: job.status, next_cursor, events: page.events })
+}
+
+pub(super) async fn all_events(inner: &Inner, request: &ApiRequest) -> ApiResult<EventList> {
+    let after = number(request, "after")?.unwrap_or_default();
+    let page = inner.store.events(&EventScope::All, after, page_limit(request, EVENTS, EVENTS_MAX)?).await?;
+    continues(&page, after)?;
+    let next = page.events.last().map_or(after, |event| event.seq);
+    Ok(EventList { next, events: page.events })
+}
+
+pub(super) async fn clarify(inner: &Shared<Inner>, id: &str, request: &ApiRequest) -> ApiResult<JobRecord> {
+    let ClarifyRequest { question_id, answer } = body(request)?;
+    driver::clarify(inner, id, &question_id, &answer).await
+}
+
+pub(super) async fn approve(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<JobRecord> {
+    let wanted: ApproveRequest = body(request)?;
+    let job = inner.job(id).await?;
+    if !job.approvals.iter().any(|open| open.tool_call_id == wanted.tool_call_id) {
+        let message = format!("no tool call {:?} of the job waits for approval", wanted.tool_call_id);
+        return Err(ApiError::new(Code::Conflict, message));
+    }
+    let Some(agent) = inner.slot(&job.session_id).agent.lock().clone() else {
+        return Err(ApiError::new(Code::Conflict, "the job is not running"));
+    };
+    let approval = match wanted.decision {
+        ApproveDecision::Allow => Approval::Allow,
+        ApproveDecision::AllowAlways => Approval::AllowAlways,
+        ApproveDecision::Deny => Approval::Deny { reason: wanted.reason },
+    };
+    agent.desk.answer(&wanted.tool_call_id, approval);
+    Ok(job)
+}
+
+pub(super) async fn steer(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<Done> {
+    let TextRequest { text } = body(request)?;
+    inner.check_text(&text)?;
+    let job = inner.job(id).await?;
+    let slot = inner.slot(&job.session_id);
+    let is_running = slot.running.lock().as_ref().is_some_and(|running| running.job_id == id);
+    let agent = slot.agent.lock().clone().filter(|_| is_running);
+    let Some(agent) = agent else {
+        return Err(ApiError::new(Code::Conflict, "the job is not running; start another or queue a follow-up"));
+    };
+    agent.session.steer(&text)?;
+    Ok(Done { ok: true })
+}
+
+pub(super) async fn trace(inner: &Inner, id: &str) -> ApiResult<JobTrace> {
+    let job = inner.job(id).await?;
+    let scope = EventScope::Job(id.to_owned());
+    let (mut steps, mut after, mut began) = (Vec::new(), 0, None);
+    loop {
+        let page = inner.store.events(&scope, after, EVENTS_MAX as usize).await?;
+        let Some(last) = page.events.last() else { break };
+        after = last.cursor;
+        for event in page.events.into_iter().filter(|event| !event.kind.ends_with(".delta")) {
+            let began = *began.get_or_insert(event.ts);
+            let at_ms = event.ts.0.saturating_sub(began.0);
+            let summary = summary(&event.data);
+            steps.push(TraceStep { cursor: event.cursor, kind: event.kind, ts: event.ts, at_ms, summary });
+        }
+    }
+    Ok(JobTrace { job_id: job.job_id, steps })
+}
+
+/// Returns the fields of an event's data in one line.
+fn summary(data: &Value) -> String {
+    const FIELD_CHARS_MAX: usize = 120;
+    let Value::Object(fields) = data else { return data.to_string() };
+    let field = |(name, value): (&String, &Value)| {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let line = text.replace('\n', " ");
+        let cut = line.char_indices().nth(FIELD_CHARS_MAX).map(|(at, _)| format!("{}…", &line[..at]));
+        format!("{name}={}", cut.unwrap_or(line))
+    };
+    fields.iter().filter(|(_, value)| !value.is_null()).map(field).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,86 @@
+//! The operations: each turns a request into a reply.
+
+mod checkpoints;
+mod comments;
+mod follow_ups;
+mod jobs;
+mod review;
+mod sessions;
+
+use emend_llm::Shared;
+use serde_json::{Value, json};
+
+use super::api::{ApiError, ApiRequest, ApiResponse, ApiResult, Operation, reply, route};
+use super::inner::Inner;
+use super::store::EventScope;
+use crate::error_code::Code;
+
+/// Carries out a request.
+pub(super) async fn handle(inner: &Shared<Inner>, request: &ApiRequest) -> ApiResult<ApiResponse> {
+    let (info, ids) = route(request.method, &request.path)?;
+    let id = ids.first().map(String::as_str).unwrap_or_default();
+    let second = ids.get(1).map(String::as_str).unwrap_or_default();
+    match info.operation {
+        Operation::CreateSession => reply(info, &sessions::create(inner, request).await?),
+        Operation::ListSessions => reply(info, &sessions::list(inner, request).await?),
+        Operation::GetSession => reply(info, &sessions::get(inner, id).await?),
+        Operation::UpdateSession => reply(info, &sessions::update(inner, id, request).await?),
+        Operation::DeleteSession => reply(info, &sessions::remove(inner, id).await?),
+        Operation::Run => reply(info, &jobs::run(inner, request).await?),
+        Operation::GetJob => reply(info, &jobs::get(inner, id).await?),
+        Operation::ListJobs => reply(info, &jobs::list(inner, id).await?),
+        Operation::JobEvents => reply(info, &jobs::events(inner, id, request).await?),
+        Operation::AllEvents => reply(info, &jobs::all_events(inner, request).await?),
+        Operation::JobStream | Operation::AllStream => {
+            Err(ApiError::new(Code::Unsupported, "this operation is a stream; read it as server-sent events"))
+        }
+        Operation::Clarify => reply(info, &jobs::clarify(inner, id, request).await?),
+        Operation::Approve => reply(info, &jobs::approve(inner, id, request).await?),
+        Operation::Cancel => reply(info, &super::driver::cancel(inner, id).await?),
+        Operation::Steer => reply(info, &jobs::steer(inner, id, request).await?),
+        Operation::JobTrace => reply(info, &jobs::trace(inner, id).await?),
+        Operation::Apply => reply(info, &review::apply(inner, request).await?),
+        Operation::GetReview => reply(info, &review::get(inner, request).await?),
+        Operation::Decide => reply(info, &review::decide(inner, request).await?),
+        Operation::Undo => reply(info, &review::step(inner, false).await?),
+        Operation::Redo => reply(info, &review::step(inner, true).await?),
+        Operation::GetBuffer => reply(info, &review::buffer(inner, request).await?),
+        Operation::UserEdit => reply(info, &review::user_edit(inner, request).await?),
+        Operation::ListFollowUps => reply(info, &follow_ups::list(inner, id).await?),
+        Operation::AddFollowUp => reply(info, &follow_ups::add(inner, id, request).await?),
+        Operation::EditFollowUp => reply(info, &follow_ups::edit(inner, id, second, request).await?),
+        Operation::WithdrawFollowUp => reply(info, &follow_ups::withdraw(inner, id, second).await?),
+        Operation::SendFollowUp => reply(info, &follow_ups::send(inner, id, second).await?),
+        Operation::AddComment => reply(info, &comments::add(inner, id, request).await?),
+        Operation::ListComments => reply(info, &comments::list(inner, id).await?),
+        Operation::RemoveComment => reply(info, &comments::remove(inner, id, second).await?),
+        Operation::SendComments => reply(info, &comments::send(inner, id).await?),
+        Operation::ListCheckpoints => reply(info, &checkpoints::list(inner, request).await?),
+        Operation::GetSettings => reply(info, &inner.limits),
+    }
+}
+
+/// Returns the first message of a stream: state that a client needs although its event may be long past.
+pub(super) async fn attached(inner: &Inner, scope: &EventScope) -> ApiResult<Value> {
+    let jobs = match scope {
+        EventScope::All => inner.store.open_jobs().await?,
+        EventScope::Session(id) => {
+            inner.store.jobs(id).await?.into_iter().filter(|job| !job.status.is_terminal()).collect()
+        }
+        EventScope::Job(id) => vec![inner.job(id).await?],
+    };
+    let last = inner.store.events(scope, u64::MAX, 0).await?.last;
+    let open: Vec<Value> = jobs
+        .iter()
+        .map(|job| {
+            json!({
+                "job_id": job.job_id,
+                "session_id": job.session_id,
+                "status": job.status,
+                "question": job.question,
+                "approvals": job.approvals,
+            })
+        })
+        .collect();
+    Ok(json!({ "type": "attached", "ts": inner.now(), "last": last, "jobs": open }))
+}

@@ -1,0 +1,181 @@
+//! Sessions: create, list, search, change, remove.
+
+use emend_llm::{ContentPart, Shared};
+use serde_json::{Value, json};
+
+use crate::error_code::Code;
+use crate::history::{HistoryEntry, HistoryEntryKind};
+use crate::service::api::{ApiError, ApiRequest, ApiResult, body, page_limit, parameter};
+use crate::service::bodies::{ChatMessage, CreateSession, Done, SessionList, SessionSnapshot, UpdateSession};
+use crate::service::inner::Inner;
+use crate::service::live::Changes;
+use crate::service::records::{SessionRecord, SessionStatus};
+use crate::service::store::{EventScope, SessionQuery};
+use crate::service::time::Timestamp;
+use crate::store::{read_document, remove_session};
+
+/// Default and maximum number of sessions of a page.
+const PAGE: u64 = 50;
+const PAGE_MAX: u64 = 500;
+
+pub(super) async fn create(inner: &Shared<Inner>, request: &ApiRequest) -> ApiResult<SessionRecord> {
+    let wanted: CreateSession = body(request)?;
+    inner.check_session_limit().await?;
+    let title = wanted.title.unwrap_or_default();
+    inner.check_text(&title)?;
+    check_budgets(&[wanted.budget.cost_usd, wanted.job_budget.cost_usd])?;
+    let now = inner.now();
+    let session = SessionRecord {
+        session_id: inner.new_id(""),
+        title: title.trim().to_owned(),
+        created_at: now,
+        updated_at: now,
+        mode: wanted.mode,
+        model: wanted.model.unwrap_or_else(|| inner.host.default_model()),
+        confirm_before_edits: wanted.confirm_before_edits,
+        context_rows: wanted.context_rows,
+        budget: wanted.budget,
+        job_budget: wanted.job_budget,
+        ..SessionRecord::default()
+    };
+    // A model that cannot be opened is refused here and not by the first job.
+    drop(inner.host.session(&session, Shared::clone(&inner.workspace))?);
+    let mut changes = Changes::default();
+    changes.session_event("session.created", json!({ "title": session.title, "mode": session.mode }));
+    Ok(inner.add_session(session, changes).await?.session)
+}
+
+fn check_budgets(costs: &[f64]) -> ApiResult<()> {
+    match costs.iter().all(|cost| cost.is_finite() && *cost >= 0.0) {
+        true => Ok(()),
+        false => Err(ApiError::new(Code::InvalidArgument, "cost_usd is a number of dollars, at least 0")),
+    }
+}
+
+pub(super) async fn list(inner: &Inner, request: &ApiRequest) -> ApiResult<SessionList> {
+    let status = match parameter(request, "status") {
+        None => None,
+        Some("active") => Some(SessionStatus::Active),
+        Some("archived") => Some(SessionStatus::Archived),
+        Some(other) => {
+            let message = format!("status={other}: the status is active or archived");
+            return Err(ApiError::new(Code::InvalidArgument, message));
+        }
+    };
+    let after = parameter(request, "after").map(|text| {
+        let parsed = text.split_once('_').and_then(|(time, id)| Some((Timestamp::parse(time)?, id.to_owned())));
+        parsed.ok_or_else(|| ApiError::new(Code::InvalidArgument, "after is the `next` of the page before"))
+    });
+    let query = SessionQuery {
+        text: parameter(request, "query").unwrap_or_default().trim().to_owned(),
+        status,
+        after: after.transpose()?,
+        limit: page_limit(request, PAGE, PAGE_MAX)?,
+    };
+    let page = inner.store.sessions(&query).await?;
+    let next = page.next.map(|(time, id)| format!("{time}_{id}"));
+    Ok(SessionList { sessions: page.sessions, next, total: page.total })
+}
+
+pub(super) async fn get(inner: &Inner, id: &str) -> ApiResult<SessionSnapshot> {
+    let session = inner.session(id).await?;
+    let job = match &session.last_job_id {
+        Some(id) => inner.store.job(id).await?,
+        None => None,
+    };
+    let runs: Vec<u64> = inner.store.jobs(id).await?.into_iter().flat_map(|job| job.runs).collect();
+    let files = inner.pending_files(&runs);
+    let pending_review =
+        if files.is_empty() { Value::Null } else { json!({ "files": files, "revision": inner.workspace.revision() }) };
+    let seq = inner.store.events(&EventScope::All, u64::MAX, 0).await?.last;
+    Ok(SessionSnapshot { chat: chat(inner, id).await?, session, job, pending_review, seq })
+}
+
+/// Returns the conversation: of the open agent, or as saved.
+async fn chat(inner: &Inner, id: &str) -> ApiResult<Vec<ChatMessage>> {
+    let agent = inner.slot(id).agent.lock().clone();
+    let entries = match agent {
+        Some(agent) => agent.session.entries(),
+        None => match inner.conversations.load(id).await? {
+            Some(text) => {
+                let document = read_document(&text);
+                document.map_err(|error| ApiError::new(error.code(), error.to_string()))?.entries
+            }
+            None => Vec::new(),
+        },
+    };
+    Ok(entries.iter().filter_map(message).collect())
+}
+
+fn message(entry: &HistoryEntry) -> Option<ChatMessage> {
+    let role = match entry.kind {
+        HistoryEntryKind::User => "user",
+        HistoryEntryKind::Assistant => "assistant",
+        HistoryEntryKind::Steering => "steering",
+        HistoryEntryKind::ToolResults => "tool",
+        HistoryEntryKind::System => return None,
+    };
+    let mut tools = Vec::new();
+    let mut results = Vec::new();
+    for part in &entry.message.content {
+        match part {
+            ContentPart::ToolCall(call) => tools.push(call.name.clone()),
+            ContentPart::ToolResult(result) => {
+                results.push(format!("{}: {}", result.tool_call_id, if result.is_error { "failed" } else { "done" }));
+            }
+            _ => {}
+        }
+    }
+    let text = if role == "tool" { results.join(", ") } else { entry.message.text() };
+    Some(ChatMessage { role: role.to_owned(), text, at: Timestamp(entry.at_ms), tools })
+}
+
+pub(super) async fn update(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<SessionRecord> {
+    let wanted: UpdateSession = body(request)?;
+    if let Some(title) = &wanted.title {
+        inner.check_text(title)?;
+    }
+    check_budgets(&[wanted.budget.unwrap_or_default().cost_usd, wanted.job_budget.unwrap_or_default().cost_usd])?;
+    let before = inner.session(id).await?;
+    let is_running = inner.slot(id).running.lock().is_some();
+    let needs_idle = wanted.mode.is_some() || wanted.status == Some(SessionStatus::Archived);
+    if is_running && needs_idle {
+        return Err(ApiError::new(Code::Busy, "a job runs; wait for it or cancel it"));
+    }
+    if wanted.status == Some(SessionStatus::Active) && before.status == SessionStatus::Archived {
+        inner.check_session_limit().await?;
+    }
+    let (_, committed) = inner
+        .change(id, |session, changes| {
+            let UpdateSession { title, status, mode, confirm_before_edits, budget, job_budget, context_rows } = wanted;
+            if let Some(title) = title {
+                session.title = title.trim().to_owned();
+            }
+            session.status = status.unwrap_or(session.status);
+            session.mode = mode.unwrap_or(session.mode);
+            session.confirm_before_edits = confirm_before_edits.unwrap_or(session.confirm_before_edits);
+            session.budget = budget.unwrap_or(session.budget);
+            session.job_budget = job_budget.unwrap_or(session.job_budget);
+            if let Some(rows) = context_rows {
+                session.context_rows = rows;
+            }
+            let data = json!({ "title": session.title, "status": session.status, "mode": session.mode });
+            changes.session_event("session.updated", data);
+            Ok(())
+        })
+        .await?;
+    Ok(committed.session)
+}
+
+pub(super) async fn remove(inner: &Inner, id: &str) -> ApiResult<Done> {
+    inner.session(id).await?;
+    let slot = inner.slot(id);
+    if slot.running.lock().is_some() {
+        return Err(ApiError::new(Code::Busy, "a job runs; wait for it or cancel it"));
+    }
+    inner.store.remove_session(id).await?;
+    remove_session(&*inner.conversations, id).await?;
+    inner.slots.lock().remove(id);
+    inner.hub.notify();
+    Ok(Done { ok: true })
+}

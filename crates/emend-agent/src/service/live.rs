@@ -1,0 +1,159 @@
+//! Changes of sessions and jobs, each in one commit, and the opening of agents.
+
+use emend_llm::Shared;
+
+use super::api::{ApiError, ApiResult};
+use super::desk::Desk;
+use super::inner::Inner;
+use super::records::{JobRecord, SessionRecord, WorkMode};
+use super::slot::{Agent, Slot};
+use super::store::{Commit, Committed, NewEvent};
+use crate::approval::{Action, Approver, Rule, ToolEffect};
+use crate::error_code::Code;
+use crate::session::Session;
+use crate::workspace::Mode;
+
+/// The changes of one commit.
+#[derive(Default)]
+pub(super) struct Changes {
+    pub(super) events: Vec<NewEvent>,
+    pub(super) text: String,
+    pub(super) purged_jobs: Vec<String>,
+}
+
+impl Changes {
+    /// Adds an event of a job.
+    pub(super) fn event(&mut self, job: &JobRecord, kind: &str, data: serde_json::Value) {
+        self.events.push(NewEvent { kind: kind.to_owned(), job_id: Some(job.job_id.clone()), data });
+    }
+
+    /// Adds an event of the session.
+    pub(super) fn session_event(&mut self, kind: &str, data: serde_json::Value) {
+        self.events.push(NewEvent { kind: kind.to_owned(), job_id: None, data });
+    }
+}
+
+impl Inner {
+    /// Returns the slot of a session.
+    pub(super) fn slot(&self, session_id: &str) -> Shared<Slot> {
+        let mut slots = self.slots.lock();
+        Shared::clone(slots.entry(session_id.to_owned()).or_default())
+    }
+
+    /// Changes a session in one commit. If `change` fails, nothing is stored.
+    pub(super) async fn change<R>(
+        &self,
+        session_id: &str,
+        change: impl FnOnce(&mut SessionRecord, &mut Changes) -> ApiResult<R>,
+    ) -> ApiResult<(R, Committed)> {
+        let slot = self.slot(session_id);
+        let _order = slot.order.lock().await;
+        let mut session = self.session(session_id).await?;
+        let mut changes = Changes::default();
+        let result = change(&mut session, &mut changes)?;
+        let committed = self.commit(session, Vec::new(), changes).await?;
+        Ok((result, committed))
+    }
+
+    /// Changes a job and its session in one commit. If `change` fails, nothing is stored.
+    pub(super) async fn change_job<R>(
+        &self,
+        job_id: &str,
+        change: impl FnOnce(&mut SessionRecord, &mut JobRecord, &mut Changes) -> ApiResult<R>,
+    ) -> ApiResult<(R, Committed)> {
+        let session_id = self.job(job_id).await?.session_id;
+        let slot = self.slot(&session_id);
+        let _order = slot.order.lock().await;
+        // Read again: the job may have changed while this waited.
+        let mut job = self.job(job_id).await?;
+        let mut session = self.session(&session_id).await?;
+        let mut changes = Changes::default();
+        let result = change(&mut session, &mut job, &mut changes)?;
+        let committed = self.commit(session, vec![job], changes).await?;
+        Ok((result, committed))
+    }
+
+    /// Stores a new session.
+    pub(super) async fn add_session(&self, session: SessionRecord, changes: Changes) -> ApiResult<Committed> {
+        self.commit(session, Vec::new(), changes).await
+    }
+
+    /// Stores a new job.
+    pub(super) async fn add_job(
+        &self,
+        session_id: &str,
+        job: JobRecord,
+        change: impl FnOnce(&mut SessionRecord, &JobRecord, &mut Changes),
+    ) -> ApiResult<Committed> {
+        let slot = self.slot(session_id);
+        let _order = slot.order.lock().await;
+        let mut session = self.session(session_id).await?;
+        let mut changes = Changes::default();
+        change(&mut session, &job, &mut changes);
+        self.commit(session, vec![job], changes).await
+    }
+
+    /// Rejects a text that is too long.
+    pub(super) fn check_text(&self, text: &str) -> ApiResult<()> {
+        let max = self.limits.max_text_bytes;
+        if max > 0 && text.len() as u64 > max {
+            let message = format!("the text has {} bytes; at most {max} are allowed", text.len());
+            return Err(ApiError { status: Some(413), ..ApiError::new(Code::InvalidArgument, message) });
+        }
+        Ok(())
+    }
+
+    /// Returns the paths of files with pending edits of some runs.
+    pub(super) fn pending_files(&self, runs: &[u64]) -> Vec<String> {
+        self.workspace.pending_files(runs).into_iter().map(|path| path.to_string()).collect()
+    }
+
+    async fn commit(&self, mut session: SessionRecord, jobs: Vec<JobRecord>, changes: Changes) -> ApiResult<Committed> {
+        let at = self.now();
+        session.updated_at = at;
+        let commit = Commit {
+            at,
+            session,
+            jobs,
+            events: changes.events,
+            text: changes.text,
+            purged_jobs: changes.purged_jobs,
+            events_per_job_max: self.limits.max_events_per_job,
+        };
+        let committed = self.store.commit(commit).await?;
+        self.hub.notify();
+        Ok(committed)
+    }
+
+    /// Returns the agent of a session; opens it if necessary, with its conversation so far.
+    pub(super) async fn agent(&self, record: &SessionRecord) -> ApiResult<Agent> {
+        let slot = self.slot(&record.session_id);
+        let _opening = slot.opening.lock().await;
+        let mode = (record.mode, record.confirm_before_edits);
+        if let Some(agent) = slot.agent.lock().clone().filter(|agent| agent.mode == mode) {
+            return Ok(agent);
+        }
+        let desk: Shared<Desk> = Shared::default();
+        let workspace_mode = match record.mode {
+            WorkMode::Review => Mode::Staged,
+            WorkMode::Ask | WorkMode::Direct => Mode::Direct,
+        };
+        let workspace = Shared::new(self.workspace.in_mode(workspace_mode));
+        let builder = self.host.session(record, workspace)?.questions(true);
+        let mut options = builder.options().map_err(|error| ApiError::new(Code::Configuration, error.to_string()))?;
+        options.config.approver = Some(Shared::clone(&desk) as Shared<dyn Approver>);
+        if record.mode == WorkMode::Ask || record.confirm_before_edits {
+            // Rules of the host come first; edits that no rule decides are asked about.
+            options.config.policy.rules.push(Rule::for_effect(Action::Ask, ToolEffect::Writes));
+        }
+        let id = &record.session_id;
+        let store = Shared::clone(&self.conversations);
+        let session = match store.load(id).await? {
+            Some(_) => Session::resume(options, store, id).await?,
+            None => Session::with_id(options, id.clone()).with_store(store),
+        };
+        let agent = Agent { session, desk, mode };
+        *slot.agent.lock() = Some(agent.clone());
+        Ok(agent)
+    }
+}

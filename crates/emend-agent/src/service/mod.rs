@@ -1,0 +1,177 @@
+//! The review service: sessions, jobs, review and checkpoints behind requests and replies, without a transport.
+//!
+//! A host gives the service a workspace, a store, and a way to open models and to start tasks. HTTP and JavaScript hand
+//! [`ApiRequest`]s to [`Service::handle`] and read events by [`Service::events`]; both see the same JSON.
+//!
+//! Each change of a session is one commit of the [`ServiceStore`]. A job ends with exactly one terminal event, also if
+//! the process dies: [`Service::recover`] ends the jobs that a former process left running.
+
+pub mod api;
+mod bodies;
+mod desk;
+mod driver;
+mod events;
+mod gc;
+mod handlers;
+mod host;
+mod inner;
+mod limits;
+mod live;
+mod records;
+mod review_body;
+mod run;
+mod slot;
+pub mod store;
+mod text;
+mod time;
+mod translate;
+
+use emend_llm::{Clock, Random, Shared};
+
+pub use api::{ApiError, ApiRequest, ApiResponse, ApiResult, Method, OPERATIONS, Operation, OperationInfo};
+pub use bodies::{
+    AppliedFileBody, ApplyReply, ApplyRequest, ApproveDecision, ApproveRequest, Buffer, ChatMessage, CheckpointList,
+    CheckpointSummary, ClarifyRequest, CommentList, CommentRequest, CreateSession, DecideRequest, DecisionName,
+    DependentsName, Done, EventList, FollowUpList, JobEvents, JobList, JobState, JobTrace, RunReply, RunRequest,
+    SessionList, SessionSnapshot, TextRequest, ToolConfig, TraceStep, UpdateSession, UserEditRequest,
+};
+pub use events::{EventReader, Reading, number_of};
+pub use host::ServiceHost;
+pub use limits::{LIMITS, LimitInfo, ServiceLimits};
+pub use records::{
+    Budget, Comment, ContextKind, ContextRow, ErrorBody, EventRecord, FollowUp, JobRecord, JobStatus, OpenApproval,
+    Question, SessionRecord, SessionStatus, Spent, WorkMode,
+};
+pub use review_body::{ReviewBody, ReviewFileBody, ReviewHunkBody, ReviewLineBody};
+pub use store::{MemServiceStore, ServiceStore};
+pub use time::Timestamp;
+
+use self::inner::Inner;
+use self::store::EventScope;
+use crate::store::Store;
+use crate::workspace::Workspace;
+
+/// The parts of a service.
+pub struct ServiceParts {
+    /// Files, line logs and review of the project.
+    pub workspace: Shared<Workspace>,
+    /// The host.
+    pub host: Shared<dyn ServiceHost>,
+    /// Keeps sessions, jobs and events.
+    pub store: Shared<dyn ServiceStore>,
+    /// Keeps conversations.
+    pub conversations: Shared<dyn Store>,
+    /// Source of the time.
+    pub clock: Shared<dyn Clock>,
+    /// Source of ids.
+    pub random: Shared<dyn Random>,
+    /// Limits.
+    pub limits: ServiceLimits,
+}
+
+/// The review service. Clones share it.
+#[derive(Clone)]
+pub struct Service {
+    inner: Shared<Inner>,
+}
+
+impl Service {
+    /// Returns a service over the parts. Call [`recover`](Self::recover) before the first request.
+    #[must_use]
+    pub fn new(parts: ServiceParts) -> Self {
+        let ServiceParts { workspace, host, store, conversations, clock, random, limits } = parts;
+        Self {
+            inner: Shared::new(Inner {
+                workspace,
+                host,
+                store,
+                conversations,
+                clock,
+                random,
+                limits,
+                hub: Shared::default(),
+                slots: Default::default(),
+                deciding: Default::default(),
+                n_running: Default::default(),
+                is_closing: Default::default(),
+            }),
+        }
+    }
+
+    /// Carries out a request. Every failure is a reply.
+    ///
+    /// An operation with `is_stream` is answered by [`events`](Self::events) instead.
+    pub async fn handle(&self, request: ApiRequest) -> ApiResponse {
+        match handlers::handle(&self.inner, &request).await {
+            Ok(response) => response,
+            Err(error) => error.response(),
+        }
+    }
+
+    /// Returns a reader of the events of a scope after a number.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::NotFound`](crate::error_code::Code::NotFound) if the session or job does not exist.
+    pub async fn events(&self, scope: EventScope, after: u64) -> ApiResult<EventReader> {
+        match &scope {
+            EventScope::All => {}
+            EventScope::Session(id) => {
+                self.inner.session(id).await?;
+            }
+            EventScope::Job(id) => {
+                self.inner.job(id).await?;
+            }
+        }
+        let (store, hub) = (Shared::clone(&self.inner.store), Shared::clone(&self.inner.hub));
+        Ok(EventReader::new(store, hub, scope, after))
+    }
+
+    /// Returns the first message of a stream: the open questions and approval requests, which are state and not only
+    /// events. It has no number.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read.
+    pub async fn attached(&self, scope: &EventScope) -> ApiResult<serde_json::Value> {
+        handlers::attached(&self.inner, scope).await
+    }
+
+    /// Ends the jobs that a former process left running, each with one `job.failed` of the code `aborted`, and purges
+    /// ended jobs. Reviews stay open.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read or written.
+    pub async fn recover(&self) -> ApiResult<()> {
+        driver::recover(&self.inner).await?;
+        gc::purge(&self.inner).await
+    }
+
+    /// Cancels all running jobs, waits for their ends, and ends all readers.
+    pub async fn close(&self) {
+        driver::close(&self.inner).await;
+        self.inner.hub.close();
+    }
+
+    /// Returns the limits.
+    #[must_use]
+    pub fn limits(&self) -> &ServiceLimits {
+        &self.inner.limits
+    }
+
+    /// Returns the workspace.
+    #[must_use]
+    pub fn workspace(&self) -> &Shared<Workspace> {
+        &self.inner.workspace
+    }
+
+    /// Returns the store.
+    #[must_use]
+    pub fn store(&self) -> &Shared<dyn ServiceStore> {
+        &self.inner.store
+    }
+}
+
+#[cfg(test)]
+mod tests;

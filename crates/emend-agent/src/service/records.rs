@@ -1,0 +1,373 @@
+//! The records of the service: sessions, jobs and events. Stores keep them, and replies contain them.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::time::Timestamp;
+
+/// Whether a session is in use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum SessionStatus {
+    /// The session accepts jobs.
+    #[default]
+    Active,
+    /// The session is kept for reading. It accepts no jobs until it is active again.
+    Archived,
+}
+
+/// How the edits of a session reach the disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum WorkMode {
+    /// Each edit needs the user's approval before it is written to the disk.
+    Ask,
+    /// Edits are pending until the user decides at the end of the job.
+    #[default]
+    Review,
+    /// Edits are written to the disk at once and can be undone.
+    Direct,
+}
+
+/// A block of context that the user pins to a session. Its text goes with each instruction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ContextRow {
+    /// Id within the session.
+    pub id: String,
+    /// Origin of the text.
+    pub kind: ContextKind,
+    /// Path of the file, if the text comes from one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_path: Option<String>,
+    /// First line of the text in the file, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_line: Option<u64>,
+    /// Last line of the text in the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_line: Option<u64>,
+    /// The text. If it is absent, the service reads the lines from the file when the job starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
+}
+
+/// The origin of a context row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ContextKind {
+    /// Lines that the user selected.
+    Selection,
+    /// A whole file.
+    File,
+    /// Other text.
+    Note,
+}
+
+/// An instruction that waits for the end of the current job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct FollowUp {
+    /// Id within the session.
+    pub follow_up_id: String,
+    /// The instruction.
+    pub text: String,
+    /// Time of the request.
+    pub created_at: Timestamp,
+}
+
+/// A comment of the user on lines of a file, for the next instruction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Comment {
+    /// Id within the session.
+    pub comment_id: String,
+    /// Path of the file.
+    pub file_path: String,
+    /// First line, from 1, in the visible text when the comment was made.
+    pub start_line: u64,
+    /// Last line.
+    pub end_line: u64,
+    /// The lines when the comment was made.
+    pub snippet: String,
+    /// The comment.
+    pub text: String,
+    /// Whether the comment was sent to the agent.
+    pub sent: bool,
+    /// Whether the lines of the snippet are no longer in the file.
+    #[serde(default)]
+    pub stale: bool,
+    /// Time of the comment.
+    pub created_at: Timestamp,
+}
+
+/// Limits on the use of models. A limit of 0 means unlimited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct Budget {
+    /// Maximum tokens of requests and responses.
+    pub tokens: u64,
+    /// Maximum cost in US dollars at list price.
+    pub cost_usd: f64,
+    /// Maximum duration in milliseconds.
+    pub duration_ms: u64,
+}
+
+/// The use of models so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(default)]
+pub struct Spent {
+    /// Tokens of requests.
+    pub input_tokens: u64,
+    /// Tokens of responses.
+    pub output_tokens: u64,
+    /// Sum of both.
+    pub total_tokens: u64,
+    /// Cost in US dollars at list price. Responses of models without a known price add nothing.
+    pub cost_usd: f64,
+    /// Duration of the runs in milliseconds, waits for the user included.
+    pub duration_ms: u64,
+}
+
+impl Spent {
+    /// Adds the use of a run.
+    pub fn add(&mut self, other: &Self) {
+        self.input_tokens += other.input_tokens;
+        self.output_tokens += other.output_tokens;
+        self.total_tokens += other.total_tokens;
+        self.cost_usd += other.cost_usd;
+        self.duration_ms += other.duration_ms;
+    }
+}
+
+/// A session: one conversation with its jobs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct SessionRecord {
+    /// Id: a UUID.
+    pub session_id: String,
+    /// Whether the session is in use.
+    pub status: SessionStatus,
+    /// Title; the first line of the first instruction unless the user sets another.
+    pub title: String,
+    /// Time of creation.
+    pub created_at: Timestamp,
+    /// Time of the last change.
+    pub updated_at: Timestamp,
+    /// How edits reach the disk.
+    pub mode: WorkMode,
+    /// Model, as the host names it.
+    pub model: String,
+    /// Whether the first edit of each job needs the user's confirmation.
+    pub confirm_before_edits: bool,
+    /// Pinned context.
+    pub context_rows: Vec<ContextRow>,
+    /// Id of the newest job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_job_id: Option<String>,
+    /// Number of jobs so far, purged ones included.
+    pub n_jobs: u64,
+    /// Instructions that wait for the end of the current job.
+    pub follow_ups: Vec<FollowUp>,
+    /// Comments on lines.
+    pub comments: Vec<Comment>,
+    /// Limits on all jobs of the session together.
+    pub budget: Budget,
+    /// Limits on each job.
+    pub job_budget: Budget,
+    /// Use of models by all jobs.
+    pub spent: Spent,
+    /// Cursor of the newest event of the session.
+    pub cursor: u64,
+    /// Workspace revision up to which the model was told the user's decisions.
+    #[serde(default)]
+    pub told_revision: u64,
+}
+
+/// The state of a job.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum JobStatus {
+    /// The job waits for its start.
+    #[default]
+    Queued,
+    /// The agent works.
+    Running,
+    /// A question or an approval request waits for the user.
+    WaitingForUser,
+    /// The agent is done, and edits wait for the user's decision.
+    AwaitingReview,
+    /// The job is done, and none of its edits is pending.
+    Completed,
+    /// The job ended with an error.
+    Failed,
+    /// The user cancelled the job.
+    Cancelled,
+}
+
+impl JobStatus {
+    /// Returns whether the job has ended: its terminal event is in the log.
+    #[must_use]
+    pub fn is_terminal(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
+    }
+
+    /// Returns whether the job holds the run slot of its session.
+    #[must_use]
+    pub fn holds_slot(self) -> bool {
+        matches!(self, Self::Queued | Self::Running | Self::WaitingForUser)
+    }
+
+    /// Returns the name in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::WaitingForUser => "waiting_for_user",
+            Self::AwaitingReview => "awaiting_review",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// A question of the agent. A job has at most one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Question {
+    /// Id within the job.
+    pub question_id: String,
+    /// The question.
+    pub question: String,
+    /// Likely answers, best first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
+    /// Fields of a question with several parts, as the tool defines them.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
+    pub fields: Value,
+}
+
+/// A tool call that waits for the user's approval.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct OpenApproval {
+    /// Id of the tool call.
+    pub tool_call_id: String,
+    /// Name of the tool as the model knows it.
+    pub tool: String,
+    /// Arguments of the call.
+    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
+    pub arguments: Value,
+    /// Preview: a command with its directory, or a diff.
+    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
+    pub detail: Value,
+}
+
+/// A failure in JSON.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ErrorBody {
+    /// Stable code.
+    pub code: String,
+    /// The problem and the next step.
+    pub message: String,
+    /// Suggestions, best first.
+    #[serde(default)]
+    pub suggestions: Vec<String>,
+    /// Details.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
+    pub data: Value,
+}
+
+/// A job: the work on one instruction.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct JobRecord {
+    /// Id.
+    pub job_id: String,
+    /// Id of the session.
+    pub session_id: String,
+    /// State.
+    pub status: JobStatus,
+    /// The instruction.
+    pub instruction: String,
+    /// Time of the request.
+    pub created_at: Timestamp,
+    /// Time of the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Timestamp>,
+    /// Time of the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<Timestamp>,
+    /// Cursor of the newest event of the job.
+    pub cursor: u64,
+    /// Id of the checkpoint: the state before the job. Absent until the job starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint_id: Option<String>,
+    /// Workspace runs of the job. A re-run and the answer to a question start another run.
+    #[serde(default)]
+    pub runs: Vec<u64>,
+    /// Workspace revision when the job entered `awaiting_review`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review_revision: Option<u64>,
+    /// The open question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<Question>,
+    /// Number of questions so far.
+    #[serde(default)]
+    pub n_questions: u64,
+    /// Open approval requests.
+    #[serde(default)]
+    pub approvals: Vec<OpenApproval>,
+    /// Maximum number of tool calls; 0 means unlimited.
+    #[serde(default)]
+    pub max_tool_calls: u64,
+    /// Number of tool calls so far.
+    #[serde(default)]
+    pub n_tool_calls: u64,
+    /// Number of re-runs after a conflict.
+    #[serde(default)]
+    pub n_reruns: u64,
+    /// Text of the last answer.
+    #[serde(default)]
+    pub answer: String,
+    /// Use of models.
+    #[serde(default)]
+    pub usage: Spent,
+    /// Reason of the failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorBody>,
+}
+
+/// An event of a session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct EventRecord {
+    /// Position in the session: starts at 1 and increases by 1 without gaps.
+    pub cursor: u64,
+    /// Position among the events of all sessions: increases, starts at 1, without gaps.
+    pub seq: u64,
+    /// Type, for example `tool.call.completed`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Time.
+    pub ts: Timestamp,
+    /// Id of the session.
+    pub session_id: String,
+    /// Id of the job, if the event belongs to one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job_id: Option<String>,
+    /// Data of the type.
+    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
+    pub data: Value,
+}

@@ -1,0 +1,39 @@
+//! A session in use: its agent, its running job, and the locks that order its changes.
+
+use emend_llm::runtime::Mutex;
+use emend_llm::{CancelToken, Shared};
+
+use super::desk::Desk;
+use super::records::WorkMode;
+use crate::session::Session;
+
+/// The state of one session in this process. A slot is small and stays; its agent is opened on demand.
+#[derive(Default)]
+pub(super) struct Slot {
+    /// Held from reading the records of the session to the end of the commit.
+    pub(super) order: futures::lock::Mutex<()>,
+    /// The agent, if it was opened.
+    pub(super) agent: Mutex<Option<Agent>>,
+    /// The running job.
+    pub(super) running: Mutex<Option<Running>>,
+    /// Held while a job is created.
+    pub(super) starting: futures::lock::Mutex<()>,
+    /// Held while the agent is opened.
+    pub(super) opening: futures::lock::Mutex<()>,
+}
+
+/// An opened agent.
+#[derive(Clone)]
+pub(super) struct Agent {
+    pub(super) session: Session,
+    pub(super) desk: Shared<Desk>,
+    /// Mode for which it was opened.
+    pub(super) mode: (WorkMode, bool),
+}
+
+/// A job that runs in this process.
+#[derive(Clone)]
+pub(super) struct Running {
+    pub(super) job_id: String,
+    pub(super) cancel: CancelToken,
+}

@@ -1,0 +1,202 @@
+//! A service in memory whose tasks run when a test asks for it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use emend_llm::runtime::Mutex;
+use emend_llm::{BoxFuture, Clock, Random, Shared};
+use futures::FutureExt;
+use futures::future::join_all;
+use serde_json::{Value, json};
+
+use crate::environment::ExecutionEnvironment;
+use crate::environment::memory::MemFs;
+use crate::service::store::EventScope;
+use crate::service::{
+    ApiRequest, ApiResult, MemServiceStore, Method, Reading, Service, ServiceHost, ServiceLimits, ServiceParts,
+    ServiceStore, SessionRecord,
+};
+use crate::session::SessionBuilder;
+use crate::store::{MemStore, Store};
+use crate::workspace::{Mode, Workspace};
+
+/// Counts milliseconds and random numbers.
+#[derive(Default)]
+struct Counter(AtomicU64);
+
+impl Clock for Counter {
+    fn now_ms(&self) -> u64 {
+        1_770_292_800_000 + self.0.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn sleep(&self, _ms: u64) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+impl Random for Counter {
+    fn next_u64(&self) -> u64 {
+        self.0.fetch_add(0x0101_0101, Ordering::Relaxed)
+    }
+}
+
+/// Opens the offline model, and keeps tasks until they are run.
+#[derive(Default)]
+struct OfflineHost {
+    tasks: Mutex<Vec<BoxFuture<'static, ()>>>,
+}
+
+impl ServiceHost for OfflineHost {
+    fn session(&self, session: &SessionRecord, workspace: Shared<Workspace>) -> ApiResult<SessionBuilder> {
+        if session.model != "offline" {
+            let code = crate::error_code::Code::Configuration;
+            return Err(crate::service::ApiError::new(code, format!("no model {:?}", session.model)));
+        }
+        let provider = Shared::new(emend_offline::provider(emend_offline::Options::default()));
+        let random = Shared::new(Counter::default());
+        Ok(SessionBuilder::new(provider, emend_offline::MODEL, workspace, random).offline(true))
+    }
+
+    fn default_model(&self) -> String {
+        "offline".to_owned()
+    }
+
+    fn spawn(&self, task: BoxFuture<'static, ()>) {
+        self.tasks.lock().push(task);
+    }
+}
+
+/// The parts that survive a restart of a service.
+#[derive(Clone)]
+pub(super) struct Disk {
+    pub(super) files: Shared<MemFs>,
+    workspace: Shared<Workspace>,
+    store: Shared<dyn ServiceStore>,
+    conversations: Shared<dyn Store>,
+    counter: Shared<Counter>,
+}
+
+/// A service under test.
+pub(super) struct Bench {
+    pub(super) service: Service,
+    pub(super) disk: Disk,
+    host: Shared<OfflineHost>,
+}
+
+impl Bench {
+    /// Returns a service over the files of a fixture.
+    pub(super) fn new(fixture: &str) -> Self {
+        Self::with_limits(fixture, ServiceLimits::default())
+    }
+
+    pub(super) fn with_limits(fixture: &str, limits: ServiceLimits) -> Self {
+        let files = Shared::new(MemFs::from_fixture(fixture));
+        let counter: Shared<Counter> = Shared::default();
+        let environment = Shared::clone(&files) as Shared<dyn ExecutionEnvironment>;
+        let clock = Shared::clone(&counter) as Shared<dyn Clock>;
+        let disk = Disk {
+            files,
+            workspace: Shared::new(Workspace::new(environment, Mode::Staged, clock)),
+            store: Shared::new(MemServiceStore::new()),
+            conversations: Shared::new(MemStore::new()),
+            counter,
+        };
+        Self::open(disk, limits)
+    }
+
+    /// Opens a service on what another one left.
+    pub(super) fn open(disk: Disk, limits: ServiceLimits) -> Self {
+        let host: Shared<OfflineHost> = Shared::default();
+        let service = Service::new(ServiceParts {
+            workspace: Shared::clone(&disk.workspace),
+            host: Shared::clone(&host) as Shared<dyn ServiceHost>,
+            store: Shared::clone(&disk.store),
+            conversations: Shared::clone(&disk.conversations),
+            clock: Shared::clone(&disk.counter) as Shared<dyn Clock>,
+            random: Shared::clone(&disk.counter) as Shared<dyn Random>,
+            limits,
+        });
+        Self { service, disk, host }
+    }
+
+    /// Sends a request; returns status and body.
+    pub(super) async fn send(&self, method: Method, path: &str, body: Value) -> (u16, Value) {
+        let response = self.service.handle(ApiRequest::new(method, path, body)).await;
+        (response.status, response.body)
+    }
+
+    pub(super) async fn post(&self, path: &str, body: Value) -> (u16, Value) {
+        self.send(Method::Post, path, body).await
+    }
+
+    pub(super) async fn get(&self, path: &str) -> (u16, Value) {
+        self.send(Method::Get, path, Value::Null).await
+    }
+
+    /// Creates a session and returns its id.
+    pub(super) async fn session(&self, body: Value) -> String {
+        let (status, body) = self.post("/api/agent/sessions", body).await;
+        assert_eq!(status, 201, "{body}");
+        body["session_id"].as_str().unwrap().to_owned()
+    }
+
+    /// Starts a job and returns its id.
+    pub(super) async fn run(&self, session_id: &str, instruction: &str) -> String {
+        let body = json!({ "session_id": session_id, "instruction": instruction });
+        let (status, body) = self.post("/api/agent/run", body).await;
+        assert_eq!(status, 202, "{body}");
+        body["job_id"].as_str().unwrap().to_owned()
+    }
+
+    /// Runs the tasks so far to their ends, and the tasks that they start.
+    pub(super) async fn work(&self) {
+        loop {
+            let tasks = std::mem::take(&mut *self.host.tasks.lock());
+            if tasks.is_empty() {
+                return;
+            }
+            join_all(tasks).await;
+        }
+    }
+
+    /// Polls the tasks so far a number of times; unfinished ones are kept.
+    pub(super) async fn work_a_little(&self, n_polls: usize) {
+        let mut tasks = std::mem::take(&mut *self.host.tasks.lock());
+        for _ in 0..n_polls {
+            tasks.retain_mut(|task| task.now_or_never().is_none());
+        }
+        self.host.tasks.lock().extend(tasks);
+    }
+
+    /// Drops all tasks, as a process that is killed.
+    pub(super) fn kill(&self) {
+        self.host.tasks.lock().clear();
+    }
+
+    /// Returns the types of the events of a job.
+    pub(super) async fn kinds(&self, job_id: &str) -> Vec<String> {
+        let (status, body) = self.get(&format!("/api/agent/jobs/{job_id}/events?limit=5000")).await;
+        assert_eq!(status, 200, "{body}");
+        let events = body["events"].as_array().unwrap();
+        events.iter().map(|event| event["type"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Returns the numbers of the events of a scope, as a reader gets them, until `n` have come.
+    pub(super) async fn read(&self, scope: EventScope, after: u64, n: usize) -> Vec<u64> {
+        let mut reader = self.service.events(scope.clone(), after).await.unwrap();
+        let mut numbers = Vec::new();
+        while numbers.len() < n {
+            match reader.next(3).await.unwrap() {
+                Reading::Events(events) => {
+                    numbers.extend(events.iter().map(|event| crate::service::number_of(&scope, event)));
+                }
+                Reading::Resync(_) | Reading::End => break,
+            }
+        }
+        numbers
+    }
+
+    /// Returns the text of a file on disk.
+    pub(super) fn disk(&self, path: &str) -> String {
+        String::from_utf8(self.disk.files.get(path).unwrap_or_default().to_vec()).unwrap()
+    }
+}

@@ -1,0 +1,6 @@
+//! Tests of the service: requests and replies over files in memory and the offline model.
+
+mod bench_host;
+mod jobs;
+
+use bench_host::Bench;

@@ -1,0 +1,31 @@
+//! Pending edits by run.
+
+use std::collections::BTreeSet;
+
+use emend_edit::line_log::{LoggedChange, Origin, Status};
+
+use super::state::Workspace;
+use crate::environment::FilePath;
+
+impl Workspace {
+    /// Returns the runs with pending edits of the agent.
+    #[must_use]
+    pub fn runs_with_pending(&self) -> BTreeSet<u64> {
+        let state = self.state();
+        let changes = state.files.values().flat_map(|entry| entry.log.changes());
+        let pending = changes.filter(|change| change.origin == Origin::Agent && change.status == Status::Pending);
+        pending.filter_map(|change| change.meta.run.parse().ok()).collect()
+    }
+
+    /// Returns the files with pending edits of the agent in `runs`, by path.
+    #[must_use]
+    pub fn pending_files(&self, runs: &[u64]) -> Vec<FilePath> {
+        let runs: Vec<String> = runs.iter().map(u64::to_string).collect();
+        let is_pending = |change: LoggedChange| {
+            change.origin == Origin::Agent && change.status == Status::Pending && runs.contains(&change.meta.run)
+        };
+        let state = self.state();
+        let files = state.files.iter().filter(|(_, entry)| entry.log.changes().any(is_pending));
+        files.map(|(path, _)| path.clone()).collect()
+    }
+}
