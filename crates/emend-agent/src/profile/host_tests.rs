@@ -2,7 +2,8 @@
 
 use super::quoting_tests::canonical_tools;
 use super::tool_names::{self, Offer, OutputLayout, ProfileTool};
-use crate::tool::ResultForm;
+use crate::tool::{ResultForm, ToolRegistry};
+use crate::tools::{ProjectToolLimits, project_tools};
 
 /// Writes the names that one family has for a tool, its parameters and their values, if they are not the canonical ones.
 fn cell(rows: &[ProfileTool], canonical: &str) -> String {
@@ -18,8 +19,7 @@ fn cell(rows: &[ProfileTool], canonical: &str) -> String {
 }
 
 /// Writes one line for each tool: its effect, what follows from that, and its output limits.
-fn effects() -> String {
-    let tools = canonical_tools();
+fn effects(tools: &ToolRegistry) -> String {
     let line = |name: &str| {
         let (_, tool) = tools.get(name)?;
         let yes = |flag: bool| if flag { "yes" } else { "no" };
@@ -67,6 +67,33 @@ text for OpenAI and Anthropic; for Gemini they are `{\"ok\": true, \"data\": {\"
 | tool | OpenAI | Anthropic | Gemini |
 |---|---|---|---|
 ";
+    const PROJECT: &str = "
+## Project tools
+
+`emend_agent::tools::project_tools` is a set of its own for a service in which the user reviews all edits. Names,
+parameters and results are the same for all families. The model reads a text with line numbers; programs read the data.
+
+| tool | parameters | data of the result |
+|---|---|---|
+| search_project | query, glob, limit | `results: [{file_path, start_line, end_line, snippet}]`, `truncated` |
+| read_file | file_path, start_line, end_line, max_bytes | `file_path`, `content`, `start_line`, `end_line`, `truncated`, `hash`, `total_lines`, `version` |
+| list_files | prefix, glob | `files`, `truncated` |
+| clarify_user | question, options | `question`, `options` |
+| propose_edits | edits: [{edit_id, file_path, operation, start_line, end_line, new_text, new_path, expected_hash, rationale}] | `edits`: as given; `states: [{file_path, hash, version, deleted}]`; `files`; `diagnostics` |
+
+`search_project` compares literal words. The exact phrase comes first, then all words, then some; a word in the path
+counts. Each file shows its best lines before any file shows more. Equal results are ordered by path and line. `.git`,
+hidden files, ignored files, and paths that rules hide are left out; pending edits are found.
+
+`operation` is `replace`, `insert`, `delete`, `create`, `delete_file` or `rename`. All line numbers are those before the
+call. `insert` inserts before `start_line`; one past the last line appends. All edits of a call apply or none. Edits that
+overlap are refused. `expected_hash` is the hash of the file or of the lines to change; without it, the file must be as it
+was last shown, and so must the lines around the edit. Otherwise the result is `stale` with the current text. A file that
+was never read can be renamed but not deleted. In a review, the `edit` of a change is `CALL/EDIT_ID`.
+
+| tool | effect | concurrent | interruptible | output |
+|---|---|---|---|---|
+";
     let ids = ["openai", "anthropic", "gemini"];
     assert_eq!(ids.map(tool_names::result_form), [ResultForm::Text, ResultForm::Text, ResultForm::Envelope]);
     let families = ids.map(tool_names::of);
@@ -75,6 +102,7 @@ text for OpenAI and Anthropic; for Gemini they are `{\"ok\": true, \"data\": {\"
     tools.dedup();
     let row = |tool: &&str| format!("| {tool} | {} |\n", families.map(|rows| cell(rows, tool)).join(" | "));
     let names: String = tools.iter().map(row).collect();
-    let page = [HEADER, &effects(), NAMES, &names].concat();
+    let project = effects(&project_tools(ProjectToolLimits::default()));
+    let page = [HEADER, &effects(&canonical_tools()), NAMES, &names, PROJECT, &project].concat();
     expect_test::expect_file!["../../../../docs/tools.md"].assert_eq(&page);
 }

@@ -54,8 +54,8 @@ pub(super) fn writes(file: &PlannedFile, planned: &[PlannedFile]) -> Vec<FileWri
     };
     // The same patch may create another file under the old path.
     let vacated = moved_from.clone().filter(|from| planned.iter().all(|file| file.path != *from));
-    let removal = vacated.map(|path| FileWrite { path, text: None, moved_from: None });
-    let write = FileWrite { path: file.path.clone(), text: file.after.clone(), moved_from };
+    let removal = vacated.map(|path| FileWrite { path, text: None, moved_from: None, steps: Vec::new() });
+    let write = FileWrite { path: file.path.clone(), text: file.after.clone(), moved_from, steps: Vec::new() };
     removal.into_iter().chain([write]).collect()
 }
 

@@ -86,7 +86,12 @@ impl Tool for SafePatch {
             let diff = text_argument(arguments, "unified_diff");
             let planned = |before: Option<&str>| {
                 let planned = patched(path, diff, before)?;
-                let write = FileWrite { path: path.to_owned(), text: planned.0.after.clone(), moved_from: None };
+                let write = FileWrite {
+                    path: path.to_owned(),
+                    text: planned.0.after.clone(),
+                    moved_from: None,
+                    steps: Vec::new(),
+                };
                 Ok((vec![write], planned))
             };
             let outcome: Result<_, Rejection<ToolError>> =

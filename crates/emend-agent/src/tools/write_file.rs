@@ -78,7 +78,7 @@ impl Tool for WriteFile {
             let content = text_argument(arguments, "content").to_owned();
             let n_bytes = content.len();
             let base = Precondition::Whole(hash_argument(arguments, "expected_hash")?);
-            let write = FileWrite { path: path.clone(), text: Some(content), moved_from: None };
+            let write = FileWrite { path: path.clone(), text: Some(content), moved_from: None, steps: Vec::new() };
             let planned = |_: Option<&str>| Ok((vec![write], ()));
             let outcome: Result<_, Rejection<ToolError>> =
                 context.workspace.write_verified(&context.write(), &path, base, planned).await;

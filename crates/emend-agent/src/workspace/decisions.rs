@@ -167,6 +167,30 @@ impl Workspace {
         hunks.map(|hunk| hunk.id).collect()
     }
 
+    /// Returns the edits that made a hunk, each once: the id of a tool call, or `CALL/NAME` for a
+    /// [named edit](super::EditStep) of it.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ReviewError::UnknownHunk`] for an unknown id.
+    pub fn edits_of_hunk(&self, hunk_id: &str) -> Result<Vec<String>, ReviewError> {
+        let unknown = || ReviewError::UnknownHunk { id: hunk_id.to_owned() };
+        let by_file = self.changes_of(&[hunk_id.to_owned()])?;
+        let state = self.state();
+        let mut edits: Vec<String> = Vec::new();
+        for path in by_file.keys() {
+            let log = &state.files.get(path).ok_or_else(unknown)?.log;
+            let hunk = hunk_id.split_once(':').map_or(hunk_id, |(_, hunk)| hunk);
+            for id in log.changes_of(&HunkId::from(hunk)).map_err(|_| unknown())? {
+                let Some(change) = log.change(id) else { continue };
+                if !edits.contains(&change.meta.edit) {
+                    edits.push(change.meta.edit);
+                }
+            }
+        }
+        Ok(edits)
+    }
+
     fn changes_of(&self, hunk_ids: &[String]) -> Result<BTreeMap<FilePath, Vec<ChangeId>>, ReviewError> {
         let state = self.state();
         let mut by_file: BTreeMap<FilePath, Vec<ChangeId>> = BTreeMap::new();

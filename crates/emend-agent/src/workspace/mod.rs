@@ -28,12 +28,13 @@ pub use error::{Rejection, WorkspaceError};
 pub use file_view::FileView;
 pub(crate) use file_view::{LATEST, latest_state_text};
 pub use precondition::Precondition;
+pub(crate) use precondition::check as check_precondition;
 pub use read_tracker::ReadTracker;
 pub use review::{ChangedFile, Review, ReviewError, ReviewFile, ReviewHunk, ReviewLine};
 pub use runs::{RunChanges, TextChange, UndoneRun};
 pub use snapshot::{SaveSnapshot, Snapshot, SnapshotError};
 pub use state::{Mode, Workspace};
-pub use write::{FileWrite, Texts, WrittenFile};
+pub use write::{EditStep, FileWrite, Texts, WrittenFile};
 
 #[cfg(test)]
 mod command_tests;

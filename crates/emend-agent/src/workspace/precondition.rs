@@ -88,7 +88,8 @@ impl Workspace {
     }
 }
 
-fn check(
+/// Returns a `stale` error if the precondition does not hold for this text of a file.
+pub(crate) fn check(
     reads: &ReadTracker,
     file: &FilePath,
     text: Option<&str>,

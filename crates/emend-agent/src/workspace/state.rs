@@ -54,7 +54,7 @@ pub enum Mode {
 ///     cancel: &cancel,
 /// };
 /// let planned = |_: &_| {
-///     let write = FileWrite { path: "notes.md".to_owned(), text: Some("two\n".to_owned()), moved_from: None };
+///     let write = FileWrite { path: "notes.md".to_owned(), text: Some("two\n".to_owned()), moved_from: None, steps: Vec::new() };
 ///     Ok::<_, WorkspaceError>((vec![write], ()))
 /// };
 /// workspace.write(&context, &["notes.md".to_owned()], planned).await?;

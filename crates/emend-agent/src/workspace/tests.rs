@@ -51,7 +51,12 @@ impl World {
         let paths: Vec<String> = files.iter().map(|(path, _)| (*path).to_owned()).collect();
         let writes = files
             .iter()
-            .map(|(path, text)| FileWrite { path: (*path).to_owned(), text: text.map(str::to_owned), moved_from: None })
+            .map(|(path, text)| FileWrite {
+                path: (*path).to_owned(),
+                text: text.map(str::to_owned),
+                moved_from: None,
+                steps: Vec::new(),
+            })
             .collect();
         let context = self.context();
         let written = block_on(self.workspace.write(&context.write(), &paths, |_| Ok((writes, ()))));
@@ -170,7 +175,7 @@ fn what_another_program_wrote_is_taken_in_before_anything_else() {
 fn a_whole_file_is_overwritten_only_if_it_was_seen_as_it_is() {
     let world = World::new("//- a.txt\none\ntwo\n", Mode::Direct);
     let overwrite = || {
-        let write = FileWrite { path: "a.txt".to_owned(), text: some("new\n"), moved_from: None };
+        let write = FileWrite { path: "a.txt".to_owned(), text: some("new\n"), moved_from: None, steps: Vec::new() };
         let planned = |_: Option<&str>| Ok((vec![write], ()));
         let (context, base) = (world.context(), Precondition::Whole(None));
         let written = block_on(world.workspace.write_verified(&context.write(), "a.txt", base, planned));

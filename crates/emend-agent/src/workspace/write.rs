@@ -21,6 +21,18 @@ pub struct FileWrite {
     pub text: Option<String>,
     /// For a moved file: its old path. The file keeps its mode bits.
     pub moved_from: Option<String>,
+    /// The named edits that lead to the text, in the order in which they are recorded; empty for a single edit. A review
+    /// shows each as hunks of its own.
+    pub steps: Vec<EditStep>,
+}
+
+/// One named edit of a [`FileWrite`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EditStep {
+    /// Name of the edit within its call. The `edit` of its changes is `CALL/NAME`.
+    pub name: String,
+    /// The whole text after the edit; `None` if it deletes the file.
+    pub text: Option<String>,
 }
 
 /// The result of a write for one file.
@@ -114,6 +126,11 @@ impl Workspace {
             let before = texts.get(&write.path).and_then(Option::as_deref);
             if !log.is_visible_text(before) {
                 return Err(EnvError::Changed { path: path.to_string() }.into());
+            }
+            // A log of which several entries are not on the disk is not recognized after a crash.
+            for step in write.steps.iter().filter(|_| status == Status::Pending) {
+                let meta = ChangeMeta { edit: format!("{}/{}", meta.edit, step.name), ..meta.clone() };
+                record(&mut log, Origin::Agent, meta, step.text.as_deref(), status);
             }
             record(&mut log, Origin::Agent, meta.clone(), write.text.as_deref(), status);
             let origin = write.moved_from.as_ref();

@@ -37,7 +37,7 @@ async fn replace(
     let plan = |texts: &Texts| {
         let write = |path: &String| {
             let text = texts[path].as_ref().map(|text| text.replace(old, new));
-            FileWrite { path: path.clone(), text, moved_from: None }
+            FileWrite { path: path.clone(), text, moved_from: None, steps: Vec::new() }
         };
         Ok((paths.iter().map(write).collect(), ()))
     };
@@ -166,7 +166,8 @@ fn a_rejected_write_shows_the_file_as_it_is_after_the_rejection() {
             environment.at(point, move || {
                 files.insert("a.txt", THEIRS).unwrap();
             });
-            let write = FileWrite { path: "a.txt".to_owned(), text: some("ours\n"), moved_from: None };
+            let write =
+                FileWrite { path: "a.txt".to_owned(), text: some("ours\n"), moved_from: None, steps: Vec::new() };
             let (context, base) = (world.context(), Precondition::Exact(&old));
             let planned = |_: Option<&str>| Ok((vec![write], ()));
             let written: Result<_, Rejection<WorkspaceError>> =

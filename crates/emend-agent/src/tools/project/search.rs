@@ -1,0 +1,279 @@
+//! `search_project`: a ranked search for literal words in the paths and the contents of the project's files.
+
+use emend_edit::size::compact_sort::sort_by;
+use emend_edit::truncate::{Mode, OutputLimits};
+use emend_llm::{BoxFuture, ToolDefinition};
+use serde_json::{Map, Value, json};
+
+use super::ProjectToolLimits;
+use crate::environment::{FileMatches, FilePath};
+use crate::error_code::Code;
+use crate::search::glob::GlobPattern;
+use crate::search::{LineMatch, Matcher};
+use crate::tool::{Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
+use crate::tools::arguments::{number_argument, schema, text_argument};
+
+/// Lines shown before and after a line that matches.
+const CONTEXT_LINES: usize = 2;
+
+/// The most matching lines that are ranked. Lines beyond them come last by path.
+const MATCHES_MAX: usize = 20_000;
+
+/// Lines shown of a file of which only the path matches.
+const HEAD_LINES: usize = 5;
+
+/// Searches paths and contents.
+pub(super) struct SearchProject(pub(super) ProjectToolLimits);
+
+impl Tool for SearchProject {
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
+            name: "search_project".to_owned(),
+            description: "Searches the paths and the text of the project's files for words, best results first: the exact \
+                          phrase, then all words, then some. The words are literal. Case matters only if the query has an \
+                          upper-case letter. Skips binary files, hidden files and files that `.gitignore` excludes."
+                .to_owned(),
+            parameters: schema(
+                r#"{
+                "type": "object",
+                "required": ["query"],
+                "additionalProperties": false,
+                "properties": {
+                    "query": {"type": "string", "minLength": 1, "description": "Words, separated by spaces."},
+                    "glob": {"type": "string", "description": "Only files whose path or name matches, e.g. `*.md` or `notes/**/*.md`."},
+                    "limit": {"type": "integer", "minimum": 1, "description": "Most results."}
+                }
+            }"#,
+            ),
+        }
+    }
+
+    fn effect(&self) -> ToolEffect {
+        ToolEffect::Reads
+    }
+
+    fn paths(&self, _arguments: &Map<String, Value>) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// The tool limits the number of results, their lines, and the length of each line.
+    fn output_limits(&self) -> OutputLimits {
+        let lines_max = self.0.max_search_results_cap.saturating_mul(self.0.max_search_snippet_lines + 2);
+        OutputLimits { chars_max: lines_max.saturating_mul(1_100), mode: Mode::HeadTail, lines_max: None }
+    }
+
+    fn call<'a>(
+        &'a self,
+        arguments: &'a Map<String, Value>,
+        context: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let query = Query::new(text_argument(arguments, "query"))?;
+            let limit = number_argument(arguments, "limit").unwrap_or(self.0.max_search_results_default);
+            let limit = limit.min(self.0.max_search_results_cap);
+            let glob = arguments.get("glob").and_then(Value::as_str);
+            let lines_max = self.0.max_search_snippet_lines.max(1);
+            let matcher = query.matcher()?;
+            let found = context.workspace.grep(matcher, ".", glob, CONTEXT_LINES, MATCHES_MAX).await?;
+            let mut results: Vec<Candidate> = Vec::new();
+            for file in &found {
+                results.extend(candidates(&query, file, lines_max));
+            }
+            results.extend(matching_paths(&query, context, glob, &found).await?);
+            sort_by(&mut results, |a, b| b.rank.cmp(&a.rank).then_with(|| a.place().cmp(&b.place())));
+            let n_more = results.len().saturating_sub(limit);
+            results.truncate(limit);
+            for result in results.iter_mut().filter(|result| result.lines.is_empty()) {
+                result.lines = head_of(context, &result.path, lines_max.min(HEAD_LINES)).await;
+            }
+            Ok(output(&results, n_more))
+        })
+    }
+}
+
+/// The words of a query.
+struct Query {
+    phrase: String,
+    words: Vec<String>,
+    ignores_case: bool,
+}
+
+/// The rank of a result; the larger the better, the first field that differs decides.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    has_phrase: bool,
+    /// Words in the lines of the result or in its path.
+    n_words: usize,
+    /// Words in the file or in its path.
+    n_words_of_file: usize,
+    n_words_in_path: usize,
+    /// Number of better results of the same file, negated: one file does not fill the list.
+    after_others: std::cmp::Reverse<usize>,
+    n_matching_lines: usize,
+}
+
+/// A part of a file that may become a result.
+struct Candidate {
+    path: FilePath,
+    rank: Rank,
+    /// Consecutive lines; empty until the file is read if only the path matches.
+    lines: Vec<LineMatch>,
+}
+
+impl Candidate {
+    fn place(&self) -> (&FilePath, usize) {
+        (&self.path, self.lines.first().map_or(0, |line| line.line))
+    }
+}
+
+impl Query {
+    fn new(query: &str) -> Result<Self, ToolError> {
+        let ignores_case = !query.chars().any(char::is_uppercase);
+        let mut words: Vec<String> = Vec::new();
+        for word in query.split_whitespace() {
+            if !words.iter().any(|known| known == word) {
+                words.push(word.to_owned());
+            }
+        }
+        if words.is_empty() {
+            return Err(ToolError::new(Code::InvalidArgument, "The query has no words. Give at least one."));
+        }
+        Ok(Self { phrase: query.split_whitespace().collect::<Vec<_>>().join(" "), words, ignores_case })
+    }
+
+    /// Returns a matcher of lines with at least one of the words.
+    fn matcher(&self) -> Result<Matcher, ToolError> {
+        let words: Vec<String> = self.words.iter().map(|word| regex_syntax::escape(word)).collect();
+        Matcher::new(&words.join("|"), self.ignores_case)
+            .map_err(|error| ToolError::new(Code::InvalidArgument, error.to_string()))
+    }
+
+    /// Returns `text` in the case in which the words are compared.
+    fn folded(&self, text: &str) -> String {
+        if self.ignores_case { text.to_lowercase() } else { text.to_owned() }
+    }
+
+    /// Returns for each word whether one of the folded texts contains it.
+    fn words_in(&self, texts: &[String]) -> Vec<bool> {
+        self.words.iter().map(|word| texts.iter().any(|text| text.contains(word.as_str()))).collect()
+    }
+
+    fn has_phrase(&self, texts: &[String]) -> bool {
+        texts.iter().any(|text| text.contains(&self.phrase))
+    }
+}
+
+fn count(words: &[bool]) -> usize {
+    words.iter().filter(|found| **found).count()
+}
+
+/// Cuts the matching lines of a file into snippets and ranks them.
+fn candidates(query: &Query, file: &FileMatches, lines_max: usize) -> Vec<Candidate> {
+    let path = [query.folded(file.path.as_str())];
+    let in_path = query.words_in(&path);
+    let folded: Vec<String> = file.lines.iter().map(|line| query.folded(&line.text)).collect();
+    let in_file = query.words_in(&folded);
+    let union = |a: &[bool], b: &[bool]| a.iter().zip(b).filter(|(a, b)| **a || **b).count();
+    let mut found: Vec<Candidate> = Vec::new();
+    for lines in snippets(&file.lines, lines_max) {
+        let folded = &folded[lines.clone()];
+        let rank = Rank {
+            has_phrase: query.has_phrase(folded) || query.has_phrase(&path),
+            n_words: union(&query.words_in(folded), &in_path).max(1),
+            n_words_of_file: union(&in_file, &in_path),
+            n_words_in_path: count(&in_path),
+            after_others: std::cmp::Reverse(0),
+            n_matching_lines: file.lines[lines.clone()].iter().filter(|line| line.is_match).count(),
+        };
+        found.push(Candidate { path: file.path.clone(), rank, lines: file.lines[lines].to_vec() });
+    }
+    sort_by(&mut found, |a, b| b.rank.cmp(&a.rank).then_with(|| a.place().cmp(&b.place())));
+    for (n_better, candidate) in found.iter_mut().enumerate() {
+        candidate.rank.after_others = std::cmp::Reverse(n_better);
+    }
+    found
+}
+
+/// Returns ranges of consecutive lines, each with a match and at most `lines_max` lines.
+fn snippets(lines: &[LineMatch], lines_max: usize) -> Vec<std::ops::Range<usize>> {
+    let mut ranges: Vec<std::ops::Range<usize>> = Vec::new();
+    let mut start = 0;
+    for end in 1..=lines.len() {
+        let goes_on = end < lines.len() && lines[end].line == lines[end - 1].line + 1;
+        if goes_on && end - start < lines_max {
+            continue;
+        }
+        if lines[start..end].iter().any(|line| line.is_match) {
+            ranges.push(start..end);
+        }
+        start = end;
+    }
+    ranges
+}
+
+/// Returns the files without a matching line whose path has words of the query.
+async fn matching_paths(
+    query: &Query,
+    context: &ToolContext,
+    glob: Option<&str>,
+    found: &[FileMatches],
+) -> Result<Vec<Candidate>, ToolError> {
+    let glob = glob.map(GlobPattern::new).transpose();
+    let glob = glob.map_err(|error| ToolError::new(error.code(), error.to_string()))?;
+    let mut candidates = Vec::new();
+    for path in context.workspace.glob_paths(".", "**").await? {
+        let is_known = found.binary_search_by(|file| file.path.cmp(&path)).is_ok();
+        if is_known || glob.as_ref().is_some_and(|glob| !glob.is_match_or_name(path.as_str())) {
+            continue;
+        }
+        let folded = [query.folded(path.as_str())];
+        let n_words = count(&query.words_in(&folded));
+        if n_words > 0 {
+            let rank = Rank {
+                has_phrase: query.has_phrase(&folded),
+                n_words,
+                n_words_of_file: n_words,
+                n_words_in_path: n_words,
+                after_others: std::cmp::Reverse(0),
+                n_matching_lines: 0,
+            };
+            candidates.push(Candidate { path, rank, lines: Vec::new() });
+        }
+    }
+    Ok(candidates)
+}
+
+/// Returns the first lines of a file; none of a file that is not text.
+async fn head_of(context: &ToolContext, path: &FilePath, n_lines: usize) -> Vec<LineMatch> {
+    let text = context.workspace.text(path.as_str()).await.ok().flatten().unwrap_or_default();
+    let lines = emend_edit::text::lines(&text).take(n_lines).enumerate();
+    let shown = |line: &str| -> String {
+        emend_edit::text::split_eol(line).0.chars().take(crate::search::SearchLimits::MAX_LINE_BYTES).collect()
+    };
+    lines.map(|(index, line)| LineMatch { line: index + 1, text: shown(line), is_match: false }).collect()
+}
+
+/// Writes the results for the model and as data.
+fn output(results: &[Candidate], n_more: usize) -> ToolOutput {
+    let (mut text, mut data) = (Vec::new(), Vec::new());
+    for result in results {
+        let start_line = result.lines.first().map_or(1, |line| line.line);
+        let end_line = result.lines.last().map_or(0, |line| line.line);
+        let snippet: Vec<&str> = result.lines.iter().map(|line| line.text.as_str()).collect();
+        let width = end_line.to_string().len();
+        text.push(format!("[{} | lines {start_line}-{end_line}]", result.path));
+        text.extend(result.lines.iter().map(|line| format!("{:>width$} | {}", line.line, line.text)));
+        data.push(json!({
+            "file_path": result.path,
+            "start_line": start_line,
+            "end_line": end_line,
+            "snippet": snippet.join("\n"),
+        }));
+    }
+    if results.is_empty() {
+        text.push("Nothing matches. Try fewer or other words.".to_owned());
+    } else if n_more > 0 {
+        text.push(format!("[{n_more} more; add words or a glob, or raise the limit]"));
+    }
+    ToolOutput::new(text.join("\n"), json!({ "results": data, "truncated": n_more > 0 }))
+}
