@@ -313,6 +313,8 @@ operations! {
     SendComments: Post "/api/agent/sessions/{session_id}/comments/send", None, (202, "RunReply"), [], [NotFound, Busy, Conflict, LimitReached], false;
     /// Lists the checkpoints: the states before each job.
     ListCheckpoints: Get "/api/agent/checkpoints", None, (200, "CheckpointList"), [("session_id", false, "Only checkpoints of this session.")], [NotFound], false;
+    /// Takes a session back to before a job: the conversation, the files, or both. Returns the instruction for the input.
+    Rewind: Post "/api/agent/sessions/{session_id}/rewind", Some("RewindRequest"), (200, "RewindReply"), [], [NotFound, Busy, Conflict], false;
     /// Returns the limits of the service.
     GetSettings: Get "/api/agent/settings", None, (200, "ServiceLimits"), [], [], false;
 }

@@ -455,3 +455,38 @@ pub struct CheckpointList {
     /// Checkpoints, oldest first.
     pub checkpoints: Vec<CheckpointSummary>,
 }
+
+/// Body of `POST /api/agent/sessions/{session_id}/rewind`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct RewindRequest {
+    /// Id of the first job to take back.
+    pub job_id: String,
+    /// Whether the conversation goes back to before the job.
+    #[serde(default = "yes")]
+    pub conversation: bool,
+    /// Whether the edits of this job and of later jobs of the session are undone. Lines of the user stay.
+    #[serde(default)]
+    pub files: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Reply of `POST /api/agent/sessions/{session_id}/rewind`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct RewindReply {
+    /// Instruction of the job, for the input of the user.
+    pub instruction: String,
+    /// Number of messages that were removed from the conversation.
+    pub removed_messages: u64,
+    /// Files that were changed back.
+    pub restored: Vec<String>,
+    /// Files that keep a part of the edits, because the user has edited it since.
+    pub kept: Vec<String>,
+    /// Files that a command changed and whose former state was not kept.
+    pub lost: Vec<String>,
+}

@@ -1,25 +1,59 @@
 //! The part of the host that the service calls: it opens agents and starts tasks.
 
+use emend_llm::router::{RouteObserver, RouteTrace};
+use emend_llm::runtime::Mutex;
 use emend_llm::{BoxFuture, MaybeSend, MaybeSync, Shared};
 
 use super::api::ApiResult;
+use super::limits::ServiceLimits;
 use super::records::SessionRecord;
 use crate::session::SessionBuilder;
 use crate::workspace::Workspace;
 
+/// A request for the agent of a session.
+pub struct AgentPlan<'a> {
+    /// The session.
+    pub session: &'a SessionRecord,
+    /// Files in the mode of the session.
+    pub workspace: Shared<Workspace>,
+    /// Observer for the router of the model, if the host uses one. The job's trace has each choice with its reason.
+    pub routes: Shared<dyn RouteObserver>,
+    /// Limits of the service.
+    pub limits: &'a ServiceLimits,
+}
+
 /// The parts of the host that the service uses.
 pub trait ServiceHost: MaybeSend + MaybeSync {
-    /// Returns a builder for the agent of a session: model, profile, rules and limits of the host. `workspace` has the
-    /// mode of the session. The service adds questions, approvals and its own limits.
+    /// Returns a builder for the agent of a session: model, profile, rules and limits of the host. The service adds
+    /// questions, approvals and its own limits.
     ///
     /// # Errors
     ///
     /// The model is unknown or cannot be opened.
-    fn session(&self, session: &SessionRecord, workspace: Shared<Workspace>) -> ApiResult<SessionBuilder>;
+    fn session(&self, plan: AgentPlan<'_>) -> ApiResult<SessionBuilder>;
 
     /// Returns the name of the model of sessions that name none.
     fn default_model(&self) -> String;
 
     /// Starts a task that runs to its end.
     fn spawn(&self, task: BoxFuture<'static, ()>);
+}
+
+/// Collects the choices of a router until the next commit.
+#[derive(Default)]
+pub(super) struct RouteLog {
+    traces: Mutex<Vec<RouteTrace>>,
+}
+
+impl RouteLog {
+    /// Returns the choices since the last call.
+    pub(super) fn take(&self) -> Vec<RouteTrace> {
+        std::mem::take(&mut *self.traces.lock())
+    }
+}
+
+impl RouteObserver for RouteLog {
+    fn routed(&self, trace: &RouteTrace) {
+        self.traces.lock().push(trace.clone());
+    }
 }

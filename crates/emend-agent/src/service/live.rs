@@ -1,9 +1,11 @@
 //! Changes of sessions and jobs, each in one commit, and the opening of agents.
 
 use emend_llm::Shared;
+use emend_llm::router::RouteObserver;
 
 use super::api::{ApiError, ApiResult};
 use super::desk::Desk;
+use super::host::{AgentPlan, RouteLog};
 use super::inner::Inner;
 use super::records::{JobRecord, SessionRecord, WorkMode};
 use super::slot::{Agent, Slot};
@@ -125,6 +127,14 @@ impl Inner {
         Ok(committed)
     }
 
+    /// Checks that the model of a session can be opened.
+    pub(super) fn check_model(&self, session: &SessionRecord) -> ApiResult<()> {
+        let routes: Shared<RouteLog> = Shared::default();
+        let workspace = Shared::clone(&self.workspace);
+        drop(self.host.session(AgentPlan { session, workspace, routes, limits: &self.limits })?);
+        Ok(())
+    }
+
     /// Returns the agent of a session; opens it if necessary, with its conversation so far.
     pub(super) async fn agent(&self, record: &SessionRecord) -> ApiResult<Agent> {
         let slot = self.slot(&record.session_id);
@@ -139,7 +149,10 @@ impl Inner {
             WorkMode::Ask | WorkMode::Direct => Mode::Direct,
         };
         let workspace = Shared::new(self.workspace.in_mode(workspace_mode));
-        let builder = self.host.session(record, workspace)?.questions(true);
+        let routes: Shared<RouteLog> = Shared::default();
+        let observer = Shared::clone(&routes) as Shared<dyn RouteObserver>;
+        let plan = AgentPlan { session: record, workspace, routes: observer, limits: &self.limits };
+        let builder = self.host.session(plan)?.questions(true);
         let mut options = builder.options().map_err(|error| ApiError::new(Code::Configuration, error.to_string()))?;
         options.config.approver = Some(Shared::clone(&desk) as Shared<dyn Approver>);
         if record.mode == WorkMode::Ask || record.confirm_before_edits {
@@ -152,7 +165,7 @@ impl Inner {
             Some(_) => Session::resume(options, store, id).await?,
             None => Session::with_id(options, id.clone()).with_store(store),
         };
-        let agent = Agent { session, desk, mode };
+        let agent = Agent { session, desk, routes, mode };
         *slot.agent.lock() = Some(agent.clone());
         Ok(agent)
     }

@@ -32,11 +32,12 @@ pub use api::{ApiError, ApiRequest, ApiResponse, ApiResult, Method, OPERATIONS, 
 pub use bodies::{
     AppliedFileBody, ApplyReply, ApplyRequest, ApproveDecision, ApproveRequest, Buffer, ChatMessage, CheckpointList,
     CheckpointSummary, ClarifyRequest, CommentList, CommentRequest, CreateSession, DecideRequest, DecisionName,
-    DependentsName, Done, EventList, FollowUpList, JobEvents, JobList, JobState, JobTrace, RunReply, RunRequest,
-    SessionList, SessionSnapshot, TextRequest, ToolConfig, TraceStep, UpdateSession, UserEditRequest,
+    DependentsName, Done, EventList, FollowUpList, JobEvents, JobList, JobState, JobTrace, RewindReply, RewindRequest,
+    RunReply, RunRequest, SessionList, SessionSnapshot, TextRequest, ToolConfig, TraceStep, UpdateSession,
+    UserEditRequest,
 };
 pub use events::{EventReader, Reading, number_of};
-pub use host::ServiceHost;
+pub use host::{AgentPlan, ServiceHost};
 pub use limits::{LIMITS, LimitInfo, ServiceLimits};
 pub use records::{
     Budget, Comment, ContextKind, ContextRow, ErrorBody, EventRecord, FollowUp, JobRecord, JobStatus, OpenApproval,

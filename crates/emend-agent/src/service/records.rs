@@ -317,6 +317,9 @@ pub struct JobRecord {
     /// Workspace runs of the job. A re-run and the answer to a question start another run.
     #[serde(default)]
     pub runs: Vec<u64>,
+    /// Number of messages in the conversation before the job.
+    #[serde(default)]
+    pub n_messages_before: u64,
     /// Workspace revision when the job entered `awaiting_review`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review_revision: Option<u64>,

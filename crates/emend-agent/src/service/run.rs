@@ -89,6 +89,7 @@ async fn drive(inner: &Shared<Inner>, job_id: &str, message: &str, cancel: &Canc
     let budget = run_budget(&record, &job);
     agent.session.configure(|config| config.run_budget = budget);
     let began = inner.clock.now_ms();
+    let n_messages_before = agent.session.entries().len() as u64;
     let mut run = agent.session.submit(message, cancel.clone())?.ready_chunks(EVENTS_PER_COMMIT);
     let mut end =
         End { reason: EndReason::Error, error: None, question: None, runs: Vec::new(), answer: String::new() };
@@ -98,6 +99,7 @@ async fn drive(inner: &Shared<Inner>, job_id: &str, message: &str, cancel: &Canc
             job.status = JobStatus::Running;
             if is_first {
                 job.started_at = Some(inner.now());
+                job.n_messages_before = n_messages_before;
                 let checkpoint = format!("cp_{}", job.job_id.trim_start_matches("job_"));
                 job.checkpoint_id = Some(checkpoint.clone());
                 changes.event(job, "job.started", json!({ "instruction": job.instruction }));
@@ -181,6 +183,9 @@ async fn store_events(inner: &Inner, job_id: &str, agent: &Agent, events: &[Even
                 job.runs.push(run_id);
             }
             end.runs.clone_from(&job.runs);
+            for route in agent.routes.take() {
+                changes.event(job, "provider.selected", serde_json::to_value(route).unwrap_or_default());
+            }
             for event in events {
                 let Some((kind, data)) = translate(&event.kind) else { continue };
                 match kind {

@@ -4,6 +4,7 @@ use emend_llm::runtime::Mutex;
 use emend_llm::{CancelToken, Shared};
 
 use super::desk::Desk;
+use super::host::RouteLog;
 use super::records::WorkMode;
 use crate::session::Session;
 
@@ -27,6 +28,8 @@ pub(super) struct Slot {
 pub(super) struct Agent {
     pub(super) session: Session,
     pub(super) desk: Shared<Desk>,
+    /// Choices of the model's router that are not stored yet.
+    pub(super) routes: Shared<RouteLog>,
     /// Mode for which it was opened.
     pub(super) mode: (WorkMode, bool),
 }

@@ -30,7 +30,7 @@ pub use run_loop::tool_call::call_tool;
 
 use self::core::{Core, EditScope, LOST, Queues, Status};
 use crate::event::{Emitter, Event, EventKind, ResyncRequired, SessionState, Subscription};
-use crate::history::{ContextUse, History, HistoryEntry, repaired};
+use crate::history::{ContextUse, History, HistoryEntry, is_valid, repaired};
 use crate::tool::ToolRegistry;
 use crate::workspace::{ReadTracker, Workspace};
 use budget::Spending;
@@ -310,6 +310,33 @@ impl Session {
     #[must_use]
     pub fn cursor(&self) -> u64 {
         self.core.emitter.cursor()
+    }
+
+    /// Cuts the conversation back to its first `n_entries` entries and saves it. A cut between a call and its results
+    /// moves before the call. Returns the removed entries.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`SubmitError::Busy`] during a run, and [`SubmitError::Closed`] after the end of the session.
+    pub async fn rewind(&self, n_entries: usize) -> Result<Vec<HistoryEntry>, SubmitError> {
+        match self.state() {
+            SessionState::Processing => return Err(SubmitError::Busy),
+            SessionState::Closed => return Err(SubmitError::Closed),
+            SessionState::Idle | SessionState::AwaitingInput => {}
+        }
+        let removed = {
+            let mut history = self.core.history();
+            let mut kept = history.entries().to_vec();
+            kept.truncate(n_entries);
+            while !is_valid(&kept) {
+                kept.pop();
+            }
+            let removed = history.entries()[kept.len()..].to_vec();
+            history.replace(kept);
+            removed
+        };
+        self.core.save().await;
+        Ok(removed)
     }
 
     /// Compacts the history now, by the session's [`ContextStrategy`](crate::history::ContextStrategy).

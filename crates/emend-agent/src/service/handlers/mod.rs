@@ -56,6 +56,7 @@ pub(super) async fn handle(inner: &Shared<Inner>, request: &ApiRequest) -> ApiRe
         Operation::RemoveComment => reply(info, &comments::remove(inner, id, second).await?),
         Operation::SendComments => reply(info, &comments::send(inner, id).await?),
         Operation::ListCheckpoints => reply(info, &checkpoints::list(inner, request).await?),
+        Operation::Rewind => reply(info, &checkpoints::rewind(inner, id, request).await?),
         Operation::GetSettings => reply(info, &inner.limits),
     }
 }

@@ -39,7 +39,7 @@ pub(super) async fn create(inner: &Shared<Inner>, request: &ApiRequest) -> ApiRe
         ..SessionRecord::default()
     };
     // A model that cannot be opened is refused here and not by the first job.
-    drop(inner.host.session(&session, Shared::clone(&inner.workspace))?);
+    inner.check_model(&session)?;
     let mut changes = Changes::default();
     changes.session_event("session.created", json!({ "title": session.title, "mode": session.mode }));
     Ok(inner.add_session(session, changes).await?.session)

@@ -12,8 +12,8 @@ use crate::environment::ExecutionEnvironment;
 use crate::environment::memory::MemFs;
 use crate::service::store::EventScope;
 use crate::service::{
-    ApiRequest, ApiResult, MemServiceStore, Method, Reading, Service, ServiceHost, ServiceLimits, ServiceParts,
-    ServiceStore, SessionRecord,
+    AgentPlan, ApiRequest, ApiResult, MemServiceStore, Method, Reading, Service, ServiceHost, ServiceLimits,
+    ServiceParts, ServiceStore,
 };
 use crate::session::SessionBuilder;
 use crate::store::{MemStore, Store};
@@ -46,7 +46,8 @@ struct OfflineHost {
 }
 
 impl ServiceHost for OfflineHost {
-    fn session(&self, session: &SessionRecord, workspace: Shared<Workspace>) -> ApiResult<SessionBuilder> {
+    fn session(&self, plan: AgentPlan<'_>) -> ApiResult<SessionBuilder> {
+        let AgentPlan { session, workspace, .. } = plan;
         if session.model != "offline" {
             let code = crate::error_code::Code::Configuration;
             return Err(crate::service::ApiError::new(code, format!("no model {:?}", session.model)));
