@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::records::{
-    Budget, Comment, ContextRow, EventRecord, FollowUp, JobRecord, JobStatus, SessionRecord, SessionStatus, WorkMode,
+    Budget, Comment, ContextRow, EventRecord, FollowUp, JobRecord, JobStatus, SessionRecord, SessionStatus, ToolSet,
+    WorkMode,
 };
 use super::time::Timestamp;
 
@@ -18,6 +19,8 @@ pub struct CreateSession {
     pub title: Option<String>,
     /// How edits reach the disk; `review` if absent.
     pub mode: WorkMode,
+    /// Tools of the agent; those of the model's family if absent.
+    pub tools: ToolSet,
     /// Model, as the host names it; its default if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,

@@ -12,6 +12,10 @@ use crate::approval::{Approval, ApprovalRequest, Approver};
 #[derive(Default)]
 pub(super) struct Desk {
     waiting: Mutex<BTreeMap<String, Entry>>,
+    /// Tools that edit, if one confirmation allows all edits of a run.
+    editing_tools: Vec<String>,
+    /// Whether the user confirmed an edit of the run.
+    is_confirmed: Mutex<bool>,
 }
 
 enum Entry {
@@ -21,6 +25,11 @@ enum Entry {
 }
 
 impl Desk {
+    /// Returns a desk at which the first answer to an edit holds for all edits of the run.
+    pub(super) fn confirming_once(editing_tools: Vec<String>) -> Self {
+        Self { editing_tools, ..Self::default() }
+    }
+
     /// Hands over an answer.
     pub(super) fn answer(&self, call_id: &str, approval: Approval) {
         let mut waiting = self.waiting.lock();
@@ -34,23 +43,38 @@ impl Desk {
     /// Forgets requests and answers of an ended run.
     pub(super) fn clear(&self) {
         self.waiting.lock().clear();
+        *self.is_confirmed.lock() = false;
     }
 }
 
 impl Approver for Desk {
     fn approve<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
         Box::pin(async move {
-            let receiver = {
-                let mut waiting = self.waiting.lock();
-                if let Some(Entry::Answered(approval)) = waiting.remove(&request.call_id) {
-                    return approval;
-                }
-                let (sender, receiver) = oneshot::channel();
-                waiting.insert(request.call_id.clone(), Entry::Waits(sender));
-                receiver
-            };
-            let nobody = Approval::Deny { reason: Some("the run ended before the user answered".to_owned()) };
-            receiver.await.unwrap_or(nobody)
+            let is_edit = self.editing_tools.contains(&request.tool_name);
+            if is_edit && *self.is_confirmed.lock() {
+                return Approval::Allow;
+            }
+            let approval = self.answer_to(request).await;
+            if is_edit && matches!(approval, Approval::Allow | Approval::AllowAlways) {
+                *self.is_confirmed.lock() = true;
+            }
+            approval
         })
+    }
+}
+
+impl Desk {
+    async fn answer_to(&self, request: &ApprovalRequest) -> Approval {
+        let receiver = {
+            let mut waiting = self.waiting.lock();
+            if let Some(Entry::Answered(approval)) = waiting.remove(&request.call_id) {
+                return approval;
+            }
+            let (sender, receiver) = oneshot::channel();
+            waiting.insert(request.call_id.clone(), Entry::Waits(sender));
+            receiver
+        };
+        let nobody = Approval::Deny { reason: Some("the run ended before the user answered".to_owned()) };
+        receiver.await.unwrap_or(nobody)
     }
 }

@@ -32,6 +32,7 @@ pub(super) async fn start(inner: &Shared<Inner>, new: NewJob<'_>) -> ApiResult<J
     let _starting = slot.starting.lock().await;
     let session = inner.session(new.session_id).await?;
     check_can_start(inner, &session).await?;
+    wait_for_slot(inner, &slot).await?;
     let job = JobRecord {
         job_id: inner.new_id("job_"),
         session_id: session.session_id.clone(),
@@ -94,6 +95,22 @@ fn used_up(budget: &Budget, spent: &Spent) -> Option<&'static str> {
         Some("duration_ms")
     } else {
         None
+    }
+}
+
+/// Waits until a run whose outcome is stored has freed its slot: a client may act on the outcome at once.
+async fn wait_for_slot(inner: &Inner, slot: &Slot) -> ApiResult<()> {
+    loop {
+        let listener = inner.hub.listen();
+        let Some(running) = slot.running.lock().clone() else { return Ok(()) };
+        let is_over = match inner.store.job(&running.job_id).await? {
+            Some(job) => !job.status.holds_slot() || job.question.is_some(),
+            None => true,
+        };
+        if !is_over {
+            return Ok(());
+        }
+        listener.await;
     }
 }
 
@@ -172,6 +189,7 @@ pub(super) async fn clarify(
     let job = inner.job(job_id).await?;
     check_question(&job, question_id)?;
     let slot = inner.slot(&job.session_id);
+    wait_for_slot(inner, &slot).await?;
     let guard = occupy(inner, &slot, job_id)?;
     let (_, committed) = inner
         .change_job(job_id, |_, job, changes| {

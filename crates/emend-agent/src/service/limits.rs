@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::tools::ProjectToolLimits;
+
 macro_rules! limits {
     ($($(#[doc = $doc:literal])* $name:ident = $default:literal, $variable:literal;)*) => {
         /// Limits of a service. 0 means unlimited.
@@ -89,6 +91,21 @@ limits! {
     max_running_jobs = 16, "EMEND_MAX_RUNNING_JOBS";
     /// Maximum length of an instruction or another text of a request in bytes.
     max_text_bytes = 1_048_576, "EMEND_MAX_TEXT_BYTES";
+}
+
+impl ServiceLimits {
+    /// Returns the limits of the project tools.
+    pub(super) fn of_project_tools(&self) -> ProjectToolLimits {
+        let size = |limit: u64| if limit == 0 { usize::MAX } else { usize::try_from(limit).unwrap_or(usize::MAX) };
+        ProjectToolLimits {
+            max_search_results_default: size(self.max_search_results_default),
+            max_search_results_cap: size(self.max_search_results_cap),
+            max_search_snippet_lines: size(self.max_search_snippet_lines),
+            max_read_bytes_default: size(self.max_read_bytes_default),
+            max_read_lines_default: size(self.max_read_lines_default),
+            ..ProjectToolLimits::default()
+        }
+    }
 }
 
 #[cfg(test)]

@@ -7,12 +7,13 @@ use super::api::{ApiError, ApiResult};
 use super::desk::Desk;
 use super::host::{AgentPlan, RouteLog};
 use super::inner::Inner;
-use super::records::{JobRecord, SessionRecord, WorkMode};
+use super::records::{JobRecord, SessionRecord, ToolSet, WorkMode};
 use super::slot::{Agent, Slot};
 use super::store::{Commit, Committed, NewEvent};
 use crate::approval::{Action, Approver, Rule, ToolEffect};
 use crate::error_code::Code;
 use crate::session::Session;
+use crate::tools::project_tools;
 use crate::workspace::Mode;
 
 /// The changes of one commit.
@@ -140,10 +141,10 @@ impl Inner {
         let slot = self.slot(&record.session_id);
         let _opening = slot.opening.lock().await;
         let mode = (record.mode, record.confirm_before_edits);
-        if let Some(agent) = slot.agent.lock().clone().filter(|agent| agent.mode == mode) {
+        if let Some(agent) = slot.agent.lock().clone().filter(|agent| agent.mode == mode && !agent.session.is_closed())
+        {
             return Ok(agent);
         }
-        let desk: Shared<Desk> = Shared::default();
         let workspace_mode = match record.mode {
             WorkMode::Review => Mode::Staged,
             WorkMode::Ask | WorkMode::Direct => Mode::Direct,
@@ -154,6 +155,17 @@ impl Inner {
         let plan = AgentPlan { session: record, workspace, routes: observer, limits: &self.limits };
         let builder = self.host.session(plan)?.questions(true);
         let mut options = builder.options().map_err(|error| ApiError::new(Code::Configuration, error.to_string()))?;
+        if record.tools == ToolSet::Project {
+            options.tools = project_tools(self.limits.of_project_tools());
+        }
+        let desk = Shared::new(match record.mode {
+            WorkMode::Ask => Desk::default(),
+            _ if record.confirm_before_edits => {
+                let edits = options.tools.filtered(|tool| tool.effect() == ToolEffect::Writes);
+                Desk::confirming_once(edits.names().map(str::to_owned).collect())
+            }
+            _ => Desk::default(),
+        });
         options.config.approver = Some(Shared::clone(&desk) as Shared<dyn Approver>);
         if record.mode == WorkMode::Ask || record.confirm_before_edits {
             // Rules of the host come first; edits that no rule decides are asked about.

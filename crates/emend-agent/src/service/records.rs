@@ -31,6 +31,18 @@ pub enum WorkMode {
     Direct,
 }
 
+/// The tools of a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ToolSet {
+    /// The tools of the model's family, as in every other session.
+    #[default]
+    Profile,
+    /// `search_project`, `read_file`, `list_files`, `clarify_user` and `propose_edits` only.
+    Project,
+}
+
 /// A block of context that the user pins to a session. Its text goes with each instruction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -161,6 +173,9 @@ pub struct SessionRecord {
     pub updated_at: Timestamp,
     /// How edits reach the disk.
     pub mode: WorkMode,
+    /// Tools of the agent.
+    #[serde(default)]
+    pub tools: ToolSet,
     /// Model, as the host names it.
     pub model: String,
     /// Whether the first edit of each job needs the user's confirmation.

@@ -31,6 +31,7 @@ pub(super) async fn create(inner: &Shared<Inner>, request: &ApiRequest) -> ApiRe
         created_at: now,
         updated_at: now,
         mode: wanted.mode,
+        tools: wanted.tools,
         model: wanted.model.unwrap_or_else(|| inner.host.default_model()),
         confirm_before_edits: wanted.confirm_before_edits,
         context_rows: wanted.context_rows,

@@ -1,9 +1,12 @@
 //! A service in memory whose tasks run when a test asks for it.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use emend_llm::runtime::Mutex;
-use emend_llm::{BoxFuture, Clock, Random, Shared};
+use emend_llm::{
+    BoxFuture, CancelToken, Clock, ErrorKind, EventStream, LlmError, Provider, Random, Request, Role, Shared,
+};
 use futures::FutureExt;
 use futures::future::join_all;
 use serde_json::{Value, json};
@@ -16,6 +19,7 @@ use crate::service::{
     ServiceParts, ServiceStore,
 };
 use crate::session::SessionBuilder;
+use crate::session::tests::{Answer, events_of};
 use crate::store::{MemStore, Store};
 use crate::workspace::{Mode, Workspace};
 
@@ -39,21 +43,72 @@ impl Random for Counter {
     }
 }
 
-/// Opens the offline model, and keeps tasks until they are run.
+/// A model that responds from a script. After its end a request waits until the run is cancelled.
+#[derive(Default)]
+pub(super) struct Script {
+    answers: Mutex<VecDeque<Answer>>,
+    requests: Mutex<Vec<Request>>,
+}
+
+impl Script {
+    /// Adds responses.
+    pub(super) fn push(&self, answers: impl IntoIterator<Item = Answer>) {
+        self.answers.lock().extend(answers);
+    }
+
+    /// Returns the texts of the user messages of the last request.
+    pub(super) fn last_user_texts(&self) -> Vec<String> {
+        let requests = self.requests.lock();
+        let messages = requests.last().map(|request| request.messages.clone()).unwrap_or_default();
+        messages.iter().filter(|message| message.role == Role::User).map(|message| message.text()).collect()
+    }
+}
+
+impl Provider for Script {
+    fn name(&self) -> &str {
+        "script"
+    }
+
+    fn stream(&self, request: Request, cancel: CancelToken) -> BoxFuture<'_, Result<EventStream, LlmError>> {
+        let n_requests = {
+            let mut requests = self.requests.lock();
+            requests.push(request);
+            requests.len()
+        };
+        let answer = self.answers.lock().pop_front();
+        Box::pin(async move {
+            match answer {
+                Some(Answer::Refuse(kind)) => Err(LlmError::new(kind, "refused by the script")),
+                Some(answer) => Ok(Box::pin(futures::stream::iter(events_of(&answer, n_requests))) as EventStream),
+                None => {
+                    cancel.cancelled().await;
+                    Err(LlmError::new(ErrorKind::Abort, "cancelled"))
+                }
+            }
+        })
+    }
+}
+
+/// Opens the offline model or the script, and keeps tasks until they are run.
 #[derive(Default)]
 struct OfflineHost {
     tasks: Mutex<Vec<BoxFuture<'static, ()>>>,
+    script: Shared<Script>,
 }
 
 impl ServiceHost for OfflineHost {
     fn session(&self, plan: AgentPlan<'_>) -> ApiResult<SessionBuilder> {
         let AgentPlan { session, workspace, .. } = plan;
+        let random = Shared::new(Counter::default());
+        if session.model == "script" {
+            let provider = Shared::clone(&self.script) as Shared<dyn Provider>;
+            return Ok(SessionBuilder::new(provider, "m", workspace, random));
+        }
         if session.model != "offline" {
             let code = crate::error_code::Code::Configuration;
             return Err(crate::service::ApiError::new(code, format!("no model {:?}", session.model)));
         }
         let provider = Shared::new(emend_offline::provider(emend_offline::Options::default()));
-        let random = Shared::new(Counter::default());
         Ok(SessionBuilder::new(provider, emend_offline::MODEL, workspace, random).offline(true))
     }
 
@@ -84,6 +139,11 @@ pub(super) struct Bench {
 }
 
 impl Bench {
+    /// Returns the scripted model of sessions with the model `script`.
+    pub(super) fn script(&self) -> &Script {
+        &self.host.script
+    }
+
     /// Returns a service over the files of a fixture.
     pub(super) fn new(fixture: &str) -> Self {
         Self::with_limits(fixture, ServiceLimits::default())

@@ -2,5 +2,6 @@
 
 mod bench_host;
 mod jobs;
+mod questions;
 
 use bench_host::Bench;

@@ -139,7 +139,7 @@ impl Provider for Script {
     }
 }
 
-fn events_of(answer: &Answer, n_requests: usize) -> Vec<Result<StreamEvent, LlmError>> {
+pub(crate) fn events_of(answer: &Answer, n_requests: usize) -> Vec<Result<StreamEvent, LlmError>> {
     let mut message = Message { role: Role::Assistant, content: Vec::new().into(), name: None };
     let mut events = Vec::new();
     let (text, calls, reason) = match answer {

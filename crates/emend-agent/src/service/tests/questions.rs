@@ -1,0 +1,214 @@
+//! Questions, approvals, cancellation and budgets, with a scripted model.
+
+use futures::executor::block_on;
+use serde_json::{Value, json};
+
+use super::Bench;
+use crate::session::tests::Answer;
+#[cfg(target_family = "wasm")]
+use wasm_bindgen_test::wasm_bindgen_test as test;
+
+const NOTES: &str = "//- notes.md\none\ntwo\n";
+
+fn edit(from: &'static str, to: &'static str) -> (&'static str, Value) {
+    ("edit_file", json!({ "file_path": "notes.md", "old_string": from, "new_string": to }))
+}
+
+async fn session(bench: &Bench, mut body: Value) -> String {
+    body["model"] = json!("script");
+    bench.session(body).await
+}
+
+async fn job(bench: &Bench, id: &str) -> Value {
+    bench.get(&format!("/api/agent/jobs/{id}")).await.1
+}
+
+#[test]
+fn a_question_waits_for_its_answer_and_for_no_other() {
+    block_on(async {
+        let bench = Bench::new(NOTES);
+        let session = session(&bench, json!({})).await;
+        let ask = ("clarify_user", json!({ "question": "Terse?", "options": ["yes", "no"] }));
+        bench.script().push([Answer::Call(vec![ask]), Answer::Say("Done.")]);
+        let id = bench.run(&session, "summarise").await;
+        bench.work().await;
+        let state = job(&bench, &id).await;
+        assert_eq!(state["status"], "waiting_for_user", "{state}");
+        assert_eq!(state["question"]["question"], "Terse?");
+        assert_eq!(state["question"]["options"], json!(["yes", "no"]));
+        let request = json!({ "session_id": session, "instruction": "other" });
+        assert_eq!(bench.post("/api/agent/run", request).await.0, 409);
+        let attached = bench.service.attached(&crate::service::store::EventScope::All).await.unwrap();
+        assert_eq!(attached["jobs"][0]["question"]["question_id"], "q_1");
+        let path = format!("/api/agent/jobs/{id}/clarify");
+        let (status, body) = bench.post(&path, json!({ "question_id": "q_2", "answer": "yes" })).await;
+        assert_eq!((status, &body["error"]["code"]), (409, &json!("conflict")));
+        let (status, _) = bench.post(&path, json!({ "question_id": "q_1", "answer": " " })).await;
+        assert_eq!(status, 200);
+        let (status, _) = bench.post(&path, json!({ "question_id": "q_1", "answer": "twice" })).await;
+        assert_eq!(status, 409, "a question has one answer");
+        bench.work().await;
+        assert_eq!(job(&bench, &id).await["status"], "completed");
+        assert_eq!(bench.script().last_user_texts(), ["summarise", "no_user_answer"]);
+        let kinds = bench.kinds(&id).await;
+        let order: Vec<&String> = kinds.iter().filter(|kind| kind.starts_with("clarification")).collect();
+        assert_eq!(order, ["clarification.requested", "clarification.received"]);
+    });
+}
+
+#[test]
+fn an_edit_in_ask_mode_waits_for_approval() {
+    block_on(async {
+        for (decision, text) in [("allow", "1\ntwo\n"), ("deny", "one\ntwo\n")] {
+            let bench = Bench::new(NOTES);
+            let session = session(&bench, json!({ "mode": "ask" })).await;
+            bench.script().push([Answer::Call(vec![edit("one", "1")]), Answer::Say("Done.")]);
+            let id = bench.run(&session, "edit").await;
+            bench.work_a_little(40).await;
+            let state = job(&bench, &id).await;
+            assert_eq!(state["status"], "waiting_for_user", "{state}");
+            assert_eq!(bench.disk("notes.md"), "one\ntwo\n");
+            let call = state["approvals"][0]["tool_call_id"].clone();
+            let path = format!("/api/agent/jobs/{id}/approve");
+            let (status, _) = bench.post(&path, json!({ "tool_call_id": "x", "decision": "allow" })).await;
+            assert_eq!(status, 409);
+            let (status, body) = bench.post(&path, json!({ "tool_call_id": call, "decision": decision })).await;
+            assert_eq!(status, 200, "{body}");
+            bench.work().await;
+            let state = job(&bench, &id).await;
+            assert_eq!((&state["status"], &state["approvals"]), (&json!("completed"), &json!([])), "{state}");
+            assert_eq!(bench.disk("notes.md"), text, "{decision}");
+        }
+    });
+}
+
+#[test]
+fn one_confirmation_allows_the_edits_of_a_run() {
+    block_on(async {
+        let bench = Bench::new(NOTES);
+        let session = session(&bench, json!({ "mode": "direct", "confirm_before_edits": true })).await;
+        let answers =
+            [Answer::Call(vec![edit("one", "1")]), Answer::Call(vec![edit("two", "2")]), Answer::Say("Done.")];
+        bench.script().push(answers);
+        let id = bench.run(&session, "edit").await;
+        bench.work_a_little(40).await;
+        let call = job(&bench, &id).await["approvals"][0]["tool_call_id"].clone();
+        let body = json!({ "tool_call_id": call, "decision": "allow" });
+        bench.post(&format!("/api/agent/jobs/{id}/approve"), body).await;
+        bench.work().await;
+        assert_eq!(job(&bench, &id).await["status"], "completed");
+        assert_eq!(bench.disk("notes.md"), "1\n2\n");
+    });
+}
+
+#[test]
+fn a_cancelled_job_ends_once_and_its_edits_stay_in_review() {
+    block_on(async {
+        for n_polls in [0, 1, 5, 40] {
+            let bench = Bench::new(NOTES);
+            let session = session(&bench, json!({})).await;
+            bench.script().push([Answer::Call(vec![edit("one", "1")])]);
+            let id = bench.run(&session, "edit").await;
+            bench.work_a_little(n_polls).await;
+            let (status, _) = bench.post(&format!("/api/agent/jobs/{id}/cancel"), Value::Null).await;
+            assert_eq!(status, 200);
+            bench.work().await;
+            assert_eq!(job(&bench, &id).await["status"], "cancelled");
+            let kinds = bench.kinds(&id).await;
+            assert_eq!(kinds.last().unwrap(), "job.cancelled");
+            assert_eq!(kinds.iter().filter(|kind| *kind == "job.cancelled").count(), 1, "{kinds:?}");
+            let (status, body) = bench.post(&format!("/api/agent/jobs/{id}/cancel"), Value::Null).await;
+            assert_eq!((status, &body["error"]["data"]["status"]), (409, &json!("cancelled")));
+            if n_polls == 40 {
+                let (_, review) = bench.get("/api/agent/review").await;
+                assert_eq!(review["files"][0]["hunks"].as_array().unwrap().len(), 1);
+            }
+            assert_eq!(bench.disk("notes.md"), "one\ntwo\n");
+        }
+    });
+}
+
+#[test]
+fn budgets_stop_a_model_that_loops_for_ever() {
+    block_on(async {
+        // A response uses 11 tokens.
+        let table = [
+            (json!({ "job_budget": { "tokens": 30 } }), vec![("failed", 33), ("failed", 33)]),
+            (json!({ "budget": { "tokens": 50 } }), vec![("failed", 55)]),
+            (
+                json!({ "budget": { "tokens": 50 }, "job_budget": { "tokens": 30 } }),
+                vec![("failed", 33), ("failed", 22)],
+            ),
+        ];
+        for (body, expected) in table {
+            let bench = Bench::new(NOTES);
+            let session = session(&bench, body.clone()).await;
+            for (status, tokens) in &expected {
+                let list = ("list_dir", json!({ "path": "." }));
+                bench.script().push((0..20).map(|_| Answer::Call(vec![list.clone()])));
+                let id = bench.run(&session, "loop").await;
+                bench.work().await;
+                let state = job(&bench, &id).await;
+                assert_eq!((&state["status"], &state["error"]["code"]), (&json!(status), &json!("limit_reached")));
+                assert_eq!(state["usage"]["total_tokens"], *tokens, "{body}");
+            }
+            let spent: i64 = expected.iter().map(|(_, tokens)| tokens).sum();
+            let (_, state) = bench.get(&format!("/api/agent/sessions/{session}")).await;
+            assert_eq!(state["spent"]["total_tokens"], spent);
+            let is_used_up = body["budget"]["tokens"].as_i64().is_some_and(|limit| spent >= limit);
+            let request = json!({ "session_id": session, "instruction": "more" });
+            let (status, answer) = bench.post("/api/agent/run", request).await;
+            assert_eq!(status, if is_used_up { 429 } else { 202 }, "{body}: {answer}");
+        }
+    });
+}
+
+#[test]
+fn a_model_that_fails_ends_the_job_with_its_error() {
+    block_on(async {
+        let bench = Bench::new(NOTES);
+        let session = session(&bench, json!({})).await;
+        bench.script().push([Answer::Refuse(emend_llm::ErrorKind::Authentication)]);
+        let id = bench.run(&session, "edit").await;
+        bench.work().await;
+        let state = job(&bench, &id).await;
+        assert_eq!(
+            (&state["status"], &state["error"]["code"]),
+            (&json!("failed"), &json!("authentication")),
+            "{state}"
+        );
+        // The agent has closed its session; the next job opens another.
+        bench.script().push([Answer::Say("Hello.")]);
+        let id = bench.run(&session, "again").await;
+        bench.work().await;
+        assert_eq!(job(&bench, &id).await["status"], "completed");
+    });
+}
+
+#[test]
+fn comments_keep_their_snippet_and_go_out_together() {
+    block_on(async {
+        let bench = Bench::new(NOTES);
+        let session = session(&bench, json!({})).await;
+        let path = format!("/api/agent/sessions/{session}/comments");
+        for (line, text) in [(1, "Use a digit."), (2, "Keep this.")] {
+            let body = json!({ "file_path": "notes.md", "start_line": line, "end_line": line, "text": text });
+            assert_eq!(bench.post(&path, body).await.0, 201);
+        }
+        bench.post("/api/agent/user_edit", json!({ "file_path": "notes.md", "content": "one\n2\n" })).await;
+        let (_, list) = bench.get(&path).await;
+        let stale: Vec<&Value> = list["comments"].as_array().unwrap().iter().map(|comment| &comment["stale"]).collect();
+        assert_eq!((stale, &list["unsent"]), (vec![&json!(false), &json!(true)], &json!(2)));
+        bench.script().push([Answer::Say("Done.")]);
+        let (status, _) = bench.post(&format!("{path}/send"), Value::Null).await;
+        assert_eq!(status, 202);
+        bench.work().await;
+        let text = bench.script().last_user_texts().remove(0);
+        for part in ["notes.md lines 1-1", "one", "Use a digit.", "(the lines have changed since)", "two", "Keep this."]
+        {
+            assert!(text.contains(part), "{part} is missing in {text}");
+        }
+        assert_eq!(bench.get(&path).await.1["unsent"], 0);
+        assert_eq!(bench.post(&format!("{path}/send"), Value::Null).await.0, 409);
+    });
+}
