@@ -215,12 +215,17 @@ impl Project {
 
     /// Opens the project for a command that only reads, while another process may use it.
     ///
-    /// If no other process uses it, an interrupted patch is completed or reverted first.
+    /// If no other process uses it, an interrupted patch is completed or reverted first, and the changes of an
+    /// interrupted command are recorded.
     pub(crate) async fn open_to_read(start: &Path) -> Result<Self, Failure> {
         let place = Place::of(start)?;
         let environment = Self::environment(place.root())?;
         match StateDir::open_at_once(environment.root()) {
-            Ok(state) => recover(&environment, &state)?,
+            Ok(state) => {
+                recover(&environment, &state)?;
+                // A reader can do without; the next command that writes reports the error.
+                let _ = environment.record_interrupted(&state);
+            }
             Err(StateError::Busy { .. }) => {}
             Err(error) => return Err(unusable(error)),
         }

@@ -121,7 +121,12 @@ impl LocalEnvironment {
     pub fn with_journal(self, state: Arc<StateDir>) -> Self {
         self.files.store_notes(state.directory());
         #[cfg(unix)]
-        let keeper = LocalKeeper::new(Arc::clone(&self.files), Keeper::new(state.directory()));
+        let keeper = match state.is_for_reading() {
+            true => Keeper::for_reading(state.directory()),
+            false => Keeper::new(state.directory()),
+        };
+        #[cfg(unix)]
+        let keeper = LocalKeeper::new(Arc::clone(&self.files), keeper);
         Self {
             journal: Some(state),
             #[cfg(unix)]
@@ -272,9 +277,13 @@ impl ExecutionEnvironment for LocalEnvironment {
         output: &'a dyn OutputSink,
         cancel: &'a CancelToken,
     ) -> BoxFuture<'a, Result<ExecResult, EnvError>> {
+        #[cfg(unix)]
+        let shared = self.copy_keeper.as_ref().and_then(LocalCopyKeeper::shared);
         let options = SpawnOptions {
             root: self.files.real_root(),
             variables: self.variables.of(std::env::vars_os()),
+            #[cfg(unix)]
+            mark: self.keeper.as_ref().or(shared).map(LocalKeeper::mark),
             sandbox: self.sandbox.as_ref(),
         };
         let Some((scratch, original)) = self.scratch.as_ref().zip(self.original.as_ref()) else {

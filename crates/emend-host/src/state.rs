@@ -136,6 +136,12 @@ impl StateDir {
         Ok(Self { directory: Self::location(root)?, lock: None })
     }
 
+    /// Returns whether this is the state for a reader, which holds no lock.
+    #[cfg(unix)]
+    pub(crate) fn is_for_reading(&self) -> bool {
+        self.lock.is_none()
+    }
+
     /// Opens and locks the state of the project at `root` in `home`, the directory for the state of all projects.
     ///
     /// # Errors

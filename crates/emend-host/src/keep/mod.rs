@@ -4,17 +4,19 @@
 //!
 //! - `tree.json`: every path with its marks, as of the last command. A path whose marks are the same is not read again.
 //! - `pack-…` with `index-…`, and `large-…`: the contents, by hash.
-//! - `running.json`: the run of the command that is running. If the process is killed, the next process finds it, and
-//!   records the changes of that command.
+//! - `running.json`: the run of the command that is running, with the mark of its processes. If this process is killed,
+//!   the next process finds it, waits until the command has ended, and records its changes.
 //! - `changes.jsonl`: the changes of each command, each undo and redo of them, and mode bits before edits.
 //!
 //! Contents, tree and note are durable before the command starts.
 
 mod compare;
 mod copy;
+mod leftover;
 mod modes;
 mod node;
 mod pack;
+mod record;
 mod restore;
 mod scan;
 #[cfg(test)]
@@ -30,6 +32,7 @@ use std::path::{Path, PathBuf};
 
 use emend_agent::environment::{FilePath, KeptChange, KeptChangeKind, KeptRestored, KeptRun, UndoStep};
 use emend_edit::text::decode;
+use emend_llm::Random as _;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -38,9 +41,11 @@ pub(crate) use self::copy::CopyTree;
 use self::modes::{NotedModes, mode_at};
 use self::node::{Blob, Change, Content, Entry, Node};
 use self::pack::{Pack, STORE_BYTES_MAX};
+use self::record::{Line, Record, Recorded, append_line};
 use self::restore::{Switch, Switched, restore};
 use self::scan::{entry_at, scan};
-use crate::files::{Attributes, RootFiles, append, on_disk};
+use crate::clock::OsRandom;
+use crate::files::{Attributes, RootFiles, on_disk};
 use crate::state::{create_private, replace};
 
 /// From this size on, contents that nothing needs are removed from the store.
@@ -48,51 +53,27 @@ const TIDIED_BYTES_MIN: u64 = STORE_BYTES_MAX / 2;
 
 const TREE: &str = "tree.json";
 const RUNNING: &str = "running.json";
-const CHANGES: &str = "changes.jsonl";
 
 /// A command that is running.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Running {
     run: u64,
     at_ms: u64,
     /// Whether it runs in a copy, which shares only ignored directories with the root.
     #[serde(default)]
     in_copy: bool,
-}
-
-/// The recorded changes of one command.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Recorded {
-    run: u64,
-    at_ms: u64,
-    changes: Vec<Change>,
-    lost: Vec<FilePath>,
-    #[serde(skip, default = "yes")]
-    is_on: bool,
-}
-
-fn yes() -> bool {
-    true
-}
-
-/// A line of `changes.jsonl`.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Line {
-    Command(Recorded),
-    /// An edit is about to create, delete or replace files.
-    Modes(NotedModes),
-    /// Commands, by number, were undone or redone.
-    Switch {
-        commands: Vec<usize>,
-        is_on: bool,
-    },
+    /// The mark of its processes.
+    #[serde(default)]
+    mark: String,
 }
 
 /// The keeper of one root.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     directory: PathBuf,
+    mark: String,
+    /// Whether another process may use the data, so that nothing may be recorded.
+    only_reads: bool,
     /// Loaded at the first use, and again after an error.
     loaded: Option<Loaded>,
 }
@@ -108,21 +89,31 @@ struct Loaded {
     pack: Pack,
     /// Size of the store after it was tidied.
     n_tidied: u64,
-    recorded: Vec<Recorded>,
-    /// Mode bits of files before edits, in order.
-    noted: Vec<NotedModes>,
-    /// The commands of the last undo, if nothing was recorded since.
-    undone: Vec<usize>,
+    record: Record,
 }
 
 impl Keeper {
+    /// Returns a keeper that only names runs: another process may use the data of `state`.
+    pub(crate) fn for_reading(state: &Path) -> Self {
+        Self { only_reads: true, ..Self::new(state) }
+    }
+
     /// Returns the keeper that stores its data in `state`, the state directory of the root.
     pub(crate) fn new(state: &Path) -> Self {
-        Self { directory: state.join("kept"), loaded: None }
+        let mark = format!("kept-{:016x}{:016x}", OsRandom.next_u64(), OsRandom.next_u64());
+        Self { directory: state.join("kept"), mark, only_reads: false, loaded: None }
+    }
+
+    /// Returns the mark that the processes of commands must carry in their variables.
+    pub(crate) fn mark(&self) -> &str {
+        &self.mark
     }
 
     /// Loads the data, and records the changes of a command during which an earlier process was killed.
     fn load(&mut self, files: &RootFiles) -> io::Result<&mut Loaded> {
+        if self.only_reads {
+            return Err(io::Error::other("the project was opened for reading only"));
+        }
         if self.loaded.is_none() {
             self.loaded = Some(Loaded::open(&self.directory, files)?);
         }
@@ -138,19 +129,28 @@ impl Keeper {
         done
     }
 
+    /// Records the changes of a command during which an earlier process was killed.
+    pub(crate) fn record_interrupted(&mut self, files: &RootFiles) -> io::Result<()> {
+        match self.directory.join(RUNNING).exists() {
+            true => self.with(files, |_| Ok(())),
+            false => Ok(()),
+        }
+    }
+
     /// Keeps all files, because a command of `run` starts.
     pub(crate) fn keep(&mut self, files: &RootFiles, running: (u64, u64)) -> io::Result<()> {
-        self.keep_for(files, Running { run: running.0, at_ms: running.1, in_copy: false })
+        self.keep_for(files, running, false)
     }
 
     /// Keeps all files, because a command of `run` starts in a copy that shares the ignored directories.
     pub(crate) fn keep_shared(&mut self, files: &RootFiles, running: (u64, u64)) -> io::Result<()> {
-        self.keep_for(files, Running { run: running.0, at_ms: running.1, in_copy: true })
+        self.keep_for(files, running, true)
     }
 
-    fn keep_for(&mut self, files: &RootFiles, running: Running) -> io::Result<()> {
+    fn keep_for(&mut self, files: &RootFiles, (run, at_ms): (u64, u64), in_copy: bool) -> io::Result<()> {
         create_private(&self.directory)?;
-        self.with(files, |loaded| loaded.keep(files, running))
+        let running = Running { run, at_ms, in_copy, mark: self.mark.clone() };
+        self.with(files, |loaded| loaded.keep(files, &running))
     }
 
     /// Records the changes since [`keep`](Self::keep).
@@ -176,7 +176,7 @@ impl Keeper {
     /// Returns the text of a file before the last recorded command.
     pub(crate) fn text_before(&mut self, files: &RootFiles, path: &FilePath) -> io::Result<Option<String>> {
         self.with(files, |loaded| {
-            let changes = loaded.recorded.last().map(|recorded| recorded.changes.as_slice()).unwrap_or_default();
+            let changes = loaded.record.commands.last().map(|recorded| recorded.changes.as_slice()).unwrap_or_default();
             let change = changes.binary_search_by(|change| change.path.cmp(path)).ok().and_then(|at| changes.get(at));
             match change.and_then(|change| change.before.as_ref()).map(|before| &before.content) {
                 Some(Content::File { blob: Some(blob), .. }) => {
@@ -194,7 +194,10 @@ impl Keeper {
         if !self.directory.exists() {
             return Vec::new();
         }
-        self.with(files, |loaded| Ok(loaded.runs())).unwrap_or_default()
+        if self.only_reads {
+            return Record::read(&self.directory).map(|(record, _)| record.runs()).unwrap_or_default();
+        }
+        self.with(files, |loaded| Ok(loaded.record.runs())).unwrap_or_default()
     }
 
     /// Undoes one step of the changes of `runs`.
@@ -223,6 +226,7 @@ impl Keeper {
 impl Loaded {
     fn open(directory: &Path, files: &RootFiles) -> io::Result<Self> {
         let found = fs::metadata(directory.parent().unwrap_or(directory))?;
+        let (record, n_whole) = Record::read(directory)?;
         let mut loaded = Self {
             directory: directory.to_owned(),
             state: (found.dev(), found.ino()),
@@ -230,45 +234,23 @@ impl Loaded {
             is_dirty: false,
             pack: Pack::open(directory)?,
             n_tidied: 0,
-            recorded: Vec::new(),
-            noted: Vec::new(),
-            undone: Vec::new(),
+            record,
         };
-        let (lines, n_whole) = lines(&directory.join(CHANGES))?;
         if let Some(n_whole) = n_whole {
             // A broken last line is that of a process that was killed.
-            File::options().write(true).open(directory.join(CHANGES))?.set_len(n_whole)?;
+            File::options().write(true).open(directory.join(record::CHANGES))?.set_len(n_whole)?;
         }
-        lines.into_iter().for_each(|line| loaded.take(line));
-        if document::<Running>(&directory.join(RUNNING))?.is_some() {
+        if let Some(running) = document::<Running>(&directory.join(RUNNING))? {
+            leftover::wait_for(&running.mark);
             loaded.record(files, &BTreeSet::new())?;
         }
         Ok(loaded)
     }
 
-    /// Applies a line of the record.
-    fn take(&mut self, line: Line) {
-        match line {
-            Line::Command(recorded) => {
-                self.recorded.push(recorded);
-                self.undone.clear();
-            }
-            Line::Modes(noted) => self.noted.push(NotedModes { n_commands: self.recorded.len(), ..noted }),
-            Line::Switch { commands, is_on } => {
-                for &number in &commands {
-                    if let Some(recorded) = self.recorded.get_mut(number) {
-                        recorded.is_on = is_on;
-                    }
-                }
-                self.undone = if is_on { Vec::new() } else { commands };
-            }
-        }
-    }
-
     /// Appends a line to the record, durably, and applies it.
     fn append(&mut self, line: Line) -> io::Result<()> {
         append_line(&self.directory, &line)?;
-        self.take(line);
+        self.record.take(line);
         Ok(())
     }
 
@@ -277,7 +259,7 @@ impl Loaded {
         let mut live: BTreeSet<Blob> = self.tree.iter().filter_map(|entry| blob_of(&entry.content)).collect();
         let mut n_bytes: u64 = live.iter().map(|blob| blob.len).sum();
         let mut has_dropped = false;
-        for recorded in self.recorded.iter_mut().rev() {
+        for recorded in self.record.commands.iter_mut().rev() {
             let nodes = recorded.changes.iter().flat_map(|change| [&change.before, &change.after]).flatten();
             for blob in nodes.filter_map(|node| blob_of(&node.content)) {
                 if live.insert(blob) {
@@ -291,23 +273,23 @@ impl Loaded {
         }
         if has_dropped {
             let mut lines = Vec::new();
-            let mut noted = self.noted.iter().peekable();
+            let mut noted = self.record.noted.iter().peekable();
             // The last round takes the mode bits that were noted after the last command.
-            for number in 0..=self.recorded.len() {
+            for number in 0..=self.record.commands.len() {
                 let modes = std::iter::from_fn(|| noted.next_if(|noted| noted.n_commands <= number));
-                let command = self.recorded.get(number).map(|recorded| Line::Command(recorded.clone()));
+                let command = self.record.commands.get(number).map(|recorded| Line::Command(recorded.clone()));
                 for line in modes.map(|noted| Line::Modes(noted.clone())).chain(command) {
                     serde_json::to_writer(&mut lines, &line)?;
                     lines.push(b'\n');
                 }
             }
-            let is_off = |number: &usize| self.recorded.get(*number).is_some_and(|recorded| !recorded.is_on);
-            let commands = (0..self.recorded.len()).filter(is_off).collect();
+            let is_off = |number: &usize| self.record.commands.get(*number).is_some_and(|recorded| !recorded.is_on);
+            let commands = (0..self.record.commands.len()).filter(is_off).collect();
             serde_json::to_writer(&mut lines, &Line::Switch { commands, is_on: false })?;
             lines.push(b'\n');
-            replace(&self.directory.join(CHANGES), &lines)?;
-            self.undone.clear();
-            let nodes = self.recorded.iter().flat_map(|recorded| &recorded.changes);
+            replace(&self.directory.join(record::CHANGES), &lines)?;
+            self.record.undone.clear();
+            let nodes = self.record.commands.iter().flat_map(|recorded| &recorded.changes);
             let nodes = nodes.flat_map(|change| [&change.before, &change.after]).flatten();
             let kept = nodes.filter_map(|node| blob_of(&node.content));
             live = kept.chain(self.tree.iter().filter_map(|entry| blob_of(&entry.content))).collect();
@@ -315,7 +297,7 @@ impl Loaded {
         self.pack.retain(&live)
     }
 
-    fn keep(&mut self, files: &RootFiles, running: Running) -> io::Result<()> {
+    fn keep(&mut self, files: &RootFiles, running: &Running) -> io::Result<()> {
         if self.directory.join(RUNNING).exists() {
             // The changes of the last command were not recorded, because of an error.
             self.record(files, &BTreeSet::new())?;
@@ -332,7 +314,7 @@ impl Loaded {
             replace(&self.directory.join(TREE), &serde_json::to_vec(&self.tree)?)?;
             self.is_dirty = false;
         }
-        replace(&self.directory.join(RUNNING), &serde_json::to_vec(&running)?)?;
+        replace(&self.directory.join(RUNNING), &serde_json::to_vec(running)?)?;
         File::open(&self.directory)?.sync_all()
     }
 
@@ -356,7 +338,7 @@ impl Loaded {
 
     fn record(&mut self, files: &RootFiles, skip: &BTreeSet<FilePath>) -> io::Result<Vec<KeptChange>> {
         let running: Option<Running> = document(&self.directory.join(RUNNING))?;
-        let Some(Running { run, at_ms, in_copy }) = running else { return Ok(Vec::new()) };
+        let Some(Running { run, at_ms, in_copy, .. }) = running else { return Ok(Vec::new()) };
         let tree = self.look(files)?;
         let (state, pack) = (self.state, &mut self.pack);
         let look = |known: &Entry| match entry_at(files, state, &known.path, known.is_product) {
@@ -409,28 +391,6 @@ impl Loaded {
         Ok(all)
     }
 
-    fn runs(&self) -> Vec<KeptRun> {
-        let mut runs: Vec<KeptRun> = Vec::new();
-        for recorded in &self.recorded {
-            if runs.last().is_none_or(|run| run.run_id != recorded.run) {
-                let (run_id, at_ms) = (recorded.run, recorded.at_ms);
-                runs.push(KeptRun { run_id, at_ms, files: Vec::new(), lost: Vec::new(), is_on: false });
-            }
-            let Some(run) = runs.last_mut() else { continue };
-            let shown = recorded.changes.iter().filter(|change| !change.is_product());
-            run.files.extend(shown.map(|change| change.path.clone()));
-            run.lost.extend(recorded.lost.iter().cloned());
-            run.is_on |= recorded.is_on && !recorded.changes.is_empty();
-        }
-        for run in &mut runs {
-            for paths in [&mut run.files, &mut run.lost] {
-                paths.sort_unstable();
-                paths.dedup();
-            }
-        }
-        runs
-    }
-
     fn undo(
         &mut self,
         files: &RootFiles,
@@ -440,12 +400,13 @@ impl Loaded {
     ) -> io::Result<KeptRestored> {
         let is_meant =
             |recorded: &Recorded| recorded.is_on && !recorded.changes.is_empty() && runs.contains(&recorded.run);
-        let numbers = (0..self.recorded.len()).rev();
-        let commands: Vec<usize> = numbers.filter(|&number| self.recorded.get(number).is_some_and(is_meant)).collect();
+        let numbers = (0..self.record.commands.len()).rev();
+        let commands: Vec<usize> =
+            numbers.filter(|&number| self.record.commands.get(number).is_some_and(is_meant)).collect();
         let is_logged = |change: &&Change| change.is_text() && logged.contains(&change.path);
         let mut outcome = Outcome::default();
         for &number in &commands {
-            let Some(recorded) = self.recorded.get(number) else { continue };
+            let Some(recorded) = self.record.commands.get(number) else { continue };
             // A file that became a directory comes back only when the directory is empty.
             let is_replaced = |path: &FilePath| {
                 let found = recorded.changes.binary_search_by(|change| change.path.cmp(path)).ok();
@@ -491,11 +452,11 @@ impl Loaded {
     }
 
     fn redo(&mut self, files: &RootFiles) -> io::Result<Vec<FilePath>> {
-        let mut commands = std::mem::take(&mut self.undone);
+        let mut commands = std::mem::take(&mut self.record.undone);
         commands.sort_unstable();
         let mut outcome = Outcome::default();
         for &number in &commands {
-            let Some(recorded) = self.recorded.get(number) else { continue };
+            let Some(recorded) = self.record.commands.get(number) else { continue };
             let switches: Vec<Switch<'_>> = recorded.changes.iter().map(forwards).collect();
             outcome.take(&switches, &restore(files, &mut self.pack, &switches)?);
         }
@@ -544,13 +505,6 @@ fn forwards(change: &Change) -> Switch<'_> {
     Switch { path: &change.path, from: change.before.as_ref(), to: change.after.as_ref() }
 }
 
-/// Appends a line to the record, durably.
-fn append_line(directory: &Path, line: &Line) -> io::Result<()> {
-    let mut text = serde_json::to_vec(line)?;
-    text.push(b'\n');
-    append(&directory.join(CHANGES), &text)
-}
-
 /// Returns a document; `None` if it does not exist.
 fn document<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
     match fs::read(path) {
@@ -558,19 +512,4 @@ fn document<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
-}
-
-/// Returns the lines of the record, and its length without a broken last line, if there is one.
-fn lines(path: &Path) -> io::Result<(Vec<Line>, Option<u64>)> {
-    let text = match fs::read(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), None)),
-        Err(error) => return Err(error),
-    };
-    let n_whole = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-    let mut lines = Vec::new();
-    for line in text.get(..n_whole).unwrap_or_default().split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
-        lines.push(serde_json::from_slice(line)?);
-    }
-    Ok((lines, (n_whole < text.len()).then_some(n_whole as u64)))
 }

@@ -66,13 +66,13 @@ impl Loaded {
             _ => None,
         };
         let mut events = Vec::new();
-        let mut noted = self.noted.iter().peekable();
-        for number in 0..=self.recorded.len() {
+        let mut noted = self.record.noted.iter().peekable();
+        for number in 0..=self.record.commands.len() {
             while let Some(edit) = noted.next_if(|edit| edit.n_commands <= number) {
                 let modes = edit.modes.iter().filter(|(noted, _)| noted == path);
                 events.extend(modes.map(|(_, before)| Event { run: edit.run, before: *before, after: None }));
             }
-            let Some(recorded) = self.recorded.get(number) else { continue };
+            let Some(recorded) = self.record.commands.get(number) else { continue };
             let found = recorded.changes.binary_search_by(|change| change.path.cmp(path)).ok();
             if let Some(change) = found.and_then(|at| recorded.changes.get(at)) {
                 let (before, after) = (mode(&change.before), mode(&change.after));

@@ -25,6 +25,7 @@ use crate::local::LocalEnvironment;
 use crate::state::StateDir;
 use crate::test_support::covers;
 
+mod processes;
 mod unseen;
 
 /// Every path of a tree with its mode bits and its content or target.
@@ -379,7 +380,7 @@ fn what_a_command_may_change_is_on_the_disk_before_it_starts() {
     }
     fs::remove_file(project.path("b.bin")).unwrap();
     block_on(open.environment.keeper().unwrap().record(&BTreeSet::new())).unwrap();
-    synced::check(&kept.join(super::CHANGES));
+    synced::check(&kept.join(super::record::CHANGES));
     assert!(!kept.join(super::RUNNING).exists());
 }
 
@@ -431,7 +432,7 @@ fn a_full_store_keeps_the_mode_bits_that_were_noted_after_the_last_command() {
     let files = RootFiles::open(&project.root()).unwrap();
     let noted = || {
         let mut keeper = Keeper::new(project.kept().parent().unwrap());
-        keeper.with(&files, |loaded| Ok(loaded.noted.clone())).unwrap()
+        keeper.with(&files, |loaded| Ok(loaded.record.noted.clone())).unwrap()
     };
     let before = noted();
     assert!(before.iter().any(|noted| noted.n_commands == 2), "{before:?}");
@@ -446,7 +447,7 @@ fn a_broken_last_line_of_the_record_is_dropped() {
     let open = project.open();
     open.shell("rm b.bin");
     drop(open);
-    let record = project.kept().join(super::CHANGES);
+    let record = project.kept().join(super::record::CHANGES);
     let whole = fs::read(&record).unwrap();
     fs::write(&record, [&whole[..], b"{\"command\":{\"run\":9"].concat()).unwrap();
     let open = project.open();

@@ -1,5 +1,7 @@
 //! Changes of several files together, and the recovery of changes that an earlier run left unfinished.
 
+use std::io;
+
 use emend_agent::environment::FileChange;
 
 use super::LocalEnvironment;
@@ -46,5 +48,21 @@ impl LocalEnvironment {
     /// `Refused` or `Unfinished` if the disk fails; the commit is then still unfinished.
     pub fn recover(&self, state: &StateDir, observe: &mut Observer<'_>) -> Result<Option<Recovered>, CommitError> {
         commit::recover(&self.files, state, observe)
+    }
+
+    /// Records the changes of a command during which an earlier process was killed, as the first use of the keeper does.
+    /// `state` is locked, the state of this root.
+    ///
+    /// # Errors
+    ///
+    /// The files cannot be read, or the state cannot be written.
+    pub fn record_interrupted(&self, state: &StateDir) -> io::Result<()> {
+        #[cfg(unix)]
+        return crate::keep::Keeper::new(state.directory()).record_interrupted(&self.files);
+        #[cfg(not(unix))]
+        {
+            let _ = state;
+            Ok(())
+        }
     }
 }

@@ -20,6 +20,7 @@ use crate::keep::{CopyTree, Keeper};
 pub(super) struct LocalKeeper {
     files: Arc<RootFiles>,
     keeper: Arc<Mutex<Keeper>>,
+    mark: Arc<str>,
 }
 
 fn lock(keeper: &Mutex<Keeper>) -> MutexGuard<'_, Keeper> {
@@ -28,7 +29,13 @@ fn lock(keeper: &Mutex<Keeper>) -> MutexGuard<'_, Keeper> {
 
 impl LocalKeeper {
     pub(super) fn new(files: Arc<RootFiles>, keeper: Keeper) -> Self {
-        Self { files, keeper: Arc::new(Mutex::new(keeper)) }
+        let mark = keeper.mark().into();
+        Self { files, keeper: Arc::new(Mutex::new(keeper)), mark }
+    }
+
+    /// Returns the mark of the processes of commands.
+    pub(super) fn mark(&self) -> &str {
+        &self.mark
     }
 
     fn run<T: Send + 'static>(
@@ -94,6 +101,11 @@ pub(super) struct LocalCopyKeeper {
 impl LocalCopyKeeper {
     pub(super) fn new(original: Arc<RootFiles>, copy: Arc<RootFiles>, shared: Option<LocalKeeper>) -> Self {
         Self { original, copy, shared, before: Arc::default() }
+    }
+
+    /// Returns the keeper of the shared directories.
+    pub(super) fn shared(&self) -> Option<&LocalKeeper> {
+        self.shared.as_ref()
     }
 }
 

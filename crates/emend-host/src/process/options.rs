@@ -12,6 +12,9 @@ pub(crate) struct SpawnOptions<'a> {
     pub(crate) root: &'a Path,
     /// The inherited environment variables. A command's own variables override them.
     pub(crate) variables: BTreeMap<OsString, OsString>,
+    /// A word that all processes of the command carry in the variable of marks, if any.
+    #[cfg(unix)]
+    pub(crate) mark: Option<&'a str>,
     /// Confinement of writes, if any.
     pub(crate) sandbox: Option<&'a Sandbox>,
 }

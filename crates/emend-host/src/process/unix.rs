@@ -29,7 +29,7 @@ pub(super) fn start(options: SpawnOptions<'_>, command: &Command) -> io::Result<
     let own_mark = format!("{:016x}{:016x}", OsRandom.next_u64(), OsRandom.next_u64());
     // A command inside a command carries both marks, because it belongs to both.
     let outer = std::env::var(MARK).unwrap_or_default();
-    let mark = format!("{outer} {own_mark}");
+    let mark = format!("{outer} {own_mark} {}", options.mark.unwrap_or_default());
     let mut shell = std::process::Command::new(shell());
     shell
         .arg("-c")
@@ -38,7 +38,7 @@ pub(super) fn start(options: SpawnOptions<'_>, command: &Command) -> io::Result<
         .env_clear()
         .envs(options.variables)
         .envs(&command.env_vars)
-        .env(MARK, mark.trim_start())
+        .env(MARK, mark.trim())
         .stdin(Stdio::null())
         .stdout(stdout_there)
         .stderr(stderr_there);

@@ -1,0 +1,131 @@
+//! The record of commands and edits: lines that are appended durably, and the state that they lead to.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use emend_agent::environment::{FilePath, KeptRun};
+use serde::{Deserialize, Serialize};
+
+use super::modes::NotedModes;
+use super::node::Change;
+use crate::files::append;
+
+pub(super) const CHANGES: &str = "changes.jsonl";
+
+/// The recorded changes of one command.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Recorded {
+    pub(super) run: u64,
+    pub(super) at_ms: u64,
+    pub(super) changes: Vec<Change>,
+    pub(super) lost: Vec<FilePath>,
+    #[serde(skip, default = "yes")]
+    pub(super) is_on: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// A line of `changes.jsonl`.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Line {
+    Command(Recorded),
+    /// An edit is about to create, delete or replace files.
+    Modes(NotedModes),
+    /// Commands, by number, were undone or redone.
+    Switch {
+        commands: Vec<usize>,
+        is_on: bool,
+    },
+}
+
+/// The commands and edits of the record.
+#[derive(Debug, Default)]
+pub(super) struct Record {
+    pub(super) commands: Vec<Recorded>,
+    /// Mode bits of files before edits, in order.
+    pub(super) noted: Vec<NotedModes>,
+    /// The commands of the last undo, if nothing was recorded since.
+    pub(super) undone: Vec<usize>,
+}
+
+impl Record {
+    /// Reads the record in the keeper's directory. Also returns its length without a broken last line, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// The record cannot be read, or a line is damaged.
+    pub(super) fn read(directory: &Path) -> io::Result<(Self, Option<u64>)> {
+        let (lines, n_whole) = lines(&directory.join(CHANGES))?;
+        let mut record = Self::default();
+        lines.into_iter().for_each(|line| record.take(line));
+        Ok((record, n_whole))
+    }
+
+    /// Applies a line of the record.
+    pub(super) fn take(&mut self, line: Line) {
+        match line {
+            Line::Command(recorded) => {
+                self.commands.push(recorded);
+                self.undone.clear();
+            }
+            Line::Modes(noted) => self.noted.push(NotedModes { n_commands: self.commands.len(), ..noted }),
+            Line::Switch { commands, is_on } => {
+                for &number in &commands {
+                    if let Some(recorded) = self.commands.get_mut(number) {
+                        recorded.is_on = is_on;
+                    }
+                }
+                self.undone = if is_on { Vec::new() } else { commands };
+            }
+        }
+    }
+
+    /// Returns the runs with recorded changes.
+    pub(super) fn runs(&self) -> Vec<KeptRun> {
+        let mut runs: Vec<KeptRun> = Vec::new();
+        for recorded in &self.commands {
+            if runs.last().is_none_or(|run| run.run_id != recorded.run) {
+                let (run_id, at_ms) = (recorded.run, recorded.at_ms);
+                runs.push(KeptRun { run_id, at_ms, files: Vec::new(), lost: Vec::new(), is_on: false });
+            }
+            let Some(run) = runs.last_mut() else { continue };
+            let shown = recorded.changes.iter().filter(|change| !change.is_product());
+            run.files.extend(shown.map(|change| change.path.clone()));
+            run.lost.extend(recorded.lost.iter().cloned());
+            run.is_on |= recorded.is_on && !recorded.changes.is_empty();
+        }
+        for run in &mut runs {
+            for paths in [&mut run.files, &mut run.lost] {
+                paths.sort_unstable();
+                paths.dedup();
+            }
+        }
+        runs
+    }
+}
+
+/// Appends a line to the record, durably.
+pub(super) fn append_line(directory: &Path, line: &Line) -> io::Result<()> {
+    let mut text = serde_json::to_vec(line)?;
+    text.push(b'\n');
+    append(&directory.join(CHANGES), &text)
+}
+
+/// Returns the lines of the record, and its length without a broken last line, if there is one.
+fn lines(path: &Path) -> io::Result<(Vec<Line>, Option<u64>)> {
+    let text = match fs::read(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), None)),
+        Err(error) => return Err(error),
+    };
+    let n_whole = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+    let mut lines = Vec::new();
+    for line in text.get(..n_whole).unwrap_or_default().split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+        lines.push(serde_json::from_slice(line)?);
+    }
+    Ok((lines, (n_whole < text.len()).then_some(n_whole as u64)))
+}
