@@ -7,6 +7,7 @@ use super::api::{ApiError, ApiResult};
 use super::desk::Desk;
 use super::host::{AgentPlan, RouteLog};
 use super::inner::Inner;
+use super::provider_step::{Observed, StepLog};
 use super::records::{JobRecord, SessionRecord, ToolSet, WorkMode};
 use super::slot::{Agent, Slot};
 use super::store::{Commit, Committed, NewEvent};
@@ -155,6 +156,12 @@ impl Inner {
         let plan = AgentPlan { session: record, workspace, routes: observer, limits: &self.limits };
         let builder = self.host.session(plan)?.questions(true);
         let mut options = builder.options().map_err(|error| ApiError::new(Code::Configuration, error.to_string()))?;
+        let steps: Shared<StepLog> = Shared::default();
+        options.provider = Shared::new(Observed {
+            inner: options.provider,
+            log: Shared::clone(&steps),
+            clock: Shared::clone(&self.clock),
+        });
         if record.tools == ToolSet::Project {
             options.tools = project_tools(self.limits.of_project_tools());
         }
@@ -177,7 +184,7 @@ impl Inner {
             Some(_) => Session::resume(options, store, id).await?,
             None => Session::with_id(options, id.clone()).with_store(store),
         };
-        let agent = Agent { session, desk, routes, mode };
+        let agent = Agent { session, desk, routes, steps, mode };
         *slot.agent.lock() = Some(agent.clone());
         Ok(agent)
     }

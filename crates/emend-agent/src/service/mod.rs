@@ -17,6 +17,7 @@ mod host;
 mod inner;
 mod limits;
 mod live;
+mod provider_step;
 mod records;
 mod review_body;
 mod run;
@@ -39,6 +40,7 @@ pub use bodies::{
 pub use events::{EventReader, Reading, number_of};
 pub use host::{AgentPlan, ServiceHost};
 pub use limits::{LIMITS, LimitInfo, ServiceLimits};
+pub use provider_step::{CanonicalCall, ProviderStepResult, RawUsage, StopReason};
 pub use records::{
     Budget, Comment, ContextKind, ContextRow, ErrorBody, EventRecord, FollowUp, JobRecord, JobStatus, OpenApproval,
     Question, SessionRecord, SessionStatus, Spent, ToolSet, WorkMode,

@@ -186,6 +186,9 @@ async fn store_events(inner: &Inner, job_id: &str, agent: &Agent, events: &[Even
             for route in agent.routes.take() {
                 changes.event(job, "provider.selected", serde_json::to_value(route).unwrap_or_default());
             }
+            for step in agent.steps.take() {
+                changes.event(job, "provider.step", step.event_data());
+            }
             for event in events {
                 let Some((kind, data)) = translate(&event.kind) else { continue };
                 match kind {

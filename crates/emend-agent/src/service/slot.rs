@@ -5,6 +5,7 @@ use emend_llm::{CancelToken, Shared};
 
 use super::desk::Desk;
 use super::host::RouteLog;
+use super::provider_step::StepLog;
 use super::records::WorkMode;
 use crate::session::Session;
 
@@ -30,6 +31,8 @@ pub(super) struct Agent {
     pub(super) desk: Shared<Desk>,
     /// Choices of the model's router that are not stored yet.
     pub(super) routes: Shared<RouteLog>,
+    /// Model calls that are not stored yet.
+    pub(super) steps: Shared<StepLog>,
     /// Mode for which it was opened.
     pub(super) mode: (WorkMode, bool),
 }
