@@ -18,8 +18,11 @@ const count = (owner, name, key, isOurs) => {
 count(fs, "readFile", "read", (path) => String(path).endsWith(".wasm"));
 syncBuiltinESMExports();
 count(globalThis, "fetch", "fetch", () => true);
-count(WebAssembly, "compile", "compile", () => new Error().stack.includes("/emend/"));
-count(WebAssembly, "instantiate", "compile", () => new Error().stack.includes("/emend/"));
+// The package's own calls are those with one of its modules on the stack, wherever the checkout is.
+const modules = new URL(".", import.meta.resolve("emend")).href;
+const isOurs = () => new Error().stack.includes(modules);
+count(WebAssembly, "compile", "compile", isOurs);
+count(WebAssembly, "instantiate", "compile", isOurs);
 
 const { Agent, EmendError, init, isEmendError, NotInitializedError } = await import("emend");
 const corePath = new URL(import.meta.resolve("emend/core.wasm"));

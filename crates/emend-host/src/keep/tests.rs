@@ -25,7 +25,9 @@ use crate::local::LocalEnvironment;
 use crate::state::StateDir;
 use crate::test_support::covers;
 
+#[cfg(target_os = "linux")]
 mod processes;
+#[cfg(target_os = "linux")]
 mod unseen;
 
 /// Every path of a tree with its mode bits and its content or target.

@@ -1,12 +1,11 @@
 //! Paths that a walk does not reach or that change while it runs: large ignored directories, directories without read
 //! permission, and files that another program writes at the same time.
 
-use rustix::process::Uid;
-
 use super::super::Loaded;
 use super::super::node::Content;
 use super::super::scan::{CROWD, is_settled, scan};
 use super::*;
+use crate::test_support::as_nobody;
 
 /// Creates files that hold their number.
 fn fill(project: &Project, directory: &str, n_files: usize) {
@@ -66,21 +65,6 @@ fn a_link_in_place_of_a_directory_leads_the_undo_nowhere() {
     fill(&project, "elsewhere", 10);
     let more = format!("touch $(seq -f out/more%g {CROWD})");
     check_restored(&project, Mode::Direct, &format!("rm -r out/in; ln -s ../elsewhere out/in; {more}"));
-}
-
-/// Runs `work` as a user other than root, on a new thread, because Linux users are per thread.
-fn as_nobody(work: impl FnOnce() + Send) {
-    let work = || {
-        if rustix::process::geteuid().is_root() {
-            let nobody = Uid::from_raw(65_534);
-            if rustix::thread::set_thread_res_uid(nobody, nobody, nobody).is_err() || TempDir::new().is_err() {
-                println!("skipped: 1 case (root cannot be another user here, or that one has no temporary files)");
-                return;
-            }
-        }
-        work();
-    };
-    std::thread::scope(|scope| scope.spawn(work).join().unwrap());
 }
 
 fn allow(project: &Project, path: &str, mode: u32) {

@@ -5,29 +5,13 @@ use emend_agent::session::call_tool;
 use emend_agent::tools::core_tools;
 use emend_agent::workspace::{Mode, Workspace};
 use emend_llm::Shared;
-use rustix::process::Uid;
 use serde_json::json;
 
 use super::*;
 use crate::clock::SystemClock;
+use crate::test_support::as_nobody;
 
 const FILES: &str = "//- a.txt\none\n//- closed/b.txt\ntwo\n//- closed/deep/c.txt\nthree\n//- src/d.txt\nfour\n";
-
-/// Runs `work` as a user other than root. If this thread is root, on a new thread, because Linux users are per thread.
-fn as_nobody(work: impl FnOnce() + Send) {
-    let work = || {
-        if rustix::process::geteuid().is_root() {
-            let nobody = Uid::from_raw(65_534);
-            // Some containers forbid the switch; elsewhere another user cannot reach root's temporary files.
-            if rustix::thread::set_thread_res_uid(nobody, nobody, nobody).is_err() || TempDir::new().is_err() {
-                println!("skipped: 1 case (root cannot be another user here, or that one has no temporary files)");
-                return;
-            }
-        }
-        work();
-    };
-    std::thread::scope(|scope| scope.spawn(work).join().unwrap());
-}
 
 fn allow(disk: &Disk, path: &str, mode: u32) {
     fs::set_permissions(disk.root().join(path), fs::Permissions::from_mode(mode)).unwrap();
@@ -120,13 +104,14 @@ fn a_file_that_is_too_large_is_searched_but_not_read() {
 fn deep(n_levels: usize, beside: &[&str]) -> Disk {
     let disk = Disk::new(|_| String::new());
     let mut directory = disk.root();
-    for _ in 0..n_levels {
+    for level in 0..n_levels {
         fs::write(directory.join("f"), "x").unwrap();
-        // Names before and after the next level, because file systems list in any order.
+        // File systems list in any order, but in the same one for the same names. So the names differ between levels, and
+        // at most levels the next level is not the last one that a walk visits.
         let (before, after) = beside.split_at(beside.len() / 2);
-        before.iter().for_each(|name| fs::create_dir(directory.join(name)).unwrap());
+        before.iter().for_each(|name| fs::create_dir(directory.join(format!("{name}{level}"))).unwrap());
         fs::create_dir(directory.join("d")).unwrap();
-        after.iter().for_each(|name| fs::create_dir(directory.join(name)).unwrap());
+        after.iter().for_each(|name| fs::create_dir(directory.join(format!("{name}{level}"))).unwrap());
         directory.push("d");
     }
     disk
@@ -155,6 +140,11 @@ fn a_walk_without_free_file_descriptors_is_an_error() {
         assert!(output.status.success() && printed.contains("1 passed"), "{output:?}");
         return;
     }
+    // One processor, so one thread: others would visit the waiting directories meanwhile, and close those above them.
+    let mut one = rustix::thread::CpuSet::new();
+    let all = rustix::thread::sched_getaffinity(None).unwrap();
+    one.set((0..rustix::thread::CpuSet::MAX_CPU).find(|&at| all.is_set(at)).unwrap());
+    rustix::thread::sched_setaffinity(None, &one).unwrap();
     // A directory stays open while several of its subdirectories wait.
     let beside = ["a", "b", "y", "z"];
     let (flat, disk) = (deep(5, &beside), deep(300, &beside));
