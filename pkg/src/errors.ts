@@ -30,6 +30,7 @@ export type ErrorCode =
   | "LEASE_EXPIRED"
   | "LOCK_NOT_AVAILABLE"
   | "LOCK_NOT_OWNED"
+  | "PATCH_REJECTED"
   | "STALE_EPOCH"
   | (string & {});
 

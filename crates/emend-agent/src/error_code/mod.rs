@@ -108,6 +108,8 @@ codes! {
     LeaseExpired = "LEASE_EXPIRED", 409, 1, "ConflictError", Continues;
     /// The user took the canvas back.
     StaleEpoch = "STALE_EPOCH", 409, 1, "ConflictError", Continues;
+    /// A hunk of the patch does not stand at its line.
+    PatchRejected = "PATCH_REJECTED", 409, 1, "ConflictError", Continues;
     /// The caller cancelled.
     Aborted = "aborted", 499, 130, "AbortError", TurnEnds;
     /// The provider refused the key, or there is none.

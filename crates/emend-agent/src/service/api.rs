@@ -315,6 +315,30 @@ operations! {
     ListCheckpoints: Get "/api/agent/checkpoints", None, (200, "CheckpointList"), [("session_id", false, "Only checkpoints of this session.")], [NotFound], false;
     /// Takes a session back to before a job: the conversation, the files, or both. Returns the instruction for the input.
     Rewind: Post "/api/agent/sessions/{session_id}/rewind", Some("RewindRequest"), (200, "RewindReply"), [], [NotFound, Busy, Conflict], false;
+    /// Returns the canvas: the file that the editor shows, its revision, and its lease.
+    GetCanvas: Get "/api/agent/sessions/{session_id}/canvas", None, (200, "CanvasBody"), [], [NotFound], false;
+    /// Shows a file in the canvas, or none.
+    CanvasOpen: Post "/api/agent/sessions/{session_id}/canvas/open", Some("CanvasOpenRequest"), (200, "CanvasBody"), [], [NotFound, PermissionDenied], false;
+    /// Takes the lease of the canvas.
+    CanvasCheckOut: Post "/api/agent/sessions/{session_id}/canvas/check_out", None, (200, "CheckOut"), [], [NotFound, LockNotAvailable], false;
+    /// Renews the lease.
+    CanvasRenewLease: Post "/api/agent/sessions/{session_id}/canvas/renew_lease", Some("CanvasLeaseRequest"), (200, "Renewed"), [], [NotFound, LockNotOwned, LeaseExpired, StaleEpoch], false;
+    /// Releases the lease.
+    CanvasCheckIn: Post "/api/agent/sessions/{session_id}/canvas/check_in", Some("CanvasLeaseRequest"), (200, "CheckedIn"), [], [NotFound, LockNotOwned], false;
+    /// Finds lines of the canvas.
+    CanvasGrep: Post "/api/agent/sessions/{session_id}/canvas/grep", Some("CanvasGrepRequest"), (200, "CanvasMatches"), [], [NotFound, LockNotOwned, LeaseExpired, StaleEpoch], false;
+    /// Reads lines or a section of the canvas.
+    CanvasReadLines: Post "/api/agent/sessions/{session_id}/canvas/read_lines", Some("CanvasReadRequest"), (200, "CanvasLines"), [], [NotFound, LockNotOwned, LeaseExpired, StaleEpoch], false;
+    /// Reads the whole canvas.
+    CanvasReadAll: Post "/api/agent/sessions/{session_id}/canvas/read_all", Some("CanvasLeaseRequest"), (200, "CanvasLines"), [], [NotFound, LockNotOwned, LeaseExpired, StaleEpoch], false;
+    /// Applies a unified diff to the canvas, all hunks or none. The edit waits for review.
+    CanvasApplyPatch: Post "/api/agent/sessions/{session_id}/canvas/apply_patch", Some("CanvasPatchRequest"), (200, "CanvasEdited"), [], [NotFound, LockNotOwned, LeaseExpired, StaleEpoch, Stale, PatchRejected], false;
+    /// Edits lines of the canvas, all or none. The edit waits for review.
+    CanvasEditLines: Post "/api/agent/sessions/{session_id}/canvas/edit_lines", Some("CanvasEditRequest"), (200, "CanvasEdited"), [], [NotFound, LockNotOwned, LeaseExpired, StaleEpoch, Stale, PatchRejected], false;
+    /// Gives the canvas back to the user: every lease ends at once.
+    CanvasTakeBack: Post "/api/agent/sessions/{session_id}/canvas/take_back", None, (200, "CanvasBody"), [], [NotFound], false;
+    /// Replaces the text of the canvas for the user, who takes the canvas back by it.
+    CanvasUserEdit: Post "/api/agent/sessions/{session_id}/canvas/user_edit", Some("CanvasUserEdit"), (200, "CanvasBody"), [], [NotFound], false;
     /// Returns the limits of the service.
     GetSettings: Get "/api/agent/settings", None, (200, "ServiceLimits"), [], [], false;
 }

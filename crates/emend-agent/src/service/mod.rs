@@ -31,11 +31,12 @@ use emend_llm::{Clock, Random, Shared};
 
 pub use api::{ApiError, ApiRequest, ApiResponse, ApiResult, Method, OPERATIONS, Operation, OperationInfo};
 pub use bodies::{
-    AppliedFileBody, ApplyReply, ApplyRequest, ApproveDecision, ApproveRequest, Buffer, ChatMessage, CheckpointList,
-    CheckpointSummary, ClarifyRequest, CommentList, CommentRequest, CreateSession, DecideRequest, DecisionName,
-    DependentsName, Done, EventList, FollowUpList, JobEvents, JobList, JobState, JobTrace, RewindReply, RewindRequest,
-    RunReply, RunRequest, SessionList, SessionSnapshot, TextRequest, ToolConfig, TraceStep, UpdateSession,
-    UserEditRequest,
+    AppliedFileBody, ApplyReply, ApplyRequest, ApproveDecision, ApproveRequest, Buffer, CanvasBody, CanvasEditRequest,
+    CanvasGrepRequest, CanvasLeaseRequest, CanvasLineEdit, CanvasLineOperation, CanvasOpenRequest, CanvasPatchRequest,
+    CanvasReadRequest, CanvasUserEdit, ChatMessage, CheckpointList, CheckpointSummary, ClarifyRequest, CommentList,
+    CommentRequest, CreateSession, DecideRequest, DecisionName, DependentsName, Done, EventList, FollowUpList,
+    JobEvents, JobList, JobState, JobTrace, RewindReply, RewindRequest, RunReply, RunRequest, SessionList,
+    SessionSnapshot, TextRequest, ToolConfig, TraceStep, UpdateSession, UserEditRequest,
 };
 pub use events::{EventReader, Reading, number_of};
 pub use host::{AgentPlan, ServiceHost};

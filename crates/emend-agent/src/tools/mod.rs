@@ -5,6 +5,7 @@
 
 mod apply_patch;
 mod arguments;
+mod canvas;
 mod clarify_user;
 mod edit_file;
 mod edit_lines;
@@ -27,6 +28,10 @@ use emend_edit::truncate::OutputLimits;
 use emend_llm::Shared;
 
 pub use apply_patch::ApplyPatch;
+pub use canvas::{
+    CANVAS_INSTRUCTIONS, CanvasDesk, CanvasEdit, CanvasEdited, CanvasFailure, CanvasLines, CanvasMatch, CanvasMatches,
+    CheckOut, CheckedIn, Place, Renewed, canvas_tools,
+};
 pub use clarify_user::ClarifyUser;
 pub use edit_file::EditFile;
 pub use edit_lines::EditLines;

@@ -1,5 +1,6 @@
 //! The operations: each turns a request into a reply.
 
+mod canvas;
 mod checkpoints;
 mod comments;
 mod follow_ups;
@@ -57,6 +58,18 @@ pub(super) async fn handle(inner: &Shared<Inner>, request: &ApiRequest) -> ApiRe
         Operation::SendComments => reply(info, &comments::send(inner, id).await?),
         Operation::ListCheckpoints => reply(info, &checkpoints::list(inner, request).await?),
         Operation::Rewind => reply(info, &checkpoints::rewind(inner, id, request).await?),
+        Operation::GetCanvas => reply(info, &canvas::get(inner, id).await?),
+        Operation::CanvasOpen => reply(info, &canvas::open(inner, id, request).await?),
+        Operation::CanvasCheckOut => reply(info, &canvas::check_out(inner, id).await?),
+        Operation::CanvasRenewLease => reply(info, &canvas::renew(inner, id, request).await?),
+        Operation::CanvasCheckIn => reply(info, &canvas::check_in(inner, id, request).await?),
+        Operation::CanvasGrep => reply(info, &canvas::grep(inner, id, request).await?),
+        Operation::CanvasReadLines => reply(info, &canvas::read_lines(inner, id, request).await?),
+        Operation::CanvasReadAll => reply(info, &canvas::read_all(inner, id, request).await?),
+        Operation::CanvasApplyPatch => reply(info, &canvas::apply_patch(inner, id, request).await?),
+        Operation::CanvasEditLines => reply(info, &canvas::edit_lines(inner, id, request).await?),
+        Operation::CanvasTakeBack => reply(info, &canvas::take_back(inner, id).await?),
+        Operation::CanvasUserEdit => reply(info, &canvas::user_edit(inner, id, request).await?),
         Operation::GetSettings => reply(info, &inner.limits),
     }
 }

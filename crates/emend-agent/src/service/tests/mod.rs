@@ -1,6 +1,7 @@
 //! Tests of the service: requests and replies over files in memory and the offline model.
 
 mod bench_host;
+mod canvas;
 mod jobs;
 mod questions;
 

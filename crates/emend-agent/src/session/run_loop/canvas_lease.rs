@@ -93,6 +93,8 @@ impl<'a> LeaseHolder<'a> {
         let change = match self.workspace.canvas().with_lease(|lease| lease.verify(*ticket, now_ms)) {
             Ok(()) => return,
             Err(LeaseError::Expired) => LeaseChange::Expired,
+            // A tool checked the canvas in.
+            Err(LeaseError::NotOwned) => LeaseChange::Released,
             Err(_) => LeaseChange::Preempted,
         };
         let path = path.clone();

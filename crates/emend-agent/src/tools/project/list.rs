@@ -4,7 +4,7 @@ use emend_edit::truncate::{Mode, OutputLimits};
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 
-use super::ProjectToolLimits;
+use super::limits::ProjectToolLimits;
 use crate::approval::Target;
 use crate::environment::FilePath;
 use crate::search::glob::GlobPattern;

@@ -5,7 +5,7 @@ use emend_edit::truncate::{Mode, OutputLimits};
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 
-use super::ProjectToolLimits;
+use super::limits::ProjectToolLimits;
 use crate::error_code::Code;
 use crate::tool::{Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
 use crate::tools::arguments::{counted, number_argument, schema, text_argument};

@@ -5,7 +5,7 @@ use emend_edit::truncate::{Mode, OutputLimits};
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 
-use super::ProjectToolLimits;
+use super::limits::ProjectToolLimits;
 use crate::environment::{FileMatches, FilePath};
 use crate::error_code::Code;
 use crate::search::glob::GlobPattern;

@@ -1,0 +1,188 @@
+//! The canvas over requests: the same operations as the canvas tools, for a caller with a lease of its own.
+//!
+//! The canvas belongs to the workspace. The session in the path is the one that gets the events.
+
+use emend_edit::patch::line_edits::{LineEdit, LineOperation};
+use emend_llm::CancelToken;
+use serde_json::json;
+
+use crate::environment::Access;
+use crate::error_code::Code;
+use crate::service::api::{ApiError, ApiRequest, ApiResult, body};
+use crate::service::bodies::{
+    CanvasBody, CanvasEditRequest, CanvasGrepRequest, CanvasLeaseRequest, CanvasLineOperation, CanvasOpenRequest,
+    CanvasPatchRequest, CanvasReadRequest, CanvasUserEdit,
+};
+use crate::service::inner::Inner;
+use crate::tools::{
+    CanvasDesk, CanvasEdit, CanvasEdited, CanvasFailure, CanvasLines, CanvasMatches, CheckOut, CheckedIn, Place,
+    Renewed,
+};
+use crate::workspace::{Mode, ReadTracker, WriteContext};
+
+impl From<CanvasFailure> for ApiError {
+    fn from(failure: CanvasFailure) -> Self {
+        let data = json!({ "revision_id": failure.revision_id });
+        Self::new(failure.code, failure.message).with_data(data)
+    }
+}
+
+impl Inner {
+    fn desk(&self) -> CanvasDesk<'_> {
+        CanvasDesk::new(&self.workspace, self.now().0, true)
+    }
+
+    async fn canvas(&self) -> ApiResult<CanvasBody> {
+        let state = self.workspace.canvas().state(self.now().0);
+        let revision_id = match state.path {
+            Some(_) => Some(self.desk().revision_id().await?),
+            None => None,
+        };
+        Ok(CanvasBody {
+            file_path: state.path.map(|path| path.to_string()),
+            held: state.held,
+            epoch: state.epoch,
+            expires_at: state.expires_at,
+            revision_id,
+        })
+    }
+
+    /// Stores an event about the canvas.
+    async fn canvas_event(&self, session_id: &str, what: &str) -> ApiResult<CanvasBody> {
+        let canvas = self.canvas().await?;
+        let data = json!({ "by": what, "canvas": canvas });
+        self.change(session_id, |_, changes| {
+            changes.session_event("canvas.updated", data);
+            Ok(())
+        })
+        .await?;
+        Ok(canvas)
+    }
+}
+
+pub(super) async fn get(inner: &Inner, id: &str) -> ApiResult<CanvasBody> {
+    inner.session(id).await?;
+    inner.canvas().await
+}
+
+pub(super) async fn open(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<CanvasBody> {
+    let CanvasOpenRequest { file_path } = body(request)?;
+    inner.session(id).await?;
+    let path = match file_path {
+        Some(path) => {
+            let file = inner.workspace.environment().resolve(&path, Access::Read).await?;
+            let text = inner.workspace.text(&path).await?;
+            text.ok_or_else(|| ApiError::unknown("file", &path))?;
+            Some(file)
+        }
+        None => None,
+    };
+    inner.workspace.canvas().open(path);
+    inner.canvas_event(id, "open").await
+}
+
+pub(super) async fn check_out(inner: &Inner, id: &str) -> ApiResult<CheckOut> {
+    inner.session(id).await?;
+    let out = inner.desk().check_out().await?;
+    inner.canvas_event(id, "check_out").await?;
+    Ok(out)
+}
+
+pub(super) async fn renew(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<Renewed> {
+    let CanvasLeaseRequest { lease_id } = body(request)?;
+    inner.session(id).await?;
+    Ok(inner.desk().renew(&lease_id).await?)
+}
+
+pub(super) async fn check_in(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<CheckedIn> {
+    let CanvasLeaseRequest { lease_id } = body(request)?;
+    inner.session(id).await?;
+    let done = inner.desk().check_in(&lease_id).await?;
+    inner.canvas_event(id, "check_in").await?;
+    Ok(done)
+}
+
+pub(super) async fn grep(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<CanvasMatches> {
+    let CanvasGrepRequest { lease_id, query, regex } = body(request)?;
+    inner.session(id).await?;
+    Ok(inner.desk().grep(Some(&lease_id), &query, regex).await?)
+}
+
+pub(super) async fn read_lines(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<CanvasLines> {
+    let wanted: CanvasReadRequest = body(request)?;
+    inner.session(id).await?;
+    let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    let place = match (wanted.section, wanted.start_line) {
+        (Some(section), None) => Place::Section(section, wanted.item.map(size)),
+        (None, Some(start)) => Place::Lines(size(start), size(wanted.end_line.unwrap_or(start))),
+        _ => {
+            let message = "name either start_line and end_line, or section";
+            return Err(inner.desk().refused(Code::InvalidArgument, message).await.into());
+        }
+    };
+    Ok(inner.desk().read(Some(&wanted.lease_id), &place).await?)
+}
+
+pub(super) async fn read_all(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<CanvasLines> {
+    let CanvasLeaseRequest { lease_id } = body(request)?;
+    inner.session(id).await?;
+    Ok(inner.desk().read_all(Some(&lease_id)).await?)
+}
+
+pub(super) async fn apply_patch(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<CanvasEdited> {
+    let CanvasPatchRequest { lease_id, base_revision_id, patch } = body(request)?;
+    edit(inner, id, &lease_id, &base_revision_id, CanvasEdit::Diff(patch)).await
+}
+
+pub(super) async fn edit_lines(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<CanvasEdited> {
+    let CanvasEditRequest { lease_id, base_revision_id, edits } = body(request)?;
+    let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    let edits = edits.into_iter().map(|edit| LineEdit {
+        operation: match edit.operation {
+            CanvasLineOperation::Replace => LineOperation::Replace,
+            CanvasLineOperation::Insert => LineOperation::Insert,
+            CanvasLineOperation::Delete => LineOperation::Delete,
+        },
+        start_line: size(edit.start_line),
+        end_line: edit.end_line.map(size),
+        new_text: edit.new_text,
+        expected_hash: None,
+    });
+    let edits = CanvasEdit::Lines(edits.collect());
+    edit(inner, id, &lease_id, &base_revision_id, edits).await
+}
+
+async fn edit(inner: &Inner, id: &str, lease_id: &str, base: &str, edit: CanvasEdit) -> ApiResult<CanvasEdited> {
+    inner.session(id).await?;
+    // Edits of the canvas are pending: the user decides, and saving is the user's.
+    let workspace = inner.workspace.in_mode(Mode::Staged);
+    let (reads, cancel) = (ReadTracker::default(), CancelToken::new());
+    let context = WriteContext {
+        run_id: workspace.begin_run(),
+        call_id: "canvas",
+        lease: None,
+        may_write: true,
+        reads: &reads,
+        cancel: &cancel,
+    };
+    let desk = CanvasDesk::new(&workspace, inner.now().0, true);
+    let done = desk.edit(&context, Some(lease_id), base, &edit).await?;
+    inner.canvas_event(id, "edit").await?;
+    Ok(done)
+}
+
+pub(super) async fn take_back(inner: &Inner, id: &str) -> ApiResult<CanvasBody> {
+    inner.session(id).await?;
+    inner.workspace.canvas().take_back();
+    inner.canvas_event(id, "take_back").await
+}
+
+pub(super) async fn user_edit(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<CanvasBody> {
+    let CanvasUserEdit { content, base } = body(request)?;
+    inner.session(id).await?;
+    let path = inner.workspace.canvas().path();
+    let path = path.ok_or_else(|| ApiError::new(Code::NotFound, "no file is open in the canvas"))?;
+    inner.workspace.user_edit(path.as_str(), Some(&content), base.as_deref()).await?;
+    inner.settle("user_edit").await?;
+    inner.canvas_event(id, "user_edit").await
+}

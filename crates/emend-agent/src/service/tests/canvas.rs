@@ -1,0 +1,50 @@
+//! The canvas over requests: a lease, edits, and the user who wins.
+
+use futures::executor::block_on;
+use serde_json::{Value, json};
+
+use super::Bench;
+#[cfg(target_family = "wasm")]
+use wasm_bindgen_test::wasm_bindgen_test as test;
+
+#[test]
+fn a_caller_edits_under_a_lease_until_the_user_types() {
+    block_on(async {
+        let bench = Bench::new("//- notes.md\n# Notes\none\ntwo\n");
+        let session = bench.session(json!({})).await;
+        let path = |action: &str| format!("/api/agent/sessions/{session}/canvas/{action}");
+        let (status, body) = bench.post(&path("check_out"), Value::Null).await;
+        assert_eq!((status, &body["error"]["code"]), (404, &json!("not_found")));
+        let (status, body) = bench.post(&path("open"), json!({ "file_path": "none.md" })).await;
+        assert_eq!(status, 404, "{body}");
+        let (_, canvas) = bench.post(&path("open"), json!({ "file_path": "notes.md" })).await;
+        let (status, out) = bench.post(&path("check_out"), Value::Null).await;
+        assert_eq!((status, &out["revision_id"]), (200, &canvas["revision_id"]));
+        let (status, body) = bench.post(&path("check_out"), Value::Null).await;
+        assert_eq!((status, &body["error"]["code"]), (409, &json!("LOCK_NOT_AVAILABLE")));
+        assert_eq!(body["error"]["data"]["revision_id"], canvas["revision_id"]);
+        let lease = out["lease_id"].clone();
+        let (_, found) = bench.post(&path("grep"), json!({ "lease_id": lease, "query": "two" })).await;
+        assert_eq!(found["matches"], json!([{ "line": 3, "text": "two" }]));
+        let edits = json!([{ "operation": "replace", "start_line": 3, "new_text": "2\n" }]);
+        let mut request = json!({ "lease_id": lease, "base_revision_id": out["revision_id"], "edits": edits });
+        let (status, done) = bench.post(&path("edit_lines"), request.clone()).await;
+        assert_eq!((status, &done["ok"]), (200, &json!(true)), "{done}");
+        let (status, body) = bench.post(&path("edit_lines"), request.clone()).await;
+        assert_eq!((status, &body["error"]["code"]), (409, &json!("stale")));
+        assert_eq!(body["error"]["data"]["revision_id"], done["new_revision_id"]);
+        // The edit waits for review.
+        assert_eq!(bench.disk("notes.md"), "# Notes\none\ntwo\n");
+        let content = "# Notes\none\n2\nmine\n";
+        let (_, after) = bench.post(&path("user_edit"), json!({ "content": content })).await;
+        assert_eq!((&after["held"], &after["epoch"]), (&json!(false), &json!(canvas["epoch"].as_u64().unwrap() + 1)));
+        request["base_revision_id"] = after["revision_id"].clone();
+        let (status, body) = bench.post(&path("edit_lines"), request).await;
+        assert_eq!((status, &body["error"]["code"]), (409, &json!("STALE_EPOCH")));
+        assert_eq!(body["error"]["data"]["revision_id"], after["revision_id"]);
+        let (_, buffer) = bench.get("/api/agent/buffer?file_path=notes.md").await;
+        assert_eq!(buffer["content"], content);
+        let (status, body) = bench.post(&path("check_in"), json!({ "lease_id": lease })).await;
+        assert_eq!((status, &body["released"]), (200, &json!(false)));
+    });
+}
