@@ -8,6 +8,7 @@
 
 pub mod api;
 mod bodies;
+mod canvas_bodies;
 mod desk;
 mod driver;
 mod events;
@@ -31,12 +32,15 @@ use emend_llm::{Clock, Random, Shared};
 
 pub use api::{ApiError, ApiRequest, ApiResponse, ApiResult, Method, OPERATIONS, Operation, OperationInfo};
 pub use bodies::{
-    AppliedFileBody, ApplyReply, ApplyRequest, ApproveDecision, ApproveRequest, Buffer, CanvasBody, CanvasEditRequest,
-    CanvasGrepRequest, CanvasLeaseRequest, CanvasLineEdit, CanvasLineOperation, CanvasOpenRequest, CanvasPatchRequest,
-    CanvasReadRequest, CanvasUserEdit, ChatMessage, CheckpointList, CheckpointSummary, ClarifyRequest, CommentList,
-    CommentRequest, CreateSession, DecideRequest, DecisionName, DependentsName, Done, EventList, FollowUpList,
-    JobEvents, JobList, JobState, JobTrace, RewindReply, RewindRequest, RunReply, RunRequest, SessionList,
-    SessionSnapshot, TextRequest, ToolConfig, TraceStep, UpdateSession, UserEditRequest,
+    AppliedFileBody, ApplyReply, ApplyRequest, ApproveDecision, ApproveRequest, Buffer, ChatMessage, CheckpointList,
+    CheckpointSummary, ClarifyRequest, CommentList, CommentRequest, CreateSession, DecideRequest, DecisionName,
+    DependentsName, Done, EventList, FollowUpList, JobEvents, JobList, JobState, JobTrace, RewindReply, RewindRequest,
+    RunReply, RunRequest, SessionList, SessionSnapshot, TextRequest, ToolConfig, TraceStep, UpdateSession,
+    UserEditRequest,
+};
+pub use canvas_bodies::{
+    CanvasBody, CanvasEditRequest, CanvasGrepRequest, CanvasLeaseRequest, CanvasLineEdit, CanvasLineOperation,
+    CanvasOpenRequest, CanvasPatchRequest, CanvasReadRequest, CanvasUserEdit,
 };
 pub use events::{EventReader, Reading, number_of};
 pub use host::{AgentPlan, ServiceHost};

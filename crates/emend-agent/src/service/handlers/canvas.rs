@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::environment::Access;
 use crate::error_code::Code;
 use crate::service::api::{ApiError, ApiRequest, ApiResult, body};
-use crate::service::bodies::{
+use crate::service::canvas_bodies::{
     CanvasBody, CanvasEditRequest, CanvasGrepRequest, CanvasLeaseRequest, CanvasLineOperation, CanvasOpenRequest,
     CanvasPatchRequest, CanvasReadRequest, CanvasUserEdit,
 };
