@@ -62,7 +62,7 @@ impl Failure {
         self
     }
 
-    #[cfg(test)]
+    #[cfg(any(test, feature = "service"))]
     pub(crate) fn message(&self) -> &str {
         &self.info.message
     }

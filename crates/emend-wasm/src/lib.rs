@@ -21,6 +21,8 @@ pub mod js;
 pub mod llm;
 #[cfg(feature = "offline")]
 pub mod offline;
+#[cfg(feature = "service")]
+pub mod service;
 #[cfg(feature = "shell")]
 pub mod shell;
 

@@ -20,6 +20,15 @@ pub(crate) fn all(repo: &Repo) -> Result<()> {
     page(repo)
 }
 
+/// Builds some wasm modules, by their names in wasm-pack.toml, and the npm package with the other modules as they are.
+pub(crate) fn some(repo: &Repo, names: &[String]) -> Result<()> {
+    let settings = Settings::read(repo)?;
+    for name in names {
+        module(repo, settings.module(name)?)?;
+    }
+    package(repo)
+}
+
 /// Builds the npm package; its wasm modules must have been built.
 pub(crate) fn package(repo: &Repo) -> Result<()> {
     script(repo, "pkg")
@@ -52,6 +61,7 @@ pub(crate) struct Modules {
     pub(crate) llm: Built,
     pub(crate) offline: Built,
     pub(crate) shell: Built,
+    pub(crate) service: Built,
 }
 
 /// Builds every wasm module.
@@ -59,15 +69,15 @@ pub(crate) struct Modules {
 /// Modules with the same target features share a build directory and are built in turn. The two groups are built side
 /// by side, because linking, which takes half of the time, uses one core.
 pub(crate) fn modules(repo: &Repo) -> Result<Modules> {
-    let Settings { core, edit, llm, offline, shell, .. } = Settings::read(repo)?;
-    let with_vectors = || Ok((module(repo, &core)?, module(repo, &edit)?));
+    let Settings { core, edit, llm, offline, shell, service, .. } = Settings::read(repo)?;
+    let with_vectors = || Ok((module(repo, &core)?, module(repo, &edit)?, module(repo, &service)?));
     let plain = || Ok((module(repo, &llm)?, module(repo, &offline)?, module(repo, &shell)?));
     let (with_vectors, plain): (Result<_>, Result<_>) = thread::scope(|scope| {
         let plain = spawn_labelled(scope, plain);
         (with_vectors(), join(plain))
     });
-    let ((core, edit), (llm, offline, shell)) = (with_vectors?, plain?);
-    Ok(Modules { core, edit, llm, offline, shell })
+    let ((core, edit, service), (llm, offline, shell)) = (with_vectors?, plain?);
+    Ok(Modules { core, edit, llm, offline, shell, service })
 }
 
 /// Builds the module with the agent.

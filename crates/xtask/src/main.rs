@@ -29,7 +29,7 @@ const USAGE: &str = "\
 Usage: cargo xtask COMMAND
 
   setup                   install what the other commands need; says what it skips
-  build                   build the wasm core, the npm package and the page
+  build [MODULE…]         build the wasm modules, the npm package and the page; or only some modules and the package
   demo [--headless]       set up, build and serve the page; or drive it and keep screenshots in target/demo
   test [--fast | --all] [--only STEP] [--llama]
                           run every check; --fast within two minutes, --all with storms and planted faults,
@@ -65,7 +65,8 @@ fn dispatch(arguments: &[String]) -> Result<bool> {
     let repo = Repo::find()?;
     match command.as_str() {
         "setup" => setup::set_up(&repo).map(|()| true),
-        "build" => build::all(&repo).map(|()| true),
+        "build" if rest.is_empty() => build::all(&repo).map(|()| true),
+        "build" => build::some(&repo, rest).map(|()| true),
         "demo" => demo::run_demo(&repo, rest).map(|()| true),
         "test" => test::run(&repo, rest),
         "mutants" => mutants::run(&repo, rest),

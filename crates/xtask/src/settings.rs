@@ -1,6 +1,6 @@
 //! Reads `wasm-pack.toml`, the settings of the wasm build.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
 use crate::repo::Repo;
@@ -14,6 +14,7 @@ pub(crate) struct Settings {
     pub(crate) llm: Module,
     pub(crate) offline: Module,
     pub(crate) shell: Module,
+    pub(crate) service: Module,
     pub(crate) size: Sizes,
 }
 
@@ -49,6 +50,8 @@ pub(crate) struct Sizes {
     pub(crate) offline_glue: Budget,
     pub(crate) shell: Budget,
     pub(crate) shell_glue: Budget,
+    pub(crate) service: Budget,
+    pub(crate) service_glue: Budget,
 }
 
 /// Maximum size of a file in bytes after brotli.
@@ -66,6 +69,19 @@ impl Settings {
     pub(crate) fn read(repo: &Repo) -> Result<Self> {
         let text = std::fs::read_to_string(repo.path("wasm-pack.toml")).context("wasm-pack.toml")?;
         toml::from_str(&text).context("wasm-pack.toml")
+    }
+
+    /// Returns the module with this name.
+    pub(crate) fn module(&self, name: &str) -> Result<&Module> {
+        Ok(match name {
+            "core" => &self.core,
+            "edit" => &self.edit,
+            "llm" => &self.llm,
+            "offline" => &self.offline,
+            "shell" => &self.shell,
+            "service" => &self.service,
+            unknown => bail!("wasm-pack.toml has no module `{unknown}`"),
+        })
     }
 }
 

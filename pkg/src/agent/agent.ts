@@ -2,20 +2,15 @@
 
 /** The agent: one project, one model, one session, and the review of the model's edits. */
 
-import { publicFetch } from "#platform";
-import { callerFetch } from "../caller-fetch.js";
 import { BusyError, ConfigError, EmendError, NotInitializedError } from "../errors.js";
-import type { FilesIn } from "../files/types.js";
-import { approvalCallback } from "../host/approvals.js";
 import { CustomTools } from "../host/custom-tools.js";
-import { shellOf } from "../host/shell.js";
-import { StoreLink } from "../sessions/store-link.js";
 import { listSessions, removeSession } from "../sessions/stores.js";
 import type { SessionStore, SessionSummary, Turn } from "../sessions/types.js";
 import { optionalFlag, optionsOf, requireOptions, requireText } from "../validate.js";
 import { coreModule, glue } from "../wasm/core.js";
 import { AgentBridge } from "./bridge.js";
 import { Canvas } from "./canvas.js";
+import { prepare, senderOf } from "./create.js";
 import type { EventFeed } from "./event-feed.js";
 import { Files } from "./files.js";
 import type {
@@ -29,22 +24,15 @@ import type {
   RunOptions,
 } from "./options.js";
 import type { Run } from "./run.js";
-import {
-  checkedOptions,
-  hostFilesOf,
-  initialContents,
-  type Opener,
-  quotaSettings,
-  type Settings,
-  selectModel,
-  settingsForCore,
-} from "./settings.js";
+import { checkedOptions, type Opener, type Settings, selectModel, settingsForCore } from "./settings.js";
 import type { Compaction, Review } from "./types.js";
 
 /** Proves that the constructor is called by {@link Agent.create}. */
 const CREATE = Symbol("create");
 
 const DEFAULT_MODEL: ModelOptions = { provider: "offline" };
+
+const CORE = { glue, loaded: () => coreModule.loaded() };
 
 /**
  * A coding agent over files in memory or in a host's environment. It proposes edits; the user accepts or rejects them.
@@ -95,58 +83,19 @@ export class Agent {
    * @throws {EmendError} with code `load_failed` if the core cannot be loaded.
    */
   static async create(options: AgentOptions = {}): Promise<Agent> {
-    const {
-      files = {},
-      environment,
-      quota,
-      fetch: given,
-      store,
-      model,
-      tools,
-      approve,
-      shell,
-      ...rest
-    } = checkedOptions(options);
-    const send = given ?? globalThis.fetch;
-    if (typeof send !== "function") throw new ConfigError("configuration", "`fetch` must be a function");
-    const source = files instanceof Files ? files : undefined;
-    const contents = source === undefined ? initialContents(files as FilesIn) : [];
-    const host = environment === undefined ? undefined : hostFilesOf(environment, options);
-    const selected = selectModel(model ?? DEFAULT_MODEL, send);
-    const settings = { ...rest, ...quotaSettings(quota), model: selected.settings, tools: CustomTools.describe(tools) };
-    const json = settingsForCore(settings, approve !== undefined);
-    const link = store === undefined ? undefined : new StoreLink(store);
-    const ask = approvalCallback(approve);
-    const ownTools = new CustomTools();
-    ownTools.set(tools);
-    const wasm = await coreModule.loaded();
-    const runCommand = shellOf(wasm, shell);
-    const isPublic = (address: string): boolean => !wasm.isDead && wasm.call(() => glue.isPublicAddress(address));
-    const fetchPage = given ?? ((url: string, init: RequestInit) => publicFetch(url, init, isPublic));
-    // Model requests carry a key and therefore allow no redirect; all other requests are web pages.
-    const fetch = callerFetch((url, init) => (init.redirect === "error" ? send : fetchPage)(url, init));
-    const callbacks = {
-      fetch,
-      openAnswer: selected.open,
-      runTool: ownTools.start,
-      callStore: link?.call,
-      approve: ask,
-      runCommand,
-      environment: host,
-    };
-    const create = () => new glue.AgentHandle(json, callbacks);
+    const checked = checkedOptions(options);
+    const selected = selectModel(checked.model ?? DEFAULT_MODEL, senderOf(checked));
+    const prepared = prepare(checked, selected);
+    const { tools, settings, host, link, send, asks } = prepared;
+    const { wasm, create } = await prepared.open(CORE);
     const bridge = new AgentBridge(wasm, create, host, link);
     try {
-      if (source !== undefined) {
-        const other = Files.handleOf(source);
-        bridge.callJson((handle) => handle.adoptFiles(other));
-      }
-      for (const [path, bytes] of contents) bridge.callJson((handle) => handle.addFile(path, bytes));
+      await prepared.fill(bridge, CORE);
     } catch (error) {
       bridge.close();
       throw error;
     }
-    return new Agent(CREATE, bridge, ownTools, settings, selected.open, send, approve !== undefined);
+    return new Agent(CREATE, bridge, tools, settings, selected.open, send, asks);
   }
 
   /**

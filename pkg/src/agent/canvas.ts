@@ -1,7 +1,7 @@
 /** The canvas: the file that the user's editor shows. */
 
 import { requireText } from "../validate.js";
-import type { AgentBridge } from "./bridge.js";
+import type { HandleBridge } from "./handle-bridge.js";
 import type { CanvasState } from "./types.js";
 
 /**
@@ -9,10 +9,10 @@ import type { CanvasState } from "./types.js";
  * time.
  */
 export class Canvas {
-  readonly #bridge: AgentBridge;
+  readonly #bridge: HandleBridge;
 
   /** @internal */
-  constructor(bridge: AgentBridge) {
+  constructor(bridge: HandleBridge) {
     this.#bridge = bridge;
   }
 

@@ -9,17 +9,17 @@ import type { AgentEvent } from "./types.js";
  * The events of a session after a cursor, also between runs. A subscription neither delays a run nor drives it: a run
  * advances only while its own events or its result are awaited. It ends when the agent is closed.
  */
-export class EventFeed implements AsyncIterableIterator<AgentEvent, undefined> {
+export class EventFeed<T = AgentEvent> implements AsyncIterableIterator<T, undefined> {
   readonly #wasm: WasmInstance;
   readonly #handle: RunHandle;
   readonly #task: number;
   readonly #drivers: Set<Driver>;
   readonly #readers: {
-    resolve(result: IteratorResult<AgentEvent, undefined>): void;
+    resolve(result: IteratorResult<T, undefined>): void;
     reject(error: EmendError): void;
   }[] = [];
   /** The events that were in the log when the agent was closed. */
-  readonly #left: AgentEvent[] = [];
+  readonly #left: T[] = [];
   #ended = false;
   #failure: EmendError | undefined;
 
@@ -46,7 +46,7 @@ export class EventFeed implements AsyncIterableIterator<AgentEvent, undefined> {
     return this;
   }
 
-  next(): Promise<IteratorResult<AgentEvent, undefined>> {
+  next(): Promise<IteratorResult<T, undefined>> {
     return new Promise((resolve, reject) => {
       this.#readers.push({ resolve, reject });
       this.#advance();
@@ -54,7 +54,7 @@ export class EventFeed implements AsyncIterableIterator<AgentEvent, undefined> {
   }
 
   /** Ends the subscription. The session no longer keeps events for it. */
-  return(): Promise<IteratorResult<AgentEvent, undefined>> {
+  return(): Promise<IteratorResult<T, undefined>> {
     this.#end();
     this.#left.length = 0;
     return Promise.resolve({ done: true, value: undefined });
@@ -75,9 +75,9 @@ export class EventFeed implements AsyncIterableIterator<AgentEvent, undefined> {
   }
 
   /** Returns the next event, `null` at the end, or `undefined` while there is none. */
-  #poll(): AgentEvent | null | undefined {
+  #poll(): T | null | undefined {
     const text = this.#wasm.call(() => this.#handle.poll());
-    return text === undefined ? undefined : text === "" ? null : (JSON.parse(text) as AgentEvent);
+    return text === undefined ? undefined : text === "" ? null : (JSON.parse(text) as T);
   }
 
   /** Takes the events that the log still has. */

@@ -4,7 +4,7 @@ import type { AgentHandle } from "../core.js";
 import { isEmendError } from "../errors.js";
 import type { Bytes } from "../files/types.js";
 import { optionalCount, optionalFlag, optionsOf, requireText } from "../validate.js";
-import type { AgentBridge } from "./bridge.js";
+import type { HandleBridge } from "./handle-bridge.js";
 import type {
   ExportOptions,
   FileInfo,
@@ -21,10 +21,10 @@ const RESULTS_MAX = 2 ** 32 - 1;
 
 /** The project's files. Reading shows the visible content, which includes pending edits, unless stated otherwise. */
 export class Files {
-  readonly #bridge: AgentBridge;
+  readonly #bridge: HandleBridge;
 
   /** @internal */
-  constructor(bridge: AgentBridge) {
+  constructor(bridge: HandleBridge) {
     this.#bridge = bridge;
   }
 

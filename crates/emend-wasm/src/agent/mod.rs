@@ -1,8 +1,8 @@
 //! The handle behind JavaScript's `Agent`: its files (in memory or a host's), their workspace, and the session over it.
 
 mod files;
-mod json_fields;
-mod options;
+pub(crate) mod json_fields;
+pub(crate) mod options;
 mod policy;
 pub mod web_address;
 
@@ -16,7 +16,7 @@ use emend_agent::environment::{Access, EnvError, ExecutionEnvironment, FilePath}
 use emend_agent::error_code::Code;
 use emend_agent::event::Event;
 use emend_agent::search::Matcher;
-use emend_agent::session::{Session, SessionOptions};
+use emend_agent::session::{Session, SessionBuilder, SessionOptions};
 use emend_agent::store::Store;
 use emend_agent::workspace::{HunkDecision, Selection, Workspace};
 use emend_edit::line_log::DependentsPolicy;
@@ -26,7 +26,7 @@ use js_sys::{Array, Function};
 use serde::Serialize;
 use wasm_bindgen::prelude::*;
 
-use self::options::AgentOptions;
+use self::options::{AgentOptions, ModelOptions};
 use crate::failure::Failure;
 use crate::host::BrowserClock;
 use crate::host::task::{Feed, Task};
@@ -41,7 +41,7 @@ use crate::js::environment::{HostEnvironment, JsEnvironment};
 pub struct AgentHandle {
     files: Files,
     workspace: Shared<Workspace>,
-    setup: RefCell<Setup>,
+    setup: Rc<RefCell<Setup>>,
     fetch: Function,
     store: Option<Shared<dyn Store>>,
     session: Rc<RefCell<Session>>,
@@ -81,7 +81,7 @@ impl Files {
 }
 
 /// The parts of a session, except for its files.
-struct Setup {
+pub(crate) struct Setup {
     options: AgentOptions,
     /// Opens responses of a provider written in JavaScript, or fetches those of the offline model.
     open_answer: Option<Function>,
@@ -144,7 +144,7 @@ impl AgentHandle {
         let setup = Setup { options, open_answer, run_tool: callbacks.run_tool(), approve: callbacks.approve() };
         let session = Session::new(setup.session_options(&fetch, &workspace).map_err(Failure::into_js)?);
         let session = Rc::new(RefCell::new(stored(session, store.as_ref())));
-        Ok(Self { files, workspace, setup: RefCell::new(setup), fetch, store, session })
+        Ok(Self { files, workspace, setup: Rc::new(RefCell::new(setup)), fetch, store, session })
     }
 
     /// Resumes the saved session `id`; or, with `forks`, starts a new session from its first `n_turns` history entries.
@@ -408,16 +408,53 @@ impl AgentHandle {
     }
 }
 
+/// The parts of an agent that a service uses.
+#[cfg(feature = "service")]
+pub(crate) struct Parts {
+    pub(crate) workspace: Shared<Workspace>,
+    pub(crate) setup: Rc<RefCell<Setup>>,
+    pub(crate) fetch: Function,
+    pub(crate) store: Option<Shared<dyn Store>>,
+    /// Whether commands run outside the files in memory, where pending edits are not visible.
+    pub(crate) has_host_shell: bool,
+}
+
+#[cfg(feature = "service")]
+impl AgentHandle {
+    pub(crate) fn parts(&self) -> Parts {
+        let has_host_shell = matches!(&self.files, Files::Host(host) if host.has_shell());
+        Parts {
+            workspace: Shared::clone(&self.workspace),
+            setup: Rc::clone(&self.setup),
+            fetch: self.fetch.clone(),
+            store: self.store.clone(),
+            has_host_shell,
+        }
+    }
+}
+
 impl Setup {
     fn session_options(&self, fetch: &Function, workspace: &Shared<Workspace>) -> Result<SessionOptions, Failure> {
+        let model = (&self.options.model, self.open_answer.as_ref());
+        let builder = self.builder(model, fetch, Shared::clone(workspace))?;
+        builder.options().map_err(|error| Failure::new(error.code(), error.to_string()))
+    }
+
+    /// Returns a builder of sessions with a model, which is given with the function that opens its responses.
+    pub(crate) fn builder(
+        &self,
+        (model, open_answer): (&ModelOptions, Option<&Function>),
+        fetch: &Function,
+        workspace: Shared<Workspace>,
+    ) -> Result<SessionBuilder, Failure> {
         let network = || Shared::new(FetchTransport::new(fetch.clone(), FetchTimeouts::default())) as _;
-        let model = self.options.model.model(network, self.open_answer.as_ref());
-        let mut options = self.options.session_options(model, Shared::clone(workspace), fetch, self.approve.clone())?;
+        let model = model.model(network, open_answer);
+        let mut builder = self.options.builder(model, workspace, fetch, self.approve.clone())?;
         for description in &self.options.tools {
             let start = self.run_tool.clone().unwrap_or_else(|| JsValue::UNDEFINED.unchecked_into());
-            options.tools.register(Shared::new(JsTool::new(description.clone(), start)?));
+            builder = builder.tool(Shared::new(JsTool::new(description.clone(), start)?));
         }
-        Ok(options)
+        Ok(builder)
     }
 }
 
@@ -443,7 +480,7 @@ fn canvas_state(workspace: &Workspace) -> CanvasState {
     workspace.canvas().state(BrowserClock.now_ms())
 }
 
-fn text_of(value: &impl Serialize) -> Result<String, Failure> {
+pub(crate) fn text_of(value: &impl Serialize) -> Result<String, Failure> {
     serde_json::to_string(value).map_err(|error| Failure::new(Code::Internal, error.to_string()))
 }
 
@@ -460,7 +497,10 @@ pub struct RunHandle {
 
 impl RunHandle {
     fn new(events: impl Stream<Item = Event> + 'static, cancel: CancelToken) -> Self {
-        let texts = events.map(|event| serde_json::to_string(&event).unwrap_or_default());
+        Self::of_texts(events.map(|event| serde_json::to_string(&event).unwrap_or_default()), cancel)
+    }
+
+    pub(crate) fn of_texts(texts: impl Stream<Item = String> + 'static, cancel: CancelToken) -> Self {
         Self { feed: Feed::new(texts), cancel }
     }
 }

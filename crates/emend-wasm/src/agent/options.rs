@@ -4,7 +4,7 @@ use emend_agent::approval::{Approver, ToolEffect};
 use emend_agent::environment::memory::Quota;
 use emend_agent::error_code::Code;
 use emend_agent::profile::Edits;
-use emend_agent::session::{ProfileChoice, RunBudget, SessionBuilder, SessionConfig, SessionOptions};
+use emend_agent::session::{ProfileChoice, RunBudget, SessionBuilder, SessionConfig};
 use emend_agent::workspace::{Mode, Workspace};
 use emend_llm::anthropic::{Anthropic, Config};
 use emend_llm::{HttpProvider, Provider, Shared, ToolDefinition, Transport, get_latest_model};
@@ -139,17 +139,17 @@ impl AgentOptions {
         })
     }
 
-    /// Returns the options of a session over `workspace`. Web pages are fetched through `fetch`.
-    pub(crate) fn session_options(
+    /// Returns a builder of sessions over `workspace`. Web pages are fetched through `fetch`.
+    pub(crate) fn builder(
         &self,
         model: Model,
         workspace: Shared<Workspace>,
         fetch: &Function,
         approve: Option<Function>,
-    ) -> Result<SessionOptions, Failure> {
+    ) -> Result<SessionBuilder, Failure> {
         let Model { provider, id, offline } = model;
         let (clock, random, config) = (Shared::new(BrowserClock), Shared::new(JsRandom), self.session_config(approve)?);
-        let mut builder = SessionBuilder::new(provider, id, workspace, random)
+        let builder = SessionBuilder::new(provider, id, workspace, random)
             .clock(clock)
             .offline(offline)
             .profile(self.profile)
@@ -157,10 +157,7 @@ impl AgentOptions {
             .subagents(self.subagents)
             .questions(self.questions)
             .config(config);
-        if self.web_fetch {
-            builder = builder.web(web_transport(fetch));
-        }
-        builder.options().map_err(|error| Failure::new(error.code(), error.to_string()))
+        Ok(if self.web_fetch { builder.web(web_transport(fetch)) } else { builder })
     }
 }
 
@@ -211,7 +208,7 @@ pub(crate) enum ModelOptions {
 }
 
 impl ModelOptions {
-    fn read(value: &Value) -> Result<Self, Problem> {
+    pub(crate) fn read(value: &Value) -> Result<Self, Problem> {
         let fields = Fields::of("model", value)?;
         fields.needed("provider")?;
         match fields.variant("provider", &["offline", "anthropic", "custom"])? {

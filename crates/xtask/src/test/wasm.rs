@@ -20,7 +20,9 @@ pub(super) fn run(context: &Context<'_>) -> Result<Counts> {
     let offline =
         check(context.repo, &modules.offline, ("offline", sizes.offline), ("offline-glue", sizes.offline_glue))?;
     let shell = check(context.repo, &modules.shell, ("shell", sizes.shell), ("shell-glue", sizes.shell_glue))?;
-    Ok(core + edit + llm + offline + shell)
+    let service =
+        check(context.repo, &modules.service, ("service", sizes.service), ("service-glue", sizes.service_glue))?;
+    Ok(core + edit + llm + offline + shell + service)
 }
 
 /// Checks one module and its glue, each given with the name of its budget.

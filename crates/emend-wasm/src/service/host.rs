@@ -1,0 +1,103 @@
+//! The host of a service in JavaScript: opens agents with the options of the service, and keeps tasks until they are polled.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+
+use emend_agent::error_code::Code;
+use emend_agent::service::ApiResult;
+use emend_agent::service::{AgentPlan, ApiError, ServiceHost, WorkMode};
+use emend_agent::session::SessionBuilder;
+use emend_llm::BoxFuture;
+use futures::stream::{FuturesUnordered, poll_fn};
+use futures::{Stream, StreamExt as _};
+use js_sys::Function;
+
+use crate::agent::Parts;
+use crate::agent::options::ModelOptions;
+
+/// A model, and the function that opens its responses if it has one.
+pub(super) type OpenModel = (ModelOptions, Option<Function>);
+
+/// The parts of a host.
+pub(super) struct JsHostParts {
+    pub(super) agent: Parts,
+    pub(super) models: BTreeMap<String, OpenModel>,
+    pub(super) default_model: String,
+    pub(super) queue: Rc<Queue>,
+}
+
+/// Opens agents whose options are those of one agent handle.
+pub(super) struct JsHost {
+    parts: JsHostParts,
+}
+
+impl JsHost {
+    pub(super) fn new(parts: JsHostParts) -> Self {
+        Self { parts }
+    }
+}
+
+impl ServiceHost for JsHost {
+    fn session(&self, plan: AgentPlan<'_>) -> ApiResult<SessionBuilder> {
+        let JsHostParts { agent, models, .. } = &self.parts;
+        let refused = |message: String| ApiError::new(Code::Configuration, message);
+        let name = &plan.session.model;
+        let Some((model, open)) = models.get(name) else {
+            let known: Vec<String> = models.keys().map(|known| format!("{known:?}")).collect();
+            return Err(refused(format!("there is no model {name:?}; the service has {}", known.join(", "))));
+        };
+        if agent.has_host_shell && plan.session.mode == WorkMode::Review {
+            let message =
+                "the environment's `exec` needs the mode `ask` or `direct`: its commands cannot see pending edits";
+            return Err(refused(message.to_owned()));
+        }
+        let builder = agent.setup.borrow().builder((model, open.as_ref()), &agent.fetch, plan.workspace);
+        builder.map_err(|failure| refused(failure.message().to_owned()))
+    }
+
+    fn default_model(&self) -> String {
+        self.parts.default_model.clone()
+    }
+
+    fn spawn(&self, task: BoxFuture<'static, ()>) {
+        self.parts.queue.push(task);
+    }
+}
+
+/// Tasks that have not begun.
+#[derive(Default)]
+pub(super) struct Queue {
+    tasks: RefCell<Vec<BoxFuture<'static, ()>>>,
+    driver: RefCell<Option<Waker>>,
+}
+
+impl Queue {
+    fn push(&self, task: BoxFuture<'static, ()>) {
+        self.tasks.borrow_mut().push(task);
+        if let Some(driver) = self.driver.borrow().as_ref() {
+            driver.wake_by_ref();
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.tasks.borrow().is_empty()
+    }
+}
+
+/// Returns a stream that polls the tasks of a queue. It has no items and no end.
+pub(super) fn drive(queue: Rc<Queue>) -> impl Stream<Item = String> {
+    let mut running = FuturesUnordered::new();
+    poll_fn(move |context| {
+        *queue.driver.borrow_mut() = Some(context.waker().clone());
+        loop {
+            running.extend(std::mem::take(&mut *queue.tasks.borrow_mut()));
+            let ended = running.poll_next_unpin(context);
+            // A task may have started others.
+            if !matches!(ended, Poll::Ready(Some(()))) && queue.is_empty() {
+                return Poll::Pending;
+            }
+        }
+    })
+}
