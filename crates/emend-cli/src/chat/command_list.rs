@@ -1,7 +1,7 @@
 //! The names of the commands in a conversation, and how they are recognized.
 
 /// All commands: name, arguments, help.
-pub(super) const NAMES: [(&str, &str, &str); 12] = [
+pub(super) const NAMES: [(&str, &str, &str); 13] = [
     ("/help", "", "show this help"),
     ("/model", "[MODEL]", "show or change the model"),
     ("/effort", "[LEVEL]", "show or change the model's reasoning effort"),
@@ -9,6 +9,7 @@ pub(super) const NAMES: [(&str, &str, &str); 12] = [
     ("/review", "", "accept or reject changes that wait for review"),
     ("/undo", "", "undo the changes of the last run; your own edits are kept"),
     ("/redo", "", "restore the changes that /undo undid"),
+    ("/rewind", "", "go back to before a message: the conversation, the files, or both"),
     ("/compact", "", "free context: drop the output of old tool calls"),
     ("/resume", "[ID]", "continue a saved conversation"),
     ("/clear", "", "start a new conversation; this one stays saved"),

@@ -214,6 +214,7 @@ impl Chat {
             if is_command(text) {
                 match slash_commands::run(self, text).await {
                     Ok(Next::Continue) => {}
+                    Ok(Next::Edit(text)) => typed = text,
                     Ok(Next::Quit) => return Ok(()),
                     Err(failure) => slash_commands::report(self, &failure)?,
                 }

@@ -12,6 +12,7 @@ mod line_edit;
 mod markdown;
 mod output_tail;
 mod prompt;
+mod rewind;
 mod run_view;
 mod screen;
 mod slash_commands;

@@ -8,6 +8,7 @@ use emend_agent::workspace::Mode;
 use emend_llm::{Shared, list_models};
 
 use super::command_list::NAMES;
+use super::rewind::rewind;
 use super::state::Chat;
 use super::wrap::{truncated, wrap_text};
 use crate::commands::{checkpoints, review, undo};
@@ -24,9 +25,11 @@ const CALL_COLUMNS: usize = 20;
 const ROWS_AROUND_LIST: usize = 4;
 
 /// The next step of the conversation after a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     Continue,
+    /// The prompt starts with this text.
+    Edit(String),
     Quit,
 }
 
@@ -41,6 +44,7 @@ pub(super) async fn run(chat: &mut Chat, line: &str) -> Result<Next, Failure> {
         "/diff" => diff(chat).await?,
         "/review" => decide(chat).await?,
         "/undo" => undo_run(chat).await?,
+        "/rewind" => return Ok(rewind(chat).await?.map_or(Next::Continue, Next::Edit)),
         "/redo" => checkpoints::redo_last(&chat.setup.project).await?,
         "/compact" => compact(chat).await?,
         "/resume" => resume(chat, rest).await?,

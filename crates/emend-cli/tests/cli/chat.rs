@@ -386,6 +386,32 @@ fn conversations_are_resumed_by_flag_and_by_command() {
 }
 
 #[test]
+fn rewind_goes_back_to_before_a_message() {
+    let project = project();
+    let mut terminal = Terminal::start(&project, &[]);
+    terminal.wait_for_prompt(1).enter("rename alpha to omega").wait_for_prompt(2);
+    std::fs::write(project.path("notes.md"), "# omega\n\nAbout omega.\nMine.\n").unwrap();
+    terminal.enter("rename omega to delta").wait_for_prompt(3);
+    assert_eq!(project.read("notes.md"), "# delta\n\nAbout delta.\nMine.\n");
+    terminal.enter("/rewind").wait_for("(Enter to cancel): ").enter("9").wait_for("there is no message 9");
+    terminal.wait_for_prompt(4).enter("/rewind").wait_for("(Enter to cancel): ").enter("2");
+    terminal.wait_for("only (Enter to cancel): ").enter("b").wait_for("is in the input.\n\n› rename omega to delta");
+    let shown = terminal.shown();
+    let (_, rest) = shown.rsplit_once("› /rewind").unwrap();
+    for part in
+        ["1  just now      rename alpha to omega", "2  just now      rename omega to delta", "-# delta", "+# omega"]
+    {
+        assert!(rest.contains(part), "{part} is missing in {rest}");
+    }
+    // Files of the user and of the run before stay; the message can be edited and sent again.
+    assert_eq!(project.read("notes.md"), "# omega\n\nAbout omega.\nMine.\n");
+    assert_eq!(project.read("src/lib.rs"), "pub fn omega() {}\n");
+    terminal.press("\u{15}").enter("/rewind").wait_for("(Enter to cancel): ").enter("1");
+    terminal.wait_for("only (Enter to cancel): ").enter("f").wait_for("restored src/lib.rs\n\n›");
+    assert_eq!(project.read("notes.md"), "# alpha\n\nAbout alpha.\nMine.\n");
+}
+
+#[test]
 fn pending_edits_are_reviewed_hunk_by_hunk() {
     let project = Project::new(&[("a.txt", b"alpha\n1\n2\n3\n4\n5\n6\n7\nalpha\n1\n2\n3\n4\n5\n6\n7\nalpha\n")]);
     let mut terminal = Terminal::start(&project, &["--review"]);
