@@ -50,7 +50,7 @@ export interface Usage {
 
 /** One entry of the session's history. */
 export interface Turn {
-  kind: "user" | "assistant" | "tool_results" | "system" | "steering";
+  kind: "user" | "assistant" | "tool_results" | "system" | "steering" | "hidden";
   /** Time at which the entry was added, in milliseconds since 1970. */
   at_ms: number;
   /** The message as the model receives it. */

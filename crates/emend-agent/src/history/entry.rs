@@ -18,6 +18,9 @@ pub enum HistoryEntryKind {
     System,
     /// A steering message, added during a run; the model reads it as a user message.
     Steering,
+    /// A message of the host for the model, such as a change of the canvas. The model reads it as a user message, and
+    /// hosts do not show it unless the user asks for it.
+    Hidden,
 }
 
 /// One entry of the history.

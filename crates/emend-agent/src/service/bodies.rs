@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::records::{
-    Budget, Comment, ContextRow, EventRecord, FollowUp, JobRecord, JobStatus, SessionRecord, SessionStatus, ToolSet,
-    WorkMode,
+    Budget, CanvasFlags, Comment, ContextRow, EventRecord, FollowUp, JobRecord, JobStatus, SessionRecord,
+    SessionStatus, ToolSet, WorkMode,
 };
 use super::time::Timestamp;
 
@@ -21,6 +21,8 @@ pub struct CreateSession {
     pub mode: WorkMode,
     /// Tools of the agent; those of the model's family if absent.
     pub tools: ToolSet,
+    /// The canvas; without canvas tools if absent.
+    pub canvas: CanvasFlags,
     /// Model, as the host names it; its default if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,

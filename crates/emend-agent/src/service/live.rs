@@ -14,7 +14,7 @@ use super::store::{Commit, Committed, NewEvent};
 use crate::approval::{Action, Approver, Rule, ToolEffect};
 use crate::error_code::Code;
 use crate::session::Session;
-use crate::tools::project_tools;
+use crate::tools::{CANVAS_INSTRUCTIONS, canvas_tools, project_tools};
 use crate::workspace::Mode;
 
 /// The changes of one commit.
@@ -151,6 +151,7 @@ impl Inner {
             WorkMode::Ask | WorkMode::Direct => Mode::Direct,
         };
         let workspace = Shared::new(self.workspace.in_mode(workspace_mode));
+        let workspace_of_canvas = Shared::clone(&workspace);
         let routes: Shared<RouteLog> = Shared::default();
         let observer = Shared::clone(&routes) as Shared<dyn RouteObserver>;
         let plan = AgentPlan { session: record, workspace, routes: observer, limits: &self.limits };
@@ -164,6 +165,13 @@ impl Inner {
         });
         if record.tools == ToolSet::Project {
             options.tools = project_tools(self.limits.of_project_tools());
+        }
+        if record.canvas.tools {
+            for tool in canvas_tools(&workspace_of_canvas, record.canvas.enforce_lease) {
+                options.tools.register(tool);
+            }
+            let own = options.config.instructions.take().map(|text| format!("{text}\n\n")).unwrap_or_default();
+            options.config.instructions = Some(own + CANVAS_INSTRUCTIONS);
         }
         let desk = Shared::new(match record.mode {
             WorkMode::Ask => Desk::default(),
@@ -184,7 +192,8 @@ impl Inner {
             Some(_) => Session::resume(options, store, id).await?,
             None => Session::with_id(options, id.clone()).with_store(store),
         };
-        let agent = Agent { session, desk, routes, steps, mode };
+        let notes = record.canvas.tools.then(Shared::default);
+        let agent = Agent { session, desk, routes, steps, notes, mode };
         *slot.agent.lock() = Some(agent.clone());
         Ok(agent)
     }

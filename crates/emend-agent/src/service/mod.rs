@@ -47,8 +47,8 @@ pub use host::{AgentPlan, ServiceHost};
 pub use limits::{LIMITS, LimitInfo, ServiceLimits};
 pub use provider_step::{CanonicalCall, ProviderStepResult, RawUsage, StopReason};
 pub use records::{
-    Budget, Comment, ContextKind, ContextRow, ErrorBody, EventRecord, FollowUp, JobRecord, JobStatus, OpenApproval,
-    Question, SessionRecord, SessionStatus, Spent, ToolSet, WorkMode,
+    Budget, CanvasFlags, Comment, ContextKind, ContextRow, ErrorBody, EventRecord, FollowUp, JobRecord, JobStatus,
+    OpenApproval, Question, SessionRecord, SessionStatus, Spent, ToolSet, WorkMode,
 };
 pub use review_body::{ReviewBody, ReviewFileBody, ReviewHunkBody, ReviewLineBody};
 pub use store::{MemServiceStore, ServiceStore};

@@ -43,6 +43,17 @@ pub enum ToolSet {
     Project,
 }
 
+/// The canvas in a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct CanvasFlags {
+    /// Whether the agent has the canvas tools, and is told about changes of the canvas.
+    pub tools: bool,
+    /// Whether every canvas tool needs a lease.
+    pub enforce_lease: bool,
+}
+
 /// A block of context that the user pins to a session. Its text goes with each instruction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -176,6 +187,9 @@ pub struct SessionRecord {
     /// Tools of the agent.
     #[serde(default)]
     pub tools: ToolSet,
+    /// The canvas.
+    #[serde(default)]
+    pub canvas: CanvasFlags,
     /// Model, as the host names it.
     pub model: String,
     /// Whether the first edit of each job needs the user's confirmation.

@@ -90,6 +90,7 @@ async fn drive(inner: &Shared<Inner>, job_id: &str, message: &str, cancel: &Canc
     agent.session.configure(|config| config.run_budget = budget);
     let began = inner.clock.now_ms();
     let n_messages_before = agent.session.entries().len() as u64;
+    note_canvas(inner, &agent).await;
     let mut run = agent.session.submit(message, cancel.clone())?.ready_chunks(EVENTS_PER_COMMIT);
     let mut end =
         End { reason: EndReason::Error, error: None, question: None, runs: Vec::new(), answer: String::new() };
@@ -118,6 +119,7 @@ async fn drive(inner: &Shared<Inner>, job_id: &str, message: &str, cancel: &Canc
         }
         store_events(inner, job_id, &agent, &events, &mut end).await?;
     }
+    note_canvas(inner, &agent).await;
     agent.desk.clear();
     inner
         .change_job(job_id, |session, job, _| {
@@ -127,6 +129,16 @@ async fn drive(inner: &Shared<Inner>, job_id: &str, message: &str, cancel: &Canc
         })
         .await?;
     Ok(end)
+}
+
+/// Tells the model about the change of the canvas since the last time: by the user before a message, by the agent after
+/// its turn.
+async fn note_canvas(inner: &Inner, agent: &Agent) {
+    let Some(notes) = &agent.notes else { return };
+    if let Some(text) = notes.update(&inner.workspace).await {
+        // A session that has closed gets no messages.
+        let _ = agent.session.note(&text);
+    }
 }
 
 fn spent(agent: &Agent, usage: &emend_llm::Usage, duration_ms: u64) -> Spent {

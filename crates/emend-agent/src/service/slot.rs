@@ -8,6 +8,7 @@ use super::host::RouteLog;
 use super::provider_step::StepLog;
 use super::records::WorkMode;
 use crate::session::Session;
+use crate::tools::CanvasNotes;
 
 /// The state of one session in this process. A slot is small and stays; its agent is opened on demand.
 #[derive(Default)]
@@ -33,6 +34,8 @@ pub(super) struct Agent {
     pub(super) routes: Shared<RouteLog>,
     /// Model calls that are not stored yet.
     pub(super) steps: Shared<StepLog>,
+    /// The canvas as the conversation knows it, if the agent has the canvas tools.
+    pub(super) notes: Option<Shared<CanvasNotes>>,
     /// Mode for which it was opened.
     pub(super) mode: (WorkMode, bool),
 }

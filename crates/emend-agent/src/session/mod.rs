@@ -30,7 +30,7 @@ pub use run_loop::tool_call::call_tool;
 
 use self::core::{Core, EditScope, LOST, Queues, Status};
 use crate::event::{Emitter, Event, EventKind, ResyncRequired, SessionState, Subscription};
-use crate::history::{ContextUse, History, HistoryEntry, is_valid, repaired};
+use crate::history::{ContextUse, History, HistoryEntry, HistoryEntryKind, is_valid, repaired};
 use crate::tool::ToolRegistry;
 use crate::workspace::{ReadTracker, Workspace};
 use budget::Spending;
@@ -285,6 +285,22 @@ impl Session {
         }
         put(&mut self.core.queues(), text.to_owned());
         Ok(())
+    }
+
+    /// Adds a message for the model that hosts do not show, between two runs.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`SubmitError::Busy`] during a run, and [`SubmitError::Closed`] after the end of the session.
+    pub fn note(&self, text: &str) -> Result<(), SubmitError> {
+        match self.state() {
+            SessionState::Processing => Err(SubmitError::Busy),
+            SessionState::Closed => Err(SubmitError::Closed),
+            SessionState::Idle | SessionState::AwaitingInput => {
+                self.core.record(HistoryEntryKind::Hidden, Message::user(text));
+                Ok(())
+            }
+        }
     }
 
     /// Subscribes to the session's events after a cursor, present and future, independently of the stream that drives

@@ -83,6 +83,7 @@ pub(super) fn entry(mut fields: Fields) -> Option<HistoryEntry> {
         "tool_results" => HistoryEntryKind::ToolResults,
         "system" => HistoryEntryKind::System,
         "steering" => HistoryEntryKind::Steering,
+        "hidden" => HistoryEntryKind::Hidden,
         _ => return None,
     };
     let usage = match present(fields.remove("usage")) {

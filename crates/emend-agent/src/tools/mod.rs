@@ -30,7 +30,7 @@ use emend_llm::Shared;
 pub use apply_patch::ApplyPatch;
 pub use canvas::{
     CANVAS_INSTRUCTIONS, CanvasDesk, CanvasEdit, CanvasEdited, CanvasFailure, CanvasLines, CanvasMatch, CanvasMatches,
-    CheckOut, CheckedIn, Place, Renewed, canvas_tools,
+    CanvasNotes, CheckOut, CheckedIn, Place, Renewed, canvas_tools,
 };
 pub use clarify_user::ClarifyUser;
 pub use edit_file::EditFile;

@@ -32,6 +32,7 @@ pub(super) async fn create(inner: &Shared<Inner>, request: &ApiRequest) -> ApiRe
         updated_at: now,
         mode: wanted.mode,
         tools: wanted.tools,
+        canvas: wanted.canvas,
         model: wanted.model.unwrap_or_else(|| inner.host.default_model()),
         confirm_before_edits: wanted.confirm_before_edits,
         context_rows: wanted.context_rows,
@@ -114,7 +115,7 @@ fn message(entry: &HistoryEntry) -> Option<ChatMessage> {
         HistoryEntryKind::Assistant => "assistant",
         HistoryEntryKind::Steering => "steering",
         HistoryEntryKind::ToolResults => "tool",
-        HistoryEntryKind::System => return None,
+        HistoryEntryKind::System | HistoryEntryKind::Hidden => return None,
     };
     let mut tools = Vec::new();
     let mut results = Vec::new();

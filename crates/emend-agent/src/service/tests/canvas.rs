@@ -4,6 +4,7 @@ use futures::executor::block_on;
 use serde_json::{Value, json};
 
 use super::Bench;
+use crate::session::tests::Answer;
 #[cfg(target_family = "wasm")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
@@ -46,5 +47,40 @@ fn a_caller_edits_under_a_lease_until_the_user_types() {
         assert_eq!(buffer["content"], content);
         let (status, body) = bench.post(&path("check_in"), json!({ "lease_id": lease })).await;
         assert_eq!((status, &body["released"]), (200, &json!(false)));
+    });
+}
+
+#[test]
+fn the_model_is_told_changes_of_the_canvas_once() {
+    block_on(async {
+        let bench = Bench::new("//- notes.md\none\ntwo\n");
+        let canvas = json!({ "tools": true, "enforce_lease": true });
+        let session = bench.session(json!({ "model": "script", "canvas": canvas })).await;
+        bench.post(&format!("/api/agent/sessions/{session}/canvas/open"), json!({ "file_path": "notes.md" })).await;
+        let edit = |content: &'static str| json!({ "file_path": "notes.md", "content": content });
+        bench.script().push([Answer::Say("Hello.")]);
+        bench.run(&session, "hello").await;
+        bench.work().await;
+        for content in ["1\ntwo\n", "1\n2\n"] {
+            bench.post("/api/agent/user_edit", edit(content)).await;
+        }
+        let check_out = Answer::Call(vec![("canvas_check_out", json!({}))]);
+        bench.script().push([check_out, Answer::Say("Seen.")]);
+        let job = bench.run(&session, "look").await;
+        bench.work().await;
+        let texts = bench.script().last_user_texts();
+        let hidden: Vec<&String> = texts.iter().filter(|text| text.starts_with("Canvas update")).collect();
+        assert_eq!(hidden.len(), 1, "{texts:?}");
+        assert!(hidden[0].contains("-one\n-two\n+1\n+2\n"), "{hidden:?}");
+        assert!(
+            texts.iter().position(|text| text.starts_with("Canvas update"))
+                < texts.iter().position(|text| text == "look")
+        );
+        let (_, state) = bench.get(&format!("/api/agent/sessions/{session}")).await;
+        assert!(!state["chat"].to_string().contains("Canvas update"), "hidden messages are not shown");
+        let kinds = bench.kinds(&job).await;
+        assert_eq!(kinds.iter().filter(|kind| *kind == "canvas.lease").count(), 2, "held and released: {kinds:?}");
+        let (_, canvas) = bench.get(&format!("/api/agent/sessions/{session}/canvas")).await;
+        assert_eq!(canvas["held"], false, "the lease ends with the run");
     });
 }

@@ -5,6 +5,7 @@
 
 mod desk;
 mod lease_id;
+mod notes;
 mod sections;
 
 use emend_edit::patch::line_edits::{LineEdit, LineOperation};
@@ -16,6 +17,8 @@ pub use desk::{
     CanvasDesk, CanvasEdit, CanvasEdited, CanvasFailure, CanvasLines, CanvasMatch, CanvasMatches, CheckOut, CheckedIn,
     Place, Renewed,
 };
+
+pub use notes::CanvasNotes;
 
 use super::arguments::{flag_argument, number_argument, schema, text_argument};
 use crate::approval::Target;
