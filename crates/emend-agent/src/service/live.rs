@@ -5,6 +5,7 @@ use emend_llm::router::RouteObserver;
 
 use super::api::{ApiError, ApiResult};
 use super::desk::Desk;
+use super::event_types::is_known;
 use super::host::{AgentPlan, RouteLog};
 use super::inner::Inner;
 use super::provider_step::{Observed, StepLog};
@@ -28,11 +29,13 @@ pub(super) struct Changes {
 impl Changes {
     /// Adds an event of a job.
     pub(super) fn event(&mut self, job: &JobRecord, kind: &str, data: serde_json::Value) {
+        debug_assert!(is_known(kind), "{kind} is not in the table of events");
         self.events.push(NewEvent { kind: kind.to_owned(), job_id: Some(job.job_id.clone()), data });
     }
 
     /// Adds an event of the session.
     pub(super) fn session_event(&mut self, kind: &str, data: serde_json::Value) {
+        debug_assert!(is_known(kind), "{kind} is not in the table of events");
         self.events.push(NewEvent { kind: kind.to_owned(), job_id: None, data });
     }
 }

@@ -11,6 +11,7 @@ mod bodies;
 mod canvas_bodies;
 mod desk;
 mod driver;
+mod event_types;
 mod events;
 mod gc;
 mod handlers;
@@ -42,6 +43,7 @@ pub use canvas_bodies::{
     CanvasBody, CanvasEditRequest, CanvasGrepRequest, CanvasLeaseRequest, CanvasLineEdit, CanvasLineOperation,
     CanvasOpenRequest, CanvasPatchRequest, CanvasReadRequest, CanvasUserEdit,
 };
+pub use event_types::{EVENT_TYPES, EventType};
 pub use events::{EventReader, Reading, number_of};
 pub use host::{AgentPlan, ServiceHost};
 pub use limits::{LIMITS, LimitInfo, ServiceLimits};

@@ -2,6 +2,8 @@
 
 mod bench_host;
 mod canvas;
+#[cfg(not(target_family = "wasm"))]
+mod documents;
 mod jobs;
 mod questions;
 
