@@ -5,43 +5,44 @@ use std::collections::{BTreeMap, VecDeque};
 use emend_llm::runtime::Mutex;
 use emend_llm::{BoxFuture, Shared};
 
-use super::{Commit, Committed, EventPage, EventScope, ServiceStore, SessionPage, SessionQuery};
+use super::{Commit, Committed, EventPage, EventScope, ServiceStore, SessionPage, SessionQuery, search_form};
 use crate::service::records::{EventRecord, JobRecord, SessionRecord};
 use crate::store::StoreError;
 
 /// Keeps everything in memory.
 #[derive(Default)]
 pub struct MemServiceStore {
-    state: Mutex<State>,
+    pub(super) state: Mutex<State>,
 }
 
 #[derive(Default)]
-struct State {
-    sessions: BTreeMap<String, Kept>,
-    jobs: BTreeMap<String, KeptJob>,
+pub(super) struct State {
+    pub(super) sessions: BTreeMap<String, Kept>,
+    pub(super) jobs: BTreeMap<String, KeptJob>,
     /// Order of the jobs of all sessions.
-    n_jobs: u64,
-    all: Log,
+    pub(super) n_jobs: u64,
+    pub(super) all: Log,
 }
 
-struct Kept {
-    record: SessionRecord,
-    text: String,
-    log: Log,
+pub(super) struct Kept {
+    pub(super) record: SessionRecord,
+    /// Texts of the conversation in the form in which they are searched.
+    pub(super) texts: Vec<String>,
+    pub(super) log: Log,
 }
 
-struct KeptJob {
-    record: JobRecord,
-    order: u64,
-    log: Log,
+pub(super) struct KeptJob {
+    pub(super) record: JobRecord,
+    pub(super) order: u64,
+    pub(super) log: Log,
 }
 
 /// Events of one scope. Sessions, jobs and the whole store share the events.
 #[derive(Default)]
-struct Log {
-    events: VecDeque<Shared<EventRecord>>,
-    floor: u64,
-    last: u64,
+pub(super) struct Log {
+    pub(super) events: VecDeque<Shared<EventRecord>>,
+    pub(super) floor: u64,
+    pub(super) last: u64,
 }
 
 impl Log {
@@ -64,6 +65,10 @@ fn cursor(event: &EventRecord) -> u64 {
     event.cursor
 }
 
+fn contains(texts: &[String], wanted: &str) -> bool {
+    texts.iter().any(|text| text.contains(wanted))
+}
+
 fn seq(event: &EventRecord) -> u64 {
     event.seq
 }
@@ -74,6 +79,16 @@ impl MemServiceStore {
     pub fn new() -> Self {
         Self::default()
     }
+
+    /// Applies a change.
+    pub(super) fn apply(&self, commit: Commit) -> Committed {
+        self.state.lock().commit(commit)
+    }
+
+    /// Removes a session. Returns whether it existed.
+    pub(super) fn apply_removal(&self, id: &str) -> bool {
+        self.state.lock().remove_session(id)
+    }
 }
 
 impl State {
@@ -82,10 +97,12 @@ impl State {
         let id = session.session_id.clone();
         let kept = self.sessions.entry(id.clone()).or_insert_with(|| Kept {
             record: session.clone(),
-            text: String::new(),
+            texts: Vec::new(),
             log: Log::default(),
         });
-        kept.text.push_str(&text.to_lowercase());
+        if !text.is_empty() {
+            kept.texts.push(search_form(&text));
+        }
         let mut numbered = Vec::with_capacity(events.len());
         for event in events {
             kept.log.last += 1;
@@ -117,13 +134,18 @@ impl State {
         }
         for event in &numbered {
             let Some(job) = event.job_id.as_ref().and_then(|id| self.jobs.get_mut(id)) else { continue };
+            if job.record.session_id != id {
+                continue;
+            }
             job.log.events.push_back(Shared::clone(event));
             job.log.last = event.cursor;
             job.record.cursor = event.cursor;
         }
         for job_id in &purged_jobs {
-            self.drop_events(&id, job_id, 0);
-            self.jobs.remove(job_id);
+            if self.jobs.get(job_id).is_some_and(|job| job.record.session_id == id) {
+                self.drop_events(&id, job_id, 0);
+                self.jobs.remove(job_id);
+            }
         }
         if events_per_job_max > 0 {
             let touched: Vec<String> = numbered.iter().filter_map(|event| event.job_id.clone()).collect();
@@ -140,7 +162,7 @@ impl State {
 
     /// Drops the oldest events of a job, all but `keep`.
     fn drop_events(&mut self, session_id: &str, job_id: &str, keep: usize) {
-        let Some(job) = self.jobs.get_mut(job_id) else { return };
+        let Some(job) = self.jobs.get_mut(job_id).filter(|job| job.record.session_id == session_id) else { return };
         while job.log.events.len() > keep {
             let Some(event) = job.log.events.pop_front() else { return };
             job.log.floor = event.cursor;
@@ -152,10 +174,10 @@ impl State {
     }
 
     fn sessions(&self, query: &SessionQuery) -> SessionPage {
-        let text = query.text.to_lowercase();
+        let text = search_form(&query.text);
         let matches = |kept: &&Kept| {
             query.status.is_none_or(|status| kept.record.status == status)
-                && (text.is_empty() || kept.record.title.to_lowercase().contains(&text) || kept.text.contains(&text))
+                && (text.is_empty() || search_form(&kept.record.title).contains(&text) || contains(&kept.texts, &text))
         };
         let mut found: Vec<&SessionRecord> = self.sessions.values().filter(matches).map(|kept| &kept.record).collect();
         found.sort_by(|a, b| b.updated_at.cmp(&a.updated_at).then_with(|| a.session_id.cmp(&b.session_id)));
@@ -203,7 +225,7 @@ fn ready<'a, T: emend_llm::MaybeSend + 'a>(value: T) -> BoxFuture<'a, Result<T, 
 
 impl ServiceStore for MemServiceStore {
     fn commit(&self, commit: Commit) -> BoxFuture<'_, Result<Committed, StoreError>> {
-        ready(self.state.lock().commit(commit))
+        ready(self.apply(commit))
     }
 
     fn session<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<SessionRecord>, StoreError>> {
@@ -215,7 +237,7 @@ impl ServiceStore for MemServiceStore {
     }
 
     fn remove_session<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<bool, StoreError>> {
-        ready(self.state.lock().remove_session(id))
+        ready(self.apply_removal(id))
     }
 
     fn job<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<JobRecord>, StoreError>> {

@@ -6,12 +6,14 @@
 
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
+mod line_logs;
 mod memory;
 
 use emend_llm::{BoxFuture, MaybeSend, MaybeSync};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use line_logs::LineLogStore;
 pub use memory::MemServiceStore;
 
 use super::records::{EventRecord, JobRecord, SessionRecord, SessionStatus};
@@ -36,16 +38,24 @@ pub struct Commit {
     pub at: Timestamp,
     /// The session after the change. The store sets its `cursor`.
     pub session: SessionRecord,
-    /// Jobs that changed. The store sets the `cursor` of a job that gets events.
+    /// Jobs of the session that changed. The store sets the `cursor` of a job that gets events.
     pub jobs: Vec<JobRecord>,
-    /// New events in order.
+    /// New events in order. An event belongs to its job if the job is one of this session; an event with the id of
+    /// another job belongs to the session only.
     pub events: Vec<NewEvent>,
-    /// New text of the conversation, for searches.
+    /// New text of the conversation, for searches. A match lies within one such text.
     pub text: String,
-    /// Jobs to remove with their events.
+    /// Jobs of the session to remove with their events.
     pub purged_jobs: Vec<String>,
     /// Maximum number of events to keep for each job; older ones are dropped. 0 means all.
     pub events_per_job_max: u64,
+}
+
+/// Returns the form in which stores compare texts: in lower case, with a space in place of each NUL, because databases
+/// cannot keep a NUL in a text.
+#[must_use]
+pub fn search_form(text: &str) -> String {
+    text.to_lowercase().replace('\0', " ")
 }
 
 /// Result of a commit.
@@ -84,7 +94,7 @@ pub struct EventPage {
 /// A search for sessions. Newest changes come first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionQuery {
-    /// Text that the title or the conversation contains, in any case; empty for all sessions.
+    /// Text that the title or a text of the conversation contains, compared by [`search_form`]; empty for all sessions.
     pub text: String,
     /// Status, if only sessions with this status are wanted.
     pub status: Option<SessionStatus>,
