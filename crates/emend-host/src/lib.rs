@@ -11,6 +11,8 @@ mod git;
 mod keep;
 mod local;
 mod process;
+#[cfg(feature = "sqlite")]
+mod service_store;
 #[cfg(feature = "shell")]
 mod shell;
 mod state;
@@ -24,6 +26,8 @@ pub use commit::{CommitError, Observer, Recovered, Step, StepKind};
 pub use git::project_root;
 pub use local::LocalEnvironment;
 pub use process::{EnvPolicy, Inherit, Sandbox};
+#[cfg(feature = "sqlite")]
+pub use service_store::{OpenStoreError, SqliteServiceStore};
 #[cfg(feature = "shell")]
 pub use shell::EmulatedShell;
 pub use state::{StateDir, StateError};
