@@ -1,2 +1,21 @@
-/** placeholder */
-export {};
+/**
+ * `emend/service-client`: a typed client of the review service, without wasm. It speaks to `emend serve`, or to a service
+ * of `emend/service` in this program.
+ */
+
+export {
+  AbortError,
+  BusyError,
+  ClosedError,
+  ConfigError,
+  ConflictError,
+  EmendError,
+  type ErrorCode,
+  type ErrorDetails,
+  isEmendError,
+  PanicError,
+  ProviderError,
+} from "./errors.js";
+export type * from "./service/bodies.js";
+export { type ClientOptions, createClient, type ServiceClient, type StreamOptions } from "./service/client.js";
+export type { AttachedEvent, RequestOptions, ResyncEvent, ServiceEvent, ServiceReading } from "./service/types.js";

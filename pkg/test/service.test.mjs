@@ -5,7 +5,15 @@ import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import test from "node:test";
 import { Agent } from "emend";
-import { BusyError, ClosedError, ConfigError, createService, EmendError, isEmendError, PanicError } from "emend/service";
+import {
+  BusyError,
+  ClosedError,
+  ConfigError,
+  createService,
+  EmendError,
+  isEmendError,
+  PanicError,
+} from "emend/service";
 import { scripted } from "./support.mjs";
 
 const FILES = { "notes.md": "The colour of the sky.\nSecond line.\n" };
@@ -34,7 +42,11 @@ async function until(service, job, ...statuses) {
   }
 }
 
-const json = (body) => ({ method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+const json = (body) => ({
+  method: "POST",
+  headers: { "content-type": "application/json" },
+  body: JSON.stringify(body),
+});
 
 test("importing loads nothing", async () => {
   const program = `
@@ -201,7 +213,6 @@ test("a host that throws or never answers ends the job, and the service goes on"
   const silent = {
     name: "silent",
     idleTimeoutMs: 50,
-    // biome-ignore lint/correctness/useYield: it never yields.
     async *stream() {
       await new Promise(() => {});
     },
@@ -266,7 +277,9 @@ test("a hundred reconnects read every event once", async (t) => {
     seen.map((_, index) => seen[0][0] + index),
   );
   assert.equal(all.at(-1)[1].type, "job.completed");
-  const storm = await Promise.all(Array.from({ length: 100 }, () => service.fetch(path).then((r) => readStream(r, () => false))));
+  const storm = await Promise.all(
+    Array.from({ length: 100 }, () => service.fetch(path).then((r) => readStream(r, () => false))),
+  );
   for (const events of storm) assert.deepEqual(events, storm[0]);
   assert.ok(n > 20, `${n} reconnects`);
 });
@@ -334,12 +347,18 @@ test("wrong options are refused before anything is loaded", async () => {
     [{ limits: { max_sessions: -1 } }, /`max_sessions` is not a whole number/],
     [{ maxTruns: 1 }, /unknown field `maxTruns`/],
   ]) {
-    await assert.rejects(createService(options), (error) => error instanceof ConfigError && pattern.test(error.message));
+    await assert.rejects(
+      createService(options),
+      (error) => error instanceof ConfigError && pattern.test(error.message),
+    );
   }
 });
 
 test("closing cancels the jobs and ends the readers", async () => {
-  const stuck = { name: "stuck", stream: () => ({ [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}) }) }) };
+  const stuck = {
+    name: "stuck",
+    stream: () => ({ [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}) }) }),
+  };
   const service = await createService({ model: { provider: stuck } });
   const session = await newSession(service);
   const job = await run(service, session, "x");
@@ -370,7 +389,10 @@ test("a panic ends everything that is pending, and a new service starts afresh",
   const panicked = (error) => error instanceof PanicError && /boom in handle/.test(error.message);
   await assert.rejects(service.request("GET", "/api/agent/sessions"), panicked);
   await assert.rejects(reading, panicked);
-  await assert.rejects(readStream(stream, () => false), panicked);
+  await assert.rejects(
+    readStream(stream, () => false),
+    panicked,
+  );
   await assert.rejects(service.fetch("/api/agent/sessions"), panicked);
   await service.close();
   const fresh = await createService({ files: FILES });

@@ -16,7 +16,7 @@ function toolbox() {
   throw new Error("typescript is not installed: run `npm ci` in pkg");
 }
 
-const PROGRAM = ["../types.consumer.mts", "../types.edit.mts", "../types.llm.mts"];
+const PROGRAM = ["../types.consumer.mts", "../types.edit.mts", "../types.llm.mts", "../types.service.mts"];
 
 /** Compiles the consumer's program, or other files: `texts` by name. */
 async function check(t, options, texts) {

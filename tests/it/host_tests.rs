@@ -26,6 +26,8 @@ pub(crate) mod patch_oracles;
 pub(crate) mod real_edits;
 #[path = "secrets/mod.rs"]
 pub(crate) mod secrets;
+#[path = "service_contract/mod.rs"]
+pub(crate) mod service_contract;
 #[path = "wire.rs"]
 pub(crate) mod wire;
 #[path = "wire_encode.rs"]

@@ -18,6 +18,7 @@ const CLASSES: Readonly<Record<string, string>> = {
   LEASE_EXPIRED: "ConflictError",
   LOCK_NOT_AVAILABLE: "BusyError",
   LOCK_NOT_OWNED: "ConflictError",
+  PATCH_REJECTED: "ConflictError",
   STALE_EPOCH: "ConflictError",
 };
 

@@ -54,7 +54,10 @@ export class Service {
     const reply = await orAborted(signal, this.#send(request));
     if (reply.stream === undefined) return jsonReply(reply);
     const { scope, after } = reply.stream;
-    const attached = await orAborted(signal, this.#bridge.ask((service) => service.attached(scope)));
+    const attached = await orAborted(
+      signal,
+      this.#bridge.ask((service) => service.attached(scope)),
+    );
     return streamReply(attached, this.#bridge.events(scope, after), signal);
   };
 
@@ -64,18 +67,14 @@ export class Service {
    * @throws {EmendError} of the class that belongs to the code of a failed request.
    * @throws {AbortError} if the signal fires.
    */
-  async request<T = unknown>(
-    method: string,
-    path: string,
-    body?: unknown,
-    options: RequestOptions = {},
-  ): Promise<T> {
+  async request<T = unknown>(method: string, path: string, body?: unknown, options: RequestOptions = {}): Promise<T> {
     const signal = new CallerSignal(optionsOf(options, ["signal"]).signal);
     const [name = "", ...rest] = requireText("the path", path).split("?");
     const verb = requireText("the method", method).toUpperCase();
     const sent = this.#send({ method: verb, path: decoded(name), query: rest.join("?"), body });
     const { status, body: text, stream } = await orAbortError(signal, sent);
-    if (stream !== undefined) throw new EmendError("unsupported", "this operation is a stream; use `events` or `fetch`");
+    if (stream !== undefined)
+      throw new EmendError("unsupported", "this operation is a stream; use `events` or `fetch`");
     const parsed = JSON.parse(text) as T;
     if (status >= 400) throw errorOfReply(status, parsed);
     return parsed;

@@ -22,7 +22,8 @@ const DEFAULT_MODEL: ModelOptions = { provider: "offline" };
 export function prepareService(options: ServiceOptions): PreparedService {
   const { models = {}, limits, model = DEFAULT_MODEL, wasm, ...rest } = checkedOptions(options) as ServiceOptions;
   for (const name of ["mode", "questions", "approve"]) {
-    if ((rest as Record<string, unknown>)[name] !== undefined) refuse(`\`${name}\` belongs to the sessions of a service`);
+    if ((rest as Record<string, unknown>)[name] !== undefined)
+      refuse(`\`${name}\` belongs to the sessions of a service`);
   }
   const defaultModel = nameOf(model);
   const all = { [defaultModel]: model, ...requireOptions("`models`", models) };

@@ -1,0 +1,166 @@
+//! The contract of the review service: `tests/service/contract.json` over [`Service`] in memory, without a transport.
+//!
+//! The same file runs over `emend/service` in JavaScript, and can run over any transport that implements [`Client`].
+
+mod host;
+mod normal;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use emend_agent::service::api::{Method, OPERATIONS, OperationInfo, route};
+use futures::executor::block_on;
+use serde_json::{Map, Value, json};
+
+use host::Bench;
+use normal::Normal;
+
+/// Number of polls of a job that a step waits for.
+const POLLS_MAX: usize = 2_000;
+
+/// A transport of the service.
+pub(crate) trait Client {
+    /// Sends a request and returns the status and the body.
+    async fn send(&self, method: &str, path: &str, body: Value) -> (u16, Value);
+
+    /// Opens a stream and returns the status and the first `n` messages without heartbeats, or the error.
+    async fn stream(&self, path: &str, n: usize) -> (u16, Value);
+
+    /// Lets jobs advance.
+    async fn pause(&self);
+}
+
+/// Runs all steps and returns the normalised replies by the names of the steps.
+pub(crate) async fn replies(client: &impl Client, contract: &Value) -> Map<String, Value> {
+    let mut saved: BTreeMap<String, String> = BTreeMap::new();
+    let (mut normal, mut replies, mut problems) = (Normal::default(), Map::new(), Vec::new());
+    for step in contract["steps"].as_array().unwrap() {
+        let name = step["name"].as_str().unwrap();
+        if let Some(wait) = step.get("wait") {
+            wait_for(client, &filled(wait, &saved), name).await;
+        }
+        let path = filled_text(step["path"].as_str().unwrap(), &saved);
+        let (status, body) = match step["messages"].as_u64() {
+            Some(n) => client.stream(&path, n as usize).await,
+            None => {
+                let body = step.get("body").map_or(Value::Null, |body| filled(body, &saved));
+                client.send(step["method"].as_str().unwrap(), &path, body).await
+            }
+        };
+        if Some(u64::from(status)) != step["status"].as_u64() {
+            problems.push(format!("{name}: {status} {body}"));
+        }
+        for (key, pointer) in step["save"].as_object().into_iter().flatten() {
+            let value = body.pointer(pointer.as_str().unwrap()).and_then(Value::as_str);
+            saved.insert(
+                key.clone(),
+                value.unwrap_or_else(|| panic!("{name}: no {pointer} in {body}: {problems:?}")).to_owned(),
+            );
+        }
+        let before = replies.insert(name.to_owned(), normal.of(&body));
+        assert_eq!(before, None, "two steps have the name {name:?}");
+    }
+    assert!(problems.is_empty(), "replies with another status: {problems:#?}");
+    replies
+}
+
+async fn wait_for(client: &impl Client, wait: &Value, name: &str) {
+    let path = format!("/api/agent/jobs/{}", wait["job"].as_str().unwrap());
+    for _ in 0..POLLS_MAX {
+        let (_, job) = client.send("GET", &path, Value::Null).await;
+        if job["status"] == wait["status"] {
+            return;
+        }
+        let ended = ["completed", "failed", "cancelled"].iter().any(|status| job["status"] == **status);
+        assert!(!ended, "{name}: the job has the status {}: {}", job["status"], job["error"]);
+        client.pause().await;
+    }
+    panic!("{name}: the job did not reach {}", wait["status"]);
+}
+
+/// Puts saved values into the texts of a value.
+fn filled(value: &Value, saved: &BTreeMap<String, String>) -> Value {
+    match value {
+        Value::String(text) => Value::String(filled_text(text, saved)),
+        Value::Array(items) => items.iter().map(|item| filled(item, saved)).collect(),
+        Value::Object(fields) => fields.iter().map(|(name, field)| (name.clone(), filled(field, saved))).collect(),
+        other => other.clone(),
+    }
+}
+
+fn filled_text(text: &str, saved: &BTreeMap<String, String>) -> String {
+    saved.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("${{{name}}}"), value))
+}
+
+fn file(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("service").join(name)
+}
+
+fn contract() -> Value {
+    serde_json::from_str(&std::fs::read_to_string(file("contract.json")).unwrap()).unwrap()
+}
+
+#[test]
+fn replies_are_those_of_the_contract() {
+    let contract = contract();
+    let found = block_on(async { replies(&Bench::new(&contract), &contract).await });
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        let text = serde_json::to_string_pretty(&found).unwrap() + "\n";
+        std::fs::write(file("replies.json"), text).unwrap();
+        return;
+    }
+    let expected: Map<String, Value> =
+        serde_json::from_str(&std::fs::read_to_string(file("replies.json")).unwrap()).unwrap();
+    for (name, reply) in &found {
+        assert_eq!(Some(reply), expected.get(name), "{name}; UPDATE_EXPECT=1 accepts the reply");
+    }
+    assert_eq!(found.len(), expected.len(), "replies.json has replies of steps that do not exist");
+}
+
+/// Returns whether some request to an operation can fail because of its path, its query or its body.
+fn can_fail(info: &OperationInfo) -> bool {
+    let takes_input = info.path.contains('{') || info.request.is_some();
+    takes_input || !info.errors.is_empty() || (!info.query.is_empty() && !info.is_stream)
+}
+
+#[test]
+fn every_operation_has_a_step_that_succeeds_and_one_that_fails() {
+    let mut covered = BTreeSet::new();
+    for step in contract()["steps"].as_array().unwrap() {
+        let path = step["path"].as_str().unwrap().split('?').next().unwrap().to_owned();
+        let method = Method::from_name(step["method"].as_str().unwrap()).unwrap();
+        let (info, _) = route(method, &path).unwrap_or_else(|error| panic!("{}: {error}", step["name"]));
+        assert_eq!(info.is_stream, step.get("messages").is_some(), "{}", step["name"]);
+        covered.insert((info.operation, step["status"].as_u64().unwrap() < 400));
+    }
+    for info in OPERATIONS {
+        let name = info.operation.name();
+        assert!(covered.contains(&(info.operation, true)), "no step of {name} succeeds");
+        let fails = covered.contains(&(info.operation, false));
+        assert!(fails || !can_fail(info), "no step of {name} fails");
+    }
+}
+
+#[test]
+fn values_are_normalised_by_first_appearance() {
+    let mut normal = Normal::default();
+    let id = |n: u8| format!("{n:08x}-0000-4000-8000-000000000000");
+    let found = normal.of(&json!({
+        "job_id": format!("job_{}", id(3)),
+        "session_id": id(7),
+        "text": format!("{} at 2026-02-05T12:00:00.000Z for 17 ms, latency_ms=5 lines=5", id(7)),
+        "duration_ms": 17,
+        "usage": { "input_tokens": 4, "cost_usd": 0.5 },
+    }));
+    assert_eq!(
+        found,
+        json!({
+            "job_id": "job_<1>",
+            "session_id": "<2>",
+            "text": "<2> at <time> for 0 ms, latency_ms=0 lines=5",
+            "duration_ms": 0,
+            "usage": { "input_tokens": 0, "cost_usd": 0 },
+        })
+    );
+    assert_eq!(normal.of(&json!([id(3)])), json!(["<1>"]));
+}
