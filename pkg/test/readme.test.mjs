@@ -35,6 +35,11 @@ test("the example of emend/edit prints what it should", async (t) => {
   assert.ok(stdout.endsWith('// Polite.\nexport const greet = () => "hello";\n\nconflict not_found\n'), stdout);
 });
 
+test("the example of emend/service prints what it should", async (t) => {
+  const stdout = await runExample(t, "import { createService }");
+  assert.equal(stdout, "completed The color of the sky.\n\n");
+});
+
 test("the example of an environment works on the directory it is run in", async (t) => {
   const directory = await mkdtemp(join(tmpdir(), "emend-readme-"));
   t.after(() => rm(directory, { recursive: true }));

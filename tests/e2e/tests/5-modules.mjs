@@ -1,4 +1,4 @@
-// `emend/edit` and `emend/llm` in a page, loaded from the built package without a bundler.
+// `emend/edit`, `emend/llm` and `emend/service` in a page, loaded from the built package without a bundler.
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";
@@ -13,6 +13,8 @@ const IMPORTS = {
   emend: "/dist/index.js",
   "emend/edit": "/dist/edit.js",
   "emend/llm": "/dist/llm.js",
+  "emend/service": "/dist/service.js",
+  "emend/service-client": "/dist/service-client.js",
 };
 
 /** Runs `work` in an empty page that can import the package. Returns its result and the loaded modules. */
@@ -85,6 +87,34 @@ export const tests = {
       refusal: ["ConflictError", "conflict", "not_found"],
     });
     assert.deepEqual(modules, ["edit-core_bg.wasm"]);
+  },
+
+  async "emend/service runs a job in a page up to its review, and loads nothing of emend"({ page }) {
+    const { found, modules } = await inPage(page, async () => {
+      const { createService } = await import("emend/service");
+      const { createClient } = await import("emend/service-client");
+      const service = await createService({ files: { "notes.md": "The colour of the sky.\n" } });
+      const client = createClient({ fetch: service.fetch });
+      const { session_id } = await client.call("CreateSession");
+      const instruction = "rename colour to color in notes.md";
+      const { job_id } = await client.call("Run", { body: { session_id, instruction } });
+      const kinds = new Set();
+      for await (const { type } of client.events({ job: job_id })) {
+        kinds.add(type);
+        if (type === "diff.generated") break;
+      }
+      const { files } = await client.call("GetReview", { job_id });
+      const accepted_hunk_ids = files.flatMap((file) => file.hunks.map((hunk) => hunk.hunk_id));
+      const { status } = await client.call("Apply", { body: { session_id, job_id, accepted_hunk_ids } });
+      const saved = await service.files.readDisk("notes.md");
+      await service.close();
+      return { kinds: [...kinds], status, saved };
+    });
+    for (const kind of ["attached", "job.queued", "message.delta", "tool.call.completed", "edits.proposed"]) {
+      assert.ok(found.kinds.includes(kind), `${kind} in ${found.kinds}`);
+    }
+    assert.deepEqual([found.status, found.saved], ["completed", "The color of the sky.\n"]);
+    assert.deepEqual(modules, ["service-core_bg.wasm", "offline-core_bg.wasm"]);
   },
 
   async "emend/llm streams from a server in a page, runs a tool and can be cancelled"({ page }) {
