@@ -6,13 +6,16 @@
 
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
+mod journal;
 mod line_logs;
 mod memory;
+mod parts;
 
 use emend_llm::{BoxFuture, MaybeSend, MaybeSync};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use journal::{Journal, JournalServiceStore};
 pub use line_logs::LineLogStore;
 pub use memory::MemServiceStore;
 
