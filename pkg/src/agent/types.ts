@@ -80,7 +80,7 @@ export interface EventData {
   STEERING_RETURNED: { content: string };
   TURN_LIMIT: { round: number; total_turns: number };
   /** The run ends because `budget` is used up. */
-  BUDGET_EXCEEDED: { budget: "tokens" | "cost_usd" | "duration_ms"; limit: number; used: number };
+  BUDGET_EXCEEDED: { budget: "tokens" | "cost_usd" | "duration_ms" | "tool_calls"; limit: number; used: number };
   LOOP_DETECTION: { message: string };
   WARNING: { code: string; message: string };
   ERROR: ErrorInfo;

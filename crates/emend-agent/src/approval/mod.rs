@@ -16,7 +16,7 @@ use serde_json::Value;
 
 pub use command_line::split as simple_commands;
 pub use effect::ToolEffect;
-pub use hidden::Hidden;
+pub use hidden::{DEFAULT_HIDDEN, DEFAULT_SHOWN, Hidden};
 pub use policy::{Action, Policy, Rule, RuleError, Verdict, is_command_tool};
 
 /// Canonical name of the tool whose rules decide which files may be read.

@@ -396,3 +396,69 @@ fn rules_that_deny_a_path_hide_it() {
     check(&[(Deny, "read_file"), (Deny, "*:a")], &["a"], &["b"]);
     assert!(policy(&[(Deny, "edit_file:a"), (Deny, "read_file"), (Ask, "*:a")], Allow).hidden("Read").is_empty());
 }
+
+#[test]
+fn files_with_secrets_are_hidden_unless_a_rule_shows_them() {
+    #[track_caller]
+    fn check(rules: &[(Action, &str)], path: &str, is_hidden: bool) {
+        let rules = rules.iter().map(|(action, text)| Rule::parse(*action, text).unwrap()).collect();
+        let policy = Policy { rules, otherwise: Action::Allow }.hiding_secrets();
+        let hidden = policy.hidden("Read");
+        assert_eq!(hidden.hides(path), is_hidden, "{path}");
+        let target = Target { paths: vec![path.to_owned()], ..Target::default() };
+        let action = policy.decide(&["read_file", "Read"], ToolEffect::Reads, &target).action;
+        assert_eq!(action == Action::Deny, is_hidden, "{path}");
+    }
+    for path in [
+        ".env",
+        "web/.env",
+        ".env.local",
+        "a/.env.production",
+        ".envrc",
+        "cert.pem",
+        "a/server.key",
+        "x.p12",
+        "x.pfx",
+        ".ssh/id_rsa",
+        "id_rsa.pub",
+        "id_ed25519",
+        ".netrc",
+        ".pgpass",
+        ".git-credentials",
+        ".aws/credentials",
+        "home/.aws/credentials",
+        ".docker/config.json",
+        "home/.kube/config",
+    ] {
+        check(&[], path, true);
+    }
+    for path in [
+        ".env.example",
+        "web/.env.sample",
+        ".env.template",
+        "env",
+        "src/env.rs",
+        "environment.md",
+        "pem.md",
+        "keys.txt",
+        "credentials",
+        "config.json",
+        "netrc.md",
+        "my_id_rsa_notes.md",
+    ] {
+        check(&[], path, false);
+    }
+    check(&[(Action::Allow, "read_file:.env")], ".env", false);
+    check(&[(Action::Allow, "read_file:.env")], ".env.local", true);
+    check(&[(Action::Deny, "shell"), (Action::Allow, "read_file:.env")], ".env", false);
+    check(&[(Action::Allow, "*")], ".env", true);
+    check(&[(Action::Deny, "*:.env.example")], ".env.example", true);
+}
+
+#[test]
+fn an_example_of_variables_can_be_read_but_is_not_allowed_to_be_written_by_that() {
+    let policy = Policy { rules: Vec::new(), otherwise: Action::Ask }.hiding_secrets();
+    let target = Target { paths: vec![".env.example".to_owned()], ..Target::default() };
+    assert_eq!(policy.decide(&["read_file"], ToolEffect::Reads, &target).action, Action::Allow);
+    assert_eq!(policy.decide(&["write_file"], ToolEffect::Writes, &target).action, Action::Ask);
+}

@@ -4,7 +4,7 @@
 
 use emend_llm::Usage;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::state::SessionState;
 use crate::approval::{ApprovalRequest, Decision};
@@ -78,6 +78,8 @@ pub enum BudgetKind {
     CostUsd,
     /// Milliseconds.
     DurationMs,
+    /// Tool calls.
+    ToolCalls,
 }
 
 /// A change of the canvas lease.
@@ -118,6 +120,20 @@ impl EventKind {
             | Self::ToolCallOutputDelta { delta, .. } => Some(delta),
             _ => None,
         }
+    }
+
+    /// Returns the result of a completed call in the form of all providers: `{"tool_call_id", "name", "ok", "result",
+    /// "error"}`; `None` for other kinds. A result without data is its text.
+    #[must_use]
+    pub fn tool_result(&self) -> Option<Value> {
+        let Self::ToolCallEnd { call_id, tool_name, ok, output, data, error_info, .. } = self else { return None };
+        let result = match data {
+            _ if !ok => Value::Null,
+            Value::Null => json!({ "output": output }),
+            data => data.clone(),
+        };
+        let error = json!(error_info);
+        Some(json!({ "tool_call_id": call_id, "name": tool_name, "ok": ok, "result": result, "error": error }))
     }
 
     pub(super) fn delta_mut(&mut self) -> Option<&mut String> {
@@ -350,7 +366,7 @@ pub enum EventKind {
         /// Responses of the whole session.
         total_turns: u64,
     },
-    /// The budget of the run is used up; the run ends.
+    /// The budget of the run is used up; the run ends. After the last tool call the model responds once more.
     BudgetExceeded {
         /// The part of the budget.
         budget: BudgetKind,
@@ -373,4 +389,41 @@ pub enum EventKind {
     },
     /// The run failed.
     Error(ErrorInfo),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    #[cfg(target_family = "wasm")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
+    fn ended(ok: bool, data: Value, error_info: Option<ErrorInfo>) -> EventKind {
+        EventKind::ToolCallEnd {
+            call_id: "c".to_owned(),
+            tool_name: "grep".to_owned(),
+            ok,
+            output: "text".to_owned(),
+            output_ref: None,
+            output_cut: false,
+            data,
+            error: error_info.as_ref().map(|error| error.message.clone()),
+            error_info,
+            duration_ms: 1,
+        }
+    }
+
+    #[test]
+    fn the_result_of_a_call_has_one_form() {
+        #[track_caller]
+        fn check(kind: &EventKind, expected: Value) {
+            assert_eq!(kind.tool_result().unwrap_or_default(), expected);
+        }
+        let error = ErrorInfo { code: "stale", message: "old".to_owned(), suggestions: Vec::new(), data: None };
+        let form = |ok: bool, result: Value, error: Value| json!({"tool_call_id": "c", "name": "grep", "ok": ok, "result": result, "error": error});
+        check(&ended(true, json!({"results": []}), None), form(true, json!({"results": []}), Value::Null));
+        check(&ended(true, Value::Null, None), form(true, json!({"output": "text"}), Value::Null));
+        let stale = json!({"code": "stale", "message": "old", "suggestions": []});
+        check(&ended(false, Value::Null, Some(error)), form(false, Value::Null, stale));
+        check(&EventKind::ReasoningStart {}, Value::Null);
+    }
 }

@@ -78,7 +78,7 @@ parameters and results are the same for all families. The model reads a text wit
 | search_project | query, glob, limit | `results: [{file_path, start_line, end_line, snippet}]`, `truncated` |
 | read_file | file_path, start_line, end_line, max_bytes | `file_path`, `content`, `start_line`, `end_line`, `truncated`, `hash`, `total_lines`, `version` |
 | list_files | prefix, glob | `files`, `truncated` |
-| clarify_user | question, options | `question`, `options` |
+| clarify_user | question, options, fields: [{name, label, options, required}] | `question`, `options`, `fields` |
 | propose_edits | edits: [{edit_id, file_path, operation, start_line, end_line, new_text, new_path, expected_hash, rationale}] | `edits`: as given; `states: [{file_path, hash, version, deleted}]`; `files`; `diagnostics` |
 
 `search_project` compares literal words. The exact phrase comes first, then all words, then some; a word in the path
@@ -90,6 +90,9 @@ call. `insert` inserts before `start_line`; one past the last line appends. All 
 overlap are refused. `expected_hash` is the hash of the file or of the lines to change; without it, the file must be as it
 was last shown, and so must the lines around the edit. Otherwise the result is `stale` with the current text. A file that
 was never read can be renamed but not deleted. In a review, the `edit` of a change is `CALL/EDIT_ID`.
+
+`clarify_user` ends the run, and the next message of the user is the answer: text, an option, or a line `NAME: ANSWER` for
+each field. `no_user_answer` stands for a question or a field that the user skips. One question can be open at a time.
 
 | tool | effect | concurrent | interruptible | output |
 |---|---|---|---|---|

@@ -49,7 +49,7 @@ fn tools_have_the_names_of_each_familys_own_agent() {
             glob(pattern, path?)
             list_dir(dir_path?, depth?)
             exec_command(cmd, timeout_ms?, workdir?, description?)
-            request_user_input(question, options?)
+            request_user_input(question, options?, fields?)
         "#]],
     );
     check(
@@ -63,7 +63,7 @@ fn tools_have_the_names_of_each_familys_own_agent() {
             Glob(pattern, path?)
             LS(path?, depth?)
             Bash(command, timeout?, working_dir?, description?)
-            AskUserQuestion(question, options?)
+            AskUserQuestion(question, options?, fields?)
         "#]],
     );
     check(
@@ -78,7 +78,7 @@ fn tools_have_the_names_of_each_familys_own_agent() {
             list_directory(dir_path?, depth?)
             run_shell_command(command, timeout_ms?, dir_path?, description?)
             safe_patch(file_path, unified_diff, base_content_sha256)
-            ask_user(question, options?)
+            ask_user(question, options?, fields?)
         "#]],
     );
 }

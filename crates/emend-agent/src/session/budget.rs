@@ -28,6 +28,8 @@ pub(in crate::session) struct Spending(Mutex<Spent>);
 struct Spent {
     tokens: u64,
     cost_usd: f64,
+    /// Tool calls, refused ones included.
+    tool_calls: u64,
 }
 
 impl Spending {
@@ -46,6 +48,20 @@ impl Spending {
         let mut spent = self.spent();
         spent.tokens += usage.input_tokens + usage.output_tokens;
         spent.cost_usd += cost_usd;
+    }
+
+    /// Adds a tool call. Returns false if it exceeds `limit`; 0 = unlimited.
+    pub(in crate::session) fn take_tool_call(&self, limit: u64) -> bool {
+        let mut spent = self.spent();
+        spent.tool_calls += 1;
+        limit == 0 || spent.tool_calls <= limit
+    }
+
+    /// Returns the event of a limit on tool calls that a call exceeded.
+    pub(in crate::session) fn exceeded_tool_calls(&self, limit: u64) -> Option<EventKind> {
+        let used = self.spent().tool_calls;
+        let (budget, is_over) = (BudgetKind::ToolCalls, limit > 0 && used > limit);
+        is_over.then_some(EventKind::BudgetExceeded { budget, limit: limit as f64, used: limit as f64 })
     }
 
     /// Returns the event of a budget that is used up, tokens before cost.

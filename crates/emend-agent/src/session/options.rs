@@ -21,6 +21,12 @@ pub struct SessionConfig {
     pub max_turns: u64,
     /// Maximum number of tool rounds per user message; 0 = unlimited.
     pub max_tool_rounds_per_input: u64,
+    /// Maximum number of tool calls of one run and its subagents; 0 = unlimited. Calls beyond the limit do not run, and
+    /// their results say so. The model then responds once more, without tools, and the run ends.
+    pub max_tool_calls: u64,
+    /// Number of consecutive rounds in which the arguments of every call fail the schema, after which the run ends with an
+    /// error; 0 = unlimited.
+    pub max_schema_retries: u64,
     /// Limits on the tokens, the cost and the duration of one run.
     pub run_budget: RunBudget,
     /// Timeout of a command whose call sets none, in milliseconds.
@@ -76,6 +82,8 @@ impl Default for SessionConfig {
         Self {
             max_turns: 0,
             max_tool_rounds_per_input: 0,
+            max_tool_calls: 0,
+            max_schema_retries: 5,
             run_budget: RunBudget::default(),
             default_command_timeout_ms: CommandLimits::default().default_timeout_ms,
             max_command_timeout_ms: CommandLimits::default().max_timeout_ms,

@@ -1,4 +1,5 @@
-//! `clarify_user`: a question to the user. The run ends after the call, and the user's next message is the answer.
+//! `clarify_user`: a question to the user. The run ends after the call, and the user's next message is the answer: free
+//! text, one of the options, one line `NAME: ANSWER` per field, or [`NO_USER_ANSWER`]. There is no time limit.
 
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
@@ -10,8 +11,15 @@ use crate::tool::{Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
 const PARAMETERS: &str = r#"{"type": "object", "properties": {
   "question": {"type": "string", "description": "The question."},
   "options": {"type": "array", "items": {"type": "string"},
-    "description": "Likely answers, best first. The user may give another answer."}},
+    "description": "Likely answers, best first. The user may give another answer."},
+  "fields": {"type": "array", "description": "For several values at once. The answer has a line `NAME: ANSWER` for each.",
+    "items": {"type": "object", "required": ["name", "label"], "properties": {
+      "name": {"type": "string"}, "label": {"type": "string"},
+      "options": {"type": "array", "items": {"type": "string"}}, "required": {"type": "boolean"}}}}},
   "required": ["question"]}"#;
+
+/// The answer of a user who skips the question, or a field of it.
+pub const NO_USER_ANSWER: &str = "no_user_answer";
 
 /// Asks the user a question, which ends the run.
 pub struct ClarifyUser;
@@ -45,10 +53,13 @@ impl Tool for ClarifyUser {
             Err(ToolError::new(Code::InvalidArgument, "The question is empty. Write the question."))
         } else {
             let options = arguments.get("options").cloned().unwrap_or_else(|| json!([]));
-            Ok(ToolOutput::new(
-                "The user was asked. Their next message is the answer.",
-                json!({ "question": question, "options": options }),
-            ))
+            let mut data = json!({ "question": question, "options": options });
+            if let Some(fields) = arguments.get("fields") {
+                data["fields"] = fields.clone();
+            }
+            let text =
+                "The user was asked. Their next message is the answer; `no_user_answer` if they skip the question.";
+            Ok(ToolOutput::new(text, data))
         };
         Box::pin(std::future::ready(outcome))
     }

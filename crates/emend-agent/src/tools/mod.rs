@@ -32,7 +32,7 @@ pub use canvas::{
     CANVAS_INSTRUCTIONS, CanvasDesk, CanvasEdit, CanvasEdited, CanvasFailure, CanvasLines, CanvasMatch, CanvasMatches,
     CanvasNotes, CheckOut, CheckedIn, Place, Renewed, canvas_tools,
 };
-pub use clarify_user::ClarifyUser;
+pub use clarify_user::{ClarifyUser, NO_USER_ANSWER};
 pub use edit_file::EditFile;
 pub use edit_lines::EditLines;
 pub use glob::Glob;

@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 
 use emend_llm::{
-    BoxFuture, CancelToken, ContentPart, ErrorKind, FinishKind, LlmError, Message, Response, Shared, ToolCall, Usage,
-    get_model_info,
+    BoxFuture, CancelToken, ContentPart, ErrorKind, FinishKind, LlmError, Message, Response, Shared, ToolCall,
+    ToolChoice, Usage, get_model_info,
 };
 
 use crate::error_code::{Code, SessionEffect};
@@ -168,30 +168,29 @@ async fn rounds(
     usage: &mut Usage,
     cancel: &CancelToken,
 ) -> EndReason {
-    let mut n_rounds = 0;
-    let mut n_pauses = 0;
+    let (mut n_rounds, mut n_pauses, mut n_misfits) = (0, 0, 0);
     let mut loops = LoopDetector::default();
     loop {
         if let Some(reason) = stop(core, n_rounds, cancel) {
             return reason;
         }
-        compaction::compact_if_needed(core).await;
-        if !core.save().await {
-            return EndReason::Error;
+        let used_up = core.spending.exceeded_tool_calls(core.settings().config.max_tool_calls);
+        let is_last = used_up.is_some();
+        if let Some(event) = used_up {
+            core.emitter.emit(event);
         }
-        let mut response = match call_model(core, lease_holder, cancel).await {
+        let tool_choice = is_last.then_some(ToolChoice::None);
+        let response = match respond(core, lease_holder, usage, tool_choice, cancel).await {
             Ok(response) => response,
-            Err(error) if error.kind == ErrorKind::Abort => return EndReason::Aborted,
-            Err(error) => return fail(core, &error),
+            Err(reason) => return reason,
         };
-        core.spending.add(&core.settings().model, &response.usage);
-        *usage = std::mem::take(usage) + response.usage.clone();
         let finish = response.finish_reason.reason;
-        make_call_ids_unique(core, &mut response.message);
-        if finish != FinishKind::Length {
-            tool_call::read_calls(&core.settings().tools, &mut response.message);
-        }
         let calls: Vec<ToolCall> = response.message.tool_calls().into_iter().cloned().collect();
+        if is_last {
+            record_response(core, response);
+            core.answer_calls(tool_call::NO_CALLS_LEFT);
+            return EndReason::Budget;
+        }
         if calls.is_empty() {
             let text = record_response(core, response);
             if finish == FinishKind::Pause && n_pauses < PAUSES_MAX {
@@ -209,23 +208,79 @@ async fn rounds(
             return EndReason::Error;
         }
         (n_rounds, n_pauses) = (n_rounds + 1, 0);
-        let asked = match finish {
+        let done = match finish {
             FinishKind::Length | FinishKind::ContentFilter | FinishKind::Error => {
                 tool_call::refuse_cut(core, &calls, finish);
-                false
+                RoundOutcome::default()
             }
             _ => run_calls(core, run_id, lease_holder, &calls, cancel).await,
         };
         core.answer_calls(CANCELLED);
-        match (cancel.is_cancelled(), asked, finish) {
+        n_misfits = if done.misfits { n_misfits + 1 } else { 0 };
+        match (cancel.is_cancelled(), done.asked, finish) {
             (true, ..) => return EndReason::Aborted,
             (_, true, _) => return EndReason::AwaitingInput,
             (.., FinishKind::ContentFilter | FinishKind::Error) => return finish_without_calls(core, finish, ""),
+            _ if gives_up(core, n_misfits, &calls) => return EndReason::Error,
             _ => {}
         }
         inject_steering(core).await;
         warn_about_loop(core, &mut loops, &calls);
     }
+}
+
+/// Calls the model. Its response has unique ids of calls and arguments that are parsed.
+async fn respond(
+    core: &Core,
+    lease_holder: &mut LeaseHolder<'_>,
+    usage: &mut Usage,
+    tool_choice: Option<ToolChoice>,
+    cancel: &CancelToken,
+) -> Result<Response, EndReason> {
+    compaction::compact_if_needed(core).await;
+    if !core.save().await {
+        return Err(EndReason::Error);
+    }
+    let mut response = match call_model(core, lease_holder, tool_choice, cancel).await {
+        Ok(response) => response,
+        Err(error) if error.kind == ErrorKind::Abort => return Err(EndReason::Aborted),
+        Err(error) => return Err(fail(core, &error)),
+    };
+    core.spending.add(&core.settings().model, &response.usage);
+    *usage = std::mem::take(usage) + response.usage.clone();
+    make_call_ids_unique(core, &mut response.message);
+    if response.finish_reason.reason != FinishKind::Length {
+        tool_call::read_calls(&core.settings().tools, &mut response.message);
+    }
+    Ok(response)
+}
+
+/// Returns whether the run ends because the model's arguments failed the schema in too many rounds.
+fn gives_up(core: &Core, n_misfits: u64, calls: &[ToolCall]) -> bool {
+    let max = core.settings().config.max_schema_retries;
+    if max == 0 || n_misfits < max {
+        return false;
+    }
+    let tool = calls.last().map_or("", |call| &call.name);
+    core.emitter.emit(EventKind::Error(ErrorInfo {
+        code: Code::LimitReached.as_str(),
+        message: format!(
+            "The model's tool calls did not match their schemas {n_misfits} times in a row, the last one of {tool}. Try \
+             another model, or describe the task differently."
+        ),
+        suggestions: Vec::new(),
+        data: None,
+    }));
+    true
+}
+
+/// The outcome of the calls of one response.
+#[derive(Default)]
+struct RoundOutcome {
+    /// Whether a call asked the user.
+    asked: bool,
+    /// Whether the arguments of every call failed the schema.
+    misfits: bool,
 }
 
 /// Gives a call with a duplicate id a new one, because providers reject duplicate ids.
@@ -284,36 +339,39 @@ fn record_response(core: &Core, response: Response) -> String {
 }
 
 /// Runs all calls of a message until the run is cancelled. Consecutive concurrent calls run at the same time; other
-/// calls wait for those before them. Returns whether a call asked the user.
+/// calls wait for those before them.
 async fn run_calls(
     core: &Core,
     run_id: u64,
     lease_holder: &mut LeaseHolder<'_>,
     calls: &[ToolCall],
     cancel: &CancelToken,
-) -> bool {
+) -> RoundOutcome {
     let settings = core.settings();
     let parallel = settings.config.parallel_tool_calls;
     let concurrent = |call: &ToolCall| settings.tools.get(&call.name).is_some_and(|(_, tool)| tool.concurrent());
     let lease_holder = SharedLeaseHolder::new(lease_holder);
     core.reads.begin_message();
-    let mut asked = false;
+    let mut round = RoundOutcome { asked: false, misfits: true };
     for group in calls.chunk_by(|a, b| parallel && concurrent(a) && concurrent(b)) {
         if cancel.is_cancelled() {
             break;
         }
         let revision = core.workspace.revision();
+        // A call that asks is never concurrent.
+        let has_question = round.asked;
         let all = group.iter().map(|call| -> BoxFuture<'_, _> {
-            Box::pin(tool_call::execute(core, run_id, &lease_holder, call, cancel))
+            Box::pin(tool_call::execute(core, run_id, &lease_holder, call, has_question, cancel))
         });
         for done in all_in_order(all.collect()).await {
-            asked |= done.asked;
+            round.asked |= done.asked;
+            round.misfits &= done.misfits;
             core.results().push(done.result);
         }
         tool_call::report_changes(core, revision);
         core.emitter.yield_to_readers().await;
     }
-    asked
+    round
 }
 
 /// Runs futures concurrently and returns their outputs in order. They are few, so each wake polls all unfinished ones.

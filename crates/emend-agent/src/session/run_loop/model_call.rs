@@ -2,7 +2,7 @@
 
 use emend_llm::{
     BoxFuture, CancelToken, ErrorKind, EventStream, LlmError, Message, Request, Response, RetryPolicy, Shared,
-    StreamEvent, retry_stream,
+    StreamEvent, ToolChoice, retry_stream,
 };
 use futures::StreamExt;
 use futures::future::{Either, select};
@@ -14,20 +14,21 @@ use crate::session::core::Core;
 use crate::session::input::system_prompt;
 use crate::session::options::Settings;
 
-/// Sends the history and streams the response to the host.
+/// Sends the history and streams the response to the host. The choice of tools is the provider's default if `None`.
 pub(in crate::session) async fn call_model(
     core: &Core,
     lease_holder: &mut LeaseHolder<'_>,
+    tool_choice: Option<ToolChoice>,
     cancel: &CancelToken,
 ) -> Result<Response, LlmError> {
     let settings = core.settings();
     lease_holder.keep_for_model();
-    let outcome = receive(core, &settings, lease_holder, cancel).await;
+    let outcome = receive(core, &settings, lease_holder, tool_choice, cancel).await;
     lease_holder.end_guard();
     outcome
 }
 
-fn build_request(core: &Core, settings: &Settings) -> Request {
+fn build_request(core: &Core, settings: &Settings, tool_choice: Option<ToolChoice>) -> Request {
     let mut messages = vec![Message::system(system_prompt::system_prompt(core, settings))];
     messages.extend(core.history().entries().iter().map(|turn| turn.message.clone()));
     Request {
@@ -35,6 +36,7 @@ fn build_request(core: &Core, settings: &Settings) -> Request {
         messages,
         provider: Some(settings.provider.name().to_owned()),
         tools: settings.tools.definitions(),
+        tool_choice,
         reasoning_effort: settings.config.reasoning_effort.clone(),
         provider_options: settings.config.provider_options.clone(),
         ..Request::default()
@@ -45,9 +47,10 @@ async fn receive(
     core: &Core,
     settings: &Settings,
     lease_holder: &mut LeaseHolder<'_>,
+    tool_choice: Option<ToolChoice>,
     cancel: &CancelToken,
 ) -> Result<Response, LlmError> {
-    let mut stream = match select(Box::pin(open(core, settings, cancel)), cancel.cancelled()).await {
+    let mut stream = match select(Box::pin(open(core, settings, tool_choice, cancel)), cancel.cancelled()).await {
         Either::Left((stream, _)) => stream?,
         Either::Right(_) => return Err(aborted()),
     };
@@ -80,7 +83,12 @@ async fn receive(
 }
 
 /// Opens the response stream. Retries by the session's policy until the first event has arrived.
-async fn open(core: &Core, settings: &Settings, cancel: &CancelToken) -> Result<EventStream, LlmError> {
+async fn open(
+    core: &Core,
+    settings: &Settings,
+    tool_choice: Option<ToolChoice>,
+    cancel: &CancelToken,
+) -> Result<EventStream, LlmError> {
     let emitter = Shared::clone(&core.emitter);
     let max_retries = settings.config.retry.max_retries;
     let warn = move |error: &LlmError, attempt: u32, delay_ms: u64| {
@@ -96,9 +104,9 @@ async fn open(core: &Core, settings: &Settings, cancel: &CancelToken) -> Result<
             true => Box::pin(std::future::ready(Err(aborted()))),
             // Built for each attempt: keeping a copy would duplicate a long history every time.
             false if settings.config.streaming => {
-                settings.provider.stream(build_request(core, settings), cancel.clone())
+                settings.provider.stream(build_request(core, settings, tool_choice.clone()), cancel.clone())
             }
-            false => settings.provider.complete(build_request(core, settings), cancel.clone()),
+            false => settings.provider.complete(build_request(core, settings, tool_choice.clone()), cancel.clone()),
         }
     };
     retry_stream(&policy, &*core.clock, &*core.random, cancel, attempt).await

@@ -31,22 +31,38 @@ pub(in crate::session) struct Done {
     pub(in crate::session) result: ToolResult,
     /// Whether the call asked the user, whose answer ends the wait of the session.
     pub(in crate::session) asked: bool,
+    /// Whether the arguments did not match the schema of the tool.
+    pub(in crate::session) misfits: bool,
 }
 
-/// Runs one call and emits its events. A failure is a result, too.
+/// Result of a call beyond the limit on tool calls.
+pub(in crate::session) const NO_CALLS_LEFT: &str =
+    "The tool calls of this task are used up, so this call was not run. Answer now, without tools.";
+
+/// Key of the example in the data of an error about arguments.
+const EXAMPLE: &str = "example";
+
+/// Runs one call and emits its events. A failure is a result, too. While a question to the user is open, the call asks no
+/// other one.
 pub(in crate::session) async fn execute(
     core: &Core,
     run_id: u64,
     lease_holder: &SharedLeaseHolder<'_, '_>,
     call: &ToolCall,
+    has_question: bool,
     cancel: &CancelToken,
 ) -> Done {
     begin(core, call);
     // A reader of the events can cancel a call when it sees the call begin.
     core.emitter.yield_to_readers().await;
     let began_at = core.clock.now_ms();
+    let asks = core.settings().tools.get(&call.name).is_some_and(|(_, tool)| tool.effect() == ToolEffect::Asks);
     let outcome = if cancel.is_cancelled() {
         Err(ToolError::new(Code::Aborted, CANCELLED))
+    } else if !core.spending.take_tool_call(core.settings().config.max_tool_calls) {
+        Err(ToolError::new(Code::LimitReached, NO_CALLS_LEFT))
+    } else if has_question && asks {
+        Err(ToolError::new(Code::Conflict, "Another question is open. Ask one question at a time."))
     } else {
         attempt(core, run_id, lease_holder, call, cancel).await
     };
@@ -56,9 +72,10 @@ pub(in crate::session) async fn execute(
         _ => None,
     };
     end(core, call, &outcome, output_ref, duration_ms);
-    let asked = outcome.is_ok()
-        && core.settings().tools.get(&call.name).is_some_and(|(_, tool)| tool.effect() == ToolEffect::Asks);
-    Done { result: result_for_model(core, call, outcome), asked }
+    let asked = outcome.is_ok() && asks;
+    // Only a rejection of arguments shows an example.
+    let misfits = matches!(&outcome, Err(ToolError { data: Some(data), .. }) if data.get(EXAMPLE).is_some());
+    Done { result: result_for_model(core, call, outcome), asked, misfits }
 }
 
 /// Emits the files that changed since `revision`, except changes by subagents, which were emitted as they happened.
@@ -269,8 +286,8 @@ fn prepare<'a>(tools: &'a ToolRegistry, name: &str, arguments: Value) -> Result<
     let schema = &definition.parameters;
     let refused = |why: String, meant: Vec<String>| {
         let example = example(schema);
-        let message = format!("Invalid arguments for tool: {name}: {why} Example: {example}");
-        ToolError { data: Some(json!({ "example": example })), ..ToolError::new(Code::InvalidArgument, message) }
+        let message = format!("Invalid arguments for tool: {name}: {why} Example: {example} Schema: {schema}");
+        ToolError { data: Some(json!({ EXAMPLE: example })), ..ToolError::new(Code::InvalidArgument, message) }
             .with_suggestions(meant)
     };
     let mut arguments = match arguments {

@@ -11,6 +11,7 @@ use crate::environment::{
     Access, DirEntry, EnvError, ExecutionEnvironment, FileChange, FileMatches, FilePath, GrepQuery, Metadata,
 };
 use crate::test_support::covers;
+use crate::tools::{ProjectToolLimits, project_tools};
 
 const FILES: &str = "//- a.txt\nKEY of a\n//- link.txt -> secrets/key\n//- secrets/key\nKEY=hunter2\n//- secrets/deep/b.txt\nKEY=hunter3\n";
 
@@ -62,6 +63,35 @@ fn no_tool_shows_a_file_that_rules_hide() {
             let own = block_on(files.text("secrets/key")).unwrap();
             assert_eq!(own.as_deref(), Some("KEY=hunter2\n"), "the user sees the file");
         }
+    }
+}
+
+#[test]
+fn the_project_tools_do_not_show_hidden_files() {
+    let fixture = "//- a.txt\nKEY of a\n//- certs/site.pem\nKEY=hunter2\n//- id_rsa\nKEY=hunter3\n";
+    let policy = Policy::default().hiding_secrets();
+    let config = SessionConfig { policy, ..SessionConfig::default() };
+    let mut world = World::new(fixture, Vec::new(), Setup { staged: true, config, ..Setup::default() });
+    let rename = json!({"edits": [{"file_path": "id_rsa", "operation": "rename", "new_path": "b.txt"}]});
+    let create = json!({"edits": [{"file_path": "certs/new.pem", "operation": "create", "new_text": "x"}]});
+    let calls = vec![
+        ("search_project", json!({"query": "KEY"})),
+        ("search_project", json!({"query": "pem"})),
+        ("list_files", json!({})),
+        ("list_files", json!({"prefix": "certs"})),
+        ("read_file", json!({"file_path": "certs/site.pem"})),
+        ("propose_edits", rename),
+        ("propose_edits", create),
+    ];
+    let tools = project_tools(ProjectToolLimits::default());
+    world.restart(tools, vec![Answer::Call(calls), Answer::Say("Done.")]);
+    world.turn("do it");
+    let results = world.last_results();
+    let shown = results.join("\n");
+    assert!(!shown.contains("hunter") && !shown.contains("[certs"), "{shown}");
+    assert_eq!((results[0].contains("KEY of a"), results[2].as_str()), (true, "a.txt"));
+    for denied in &results[4..] {
+        assert!(denied.contains("permission_denied"), "{denied}");
     }
 }
 

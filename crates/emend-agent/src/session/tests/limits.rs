@@ -4,11 +4,13 @@ use expect_test::expect;
 #[cfg(target_family = "wasm")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
+use emend_llm::ToolChoice;
+
 use super::*;
 use crate::environment::EnvError;
 use crate::environment::command::{Command, ExecResult, OutputSink};
 use crate::environment::memory::CommandRunner;
-use crate::history::HistoryEntryKind;
+use crate::history::{HistoryEntry, HistoryEntryKind};
 use crate::test_support::covers;
 
 fn with_config(fixture: &str, answers: Vec<Answer>, config: SessionConfig) -> World {
@@ -24,6 +26,7 @@ fn only(events: &str, prefix: &str) -> String {
 fn defaults_are_the_seeds() {
     let config = SessionConfig::default();
     assert_eq!((config.max_turns, config.max_tool_rounds_per_input), (0, 0));
+    assert_eq!((config.max_tool_calls, config.max_schema_retries), (0, 5));
     assert_eq!((config.default_command_timeout_ms, config.max_command_timeout_ms), (10_000, 600_000));
     assert_eq!((config.enable_loop_detection, config.loop_detection_window), (true, 10));
     assert_eq!((config.max_subagent_depth, config.reasoning_effort), (1, None));
@@ -106,6 +109,92 @@ fn a_run_stops_when_its_tokens_are_used_up() {
     "#]]
     .assert_eq(&events);
     assert_eq!(with_budget(RunBudget { tokens: 1_000, ..RunBudget::default() }, "m").1, 3);
+}
+
+/// Runs a script with at most two tool calls. Returns the events about limits, the last results, and the choice of tools
+/// of each request.
+fn with_two_calls(answers: Vec<Answer>) -> (String, Vec<String>, String) {
+    let config = SessionConfig { max_tool_calls: 2, ..SessionConfig::default() };
+    let world = with_config(NOTES, answers, config);
+    let events = world.turn("do it");
+    let told = ["ASSISTANT_TEXT_END", "BUDGET_EXCEEDED", "PROCESSING_END"].map(|kind| only(&events, kind)).concat();
+    let results = world.last_results();
+    let requests = world.script.requests.lock().unwrap();
+    let choices = requests.iter().map(|request| match &request.tool_choice {
+        None => "any",
+        Some(ToolChoice::None) => "none",
+        Some(_) => "other",
+    });
+    let answered = |entry: &&HistoryEntry| entry.kind == HistoryEntryKind::ToolResults;
+    let n_answered = world.session.entries().iter().filter(answered).count();
+    (told, results, format!("{}; {n_answered} answered", choices.collect::<Vec<_>>().join(" ")))
+}
+
+#[test]
+fn after_its_last_tool_call_the_model_responds_once_without_tools() {
+    let calls = || Answer::Call(vec![read(), read(), edit("two", "2")]);
+    let (told, results, choices) = with_two_calls(vec![calls(), Answer::Say("So far.")]);
+    expect![[r#"
+        ASSISTANT_TEXT_END {"text":"So far."}
+        BUDGET_EXCEEDED {"budget":"tool_calls","limit":2.0,"used":2.0}
+        PROCESSING_END {"reason":"budget","usage":{"input_tokens":20,"output_tokens":2,"total_tokens":22}}
+    "#]]
+    .assert_eq(&told);
+    assert_eq!(choices, "any none; 1 answered");
+    assert!(
+        results[1].contains("two") && results[2].contains("The tool calls of this task are used up"),
+        "{results:?}"
+    );
+    // A model that calls tools all the same gets no third chance.
+    let (told, results, choices) = with_two_calls(vec![calls(), calls(), Answer::Say("Never.")]);
+    assert!(told.contains("\"reason\":\"budget\"") && !told.contains("Never"), "{told}");
+    assert_eq!((choices.as_str(), results.len()), ("any none; 2 answered", 3));
+    // The limit is not exceeded if the model stops by itself.
+    let (told, _, choices) = with_two_calls(vec![Answer::Call(vec![read(), read()]), Answer::Say("Done.")]);
+    assert!(told.contains("natural") && !told.contains("BUDGET"), "{told}");
+    assert_eq!(choices, "any any; 1 answered");
+}
+
+#[test]
+fn the_limit_on_tool_calls_holds_for_each_run() {
+    let config = SessionConfig { max_tool_calls: 1, ..SessionConfig::default() };
+    let answers = || vec![Answer::Call(vec![read()]), Answer::Say("Done.")];
+    let world = with_config(NOTES, [answers(), answers()].concat(), config);
+    for _ in 0..2 {
+        assert!(world.turn("do it").contains("\"reason\":\"natural\""));
+    }
+}
+
+#[test]
+fn a_model_whose_calls_never_match_the_schema_is_stopped() {
+    let bad = || ("read_file", json!({"path": "notes.txt"}));
+    let rounds = |rounds: Vec<Vec<(&'static str, Value)>>, max_schema_retries: u64| {
+        let answers = rounds.into_iter().map(Answer::Call).chain([Answer::Say("Done.")]).collect();
+        let config = SessionConfig { max_schema_retries, enable_loop_detection: false, ..SessionConfig::default() };
+        let world = with_config(NOTES, answers, config);
+        let events = world.turn("do it");
+        let told = ["ERROR", "PROCESSING_END"].map(|kind| only(&events, kind)).concat();
+        let n_requests = world.script.requests.lock().unwrap().len();
+        (told, n_requests, world.last_results())
+    };
+    let (told, n_requests, results) = rounds(vec![vec![bad()]; 7], 3);
+    expect![[r#"
+        ERROR {"code":"limit_reached","message":"The model's tool calls did not match their schemas 3 times in a row, the last one of read_file. Try another model, or describe the task differently.","suggestions":[]}
+        PROCESSING_END {"reason":"error","usage":{"input_tokens":30,"output_tokens":3,"total_tokens":33}}
+    "#]]
+    .assert_eq(&told);
+    assert_eq!(n_requests, 3);
+    assert!(results[0].contains(" Schema: {") && results[0].contains("\"offset\":{"), "{results:?}");
+    // A call that matches starts the count again, also beside one that does not; so does a call that fails otherwise.
+    let missing = || ("read_file", json!({"file_path": "missing"}));
+    for good in [vec![read()], vec![bad(), read()], vec![missing()], vec![("no_such_tool", json!({}))]] {
+        let script = vec![vec![bad()], vec![bad(), bad()], good, vec![bad()], vec![bad()]];
+        let (told, n_requests, _) = rounds(script, 3);
+        assert!(told.contains("\"reason\":\"natural\""), "{told}");
+        assert_eq!(n_requests, 6);
+    }
+    assert_eq!(rounds(vec![vec![bad()]; 7], 0).1, 8);
+    assert_eq!(rounds(vec![vec![bad()]; 7], SessionConfig::default().max_schema_retries).1, 5);
 }
 
 #[test]

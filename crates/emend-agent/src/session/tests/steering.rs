@@ -167,6 +167,25 @@ fn a_question_of_the_models_ends_the_turn_and_the_answer_is_the_next_message() {
 }
 
 #[test]
+fn a_question_may_have_fields_and_no_other_question_is_asked_with_it() {
+    let fields = json!([
+        {"name": "tone", "label": "Tone", "options": ["terse", "detailed"], "required": true},
+        {"name": "title", "label": "Title"},
+    ]);
+    let ask = ("clarify_user", json!({"question": "How?", "fields": fields}));
+    let other = ("clarify_user", json!({"question": "And which?"}));
+    let world = World::new(NOTES, vec![Answer::Call(vec![ask, other]), Answer::Say("Thanks.")], Setup::default());
+    let run = world.session.submit("do it", CancelToken::new()).unwrap();
+    let events: Vec<Event> = block_on(run.collect());
+    let results: Vec<Value> = events.iter().filter_map(|event| event.kind.tool_result()).collect();
+    assert_eq!(results[0]["result"], json!({"question": "How?", "options": [], "fields": fields}));
+    assert_eq!((&results[1]["ok"], &results[1]["error"]["code"]), (&json!(false), &json!("conflict")));
+    assert_eq!(world.session.state(), SessionState::AwaitingInput);
+    world.turn("tone: terse\ntitle: no_user_answer");
+    assert_eq!(world.session.state(), SessionState::Idle);
+}
+
+#[test]
 fn a_closing_question_counts_only_where_the_host_wants_it() {
     for (detect_questions, state) in [(false, SessionState::Idle), (true, SessionState::AwaitingInput)] {
         let config = SessionConfig { detect_questions, ..SessionConfig::default() };

@@ -88,9 +88,9 @@ fn unknown_tools_and_bad_arguments_are_error_results_that_teach() {
     expect![[r#"
         error: Tool error (read_fil): [unknown_tool] Unknown tool: read_fil. The tools are TOOLS.
         Did you mean read_file?
-        error: Tool error (read_file): [invalid_argument] Invalid arguments for tool: read_file: /file_path: required but missing; received path. Example: {"file_path":"src/main.rs"}
+        error: Tool error (read_file): [invalid_argument] Invalid arguments for tool: read_file: /file_path: required but missing; received path. Example: {"file_path":"src/main.rs"} Schema: {"type":"object","required":["file_path"],"properties":{"file_path":{"type":"string","description":"Path under the working directory."},"offset":{"type":"integer","minimum":1,"description":"First line to show, from 1. Default 1."},"limit":{"type":"integer","minimum":1,"description":"Most lines to show. Default 2000."}}}
         Try: file_path instead of path
-        error: Tool error (read_file): [invalid_argument] Invalid arguments for tool: read_file: The JSON of the arguments is truncated. The call did not run. Send it again, in smaller pieces. Example: {"file_path":"src/main.rs"}"#]].assert_eq(&results.replace(&tools, "TOOLS"));
+        error: Tool error (read_file): [invalid_argument] Invalid arguments for tool: read_file: The JSON of the arguments is truncated. The call did not run. Send it again, in smaller pieces. Example: {"file_path":"src/main.rs"} Schema: {"type":"object","required":["file_path"],"properties":{"file_path":{"type":"string","description":"Path under the working directory."},"offset":{"type":"integer","minimum":1,"description":"First line to show, from 1. Default 1."},"limit":{"type":"integer","minimum":1,"description":"Most lines to show. Default 2000."}}}"#]].assert_eq(&results.replace(&tools, "TOOLS"));
 }
 
 #[test]

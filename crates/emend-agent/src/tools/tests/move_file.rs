@@ -116,8 +116,8 @@ fn a_move_that_cannot_be_made_says_why() {
     check(
         json!({"from": "a.txt"}),
         &expect![[r#"
-        [invalid_argument] Invalid arguments for tool: move_file: /to: required but missing; received from. Example: {"from":"...","to":"..."}
-    "#]],
+            [invalid_argument] Invalid arguments for tool: move_file: /to: required but missing; received from. Example: {"from":"...","to":"..."} Schema: {"type":"object","required":["from","to"],"properties":{"from":{"type":"string","description":"Path of the file, under the working directory."},"to":{"type":"string","description":"Its new path, including the file name."},"overwrite":{"type":"boolean","description":"Replace the content of a file at the new path. Its permissions stay. Default false."}}}
+        "#]],
     );
 }
 

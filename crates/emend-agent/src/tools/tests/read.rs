@@ -70,7 +70,7 @@ fn lines_are_numbered_and_ranges_kept() {
     read(
         json!({"file_path": "a.txt", "limit": -1}),
         &expect![[r#"
-            [invalid_argument] Invalid arguments for tool: read_file: /limit: expected at least 1, got -1. Example: {"file_path":"src/main.rs"}
+            [invalid_argument] Invalid arguments for tool: read_file: /limit: expected at least 1, got -1. Example: {"file_path":"src/main.rs"} Schema: {"type":"object","required":["file_path"],"properties":{"file_path":{"type":"string","description":"Path under the working directory."},"offset":{"type":"integer","minimum":1,"description":"First line to show, from 1. Default 1."},"limit":{"type":"integer","minimum":1,"description":"Most lines to show. Default 2000."}}}
         "#]],
     );
 }
@@ -220,7 +220,7 @@ fn a_directory_stands_for_its_files_and_nothing_found_is_an_error() {
         "read_many_files",
         json!({"include": []}),
         &expect![[r#"
-            [invalid_argument] Invalid arguments for tool: read_many_files: /include: expected at least 1 items, got 0. Example: {"include":["..."]}
+            [invalid_argument] Invalid arguments for tool: read_many_files: /include: expected at least 1 items, got 0. Example: {"include":["..."]} Schema: {"type":"object","required":["include"],"properties":{"include":{"type":"array","items":{"type":"string","minLength":1},"description":"Paths of files or directories, or globs such as `src/**/*.ts`.","minItems":1},"exclude":{"type":"array","items":{"type":"string","minLength":1},"description":"Globs of files to leave out, e.g. `*.test.ts`."}}}
         "#]],
     );
 }
