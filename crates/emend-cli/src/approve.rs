@@ -66,7 +66,8 @@ pub(crate) fn policy(settings: &Settings) -> Result<Policy, Failure> {
     rules.extend(wide);
     rules.extend(parsed(Action::Ask, &settings.ask)?);
     rules.push(Rule::for_effect(Action::Ask, ToolEffect::Runs));
-    Ok(Policy { rules, otherwise: Action::Allow })
+    let policy = Policy { rules, otherwise: Action::Allow };
+    Ok(if settings.hide_secrets.value { policy.hiding_secrets() } else { policy })
 }
 
 /// Returns the approver for a run with plain output: it asks on the terminal, or refuses if there is none.

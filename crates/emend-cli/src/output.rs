@@ -401,6 +401,9 @@ pub(crate) fn limit_reached(kind: &EventKind) -> Option<String> {
         EventKind::BudgetExceeded { budget: BudgetKind::DurationMs, limit, .. } => {
             format!("the limit of {} s is reached", limit / 1000.0)
         }
+        EventKind::BudgetExceeded { budget: BudgetKind::ToolCalls, limit, .. } => {
+            format!("the limit of {limit} tool calls is reached")
+        }
         _ => return None,
     })
 }
@@ -473,6 +476,7 @@ mod tests {
         assert_eq!(over(BudgetKind::Tokens, 2e5, 200_017.0), "the limit of 200000 tokens is reached (200017 used)");
         assert_eq!(over(BudgetKind::CostUsd, 2.5, 2.517_53), "the limit of $2.5 is reached ($2.5175 spent)");
         assert_eq!(over(BudgetKind::DurationMs, 9e4, 9e4), "the limit of 90 s is reached");
+        assert_eq!(over(BudgetKind::ToolCalls, 12.0, 12.0), "the limit of 12 tool calls is reached");
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     // On a terminal the run is shown as in a conversation, otherwise line by line.
     let shown = format == OutputFormat::Together && !args.debug && terminal::is_interactive();
     let approver = if shown { Shared::new(asker) } else { approve::approver(!can_ask, &settings) };
-    let host = Host { record: args.record.as_deref(), approver, answers_questions: false };
+    let host = Host { record: args.record.as_deref(), approver, answers_questions: shown };
     let setup = Setup::open(&args.session, &place, settings, host).await?;
     let mut trace = Trace::open(args.session.trace.as_deref())?;
     let session = &setup.session;

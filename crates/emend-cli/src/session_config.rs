@@ -39,6 +39,8 @@ pub(crate) fn session_config(
         policy,
         approver,
         max_turns: settings.max_responses.value.0,
+        max_tool_calls: settings.max_tool_calls.value.0,
+        max_schema_retries: settings.max_schema_retries.value.0.unwrap_or(usual.max_schema_retries),
         max_tool_rounds_per_input: settings.max_tool_rounds.value.0,
         run_budget: RunBudget {
             tokens: settings.max_tokens.value.0,

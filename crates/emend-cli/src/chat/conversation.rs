@@ -13,6 +13,7 @@ use emend_llm::{CancelToken, ProviderInfo, Shared};
 use futures::channel::mpsc::UnboundedReceiver;
 
 use super::asker::{Asker, Question};
+use super::clarify::ModelQuestion;
 use super::command_list::is_command;
 use super::follow::follow;
 use super::markdown;
@@ -77,13 +78,19 @@ fn screen() -> Screen<Stdout> {
 /// Shows the run of `emend run` like a run of a conversation. Returns its end.
 pub(crate) async fn task(
     run: Run,
-    stop: (&CancelToken, &mut signals::CancelOnSignal),
+    (cancel, signals): (&CancelToken, &mut signals::CancelOnSignal),
     setup: &Setup,
     mut questions: UnboundedReceiver<Question>,
     trace: &mut Trace,
 ) -> Result<(EndReason, Option<Failure>), Failure> {
     let mut screen = screen();
-    let ended = follow(run, stop, setup, &mut questions, &mut screen, trace).await?;
+    let mut ended = follow(run, (cancel, &mut *signals), setup, &mut questions, &mut screen, trace).await?;
+    while let Some(question) = ended.question.take() {
+        let mut prompt = Prompt::open(setup.project.directory(), screen.painter)?;
+        let Some(answer) = question.ask(&mut prompt, &mut screen)? else { break };
+        let run = setup.session.submit(&answer, cancel.clone())?;
+        ended = follow(run, (cancel, &mut *signals), setup, &mut questions, &mut screen, trace).await?;
+    }
     for message in ended.returned {
         screen.say(0, &format!("Not delivered: {message}"), style::YELLOW)?;
     }
@@ -185,7 +192,7 @@ impl Chat {
     ) -> Result<(), Failure> {
         let mut typed = String::new();
         let mut entered: VecDeque<String> = VecDeque::new();
-        let mut options: Vec<String> = Vec::new();
+        let mut question: Option<ModelQuestion> = None;
         let mut was_interrupted = false;
         loop {
             let read = match entered.pop_front() {
@@ -208,7 +215,7 @@ impl Chat {
             };
             was_interrupted = false;
             let text = text.trim();
-            if text.is_empty() {
+            if text.is_empty() && question.is_none() {
                 continue;
             }
             if is_command(text) {
@@ -221,8 +228,9 @@ impl Chat {
                 self.screen.print(&[String::new()])?;
                 continue;
             }
-            let answer = text.parse::<usize>().ok().and_then(|number| options.get(number.checked_sub(1)?));
-            let ended = self.run(answer.map_or(text, String::as_str), questions, trace).await?;
+            let answer =
+                question.take().filter(|question| !question.has_fields()).map(|question| question.answer(text));
+            let ended = self.run(answer.as_deref().unwrap_or(text), questions, trace).await?;
             if ended.leaves || signals::exit_status().is_some() {
                 return Ok(());
             }
@@ -241,7 +249,10 @@ impl Chat {
                     entered.push_back("Continue.".to_owned());
                 }
             }
-            options = if ended.reason == EndReason::AwaitingInput { ended.options } else { Vec::new() };
+            question = ended.question;
+            if let Some(asked) = question.take_if(|question| question.has_fields() && entered.is_empty()) {
+                entered.extend(asked.ask(&mut self.prompt, &mut self.screen)?);
+            }
         }
     }
 

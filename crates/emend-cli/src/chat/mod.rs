@@ -4,6 +4,7 @@
 //! Settings, approval and the session are those of `emend run`.
 
 mod asker;
+mod clarify;
 mod command_list;
 mod conversation;
 mod describe;

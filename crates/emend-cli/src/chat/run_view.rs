@@ -11,6 +11,7 @@ use emend_agent::workspace::Workspace;
 use serde_json::Value;
 
 use super::asker::Question;
+use super::clarify::ModelQuestion;
 use super::command_list::is_command;
 use super::describe::{answer_prompt, aside, call_outcome, question_lines, shortened, status_line};
 use super::line_edit::{Key, KeyAction, LineEdit};
@@ -50,8 +51,8 @@ pub(super) struct RunOutcome {
     pub(super) returned: Vec<String>,
     /// Lines to handle after the run.
     pub(super) entered: Vec<String>,
-    /// The answers that the model offered with its question.
-    pub(super) options: Vec<String>,
+    /// The question that the model asked.
+    pub(super) question: Option<ModelQuestion>,
     /// Whether the user wants to quit: Ctrl-C was pressed twice.
     pub(super) leaves: bool,
     /// The error of the run. It was shown already.
@@ -94,7 +95,7 @@ pub(super) struct RunView<'a, O> {
     texts: BTreeMap<FilePath, Option<String>>,
     reason: EndReason,
     has_ended: bool,
-    options: Vec<String>,
+    model_question: Option<ModelQuestion>,
     entered: Vec<String>,
     returned: Vec<String>,
     failure: Option<Failure>,
@@ -117,7 +118,7 @@ impl<'a, O: Write> RunView<'a, O> {
             texts: BTreeMap::new(),
             reason: EndReason::Natural,
             has_ended: false,
-            options: Vec::new(),
+            model_question: None,
             entered: Vec::new(),
             returned: Vec::new(),
             failure: None,
@@ -178,7 +179,7 @@ impl<'a, O: Write> RunView<'a, O> {
             typed,
             entered: self.entered,
             returned: self.returned,
-            options: self.options,
+            question: self.model_question.filter(|_| self.reason == EndReason::AwaitingInput),
             leaves: false,
             failure: self.failure,
         })
@@ -197,9 +198,13 @@ impl<'a, O: Write> RunView<'a, O> {
             EventKind::AssistantTextEnd { text, .. } => self.end_text(text)?,
             EventKind::ToolCallStart { call_id, tool_name, arguments } => self.begin(call_id, tool_name, arguments)?,
             EventKind::ToolCallOutputDelta { delta, .. } => self.output.push(delta),
-            EventKind::ToolCallEnd { call_id, tool_name, output, error_info: error, .. } => {
+            EventKind::ToolCallEnd { call_id, tool_name, output, data, error_info: error, .. } => {
                 self.running.retain(|call| call.call_id != *call_id);
                 self.print_output()?;
+                if let Some(question) = ModelQuestion::of(data) {
+                    question.print(self.screen)?;
+                    self.model_question = Some(question);
+                }
                 if let Some((style, line)) = call_outcome(tool_name, output, error.as_ref()) {
                     self.screen.say(2, &visible(&line), style)?;
                 }
@@ -233,13 +238,9 @@ impl<'a, O: Write> RunView<'a, O> {
     }
 
     fn begin(&mut self, call_id: &str, tool_name: &str, arguments: &Value) -> io::Result<()> {
-        if let Some(asked) = arguments["question"].as_str() {
-            let options = arguments["options"].as_array().into_iter().flatten().filter_map(Value::as_str);
-            self.options = options.map(str::to_owned).collect();
-            let mut lines = vec![self.screen.painter.paint(style::BOLD, &format!("? {}", visible(asked)))];
-            let options = self.options.iter().enumerate();
-            lines.extend(options.map(|(index, option)| format!("  {}. {}", index + 1, visible(option))));
-            return self.screen.print(&lines);
+        if arguments["question"].is_string() {
+            // The question is shown when the call has asked it.
+            return Ok(());
         }
         let what = visible(format!("{tool_name} {}", target(arguments)).trim_end());
         let line = format!("{} {what}", self.screen.painter.paint(style::CYAN, "→"));

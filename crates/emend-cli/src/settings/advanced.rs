@@ -16,7 +16,7 @@ const fn row(
 }
 
 /// The advanced settings.
-pub(super) static TABLE: [Row; 26] = [
+pub(super) static TABLE: [Row; 29] = [
     Row {
         details: "The responses of --model are then held back until they are complete. A failure of the provider, a call \
                   of an unknown tool or arguments that do not match their schema count as a failed attempt. --max-cost \
@@ -163,6 +163,36 @@ pub(super) static TABLE: [Row; 26] = [
             |settings| &mut settings.max_responses,
             "N",
             "Stop after N model responses of the whole conversation. Default 0, no limit",
+        )
+    },
+    Row {
+        project: ProjectRight::Lower,
+        details: "Calls beyond the limit do not run. The model then responds once more, without tools.",
+        ..row(
+            "max_tool_calls",
+            "--max-tool-calls",
+            |settings| &mut settings.max_tool_calls,
+            "N",
+            "Stop after N tool calls of one message. Default 0, no limit",
+        )
+    },
+    row(
+        "max_schema_retries",
+        "--max-schema-retries",
+        |settings| &mut settings.max_schema_retries,
+        "N",
+        "Stop after N responses in a row whose tool calls do not match their schemas. Default 5; 0 for never",
+    ),
+    Row {
+        project: ProjectRight::SwitchOn,
+        details: "Among them are .env, .env.*, *.pem, *.key, id_rsa*, .netrc and .aws/credentials, but not .env.example. \
+                  Commands could read these files, so each command is asked about.",
+        ..row(
+            "hide_secrets",
+            "--hide-secrets",
+            |settings| &mut settings.hide_secrets,
+            "",
+            "Hide files that usually hold secrets from the agent",
         )
     },
     row(

@@ -22,7 +22,7 @@ const ALWAYS: &str = "In JavaScript it keeps its default, because the size of th
 const RETRY: &str = "A `fetch` of your own can retry.";
 
 /// A setting of the command line: its type, its default, the npm option and the control of the page.
-const HOSTS: [(&str, &str, &str, Cell, Cell); 44] = [
+const HOSTS: [(&str, &str, &str, Cell, Cell); 47] = [
     ("model", "name of a model", "newest model with an API key, else `offline`", By("model"), By("Model")),
     ("effort", "`none` to `max`", "the provider's", By("effort"), No(PAGE)),
     ("profile", "`auto`, `openai`, `anthropic`, `gemini`, `none`", "`auto`", By("profile"), No(PAGE)),
@@ -58,6 +58,9 @@ const HOSTS: [(&str, &str, &str, Cell, Cell); 44] = [
     ("parallel_tools", "switch", "on", No(ALWAYS), No(PAGE)),
     ("loop_window", "number", "10", No(ALWAYS), No(PAGE)),
     ("max_responses", "number", "no limit", By("maxTurns"), No(PAGE)),
+    ("max_tool_calls", "number", "no limit", No(ALWAYS), No(PAGE)),
+    ("max_schema_retries", "number", "5", No(ALWAYS), No(PAGE)),
+    ("hide_secrets", "switch", "off", By("policy"), No(PAGE)),
     ("max_subagents", "number", "8", No(ALWAYS), No(PAGE)),
     ("max_subagent_depth", "number", "1", No(ALWAYS), No(PAGE)),
     ("output_chars", "limits by tool", "see `docs/tools.md`", No(ALWAYS), No(PAGE)),
@@ -73,7 +76,8 @@ const KEYS: &str = "Keys are read from the environment only, so that no file and
 const ADDRESS: &str = "An address belongs to a key, so it is read from the environment, too.";
 const HEADERS: &str = "Headers may contain keys; a proxy at the provider's address can add them.";
 const FILES: &str = "The command line works on the files of a directory.";
-const QUESTIONS: &str = "A conversation lets the model ask; `emend run` does not, because nobody answers.";
+const QUESTIONS: &str =
+    "A conversation and `emend run` on a terminal let the model ask. Without a terminal, no user answers.";
 const SAVED: &str = "The command line saves every conversation.";
 const OWN_TOOLS: &str = "Tools of your own need code.";
 const SHELL: &str = "The command line runs the commands of the system, unless a rule denies `shell`.";

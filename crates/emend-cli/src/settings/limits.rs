@@ -71,7 +71,7 @@ impl Limit for Tokens {
     }
 }
 
-/// Maximum number of model responses of a conversation.
+/// Maximum number of model responses of a conversation, or of tool calls of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Responses(pub(crate) u64);
 

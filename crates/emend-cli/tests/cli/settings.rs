@@ -57,6 +57,9 @@ fn flags_win_over_the_environment_over_the_project_over_the_user() {
         parallel_tools       true                 default
         loop_window          -                    default
         max_responses        -                    default
+        max_tool_calls       -                    default
+        max_schema_retries   -                    default
+        hide_secrets         false                default
         max_subagents        -                    default
         max_subagent_depth   -                    default
         command_timeout      -                    default

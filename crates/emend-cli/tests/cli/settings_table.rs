@@ -45,6 +45,9 @@ fn samples() -> Vec<(&'static str, &'static str, Value)> {
         ("parallel_tools", "off", json!(false)),
         ("loop_window", "4", json!(4)),
         ("max_responses", "9", json!(9)),
+        ("max_tool_calls", "12", json!(12)),
+        ("max_schema_retries", "3", json!(3)),
+        ("hide_secrets", "true", json!(true)),
         ("max_subagents", "2", json!(2)),
         ("max_subagent_depth", "2", json!(2)),
         ("output_chars", "shell=500", json!("shell=500")),
@@ -198,6 +201,21 @@ fn settings_of_requests_reach_the_provider() {
     let request = sse.1.recv().unwrap();
     assert!(request.to_lowercase().contains("anthropic-beta: b-1"), "{request}");
     assert!(body(&request)["tools"].to_string().contains("web_search_20250305"), "{request}");
+}
+
+#[test]
+fn secrets_are_hidden_and_tool_calls_are_limited_as_set() {
+    let project = Project::new(&[(".env", b"KEY=hunter2\n"), ("a.txt", b"KEY of a\n")]);
+    let run = |options: &[&str]| {
+        let mut process = project.command(&["run", "go", "--json", "--model", "openai_compatible:m"]);
+        let calls = [".env", "a.txt"].map(|path| ("read_file", json!({ "file_path": path })));
+        let url = crate::support::scripted(&calls);
+        Outcome::of(process.args(options).env("OPENAI_COMPATIBLE_BASE_URL", url).output().unwrap()).stdout
+    };
+    let (shown, hidden, limited) = (run(&[]), run(&["--hide-secrets"]), run(&["--max-tool-calls", "1"]));
+    assert!(shown.contains("hunter2") && shown.contains("KEY of a"), "{shown}");
+    assert!(!hidden.contains("hunter2") && hidden.contains("KEY of a"), "{hidden}");
+    assert!(limited.contains("\"budget\":\"tool_calls\"") && !limited.contains("KEY of a"), "{limited}");
 }
 
 #[cfg(unix)]
