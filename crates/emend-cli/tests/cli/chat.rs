@@ -1,7 +1,7 @@
 //! Conversations on an emulated terminal: keys that are typed, and the screen.
 
 use expect_test::{Expect, expect};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::support::{Project, answer, answer_each, stall};
 use crate::terminal::Terminal;
@@ -500,79 +500,6 @@ fn questions_of_the_model_are_answered_by_number() {
     let summary: Value = serde_json::from_str(&shown.assert_ok().stdout).unwrap();
     let shown = project.run(&["sessions", "show", summary["id"].as_str().unwrap()]);
     assert!(shown.stdout.contains("\nright\n"), "{}", shown.stdout);
-}
-
-/// Returns a server whose model asks with these arguments until a request contains `answered`.
-fn asking(arguments: &Value, answered: &'static str) -> (String, std::sync::mpsc::Receiver<String>) {
-    let function = json!({"name": "clarify_user", "arguments": arguments.to_string()});
-    let call = json!({"index": 0, "id": "c", "type": "function", "function": function});
-    let event = |delta: Value, reason: &str| {
-        let event = json!({"choices": [{"index": 0, "delta": delta, "finish_reason": reason}]});
-        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
-        format!("{head}data: {event}\n\ndata: [DONE]\n\n")
-    };
-    let (ask, done) =
-        (event(json!({"tool_calls": [call]}), "tool_calls"), event(json!({"content": "Thanks."}), "stop"));
-    answer_each(move |request| if request.contains(answered) { done.clone() } else { ask.clone() })
-}
-
-#[test]
-fn emend_run_on_a_terminal_asks_the_questions_of_the_model() {
-    let project = project();
-    let args = ["run", "go", "--model", "openai_compatible:m"];
-    for (line, expected) in [("2", "\"right\""), ("straight on", "\"straight on\""), ("", "\"no_user_answer\"")] {
-        let (url, _requested) = asking(&json!({"question": "Which one?", "options": ["left", "right"]}), expected);
-        let variables = [("OPENAI_COMPATIBLE_BASE_URL", url.as_str())];
-        let mut terminal = Terminal::open(&project, &args, (100, 80), &variables);
-        terminal.wait_for("  2. right").wait_for("Answer (empty to skip):").enter(line);
-        assert_eq!(terminal.end(), 0);
-        assert!(terminal.shown().contains("Thanks."), "{}", terminal.shown());
-    }
-    // A user who leaves ends the run.
-    let (url, requested) = asking(&json!({"question": "Which one?"}), "never");
-    let variables = [("OPENAI_COMPATIBLE_BASE_URL", url.as_str())];
-    let mut terminal = Terminal::open(&project, &args, (100, 80), &variables);
-    terminal.wait_for("Answer (empty to skip):").press(CTRL_D);
-    assert_eq!(terminal.end(), 0);
-    assert_eq!(requested.try_iter().count(), 1);
-    // Without a terminal no user answers, so the model cannot ask.
-    let (url, requested) = asking(&json!({"question": "Which one?"}), "unknown_tool");
-    project.run_with(&args, &[("OPENAI_COMPATIBLE_BASE_URL", url.as_str())]).assert_ok();
-    assert!(!requested.try_iter().next().unwrap().contains("clarify_user"));
-}
-
-#[test]
-fn fields_of_a_question_are_asked_one_by_one_and_an_empty_line_skips() {
-    let fields =
-        json!([{"name": "tone", "label": "Tone", "options": ["terse", "long"]}, {"name": "title", "label": "Title"}]);
-    let question = json!({"question": "How?", "fields": fields});
-    let project = project();
-    for args in [&["run", "go", "--model", "openai_compatible:m"][..], &["--model", "openai_compatible:m"]] {
-        let (url, _requested) = asking(&question, "tone: terse\\ntitle: no_user_answer");
-        let variables = [("OPENAI_COMPATIBLE_BASE_URL", url.as_str())];
-        let mut terminal = Terminal::open(&project, args, (100, 80), &variables);
-        if args[0] != "run" {
-            terminal.wait_for_prompt(1).enter("go");
-        }
-        terminal.wait_for("  1. terse").wait_for("Tone (empty to skip):").enter("1");
-        terminal.wait_for("Title (empty to skip):").enter("").wait_for("Thanks.");
-        if args[0] != "run" {
-            terminal.wait_for_prompt(2).press(CTRL_D);
-        }
-        assert_eq!(terminal.end(), 0);
-    }
-}
-
-#[test]
-fn an_empty_line_skips_a_question_of_a_conversation() {
-    let (url, _requested) = asking(&json!({"question": "Which one?"}), "\"no_user_answer\"");
-    let project = project();
-    let variables = [("OPENAI_COMPATIBLE_BASE_URL", url.as_str())];
-    let mut terminal = Terminal::open(&project, &["--model", "openai_compatible:m"], (100, 80), &variables);
-    terminal.wait_for_prompt(1).enter("go").wait_for_prompt(2).enter("").wait_for_prompt(3);
-    assert!(terminal.shown().contains("Thanks."), "{}", terminal.shown());
-    terminal.press(CTRL_D);
-    assert_eq!(terminal.end(), 0);
 }
 
 #[test]

@@ -39,6 +39,9 @@ mod patch;
 #[cfg(test)]
 mod patch_refused;
 #[cfg(test)]
+#[cfg(target_os = "linux")]
+mod questions;
+#[cfg(test)]
 mod reference;
 #[cfg(test)]
 mod review;
