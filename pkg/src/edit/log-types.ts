@@ -138,7 +138,9 @@ export interface LogEntry {
     | "write"
     | "accept"
     | "reject"
+    | "apply"
     | "reopen"
+    | { split: { change: number } }
     | { rollback: { checkpoint: number | null } }
     | { undo: { entry: number } }
     | { redo: { entry: number } };

@@ -58,6 +58,26 @@ impl LineLog {
         Ok(self.decide(&ixs, Status::Rejected, by, at_ms, Action::Reject))
     }
 
+    /// Accepts some changes and rejects others, as one entry of the history. Changes that depend on rejected ones stay.
+    /// A change in both lists is accepted.
+    ///
+    /// # Errors
+    ///
+    /// [`DecisionError::UnknownChange`].
+    pub fn settle(
+        &mut self,
+        accepted: &[ChangeId],
+        rejected: &[ChangeId],
+        by: Origin,
+        at_ms: u64,
+    ) -> Result<DecisionOutcome, DecisionError> {
+        let accepted = self.resolve_all(accepted)?;
+        let mut set: Vec<(ChangeIx, Status)> = accepted.iter().map(|&ix| (ix, Status::Accepted)).collect();
+        let rejected = self.resolve_all(rejected)?.into_iter().filter(|ix| !accepted.contains(ix));
+        set.extend(rejected.map(|ix| (ix, Status::Rejected)));
+        Ok(self.set_statuses(&set, by, at_ms, Action::Apply))
+    }
+
     /// Makes changes pending again, whatever was decided about them. Changes of users and other programs stay as they
     /// are.
     ///

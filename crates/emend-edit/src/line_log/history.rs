@@ -14,12 +14,19 @@ pub enum Action {
     Accept,
     /// Changes were rejected.
     Reject,
+    /// Some changes were accepted and others rejected.
+    Apply,
     /// Changes became pending again.
     Reopen,
     /// Changes were rolled back: chosen ones, or all since a checkpoint.
     Rollback {
         /// The checkpoint whose text was restored.
         checkpoint: Option<CheckpointId>,
+    },
+    /// A hunk was split.
+    Split {
+        /// The first change of its second part.
+        change: ChangeId,
     },
     /// An entry was undone.
     Undo {
@@ -109,6 +116,13 @@ impl History {
             }
         }
         self.entries.push(entry);
+    }
+
+    /// Removes the entries from `number` on, all of origin `by`, as if they had not been made.
+    pub(super) fn take_from(&mut self, number: u64, by: Origin) -> Vec<LogEntry> {
+        self.stacks_of_mut(by).undo.retain(|&known| known < number);
+        let index = usize::try_from(number.saturating_sub(self.n_dropped + 1)).unwrap_or(usize::MAX);
+        self.entries.split_off(index.min(self.entries.len()))
     }
 
     pub(super) fn entry(&self, number: u64) -> Option<&LogEntry> {

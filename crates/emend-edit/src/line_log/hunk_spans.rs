@@ -103,10 +103,10 @@ impl LineLog {
         let mut start = 0;
         while start < units.len() {
             let mut end = start + 1;
-            while end < units.len() && fits(total(start..end + 1)) {
+            while end < units.len() && !self.starts_hunk(&units[end]) && fits(total(start..end + 1)) {
                 end += 1;
             }
-            if end < units.len() {
+            if end < units.len() && !self.starts_hunk(&units[end]) {
                 let ends_edit = |&at: &usize| !self.share_an_edit(&units[at - 1], &units[at]);
                 end = (start + 1..=end).rev().find(ends_edit).unwrap_or(end);
             }
@@ -118,6 +118,11 @@ impl LineLog {
         }
         cuts.retain(|(span, _)| self.changes_anything(layout, span));
         cuts
+    }
+
+    /// Returns whether a hunk was split before this part of it.
+    fn starts_hunk(&self, unit: &Span) -> bool {
+        unit.ixs.iter().any(|&ix| self.changes[ix as usize].starts_hunk)
     }
 
     /// Splits a span into the smallest parts that share no change.

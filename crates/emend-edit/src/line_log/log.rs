@@ -43,6 +43,8 @@ pub(super) struct ChangeState {
     pub(super) on_disk: bool,
     /// The changes into which it was split. It is then only another name for them.
     pub(super) parts: Vec<ChangeIx>,
+    /// Whether a hunk was split before it, so that no hunk has lines on both sides.
+    pub(super) starts_hunk: bool,
 }
 
 /// The data that all changes of one write share.
@@ -224,6 +226,17 @@ impl LineLog {
         self.path_in(View::Disk)
     }
 
+    /// Returns the number of lines of the user that are on the disk in this state and not in `after`, a later state of
+    /// this log.
+    #[must_use]
+    pub fn user_lines_lost(&self, after: &Self) -> usize {
+        let is_users = |token: &TokenIx| {
+            let ix = self.sequence.token(*token).inserted_by;
+            ix != BASE && self.write_of(ix).origin == Origin::User
+        };
+        self.tokens_in(View::Disk).filter(is_users).filter(|&token| !after.shows_in(token, View::Disk)).count()
+    }
+
     /// Returns the revision, a number that grows with every entry of the log.
     #[must_use]
     pub fn revision(&self) -> u64 {
@@ -241,6 +254,14 @@ impl LineLog {
     pub fn change(&self, id: ChangeId) -> Option<LoggedChange> {
         let ix = self.index_of(id)?;
         self.changes[ix as usize].parts.is_empty().then(|| self.describe(ix))
+    }
+
+    /// Returns the lines that a change removes and those that it adds. None for an unknown or split change.
+    #[must_use]
+    pub fn lines_of_change(&self, id: ChangeId) -> (Vec<&str>, Vec<&str>) {
+        let Some(change) = self.index_of(id).map(|ix| &self.changes[ix as usize]) else { return Default::default() };
+        let texts = |tokens: &[TokenIx]| tokens.iter().map(|&token| self.sequence.text(token)).collect();
+        (texts(&change.deleted), texts(&change.inserted))
     }
 
     /// Returns all changes in the order in which they were made.
@@ -426,6 +447,7 @@ impl ChangeState {
             n_disk_dependents: 0,
             on_disk: status == Status::Accepted,
             parts: Vec::new(),
+            starts_hunk: false,
         }
     }
 }

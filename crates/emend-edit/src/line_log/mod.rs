@@ -24,15 +24,18 @@ mod contested;
 mod decide;
 mod dependencies;
 mod history;
+mod hunk_edit;
 mod hunk_size;
 mod hunk_spans;
 mod ingest;
 mod log;
+mod proposal;
 mod revert;
 mod review;
 mod save;
 mod sequence;
 mod split;
+mod split_hunk;
 mod types;
 mod undo;
 
@@ -42,6 +45,7 @@ mod tests;
 pub use history::{Action, LogEntry, StatusChange};
 pub use hunk_size::{HUNK_BYTES_MAX, HUNK_LINES_MAX};
 pub use log::LineLog;
+pub use proposal::{Proposal, ProposedLines};
 pub use review::{Hunk, HunkQuery};
 pub use save::LoadError;
 pub use types::{

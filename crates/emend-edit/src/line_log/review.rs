@@ -22,8 +22,8 @@ pub struct HunkQuery<'a> {
     pub statuses: &'a [Status],
     /// Lists changes of this origin.
     pub origin: Origin,
-    /// Lists changes of this run only, if given.
-    pub run: Option<&'a str>,
+    /// Lists changes of these runs only, if given.
+    pub runs: Option<&'a [String]>,
     /// Number of unchanged lines shown around a hunk.
     pub context: usize,
 }
@@ -31,7 +31,7 @@ pub struct HunkQuery<'a> {
 impl Default for HunkQuery<'_> {
     /// Selects the agent's pending changes, with three lines of context.
     fn default() -> Self {
-        Self { statuses: &[Status::Pending], origin: Origin::Agent, run: None, context: 3 }
+        Self { statuses: &[Status::Pending], origin: Origin::Agent, runs: None, context: 3 }
     }
 }
 
@@ -100,35 +100,48 @@ impl LineLog {
         change.status == status
             && change.parts.is_empty()
             && write.origin == query.origin
-            && query.run.is_none_or(|run| write.meta.run == run)
+            && query.runs.is_none_or(|runs| runs.contains(&write.meta.run))
     }
 
     fn hunk_of(&self, layout: &Layout, span: Span, status: Status, oversized: bool, context: usize) -> Hunk {
-        let sides = self.sides(layout, &span, status);
-        let lead = self.context_before(layout, &sides, span.at.start, context);
-        let trail = self.context_after(layout, &sides, span.at.end, context);
-        let first = lead.first().copied().unwrap_or(span.at.start);
+        let (first, builder) = self.lines_of(layout, &span, status, context);
         let (old_from, new_from) = (layout.settled_before[first], layout.visible_before[first]);
-        let mut builder = LineBuilder { old_at: old_from, new_at: new_from, lines: Vec::new(), added: Vec::new() };
-        for at in lead.into_iter().chain(span.at.clone()).chain(trail) {
-            let token = layout.tokens[at];
-            let is_inside = span.at.contains(&at);
-            let is_old = !is_inside || self.shows_with(token, &span.ixs, false);
-            let is_new = !is_inside || self.shows_with(token, &span.ixs, true);
-            let (old, new) = (self.text_at(token, sides.last_old), self.text_at(token, sides.last_new));
-            builder.push(is_old.then_some(&old), is_new.then_some(&new));
-        }
-        builder.flush();
         let (old_lines, new_lines) = (builder.old_at - old_from, builder.new_at - new_from);
         Hunk {
             old_start: old_from + usize::from(old_lines > 0),
             old_lines,
             new_start: new_from + usize::from(new_lines > 0),
             new_lines,
-            lines: builder.lines,
+            lines: builder.lines.into_iter().map(|(_, line)| line).collect(),
             oversized,
             ..self.hunk_without_lines(&span.ixs, status)
         }
+    }
+
+    /// Returns the position of a hunk's first line, context included, and its lines.
+    pub(super) fn lines_of(
+        &self,
+        layout: &Layout,
+        span: &Span,
+        status: Status,
+        context: usize,
+    ) -> (usize, LineBuilder) {
+        let sides = self.sides(layout, span, status);
+        let lead = self.context_before(layout, &sides, span.at.start, context);
+        let trail = self.context_after(layout, &sides, span.at.end, context);
+        let first = lead.first().copied().unwrap_or(span.at.start);
+        let (old_at, new_at) = (layout.settled_before[first], layout.visible_before[first]);
+        let mut builder = LineBuilder { old_at, new_at, lines: Vec::new(), added: Vec::new() };
+        for at in lead.into_iter().chain(span.at.clone()).chain(trail) {
+            let token = layout.tokens[at];
+            let is_inside = span.at.contains(&at);
+            let is_old = !is_inside || self.shows_with(token, &span.ixs, false);
+            let is_new = !is_inside || self.shows_with(token, &span.ixs, true);
+            let (old, new) = (self.text_at(token, sides.last_old), self.text_at(token, sides.last_new));
+            builder.push(token, is_old.then_some(&old), is_new.then_some(&new));
+        }
+        builder.flush();
+        (first, builder)
     }
 
     /// Finds the last lines of the old and the new text. Only they may be shown without a line ending.
@@ -148,7 +161,7 @@ impl LineLog {
     }
 
     /// Returns a line as it is in a text that ends with the token `last`.
-    fn text_at(&self, token: TokenIx, last: Option<TokenIx>) -> Cow<'_, str> {
+    pub(super) fn text_at(&self, token: TokenIx, last: Option<TokenIx>) -> Cow<'_, str> {
         let line = self.sequence.text(token);
         match line.ends_with(['\n', '\r']) || last == Some(token) {
             true => Cow::Borrowed(line),
@@ -229,16 +242,16 @@ struct Sides {
 }
 
 /// Numbers the lines of a hunk, and puts removed lines before added ones in each run of changed lines.
-struct LineBuilder {
+pub(super) struct LineBuilder {
     old_at: usize,
     new_at: usize,
-    lines: Vec<HunkLine>,
-    added: Vec<HunkLine>,
+    pub(super) lines: Vec<(TokenIx, HunkLine)>,
+    added: Vec<(TokenIx, HunkLine)>,
 }
 
 impl LineBuilder {
     /// Adds a line as it is in the old and in the new text.
-    fn push(&mut self, old: Option<&Cow<'_, str>>, new: Option<&Cow<'_, str>>) {
+    fn push(&mut self, token: TokenIx, old: Option<&Cow<'_, str>>, new: Option<&Cow<'_, str>>) {
         let is_context = old.is_some() && old == new;
         if is_context {
             self.flush();
@@ -246,13 +259,14 @@ impl LineBuilder {
         self.old_at += usize::from(old.is_some());
         self.new_at += usize::from(new.is_some());
         let (old_number, new_number) = (Some(self.old_at), Some(self.new_at));
+        let line = |kind, text, old_number, new_number| (token, HunkLine::new(kind, text, old_number, new_number));
         match (old, new) {
             (Some(text), _) if is_context => {
-                self.lines.push(HunkLine::new(LineKind::Context, text, old_number, new_number));
+                self.lines.push(line(LineKind::Context, text, old_number, new_number));
             }
             _ => {
-                self.lines.extend(old.map(|text| HunkLine::new(LineKind::Removed, text, old_number, None)));
-                self.added.extend(new.map(|text| HunkLine::new(LineKind::Added, text, None, new_number)));
+                self.lines.extend(old.map(|text| line(LineKind::Removed, text, old_number, None)));
+                self.added.extend(new.map(|text| line(LineKind::Added, text, None, new_number)));
             }
         }
     }

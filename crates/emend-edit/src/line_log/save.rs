@@ -94,6 +94,8 @@ struct SavedChange {
     deps: Vec<ChangeIx>,
     parent: ChangeIx,
     parts: Vec<ChangeIx>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    starts_hunk: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -194,6 +196,7 @@ impl LineLog {
             }
             let mut state = ChangeState::new(saved.write, saved.op, saved.status);
             (state.deps, state.parent, state.parts) = (saved.deps, saved.parent, saved.parts);
+            state.starts_hunk = saved.starts_hunk;
             self.changes.push(state);
         }
         for ix in 1..n {
@@ -301,6 +304,7 @@ impl SavedChange {
             deps: change.deps.clone(),
             parent: change.parent,
             parts: change.parts.clone(),
+            starts_hunk: change.starts_hunk,
         }
     }
 }

@@ -35,6 +35,8 @@ impl LineLog {
         let ix = self.changes.len() as ChangeIx;
         let old = &self.changes[whole as usize];
         let part = ChangeState {
+            // The first part keeps the place of the whole in its hunk.
+            starts_hunk: old.starts_hunk && deleted.start == 0 && inserted.start == 0,
             inserted: old.inserted[inserted].to_vec(),
             deleted: old.deleted[deleted].to_vec(),
             dependents: Vec::new(),

@@ -23,6 +23,9 @@ impl LineLog {
         loop {
             let number = *self.history.stacks_of(by)?.undo.last()?;
             let entry = self.history.entry(number)?;
+            if let Action::Split { change } = entry.action {
+                return Some(self.step_split(change, false, by, at_ms, Action::Undo { entry: number }));
+            }
             let back: Vec<StatusChange> =
                 entry.set.iter().map(|c| StatusChange { change: c.change, from: c.to, to: c.from }).collect();
             if let Some(applied) = self.step(&back, by, at_ms, Action::Undo { entry: number }) {
@@ -35,11 +38,32 @@ impl LineLog {
     pub fn redo(&mut self, by: Origin, at_ms: u64) -> Option<DecisionOutcome> {
         loop {
             let number = *self.history.stacks_of(by)?.redo.last()?;
-            let forth = self.history.entry(number)?.set.clone();
+            let entry = self.history.entry(number)?;
+            if let Action::Split { change } = entry.action {
+                return Some(self.step_split(change, true, by, at_ms, Action::Redo { entry: number }));
+            }
+            let forth = entry.set.clone();
             if let Some(applied) = self.step(&forth, by, at_ms, Action::Redo { entry: number }) {
                 return Some(applied);
             }
         }
+    }
+
+    /// Joins the hunks before and after a change, or splits them again.
+    fn step_split(
+        &mut self,
+        change: ChangeId,
+        splits: bool,
+        by: Origin,
+        at_ms: u64,
+        action: Action,
+    ) -> DecisionOutcome {
+        if let Some(ix) = self.index_of(change) {
+            let first = self.first_part(ix);
+            self.changes[first as usize].starts_hunk = splits;
+        }
+        self.record(by, at_ms, action, Vec::new());
+        DecisionOutcome { revision: self.revision, changed: vec![change], edits: Vec::new() }
     }
 
     /// Sets the statuses that were not changed since. `None` if that leaves nothing to do.
@@ -106,15 +130,7 @@ impl LineLog {
     fn statuses_at(&self, id: CheckpointId) -> Result<BTreeMap<ChangeIx, Status>, DecisionError> {
         let first = *self.checkpoints.get(&id).ok_or(DecisionError::UnknownCheckpoint { id })?;
         let since = usize::try_from(first - self.history.n_dropped - 1).unwrap_or(usize::MAX);
-        let mut statuses = BTreeMap::new();
-        for entry in self.history.entries.iter().skip(since).rev() {
-            for change in &entry.set {
-                for ix in self.resolve_all(&[change.change]).unwrap_or_default() {
-                    statuses.insert(ix, change.from);
-                }
-            }
-        }
-        Ok(statuses)
+        Ok(self.statuses_before(since))
     }
 
     /// Discards everything but the current text if no change is pending, no checkpoint is left and the text is saved.

@@ -224,7 +224,7 @@ impl LogHandle {
         json(&self.log.borrow().hunks(HunkQuery {
             statuses: &query.statuses,
             origin: query.origin,
-            run: query.run.as_deref(),
+            runs: query.run.as_ref().map(std::slice::from_ref),
             context: count(query.context),
         }))
     }

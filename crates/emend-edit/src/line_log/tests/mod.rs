@@ -4,6 +4,8 @@ mod external;
 mod hunks;
 mod plain;
 mod properties;
+mod proposal;
+mod split;
 mod steps;
 mod unique;
 

@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::meta;
-use crate::line_log::{ChangeId, DependentsPolicy, LineLog, Origin, Status};
+use crate::line_log::{ChangeId, DependentsPolicy, Hunk, HunkQuery, LineLog, Origin, Status};
 use crate::text::{split_eol, split_lines};
 
 /// One splice of a text. Positions are taken modulo the number of lines.
@@ -56,6 +56,14 @@ pub(super) enum Step {
     Split {
         pick: u8,
         line: u8,
+    },
+    SplitHunk {
+        pick: u8,
+        line: u8,
+    },
+    SplitLines {
+        pick: u8,
+        lines: Vec<usize>,
     },
 }
 
@@ -151,6 +159,8 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
             false => Step::Rename { origin, to: origin as u8 },
         }),
         1 => (any::<u8>(), 0..6_u8).prop_map(|(pick, line)| Step::Split { pick, line }),
+        1 => (any::<u8>(), 0..10_u8).prop_map(|(pick, line)| Step::SplitHunk { pick, line }),
+        1 => (any::<u8>(), vec(0..10_usize, 1..4)).prop_map(|(pick, lines)| Step::SplitLines { pick, lines }),
     ]
 }
 
@@ -212,8 +222,25 @@ fn take_decision(log: &mut LineLog, step: &Step) {
                 log.split(ids[*pick as usize % ids.len()], *line as usize).unwrap();
             }
         }
+        Step::SplitHunk { pick, line } => {
+            if let Some(hunk) = picked_hunk(log, *pick) {
+                log.split_hunk(&hunk.change_ids, *line as usize, 3, Origin::User, 0).unwrap();
+            }
+        }
+        Step::SplitLines { pick, lines } => {
+            if let Some(hunk) = picked_hunk(log, *pick) {
+                log.split_lines(&hunk.change_ids, lines, 3).unwrap();
+            }
+        }
         _ => {}
     }
+}
+
+/// Returns a pending hunk of the agent with lines, if there is one.
+fn picked_hunk(log: &LineLog, pick: u8) -> Option<Hunk> {
+    let mut hunks = log.hunks(HunkQuery::default());
+    hunks.retain(|hunk| !hunk.lines.is_empty());
+    (!hunks.is_empty()).then(|| hunks.swap_remove(pick as usize % hunks.len()))
 }
 
 /// Makes a decision. A rejection because of dependents counts as no decision.
