@@ -148,8 +148,8 @@ mod of_agent {
                 }
                 ReviewError::Contested { path, n_places } => Some(json!({ "path": path, "contested": n_places })),
                 ReviewError::UnknownHunk { id } => Some(json!({ "id": id })),
-                ReviewError::Nothing { .. } => None,
                 ReviewError::Workspace(error) => return error.clone().into(),
+                _ => None,
             };
             ToolError { data, ..ToolError::new(error.code(), error.to_string()) }.into()
         }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use emend_edit::line_log::{ChangeId, DecisionError, DependentsPolicy, HunkId, LineLog, Origin, Status};
 
 use super::error::WorkspaceError;
-use super::review::{Review, ReviewError};
+use super::review::{Review, ReviewError, ReviewHunk};
 use super::state::{State, Workspace};
 use crate::environment::FilePath;
 
@@ -18,6 +18,8 @@ pub enum Selection {
     Hunks(Vec<String>),
     /// Every pending hunk of one file, or of all files.
     All(Option<FilePath>),
+    /// Every pending change of these runs: see [`Workspace::review_of`].
+    Runs(Vec<u64>),
 }
 
 /// A decision of the user on hunks.
@@ -41,18 +43,34 @@ impl Workspace {
     /// changed the same lines since.
     pub async fn decide(&self, selection: Selection, decision: HunkDecision) -> Result<Review, ReviewError> {
         let _writing = self.writing.lock().await;
-        let hunk_ids = match selection {
-            Selection::Hunks(ids) => ids,
-            Selection::All(path) => self.pending_ids(path.as_ref(), decision),
-        };
+        let picks = self.picks(selection, decision)?;
+        self.decide_picks(picks, decision, |_, _, picks| Ok(whole_hunks(picks))).await
+    }
+
+    /// Decides on picked hunks, whose changes `changes` returns. The caller holds the lock of writes.
+    pub(super) async fn decide_picks(
+        &self,
+        picks: BTreeMap<FilePath, Vec<Pick>>,
+        decision: HunkDecision,
+        changes: ChangesOf,
+    ) -> Result<Review, ReviewError> {
         let mut logs = Vec::new();
-        for (path, ids) in self.changes_of(&hunk_ids)? {
+        for (path, picks) in picks {
             self.visible(&path).await?;
             let mut log = self.log_of(&path).await?;
+            let ids = changes(&path, &mut log, picks)?;
             apply(&path, &mut log, &ids, decision, self.clock.now_ms())?;
             logs.push((path, log));
         }
-        let paths: Vec<FilePath> = logs.iter().map(|(path, _)| path.clone()).collect();
+        self.commit_step(logs).await
+    }
+
+    /// Saves new logs as one step that the user can undo.
+    pub(super) async fn commit_step(&self, logs: Vec<(FilePath, LineLog)>) -> Result<Review, ReviewError> {
+        // A log without a new entry has nothing to undo.
+        let n_known = |path| self.state().files.get(path).map_or(0, |entry| entry.log.entries().len());
+        let stepped = logs.iter().filter(|(path, log)| log.entries().len() > n_known(path));
+        let paths: Vec<FilePath> = stepped.map(|(path, _)| path.clone()).collect();
         self.save_logs(logs, false).await?;
         if !paths.is_empty() {
             let mut state = self.state();
@@ -160,11 +178,28 @@ impl Workspace {
         Ok(self.review())
     }
 
-    fn pending_ids(&self, path: Option<&FilePath>, decision: HunkDecision) -> Vec<String> {
-        let files = self.review().files.into_iter().filter(|file| path.is_none_or(|path| file.path == *path));
-        let hunks =
-            files.flat_map(|file| file.hunks).filter(|hunk| decision != HunkDecision::Accept || !hunk.contested);
-        hunks.map(|hunk| hunk.id).collect()
+    /// Returns the selected hunks by file. A bulk acceptance leaves out contested ones.
+    pub(super) fn picks(
+        &self,
+        selection: Selection,
+        decision: HunkDecision,
+    ) -> Result<BTreeMap<FilePath, Vec<Pick>>, ReviewError> {
+        let is_pickable = |hunk: &ReviewHunk| decision != HunkDecision::Accept || !hunk.contested;
+        let ids_of = |review: Review, path: Option<FilePath>| -> Vec<String> {
+            let files = review.files.into_iter().filter(|file| path.as_ref().is_none_or(|path| file.path == *path));
+            files.flat_map(|file| file.hunks).filter(is_pickable).map(|hunk| hunk.id).collect()
+        };
+        let ids = match selection {
+            Selection::Hunks(ids) => ids,
+            Selection::All(path) => ids_of(self.review(), path),
+            Selection::Runs(runs) => ids_of(self.review_of(Some(&runs)), None),
+        };
+        let mut by_file: BTreeMap<FilePath, Vec<Pick>> = BTreeMap::new();
+        for id in ids {
+            let (path, changes) = self.changes_of(&id)?;
+            by_file.entry(path).or_default().push(Pick { id, changes, lines: Vec::new() });
+        }
+        Ok(by_file)
     }
 
     /// Returns the edits that made a hunk, each once: the id of a tool call, or `CALL/NAME` for a
@@ -175,38 +210,48 @@ impl Workspace {
     /// Returns [`ReviewError::UnknownHunk`] for an unknown id.
     pub fn edits_of_hunk(&self, hunk_id: &str) -> Result<Vec<String>, ReviewError> {
         let unknown = || ReviewError::UnknownHunk { id: hunk_id.to_owned() };
-        let by_file = self.changes_of(&[hunk_id.to_owned()])?;
+        let (path, changes) = self.changes_of(hunk_id)?;
         let state = self.state();
+        let log = &state.files.get(&path).ok_or_else(unknown)?.log;
         let mut edits: Vec<String> = Vec::new();
-        for path in by_file.keys() {
-            let log = &state.files.get(path).ok_or_else(unknown)?.log;
-            let hunk = hunk_id.split_once(':').map_or(hunk_id, |(_, hunk)| hunk);
-            for id in log.changes_of(&HunkId::from(hunk)).map_err(|_| unknown())? {
-                let Some(change) = log.change(id) else { continue };
-                if !edits.contains(&change.meta.edit) {
-                    edits.push(change.meta.edit);
-                }
+        for id in log.changes_of(&HunkId::of(&changes)).map_err(|_| unknown())? {
+            let Some(change) = log.change(id) else { continue };
+            if !edits.contains(&change.meta.edit) {
+                edits.push(change.meta.edit);
             }
         }
         Ok(edits)
     }
 
-    fn changes_of(&self, hunk_ids: &[String]) -> Result<BTreeMap<FilePath, Vec<ChangeId>>, ReviewError> {
+    /// Returns the file and the changes of a hunk.
+    pub(super) fn changes_of(&self, hunk_id: &str) -> Result<(FilePath, Vec<ChangeId>), ReviewError> {
         let state = self.state();
-        let mut by_file: BTreeMap<FilePath, Vec<ChangeId>> = BTreeMap::new();
-        for id in hunk_ids {
-            let unknown = || ReviewError::UnknownHunk { id: id.clone() };
-            let (number, hunk) = id.strip_prefix('f').and_then(|rest| rest.split_once(':')).ok_or_else(unknown)?;
-            let file = state.files.iter().find(|(_, entry)| entry.number.to_string() == number).ok_or_else(unknown)?;
-            let changes = HunkId::from(hunk).changes().ok_or_else(unknown)?;
-            by_file.entry(file.0.clone()).or_default().extend(changes);
-        }
-        Ok(by_file)
+        let unknown = || ReviewError::UnknownHunk { id: hunk_id.to_owned() };
+        let (number, hunk) = hunk_id.strip_prefix('f').and_then(|rest| rest.split_once(':')).ok_or_else(unknown)?;
+        let file = state.files.iter().find(|(_, entry)| entry.number.to_string() == number).ok_or_else(unknown)?;
+        let changes = HunkId::from(hunk).changes().ok_or_else(unknown)?;
+        Ok((file.0.clone(), changes))
     }
 }
 
+/// A selected hunk.
+pub(super) struct Pick {
+    pub(super) id: String,
+    pub(super) changes: Vec<ChangeId>,
+    /// The selected lines of it; none for the whole hunk.
+    pub(super) lines: Vec<usize>,
+}
+
+/// Returns the changes of picked hunks, after splitting them if necessary.
+pub(super) type ChangesOf = fn(&FilePath, &mut LineLog, Vec<Pick>) -> Result<Vec<ChangeId>, ReviewError>;
+
+/// Returns the changes of whole hunks.
+pub(super) fn whole_hunks(picks: Vec<Pick>) -> Vec<ChangeId> {
+    picks.into_iter().flat_map(|pick| pick.changes).collect()
+}
+
 /// Applies a decision to the changes of one file.
-fn apply(
+pub(super) fn apply(
     path: &FilePath,
     log: &mut LineLog,
     ids: &[ChangeId],
@@ -221,15 +266,17 @@ fn apply(
         HunkDecision::AcceptOver => log.accept_over(ids, Origin::User, at_ms),
         HunkDecision::Reject(policy) => log.reject(ids, policy, Origin::User, at_ms),
     };
-    match outcome {
-        Ok(_) => Ok(()),
-        Err(DecisionError::HasDependents { dependents, from_user }) => {
-            Err(ReviewError::HasDependents { path: path.clone(), n_dependents: dependents.len(), from_user })
+    outcome.map(|_| ()).map_err(|error| refused(path, error))
+}
+
+/// Returns the reason why a decision on a file was rejected.
+pub(super) fn refused(path: &FilePath, error: DecisionError) -> ReviewError {
+    match error {
+        DecisionError::HasDependents { dependents, from_user } => {
+            ReviewError::HasDependents { path: path.clone(), n_dependents: dependents.len(), from_user }
         }
-        Err(DecisionError::UnknownChange { id }) => Err(ReviewError::UnknownHunk { id: format!("{path}:{}", id.0) }),
-        Err(error @ DecisionError::UnknownCheckpoint { .. }) => {
-            Err(WorkspaceError::Internal { reason: error.to_string() }.into())
-        }
+        DecisionError::UnknownChange { id } => ReviewError::UnknownHunk { id: format!("{path}:{}", id.0) },
+        DecisionError::UnknownCheckpoint { .. } => WorkspaceError::Internal { reason: error.to_string() }.into(),
     }
 }
 

@@ -4,33 +4,47 @@
 //! writes, and applies pending edits to reads. `emend-edit` locates edits in text; the environment reads and writes
 //! bytes.
 
+mod apply;
+mod bundle;
 mod command;
 mod context;
 mod decisions;
 mod error;
 mod file_view;
+mod hunk_edit;
 mod kept_command;
 mod kept_texts;
+mod parts;
 mod pending;
 mod precondition;
+mod preview;
 mod read;
 mod read_tracker;
 mod review;
+mod rollback;
 mod runs;
 mod snapshot;
 mod state;
+mod told;
 mod write;
 
+pub use apply::{Applied, AppliedFile, ApplyOptions};
+pub use bundle::{BundleFile, BundleHunk, DiffBundle, ProposedEdit};
 pub use command::CommandOutcome;
 pub use context::WriteContext;
 pub use decisions::{HunkDecision, Selection};
 pub use error::{Rejection, WorkspaceError};
 pub use file_view::FileView;
 pub(crate) use file_view::{LATEST, latest_state_text};
+pub use parts::HunkLines;
 pub use precondition::Precondition;
 pub(crate) use precondition::check as check_precondition;
+pub use preview::{Touched, TouchedFile};
 pub use read_tracker::ReadTracker;
 pub use review::{ChangedFile, Review, ReviewError, ReviewFile, ReviewHunk, ReviewLine};
+pub use rollback::{
+    Checkpoint, CheckpointFile, CheckpointHunk, Diff3, Rollback, RollbackMode, RollbackRequest, RolledBackFile,
+};
 pub use runs::{RunChanges, TextChange, UndoneRun};
 pub use snapshot::{SaveSnapshot, Snapshot, SnapshotError};
 pub use state::{Mode, Workspace};

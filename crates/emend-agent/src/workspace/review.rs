@@ -134,6 +134,27 @@ pub enum ReviewError {
         /// Number of contested changes.
         n_places: usize,
     },
+    /// A hunk has no changed line there, or on one side of a split.
+    #[error(
+        "hunk {id} cannot be divided at these lines; nothing was done. Count the lines of the hunk from 0, name changed \
+         ones, and leave a changed line on each side of a split"
+    )]
+    Indivisible {
+        /// The hunk.
+        id: String,
+    },
+    /// Files on the disk are not those for which the hunks were made, or hunks overlap with changes since.
+    #[error("changed since: {}; nothing was applied. Look at the review again, or apply with `rebase`", names(files))]
+    Conflict {
+        /// The files.
+        files: Vec<FilePath>,
+    },
+    /// The agent has changed no file, or not this one, in a run.
+    #[error("run {run} has no changes there")]
+    UnknownRun {
+        /// Number of the run.
+        run: u64,
+    },
     /// There is nothing to undo or redo.
     #[error("there is nothing to {action}")]
     Nothing {
@@ -145,13 +166,18 @@ pub enum ReviewError {
     Workspace(#[from] WorkspaceError),
 }
 
+fn names(files: &[FilePath]) -> String {
+    files.iter().map(FilePath::as_str).collect::<Vec<_>>().join(", ")
+}
+
 impl ReviewError {
     /// Returns the stable code.
     #[must_use]
     pub fn code(&self) -> Code {
         match self {
-            Self::UnknownHunk { .. } | Self::Nothing { .. } => Code::NotFound,
-            Self::HasDependents { .. } | Self::Contested { .. } => Code::Conflict,
+            Self::UnknownHunk { .. } | Self::UnknownRun { .. } | Self::Nothing { .. } => Code::NotFound,
+            Self::HasDependents { .. } | Self::Contested { .. } | Self::Conflict { .. } => Code::Conflict,
+            Self::Indivisible { .. } => Code::InvalidArgument,
             Self::Workspace(error) => error.code(),
         }
     }
@@ -175,10 +201,21 @@ impl Workspace {
     /// Returns the pending hunks of all files.
     #[must_use]
     pub fn review(&self) -> Review {
+        self.review_of(None)
+    }
+
+    /// Returns the pending hunks of the agent's changes in `runs`, such as those of the last message alone; of all runs
+    /// without `runs`.
+    ///
+    /// Changes of other runs are not part of these hunks, so a decision on them leaves the others as they are.
+    #[must_use]
+    pub fn review_of(&self, runs: Option<&[u64]>) -> Review {
+        let runs = runs.map(run_names);
         let state = self.state();
         let mut files = Vec::new();
         for (path, entry) in &state.files {
-            let hunks: Vec<ReviewHunk> = pending(&entry.log).map(|hunk| shown(entry, hunk)).collect();
+            let hunks = pending(&entry.log, runs.as_deref());
+            let hunks: Vec<ReviewHunk> = hunks.map(|hunk| shown(entry, hunk)).collect();
             if hunks.is_empty() {
                 continue;
             }
@@ -201,11 +238,16 @@ impl Workspace {
 
 /// Returns the number of pending hunks.
 pub(super) fn n_pending(log: &LineLog) -> usize {
-    pending(log).count()
+    pending(log, None).count()
 }
 
-fn pending(log: &LineLog) -> impl Iterator<Item = Hunk> {
-    log.hunks(HunkQuery::default()).into_iter().filter(|hunk| hunk.status == Status::Pending)
+/// Returns the names that line logs give runs.
+pub(super) fn run_names(runs: &[u64]) -> Vec<String> {
+    runs.iter().map(u64::to_string).collect()
+}
+
+pub(super) fn pending(log: &LineLog, runs: Option<&[String]>) -> impl Iterator<Item = Hunk> {
+    log.hunks(HunkQuery { runs, ..HunkQuery::default() }).into_iter()
 }
 
 fn shown(entry: &Entry, hunk: Hunk) -> ReviewHunk {

@@ -9,7 +9,7 @@ use emend_edit::line_log::{Action, ChangeId, DependentsPolicy, LineLog, Origin};
 use emend_edit::size::compact_sort::set_of;
 
 use super::error::WorkspaceError;
-use super::review::ReviewError;
+use super::review::{ReviewError, run_names};
 use super::state::Workspace;
 use crate::environment::{EntryKind, EnvError, FileKeeper, FilePath, KeptRun, UndoStep};
 
@@ -127,7 +127,7 @@ impl Workspace {
 
     /// Returns the files with changes of the agent in `runs` that are in effect.
     fn logged(&self, runs: &[u64]) -> BTreeSet<FilePath> {
-        let runs: Vec<String> = runs.iter().map(u64::to_string).collect();
+        let runs = run_names(runs);
         let state = self.state();
         let is_logged = |log: &LineLog| {
             log.changes().any(|change| {
@@ -198,7 +198,7 @@ impl Workspace {
     async fn taken_back(&self, runs: &[u64], path: Option<&FilePath>) -> Result<TakenBack, WorkspaceError> {
         // Other files are not even read: they may have become binary files or directories.
         let known = self.logged(runs);
-        let runs: Vec<String> = runs.iter().map(u64::to_string).collect();
+        let runs = run_names(runs);
         let mut taken = TakenBack { undone: UndoneRun::default(), logs: Vec::new() };
         for path in known.into_iter().filter(|known| path.is_none_or(|path| path == known)) {
             match self.visible(&path).await {

@@ -36,6 +36,8 @@ struct SavedEntry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     moved_from: Option<FilePath>,
     changed_at: u64,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    marks: Vec<(u64, usize)>,
 }
 
 /// Why a snapshot is rejected.
@@ -79,7 +81,9 @@ impl Snapshot {
         });
         let moved_from = moved_from.or(was_moved);
         self.expected.push(path.clone());
-        self.files.insert(path.clone(), SavedEntry { number, log, moved_from, changed_at: self.revision });
+        let mut marks = self.files.remove(path).map(|entry| entry.marks).unwrap_or_default();
+        marks.push((self.revision, log.entries().len()));
+        self.files.insert(path.clone(), SavedEntry { number, log, moved_from, changed_at: self.revision, marks });
     }
 }
 
@@ -102,8 +106,8 @@ impl Workspace {
     pub fn snapshot(&self) -> Snapshot {
         let state = self.state();
         let files = state.files.iter().map(|(path, entry)| {
-            let Entry { number, log, moved_from, changed_at } = entry.clone();
-            (path.clone(), SavedEntry { number, log, moved_from, changed_at })
+            let Entry { number, log, moved_from, changed_at, marks } = entry.clone();
+            (path.clone(), SavedEntry { number, log, moved_from, changed_at, marks })
         });
         Snapshot {
             version: VERSION,
@@ -146,8 +150,8 @@ impl Workspace {
         state.undone = snapshot.undone;
         state.expected = snapshot.expected;
         let entry = |(path, saved)| {
-            let SavedEntry { number, log, moved_from, changed_at } = saved;
-            (path, Entry { number, log, moved_from, changed_at })
+            let SavedEntry { number, log, moved_from, changed_at, marks } = saved;
+            (path, Entry { number, log, moved_from, changed_at, marks })
         };
         state.files = map_of(snapshot.files.into_iter().map(entry));
         Ok(())

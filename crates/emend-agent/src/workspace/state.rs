@@ -116,6 +116,8 @@ pub(super) struct Entry {
     pub(super) moved_from: Option<FilePath>,
     /// Workspace revision of the last change.
     pub(super) changed_at: u64,
+    /// The workspace revision and the number of entries of the log after each change.
+    pub(super) marks: Vec<(u64, usize)>,
 }
 
 impl Workspace {

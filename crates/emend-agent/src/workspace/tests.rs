@@ -1,9 +1,11 @@
 //! Tests of edits, reviews and the disk, over files in memory.
 
+mod applying;
 mod decisions;
 #[cfg(not(target_family = "wasm"))]
 mod host_tests;
 mod interleaving;
+mod partial;
 
 use emend_edit::line_log::DependentsPolicy;
 use emend_llm::Shared;

@@ -371,6 +371,8 @@ impl State {
             self.n_entries += 1;
             (self.n_entries, None)
         });
-        self.files.insert(path, Entry { number, log, moved_from, changed_at: self.revision });
+        let mut marks = self.files.remove(&path).map(|entry| entry.marks).unwrap_or_default();
+        marks.push((self.revision, log.entries().len()));
+        self.files.insert(path, Entry { number, log, moved_from, changed_at: self.revision, marks });
     }
 }

@@ -1,0 +1,80 @@
+//! The effect of a decision on many hunks, before it is made.
+
+use std::collections::BTreeMap;
+
+use emend_edit::line_log::{LineLog, Origin};
+use serde::Serialize;
+
+use super::decisions::{ChangesOf, HunkDecision, Pick, Selection, apply, whole_hunks};
+use super::review::ReviewError;
+use super::state::Workspace;
+use crate::environment::FilePath;
+
+/// The files that a decision would touch.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Touched {
+    /// The files, by path.
+    pub files: Vec<TouchedFile>,
+}
+
+/// The effect that a decision would have on one file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TouchedFile {
+    /// Path relative to the root.
+    pub path: FilePath,
+    /// Number of selected hunks.
+    pub hunks: usize,
+    /// Number of these that are contested: [`HunkDecision::Accept`] does not take them.
+    pub contested: usize,
+    /// Number of live changes of the user or another program that depend on the selected ones.
+    pub dependents_from_user: usize,
+    /// Number of lines of the user that are on the disk now and would no longer be.
+    pub removes_user_lines: usize,
+}
+
+impl Workspace {
+    /// Returns the effect that [`decide`](Self::decide) would have, and changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`ReviewError::UnknownHunk`], or a file that cannot be read. A decision that would be rejected because of contested
+    /// hunks or of dependents is not an error here: the counts say so.
+    pub async fn preview(&self, selection: Selection, decision: HunkDecision) -> Result<Touched, ReviewError> {
+        let _writing = self.writing.lock().await;
+        // Contested hunks are left out of a bulk acceptance, but counted.
+        let picks = self.picks(selection, HunkDecision::AcceptOver)?;
+        self.preview_picks(picks, decision, |_, _, picks| Ok(whole_hunks(picks))).await
+    }
+
+    /// Returns the effect of a decision on picked hunks. The caller holds the lock of writes.
+    pub(super) async fn preview_picks(
+        &self,
+        picks: BTreeMap<FilePath, Vec<Pick>>,
+        decision: HunkDecision,
+        changes: ChangesOf,
+    ) -> Result<Touched, ReviewError> {
+        let mut touched = Touched::default();
+        for (path, picks) in picks {
+            self.visible(&path).await?;
+            let mut log = self.log_of(&path).await?;
+            let contested = picks.iter().filter(|pick| !log.contested(&pick.changes).is_empty()).count();
+            let hunks = picks.len();
+            let mut ids = changes(&path, &mut log, picks)?;
+            let by_user = |log: &LineLog, id| log.change(id).is_some_and(|change| change.origin != Origin::Agent);
+            let dependents_from_user = log.dependents(&ids).into_iter().filter(|&id| by_user(&log, id)).count();
+            if decision == HunkDecision::Accept {
+                let contested = log.contested(&ids);
+                ids.retain(|id| !contested.contains(id));
+            }
+            let mut after = log.clone();
+            // A refused decision removes nothing.
+            let removes_user_lines = match apply(&path, &mut after, &ids, decision, 0) {
+                Ok(()) => log.user_lines_lost(&after),
+                Err(ReviewError::HasDependents { .. }) => 0,
+                Err(error) => return Err(error),
+            };
+            touched.files.push(TouchedFile { path, hunks, contested, dependents_from_user, removes_user_lines });
+        }
+        Ok(touched)
+    }
+}

@@ -1,0 +1,293 @@
+//! Checkpoints: the state before a run, the comparison with it, and the return to it.
+//!
+//! A rollback is a step of the user. It sets statuses in the line logs, so nothing is deleted and
+//! [`Workspace::undo`] reverts it. The visible text changes first. The disk follows the disk rule: a change that was on it
+//! (accepted, or the user's) leaves it, and a pending one was never there.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use emend_edit::ContentHash;
+use emend_edit::line_log::{ChangeId, DependentsPolicy, HunkId, HunkQuery, LineLog, Origin, Status};
+use serde::{Deserialize, Serialize};
+
+use super::bundle::{hash_of, hunk_name, patch_of};
+use super::decisions::refused;
+use super::review::{ReviewError, run_names};
+use super::runs::TextChange;
+use super::state::Workspace;
+use crate::environment::{FilePath, UndoStep};
+
+const ALL: [Status; 4] = [Status::Pending, Status::Accepted, Status::Rejected, Status::RolledBack];
+
+/// The state of the files before a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Checkpoint {
+    /// Number of the run.
+    pub run_id: u64,
+    /// Time of the first change of the run, in milliseconds since 1970.
+    pub created_at: u64,
+    /// The files that the run changed, by path.
+    pub affected_files: Vec<FilePath>,
+    /// The text files among them that have hunks.
+    pub files: Vec<CheckpointFile>,
+    /// Files that commands of the run changed and whose former state was not kept.
+    pub not_undoable: Vec<FilePath>,
+}
+
+/// One file of a checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CheckpointFile {
+    /// Path relative to the root.
+    pub file_path: FilePath,
+    /// Hash of the visible text before the first change of the run; that of the empty content if there was no file.
+    pub base_snapshot_hash: ContentHash,
+    /// The hunks of the run, by status.
+    pub hunks: Vec<CheckpointHunk>,
+}
+
+/// One hunk of a checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CheckpointHunk {
+    /// Id for decisions and rollbacks.
+    pub hunk_id: String,
+    /// Decision so far.
+    pub status: Status,
+    /// The patch that takes the hunk back, in unified format, derived from the present text.
+    pub reverse_patch: String,
+}
+
+/// Three texts of one file; `None` if there is no file in that state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Diff3 {
+    /// The visible text now.
+    pub current_file: Option<String>,
+    /// The visible text before the first change of the runs.
+    pub checkpoint_base: Option<String>,
+    /// The base with all changes of the agent in the runs, rejected ones too, and no other change.
+    pub agent_proposed: Option<String>,
+}
+
+/// The extent of a rollback.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RollbackMode {
+    /// Each file gets its text before the runs. Later changes go too, **also those of the user**.
+    HardAll,
+    /// Only the named hunks, or all hunks of the runs, are taken back. Later changes stay; a hunk that one of them depends
+    /// on is a conflict and stays as well.
+    #[default]
+    ScopedSelected,
+}
+
+/// A request to roll back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RollbackRequest {
+    /// The extent.
+    pub mode: RollbackMode,
+    /// The runs.
+    pub runs: Vec<u64>,
+    /// For [`RollbackMode::ScopedSelected`]: the hunks. Empty for all hunks of the runs.
+    pub hunk_ids: Vec<String>,
+    /// Whether nothing is changed.
+    pub preview: bool,
+    /// Only these files, if given.
+    pub files: Option<Vec<FilePath>>,
+}
+
+/// The effect of a rollback.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Rollback {
+    /// The affected files, by path.
+    pub files: Vec<RolledBackFile>,
+}
+
+/// The effect of a rollback on one file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RolledBackFile {
+    /// Path relative to the root.
+    pub file_path: FilePath,
+    /// Number of changes of the agent that are taken back.
+    pub reverted: usize,
+    /// Number of changes of the user or other programs that are taken back. Always 0 unless the mode is `hard_all`.
+    pub reverted_from_user: usize,
+    /// Number of changes since the runs began that stay.
+    pub kept: usize,
+    /// Hunks that stay because later changes depend on them, for a decision by hand.
+    pub conflicts: Vec<String>,
+    /// The visible text before and after.
+    #[serde(skip)]
+    pub texts: TextChange,
+}
+
+impl Workspace {
+    /// Returns the checkpoint of a run.
+    ///
+    /// # Errors
+    ///
+    /// [`ReviewError::UnknownRun`] if the run has changed no file.
+    pub fn checkpoint(&self, run: u64) -> Result<Checkpoint, ReviewError> {
+        let known = self.runs().into_iter().find(|known| known.run_id == run);
+        let known = known.ok_or(ReviewError::UnknownRun { run })?;
+        let names = run_names(&[run]);
+        let state = self.state();
+        let mut files = Vec::new();
+        for (path, entry) in &state.files {
+            let Some(proposal) = entry.log.proposal(&names) else { continue };
+            let hunks = entry.log.hunks(HunkQuery { statuses: &ALL, runs: Some(&names), ..HunkQuery::default() });
+            let hunk = |hunk| CheckpointHunk {
+                hunk_id: hunk_name(entry, &hunk),
+                status: hunk.status,
+                reverse_patch: patch_of(&hunk, true),
+            };
+            files.push(CheckpointFile {
+                file_path: path.clone(),
+                base_snapshot_hash: hash_of(proposal.base.as_deref()),
+                hunks: hunks.into_iter().map(hunk).collect(),
+            });
+        }
+        Ok(Checkpoint {
+            run_id: run,
+            created_at: known.at_ms,
+            affected_files: known.files,
+            files,
+            not_undoable: known.lost,
+        })
+    }
+
+    /// Returns a file as it is, as it was before `runs`, and as the agent proposed it in them.
+    ///
+    /// # Errors
+    ///
+    /// [`ReviewError::UnknownRun`] if the runs have not changed the file, or a file that cannot be read.
+    pub async fn diff3(&self, runs: &[u64], path: &FilePath) -> Result<Diff3, ReviewError> {
+        let _writing = self.writing.lock().await;
+        let current_file = self.visible(path).await?;
+        let state = self.state();
+        let proposal = state.files.get(path).and_then(|entry| entry.log.proposal(&run_names(runs)));
+        let unknown = || ReviewError::UnknownRun { run: runs.first().copied().unwrap_or_default() };
+        let proposal = proposal.ok_or_else(unknown)?;
+        Ok(Diff3 { current_file, checkpoint_base: proposal.base, agent_proposed: proposal.proposed })
+    }
+
+    /// Rolls runs back: all files in one commit to the disk, and as one step that [`undo`](Self::undo) reverts.
+    ///
+    /// A hard rollback also restores what commands of the runs changed beside text; only
+    /// [`redo_runs`](Self::redo_runs) reverts that part.
+    ///
+    /// # Errors
+    ///
+    /// [`ReviewError::UnknownHunk`], or the error of the disk; nothing changes then.
+    pub async fn rollback(&self, request: &RollbackRequest) -> Result<Rollback, ReviewError> {
+        let _writing = self.writing.lock().await;
+        let names = run_names(&request.runs);
+        let mut named: BTreeMap<FilePath, Vec<(String, Vec<ChangeId>)>> = BTreeMap::new();
+        for id in &request.hunk_ids {
+            let (path, changes) = self.changes_of(id)?;
+            named.entry(path).or_default().push((id.clone(), changes));
+        }
+        let is_wanted = |path: &FilePath| request.files.as_ref().is_none_or(|files| files.contains(path));
+        let is_hard = request.mode == RollbackMode::HardAll;
+        let mut paths: BTreeSet<FilePath> = named.keys().cloned().collect();
+        if is_hard || named.is_empty() {
+            let state = self.state();
+            let changed = state.files.iter().filter(|(_, entry)| entry.log.proposal(&names).is_some());
+            paths = changed.map(|(path, _)| path.clone()).collect();
+        }
+        let (mut rollback, mut logs) = (Rollback::default(), Vec::new());
+        for path in paths.into_iter().filter(is_wanted) {
+            self.visible(&path).await?;
+            let number = self.state().files.get(&path).map_or(0, |entry| entry.number);
+            let before = self.log_of(&path).await?;
+            let mut log = before.clone();
+            let at_ms = self.clock.now_ms();
+            let conflicts = match is_hard {
+                true => {
+                    log.rollback_before(&names, Origin::User, at_ms);
+                    Vec::new()
+                }
+                false => {
+                    let hunks = named.remove(&path).unwrap_or_else(|| live_hunks(&log, &names, number));
+                    scoped(&path, &mut log, hunks, at_ms)?
+                }
+            };
+            let file = effect(path, &before, &log, &names, conflicts);
+            if file.reverted + file.reverted_from_user > 0 || log.entries().len() > before.entries().len() {
+                logs.push((file.file_path.clone(), log));
+            }
+            rollback.files.push(file);
+        }
+        if request.preview {
+            return Ok(rollback);
+        }
+        let restores_kept = is_hard && request.files.is_none();
+        let logged: BTreeSet<FilePath> = logs.iter().map(|(path, _)| path.clone()).collect();
+        for step in [UndoStep::BeforeLogs, UndoStep::AfterLogs] {
+            if restores_kept {
+                self.undo_kept(&request.runs, &logged, step).await.map_err(super::error::WorkspaceError::from)?;
+            }
+            if matches!(step, UndoStep::BeforeLogs) {
+                self.commit_step(std::mem::take(&mut logs)).await?;
+            }
+        }
+        Ok(rollback)
+    }
+}
+
+/// Returns the hunks of runs that are in effect.
+fn live_hunks(log: &LineLog, runs: &[String], number: u64) -> Vec<(String, Vec<ChangeId>)> {
+    let statuses = &ALL[..2];
+    let hunks = log.hunks(HunkQuery { statuses, runs: Some(runs), ..HunkQuery::default() });
+    hunks.into_iter().map(|hunk| (format!("f{number}:{}", hunk.id), hunk.change_ids)).collect()
+}
+
+/// Switches hunks off on which nothing else depends. Returns the others.
+fn scoped(
+    path: &FilePath,
+    log: &mut LineLog,
+    hunks: Vec<(String, Vec<ChangeId>)>,
+    at_ms: u64,
+) -> Result<Vec<String>, ReviewError> {
+    let mut open = Vec::with_capacity(hunks.len());
+    for (id, changes) in hunks {
+        open.push((id, log.changes_of(&HunkId::of(&changes)).map_err(|error| refused(path, error))?));
+    }
+    let mut conflicts = Vec::new();
+    loop {
+        let going: BTreeSet<ChangeId> = open.iter().flat_map(|(_, changes)| changes.iter().copied()).collect();
+        let stays = |(_, changes): &(String, Vec<ChangeId>)| {
+            log.dependents(changes).iter().any(|dependent| !going.contains(dependent))
+        };
+        let (kept, free): (Vec<_>, Vec<_>) = open.into_iter().partition(stays);
+        open = free;
+        if kept.is_empty() {
+            break;
+        }
+        conflicts.extend(kept.into_iter().map(|(id, _)| id));
+    }
+    let ids: Vec<ChangeId> = open.into_iter().flat_map(|(_, changes)| changes).collect();
+    log.rollback(&ids, DependentsPolicy::OnlyThese, Origin::User, at_ms).map_err(|error| refused(path, error))?;
+    Ok(conflicts)
+}
+
+/// Compares two states of a log.
+fn effect(
+    path: FilePath,
+    before: &LineLog,
+    after: &LineLog,
+    runs: &[String],
+    conflicts: Vec<String>,
+) -> RolledBackFile {
+    let first = before.proposal(runs).and_then(|proposal| proposal.changes.first().copied());
+    let is_on = |log: &LineLog, id| log.change(id).is_some_and(|change| change.status.is_on());
+    let (mut reverted, mut reverted_from_user, mut kept) = (0, 0, 0);
+    for change in before.changes().filter(|change| change.status.is_on()) {
+        match (is_on(after, change.id), change.origin) {
+            (true, _) => kept += usize::from(first.is_some_and(|first| change.id >= first)),
+            (false, Origin::Agent) => reverted += 1,
+            (false, _) => reverted_from_user += 1,
+        }
+    }
+    let texts = TextChange { path: path.clone(), before: before.visible_text(), after: after.visible_text() };
+    RolledBackFile { file_path: path, reverted, reverted_from_user, kept, conflicts, texts }
+}
