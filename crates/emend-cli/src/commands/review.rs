@@ -1,10 +1,11 @@
 //! `emend review`, and the review after `emend run --review`: asks about each hunk and saves each decision.
 
+use std::collections::{BTreeSet, VecDeque};
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use emend_agent::workspace::{Mode, ReviewFile, ReviewHunk};
+use emend_agent::workspace::{Mode, Review, ReviewError, ReviewFile, ReviewHunk, ReviewLine};
 use emend_edit::diff::LineKind;
 use emend_edit::line_log::DependentsPolicy;
 
@@ -15,11 +16,11 @@ use crate::text_diff::{NO_FINAL_LINE_FEED, painted, place};
 use crate::visible::visible;
 
 const CONTESTED_HELP: &str = "y write the agent's lines in place of yours · n keep your lines and reject the hunk · s skip \
-                              (decide later) · d reject this hunk and all that follow · q quit (decide on the rest \
-                              later)";
+                              (decide later) · p split this hunk · d reject this hunk and all that follow · q quit (decide \
+                              on the rest later)";
 
-const HELP: &str = "y accept · n reject · s skip (decide later) · a accept this hunk and all that follow · d reject \
-                    this hunk and all that follow · q quit (decide on the rest later)";
+const HELP: &str = "y accept · n reject · s skip (decide later) · p split this hunk · a accept this hunk and all that \
+                    follow · d reject this hunk and all that follow · q quit (decide on the rest later)";
 
 /// Asks one question and returns the answer, `None` at the end of the input.
 pub(crate) type Ask<'a> = &'a mut dyn FnMut(&str) -> Result<Option<String>, Failure>;
@@ -52,8 +53,8 @@ pub(crate) async fn decide(project: &Project, again: &str, ask: Ask<'_>) -> Resu
         // Finds what the user has changed since. A file that is no longer text is shown as it was last known.
         let _ = project.workspace.text(file.path.as_str()).await;
     }
-    let first = project.workspace.review();
-    let n_hunks: usize = first.files.iter().map(|file| file.hunks.len()).sum();
+    let mut queue = queued(project.workspace.review());
+    let mut n_hunks = queue.len();
     let mut stdout = std::io::stdout();
     if n_hunks == 0 {
         writeln!(stdout, "There is nothing to review.")?;
@@ -61,34 +62,101 @@ pub(crate) async fn decide(project: &Project, again: &str, ask: Ask<'_>) -> Resu
     }
     let mut for_all = None;
     let (mut n_seen, mut n_decided) = (0, 0);
-    for file in &first.files {
-        for hunk in &file.hunks {
-            n_seen += 1;
-            show(&mut stdout, painter, file, hunk, n_seen, n_hunks)?;
-            show_notes(&mut stdout, painter, hunk)?;
-            let accepts = match for_all {
-                // Only an answer about these lines may replace the user's.
-                Some(true) if hunk.contested => continue,
-                Some(accepts) => accepts,
-                None => match decision(&mut stdout, hunk.contested, ask)? {
-                    Decision::Accept => true,
-                    Decision::Reject => false,
-                    Decision::Skip => continue,
-                    Decision::All(accepts) => *for_all.insert(accepts),
-                    Decision::Later => return later(project, again, n_hunks - n_decided),
-                },
-            };
-            let ids = [hunk.id.clone()];
-            match (accepts, hunk.contested) {
-                (true, true) => project.workspace.accept_over(&ids).await,
-                (true, false) => project.workspace.accept(&ids).await,
-                (false, _) => project.workspace.reject(&ids, DependentsPolicy::OnlyThese).await,
-            }?;
-            n_decided += 1;
-            project.save()?;
-        }
+    while let Some(Queued { place, hunk }) = queue.pop_front() {
+        n_seen += 1;
+        show(&mut stdout, painter, &place, &hunk, n_seen, n_hunks)?;
+        show_notes(&mut stdout, painter, &hunk)?;
+        let accepts = match for_all {
+            // Only an answer about these lines may replace the user's.
+            Some(true) if hunk.contested => continue,
+            Some(accepts) => accepts,
+            None => match decision(&mut stdout, hunk.contested, ask)? {
+                Decision::Accept => true,
+                Decision::Reject => false,
+                Decision::Skip => continue,
+                Decision::Split => {
+                    let parts = split(project, &mut stdout, &hunk, &queue, ask).await?;
+                    n_seen -= 1;
+                    n_hunks += parts.len().saturating_sub(1);
+                    let parts = if parts.is_empty() { vec![Queued { place, hunk }] } else { parts };
+                    parts.into_iter().rev().for_each(|part| queue.push_front(part));
+                    continue;
+                }
+                Decision::All(accepts) => *for_all.insert(accepts),
+                Decision::Later => return later(project, again, n_hunks - n_decided),
+            },
+        };
+        let ids = [hunk.id];
+        match (accepts, hunk.contested) {
+            (true, true) => project.workspace.accept_over(&ids).await,
+            (true, false) => project.workspace.accept(&ids).await,
+            (false, _) => project.workspace.reject(&ids, DependentsPolicy::OnlyThese).await,
+        }?;
+        n_decided += 1;
+        project.save()?;
     }
     if n_decided < n_hunks { later(project, again, n_hunks - n_decided) } else { Ok(()) }
+}
+
+/// A hunk that waits for an answer.
+struct Queued {
+    /// The file and what happens to it.
+    place: String,
+    hunk: ReviewHunk,
+}
+
+fn queued(review: Review) -> VecDeque<Queued> {
+    let of_file = |file: ReviewFile| {
+        let place = format!("{} ({})", file.path, file.operation);
+        file.hunks.into_iter().map(move |hunk| Queued { place: place.clone(), hunk })
+    };
+    review.files.into_iter().flat_map(of_file).collect()
+}
+
+/// Asks for a line and splits a hunk there. Returns its parts; none if it was not split.
+async fn split(
+    project: &Project,
+    out: &mut impl Write,
+    hunk: &ReviewHunk,
+    queue: &VecDeque<Queued>,
+    ask: Ask<'_>,
+) -> Result<Vec<Queued>, Failure> {
+    let known = |review: Review| review.files.into_iter().flat_map(|file| file.hunks).map(|hunk| hunk.id);
+    let before: BTreeSet<String> = known(project.workspace.review()).collect();
+    for (index, line) in hunk.lines.iter().enumerate() {
+        let text = format!("{:>4} {}{}", index + 1, mark(line), line.text.trim_end_matches(['\r', '\n']));
+        writeln!(out, "{}", visible(&text))?;
+    }
+    let Some(answer) = ask(&format!("Start the second part with which line [2-{}]? ", hunk.lines.len()))? else {
+        return Ok(Vec::new());
+    };
+    let Ok(line) = answer.trim().parse::<usize>() else {
+        writeln!(out, "That is not the number of a line; the hunk was not split.")?;
+        return Ok(Vec::new());
+    };
+    match project.workspace.split(&hunk.id, line.saturating_sub(1)).await {
+        Ok(review) => {
+            project.save()?;
+            let is_part = |queued: &Queued| {
+                let waits = queue.iter().any(|other| other.hunk.id == queued.hunk.id);
+                !waits && !before.contains(&queued.hunk.id)
+            };
+            Ok(queued(review).into_iter().filter(is_part).collect())
+        }
+        Err(ReviewError::Indivisible { .. }) => {
+            writeln!(out, "Both parts need a changed line; the hunk was not split.")?;
+            Ok(Vec::new())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn mark(line: &ReviewLine) -> char {
+    match line.kind {
+        LineKind::Context => ' ',
+        LineKind::Added => '+',
+        LineKind::Removed => '-',
+    }
 }
 
 fn later(project: &Project, again: &str, n_left: usize) -> Result<(), Failure> {
@@ -102,14 +170,15 @@ enum Decision {
     Accept,
     Reject,
     Skip,
+    Split,
     All(bool),
     Later,
 }
 
 fn decision(out: &mut impl Write, contested: bool, ask: Ask<'_>) -> Result<Decision, Failure> {
     let (question, help) = match contested {
-        true => ("Replace your lines by the agent's [y,n,s,d,q,?]? ", CONTESTED_HELP),
-        false => ("Accept this hunk [y,n,s,a,d,q,?]? ", HELP),
+        true => ("Replace your lines by the agent's [y,n,s,p,d,q,?]? ", CONTESTED_HELP),
+        false => ("Accept this hunk [y,n,s,p,a,d,q,?]? ", HELP),
     };
     loop {
         let Some(line) = ask(question)? else { return Ok(Decision::Later) };
@@ -117,6 +186,7 @@ fn decision(out: &mut impl Write, contested: bool, ask: Ask<'_>) -> Result<Decis
             "y" | "yes" => return Ok(Decision::Accept),
             "n" | "no" => return Ok(Decision::Reject),
             "s" => return Ok(Decision::Skip),
+            "p" => return Ok(Decision::Split),
             "a" if !contested => return Ok(Decision::All(true)),
             "d" => return Ok(Decision::All(false)),
             "q" => return Ok(Decision::Later),
@@ -132,7 +202,9 @@ fn show_notes(out: &mut impl Write, painter: Painter, hunk: &ReviewHunk) -> std:
         note("This hunk removes lines that you wrote.")?;
     }
     if hunk.oversized {
-        note("This hunk is larger than usual and cannot be cut: the agent wrote it as one piece.")?;
+        note(
+            "This hunk is larger than usual and cannot be cut: the agent wrote it as one piece. Answer p to split it.",
+        )?;
     }
     if !hunk.contested {
         return Ok(());
@@ -150,22 +222,17 @@ fn show_notes(out: &mut impl Write, painter: Painter, hunk: &ReviewHunk) -> std:
 fn show(
     out: &mut impl Write,
     painter: Painter,
-    file: &ReviewFile,
+    file: &str,
     hunk: &ReviewHunk,
     number: usize,
     n_hunks: usize,
 ) -> std::io::Result<()> {
-    let head = format!("{} ({}) · hunk {number} of {n_hunks}", file.path, file.operation);
+    let head = format!("{file} · hunk {number} of {n_hunks}");
     writeln!(out, "\n{}", painter.paint(style::BOLD, &visible(&head)))?;
     let place = place((hunk.old_start, hunk.old_lines), (hunk.new_start, hunk.new_lines));
     writeln!(out, "{}", painted(painter, &place, false))?;
     for line in &hunk.lines {
-        let mark = match line.kind {
-            LineKind::Context => ' ',
-            LineKind::Added => '+',
-            LineKind::Removed => '-',
-        };
-        let shown = format!("{mark}{}", line.text.trim_end_matches(['\r', '\n']));
+        let shown = format!("{}{}", mark(line), line.text.trim_end_matches(['\r', '\n']));
         writeln!(out, "{}", painted(painter, &shown, false))?;
         if !line.text.ends_with('\n') {
             writeln!(out, "{NO_FINAL_LINE_FEED}")?;

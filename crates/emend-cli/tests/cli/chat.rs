@@ -436,7 +436,7 @@ fn pending_edits_are_reviewed_hunk_by_hunk() {
          1
          2
          3
-        Accept this hunk [y,n,s,a,d,q,?]? y
+        Accept this hunk [y,n,s,p,a,d,q,?]? y
 
         a.txt (update) · hunk 2 of 3
         @@ -6,7 +6,7 @@
@@ -448,7 +448,7 @@ fn pending_edits_are_reviewed_hunk_by_hunk() {
          1
          2
          3
-        Accept this hunk [y,n,s,a,d,q,?]? n
+        Accept this hunk [y,n,s,p,a,d,q,?]? n
 
         a.txt (update) · hunk 3 of 3
         @@ -14,4 +14,4 @@
@@ -457,7 +457,7 @@ fn pending_edits_are_reviewed_hunk_by_hunk() {
          7
         -alpha
         +omega
-        Accept this hunk [y,n,s,a,d,q,?]? s
+        Accept this hunk [y,n,s,p,a,d,q,?]? s
         1 hunk left to review, not yet written; to continue: /review
 
         ›"#]]

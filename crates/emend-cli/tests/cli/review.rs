@@ -68,6 +68,27 @@ fn a_hunk_that_cannot_be_cut_is_marked() {
 }
 
 #[test]
+fn a_hunk_is_split_at_a_line_and_decided_in_parts() {
+    let project = project();
+    let call = ("write_file", serde_json::json!({"file_path": "b.txt", "content": "A\nB\nC\n"}));
+    project.run_calls(&[call], &["--review"]).assert_ok();
+    let answers = "p\nx\np\n1\np\n3\ny\nn\n";
+    let outcome = answer(&project, &["review"], answers);
+    let text = &outcome.assert_ok().stdout;
+    for part in [
+        "   1 +A\n   2 +B\n   3 +C\nStart the second part with which line [2-3]? ",
+        "That is not the number of a line; the hunk was not split.",
+        "Both parts need a changed line; the hunk was not split.",
+        "hunk 1 of 2",
+        "hunk 2 of 2",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert_eq!(project.read("b.txt"), "A\nB\n");
+    assert!(answer(&project, &["review"], "").assert_ok().stdout.contains("nothing"));
+}
+
+#[test]
 fn output_for_programs_asks_no_questions() {
     for output in ["json", "stream-json"] {
         let project = project();
