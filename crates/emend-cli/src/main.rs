@@ -49,7 +49,10 @@ fn main() -> ExitCode {
             Command::Undo(args) => undo::undo(&args.root).await,
             Command::Redo(args) => checkpoints::redo(&args.root).await,
             Command::Checkpoints { root, json } => checkpoints::list(&root.root, json).await,
-            Command::Rollback { run, root, check } => checkpoints::rollback(&root.root, run, check).await,
+            Command::Rollback { run, root, scoped: true, check } => {
+                checkpoints::rollback_scoped(&root.root, run, check).await
+            }
+            Command::Rollback { run, root, check, .. } => checkpoints::rollback(&root.root, run, check).await,
             Command::Config { session, json } => config::config(&session, json),
             Command::Patch(args) => Ok(patch::patch(args).await),
             Command::Diff(args) => diff::diff(&args),

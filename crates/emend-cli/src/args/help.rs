@@ -158,6 +158,7 @@ Examples:
   emend checkpoints          List runs with their IDs
   emend rollback 3 --check   Show which changes would be undone
   emend rollback 3           Undo run 3 and all later runs
+  emend rollback 3 --scoped  Undo run 3 and keep later edits
   emend redo                 Restore them";
 
 pub(super) const TOOLS_CALL: &str = "\

@@ -87,8 +87,11 @@ pub(crate) enum Command {
         run: u64,
         #[command(flatten)]
         root: RootArgs,
-        /// Show the changes without making them.
+        /// Undo this run only. Its changes stay where later edits depend on them.
         #[arg(long)]
+        scoped: bool,
+        /// Show the changes without making them.
+        #[arg(long, visible_alias = "preview")]
         check: bool,
     },
     /// Show every setting, its value, and the source of the value.

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use emend_agent::environment::FilePath;
 use emend_agent::error_code::Code;
-use emend_agent::workspace::{Mode, UndoneRun};
+use emend_agent::workspace::{Mode, RollbackRequest, UndoneRun};
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -73,6 +73,36 @@ pub(crate) async fn rollback(root: &Path, run: u64, check: bool) -> Result<ExitC
     }
     project.save()?;
     report(&undone)
+}
+
+/// Undoes one run. Hunks on which later edits depend stay, and are named.
+pub(crate) async fn rollback_scoped(root: &Path, run: u64, check: bool) -> Result<ExitCode, Failure> {
+    let project = if check { Project::open_to_read(root).await? } else { Project::open(root, Mode::Direct).await? };
+    since(&project, run)?;
+    let request = RollbackRequest { runs: vec![run], preview: check, ..RollbackRequest::default() };
+    let files = project.workspace.rollback(&request).await?.files;
+    if files.iter().all(|file| file.reverted == 0 && file.conflicts.is_empty()) {
+        return Err(Failure::new(Code::NotFound, format!("run {run} has nothing left to undo")));
+    }
+    let mut stdout = stdout();
+    for file in files {
+        let name = shown(&file.file_path);
+        if check {
+            let (before, after) = (file.texts.before.as_deref(), file.texts.after.as_deref());
+            stdout.write_own(&text_diff::coloured(Painter::stdout(), file.file_path.as_str(), before, after))?;
+        } else if file.reverted > 0 {
+            writeln!(stdout, "restored {name}")?;
+        }
+        match file.conflicts.len() {
+            0 => {}
+            1 => writeln!(stdout, "kept 1 hunk of {name}: later edits depend on it")?,
+            n => writeln!(stdout, "kept {n} hunks of {name}: later edits depend on them")?,
+        }
+    }
+    if !check {
+        project.save()?;
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Returns a run and all later ones.

@@ -69,6 +69,23 @@ fn every_run_can_be_rolled_back_and_redone() {
 }
 
 #[test]
+fn one_run_is_rolled_back_where_no_later_edit_depends_on_it() {
+    let project = project();
+    let before = project.tree();
+    let preview = "--- a/b.txt\n+++ b/b.txt\n@@ -1 +1 @@\n-gamma\n+beta\n";
+    assert_eq!(project.run(&["rollback", "2", "--scoped", "--preview"]).assert_ok().stdout, preview);
+    let kept = "kept 1 hunk of a.txt: later edits depend on it\n";
+    assert_eq!(project.run(&["rollback", "1", "--scoped"]).assert_ok().stdout, kept);
+    assert_eq!(project.tree(), before);
+    assert_eq!(project.run(&["rollback", "2", "--scoped"]).assert_ok().stdout, "restored b.txt\n");
+    assert_eq!((project.read("a.txt"), project.read("b.txt")), ("psi\n".to_owned(), "beta\n".to_owned()));
+    let again = project.run(&["rollback", "2", "--scoped"]);
+    assert!(again.stderr.contains("run 2 has nothing left to undo"), "{}", again.stderr);
+    project.run(&["redo"]).assert_ok();
+    assert_eq!(project.tree(), before);
+}
+
+#[test]
 fn a_trace_holds_every_event_and_no_secret() {
     let project = Project::new(&[("a.txt", b"alpha\n")]);
     let place = tempfile::tempdir().unwrap();
