@@ -285,6 +285,14 @@ operations! {
     GetReview: Get "/api/agent/review", None, (200, "ReviewBody"), [("job_id", false, "Only hunks of this job."), ("session_id", false, "Only hunks of this session.")], [NotFound], false;
     /// Accepts or rejects hunks, lines, files or everything; says first, on request, what that touches.
     Decide: Post "/api/agent/decisions", Some("DecideRequest"), (200, "ReviewBody"), [], [NotFound, Conflict], false;
+    /// Returns the effect that a decision would have; changes nothing.
+    PreviewDecision: Post "/api/agent/decisions/preview", Some("DecideRequest"), (200, "TouchedBody"), [], [NotFound, Conflict], false;
+    /// Splits a hunk before one of its lines.
+    Split: Post "/api/agent/split", Some("SplitRequest"), (200, "ReviewBody"), [], [NotFound, Conflict], false;
+    /// Replaces the lines that a hunk adds by text of the user, which counts as accepted.
+    EditHunk: Post "/api/agent/edit_hunk", Some("EditHunkRequest"), (200, "ReviewBody"), [], [NotFound, Conflict], false;
+    /// Returns the changes of all files, or of one, by the agent and by the user.
+    ChangeLog: Get "/api/agent/change_log", None, (200, "ChangeLogBody"), [("file_path", false, "Only changes of this file.")], [], false;
     /// Undoes the user's last edit or decision.
     Undo: Post "/api/agent/undo", None, (200, "ReviewBody"), [], [NotFound, Conflict], false;
     /// Redoes the last undo.
@@ -313,6 +321,12 @@ operations! {
     SendComments: Post "/api/agent/sessions/{session_id}/comments/send", None, (202, "RunReply"), [], [NotFound, Busy, Conflict, LimitReached], false;
     /// Lists the checkpoints: the states before each job.
     ListCheckpoints: Get "/api/agent/checkpoints", None, (200, "CheckpointList"), [("session_id", false, "Only checkpoints of this session.")], [NotFound], false;
+    /// Returns a checkpoint with its files, hunks and reverse patches.
+    GetCheckpoint: Get "/api/agent/checkpoints/{checkpoint_id}", None, (200, "CheckpointBody"), [], [NotFound], false;
+    /// Compares a file now, before the job, and as the agent proposed it.
+    Diff3: Get "/api/agent/checkpoints/{checkpoint_id}/diff3", None, (200, "Diff3Body"), [("file_path", false, "Path of the file.")], [NotFound], false;
+    /// Rolls files back to a checkpoint, in one step that can be undone.
+    RollBack: Post "/api/agent/checkpoints/{checkpoint_id}/rollback", Some("RollbackBody"), (200, "RollbackReply"), [], [NotFound, Conflict], false;
     /// Takes a session back to before a job: the conversation, the files, or both. Returns the instruction for the input.
     Rewind: Post "/api/agent/sessions/{session_id}/rewind", Some("RewindRequest"), (200, "RewindReply"), [], [NotFound, Busy, Conflict], false;
     /// Returns the canvas: the file that the editor shows, its revision, and its lease.

@@ -297,6 +297,9 @@ pub struct ApplyRequest {
     /// Whether hunks that do not overlap with a change on disk are applied in spite of it.
     #[serde(default)]
     pub rebase: bool,
+    /// Whether the agent proposes the edits anew after a conflict.
+    #[serde(default = "yes")]
+    pub rerun: bool,
 }
 
 /// Reply of `POST /api/agent/apply`.
@@ -319,9 +322,13 @@ pub struct AppliedFileBody {
     pub applied_hunks: u64,
     /// Number of rejected hunks.
     pub rejected_hunks: u64,
+    /// Accepted hunks that overlap with a change on disk. They stay pending.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conflicts: Vec<String>,
 }
 
-/// Body of `POST /api/agent/decisions`.
+/// Body of `POST /api/agent/decisions` and `POST /api/agent/decisions/preview`. It names exactly one of `hunk_ids`,
+/// `lines`, `file_path`, `job_id` and `all`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -331,15 +338,78 @@ pub struct DecideRequest {
     /// Hunks to decide on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hunk_ids: Option<Vec<String>>,
+    /// Lines of hunks to decide on. The other lines stay as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lines: Option<Vec<HunkLinesBody>>,
     /// File with the hunks to decide on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_path: Option<String>,
+    /// Job with the hunks to decide on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job_id: Option<String>,
     /// Whether to decide on all pending hunks.
     #[serde(default)]
     pub all: bool,
     /// Treatment of later changes that depend on a rejected hunk.
     #[serde(default)]
     pub dependents: DependentsName,
+}
+
+/// Lines of a hunk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct HunkLinesBody {
+    /// Id of the hunk.
+    pub hunk_id: String,
+    /// Positions in `lines` of the hunk, from 0.
+    pub lines: Vec<u64>,
+}
+
+/// Body of `POST /api/agent/split`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct SplitRequest {
+    /// Id of the hunk.
+    pub hunk_id: String,
+    /// Position in `lines` of the hunk, from 0, of the first line of the second part.
+    pub line: u64,
+}
+
+/// Body of `POST /api/agent/edit_hunk`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct EditHunkRequest {
+    /// Id of the hunk.
+    pub hunk_id: String,
+    /// Text in place of the lines that the hunk adds.
+    pub text: String,
+}
+
+/// The effect that a decision would have.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct TouchedBody {
+    /// Files by path.
+    pub files: Vec<TouchedFileBody>,
+}
+
+/// The effect that a decision would have on one file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct TouchedFileBody {
+    /// Path of the file.
+    pub file_path: String,
+    /// Number of selected hunks.
+    pub hunks: u64,
+    /// Number of these that are contested.
+    pub contested: u64,
+    /// Number of live changes of the user that depend on the selected hunks.
+    pub dependents_from_user: u64,
+    /// Number of lines of the user that would leave the disk.
+    pub removes_user_lines: u64,
 }
 
 /// A decision on hunks.

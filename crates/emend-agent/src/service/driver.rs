@@ -1,5 +1,6 @@
 //! Jobs: start, answer, cancel, and the end of jobs that no process runs.
 
+use emend_edit::line_log::DependentsPolicy;
 use emend_llm::{CancelToken, Shared};
 use serde_json::json;
 
@@ -9,7 +10,7 @@ use super::inner::Inner;
 use super::records::{Budget, ContextRow, ErrorBody, JobRecord, JobStatus, SessionRecord, SessionStatus, Spent};
 use super::run::{SlotGuard, end_with, fail, run};
 use super::slot::{Running, Slot};
-use super::text::{lines_of, with_context};
+use super::text::{lines_of, of_rerun, with_context};
 use crate::error_code::Code;
 
 /// A request for a job.
@@ -42,6 +43,8 @@ pub(super) async fn start(inner: &Shared<Inner>, new: NewJob<'_>) -> ApiResult<J
         ..JobRecord::default()
     };
     let guard = occupy(inner, &slot, &job.job_id)?;
+    let revision = inner.workspace.revision();
+    let decisions = session.told_revision.and_then(|told| inner.workspace.decisions_since(told));
     let stored = {
         let job = job.clone();
         inner
@@ -50,6 +53,7 @@ pub(super) async fn start(inner: &Shared<Inner>, new: NewJob<'_>) -> ApiResult<J
                     session.title = title_of(&job.instruction);
                 }
                 session.n_jobs += 1;
+                session.told_revision = Some(revision);
                 session.last_job_id = Some(job.job_id.clone());
                 for row in new.context_rows {
                     session.context_rows.retain(|known| known.id != row.id);
@@ -61,7 +65,7 @@ pub(super) async fn start(inner: &Shared<Inner>, new: NewJob<'_>) -> ApiResult<J
             .await?
     };
     inner.purge_session(&session.session_id).await?;
-    let message = first_message(inner, &stored.session, &job.instruction).await;
+    let message = first_message(inner, &stored.session, &job.instruction, decisions.as_deref()).await;
     spawn(inner, guard, job.job_id.clone(), message);
     Ok(job)
 }
@@ -221,6 +225,30 @@ fn check_question(job: &JobRecord, question_id: &str) -> ApiResult<()> {
     }
 }
 
+/// Takes the pending edits of a job in some files back and lets the agent propose them anew. Returns whether it started.
+pub(super) async fn rerun(inner: &Shared<Inner>, job_id: &str, files: &[String]) -> ApiResult<bool> {
+    let job = inner.job(job_id).await?;
+    let slot = inner.slot(&job.session_id);
+    wait_for_slot(inner, &slot).await?;
+    // Another job of the session works: the edits stay in review until the user applies them again.
+    let Ok(guard) = occupy(inner, &slot, job_id) else { return Ok(false) };
+    let review = inner.review(Some(&job.runs)).files.into_iter();
+    let hunks = review.filter(|file| files.contains(&file.file_path)).flat_map(|file| file.hunks);
+    let hunks: Vec<String> = hunks.map(|hunk| hunk.hunk_id).collect();
+    inner.workspace.reject(&hunks, DependentsPolicy::OnlyThese).await?;
+    inner
+        .change_job(job_id, |_, job, changes| {
+            job.status = JobStatus::Running;
+            job.n_reruns += 1;
+            job.is_rerunning = true;
+            changes.event(job, "rerun.started", json!({ "n_reruns": job.n_reruns, "files": files }));
+            Ok(())
+        })
+        .await?;
+    spawn(inner, guard, job_id.to_owned(), of_rerun(&job.instruction, files));
+    Ok(true)
+}
+
 /// Cancels a job. Its edits stay in review.
 pub(super) async fn cancel(inner: &Inner, job_id: &str) -> ApiResult<JobRecord> {
     let job = inner.job(job_id).await?;
@@ -293,7 +321,7 @@ pub(super) async fn close(inner: &Inner) {
 }
 
 /// Returns the first message of a job: its instruction with the pinned context.
-async fn first_message(inner: &Inner, session: &SessionRecord, instruction: &str) -> String {
+async fn first_message(inner: &Inner, session: &SessionRecord, instruction: &str, decisions: Option<&str>) -> String {
     let mut rows = Vec::new();
     for row in &session.context_rows {
         let content = match (&row.content, &row.file_path) {
@@ -307,7 +335,7 @@ async fn first_message(inner: &Inner, session: &SessionRecord, instruction: &str
         };
         rows.push((row.clone(), content));
     }
-    with_context(instruction, &rows, None)
+    with_context(instruction, &rows, decisions)
 }
 
 /// Returns the first line of an instruction, shortened.

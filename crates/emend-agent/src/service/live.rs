@@ -185,6 +185,7 @@ impl Inner {
             _ => Desk::default(),
         });
         options.config.approver = Some(Shared::clone(&desk) as Shared<dyn Approver>);
+        options.config.policy = std::mem::take(&mut options.config.policy).hiding_secrets();
         if record.mode == WorkMode::Ask || record.confirm_before_edits {
             // Rules of the host come first; edits that no rule decides are asked about.
             options.config.policy.rules.push(Rule::for_effect(Action::Ask, ToolEffect::Writes));

@@ -9,6 +9,7 @@
 pub mod api;
 mod bodies;
 mod canvas_bodies;
+mod checkpoint_bodies;
 mod desk;
 mod driver;
 mod event_types;
@@ -19,6 +20,7 @@ mod host;
 mod inner;
 mod limits;
 mod live;
+mod patches;
 mod provider_step;
 mod records;
 mod review_body;
@@ -35,13 +37,17 @@ pub use api::{ApiError, ApiRequest, ApiResponse, ApiResult, Method, OPERATIONS, 
 pub use bodies::{
     AppliedFileBody, ApplyReply, ApplyRequest, ApproveDecision, ApproveRequest, Buffer, ChatMessage, CheckpointList,
     CheckpointSummary, ClarifyRequest, CommentList, CommentRequest, CreateSession, DecideRequest, DecisionName,
-    DependentsName, Done, EventList, FollowUpList, JobEvents, JobList, JobState, JobTrace, RewindReply, RewindRequest,
-    RunReply, RunRequest, SessionList, SessionSnapshot, TextRequest, ToolConfig, TraceStep, UpdateSession,
-    UserEditRequest,
+    DependentsName, Done, EditHunkRequest, EventList, FollowUpList, HunkLinesBody, JobEvents, JobList, JobState,
+    JobTrace, RewindReply, RewindRequest, RunReply, RunRequest, SessionList, SessionSnapshot, SplitRequest,
+    TextRequest, ToolConfig, TouchedBody, TouchedFileBody, TraceStep, UpdateSession, UserEditRequest,
 };
 pub use canvas_bodies::{
     CanvasBody, CanvasEditRequest, CanvasGrepRequest, CanvasLeaseRequest, CanvasLineEdit, CanvasLineOperation,
     CanvasOpenRequest, CanvasPatchRequest, CanvasReadRequest, CanvasUserEdit,
+};
+pub use checkpoint_bodies::{
+    ChangeLogBody, ChangeLogEntry, CheckpointBody, CheckpointFileBody, CheckpointHunkBody, Diff3Body, RollbackBody,
+    RollbackModeName, RollbackReply, RolledBackFileBody,
 };
 pub use event_types::{EVENT_TYPES, EventType};
 pub use events::{EventReader, Reading, number_of};

@@ -1,5 +1,7 @@
 //! The records of the service: sessions, jobs and events. Stores keep them, and replies contain them.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -213,9 +215,9 @@ pub struct SessionRecord {
     pub spent: Spent,
     /// Cursor of the newest event of the session.
     pub cursor: u64,
-    /// Workspace revision up to which the model was told the user's decisions.
-    #[serde(default)]
-    pub told_revision: u64,
+    /// Workspace revision up to which the model was told the user's decisions; absent before the first job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told_revision: Option<u64>,
 }
 
 /// The state of a job.
@@ -352,6 +354,12 @@ pub struct JobRecord {
     /// Workspace revision when the job entered `awaiting_review`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review_revision: Option<u64>,
+    /// Time at which the job entered `awaiting_review`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reviewed_at: Option<Timestamp>,
+    /// Reasons that the model gave for its edits, by the id of the edit.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub rationales: BTreeMap<String, String>,
     /// The open question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<Question>,
@@ -370,6 +378,9 @@ pub struct JobRecord {
     /// Number of re-runs after a conflict.
     #[serde(default)]
     pub n_reruns: u64,
+    /// Whether a re-run is in progress.
+    #[serde(default)]
+    pub is_rerunning: bool,
     /// Text of the last answer.
     #[serde(default)]
     pub answer: String,

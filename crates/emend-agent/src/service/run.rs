@@ -87,7 +87,17 @@ async fn drive(inner: &Shared<Inner>, job_id: &str, message: &str, cancel: &Canc
     let record = inner.session(&job.session_id).await?;
     let agent = inner.agent(&record).await?;
     let budget = run_budget(&record, &job);
-    agent.session.configure(|config| config.run_budget = budget);
+    // A job can have several runs: the answer to a question and a re-run start another.
+    let calls_left = match job.max_tool_calls {
+        0 => 0,
+        max => max.saturating_sub(job.n_tool_calls).max(1),
+    };
+    let max_schema_retries = inner.limits.max_schema_retries;
+    agent.session.configure(|config| {
+        config.run_budget = budget;
+        config.max_tool_calls = calls_left;
+        config.max_schema_retries = max_schema_retries;
+    });
     let began = inner.clock.now_ms();
     let n_messages_before = agent.session.entries().len() as u64;
     note_canvas(inner, &agent).await;
@@ -204,7 +214,10 @@ async fn store_events(inner: &Inner, job_id: &str, agent: &Agent, events: &[Even
             for event in events {
                 let Some((kind, data)) = translate(&event.kind) else { continue };
                 match kind {
-                    "tool.call.requested" => job.n_tool_calls += 1,
+                    "tool.call.requested" => {
+                        job.n_tool_calls += 1;
+                        note_rationales(job, &data);
+                    }
                     "approval.requested" => {
                         job.approvals.push(open_approval(&data));
                         job.status = JobStatus::WaitingForUser;
@@ -228,6 +241,16 @@ async fn store_events(inner: &Inner, job_id: &str, agent: &Agent, events: &[Even
         })
         .await?;
     Ok(())
+}
+
+/// Keeps the reasons of a `propose_edits` call. The workspace names its edits `CALL/EDIT`.
+fn note_rationales(job: &mut JobRecord, call: &Value) {
+    let id = call["tool_call_id"].as_str().unwrap_or_default();
+    for edit in call["arguments"]["edits"].as_array().into_iter().flatten() {
+        if let (Some(name), Some(rationale)) = (edit["edit_id"].as_str(), edit["rationale"].as_str()) {
+            job.rationales.insert(format!("{id}/{name}"), rationale.to_owned());
+        }
+    }
 }
 
 fn open_approval(data: &Value) -> OpenApproval {
@@ -260,9 +283,14 @@ async fn finish(inner: &Shared<Inner>, job_id: &str, end: End) -> ApiResult<()> 
             }
             if has_pending {
                 job.review_revision = Some(revision);
+                job.reviewed_at = Some(now);
+                if job.is_rerunning {
+                    changes.event(job, "rerun.completed", json!({ "n_reruns": job.n_reruns }));
+                }
                 changes.event(job, "edits.proposed", json!({ "files": files }));
                 changes.event(job, "diff.generated", json!({ "files": files, "review_revision": revision }));
             }
+            job.is_rerunning = false;
             match end.reason {
                 EndReason::Natural | EndReason::AwaitingInput if has_pending => job.status = JobStatus::AwaitingReview,
                 EndReason::Natural | EndReason::AwaitingInput => complete(job, changes, now),

@@ -47,6 +47,15 @@ pub(super) fn of_comments(comments: &[Comment]) -> String {
     text
 }
 
+/// Returns the instruction of a re-run after files changed on disk.
+pub(super) fn of_rerun(instruction: &str, paths: &[String]) -> String {
+    format!(
+        "These files changed on disk after you proposed edits, and your pending edits in them were withdrawn: {}. Read \
+         them again and propose the edits anew. The instruction was:\n\n{instruction}",
+        paths.join(", ")
+    )
+}
+
 /// Returns a fence that is longer than any in the text.
 fn fence(text: &str) -> String {
     let longest = text.lines().map(|line| line.trim_start().bytes().take_while(|byte| *byte == b'`').count()).max();

@@ -28,4 +28,12 @@ impl Workspace {
         let files = state.files.iter().filter(|(_, entry)| entry.log.changes().any(is_pending));
         files.map(|(path, _)| path.clone()).collect()
     }
+
+    /// Returns whether another program changed a file at `since_ms` or later, as far as the workspace has noticed.
+    #[must_use]
+    pub fn has_external_change(&self, path: &FilePath, since_ms: u64) -> bool {
+        let state = self.state();
+        let is_external = |change: LoggedChange| change.origin == Origin::External && change.meta.at_ms >= since_ms;
+        state.files.get(path).is_some_and(|entry| entry.log.changes().any(is_external))
+    }
 }

@@ -1,14 +1,19 @@
-//! Checkpoints: the states before each job, and rollback to them.
+//! Checkpoints: the states before each job, comparison with them, and rollback to them.
 
+use serde_json::json;
+
+use crate::environment::{Access, FilePath};
 use crate::error_code::Code;
-use crate::history::HistoryEntryKind;
 use crate::service::api::{ApiError, ApiRequest, ApiResult, body, parameter};
-use crate::service::bodies::{CheckpointList, CheckpointSummary, RewindReply, RewindRequest};
+use crate::service::bodies::{CheckpointList, CheckpointSummary};
+use crate::service::checkpoint_bodies::{
+    CheckpointBody, CheckpointFileBody, CheckpointHunkBody, Diff3Body, RollbackBody, RollbackModeName, RollbackReply,
+    RolledBackFileBody,
+};
 use crate::service::inner::Inner;
 use crate::service::records::JobRecord;
 use crate::service::store::SessionQuery;
-use crate::workspace::UndoneRun;
-use serde_json::json;
+use crate::workspace::{RollbackMode, RollbackRequest};
 
 pub(super) async fn list(inner: &Inner, request: &ApiRequest) -> ApiResult<CheckpointList> {
     let jobs = match parameter(request, "session_id") {
@@ -46,61 +51,135 @@ fn summary(inner: &Inner, job: JobRecord) -> Option<CheckpointSummary> {
     })
 }
 
-/// Takes a session back to before a job.
-pub(super) async fn rewind(inner: &Inner, session_id: &str, request: &ApiRequest) -> ApiResult<RewindReply> {
-    let wanted: RewindRequest = body(request)?;
-    let session = inner.session(session_id).await?;
-    let jobs = inner.store.jobs(session_id).await?;
-    let at = jobs.iter().position(|job| job.job_id == wanted.job_id);
-    let later = &jobs[at.ok_or_else(|| ApiError::unknown("job of this session", &wanted.job_id))?..];
-    let slot = inner.slot(session_id);
-    let _starting = slot.starting.lock().await;
-    if slot.running.lock().is_some() || later.iter().any(|job| job.status.holds_slot()) {
-        return Err(ApiError::new(Code::Busy, "a job runs; wait for it or cancel it"));
+impl Inner {
+    /// Returns the job of a checkpoint that changed files.
+    async fn job_of_checkpoint(&self, id: &str) -> ApiResult<JobRecord> {
+        let unknown = || ApiError::unknown("checkpoint", id);
+        let job_id = format!("job_{}", id.strip_prefix("cp_").ok_or_else(unknown)?);
+        let job = self.store.job(&job_id).await?.ok_or_else(unknown)?;
+        let has_changes = self.workspace.runs().iter().any(|run| job.runs.contains(&run.run_id));
+        if has_changes { Ok(job) } else { Err(unknown()) }
     }
-    let job = &later[0];
-    let mut removed_messages = 0;
-    if wanted.conversation {
-        let agent = inner.agent(&session).await?;
-        let n_before = job.n_messages_before as usize;
-        let entries = agent.session.entries();
-        let begins_here = |entry: &crate::history::HistoryEntry| {
-            entry.kind == HistoryEntryKind::User && entry.message.text().contains(job.instruction.trim())
-        };
-        // A job that failed before its message was recorded removes nothing.
-        if entries.len() > n_before && !begins_here(&entries[n_before]) {
-            let message =
-                "the conversation was shortened since this job, so it cannot go back to it; rewind files only";
-            return Err(ApiError::new(Code::Conflict, message));
-        }
-        removed_messages = agent.session.rewind(n_before).await?.len() as u64;
+
+    async fn file(&self, path: &str) -> ApiResult<FilePath> {
+        Ok(self.workspace.environment().resolve(path, Access::Read).await?)
     }
-    let undone = if wanted.files {
-        let runs: Vec<u64> = later.iter().flat_map(|job| job.runs.iter().copied()).collect();
-        let _deciding = inner.deciding.lock().await;
-        inner.workspace.undo_runs(&runs).await?
-    } else {
-        UndoneRun::default()
+}
+
+pub(super) async fn get(inner: &Inner, id: &str) -> ApiResult<CheckpointBody> {
+    let job = inner.job_of_checkpoint(id).await?;
+    let mut found = CheckpointBody {
+        checkpoint_id: id.to_owned(),
+        session_id: job.session_id,
+        job_id: job.job_id,
+        created_at: job.started_at.unwrap_or(job.created_at),
+        affected_files: Vec::new(),
+        files: Vec::new(),
+        not_undoable: Vec::new(),
     };
-    inner.settle("rewind").await?;
-    let data = json!({
-        "job_id": job.job_id,
-        "conversation": wanted.conversation,
-        "files": wanted.files,
-        "removed_messages": removed_messages,
-    });
-    inner
-        .change(session_id, |_, changes| {
-            changes.session_event("session.rewound", data);
-            Ok(())
-        })
-        .await?;
-    let paths = |files: Vec<crate::environment::FilePath>| files.iter().map(ToString::to_string).collect();
-    Ok(RewindReply {
-        instruction: job.instruction.clone(),
-        removed_messages,
-        restored: paths(undone.restored),
-        kept: paths(undone.kept),
-        lost: paths(undone.lost),
+    for run in &job.runs {
+        // A run that changed nothing has no checkpoint.
+        let Ok(checkpoint) = inner.workspace.checkpoint(*run) else { continue };
+        found.affected_files.extend(checkpoint.affected_files.iter().map(ToString::to_string));
+        found.not_undoable.extend(checkpoint.not_undoable.iter().map(ToString::to_string));
+        for file in checkpoint.files {
+            let hunks = file.hunks.into_iter().map(|hunk| CheckpointHunkBody {
+                hunk_id: hunk.hunk_id,
+                status: serde_json::to_value(hunk.status)
+                    .ok()
+                    .and_then(|name| Some(name.as_str()?.to_owned()))
+                    .unwrap_or_default(),
+                reverse_patch: hunk.reverse_patch,
+            });
+            let path = file.file_path.to_string();
+            // The state before the job is that before its first run.
+            match found.files.iter_mut().find(|known| known.file_path == path) {
+                Some(known) => known.hunks.extend(hunks),
+                None => found.files.push(CheckpointFileBody {
+                    file_path: path,
+                    base_snapshot_hash: file.base_snapshot_hash.to_string(),
+                    hunks: hunks.collect(),
+                }),
+            }
+        }
+    }
+    for paths in [&mut found.affected_files, &mut found.not_undoable] {
+        paths.sort();
+        paths.dedup();
+    }
+    Ok(found)
+}
+
+pub(super) async fn diff3(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<Diff3Body> {
+    let job = inner.job_of_checkpoint(id).await?;
+    let path = parameter(request, "file_path");
+    let path = path.ok_or_else(|| ApiError::new(Code::InvalidArgument, "the parameter file_path is missing"))?;
+    let file = inner.file(path).await?;
+    let texts = inner.workspace.diff3(&job.runs, &file).await?;
+    Ok(Diff3Body {
+        file_path: file.to_string(),
+        current_file: texts.current_file,
+        checkpoint_base: texts.checkpoint_base,
+        agent_proposed: texts.agent_proposed,
     })
+}
+
+pub(super) async fn roll_back(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<RollbackReply> {
+    let wanted: RollbackBody = body(request)?;
+    let job = inner.job_of_checkpoint(id).await?;
+    let mode = match wanted.mode {
+        RollbackModeName::HardAll if !wanted.hunk_ids.is_empty() => {
+            return Err(ApiError::new(Code::InvalidArgument, "hard_all takes all hunks back; hunk_ids must be empty"));
+        }
+        RollbackModeName::HardAll => RollbackMode::HardAll,
+        RollbackModeName::ScopedSelected => RollbackMode::ScopedSelected,
+    };
+    let files = match &wanted.file_paths {
+        Some(paths) => {
+            let mut files = Vec::new();
+            for path in paths {
+                files.push(inner.file(path).await?);
+            }
+            Some(files)
+        }
+        None => None,
+    };
+    let asked =
+        RollbackRequest { mode, runs: job.runs.clone(), hunk_ids: wanted.hunk_ids, preview: wanted.preview, files };
+    if wanted.preview {
+        let effect = inner.workspace.rollback(&asked).await?;
+        return Ok(replied("preview", effect));
+    }
+    let _deciding = inner.deciding.lock().await;
+    let data = json!({ "checkpoint_id": id, "mode": wanted.mode });
+    inner.job_event(&job.job_id, "checkpoint.rollback.started", data.clone()).await?;
+    match inner.workspace.rollback(&asked).await {
+        Ok(effect) => {
+            let has_conflicts = effect.files.iter().any(|file| !file.conflicts.is_empty());
+            let reply = replied(if has_conflicts { "conflict" } else { "completed" }, effect);
+            inner.settle("rollback").await?;
+            let mut data = data;
+            data["files"] = serde_json::to_value(&reply.files).unwrap_or_default();
+            inner.job_event(&job.job_id, "checkpoint.rollback.completed", data).await?;
+            Ok(reply)
+        }
+        Err(error) => {
+            let error = ApiError::from(error);
+            let mut data = data;
+            data["error"] = serde_json::to_value(error.body()).unwrap_or_default();
+            inner.job_event(&job.job_id, "checkpoint.rollback.failed", data).await?;
+            Err(error)
+        }
+    }
+}
+
+fn replied(status: &str, effect: crate::workspace::Rollback) -> RollbackReply {
+    let file = |file: crate::workspace::RolledBackFile| RolledBackFileBody {
+        file_path: file.file_path.to_string(),
+        reverted: file.reverted as u64,
+        reverted_from_user: file.reverted_from_user as u64,
+        kept: file.kept as u64,
+        conflicts: file.conflicts,
+    };
+    RollbackReply { status: status.to_owned(), files: effect.files.into_iter().map(file).collect() }
 }

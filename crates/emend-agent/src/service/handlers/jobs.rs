@@ -39,7 +39,7 @@ pub(super) async fn get(inner: &Inner, id: &str) -> ApiResult<JobState> {
     let job = inner.job(id).await?;
     let is_in_review = job.status == JobStatus::AwaitingReview;
     let diff_bundle = if is_in_review { inner.diff_bundle(&job)? } else { Value::Null };
-    Ok(JobState { proposed_edits: inner.proposed_edits(&job), diff_bundle, job })
+    Ok(JobState { proposed_edits: inner.proposed_edits(&job)?, diff_bundle, job })
 }
 
 pub(super) async fn list(inner: &Inner, session_id: &str) -> ApiResult<JobList> {

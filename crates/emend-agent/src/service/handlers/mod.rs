@@ -1,11 +1,14 @@
 //! The operations: each turns a request into a reply.
 
+mod apply;
 mod canvas;
+mod change_log;
 mod checkpoints;
 mod comments;
 mod follow_ups;
 mod jobs;
 mod review;
+mod rewind;
 mod sessions;
 
 use emend_llm::Shared;
@@ -40,9 +43,13 @@ pub(super) async fn handle(inner: &Shared<Inner>, request: &ApiRequest) -> ApiRe
         Operation::Cancel => reply(info, &super::driver::cancel(inner, id).await?),
         Operation::Steer => reply(info, &jobs::steer(inner, id, request).await?),
         Operation::JobTrace => reply(info, &jobs::trace(inner, id).await?),
-        Operation::Apply => reply(info, &review::apply(inner, request).await?),
+        Operation::Apply => reply(info, &apply::apply(inner, request).await?),
         Operation::GetReview => reply(info, &review::get(inner, request).await?),
         Operation::Decide => reply(info, &review::decide(inner, request).await?),
+        Operation::PreviewDecision => reply(info, &review::preview(inner, request).await?),
+        Operation::Split => reply(info, &review::split(inner, request).await?),
+        Operation::EditHunk => reply(info, &review::edit_hunk(inner, request).await?),
+        Operation::ChangeLog => reply(info, &change_log::get(inner, request).await?),
         Operation::Undo => reply(info, &review::step(inner, false).await?),
         Operation::Redo => reply(info, &review::step(inner, true).await?),
         Operation::GetBuffer => reply(info, &review::buffer(inner, request).await?),
@@ -57,7 +64,10 @@ pub(super) async fn handle(inner: &Shared<Inner>, request: &ApiRequest) -> ApiRe
         Operation::RemoveComment => reply(info, &comments::remove(inner, id, second).await?),
         Operation::SendComments => reply(info, &comments::send(inner, id).await?),
         Operation::ListCheckpoints => reply(info, &checkpoints::list(inner, request).await?),
-        Operation::Rewind => reply(info, &checkpoints::rewind(inner, id, request).await?),
+        Operation::GetCheckpoint => reply(info, &checkpoints::get(inner, id).await?),
+        Operation::Diff3 => reply(info, &checkpoints::diff3(inner, id, request).await?),
+        Operation::RollBack => reply(info, &checkpoints::roll_back(inner, id, request).await?),
+        Operation::Rewind => reply(info, &rewind::rewind(inner, id, request).await?),
         Operation::GetCanvas => reply(info, &canvas::get(inner, id).await?),
         Operation::CanvasOpen => reply(info, &canvas::open(inner, id, request).await?),
         Operation::CanvasCheckOut => reply(info, &canvas::check_out(inner, id).await?),

@@ -7,13 +7,14 @@ use crate::environment::{Access, FilePath};
 use crate::error_code::Code;
 use crate::service::api::{ApiError, ApiRequest, ApiResult, body, parameter};
 use crate::service::bodies::{
-    AppliedFileBody, ApplyReply, ApplyRequest, Buffer, DecideRequest, DecisionName, DependentsName, UserEditRequest,
+    Buffer, DecideRequest, DecisionName, DependentsName, EditHunkRequest, HunkLinesBody, SplitRequest, TouchedBody,
+    TouchedFileBody, UserEditRequest,
 };
 use crate::service::inner::Inner;
 use crate::service::records::{JobRecord, JobStatus};
 use crate::service::review_body::ReviewBody;
 use crate::service::run::complete;
-use crate::workspace::{HunkDecision, Selection};
+use crate::workspace::{HunkDecision, HunkLines, Selection};
 
 pub(super) async fn get(inner: &Inner, request: &ApiRequest) -> ApiResult<ReviewBody> {
     let runs = match (parameter(request, "job_id"), parameter(request, "session_id")) {
@@ -30,21 +31,46 @@ pub(super) async fn get(inner: &Inner, request: &ApiRequest) -> ApiResult<Review
 impl Inner {
     /// Returns the pending hunks, all or those of some runs.
     pub(in crate::service) fn review(&self, runs: Option<&[u64]>) -> ReviewBody {
-        let mut review = ReviewBody::from(self.workspace.review());
-        if let Some(runs) = runs {
-            let files = self.pending_files(runs);
-            review.files.retain(|file| files.contains(&file.file_path));
-        }
-        review
+        ReviewBody::from(self.workspace.review_of(runs))
     }
 
+    /// Returns the hunks of a job, decided ones included.
     pub(in crate::service) fn diff_bundle(&self, job: &JobRecord) -> ApiResult<Value> {
-        let review = self.review(Some(&job.runs));
-        serde_json::to_value(review).map_err(|error| ApiError::new(Code::Internal, error.to_string()))
+        let mut bundle = data_of(&self.workspace.bundle(&job.runs))?;
+        bundle["job_id"] = json!(job.job_id);
+        bundle["review_revision"] = json!(job.review_revision);
+        Ok(bundle)
     }
 
-    pub(in crate::service) fn proposed_edits(&self, _job: &JobRecord) -> Value {
-        json!([])
+    /// Returns the edits of a job, whatever tool made them, with the reasons that the model gave.
+    pub(in crate::service) fn proposed_edits(&self, job: &JobRecord) -> ApiResult<Value> {
+        let mut edits = self.workspace.proposed_edits(&job.runs);
+        for edit in &mut edits {
+            let name = edit.edit_id.split('#').next().unwrap_or_default();
+            edit.rationale = job.rationales.get(name).cloned();
+        }
+        data_of(&edits)
+    }
+
+    /// Returns the files of a job that another program changed after the job entered review.
+    pub(in crate::service) async fn changed_since_review(&self, job: &JobRecord) -> ApiResult<Vec<FilePath>> {
+        let files = self.workspace.pending_files(&job.runs);
+        for file in &files {
+            // Records a change on disk that no operation has noticed yet.
+            self.workspace.text(file.as_str()).await?;
+        }
+        let since = job.reviewed_at.unwrap_or(job.created_at).0;
+        Ok(files.into_iter().filter(|file| self.workspace.has_external_change(file, since)).collect())
+    }
+
+    /// Stores an event of a job.
+    pub(in crate::service) async fn job_event(&self, job_id: &str, kind: &str, data: Value) -> ApiResult<()> {
+        self.change_job(job_id, |_, job, changes| {
+            changes.event(job, kind, data);
+            Ok(())
+        })
+        .await?;
+        Ok(())
     }
 
     /// Completes the jobs whose edits are all decided, and reports the change of the review.
@@ -69,31 +95,106 @@ impl Inner {
     }
 }
 
-pub(super) async fn decide(inner: &Inner, request: &ApiRequest) -> ApiResult<ReviewBody> {
-    let wanted: DecideRequest = body(request)?;
-    let selection = match (wanted.hunk_ids, wanted.file_path, wanted.all) {
-        (Some(ids), None, false) => Selection::Hunks(ids),
-        (None, Some(path), false) => Selection::All(Some(file(inner, &path).await?)),
-        (None, None, true) => Selection::All(None),
+/// Hunks that a request selects: whole ones, or some of their lines.
+enum Selected {
+    Hunks(Selection),
+    Lines(Vec<HunkLines>),
+}
+
+async fn selected(inner: &Inner, wanted: &DecideRequest) -> ApiResult<(Selected, HunkDecision)> {
+    let selected = match wanted {
+        DecideRequest { hunk_ids: Some(ids), lines: None, file_path: None, job_id: None, all: false, .. } => {
+            Selected::Hunks(Selection::Hunks(ids.clone()))
+        }
+        DecideRequest { hunk_ids: None, lines: Some(lines), file_path: None, job_id: None, all: false, .. } => {
+            let size = |line: &u64| usize::try_from(*line).unwrap_or(usize::MAX);
+            let part = |part: &HunkLinesBody| HunkLines {
+                hunk_id: part.hunk_id.clone(),
+                lines: part.lines.iter().map(size).collect(),
+            };
+            Selected::Lines(lines.iter().map(part).collect())
+        }
+        DecideRequest { hunk_ids: None, lines: None, file_path: Some(path), job_id: None, all: false, .. } => {
+            Selected::Hunks(Selection::All(Some(file(inner, path).await?)))
+        }
+        DecideRequest { hunk_ids: None, lines: None, file_path: None, job_id: Some(id), all: false, .. } => {
+            let review = inner.review(Some(&inner.job(id).await?.runs));
+            let accepts = wanted.decision == DecisionName::Accept;
+            let hunks = review.files.into_iter().flat_map(|file| file.hunks);
+            // As with a file: contested hunks stay pending.
+            let ids = hunks.filter(|hunk| !(accepts && hunk.contested)).map(|hunk| hunk.hunk_id);
+            Selected::Hunks(Selection::Hunks(ids.collect()))
+        }
+        DecideRequest { hunk_ids: None, lines: None, file_path: None, job_id: None, all: true, .. } => {
+            Selected::Hunks(Selection::All(None))
+        }
         _ => {
-            let message = "name what to decide on: hunk_ids, file_path, or all: true";
+            let message = "name exactly one of hunk_ids, lines, file_path, job_id and all";
             return Err(ApiError::new(Code::InvalidArgument, message));
         }
     };
+    let is_bulk = wanted.hunk_ids.is_none() && wanted.lines.is_none();
     let decision = match wanted.decision {
         DecisionName::Accept => HunkDecision::Accept,
         DecisionName::AcceptOver => HunkDecision::AcceptOver,
         DecisionName::Reject => HunkDecision::Reject(match wanted.dependents {
-            DependentsName::Refuse if matches!(selection, Selection::All(_)) => DependentsPolicy::OnlyThese,
+            // A bulk rejection never takes lines of the user.
+            DependentsName::Refuse if is_bulk => DependentsPolicy::OnlyThese,
             DependentsName::Refuse => DependentsPolicy::Refuse,
             DependentsName::Only => DependentsPolicy::OnlyThese,
             DependentsName::With => DependentsPolicy::WithDependents,
         }),
     };
+    Ok((selected, decision))
+}
+
+pub(super) async fn decide(inner: &Inner, request: &ApiRequest) -> ApiResult<ReviewBody> {
+    let wanted: DecideRequest = body(request)?;
     let _deciding = inner.deciding.lock().await;
-    let review = inner.workspace.decide(selection, decision).await?;
+    let review = match selected(inner, &wanted).await? {
+        (Selected::Hunks(selection), decision) => inner.workspace.decide(selection, decision).await?,
+        (Selected::Lines(lines), decision) => inner.workspace.decide_lines(&lines, decision).await?,
+    };
     inner.settle("decision").await?;
     Ok(review.into())
+}
+
+pub(super) async fn preview(inner: &Inner, request: &ApiRequest) -> ApiResult<TouchedBody> {
+    let wanted: DecideRequest = body(request)?;
+    let touched = match selected(inner, &wanted).await? {
+        (Selected::Hunks(selection), decision) => inner.workspace.preview(selection, decision).await?,
+        (Selected::Lines(lines), decision) => inner.workspace.preview_lines(&lines, decision).await?,
+    };
+    let file = |file: crate::workspace::TouchedFile| TouchedFileBody {
+        file_path: file.path.to_string(),
+        hunks: file.hunks as u64,
+        contested: file.contested as u64,
+        dependents_from_user: file.dependents_from_user as u64,
+        removes_user_lines: file.removes_user_lines as u64,
+    };
+    Ok(TouchedBody { files: touched.files.into_iter().map(file).collect() })
+}
+
+pub(super) async fn split(inner: &Inner, request: &ApiRequest) -> ApiResult<ReviewBody> {
+    let SplitRequest { hunk_id, line } = body(request)?;
+    let _deciding = inner.deciding.lock().await;
+    let line = usize::try_from(line).unwrap_or(usize::MAX);
+    let review = inner.workspace.split(&hunk_id, line).await?;
+    inner.settle("split").await?;
+    Ok(review.into())
+}
+
+pub(super) async fn edit_hunk(inner: &Inner, request: &ApiRequest) -> ApiResult<ReviewBody> {
+    let EditHunkRequest { hunk_id, text } = body(request)?;
+    inner.check_text(&text)?;
+    let _deciding = inner.deciding.lock().await;
+    let review = inner.workspace.edit_hunk(&hunk_id, &text).await?;
+    inner.settle("edit_hunk").await?;
+    Ok(review.into())
+}
+
+fn data_of(value: &impl serde::Serialize) -> ApiResult<Value> {
+    serde_json::to_value(value).map_err(|error| ApiError::new(Code::Internal, error.to_string()))
 }
 
 async fn file(inner: &Inner, path: &str) -> ApiResult<FilePath> {
@@ -105,41 +206,6 @@ pub(super) async fn step(inner: &Inner, is_redo: bool) -> ApiResult<ReviewBody> 
     let review = if is_redo { inner.workspace.redo().await? } else { inner.workspace.undo().await? };
     inner.settle(if is_redo { "redo" } else { "undo" }).await?;
     Ok(review.into())
-}
-
-pub(super) async fn apply(inner: &Inner, request: &ApiRequest) -> ApiResult<ApplyReply> {
-    let wanted: ApplyRequest = body(request)?;
-    let job = inner.job(&wanted.job_id).await?;
-    if job.session_id != wanted.session_id {
-        return Err(ApiError::unknown("job of this session", &wanted.job_id));
-    }
-    if job.status != JobStatus::AwaitingReview {
-        let message = "the job does not await review";
-        return Err(ApiError::new(Code::Conflict, message).with_data(json!({ "status": job.status })));
-    }
-    let _deciding = inner.deciding.lock().await;
-    let review = inner.review(Some(&job.runs));
-    let known: Vec<&str> = review.files.iter().flat_map(|file| &file.hunks).map(|hunk| hunk.hunk_id.as_str()).collect();
-    if let Some(unknown) = wanted.accepted_hunk_ids.iter().find(|id| !known.contains(&id.as_str())) {
-        return Err(ApiError::unknown("pending hunk", unknown));
-    }
-    let is_accepted = |id: &str| wanted.accepted_hunk_ids.iter().any(|accepted| accepted == id);
-    let mut applied_files = Vec::new();
-    let mut rejected = Vec::new();
-    for file in &review.files {
-        let applied = file.hunks.iter().filter(|hunk| is_accepted(&hunk.hunk_id)).count() as u64;
-        rejected.extend(file.hunks.iter().map(|hunk| hunk.hunk_id.clone()).filter(|id| !is_accepted(id)));
-        applied_files.push(AppliedFileBody {
-            file_path: file.file_path.clone(),
-            applied_hunks: applied,
-            rejected_hunks: file.hunks.len() as u64 - applied,
-        });
-    }
-    inner.workspace.accept(&wanted.accepted_hunk_ids).await?;
-    inner.workspace.reject(&rejected, DependentsPolicy::OnlyThese).await?;
-    inner.settle("apply").await?;
-    let status = inner.job(&wanted.job_id).await?.status;
-    Ok(ApplyReply { status, applied_files })
 }
 
 pub(super) async fn buffer(inner: &Inner, request: &ApiRequest) -> ApiResult<Buffer> {

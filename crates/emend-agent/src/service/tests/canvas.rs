@@ -74,7 +74,7 @@ fn the_model_is_told_changes_of_the_canvas_once() {
         assert!(hidden[0].contains("-one\n-two\n+1\n+2\n"), "{hidden:?}");
         assert!(
             texts.iter().position(|text| text.starts_with("Canvas update"))
-                < texts.iter().position(|text| text == "look")
+                < texts.iter().position(|text| text.ends_with("look"))
         );
         let (_, state) = bench.get(&format!("/api/agent/sessions/{session}")).await;
         assert!(!state["chat"].to_string().contains("Canvas update"), "hidden messages are not shown");

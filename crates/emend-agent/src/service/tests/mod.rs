@@ -6,5 +6,6 @@ mod canvas;
 mod documents;
 mod jobs;
 mod questions;
+mod review;
 
 use bench_host::Bench;

@@ -212,3 +212,50 @@ fn comments_keep_their_snippet_and_go_out_together() {
         assert_eq!(bench.post(&format!("{path}/send"), Value::Null).await.0, 409);
     });
 }
+
+#[test]
+fn a_job_makes_at_most_as_many_tool_calls_as_it_may() {
+    block_on(async {
+        let bench = Bench::new(NOTES);
+        let session = session(&bench, json!({})).await;
+        let list = ("list_dir", json!({ "path": "." }));
+        bench.script().push((0..9).map(|_| Answer::Call(vec![list.clone()])));
+        let body = json!({ "session_id": session, "instruction": "loop", "tool_config": { "max_tool_calls": 3 } });
+        let (_, body) = bench.post("/api/agent/run", body).await;
+        let id = body["job_id"].as_str().unwrap();
+        bench.work().await;
+        let state = job(&bench, id).await;
+        assert_eq!((&state["status"], &state["error"]["code"]), (&json!("failed"), &json!("limit_reached")), "{state}");
+        assert_eq!(state["error"]["data"]["limit"], "tool_calls");
+        let (_, events) = bench.get(&format!("/api/agent/jobs/{id}/events")).await;
+        let completed =
+            events["events"].as_array().unwrap().iter().filter(|event| event["type"] == "tool.call.completed");
+        let done = completed.filter(|event| event["data"]["ok"] == true).count();
+        assert_eq!(done, 3);
+    });
+}
+
+#[test]
+fn files_with_secrets_do_not_exist_for_the_agent() {
+    block_on(async {
+        let bench = Bench::new("//- .env\nKEY=1\n//- .env.example\nKEY=\n//- src/id_rsa\nx\n");
+        let session = session(&bench, json!({})).await;
+        let calls = vec![
+            ("read_file", json!({ "file_path": ".env" })),
+            ("read_file", json!({ "file_path": ".env.example" })),
+            ("grep", json!({ "pattern": "KEY" })),
+            ("read_file", json!({ "file_path": "src/id_rsa" })),
+        ];
+        bench.script().push([Answer::Call(calls), Answer::Say("Done.")]);
+        let id = bench.run(&session, "look").await;
+        bench.work().await;
+        let (_, events) = bench.get(&format!("/api/agent/jobs/{id}/events")).await;
+        let completed =
+            events["events"].as_array().unwrap().iter().filter(|event| event["type"] == "tool.call.completed");
+        let results: Vec<(bool, String)> = completed
+            .map(|event| (event["data"]["ok"] == true, event["data"]["output"].as_str().unwrap_or_default().to_owned()))
+            .collect();
+        assert_eq!(results.iter().map(|(ok, _)| *ok).collect::<Vec<_>>(), [false, true, true, false], "{results:?}");
+        assert!(!results.iter().any(|(_, output)| output.contains("KEY=1")), "{results:?}");
+    });
+}

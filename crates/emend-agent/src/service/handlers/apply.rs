@@ -1,0 +1,98 @@
+//! Apply: the accepted hunks of a job reach the disk, and its others are rejected, in one step.
+//!
+//! If a file changed on disk since the edits were proposed, nothing is written. The service then takes the pending edits
+//! of these files back and lets the agent propose them anew, at most `max_reruns` times.
+
+use emend_llm::Shared;
+use serde_json::json;
+
+use crate::environment::FilePath;
+use crate::error_code::Code;
+use crate::service::api::{ApiError, ApiRequest, ApiResult, body};
+use crate::service::bodies::{AppliedFileBody, ApplyReply, ApplyRequest};
+use crate::service::driver;
+use crate::service::inner::Inner;
+use crate::service::records::{JobRecord, JobStatus};
+use crate::workspace::{ApplyOptions, ReviewError};
+
+pub(super) async fn apply(inner: &Shared<Inner>, request: &ApiRequest) -> ApiResult<ApplyReply> {
+    let wanted: ApplyRequest = body(request)?;
+    let job = inner.job(&wanted.job_id).await?;
+    if job.session_id != wanted.session_id {
+        return Err(ApiError::unknown("job of this session", &wanted.job_id));
+    }
+    if job.status != JobStatus::AwaitingReview {
+        let message = "the job does not await review";
+        return Err(ApiError::new(Code::Conflict, message).with_data(json!({ "status": job.status })));
+    }
+    let _deciding = inner.deciding.lock().await;
+    check_hunks(inner, &job, &wanted)?;
+    let data = json!({ "accepted_hunk_ids": wanted.accepted_hunk_ids });
+    inner.job_event(&job.job_id, "apply.started", data).await?;
+    let changed = if wanted.rebase { Vec::new() } else { inner.changed_since_review(&job).await? };
+    if !changed.is_empty() {
+        return Err(conflict(inner, &job, &changed, wanted.rerun).await);
+    }
+    let options = ApplyOptions { rebase: wanted.rebase, ..ApplyOptions::default() };
+    let applied = match inner.workspace.apply(&job.runs, &wanted.accepted_hunk_ids, &options).await {
+        Ok(applied) => applied,
+        Err(ReviewError::Conflict { files }) => return Err(conflict(inner, &job, &files, wanted.rerun).await),
+        Err(error) => return Err(error.into()),
+    };
+    let file = |file: crate::workspace::AppliedFile| AppliedFileBody {
+        file_path: file.file_path.to_string(),
+        applied_hunks: file.applied_hunks as u64,
+        rejected_hunks: file.rejected_hunks as u64,
+        conflicts: file.conflicts,
+    };
+    let applied_files: Vec<AppliedFileBody> = applied.files.into_iter().map(file).collect();
+    inner.job_event(&job.job_id, "apply.completed", json!({ "applied_files": applied_files })).await?;
+    inner.settle("apply").await?;
+    let status = inner.job(&wanted.job_id).await?.status;
+    Ok(ApplyReply { status, applied_files })
+}
+
+/// Checks that the hunks are pending hunks of the job, and that the review is the one that the user saw.
+fn check_hunks(inner: &Inner, job: &JobRecord, wanted: &ApplyRequest) -> ApiResult<()> {
+    let review = inner.review(Some(&job.runs));
+    let known: Vec<&str> = review.files.iter().flat_map(|file| &file.hunks).map(|hunk| hunk.hunk_id.as_str()).collect();
+    if let Some(unknown) = wanted.accepted_hunk_ids.iter().find(|id| !known.contains(&id.as_str())) {
+        return Err(ApiError::unknown("pending hunk", unknown));
+    }
+    let seen = wanted.review_revision;
+    let is_newer = |file: &crate::service::review_body::ReviewFileBody| {
+        let path = FilePath::clean(&file.file_path);
+        seen.is_some_and(|seen| path.is_some_and(|path| inner.workspace.revision_of(&path) > seen))
+    };
+    match review.files.iter().find(|file| is_newer(file)) {
+        None => Ok(()),
+        Some(file) => {
+            let message = format!("{} changed after this review; look at it again", file.file_path);
+            let data = json!({ "file_path": file.file_path, "revision": review.revision });
+            Err(ApiError::new(Code::Stale, message).with_data(data))
+        }
+    }
+}
+
+/// Reports a conflict, and starts a re-run unless there were too many. Returns the error for the caller.
+async fn conflict(inner: &Shared<Inner>, job: &JobRecord, files: &[FilePath], may_rerun: bool) -> ApiError {
+    let paths: Vec<String> = files.iter().map(ToString::to_string).collect();
+    let message = format!("{} changed on disk since the edits were proposed; nothing was written", paths.join(", "));
+    let mut error = ApiError::new(Code::Conflict, message);
+    let detected = inner.job_event(&job.job_id, "conflict.detected", json!({ "files": paths })).await;
+    let reruns = may_rerun && job.n_reruns < inner.limits.max_reruns;
+    let rerun = match detected {
+        Ok(()) if reruns => driver::rerun(inner, &job.job_id, &paths).await,
+        outcome => outcome.map(|()| false),
+    };
+    error.data = json!({
+        "files": paths,
+        "rerun": rerun.as_ref().is_ok_and(|started| *started),
+        "n_reruns": job.n_reruns + u64::from(rerun.as_ref().is_ok_and(|started| *started)),
+        "max_reruns": inner.limits.max_reruns,
+    });
+    if let Err(failed) = rerun {
+        error.data["rerun_error"] = serde_json::to_value(failed.body()).unwrap_or_default();
+    }
+    error
+}

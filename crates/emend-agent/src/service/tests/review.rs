@@ -1,0 +1,270 @@
+//! Review over requests: decisions, conflicts with the disk, checkpoints and rollbacks.
+
+use futures::executor::block_on;
+use serde_json::{Value, json};
+
+use super::Bench;
+use crate::session::tests::Answer;
+#[cfg(target_family = "wasm")]
+use wasm_bindgen_test::wasm_bindgen_test as test;
+
+const FILES: &str = "//- a.md\n1\n2\n3\n4\n5\n6\n7\n8\n9\n//- b.md\nx\ny\n";
+
+fn edit(path: &str, from: &str, to: &str) -> (&'static str, Value) {
+    ("edit_file", json!({ "file_path": path, "old_string": from, "new_string": to }))
+}
+
+/// A service with a session and one job whose edits wait for review: lines 2 and 8 of `a.md`, line 1 of `b.md`.
+struct Reviewed {
+    bench: Bench,
+    session: String,
+    job: String,
+}
+
+impl Reviewed {
+    async fn new() -> Self {
+        let bench = Bench::new(FILES);
+        let session = bench.session(json!({ "model": "script" })).await;
+        let calls = vec![edit("a.md", "2\n", "two\n"), edit("a.md", "8\n", "eight\n"), edit("b.md", "x", "X")];
+        bench.script().push([Answer::Call(calls), Answer::Say("Done.")]);
+        let job = bench.run(&session, "spell it out").await;
+        bench.work().await;
+        let reviewed = Self { bench, session, job };
+        assert_eq!(reviewed.state().await["status"], "awaiting_review");
+        reviewed
+    }
+
+    async fn state(&self) -> Value {
+        self.bench.get(&format!("/api/agent/jobs/{}", self.job)).await.1
+    }
+
+    /// Returns the ids of the pending hunks.
+    async fn hunks(&self) -> Vec<String> {
+        let (_, review) = self.bench.get(&format!("/api/agent/review?job_id={}", self.job)).await;
+        let files = review["files"].as_array().unwrap();
+        let hunks = files.iter().flat_map(|file| file["hunks"].as_array().unwrap());
+        hunks.map(|hunk| hunk["hunk_id"].as_str().unwrap().to_owned()).collect()
+    }
+
+    async fn apply(&self, accepted: &[String], more: Value) -> (u16, Value) {
+        let mut body = json!({ "session_id": self.session, "job_id": self.job, "accepted_hunk_ids": accepted });
+        for (name, value) in more.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        self.bench.post("/api/agent/apply", body).await
+    }
+}
+
+#[test]
+fn the_bundle_has_patches_and_the_edits_whatever_tool_made_them() {
+    block_on(async {
+        let reviewed = Reviewed::new().await;
+        let state = reviewed.state().await;
+        let bundle = &state["diff_bundle"];
+        assert_eq!(bundle["job_id"], reviewed.job);
+        let file = &bundle["files"][0];
+        assert_eq!(file["file_path"], "a.md");
+        assert!(file["base_file_hash"].as_str().unwrap().starts_with("sha256:"));
+        let hunk = &file["hunks"][0];
+        assert!(hunk["patch"].as_str().unwrap().starts_with("@@ -1,5 +1,5 @@"), "{hunk}");
+        assert_eq!(hunk["accepted"], Value::Null);
+        let edits = state["proposed_edits"].as_array().unwrap();
+        assert_eq!(edits.len(), 3);
+        assert_eq!(
+            (&edits[0]["operation"], &edits[0]["start_line"], &edits[0]["new_text"]),
+            (&json!("replace"), &json!(2), &json!("two\n"))
+        );
+        assert!(hunk["edit_ids"].as_array().unwrap().contains(&edits[0]["edit_id"]));
+    });
+}
+
+#[test]
+fn apply_is_one_step_that_can_be_undone() {
+    block_on(async {
+        let reviewed = Reviewed::new().await;
+        let hunks = reviewed.hunks().await;
+        let (status, body) = reviewed.apply(&hunks[..1], json!({})).await;
+        assert_eq!((status, &body["status"]), (200, &json!("completed")), "{body}");
+        assert_eq!(
+            body["applied_files"],
+            json!([
+                { "file_path": "a.md", "applied_hunks": 1, "rejected_hunks": 1 },
+                { "file_path": "b.md", "applied_hunks": 0, "rejected_hunks": 1 },
+            ])
+        );
+        assert_eq!(reviewed.bench.disk("a.md"), "1\ntwo\n3\n4\n5\n6\n7\n8\n9\n");
+        assert_eq!(reviewed.apply(&[], json!({})).await.0, 409, "the job has ended");
+        reviewed.bench.post("/api/agent/undo", Value::Null).await;
+        assert_eq!(reviewed.bench.disk("a.md"), "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+        assert_eq!(reviewed.hunks().await.len(), 3, "everything is pending again");
+    });
+}
+
+#[test]
+fn a_change_on_disk_is_a_conflict_and_the_agent_proposes_anew() {
+    block_on(async {
+        let reviewed = Reviewed::new().await;
+        let hunks = reviewed.hunks().await;
+        reviewed.bench.disk.files.insert("b.md", "x\ny\nz\n").unwrap();
+        let (status, body) = reviewed.apply(&hunks, json!({ "rerun": false })).await;
+        assert_eq!((status, &body["error"]["code"]), (409, &json!("conflict")), "{body}");
+        assert_eq!(body["error"]["data"]["files"], json!(["b.md"]));
+        assert_eq!(reviewed.bench.disk("a.md"), "1\n2\n3\n4\n5\n6\n7\n8\n9\n", "nothing is written");
+        // A read of the file does not make the conflict go away.
+        reviewed.bench.get("/api/agent/buffer?file_path=b.md").await;
+        reviewed.bench.script().push([Answer::Call(vec![edit("b.md", "z", "Z")]), Answer::Say("Again.")]);
+        let (status, body) = reviewed.apply(&hunks, json!({})).await;
+        assert_eq!((status, &body["error"]["data"]["rerun"]), (409, &json!(true)), "{body}");
+        assert_eq!(reviewed.state().await["status"], "running");
+        reviewed.bench.work().await;
+        let state = reviewed.state().await;
+        assert_eq!((&state["status"], &state["n_reruns"]), (&json!("awaiting_review"), &json!(1)));
+        let prompt = reviewed.bench.script().last_user_texts().pop().unwrap();
+        assert!(prompt.contains("b.md") && prompt.contains("spell it out"), "{prompt}");
+        let hunks = reviewed.hunks().await;
+        assert_eq!(reviewed.apply(&hunks, json!({})).await.0, 200);
+        assert_eq!(reviewed.bench.disk("b.md"), "x\ny\nZ\n");
+        assert_eq!(reviewed.bench.disk("a.md"), "1\ntwo\n3\n4\n5\n6\n7\neight\n9\n");
+        let kinds = reviewed.bench.kinds(&reviewed.job).await;
+        let of = |name: &str| kinds.iter().filter(|kind| *kind == name).count();
+        assert_eq!(
+            (of("conflict.detected"), of("rerun.started"), of("rerun.completed"), of("job.completed")),
+            (2, 1, 1, 1),
+            "{kinds:?}"
+        );
+    });
+}
+
+#[test]
+fn a_rebase_applies_the_hunks_that_do_not_overlap() {
+    block_on(async {
+        let reviewed = Reviewed::new().await;
+        let hunks = reviewed.hunks().await;
+        reviewed.bench.disk.files.insert("a.md", "1\n2\n3\n4\n5\n6\n7\nAcht\n9\n").unwrap();
+        let (status, body) = reviewed.apply(&hunks, json!({ "rebase": true })).await;
+        assert_eq!(status, 200, "{body}");
+        assert_eq!(body["applied_files"][0]["conflicts"], json!([hunks[1]]), "{body}");
+        assert_eq!(reviewed.bench.disk("a.md"), "1\ntwo\n3\n4\n5\n6\n7\nAcht\n9\n");
+    });
+}
+
+#[test]
+fn an_old_review_revision_is_stale() {
+    block_on(async {
+        let reviewed = Reviewed::new().await;
+        let hunks = reviewed.hunks().await;
+        let seen = reviewed.state().await["review_revision"].clone();
+        let edit = json!({ "file_path": "a.md", "content": "0\n1\ntwo\n3\n4\n5\n6\n7\neight\n9\n" });
+        reviewed.bench.post("/api/agent/user_edit", edit).await;
+        let (status, body) = reviewed.apply(&hunks, json!({ "review_revision": seen })).await;
+        assert_eq!((status, &body["error"]["code"]), (409, &json!("stale")), "{body}");
+        assert_eq!(reviewed.apply(&hunks, json!({})).await.0, 200, "without a revision the user's edit is no conflict");
+        assert_eq!(reviewed.bench.disk("a.md"), "0\n1\ntwo\n3\n4\n5\n6\n7\neight\n9\n");
+    });
+}
+
+#[test]
+fn decisions_are_previewed_and_made_by_line_hunk_file_and_job() {
+    block_on(async {
+        let reviewed = Reviewed::new().await;
+        let hunks = reviewed.hunks().await;
+        let by_job = json!({ "decision": "reject", "job_id": reviewed.job });
+        let (_, touched) = reviewed.bench.post("/api/agent/decisions/preview", by_job.clone()).await;
+        let counts: Vec<(&Value, &Value)> =
+            touched["files"].as_array().unwrap().iter().map(|file| (&file["file_path"], &file["hunks"])).collect();
+        assert_eq!(counts, [(&json!("a.md"), &json!(2)), (&json!("b.md"), &json!(1))]);
+        assert_eq!(reviewed.hunks().await, hunks, "a preview changes nothing");
+        let (_, review) = reviewed.bench.get("/api/agent/review").await;
+        let lines = review["files"][0]["hunks"][0]["lines"].as_array().unwrap();
+        let added = lines.iter().position(|line| line["kind"] == "added").unwrap();
+        let part = json!({ "decision": "reject", "lines": [{ "hunk_id": hunks[0], "lines": [added] }] });
+        let (status, body) = reviewed.bench.post("/api/agent/decisions", part).await;
+        assert_eq!(status, 200, "{body}");
+        let by_file = json!({ "decision": "accept", "file_path": "b.md" });
+        assert_eq!(reviewed.bench.post("/api/agent/decisions", by_file).await.0, 200);
+        assert_eq!(reviewed.bench.disk("b.md"), "X\ny\n");
+        assert_eq!(reviewed.bench.post("/api/agent/decisions", by_job).await.0, 200);
+        assert_eq!(reviewed.state().await["status"], "completed");
+        let both = json!({ "decision": "accept", "all": true, "file_path": "b.md" });
+        assert_eq!(reviewed.bench.post("/api/agent/decisions", both).await.0, 400);
+    });
+}
+
+#[test]
+fn the_model_is_told_what_was_rejected() {
+    block_on(async {
+        let reviewed = Reviewed::new().await;
+        let hunks = reviewed.hunks().await;
+        reviewed.apply(&hunks[..1], json!({})).await;
+        reviewed.bench.script().push([Answer::Say("Yes.")]);
+        reviewed.bench.run(&reviewed.session, "go on").await;
+        reviewed.bench.work().await;
+        let prompt = reviewed.bench.script().last_user_texts().pop().unwrap();
+        assert!(prompt.contains("a.md") && prompt.contains("eight") && prompt.ends_with("go on"), "{prompt}");
+    });
+}
+
+#[test]
+fn a_rollback_is_previewed_made_and_undone() {
+    block_on(async {
+        let reviewed = Reviewed::new().await;
+        let bench = &reviewed.bench;
+        let hunks = reviewed.hunks().await;
+        reviewed.apply(&hunks, json!({})).await;
+        let after = "1\ntwo\n3\n4\n5\n6\n7\neight\n9\nmine\n";
+        bench.post("/api/agent/user_edit", json!({ "file_path": "a.md", "content": after })).await;
+        let (_, list) = bench.get(&format!("/api/agent/checkpoints?session_id={}", reviewed.session)).await;
+        let id = list["checkpoints"][0]["checkpoint_id"].as_str().unwrap();
+        let path = format!("/api/agent/checkpoints/{id}");
+        let (_, checkpoint) = bench.get(&path).await;
+        assert_eq!(checkpoint["affected_files"], json!(["a.md", "b.md"]));
+        assert_eq!(checkpoint["files"][0]["hunks"].as_array().unwrap().len(), 2);
+        let (_, texts) = bench.get(&format!("{path}/diff3?file_path=a.md")).await;
+        assert_eq!(
+            (&texts["checkpoint_base"], &texts["agent_proposed"], &texts["current_file"]),
+            (&json!("1\n2\n3\n4\n5\n6\n7\n8\n9\n"), &json!("1\ntwo\n3\n4\n5\n6\n7\neight\n9\n"), &json!(after))
+        );
+        let roll = format!("{path}/rollback");
+        let scoped = json!({ "mode": "scoped_selected", "hunk_ids": [hunks[0]], "preview": true });
+        let (_, effect) = bench.post(&roll, scoped).await;
+        assert_eq!((&effect["status"], &effect["files"][0]["reverted"]), (&json!("preview"), &json!(1)), "{effect}");
+        assert_eq!(bench.disk("a.md"), after);
+        let (status, effect) = bench.post(&roll, json!({ "mode": "hard_all", "hunk_ids": [] })).await;
+        assert_eq!((status, &effect["status"]), (200, &json!("completed")), "{effect}");
+        assert_eq!(bench.disk("a.md"), "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+        assert_eq!(effect["files"][0]["reverted_from_user"], 1, "{effect}");
+        bench.post("/api/agent/undo", Value::Null).await;
+        assert_eq!(bench.disk("a.md"), after);
+        let (_, effect) = bench.post(&roll, json!({ "mode": "scoped_selected" })).await;
+        assert_eq!(effect["status"], "completed", "{effect}");
+        assert_eq!(bench.disk("a.md"), "1\n2\n3\n4\n5\n6\n7\n8\n9\nmine\n", "the user's line stays");
+        let kinds = bench.kinds(&reviewed.job).await;
+        assert_eq!(kinds.iter().filter(|kind| *kind == "checkpoint.rollback.completed").count(), 2, "{kinds:?}");
+        let (_, log) = bench.get("/api/agent/change_log?file_path=a.md").await;
+        assert!(log["changes"].as_array().is_some_and(|changes| changes.len() >= 3), "{log}");
+    });
+}
+
+#[test]
+fn a_hunk_is_split_and_edited() {
+    block_on(async {
+        let bench = Bench::new("//- a.md\n1\n2\n3\n");
+        let session = bench.session(json!({ "model": "script" })).await;
+        bench.script().push([Answer::Call(vec![edit("a.md", "1\n2\n", "one\ntwo\nmore\n")]), Answer::Say("Done.")]);
+        bench.run(&session, "edit").await;
+        bench.work().await;
+        let (_, review) = bench.get("/api/agent/review").await;
+        let hunk = review["files"][0]["hunks"][0].clone();
+        let at = hunk["lines"].as_array().unwrap().iter().position(|line| line["text"] == "more\n").unwrap();
+        let body = json!({ "hunk_id": hunk["hunk_id"], "line": at });
+        let (status, review) = bench.post("/api/agent/split", body).await;
+        assert_eq!(status, 200, "{review}");
+        let hunks = review["files"][0]["hunks"].as_array().unwrap().clone();
+        assert!(hunks.len() >= 2, "{review}");
+        let last = hunks.last().unwrap()["hunk_id"].clone();
+        let (status, review) = bench.post("/api/agent/edit_hunk", json!({ "hunk_id": last, "text": "mine\n" })).await;
+        assert_eq!(status, 200, "{review}");
+        let (_, buffer) = bench.get("/api/agent/buffer?file_path=a.md").await;
+        assert_eq!(buffer["content"], "one\ntwo\nmine\n3\n");
+    });
+}
