@@ -7,10 +7,12 @@ mod documents;
 mod error;
 #[cfg(test)]
 mod figures;
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod kills;
 mod read;
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod review;
 mod schema;
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use emend_agent::environment::EnvError;
 use emend_agent::service::store::LineLogStore;
 use emend_agent::service::{
-    ApiRequest, ApiResult, Method, Service, ServiceHost, ServiceLimits, ServiceParts, SessionRecord,
+    AgentPlan, ApiRequest, ApiResult, Method, Service, ServiceHost, ServiceLimits, ServiceParts,
 };
 use emend_agent::session::SessionBuilder;
 use emend_agent::workspace::{Mode, SaveSnapshot, Snapshot, Workspace};
@@ -41,9 +41,9 @@ impl SaveSnapshot for Saver {
 struct Host(Mutex<Vec<BoxFuture<'static, ()>>>);
 
 impl ServiceHost for Host {
-    fn session(&self, _session: &SessionRecord, workspace: Arc<Workspace>) -> ApiResult<SessionBuilder> {
+    fn session(&self, plan: AgentPlan<'_>) -> ApiResult<SessionBuilder> {
         let provider = Arc::new(emend_offline::provider(emend_offline::Options::default()));
-        Ok(SessionBuilder::new(provider, emend_offline::MODEL, workspace, Arc::new(OsRandom)).offline(true))
+        Ok(SessionBuilder::new(provider, emend_offline::MODEL, plan.workspace, Arc::new(OsRandom)).offline(true))
     }
 
     fn default_model(&self) -> String {

@@ -2,6 +2,7 @@
 //!
 //! [`check`] needs a way to open empty stores. [`check_shared`] takes several handles of one empty store, for stores that
 //! several connections or processes share. [`check_failure`] takes a store that refuses some commits.
+#![allow(clippy::unwrap_used, reason = "a failure of the store fails the test that runs the suite")]
 
 mod cases;
 mod concurrent;

@@ -49,7 +49,7 @@ fn job_id(dice: &mut Dice, session_id: &str) -> String {
 
 fn commit(dice: &mut Dice) -> Commit {
     let id = session_id(dice);
-    let mut record = session(&id, dice.below(5) as u64, *dice.pick(&TEXTS));
+    let mut record = session(&id, dice.below(5) as u64, TEXTS[dice.below(TEXTS.len())]);
     record.status = if dice.often(3) { SessionStatus::Archived } else { SessionStatus::Active };
     record.cursor = dice.below(99) as u64;
     let jobs = (0..dice.below(3))

@@ -53,6 +53,7 @@ pub trait Journal: MaybeSend + MaybeSync {
 /// A record of the journal.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "records are written and read one at a time")]
 enum Entry {
     /// The content after a change, in this number of records, follows. Only the first record is one.
     Content {
