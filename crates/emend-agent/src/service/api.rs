@@ -398,7 +398,9 @@ fn values_of(template: &str, path: &str) -> Option<Vec<String>> {
 pub fn body<T: DeserializeOwned>(request: &ApiRequest) -> ApiResult<T> {
     let given = match &request.body {
         Value::Null => json!({}),
-        body => body.clone(),
+        Value::Object(_) => request.body.clone(),
+        // Serde would read the values of an array as the fields in order.
+        _ => return Err(ApiError::new(Code::InvalidArgument, "the body is not an object")),
     };
     serde_json::from_value(given).map_err(|error| ApiError::new(Code::InvalidArgument, format!("the body: {error}")))
 }

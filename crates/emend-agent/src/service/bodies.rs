@@ -162,7 +162,7 @@ pub struct JobState {
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<Object>))]
     pub proposed_edits: Value,
     /// Hunks of the job, while it awaits review; else null.
-    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub diff_bundle: Value,
 }
 

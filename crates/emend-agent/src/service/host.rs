@@ -7,7 +7,7 @@ use emend_llm::{BoxFuture, MaybeSend, MaybeSync, Shared};
 use super::api::ApiResult;
 use super::limits::ServiceLimits;
 use super::records::SessionRecord;
-use crate::session::SessionBuilder;
+use crate::session::{SessionBuilder, SessionOptions};
 use crate::workspace::Workspace;
 
 /// A request for the agent of a session.
@@ -31,6 +31,9 @@ pub trait ServiceHost: MaybeSend + MaybeSync {
     ///
     /// The model is unknown or cannot be opened.
     fn session(&self, plan: AgentPlan<'_>) -> ApiResult<SessionBuilder>;
+
+    /// Changes the options of a session last, after the profile of its model has set them.
+    fn adjust(&self, _options: &mut SessionOptions) {}
 
     /// Returns the name of the model of sessions that name none.
     fn default_model(&self) -> String;

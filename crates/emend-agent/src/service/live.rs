@@ -160,6 +160,7 @@ impl Inner {
         let plan = AgentPlan { session: record, workspace, routes: observer, limits: &self.limits };
         let builder = self.host.session(plan)?.questions(true);
         let mut options = builder.options().map_err(|error| ApiError::new(Code::Configuration, error.to_string()))?;
+        self.host.adjust(&mut options);
         let steps: Shared<StepLog> = Shared::default();
         options.provider = Shared::new(Observed {
             inner: options.provider,

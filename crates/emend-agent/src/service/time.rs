@@ -9,6 +9,7 @@ const MS_PER_DAY: u64 = 86_400_000;
 
 /// A point in time in milliseconds since 1970-01-01T00:00:00Z. JSON has it as `2026-02-05T12:00:00.000Z`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(value_type = String, format = DateTime))]
 pub struct Timestamp(pub u64);
 
 impl fmt::Display for Timestamp {

@@ -1,0 +1,1362 @@
+// Written by a test of `emend-server` from its OpenAPI document: `UPDATE_EXPECT=1 cargo test -p emend-server --lib`.
+
+/** The decided hunks of one file. */
+export interface AppliedFileBody {
+  /** Number of accepted hunks. */
+  applied_hunks: number;
+  /** Accepted hunks that overlap with a change on disk. They stay pending. */
+  conflicts?: string[];
+  /** Path of the file. */
+  file_path: string;
+  /** Number of rejected hunks. */
+  rejected_hunks: number;
+}
+
+/** Reply of `POST /api/agent/apply`. */
+export interface ApplyReply {
+  /** Files with decided hunks. */
+  applied_files: AppliedFileBody[];
+  /** State of the job. */
+  status: JobStatus;
+}
+
+/** Body of `POST /api/agent/apply`. */
+export interface ApplyRequest {
+  /** Hunks to accept. The job's other pending hunks are rejected. */
+  accepted_hunk_ids: string[];
+  /** Id of the job. */
+  job_id: string;
+  /** Whether hunks that do not overlap with a change on disk are applied in spite of it. */
+  rebase?: boolean;
+  /** Whether the agent proposes the edits anew after a conflict. */
+  rerun?: boolean;
+  /** Revision of the review that the user saw; that at the end of the job if absent. */
+  review_revision?: number | null;
+  /** Id of the session. */
+  session_id: string;
+}
+
+/** A decision on a tool call. */
+export type ApproveDecision = "allow" | "allow_always" | "deny";
+
+/** Body of `POST /api/agent/jobs/{job_id}/approve`. */
+export interface ApproveRequest {
+  /** The decision. */
+  decision: ApproveDecision;
+  /** Reason of a denial, for the model. */
+  reason?: string | null;
+  /** Id of the tool call. */
+  tool_call_id: string;
+}
+
+/** Limits on the use of models. A limit of 0 means unlimited. */
+export interface Budget {
+  /** Maximum cost in US dollars at list price. */
+  cost_usd?: number;
+  /** Maximum duration in milliseconds. */
+  duration_ms?: number;
+  /** Maximum tokens of requests and responses. */
+  tokens?: number;
+}
+
+/** The text of a file. */
+export interface Buffer {
+  /** Text with pending edits; null if the file does not exist then. */
+  content?: string | null;
+  /** Path of the file. */
+  file_path: string;
+  /** Number of pending hunks. */
+  pending_hunks: number;
+  /** Workspace revision of the last change. */
+  revision: number;
+  /** Text on disk; null if the file does not exist. */
+  saved_content?: string | null;
+}
+
+/** The canvas and its lease. */
+export interface CanvasBody {
+  /** Generation counter: it grows when the user takes the canvas back. */
+  epoch: number;
+  /** Expiry of the lease without renewal, in milliseconds since 1970. */
+  expires_at?: number | null;
+  /** Path of the open file; null if none is open. */
+  file_path?: string | null;
+  /** Whether an agent holds the lease. */
+  held: boolean;
+  /** Revision of the text: its SHA-256; null if no file is open. */
+  revision_id?: string | null;
+}
+
+/** Body of `POST …/canvas/edit_lines`. */
+export interface CanvasEditRequest {
+  /** Revision whose lines the edits number. */
+  base_revision_id: string;
+  /** Edits: all are applied, or none. */
+  edits: CanvasLineEdit[];
+  /** Id of the lease. */
+  lease_id: string;
+}
+
+/** An applied edit. */
+export interface CanvasEdited {
+  /** Number of changed places. */
+  applied_hunks: number;
+  /** Number of lines of the canvas after the edit. */
+  n_lines: number;
+  /** Revision of the canvas after the edit. */
+  new_revision_id: string;
+  /** True. */
+  ok: boolean;
+  /** The same revision, as in every reply. */
+  revision_id: string;
+}
+
+/** The canvas in a session. */
+export interface CanvasFlags {
+  /** Whether every canvas tool needs a lease. */
+  enforce_lease?: boolean;
+  /** Whether the agent has the canvas tools, and is told about changes of the canvas. */
+  tools?: boolean;
+}
+
+/** Body of `POST …/canvas/grep`. */
+export interface CanvasGrepRequest {
+  /** Id of the lease. */
+  lease_id: string;
+  /** Text or regular expression. */
+  query: string;
+  /** Whether the query is a regular expression. */
+  regex?: boolean;
+}
+
+/** Body of canvas operations that need a lease only. */
+export interface CanvasLeaseRequest {
+  /** Id of the lease. */
+  lease_id?: string;
+}
+
+/** An edit of lines of the canvas. */
+export interface CanvasLineEdit {
+  /** Last line; `start_line` if absent. */
+  end_line?: number | null;
+  /** New lines; empty for a deletion. */
+  new_text?: string;
+  /** The operation. */
+  operation: CanvasLineOperation;
+  /** First line, from 1. An insert goes before this line. */
+  start_line: number;
+}
+
+/** An operation on lines. */
+export type CanvasLineOperation = "replace" | "insert" | "delete";
+
+/** Lines of the canvas. */
+export interface CanvasLines {
+  /** Last line; less than `start_line` if the canvas is empty. */
+  end_line: number;
+  /** Number of lines of the canvas. */
+  n_lines: number;
+  /** Revision of the canvas. */
+  revision_id: string;
+  /** First line, from 1. */
+  start_line: number;
+  /** The lines. */
+  text: string;
+}
+
+/** A matching line. */
+export interface CanvasMatch {
+  /** Line number, from 1. */
+  line: number;
+  /** Text without its line ending. */
+  text: string;
+}
+
+/** The matches of a search. */
+export interface CanvasMatches {
+  /** Matching lines in order. */
+  matches: CanvasMatch[];
+  /** Revision of the canvas. */
+  revision_id: string;
+  /** Whether there are more. */
+  truncated: boolean;
+}
+
+/** Body of `POST …/canvas/open`. */
+export interface CanvasOpenRequest {
+  /** Path of the file to show; null closes the canvas. */
+  file_path?: string | null;
+}
+
+/** Body of `POST …/canvas/apply_patch`. */
+export interface CanvasPatchRequest {
+  /** Revision that the patch was made for. */
+  base_revision_id: string;
+  /** Id of the lease. */
+  lease_id: string;
+  /** Unified diff whose hunks stand exactly at their lines. */
+  patch: string;
+}
+
+/** Body of `POST …/canvas/read_lines`: lines by number, or a section. */
+export interface CanvasReadRequest {
+  /** Last line; `start_line` if absent. */
+  end_line?: number | null;
+  /** Number of a list item of the section, from 1. */
+  item?: number | null;
+  /** Id of the lease. */
+  lease_id: string;
+  /** A heading as in the text, for example `## Plan`. */
+  section?: string | null;
+  /** First line, from 1. */
+  start_line?: number | null;
+}
+
+/** Body of `POST …/canvas/user_edit`. */
+export interface CanvasUserEdit {
+  /** Text that the user edited. Absent: the present text. */
+  base?: string | null;
+  /** New text of the canvas. */
+  content: string;
+}
+
+/** The changes of files, by the agent and by the user. */
+export interface ChangeLogBody {
+  /** Changes, by file and place. */
+  changes: ChangeLogEntry[];
+}
+
+/** One change. */
+export interface ChangeLogEntry {
+  /** SHA-256 of the file on disk before the pending changes, as `sha256:…`. */
+  file_hash_before: string;
+  /** Path of the file. */
+  file_path: string;
+  /** Patch that makes the change. */
+  forward_patch: string;
+  /** Id of the hunk. */
+  id: string;
+  /** `agent` or `user`. */
+  origin: string;
+  /** Patch that takes it back. */
+  reverse_patch: string;
+  /** `pending`, `accepted` or `rejected`. */
+  status: string;
+}
+
+/** One message of a conversation, as a client shows it. */
+export interface ChatMessage {
+  /** Time. */
+  at: Timestamp;
+  /** `user`, `assistant`, `steering` or `tool`. */
+  role: string;
+  /** Text; for `tool`, a summary of the calls and results. */
+  text: string;
+  /** Names of the tools that an assistant's message calls. */
+  tools?: string[];
+}
+
+/** A check-out. */
+export interface CheckOut {
+  /** Generation counter: the user increments it by taking the canvas back. */
+  canvas_epoch: number;
+  /** Expiry of the lease without renewal, in milliseconds since 1970. */
+  expires_at: number;
+  /** Path of the canvas. */
+  file_path: string;
+  /** Id of the lease, for all other operations. */
+  lease_id: string;
+  /** Number of lines. */
+  n_lines: number;
+  /** Revision of the canvas. */
+  revision_id: string;
+  /** The same revision, by its name in the contract. */
+  revision_id_at_checkout: string;
+}
+
+/** A released lease. */
+export interface CheckedIn {
+  /** Whether the lease was still held. A second release has no effect. */
+  released: boolean;
+  /** Revision of the canvas. */
+  revision_id: string;
+}
+
+/** A checkpoint: the state of the files before a job. */
+export interface CheckpointBody {
+  /** Paths of the changed files. */
+  affected_files: string[];
+  /** Id. */
+  checkpoint_id: string;
+  /** Time of the start of the job. */
+  created_at: Timestamp;
+  /** The text files among them. */
+  files: CheckpointFileBody[];
+  /** Id of the job. */
+  job_id: string;
+  /** Files that commands changed and whose former state was not kept. */
+  not_undoable: string[];
+  /** Id of the session. */
+  session_id: string;
+}
+
+/** One file of a checkpoint. */
+export interface CheckpointFileBody {
+  /** SHA-256 of the text before the job, as `sha256:…`; that of the empty content if there was no file. */
+  base_snapshot_hash: string;
+  /** Path of the file. */
+  file_path: string;
+  /** Hunks of the job. */
+  hunks: CheckpointHunkBody[];
+}
+
+/** One hunk of a checkpoint. */
+export interface CheckpointHunkBody {
+  /** Id for decisions and rollbacks. */
+  hunk_id: string;
+  /** Patch that takes the hunk back. */
+  reverse_patch: string;
+  /** `pending`, `accepted`, `rejected` or `rolled_back`. */
+  status: string;
+}
+
+/** Checkpoints. */
+export interface CheckpointList {
+  /** Checkpoints, oldest first. */
+  checkpoints: CheckpointSummary[];
+}
+
+/** One checkpoint. */
+export interface CheckpointSummary {
+  /** Paths of the changed files. */
+  affected_files: string[];
+  /** Id. */
+  checkpoint_id: string;
+  /** Time of the first change. */
+  created_at: Timestamp;
+  /** Whether a change of the job is in effect. */
+  is_on: boolean;
+  /** Id of the job. */
+  job_id: string;
+  /** Id of the session. */
+  session_id: string;
+}
+
+/** Body of `POST /api/agent/jobs/{job_id}/clarify`. */
+export interface ClarifyRequest {
+  /** The answer. `no_user_answer` skips the question. */
+  answer: string;
+  /** Id of the question. */
+  question_id: string;
+}
+
+/** A comment of the user on lines of a file, for the next instruction. */
+export interface Comment {
+  /** Id within the session. */
+  comment_id: string;
+  /** Time of the comment. */
+  created_at: Timestamp;
+  /** Last line. */
+  end_line: number;
+  /** Path of the file. */
+  file_path: string;
+  /** Whether the comment was sent to the agent. */
+  sent: boolean;
+  /** The lines when the comment was made. */
+  snippet: string;
+  /** Whether the lines of the snippet are no longer in the file. */
+  stale?: boolean;
+  /** First line, from 1, in the visible text when the comment was made. */
+  start_line: number;
+  /** The comment. */
+  text: string;
+}
+
+/** The comments of a session. */
+export interface CommentList {
+  /** Comments, oldest first. */
+  comments: Comment[];
+  /** Number of comments that were not sent. */
+  unsent: number;
+}
+
+/** Body of `POST /api/agent/sessions/{session_id}/comments`. */
+export interface CommentRequest {
+  /** Last line. */
+  end_line: number;
+  /** Path of the file. */
+  file_path: string;
+  /** First line in the visible text, from 1. */
+  start_line: number;
+  /** The comment. */
+  text: string;
+}
+
+/** The origin of a context row. */
+export type ContextKind = "selection" | "file" | "note";
+
+/** A block of context that the user pins to a session. Its text goes with each instruction. */
+export interface ContextRow {
+  /** The text. If it is absent, the service reads the lines from the file when the job starts. */
+  content?: string | null;
+  /** Last line of the text in the file. */
+  end_line?: number | null;
+  /** Path of the file, if the text comes from one. */
+  file_path?: string | null;
+  /** Id within the session. */
+  id: string;
+  /** Origin of the text. */
+  kind: ContextKind;
+  /** First line of the text in the file, from 1. */
+  start_line?: number | null;
+}
+
+/** Body of `POST /api/agent/sessions`. */
+export interface CreateSession {
+  budget?: Budget;
+  canvas?: CanvasFlags;
+  /** Whether the first edit of each job needs the user's confirmation. */
+  confirm_before_edits?: boolean;
+  /** Pinned context. */
+  context_rows?: ContextRow[];
+  job_budget?: Budget;
+  mode?: WorkMode;
+  /** Model, as the host names it; its default if absent. */
+  model?: string | null;
+  /** Title; the first line of the first instruction if absent. */
+  title?: string | null;
+  tools?: ToolSet;
+}
+
+/** Body of `POST /api/agent/decisions` and `POST /api/agent/decisions/preview`. It names exactly one of `hunk_ids`, `lines`, `file_path`, `job_id` and `all`. */
+export interface DecideRequest {
+  /** Whether to decide on all pending hunks. */
+  all?: boolean;
+  /** The decision. */
+  decision: DecisionName;
+  /** Treatment of later changes that depend on a rejected hunk. */
+  dependents?: DependentsName;
+  /** File with the hunks to decide on. */
+  file_path?: string | null;
+  /** Hunks to decide on. */
+  hunk_ids?: string[] | null;
+  /** Job with the hunks to decide on. */
+  job_id?: string | null;
+  /** Lines of hunks to decide on. The other lines stay as they are. */
+  lines?: HunkLinesBody[] | null;
+}
+
+/** A decision on hunks. */
+export type DecisionName = "accept" | "accept_over" | "reject";
+
+/** The treatment of dependent changes. */
+export type DependentsName = "refuse" | "only" | "with";
+
+/** Three texts of one file; null if there is no file in that state. */
+export interface Diff3Body {
+  /** Text as the agent proposed it. */
+  agent_proposed?: string | null;
+  /** Text before the job. */
+  checkpoint_base?: string | null;
+  /** Text now, with pending edits. */
+  current_file?: string | null;
+  /** Path of the file. */
+  file_path: string;
+}
+
+/** Reply of operations without result. */
+export interface Done {
+  /** True. */
+  ok: boolean;
+}
+
+/** Body of `POST /api/agent/edit_hunk`. */
+export interface EditHunkRequest {
+  /** Id of the hunk. */
+  hunk_id: string;
+  /** Text in place of the lines that the hunk adds. */
+  text: string;
+}
+
+/** A failure in JSON. */
+export interface ErrorBody {
+  /** Stable code. */
+  code: string;
+  /** Details. */
+  data?: Record<string, unknown>;
+  /** The problem and the next step. */
+  message: string;
+  /** Suggestions, best first. */
+  suggestions?: string[];
+}
+
+/** Events of all sessions after a number. */
+export interface EventList {
+  /** Events in order. */
+  events: EventRecord[];
+  /** Value of `after` for the next request. */
+  next: number;
+}
+
+/** An event of a session. */
+export interface EventRecord {
+  /** Position in the session: starts at 1 and increases by 1 without gaps. */
+  cursor: number;
+  /** Data of the type. */
+  data: Record<string, unknown>;
+  /** Id of the job, if the event belongs to one. */
+  job_id?: string | null;
+  /** Position among the events of all sessions: increases, starts at 1, without gaps. */
+  seq: number;
+  /** Id of the session. */
+  session_id: string;
+  /** Time. */
+  ts: Timestamp;
+  /** Type, for example `tool.call.completed`. */
+  type: string;
+}
+
+/** Reply of a request that failed. */
+export interface Failure {
+  ok: false;
+  error: ErrorBody;
+}
+
+/** An instruction that waits for the end of the current job. */
+export interface FollowUp {
+  /** Time of the request. */
+  created_at: Timestamp;
+  /** Id within the session. */
+  follow_up_id: string;
+  /** The instruction. */
+  text: string;
+}
+
+/** Queued instructions. */
+export interface FollowUpList {
+  /** Instructions in order. */
+  follow_ups: FollowUp[];
+  /** Job that was started, if the session was idle. */
+  started_job_id?: string | null;
+}
+
+/** Lines of a hunk. */
+export interface HunkLinesBody {
+  /** Id of the hunk. */
+  hunk_id: string;
+  /** Positions in `lines` of the hunk, from 0. */
+  lines: number[];
+}
+
+/** Events of a job after a cursor. */
+export interface JobEvents {
+  /** Events in order. */
+  events: EventRecord[];
+  /** Id of the job. */
+  job_id: string;
+  /** Cursor for the next request. */
+  next_cursor: number;
+  /** State of the job. */
+  status: JobStatus;
+}
+
+/** The jobs of a session. */
+export interface JobList {
+  /** Jobs, oldest first. */
+  jobs: JobRecord[];
+}
+
+/** A job: the work on one instruction. */
+export interface JobRecord {
+  /** Text of the last answer. */
+  answer?: string;
+  /** Open approval requests. */
+  approvals?: OpenApproval[];
+  /** Id of the checkpoint: the state before the job. Absent until the job starts. */
+  checkpoint_id?: string | null;
+  /** Time of the request. */
+  created_at: Timestamp;
+  /** Cursor of the newest event of the job. */
+  cursor: number;
+  error?: ErrorBody | null;
+  finished_at?: Timestamp | null;
+  /** The instruction. */
+  instruction: string;
+  /** Whether a re-run is in progress. */
+  is_rerunning?: boolean;
+  /** Id. */
+  job_id: string;
+  /** Maximum number of tool calls; 0 means unlimited. */
+  max_tool_calls?: number;
+  /** Number of messages in the conversation before the job. */
+  n_messages_before?: number;
+  /** Number of questions so far. */
+  n_questions?: number;
+  /** Number of re-runs after a conflict. */
+  n_reruns?: number;
+  /** Number of tool calls so far. */
+  n_tool_calls?: number;
+  question?: Question | null;
+  /** Reasons that the model gave for its edits, by the id of the edit. */
+  rationales?: Record<string, unknown>;
+  /** Workspace revision when the job entered `awaiting_review`. */
+  review_revision?: number | null;
+  reviewed_at?: Timestamp | null;
+  /** Workspace runs of the job. A re-run and the answer to a question start another run. */
+  runs?: number[];
+  /** Id of the session. */
+  session_id: string;
+  started_at?: Timestamp | null;
+  /** State. */
+  status: JobStatus;
+  /** Use of models. */
+  usage?: Spent;
+}
+
+/** A job with its review. */
+export type JobState = JobRecord & {
+  /** Hunks of the job, while it awaits review; else null. */
+  diff_bundle?: Record<string, unknown> | null;
+  /** Edits of the job, whatever tool made them. */
+  proposed_edits: Record<string, unknown>[];
+};
+
+/** The state of a job. */
+export type JobStatus =
+  | "queued"
+  | "running"
+  | "waiting_for_user"
+  | "awaiting_review"
+  | "completed"
+  | "failed"
+  | "cancelled";
+
+/** The trace of a job. */
+export interface JobTrace {
+  /** Id of the job. */
+  job_id: string;
+  /** Steps in order. */
+  steps: TraceStep[];
+}
+
+/** A tool call that waits for the user's approval. */
+export interface OpenApproval {
+  /** Arguments of the call. */
+  arguments: Record<string, unknown>;
+  /** Preview: a command with its directory, or a diff. */
+  detail: Record<string, unknown>;
+  /** Name of the tool as the model knows it. */
+  tool: string;
+  /** Id of the tool call. */
+  tool_call_id: string;
+}
+
+/** A question of the agent. A job has at most one. */
+export interface Question {
+  /** Fields of a question with several parts, as the tool defines them. */
+  fields?: Record<string, unknown>;
+  /** Likely answers, best first. */
+  options?: string[];
+  /** The question. */
+  question: string;
+  /** Id within the job. */
+  question_id: string;
+}
+
+/** A renewed lease. */
+export interface Renewed {
+  /** Expiry of the lease without renewal, in milliseconds since 1970. */
+  expires_at: number;
+  /** Revision of the canvas. */
+  revision_id: string;
+}
+
+/** Pending hunks of all files, or of some runs. */
+export interface ReviewBody {
+  /** Files with pending hunks, by path. */
+  files: ReviewFileBody[];
+  /** Workspace revision of this review. */
+  revision: number;
+}
+
+/** The pending hunks of one file. */
+export interface ReviewFileBody {
+  /** Number of lines that the hunks add. */
+  added: number;
+  /** Path of the file. */
+  file_path: string;
+  /** Hunks in file order. */
+  hunks: ReviewHunkBody[];
+  /** `create`, `update` or `delete`. */
+  operation: string;
+  /** Number of lines that the hunks remove. */
+  removed: number;
+}
+
+/** A pending hunk. */
+export interface ReviewHunkBody {
+  /** Whether the user or another program has changed the same lines since. */
+  contested: boolean;
+  /** Number of later changes that depend on it. */
+  dependents: number;
+  /** Id for decisions. */
+  hunk_id: string;
+  /** Whether the disk holds the hunk although it is pending, because the user edited inside it. */
+  kept_by_user: boolean;
+  /** Lines of the hunk and its context. */
+  lines: ReviewLineBody[];
+  /** Number of lines in the visible text. */
+  new_lines: number;
+  /** First line in the visible text, from 1. */
+  new_start: number;
+  /** Number of lines in the text without the hunk. */
+  old_lines: number;
+  /** First line in the text without the hunk, from 1. */
+  old_start: number;
+  /** Whether it exceeds the size of a hunk and cannot be cut automatically. */
+  oversized_hunk: boolean;
+  /** Whether it deletes a line that the user wrote. */
+  removes_user_lines: boolean;
+  /** Lines that the user or another program put in its place, if it is contested. */
+  yours?: string[];
+}
+
+/** One line of a hunk. */
+export interface ReviewLineBody {
+  /** `context`, `added` or `removed`. */
+  kind: string;
+  /** Line number in the visible text, from 1. */
+  new_number?: number | null;
+  /** Line number without the hunk, from 1. */
+  old_number?: number | null;
+  /** Changed words, as ranges of UTF-16 code units, if one line replaces another. */
+  spans?: unknown[][];
+  /** Text with its line ending. */
+  text: string;
+}
+
+/** Reply of `POST /api/agent/sessions/{session_id}/rewind`. */
+export interface RewindReply {
+  /** Instruction of the job, for the input of the user. */
+  instruction: string;
+  /** Files that keep a part of the edits, because the user has edited it since. */
+  kept: string[];
+  /** Files that a command changed and whose former state was not kept. */
+  lost: string[];
+  /** Number of messages that were removed from the conversation. */
+  removed_messages: number;
+  /** Files that were changed back. */
+  restored: string[];
+}
+
+/** Body of `POST /api/agent/sessions/{session_id}/rewind`. */
+export interface RewindRequest {
+  /** Whether the conversation goes back to before the job. */
+  conversation?: boolean;
+  /** Whether the edits of this job and of later jobs of the session are undone. Lines of the user stay. */
+  files?: boolean;
+  /** Id of the first job to take back. */
+  job_id: string;
+}
+
+/** Body of `POST /api/agent/checkpoints/{checkpoint_id}/rollback`. */
+export interface RollbackBody {
+  /** Only these files, if given. */
+  file_paths?: string[] | null;
+  /** For `scoped_selected`: the hunks; all hunks of the job if empty. */
+  hunk_ids?: string[];
+  /** The extent. */
+  mode: RollbackModeName;
+  /** Whether the reply says what a rollback would do, and nothing changes. */
+  preview?: boolean;
+}
+
+/** The extent of a rollback. */
+export type RollbackModeName = "hard_all" | "scoped_selected";
+
+/** Reply of a rollback. */
+export interface RollbackReply {
+  /** Affected files, by path. */
+  files: RolledBackFileBody[];
+  /** `completed`; `conflict` if hunks stay for a decision by hand; `preview`. */
+  status: string;
+}
+
+/** The effect of a rollback on one file. */
+export interface RolledBackFileBody {
+  /** Hunks that stay because later changes depend on them. */
+  conflicts: string[];
+  /** Path of the file. */
+  file_path: string;
+  /** Number of changes since the job that stay. */
+  kept: number;
+  /** Number of changes of the agent that are taken back. */
+  reverted: number;
+  /** Number of changes of the user that are taken back; 0 unless the mode is `hard_all`. */
+  reverted_from_user: number;
+}
+
+/** Reply of `POST /api/agent/run`. */
+export interface RunReply {
+  /** Cursor of the session before the job's first event. */
+  cursor: number;
+  /** Id of the job. */
+  job_id: string;
+  /** State of the job. */
+  status: JobStatus;
+}
+
+/** Body of `POST /api/agent/run`. */
+export interface RunRequest {
+  /** Context for this instruction. The rows stay pinned to the session. */
+  context_rows?: ContextRow[];
+  /** The instruction. */
+  instruction: string;
+  /** Id of the session. */
+  session_id: string;
+  /** Settings of this job. */
+  tool_config?: ToolConfig;
+}
+
+/** Limits of a service. 0 means unlimited. */
+export interface ServiceLimits {
+  /** Time in hours for which a job is kept after its end. */
+  completed_ttl_hours?: number;
+  /** Maximum number of events that are kept for each job. */
+  max_events_per_job?: number;
+  /** Maximum number of follow-ups that wait in a session. */
+  max_follow_ups?: number;
+  /** Maximum number of bytes of a hunk before it is split. */
+  max_hunk_bytes?: number;
+  /** Maximum number of lines of a hunk before it is split. */
+  max_hunk_lines?: number;
+  /** Maximum number of jobs that are kept for each session. */
+  max_jobs_per_session?: number;
+  /** Number of bytes that a read returns if the call names none. */
+  max_read_bytes_default?: number;
+  /** Number of lines that a read returns if the call names none. */
+  max_read_lines_default?: number;
+  /** Maximum number of re-runs of a job after conflicts. */
+  max_reruns?: number;
+  /** Maximum number of jobs that run at the same time in all sessions. */
+  max_running_jobs?: number;
+  /** Maximum number of consecutive tool calls that do not match their schema. */
+  max_schema_retries?: number;
+  /** Maximum number of search results. */
+  max_search_results_cap?: number;
+  /** Number of search results if a call names none. */
+  max_search_results_default?: number;
+  /** Maximum number of lines of a search result. */
+  max_search_snippet_lines?: number;
+  /** Maximum number of active sessions. */
+  max_sessions?: number;
+  /** Maximum length of an instruction or another text of a request in bytes. */
+  max_text_bytes?: number;
+  /** Maximum number of tool calls of a job. */
+  max_tool_calls_per_job?: number;
+  /** Time between two polls of a client in milliseconds. */
+  poll_interval_ms?: number;
+}
+
+/** A page of sessions. */
+export interface SessionList {
+  /** Value of `after` for the next page; absent on the last page. */
+  next?: string | null;
+  /** Sessions, newest change first. */
+  sessions: SessionRecord[];
+  /** Number of sessions on all pages. */
+  total: number;
+}
+
+/** A session: one conversation with its jobs. */
+export interface SessionRecord {
+  /** Limits on all jobs of the session together. */
+  budget: Budget;
+  /** The canvas. */
+  canvas?: CanvasFlags;
+  /** Comments on lines. */
+  comments: Comment[];
+  /** Whether the first edit of each job needs the user's confirmation. */
+  confirm_before_edits: boolean;
+  /** Pinned context. */
+  context_rows: ContextRow[];
+  /** Time of creation. */
+  created_at: Timestamp;
+  /** Cursor of the newest event of the session. */
+  cursor: number;
+  /** Instructions that wait for the end of the current job. */
+  follow_ups: FollowUp[];
+  /** Limits on each job. */
+  job_budget: Budget;
+  /** Id of the newest job. */
+  last_job_id?: string | null;
+  /** How edits reach the disk. */
+  mode: WorkMode;
+  /** Model, as the host names it. */
+  model: string;
+  /** Number of jobs so far, purged ones included. */
+  n_jobs: number;
+  /** Id: a UUID. */
+  session_id: string;
+  /** Use of models by all jobs. */
+  spent: Spent;
+  /** Whether the session is in use. */
+  status: SessionStatus;
+  /** Title; the first line of the first instruction unless the user sets another. */
+  title: string;
+  /** Workspace revision up to which the model was told the user's decisions; absent before the first job. */
+  told_revision?: number | null;
+  /** Tools of the agent. */
+  tools?: ToolSet;
+  /** Time of the last change. */
+  updated_at: Timestamp;
+}
+
+/** A session with its conversation and its review. */
+export type SessionSnapshot = SessionRecord & {
+  /** Conversation. */
+  chat: ChatMessage[];
+  job?: JobRecord | null;
+  /** Pending hunks of the session; absent if there are none. */
+  pending_review?: Record<string, unknown>;
+  /** Number of the newest event of all sessions: a stream of all sessions continues after it. */
+  seq: number;
+};
+
+/** Whether a session is in use. */
+export type SessionStatus = "active" | "archived";
+
+/** The use of models so far. */
+export interface Spent {
+  /** Cost in US dollars at list price. Responses of models without a known price add nothing. */
+  cost_usd?: number;
+  /** Duration of the runs in milliseconds, waits for the user included. */
+  duration_ms?: number;
+  /** Tokens of requests. */
+  input_tokens?: number;
+  /** Tokens of responses. */
+  output_tokens?: number;
+  /** Sum of both. */
+  total_tokens?: number;
+}
+
+/** Body of `POST /api/agent/split`. */
+export interface SplitRequest {
+  /** Id of the hunk. */
+  hunk_id: string;
+  /** Position in `lines` of the hunk, from 0, of the first line of the second part. */
+  line: number;
+}
+
+/** Body of requests with one text. */
+export interface TextRequest {
+  /** The text. */
+  text: string;
+}
+
+/** A point in time in milliseconds since 1970-01-01T00:00:00Z. JSON has it as `2026-02-05T12:00:00.000Z`. */
+export type Timestamp = string;
+
+/** Settings of one job. */
+export interface ToolConfig {
+  /** Maximum number of tool calls; the limit of the service if absent. */
+  max_tool_calls?: number | null;
+}
+
+/** The tools of a session. */
+export type ToolSet = "profile" | "project";
+
+/** The effect that a decision would have. */
+export interface TouchedBody {
+  /** Files by path. */
+  files: TouchedFileBody[];
+}
+
+/** The effect that a decision would have on one file. */
+export interface TouchedFileBody {
+  /** Number of these that are contested. */
+  contested: number;
+  /** Number of live changes of the user that depend on the selected hunks. */
+  dependents_from_user: number;
+  /** Path of the file. */
+  file_path: string;
+  /** Number of selected hunks. */
+  hunks: number;
+  /** Number of lines of the user that would leave the disk. */
+  removes_user_lines: number;
+}
+
+/** One step of a trace. */
+export interface TraceStep {
+  /** Milliseconds since the first step. */
+  at_ms: number;
+  /** Cursor of the event. */
+  cursor: number;
+  /** Summary of the data. */
+  summary: string;
+  /** Time. */
+  ts: Timestamp;
+  /** Type of the event. */
+  type: string;
+}
+
+/** Body of `PATCH /api/agent/sessions/{session_id}`. Absent fields stay. */
+export interface UpdateSession {
+  budget?: Budget | null;
+  /** Whether the first edit of each job needs the user's confirmation. */
+  confirm_before_edits?: boolean | null;
+  /** Pinned context, in place of the present rows. */
+  context_rows?: ContextRow[] | null;
+  job_budget?: Budget | null;
+  mode?: WorkMode | null;
+  status?: SessionStatus | null;
+  /** Title. */
+  title?: string | null;
+}
+
+/** Body of `POST /api/agent/user_edit`. */
+export interface UserEditRequest {
+  /** Text that the user edited. Edits of the agent since then are merged. Absent: the present text. */
+  base?: string | null;
+  /** New text; null deletes the file. */
+  content?: string | null;
+  /** Path of the file. */
+  file_path: string;
+}
+
+/** How the edits of a session reach the disk. */
+export type WorkMode = "ask" | "review" | "direct";
+
+/** Each operation: method, path, body and reply. A stream replies with events of the type. */
+export interface Operations {
+  CreateSession: {
+    method: "POST";
+    path: "/api/agent/sessions";
+    body: CreateSession;
+    reply: SessionRecord;
+  };
+  ListSessions: {
+    method: "GET";
+    path: "/api/agent/sessions";
+    body: null;
+    reply: SessionList;
+  };
+  GetSession: {
+    method: "GET";
+    path: "/api/agent/sessions/{session_id}";
+    body: null;
+    reply: SessionSnapshot;
+  };
+  UpdateSession: {
+    method: "PATCH";
+    path: "/api/agent/sessions/{session_id}";
+    body: UpdateSession;
+    reply: SessionRecord;
+  };
+  DeleteSession: {
+    method: "DELETE";
+    path: "/api/agent/sessions/{session_id}";
+    body: null;
+    reply: Done;
+  };
+  Run: {
+    method: "POST";
+    path: "/api/agent/run";
+    body: RunRequest;
+    reply: RunReply;
+  };
+  GetJob: {
+    method: "GET";
+    path: "/api/agent/jobs/{job_id}";
+    body: null;
+    reply: JobState;
+  };
+  ListJobs: {
+    method: "GET";
+    path: "/api/agent/sessions/{session_id}/jobs";
+    body: null;
+    reply: JobList;
+  };
+  JobEvents: {
+    method: "GET";
+    path: "/api/agent/jobs/{job_id}/events";
+    body: null;
+    reply: JobEvents;
+  };
+  JobStream: {
+    method: "GET";
+    path: "/api/agent/jobs/{job_id}/events/stream";
+    body: null;
+    reply: EventRecord;
+  };
+  AllEvents: {
+    method: "GET";
+    path: "/api/agent/events";
+    body: null;
+    reply: EventList;
+  };
+  AllStream: {
+    method: "GET";
+    path: "/api/agent/stream";
+    body: null;
+    reply: EventRecord;
+  };
+  Clarify: {
+    method: "POST";
+    path: "/api/agent/jobs/{job_id}/clarify";
+    body: ClarifyRequest;
+    reply: JobRecord;
+  };
+  Approve: {
+    method: "POST";
+    path: "/api/agent/jobs/{job_id}/approve";
+    body: ApproveRequest;
+    reply: JobRecord;
+  };
+  Cancel: {
+    method: "POST";
+    path: "/api/agent/jobs/{job_id}/cancel";
+    body: null;
+    reply: JobRecord;
+  };
+  Steer: {
+    method: "POST";
+    path: "/api/agent/jobs/{job_id}/steer";
+    body: TextRequest;
+    reply: Done;
+  };
+  JobTrace: {
+    method: "GET";
+    path: "/api/agent/jobs/{job_id}/trace";
+    body: null;
+    reply: JobTrace;
+  };
+  Apply: {
+    method: "POST";
+    path: "/api/agent/apply";
+    body: ApplyRequest;
+    reply: ApplyReply;
+  };
+  GetReview: {
+    method: "GET";
+    path: "/api/agent/review";
+    body: null;
+    reply: ReviewBody;
+  };
+  Decide: {
+    method: "POST";
+    path: "/api/agent/decisions";
+    body: DecideRequest;
+    reply: ReviewBody;
+  };
+  PreviewDecision: {
+    method: "POST";
+    path: "/api/agent/decisions/preview";
+    body: DecideRequest;
+    reply: TouchedBody;
+  };
+  Split: {
+    method: "POST";
+    path: "/api/agent/split";
+    body: SplitRequest;
+    reply: ReviewBody;
+  };
+  EditHunk: {
+    method: "POST";
+    path: "/api/agent/edit_hunk";
+    body: EditHunkRequest;
+    reply: ReviewBody;
+  };
+  ChangeLog: {
+    method: "GET";
+    path: "/api/agent/change_log";
+    body: null;
+    reply: ChangeLogBody;
+  };
+  Undo: {
+    method: "POST";
+    path: "/api/agent/undo";
+    body: null;
+    reply: ReviewBody;
+  };
+  Redo: {
+    method: "POST";
+    path: "/api/agent/redo";
+    body: null;
+    reply: ReviewBody;
+  };
+  GetBuffer: {
+    method: "GET";
+    path: "/api/agent/buffer";
+    body: null;
+    reply: Buffer;
+  };
+  UserEdit: {
+    method: "POST";
+    path: "/api/agent/user_edit";
+    body: UserEditRequest;
+    reply: Buffer;
+  };
+  ListFollowUps: {
+    method: "GET";
+    path: "/api/agent/sessions/{session_id}/follow_ups";
+    body: null;
+    reply: FollowUpList;
+  };
+  AddFollowUp: {
+    method: "POST";
+    path: "/api/agent/sessions/{session_id}/follow_ups";
+    body: TextRequest;
+    reply: FollowUpList;
+  };
+  EditFollowUp: {
+    method: "PATCH";
+    path: "/api/agent/sessions/{session_id}/follow_ups/{follow_up_id}";
+    body: TextRequest;
+    reply: FollowUpList;
+  };
+  WithdrawFollowUp: {
+    method: "DELETE";
+    path: "/api/agent/sessions/{session_id}/follow_ups/{follow_up_id}";
+    body: null;
+    reply: FollowUpList;
+  };
+  SendFollowUp: {
+    method: "POST";
+    path: "/api/agent/sessions/{session_id}/follow_ups/{follow_up_id}/send";
+    body: null;
+    reply: FollowUpList;
+  };
+  AddComment: {
+    method: "POST";
+    path: "/api/agent/sessions/{session_id}/comments";
+    body: CommentRequest;
+    reply: CommentList;
+  };
+  ListComments: {
+    method: "GET";
+    path: "/api/agent/sessions/{session_id}/comments";
+    body: null;
+    reply: CommentList;
+  };
+  RemoveComment: {
+    method: "DELETE";
+    path: "/api/agent/sessions/{session_id}/comments/{comment_id}";
+    body: null;
+    reply: CommentList;
+  };
+  SendComments: {
+    method: "POST";
+    path: "/api/agent/sessions/{session_id}/comments/send";
+    body: null;
+    reply: RunReply;
+  };
+  ListCheckpoints: {
+    method: "GET";
+    path: "/api/agent/checkpoints";
+    body: null;
+    reply: CheckpointList;
+  };
+  GetCheckpoint: {
+    method: "GET";
+    path: "/api/agent/checkpoints/{checkpoint_id}";
+    body: null;
+    reply: CheckpointBody;
+  };
+  Diff3: {
+    method: "GET";
+    path: "/api/agent/checkpoints/{checkpoint_id}/diff3";
+    body: null;
+    reply: Diff3Body;
+  };
+  RollBack: {
+    method: "POST";
+    path: "/api/agent/checkpoints/{checkpoint_id}/rollback";
+    body: RollbackBody;
+    reply: RollbackReply;
+  };
+  Rewind: {
+    method: "POST";
+    path: "/api/agent/sessions/{session_id}/rewind";
+    body: RewindRequest;
+    reply: RewindReply;
+  };
+  GetCanvas: {
+    method: "GET";
+    path: "/api/agent/sessions/{session_id}/canvas";
+    body: null;
+    reply: CanvasBody;
+  };
+  CanvasOpen: {
+    method: "POST";
+    path: "/api/agent/sessions/{session_id}/canvas/open";
+    body: CanvasOpenRequest;
+    reply: CanvasBody;
+  };
+  CanvasCheckOut: {
+    method: "POST";
+    path: "/api/agent/sessions/{session_id}/canvas/check_out";
+    body: null;
+    reply: CheckOut;
+  };
+  CanvasRenewLease: {
+    method: "POST";
+    path: "/api/agent/sessions/{session_id}/canvas/renew_lease";
+    body: CanvasLeaseRequest;
+    reply: Renewed;
+  };
+  CanvasCheckIn: {
+    method: "POST";
+    path: "/api/agent/sessions/{session_id}/canvas/check_in";
+    body: CanvasLeaseRequest;
+    reply: CheckedIn;
+  };
+  CanvasGrep: {
+    method: "POST";
+    path: "/api/agent/sessions/{session_id}/canvas/grep";
+    body: CanvasGrepRequest;
+    reply: CanvasMatches;
+  };
+  CanvasReadLines: {
+    method: "POST";
+    path: "/api/agent/sessions/{session_id}/canvas/read_lines";
+    body: CanvasReadRequest;
+    reply: CanvasLines;
+  };
+  CanvasReadAll: {
+    method: "POST";
+    path: "/api/agent/sessions/{session_id}/canvas/read_all";
+    body: CanvasLeaseRequest;
+    reply: CanvasLines;
+  };
+  CanvasApplyPatch: {
+    method: "POST";
+    path: "/api/agent/sessions/{session_id}/canvas/apply_patch";
+    body: CanvasPatchRequest;
+    reply: CanvasEdited;
+  };
+  CanvasEditLines: {
+    method: "POST";
+    path: "/api/agent/sessions/{session_id}/canvas/edit_lines";
+    body: CanvasEditRequest;
+    reply: CanvasEdited;
+  };
+  CanvasTakeBack: {
+    method: "POST";
+    path: "/api/agent/sessions/{session_id}/canvas/take_back";
+    body: null;
+    reply: CanvasBody;
+  };
+  CanvasUserEdit: {
+    method: "POST";
+    path: "/api/agent/sessions/{session_id}/canvas/user_edit";
+    body: CanvasUserEdit;
+    reply: CanvasBody;
+  };
+  GetSettings: {
+    method: "GET";
+    path: "/api/agent/settings";
+    body: null;
+    reply: ServiceLimits;
+  };
+}
