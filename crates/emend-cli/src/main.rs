@@ -12,6 +12,7 @@ mod project;
 mod provider;
 mod run;
 mod saved_sessions;
+mod service_host;
 mod session_config;
 mod settings;
 mod setup;
@@ -28,7 +29,9 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use args::{Cli, Command, DebugCommand, ToolsCommand, arranged};
-use commands::{checkpoints, config, debug, diff, manual, models, patch, review, sessions, tools, truncate, undo};
+use commands::{
+    attach, checkpoints, config, debug, diff, manual, models, patch, review, serve, sessions, tools, truncate, undo,
+};
 
 fn main() -> ExitCode {
     let cli = match arranged(std::env::args_os().collect()) {
@@ -45,6 +48,8 @@ fn main() -> ExitCode {
         match command {
             Command::Run(args) => run::run(args).await,
             Command::Sessions { command, root, json } => sessions::sessions(command, &root, json).await,
+            Command::Serve(args) => serve::serve(*args).await,
+            Command::Attach(args) => attach::attach(args).await,
             Command::Review(args) => review::review(&args.root).await,
             Command::Undo(args) => undo::undo(&args.root).await,
             Command::Redo(args) => checkpoints::redo(&args.root).await,

@@ -359,7 +359,7 @@ impl Project {
         self.state.save(RUNS_DOCUMENT, &notes).map_err(Failure::from)
     }
 
-    fn note_run(&self, note: RunNote) -> Result<(), Failure> {
+    pub(crate) fn note_run(&self, note: RunNote) -> Result<(), Failure> {
         let mut notes = self.run_notes()?;
         notes.retain(|noted| noted.run != note.run);
         notes.push(note);
@@ -379,7 +379,13 @@ impl Project {
     }
 
     /// Saves the line logs, unless they are saved as they are: one command may change many files.
-    fn save_if_changed(&self) -> Result<(), Failure> {
-        if self.saved.load(Ordering::Relaxed) == self.workspace.revision() { Ok(()) } else { self.save() }
+    ///
+    /// Returns whether they had changed.
+    pub(crate) fn save_if_changed(&self) -> Result<bool, Failure> {
+        let is_changed = self.saved.load(Ordering::Relaxed) != self.workspace.revision();
+        if is_changed {
+            self.save()?;
+        }
+        Ok(is_changed)
     }
 }

@@ -7,9 +7,9 @@ use emend_agent::error_code::Code;
 use emend_agent::profile::Edits;
 use emend_agent::session::{ProfileChoice, Session, SessionBuilder, SessionConfig, SessionOptions};
 use emend_agent::store::{Store, Summary, summaries};
-use emend_agent::workspace::Mode;
+use emend_agent::workspace::{Mode, Workspace};
 use emend_host::{EnvPolicy, Inherit, OsRandom, Sandbox};
-use emend_llm::Shared;
+use emend_llm::{Clock, Shared};
 
 use crate::args::SessionArgs;
 use crate::failure::Failure;
@@ -146,8 +146,22 @@ fn session_options(
     asks: bool,
     config: SessionConfig,
 ) -> Result<SessionOptions, Failure> {
+    let workspace = Shared::clone(&project.agents);
+    let builder = session_builder(settings, selected, workspace, Shared::clone(&project.clock), config);
+    let mut options = builder.questions(asks).options()?;
+    adjust(settings, &mut options);
+    Ok(options)
+}
+
+/// Returns a builder with the settings of the user.
+pub(crate) fn session_builder(
+    settings: &Settings,
+    selected: &SelectedModel,
+    workspace: Shared<Workspace>,
+    clock: Shared<dyn Clock>,
+    config: SessionConfig,
+) -> SessionBuilder {
     let provider = Shared::clone(&selected.provider);
-    let (workspace, clock) = (Shared::clone(&project.agents), Shared::clone(&project.clock));
     let profile = match settings.profile.value {
         ProfileName::Auto => ProfileChoice::Auto,
         ProfileName::Openai => ProfileChoice::Openai,
@@ -166,21 +180,24 @@ fn session_options(
         .profile(profile)
         .edits(edits)
         .subagents(settings.subagents.value)
-        .questions(asks)
         .config(config);
     if settings.web.value {
         builder = builder.web(web_transport());
     }
-    let mut options = builder.options()?;
+    builder
+}
+
+/// Sets the options that a profile would replace.
+pub(crate) fn adjust(settings: &Settings, options: &mut SessionOptions) {
     override_profile(settings, &mut options.config);
     if settings.read_only.value {
-        options.tools = options.tools.filtered(|tool| tool.effect() != ToolEffect::Writes && !tool.needs_shell());
+        let tools = std::mem::take(&mut options.tools);
+        options.tools = tools.filtered(|tool| tool.effect() != ToolEffect::Writes && !tool.needs_shell());
     }
-    Ok(options)
 }
 
 /// Returns the policy for the environment variables of commands.
-fn variables(settings: &Settings) -> EnvPolicy {
+pub(crate) fn variables(settings: &Settings) -> EnvPolicy {
     let names = |list: &[Sourced<String>]| list.iter().map(|name| name.value.clone()).collect();
     EnvPolicy {
         inherit: match settings.env_inherit.value {

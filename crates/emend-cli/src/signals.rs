@@ -62,6 +62,34 @@ impl CancelOnSignal {
     }
 }
 
+/// Waits for requests to stop a server: interrupt, terminate and hang-up. A second one can be told from the first.
+pub(crate) struct StopSignals {
+    first: CancelOnSignal,
+    #[cfg(unix)]
+    others: unix::Others,
+}
+
+impl StopSignals {
+    pub(crate) fn begin() -> Self {
+        Self {
+            first: CancelOnSignal::begin(&CancelToken::new()),
+            #[cfg(unix)]
+            others: unix::Others::new(),
+        }
+    }
+
+    /// Waits for the next request.
+    pub(crate) async fn next(&mut self) {
+        #[cfg(unix)]
+        tokio::select! {
+            () = self.first.interrupted() => {}
+            () = self.others.next() => {}
+        }
+        #[cfg(not(unix))]
+        self.first.interrupted().await;
+    }
+}
+
 impl Drop for CancelOnSignal {
     fn drop(&mut self) {
         state().run = None;
@@ -111,6 +139,24 @@ mod unix {
         if listening.is_ok() {
             // If the thread cannot listen it drops the sender.
             let _ = is_listening.recv();
+        }
+    }
+
+    /// Terminate and hang-up, without those that the parent process made this one ignore.
+    pub(super) struct Others(Vec<super::Interrupts>);
+
+    impl Others {
+        pub(super) fn new() -> Self {
+            let heard = [Signal::TERM, Signal::HUP].into_iter().filter(|number| !is_ignored(*number));
+            Self(heard.filter_map(|number| signal(SignalKind::from_raw(number.as_raw())).ok()).collect())
+        }
+
+        pub(super) async fn next(&mut self) {
+            poll_fn(|context| {
+                let is_ready = self.0.iter_mut().any(|signal| signal.poll_recv(context).is_ready());
+                if is_ready { Poll::Ready(()) } else { Poll::Pending }
+            })
+            .await;
         }
     }
 

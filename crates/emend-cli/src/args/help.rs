@@ -66,6 +66,21 @@ Exit status:
   5    A limit stopped the run, e.g. --max-turns
   130  Interrupted (Ctrl-C); other signals: 128 and the number of the signal";
 
+pub(super) const SERVE: &str = "\
+Examples:
+  emend serve                                   Print an address with a new token
+  emend serve --port 0 --token-file token.txt   Use a free port and a token from a file
+  EMEND_TOKEN=... emend serve --log json        Take the token from the environment
+
+Requests need the header Authorization: Bearer TOKEN. docs/http-api.md lists them. Ctrl-C cancels running jobs, keeps
+their edits, and stops the server; a second Ctrl-C stops it at once.
+
+Limits of sessions and jobs come from [service] in a settings file, and from variables such as EMEND_MAX_SESSIONS.";
+
+pub(super) const ATTACH: &str = "\
+A line that you type starts a job, or goes to the running job. Ctrl-D or /quit detaches; the job goes on. Ctrl-C cancels
+the running job. /help lists the commands.";
+
 pub(super) const RUN: &str = "\
 Examples:
   emend run \"rename parse to parse_all\"

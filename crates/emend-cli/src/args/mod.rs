@@ -2,6 +2,7 @@
 
 mod arrange;
 mod help;
+mod serve;
 mod session;
 
 use std::num::NonZeroUsize;
@@ -13,6 +14,7 @@ use emend_llm::Api;
 pub(crate) use arrange::arranged;
 
 use crate::settings::ProfileName;
+pub(crate) use serve::{AttachArgs, LogName, ServeArgs, StoreChoice};
 pub(crate) use session::SessionArgs;
 use session::session_id;
 
@@ -56,6 +58,15 @@ pub(crate) enum Command {
         #[arg(long, global = true)]
         json: bool,
     },
+    /// Serve the project over HTTP: sessions, jobs, events and review for other programs and a web app.
+    ///
+    /// The server shares saved conversations, pending changes and undo data with the other commands. While it runs, they
+    /// can only read the project.
+    #[command(after_help = help::SERVE)]
+    Serve(Box<ServeArgs>),
+    /// Join a session of a server from this terminal.
+    #[command(after_help = help::ATTACH)]
+    Attach(AttachArgs),
     /// Accept or reject changes that wait for review.
     #[command(after_help = help::REVIEW)]
     Review(RootArgs),

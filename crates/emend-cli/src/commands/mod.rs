@@ -1,5 +1,7 @@
 //! The commands, one file each. `emend run` and the conversation, which use some of them, are apart.
 
+pub(crate) mod attach;
+mod attach_client;
 pub(crate) mod checkpoints;
 pub(crate) mod config;
 pub(crate) mod debug;
@@ -9,6 +11,7 @@ pub(crate) mod models;
 pub(crate) mod patch;
 mod response_summary;
 pub(crate) mod review;
+pub(crate) mod serve;
 pub(crate) mod sessions;
 pub(crate) mod tools;
 pub(crate) mod truncate;

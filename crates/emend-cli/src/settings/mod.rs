@@ -13,6 +13,7 @@ mod flags;
 #[cfg(test)]
 mod hosts;
 mod limits;
+mod service;
 mod table;
 mod values;
 
@@ -22,6 +23,7 @@ use std::path::{Path, PathBuf};
 use emend_agent::approval::is_command_tool;
 use emend_agent::environment::FilePath;
 use emend_agent::error_code::Code;
+use emend_agent::service::LIMITS;
 use emend_agent::suggest::closest;
 use toml::{Table, Value};
 
@@ -41,8 +43,9 @@ pub(crate) const PROJECT_FILE: &str = ".emend.toml";
 /// Name of the file with the user's instructions, beside their settings file.
 const USER_DOCUMENT: &str = "AGENTS.md";
 
-/// Variables with a purpose other than a setting: for tests of `emend patch`, and a mark of commands that the agent runs.
-const OTHER_VARIABLES: [&str; 2] = ["EMEND_STEPS", "EMEND_COMMAND"];
+/// Variables with a purpose other than a setting: for tests of `emend patch`, a mark of commands that the agent runs, and
+/// the token of `emend serve`.
+const OTHER_VARIABLES: [&str; 3] = ["EMEND_STEPS", "EMEND_COMMAND", "EMEND_TOKEN"];
 
 /// Larger files are rejected.
 const FILE_BYTES_MAX: u64 = 64 << 10;
@@ -80,6 +83,7 @@ impl Settings {
                 settings.set(row, &text, &Source::Environment(name))?;
             }
         }
+        service::read_variables(&mut settings.service, variable)?;
         for (row, values) in &flags.given {
             let source = Source::Flag(row.option);
             values.iter().try_for_each(|value| settings.set(row, value, &source))?;
@@ -125,6 +129,10 @@ impl Settings {
         let table: Table = text.parse().map_err(|error| wrong(unparsed(&text, &error)))?;
         let source = Source::File(path.to_owned());
         for (name, value) in table {
+            if name == service::TABLE {
+                service::read(&mut self.service, &value, is_project).map_err(wrong)?;
+                continue;
+            }
             let row = rows().find(|row| row.name == name).ok_or_else(|| wrong(unknown(&name)))?;
             if is_project && row.project == ProjectRight::Never {
                 let rows = rows().filter(|row| row.project != ProjectRight::Never);
@@ -279,7 +287,8 @@ fn texts(value: &Value, field: &dyn Field) -> Result<Vec<String>, String> {
 
 /// Returns a warning for each `EMEND_*` variable that is not a setting.
 pub(crate) fn unknown_variables(names: impl Iterator<Item = String>) -> Vec<String> {
-    let known: Vec<String> = rows().map(Row::variable).collect();
+    let limits = LIMITS.iter().map(|limit| limit.variable.to_owned());
+    let known: Vec<String> = rows().map(Row::variable).chain(limits).collect();
     let is_known = |name: &String| known.contains(name) || OTHER_VARIABLES.contains(&name.as_str());
     let unknown = names.filter(|name| name.starts_with("EMEND_") && !is_known(name));
     let mut warnings: Vec<String> = unknown

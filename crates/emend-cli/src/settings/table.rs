@@ -1,6 +1,7 @@
 //! The table of settings. A new setting is a field of [`Settings`] and a row of [`TABLE`], or of the table of advanced
 //! settings.
 
+use emend_agent::service::ServiceLimits;
 use serde_json::{Map, Value};
 
 use super::advanced;
@@ -58,6 +59,8 @@ pub(crate) struct Settings {
     pub(crate) env_inherit: Sourced<InheritName>,
     pub(crate) env_keep: Vec<Sourced<String>>,
     pub(crate) env_drop: Vec<Sourced<String>>,
+    /// The limits of `emend serve`. They have no options.
+    pub(crate) service: ServiceLimits,
 }
 
 /// The right of a project's settings file to set a value. Anyone may have written that file.

@@ -49,6 +49,9 @@ mod review;
 #[cfg(unix)]
 mod secrets;
 #[cfg(test)]
+#[cfg(target_os = "linux")]
+mod serve;
+#[cfg(test)]
 mod sessions;
 #[cfg(test)]
 mod settings;

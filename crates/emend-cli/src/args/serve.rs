@@ -1,0 +1,104 @@
+//! Options of `emend serve` and `emend attach`.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::settings::SettingFlags;
+
+/// Options that only `emend serve` has.
+const SERVER: &str = "Server options";
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// Directory to work in. The project is its git repository, or else the directory itself.
+    #[arg(long, default_value = ".", value_name = "DIR")]
+    pub(crate) root: PathBuf,
+    /// Address to listen on. Other addresses than this computer's own send the token and all texts without encryption.
+    #[arg(long, default_value = "127.0.0.1", value_name = "ADDRESS", value_parser = address, help_heading = SERVER)]
+    pub(crate) host: IpAddr,
+    /// Port to listen on; 0 for a free one.
+    #[arg(long, default_value_t = 4120, value_name = "N", help_heading = SERVER)]
+    pub(crate) port: u16,
+    /// Place of sessions, jobs and events: `sqlite` in the project's state directory, sqlite:FILE, or `memory` until the
+    /// server ends.
+    ///
+    /// Files, reviews and conversations are kept with every store.
+    #[arg(long, default_value = "sqlite", value_name = "STORE", value_parser = store, help_heading = SERVER)]
+    pub(crate) store: StoreChoice,
+    /// File with the token. A missing file is created with a new token, for you alone.
+    ///
+    /// Without it the token is EMEND_TOKEN, or a new one for each start.
+    #[arg(long, value_name = "FILE", help_heading = SERVER)]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Directory of the built web app. By default `web` beside the program, if it exists.
+    #[arg(long = "web-app", value_name = "DIR", help_heading = SERVER)]
+    pub(crate) web_app: Option<PathBuf>,
+    /// Also accept this name in the header Host, e.g. behind a proxy. Can be given several times.
+    #[arg(long, value_name = "NAME", help_heading = SERVER)]
+    pub(crate) allow_host: Vec<String>,
+    /// Also accept pages of this origin, e.g. https://editor.example. Can be given several times.
+    #[arg(long, value_name = "ORIGIN", help_heading = SERVER)]
+    pub(crate) allow_origin: Vec<String>,
+    /// Requests per second of one client in the long run; 0 for no limit.
+    #[arg(long, default_value_t = 100, value_name = "N", help_heading = SERVER)]
+    pub(crate) rate_limit: u32,
+    /// Format of the log on standard error.
+    #[arg(long, value_enum, default_value_t = LogName::Text, value_name = "FORMAT", help_heading = SERVER)]
+    pub(crate) log: LogName,
+    #[command(flatten)]
+    pub(crate) settings: SettingFlags,
+}
+
+/// A store of sessions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum StoreChoice {
+    /// Sessions end with the server.
+    Memory,
+    /// Sessions are in a file, by default in the project's state directory.
+    Sqlite(Option<PathBuf>),
+}
+
+/// The formats of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogName {
+    /// One line of text per request.
+    Text,
+    /// One object per line.
+    Json,
+    /// No log.
+    None,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AttachArgs {
+    /// Address that `emend serve` prints.
+    #[arg(value_name = "URL")]
+    pub(crate) url: String,
+    /// File with the token. Without it the token is in the URL or in EMEND_TOKEN.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Session to join; by default the one that changed last.
+    #[arg(long, value_name = "ID", conflicts_with = "new")]
+    pub(crate) session: Option<String>,
+    /// Start a new session.
+    #[arg(long)]
+    pub(crate) new: bool,
+}
+
+fn store(text: &str) -> Result<StoreChoice, String> {
+    match text.split_once(':') {
+        None if text == "memory" => Ok(StoreChoice::Memory),
+        None if text == "sqlite" => Ok(StoreChoice::Sqlite(None)),
+        Some(("sqlite", file)) if !file.is_empty() => Ok(StoreChoice::Sqlite(Some(PathBuf::from(file)))),
+        _ => Err("expected memory, sqlite or sqlite:FILE".to_owned()),
+    }
+}
+
+fn address(text: &str) -> Result<IpAddr, String> {
+    if text == "localhost" {
+        return Ok(IpAddr::V4(Ipv4Addr::LOCALHOST));
+    }
+    text.trim_matches(['[', ']']).parse().map_err(|_| "expected an IP address, e.g. 127.0.0.1".to_owned())
+}

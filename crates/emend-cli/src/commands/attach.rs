@@ -1,0 +1,335 @@
+//! `emend attach`: joins a session of a server, shows its conversation and events, and sends messages and answers.
+
+use std::io::{BufRead as _, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+use std::thread;
+
+use emend_agent::error_code::Code;
+use emend_agent::service::api::parse_query;
+use emend_llm::CancelToken;
+use futures::StreamExt as _;
+use futures::channel::mpsc::{UnboundedReceiver, unbounded};
+use serde_json::{Value, json};
+
+use super::attach_client::Client;
+use crate::args::AttachArgs;
+use crate::failure::Failure;
+use crate::signals::CancelOnSignal;
+use crate::visible::{self, visible_lines};
+
+const HELP: &str = "\
+A line starts a job, answers the open question, or steers the running job. Other commands:
+  /next TEXT  run TEXT after the current job
+  /allow, /always, /deny  decide on the tool call that waits
+  /cancel     cancel the running job, as Ctrl-C does
+  /sessions   list the sessions of the server
+  /quit       detach; the job goes on";
+
+pub(crate) async fn attach(args: AttachArgs) -> Result<ExitCode, Failure> {
+    let (base, in_url) = split(&args.url)?;
+    let token = token(args.token_file.as_deref(), in_url)?;
+    let client = Client::new(&base, &token);
+    let mut seat = Seat::take(&client, &args).await?;
+    let mut lines = read_lines();
+    let mut events = client.events(seat.seq);
+    let mut signals = CancelOnSignal::begin(&CancelToken::new());
+    loop {
+        let outcome = tokio::select! {
+            message = events.next() => { seat.show(&message?)?; Ok(true) }
+            line = lines.next() => match line {
+                Some(line) => seat.enter(line.trim()).await,
+                None => Ok(false),
+            },
+            () = signals.interrupted() => seat.interrupt().await,
+        };
+        match outcome {
+            Ok(true) => {}
+            Ok(false) => break,
+            // The service refused one request; the conversation goes on.
+            Err(failure) => writeln!(visible::stderr(), "{}", failure.line())?,
+        }
+    }
+    writeln!(visible::stdout(), "detached; the session goes on at the server")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the address without query, and the token of the query.
+fn split(url: &str) -> Result<(String, Option<String>), Failure> {
+    if !url.starts_with("http://") && !url.starts_with("https://") {
+        let message = format!("{url:?} is not an address; emend serve prints one, e.g. http://127.0.0.1:4120/");
+        return Err(Failure::new(Code::InvalidArgument, message));
+    }
+    let (base, query) = url.split_once('?').unwrap_or((url, ""));
+    let token = parse_query(query).into_iter().find(|(name, _)| name == "token").map(|(_, token)| token);
+    Ok((base.to_owned(), token))
+}
+
+fn token(file: Option<&Path>, in_url: Option<String>) -> Result<String, Failure> {
+    if let Some(file) = file {
+        let text = std::fs::read_to_string(file)
+            .map_err(|error| Failure::new(Code::IoError, format!("cannot read {}: {error}", file.display())))?;
+        return Ok(text.trim().to_owned());
+    }
+    let of_environment = || std::env::var("EMEND_TOKEN").ok().filter(|token| !token.trim().is_empty());
+    in_url.or_else(of_environment).ok_or_else(|| {
+        let message = "no token; give the whole address that emend serve prints, --token-file or EMEND_TOKEN";
+        Failure::new(Code::Configuration, message)
+    })
+}
+
+/// Reads lines on a thread of its own, because reading a terminal blocks.
+fn read_lines() -> UnboundedReceiver<String> {
+    let (sender, lines) = unbounded();
+    thread::spawn(move || {
+        for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+            if sender.unbounded_send(line).is_err() {
+                return;
+            }
+        }
+    });
+    lines
+}
+
+/// A place in a session.
+struct Seat<'a> {
+    client: &'a Client,
+    session: String,
+    /// Number of the last event of the snapshot.
+    seq: u64,
+    /// The job that runs, if any.
+    job: Option<String>,
+    /// Id of the open question.
+    question: Option<String>,
+    /// Ids of the tool calls that wait for approval.
+    approvals: Vec<String>,
+    /// Whether the last output was a part of a line.
+    in_line: bool,
+}
+
+impl<'a> Seat<'a> {
+    async fn take(client: &'a Client, args: &AttachArgs) -> Result<Self, Failure> {
+        let list = client.get("/api/agent/sessions?limit=20&status=active").await?;
+        print_sessions(&list)?;
+        let newest = list["sessions"][0]["session_id"].as_str().map(str::to_owned);
+        let known = args.session.clone().or(newest).filter(|_| !args.new);
+        let session = match known {
+            Some(id) => id,
+            None => {
+                let created = client.post("/api/agent/sessions", json!({})).await?;
+                created["session_id"].as_str().unwrap_or_default().to_owned()
+            }
+        };
+        let snapshot = client.get(&format!("/api/agent/sessions/{session}")).await?;
+        let mut seat = Self {
+            client,
+            session,
+            seq: snapshot["seq"].as_u64().unwrap_or_default(),
+            job: None,
+            question: None,
+            approvals: Vec::new(),
+            in_line: false,
+        };
+        seat.print(&format!(
+            "session {} ({} mode); /help lists the commands\n",
+            seat.session,
+            word(&snapshot["mode"])
+        ))?;
+        let chat = snapshot["chat"].as_array().into_iter().flatten();
+        for message in chat.filter(|message| message["role"] != "tool" && message["text"] != "") {
+            let mark = if message["role"] == "user" { "> " } else { "" };
+            seat.print(&format!("{mark}{}\n", word(&message["text"])))?;
+        }
+        seat.join_job(&snapshot["job"])?;
+        Ok(seat)
+    }
+
+    /// Takes over the state of a job.
+    fn join_job(&mut self, job: &Value) -> Result<(), Failure> {
+        if !matches!(job["status"].as_str(), Some("queued" | "running" | "waiting_for_user")) {
+            return Ok(());
+        }
+        self.job = job["job_id"].as_str().map(str::to_owned);
+        if !job["question"].is_null() {
+            self.ask(&job["question"])?;
+        }
+        for approval in job["approvals"].as_array().into_iter().flatten() {
+            self.ask_approval(approval)?;
+        }
+        Ok(())
+    }
+
+    /// Shows a message of the stream.
+    fn show(&mut self, message: &Value) -> Result<(), Failure> {
+        let data = &message["data"];
+        let kind = message["type"].as_str().unwrap_or_default();
+        if kind == "resync_required" {
+            return self.print("some events are no longer kept; attach again to see the whole conversation\n");
+        }
+        if message["session_id"] != self.session.as_str() {
+            return Ok(());
+        }
+        match kind {
+            "job.started" => {
+                self.job = message["job_id"].as_str().map(str::to_owned);
+                self.print(&format!("> {}\n", word(&data["instruction"])))
+            }
+            "message.delta" => self.print(word(&data["delta"])),
+            "message.completed" => self.end_line(),
+            "tool.call.requested" => self.print(&format!("· {} {}\n", word(&data["tool"]), data["arguments"])),
+            "tool.call.completed" if data["ok"] == false => {
+                self.print(&format!("  failed: {}\n", word(&data["error"]["message"])))
+            }
+            "clarification.requested" => self.ask(data),
+            "clarification.received" => {
+                self.question = None;
+                Ok(())
+            }
+            "approval.requested" => self.ask_approval(data),
+            "approval.resolved" => {
+                self.approvals.retain(|id| data["tool_call_id"] != id.as_str());
+                Ok(())
+            }
+            "diff.generated" => {
+                self.job = None;
+                let text = format!("changes wait for review in {}\n", data["files"]);
+                self.print(&text)
+            }
+            "job.error" | "job.warning" => self.print(&format!("{}\n", word(&data["message"]))),
+            _ if kind.starts_with("job.") => self.show_end(kind),
+            _ => Ok(()),
+        }
+    }
+
+    fn show_end(&mut self, kind: &str) -> Result<(), Failure> {
+        if matches!(kind, "job.completed" | "job.failed" | "job.cancelled" | "job.awaiting_review") {
+            self.job = None;
+            self.question = None;
+            self.approvals.clear();
+            self.print(&format!("[{}]\n", kind.trim_start_matches("job.").replace('_', " ")))?;
+        }
+        Ok(())
+    }
+
+    fn ask(&mut self, question: &Value) -> Result<(), Failure> {
+        self.question = question["question_id"].as_str().map(str::to_owned);
+        self.print(&format!("? {}\n", word(&question["question"])))?;
+        for option in question["options"].as_array().into_iter().flatten() {
+            self.print(&format!("  - {}\n", word(option)))?;
+        }
+        Ok(())
+    }
+
+    fn ask_approval(&mut self, approval: &Value) -> Result<(), Failure> {
+        self.approvals.extend(approval["tool_call_id"].as_str().map(str::to_owned));
+        let call = format!("{} {}", word(&approval["tool"]), approval["arguments"]);
+        self.print(&format!("? may the agent call {call}: /allow, /always or /deny\n"))
+    }
+
+    /// Carries out a line of the user. Returns whether the user stays.
+    async fn enter(&mut self, line: &str) -> Result<bool, Failure> {
+        let (command, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match command {
+            "" => {}
+            "/quit" | "/exit" => return Ok(false),
+            "/help" => self.print(&format!("{HELP}\n"))?,
+            "/sessions" => print_sessions(&self.client.get("/api/agent/sessions?limit=20").await?)?,
+            "/cancel" => drop(self.cancel().await?),
+            "/allow" => self.decide("allow").await?,
+            "/always" => self.decide("allow_always").await?,
+            "/deny" => self.decide("deny").await?,
+            "/next" => {
+                let path = format!("/api/agent/sessions/{}/follow_ups", self.session);
+                self.client.post(&path, json!({ "text": rest })).await?;
+            }
+            _ if command.starts_with('/') => {
+                self.print(&format!("there is no command {command}; /help lists them\n"))?
+            }
+            _ => self.send(line).await?,
+        }
+        Ok(true)
+    }
+
+    async fn send(&mut self, line: &str) -> Result<(), Failure> {
+        match (&self.job, &self.question) {
+            (Some(job), Some(question)) => {
+                let body = json!({ "question_id": question, "answer": line });
+                self.client.post(&format!("/api/agent/jobs/{job}/clarify"), body).await?;
+            }
+            (Some(job), None) => {
+                self.client.post(&format!("/api/agent/jobs/{job}/steer"), json!({ "text": line })).await?;
+            }
+            (None, _) => {
+                let body = json!({ "session_id": self.session, "instruction": line });
+                let reply = self.client.post("/api/agent/run", body).await?;
+                self.job = reply["job_id"].as_str().map(str::to_owned);
+            }
+        }
+        Ok(())
+    }
+
+    async fn decide(&mut self, decision: &str) -> Result<(), Failure> {
+        let (Some(job), Some(call)) = (&self.job, self.approvals.first()) else {
+            return self.print("no tool call waits for a decision\n");
+        };
+        let body = json!({ "tool_call_id": call, "decision": decision });
+        self.client.post(&format!("/api/agent/jobs/{job}/approve"), body).await?;
+        Ok(())
+    }
+
+    /// Cancels the running job. Returns whether there is one.
+    async fn cancel(&mut self) -> Result<bool, Failure> {
+        let Some(job) = self.job.clone() else { return Ok(false) };
+        self.client.post(&format!("/api/agent/jobs/{job}/cancel"), json!({})).await?;
+        Ok(true)
+    }
+
+    /// Answers Ctrl-C: it cancels the job, and detaches if none runs. Returns whether the user stays.
+    async fn interrupt(&mut self) -> Result<bool, Failure> {
+        let is_cancelled = self.cancel().await?;
+        if is_cancelled {
+            self.print("cancelling the job; /quit or Ctrl-D detaches without cancelling\n")?;
+        }
+        Ok(is_cancelled)
+    }
+
+    fn end_line(&mut self) -> Result<(), Failure> {
+        if self.in_line { self.print("\n") } else { Ok(()) }
+    }
+
+    /// Prints a text, on a line of its own unless it continues one.
+    fn print(&mut self, text: &str) -> Result<(), Failure> {
+        let mut stdout = std::io::stdout().lock();
+        write!(stdout, "{}", visible_lines(text))?;
+        stdout.flush()?;
+        self.in_line = !text.is_empty() && !text.ends_with('\n');
+        Ok(())
+    }
+}
+
+fn print_sessions(list: &Value) -> Result<(), Failure> {
+    let mut stdout = visible::stdout();
+    for session in list["sessions"].as_array().into_iter().flatten() {
+        let title = session["title"].as_str().filter(|title| !title.is_empty()).unwrap_or("(no title)");
+        writeln!(stdout, "{}  {}  {title}", word(&session["session_id"]), word(&session["updated_at"]))?;
+    }
+    Ok(())
+}
+
+/// Returns a text of JSON, empty for other values.
+fn word(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_token_is_taken_out_of_the_address() {
+        let split = |url| split(url).map_err(|failure| failure.code);
+        assert_eq!(split("http://h:1/?token=a%2Db"), Ok(("http://h:1/".to_owned(), Some("a-b".to_owned()))));
+        assert_eq!(split("http://h:1"), Ok(("http://h:1".to_owned(), None)));
+        assert_eq!(split("h:1"), Err(Code::InvalidArgument));
+    }
+}

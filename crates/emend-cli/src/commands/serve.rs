@@ -1,0 +1,193 @@
+//! `emend serve`: the review service of a project over HTTP.
+
+use std::io::{ErrorKind, Write as _};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use emend_agent::error_code::Code;
+use emend_agent::service::{MemServiceStore, Service, ServiceHost, ServiceParts, ServiceStore};
+use emend_agent::workspace::Mode;
+use emend_host::{OsRandom, Sandbox, SqliteServiceStore};
+use emend_llm::{Random, Shared};
+use emend_server::{ServerConfig, ServerLimits, ServerParts, ServerState, Stop, Token};
+use futures::channel::oneshot;
+use tokio::net::TcpListener;
+
+use crate::args::{LogName, ServeArgs, StoreChoice};
+use crate::failure::Failure;
+use crate::place::Place;
+use crate::project::{Project, ProjectOptions};
+use crate::service_host::{ProjectHost, SavingStore};
+use crate::settings::{Model, Settings};
+use crate::signals::StopSignals;
+use crate::{approve, provider, session_config, setup, visible};
+
+pub(crate) async fn serve(args: ServeArgs) -> Result<ExitCode, Failure> {
+    let place = Place::of(&args.root)?;
+    let settings = Settings::load(&place, &args.settings)?;
+    session_config::check(&settings)?;
+    let (token, is_new) = token(args.token_file.as_deref())?;
+    log(args.log);
+    let (service, project) = service(&place, settings, args.store).await?;
+    let limits = ServerLimits {
+        requests_per_second: args.rate_limit,
+        requests_at_once: args.rate_limit.saturating_mul(2),
+        ..ServerLimits::default()
+    };
+    let listener = TcpListener::bind((args.host, args.port)).await.map_err(|error| {
+        let message =
+            format!("cannot listen on {}: {error}; choose another --port", SocketAddr::new(args.host, args.port));
+        Failure::new(Code::Configuration, message)
+    })?;
+    let address = listener.local_addr()?;
+    let config = ServerConfig {
+        token: token.clone(),
+        address,
+        allowed_hosts: args.allow_host,
+        allowed_origins: args.allow_origin,
+        web: web_app(args.web_app)?,
+        limits,
+    };
+    let clock = Shared::clone(&project.clock);
+    let state = ServerState::new(ServerParts { service, clock, random: Shared::new(OsRandom), config });
+    announce(&place, address, &token, is_new)?;
+    run(state, listener, &project).await
+}
+
+/// Opens the service over the state that the project shares with other commands, and ends the jobs of a killed server.
+async fn service(place: &Place, settings: Settings, store: StoreChoice) -> Result<(Service, Arc<Project>), Failure> {
+    let policy = approve::policy(&settings)?;
+    let writable = || settings.sandbox_write.iter().map(|place| PathBuf::from(&place.value)).collect();
+    let sandbox = settings.sandbox.value.then(|| Sandbox { writable: writable() });
+    let (variables, read_only) = (setup::variables(&settings), settings.read_only.value);
+    let options = ProjectOptions { mode: Mode::Staged, sandbox, variables, read_only };
+    let project = Arc::new(Project::open_with(place, options).await?);
+    let default_model = settings.model.value.clone().or_else(provider::newest).unwrap_or(Model::Offline);
+    let limits = settings.service.clone();
+    // A missing key is reported at the start, not by the first job.
+    provider::select(&default_model, None, &project, &settings)?;
+    let inner: Shared<dyn ServiceStore> = match store {
+        StoreChoice::Memory => Shared::new(MemServiceStore::new()),
+        StoreChoice::Sqlite(file) => {
+            let file = file.unwrap_or_else(|| project.directory().join("service.sqlite"));
+            let opened = SqliteServiceStore::open(&file);
+            Shared::new(opened.map_err(|error| Failure::new(Code::Configuration, format!("--store: {error}")))?)
+        }
+    };
+    let store = SavingStore { inner, project: Arc::clone(&project), noted: Default::default() };
+    let start = place.start().clone();
+    let host = ProjectHost { settings, policy, project: Arc::clone(&project), start, default_model };
+    let service = Service::new(ServiceParts {
+        workspace: Shared::clone(&project.workspace),
+        host: Shared::new(host) as Shared<dyn ServiceHost>,
+        store: Shared::new(store),
+        conversations: project.sessions()?,
+        clock: Shared::clone(&project.clock),
+        random: Shared::new(OsRandom) as Shared<dyn Random>,
+        limits,
+    });
+    service.recover().await.map_err(|error| Failure::new(error.code, error.message))?;
+    Ok((service, project))
+}
+
+/// Serves until a signal, then ends jobs and streams in order. A second signal ends the program at once.
+async fn run(state: ServerState, listener: TcpListener, project: &Project) -> Result<ExitCode, Failure> {
+    let mut signals = StopSignals::begin();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let serving = emend_server::serve(state, listener, async move {
+        // A sender that was dropped stops the server, too.
+        let _ = stopped.await;
+    });
+    let mut serving = std::pin::pin!(serving);
+    tokio::select! {
+        _ = &mut serving => {}
+        () = signals.next() => {
+            // The notice is not worth a failure.
+            let _ = writeln!(visible::stderr(), "emend: stopping; running jobs are cancelled, their edits are kept");
+            drop(stop);
+            let stopped = tokio::select! {
+                stopped = &mut serving => Some(stopped),
+                () = signals.next() => None,
+            };
+            project.save()?;
+            if stopped != Some(Stop::Finished) {
+                return Err(Failure::new(Code::Aborted, "some requests were cut off"));
+            }
+        }
+    }
+    project.save()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the token, and whether it was made for this start.
+fn token(file: Option<&Path>) -> Result<(Token, bool), Failure> {
+    let parse = |text: &str, source: &str| {
+        let expected = format!("{source}: expected at least {} letters, digits, -, ., _ or ~", Token::BYTES_MIN);
+        Token::parse(text.trim()).ok_or_else(|| Failure::new(Code::Configuration, expected))
+    };
+    let Some(file) = file else {
+        return match std::env::var("EMEND_TOKEN") {
+            Ok(text) if !text.trim().is_empty() => Ok((parse(&text, "EMEND_TOKEN")?, false)),
+            _ => Ok((Token::random(&OsRandom), true)),
+        };
+    };
+    let name = file.display().to_string();
+    match std::fs::read_to_string(file) {
+        Ok(text) => Ok((parse(&text, &name)?, false)),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let token = Token::random(&OsRandom);
+            let mut options = std::fs::OpenOptions::new();
+            options.write(true).create_new(true);
+            #[cfg(unix)]
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+            let written = options.open(file).and_then(|mut file| writeln!(file, "{}", token.reveal()));
+            written.map_err(|error| Failure::new(Code::IoError, format!("cannot write {name}: {error}")))?;
+            Ok((token, false))
+        }
+        Err(error) => Err(Failure::new(Code::IoError, format!("cannot read {name}: {error}"))),
+    }
+}
+
+/// Returns the directory of the web app.
+fn web_app(given: Option<PathBuf>) -> Result<Option<PathBuf>, Failure> {
+    if let Some(given) = given {
+        if given.join("index.html").is_file() {
+            return Ok(Some(given));
+        }
+        let message = format!("--web-app: {} has no index.html; build the app first", given.display());
+        return Err(Failure::new(Code::Configuration, message));
+    }
+    let beside = std::env::current_exe().ok().and_then(|program| Some(program.parent()?.join("web")));
+    Ok(beside.filter(|folder| folder.join("index.html").is_file()))
+}
+
+/// Prints the address. A token that the user has given is not repeated.
+fn announce(place: &Place, address: SocketAddr, token: &Token, is_new: bool) -> Result<(), Failure> {
+    let mut stdout = visible::stdout();
+    let root = place.root().canonicalize().unwrap_or_else(|_| place.root().to_owned());
+    writeln!(stdout, "emend serves {} at http://{address}/", root.display())?;
+    if is_new {
+        let token = token.reveal();
+        writeln!(stdout, "token: {token}")?;
+        writeln!(stdout, "in a browser: http://{address}/?token={token}")?;
+        writeln!(stdout, "in a terminal: emend attach 'http://{address}/?token={token}'")?;
+    }
+    if !address.ip().is_loopback() {
+        writeln!(stdout, "Other computers can reach this address. Nothing is encrypted; use a proxy with TLS.")?;
+    }
+    stdout.flush()?;
+    Ok(())
+}
+
+fn log(format: LogName) {
+    let builder = tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_max_level(tracing_subscriber::filter::LevelFilter::INFO);
+    match format {
+        LogName::Text => builder.init(),
+        LogName::Json => builder.json().init(),
+        LogName::None => {}
+    }
+}

@@ -1,0 +1,332 @@
+//! `emend serve` as a program: a job over HTTP, the files on disk, kills and restarts, and `emend attach`.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, ChildStdin, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::support::Project;
+
+const TOKEN: &str = "a-token-for-the-tests";
+
+/// A running server; killed when it is dropped.
+struct Server {
+    child: Child,
+    address: String,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Server {
+    fn start(project: &Project, options: &[&str]) -> Self {
+        let args = [&["serve", "--port", "0", "--model", "offline", "--log", "json"], options].concat();
+        let mut command = project.command(&args);
+        command.env("EMEND_TOKEN", TOKEN).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim_end().trim_end_matches('/').rsplit("http://").next().unwrap().to_owned();
+        assert!(line.starts_with("emend serves "), "{line}{}", read_rest(&mut child));
+        Self { child, address }
+    }
+
+    /// Sends a request as curl does; returns status and body.
+    fn send(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\n\
+             Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            self.address,
+            body.len()
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        (head[9..12].parse().unwrap(), serde_json::from_str(body).unwrap_or_default())
+    }
+
+    fn ok(&self, method: &str, path: &str, body: &Value) -> Value {
+        let (status, reply) = self.send(method, path, body);
+        assert!((200..300).contains(&status), "{method} {path}: {status} {reply}");
+        reply
+    }
+
+    /// Runs a job in a new session until it waits or ends; returns the session and the state of the job.
+    fn run(&self, instruction: &str) -> (String, Value) {
+        let session = self.ok("POST", "/api/agent/sessions", &json!({}));
+        let session = session["session_id"].as_str().unwrap().to_owned();
+        let body = json!({ "session_id": session, "instruction": instruction });
+        let job = self.ok("POST", "/api/agent/run", &body)["job_id"].as_str().unwrap().to_owned();
+        let until = Instant::now() + Duration::from_secs(20);
+        loop {
+            let state = self.ok("GET", &format!("/api/agent/jobs/{job}"), &Value::Null);
+            if !matches!(state["status"].as_str(), Some("queued" | "running")) {
+                return (session, state);
+            }
+            assert!(Instant::now() < until, "{state}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Waits for the end; returns exit status and standard error.
+    fn end(&mut self) -> (Option<i32>, String) {
+        let rest = read_rest(&mut self.child);
+        (self.child.wait().unwrap().code(), rest)
+    }
+}
+
+fn read_rest(child: &mut Child) -> String {
+    let mut text = String::new();
+    child.stderr.as_mut().unwrap().read_to_string(&mut text).unwrap();
+    text
+}
+
+fn project() -> Project {
+    Project::new(&[("notes.md", b"The colour of the sky.\nSecond line.\n"), ("other.md", b"one\n")])
+}
+
+const RENAME: &str = "rename colour to color in notes.md";
+
+fn apply(session: &str, state: &Value) -> Value {
+    let hunk = &state["diff_bundle"]["files"][0]["hunks"][0]["hunk_id"];
+    assert!(hunk.is_string(), "{state}");
+    json!({ "session_id": session, "job_id": state["job_id"], "accepted_hunk_ids": [hunk] })
+}
+
+#[test]
+fn a_job_over_http_changes_the_disk_only_when_its_hunk_is_applied() {
+    let project = project();
+    let mut server = Server::start(&project, &[]);
+    let (session, state) = server.run(RENAME);
+    assert_eq!(state["status"], "awaiting_review");
+    assert_eq!(project.read("notes.md"), "The colour of the sky.\nSecond line.\n");
+    // The other commands cannot change the project meanwhile, but read it.
+    let busy = project.run(&["undo"]);
+    assert_ne!(busy.status, 0, "{}", busy.stdout);
+    server.ok("POST", "/api/agent/apply", &apply(&session, &state));
+    assert_eq!(project.read("notes.md"), "The color of the sky.\nSecond line.\n");
+    server.signal(Signal::INT);
+    let (status, log) = server.end();
+    assert_eq!(status, Some(0), "{log}");
+    assert!(log.contains("stopping"), "{log}");
+    assert!(!log.contains(TOKEN), "{log}");
+    // Commands see the session and undo the job.
+    assert!(project.run(&["sessions"]).assert_ok().stdout.contains(RENAME));
+    project.run(&["undo"]).assert_ok();
+    assert_eq!(project.read("notes.md"), "The colour of the sky.\nSecond line.\n");
+}
+
+#[test]
+fn a_killed_server_loses_no_pending_edit() {
+    let project = project();
+    let mut server = Server::start(&project, &[]);
+    let (session, state) = server.run(RENAME);
+    assert_eq!(state["status"], "awaiting_review");
+    server.child.kill().unwrap();
+    server.child.wait().unwrap();
+    assert_eq!(project.read("notes.md"), "The colour of the sky.\nSecond line.\n");
+    let server = Server::start(&project, &[]);
+    let path = format!("/api/agent/jobs/{}", state["job_id"].as_str().unwrap());
+    let state = server.ok("GET", &path, &Value::Null);
+    assert_eq!(state["status"], "awaiting_review");
+    server.ok("POST", "/api/agent/apply", &apply(&session, &state));
+    assert_eq!(project.read("notes.md"), "The color of the sky.\nSecond line.\n");
+}
+
+#[test]
+fn kills_at_random_moments_leave_the_old_text_or_the_new_one() {
+    let project = project();
+    let old = "The colour of the sky.\nSecond line.\n";
+    for ms in [0, 3, 9, 20, 40, 80] {
+        let mut server = Server::start(&project, &[]);
+        let session = server.ok("POST", "/api/agent/sessions", &json!({ "mode": "direct" }));
+        let body = json!({ "session_id": session["session_id"], "instruction": RENAME });
+        server.ok("POST", "/api/agent/run", &body);
+        std::thread::sleep(Duration::from_millis(ms));
+        server.child.kill().unwrap();
+        server.child.wait().unwrap();
+        let after = project.read("notes.md");
+        assert!(after == old || after == old.replace("colour", "color"), "{ms} ms: {after}");
+        // An interrupted commit is completed or reverted by the next command, and an edit that was made can be undone.
+        if project.run(&["checkpoints"]).assert_ok().stdout.contains("run ") || after != old {
+            project.run(&["undo"]).assert_ok();
+        }
+        assert_eq!(project.read("notes.md"), old, "{ms} ms");
+    }
+}
+
+#[test]
+fn signals_stop_the_server_although_a_question_is_open() {
+    let project = project();
+    let mut server = Server::start(&project, &[]);
+    let session = server.ok("POST", "/api/agent/sessions", &json!({ "mode": "ask" }));
+    let body = json!({ "session_id": session["session_id"], "instruction": RENAME });
+    server.ok("POST", "/api/agent/run", &body);
+    std::thread::sleep(Duration::from_millis(200));
+    server.signal(Signal::TERM);
+    let (status, log) = server.end();
+    assert_eq!(status, Some(143), "{log}");
+    assert_eq!(project.read("notes.md"), "The colour of the sky.\nSecond line.\n");
+}
+
+#[test]
+fn the_token_comes_from_a_file_or_is_printed_once() {
+    let project = project();
+    let file = project.path("token.txt");
+    let file = file.to_str().unwrap();
+    let mut server = Server::start(&project, &["--token-file", file]);
+    // The file is stronger than the variable.
+    assert_eq!(server.send("GET", "/api/agent/sessions", &Value::Null).0, 401);
+    server.signal(Signal::INT);
+    assert_eq!(server.end().0, Some(0));
+    let token = project.read("token.txt");
+    assert_eq!(token.trim().len(), 64);
+    let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(file).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    let mut command = project.command(&["serve", "--port", "0", "--model", "offline"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let lines: Vec<String> = lines.take(4).map(Result::unwrap).collect();
+    let token = lines[1].strip_prefix("token: ").unwrap();
+    assert!(lines[3].contains(&format!("/?token={token}")), "{lines:?}");
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert!(!read_rest(&mut child).contains(token));
+    child.wait().unwrap();
+    for (name, value, expected) in [
+        ("EMEND_TOKEN", "short", "EMEND_TOKEN: expected at least 16 letters"),
+        ("EMEND_MAX_SESSIONS", "many", "EMEND_MAX_SESSIONS: expected a whole number"),
+    ] {
+        let failed = project.run_with(&["serve", "--port", "0", "--model", "offline"], &[(name, value)]);
+        assert_eq!(failed.status, 3, "{}", failed.stderr);
+        assert!(failed.stderr.contains(expected), "{}", failed.stderr);
+    }
+}
+
+#[test]
+fn models_of_sessions_are_checked_and_limits_come_from_files() {
+    let project = Project::new(&[("a.txt", b"a\n"), (".emend.toml", b"[service]\nmax_sessions = 1\n")]);
+    let server = Server::start(&project, &[]);
+    let settings = server.ok("GET", "/api/agent/settings", &Value::Null);
+    assert_eq!(settings["max_sessions"], 1);
+    for model in ["cassette:/etc/passwd", "nonsense:x", "anthropic:claude-sonnet-5"] {
+        let (status, reply) = server.send("POST", "/api/agent/sessions", &json!({ "model": model }));
+        if status == 201 {
+            let body = json!({ "session_id": reply["session_id"], "instruction": "x" });
+            let (status, refused) = server.send("POST", "/api/agent/run", &body);
+            let job = server.send(
+                "GET",
+                &format!("/api/agent/jobs/{}", refused["job_id"].as_str().unwrap_or("-")),
+                &Value::Null,
+            );
+            assert!(status >= 400 || job.1["status"] != "completed", "{model}: {refused} {job:?}");
+            server.send(
+                "DELETE",
+                &format!("/api/agent/sessions/{}", reply["session_id"].as_str().unwrap()),
+                &Value::Null,
+            );
+        }
+    }
+    server.ok("POST", "/api/agent/sessions", &json!({}));
+    assert_eq!(server.send("POST", "/api/agent/sessions", &json!({})).0, 429);
+}
+
+/// An attached terminal.
+struct Terminal {
+    child: Child,
+    input: Option<ChildStdin>,
+    lines: std::sync::mpsc::Receiver<String>,
+}
+
+impl Terminal {
+    fn attach(project: &Project, server: &Server, options: &[&str]) -> Self {
+        let url = format!("http://{}/?token={TOKEN}", server.address);
+        let mut command = project.command(&[&["attach", url.as_str()], options].concat());
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let (sender, lines) = std::sync::mpsc::channel();
+        std::thread::spawn(move || output.lines().map_while(Result::ok).all(|line| sender.send(line).is_ok()));
+        let input = child.stdin.take();
+        Self { child, input, lines }
+    }
+
+    fn type_line(&mut self, line: &str) {
+        writeln!(self.input.as_mut().unwrap(), "{line}").unwrap();
+    }
+
+    /// Waits for a line that contains a text.
+    fn expect(&self, text: &str) -> String {
+        let mut seen = Vec::new();
+        loop {
+            let line = self.lines.recv_timeout(Duration::from_secs(20));
+            let line = line.unwrap_or_else(|_| panic!("{text:?} is not in {seen:#?}"));
+            if line.contains(text) {
+                return line;
+            }
+            seen.push(line);
+        }
+    }
+
+    fn leave(mut self) {
+        drop(self.input.take());
+        self.expect("detached");
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn two_terminals_join_one_session() {
+    let project = project();
+    let server = Server::start(&project, &[]);
+    let mut first = Terminal::attach(&project, &server, &["--new"]);
+    first.expect("/help lists the commands");
+    let second = Terminal::attach(&project, &server, &[]);
+    second.expect("/help lists the commands");
+    first.type_line(RENAME);
+    for terminal in [&first, &second] {
+        terminal.expect(&format!("> {RENAME}"));
+        terminal.expect("changes wait for review in [\"notes.md\"]");
+    }
+    second.leave();
+    // A later terminal sees the conversation.
+    let third = Terminal::attach(&project, &server, &[]);
+    third.expect(&format!("> {RENAME}"));
+    third.leave();
+    first.type_line("/nonsense");
+    first.expect("there is no command /nonsense");
+    first.leave();
+}
+
+#[test]
+fn an_attached_terminal_decides_on_a_tool_call() {
+    let project = project();
+    let server = Server::start(&project, &[]);
+    server.ok("POST", "/api/agent/sessions", &json!({ "mode": "ask" }));
+    let mut terminal = Terminal::attach(&project, &server, &[]);
+    terminal.expect("(ask mode)");
+    terminal.type_line(RENAME);
+    terminal.expect("/allow, /always or /deny");
+    // The request is state: a terminal that comes later sees it, too.
+    let late = Terminal::attach(&project, &server, &[]);
+    late.expect("/allow, /always or /deny");
+    late.leave();
+    terminal.type_line("/allow");
+    terminal.expect("[completed]");
+    assert_eq!(project.read("notes.md"), "The color of the sky.\nSecond line.\n");
+    terminal.leave();
+}
