@@ -99,21 +99,23 @@ fn cargo_mutants(repo: &Repo) -> Result<Done> {
     Ok(Done::Installed(wanted))
 }
 
-/// Creates a Python environment with a JSON Schema validator, for a few extra tests.
+/// Creates a Python environment with a JSON Schema validator and a generator of HTTP requests, for a few extra tests.
 fn python(repo: &Repo) -> Result<Done> {
     let folder = repo.path("target/py");
     let python = folder.join("bin/python");
-    let imports = |limit| succeeds(command(&python, repo.root()).args(["-c", "import jsonschema"]), limit);
+    let imports =
+        |limit| succeeds(command(&python, repo.root()).args(["-c", "import jsonschema, schemathesis"]), limit);
     if imports(Duration::from_secs(30)) {
-        return Ok(Done::Skipped("jsonschema in target/py".to_owned()));
+        return Ok(Done::Skipped("jsonschema and schemathesis in target/py".to_owned()));
     }
     let made = succeeds(command("python3", repo.root()).args(["-m", "venv"]).arg(&folder), Duration::from_secs(120));
     let mut pip = command(&python, repo.root());
-    pip.args(["-m", "pip", "install", "--quiet", "jsonschema"]);
+    pip.args(["-m", "pip", "install", "--quiet", "jsonschema", "schemathesis==4.32.5"]);
     if made && succeeds(&mut pip, Duration::from_secs(180)) {
-        return Ok(Done::Installed("jsonschema in target/py".to_owned()));
+        return Ok(Done::Installed("jsonschema and schemathesis in target/py".to_owned()));
     }
     Ok(Done::Missing(
-        "python3 with venv and jsonschema could not be set up; the checks that use it are skipped".to_owned(),
+        "python3 with venv, jsonschema and schemathesis could not be set up; the checks that use it are skipped"
+            .to_owned(),
     ))
 }

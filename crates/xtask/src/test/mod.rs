@@ -12,6 +12,7 @@ mod dependencies;
 mod failures;
 mod fuzz;
 mod http;
+mod http_contract;
 mod layers;
 mod licence;
 mod lint;
@@ -77,7 +78,7 @@ const fn after(needs: &'static [&'static str], step: Step) -> Step {
 }
 
 /// All steps. Inside a lane they run in this order; a step stands behind all steps that it needs.
-const STEPS: [Step; 27] = [
+const STEPS: [Step; 28] = [
     step("fmt", Depth::Fast, Lane::Native, lint::fmt),
     step("tidy", Depth::Fast, Lane::Native, tidy::run),
     step("layers", Depth::Fast, Lane::Native, layers::run),
@@ -102,6 +103,7 @@ const STEPS: [Step; 27] = [
     after(&[SETUP], step("page", Depth::Usual, Lane::Package, node::page)),
     after(&[SETUP, "native"], step("e2e", Depth::Usual, Lane::Package, node::end_to_end)),
     after(&[SETUP, "native"], step("demo", Depth::Usual, Lane::Package, node::demo)),
+    step("http-contract", Depth::All, Lane::Native, http_contract::check),
     step("fuzz", Depth::All, Lane::Native, fuzz::run),
     step("windows", Depth::All, Lane::Native, windows::run_commands),
     step("faults", Depth::All, Lane::Native, planted_faults::run_all),

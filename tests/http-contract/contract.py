@@ -1,0 +1,284 @@
+"""Checks `emend serve` against its own OpenAPI document.
+
+Part 1 calls every operation at least once with success, and compares each reply with its schema. Part 2 lets
+schemathesis generate valid and invalid requests for every operation. The last line is `N passed, N failed`.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import requests
+import schemathesis
+
+TOKEN = "token-of-the-contract"
+RENAME = "rename colour to color in notes.md"
+STREAMS = ["JobStream", "AllStream"]
+EXAMPLES = os.environ.get("EMEND_CONTRACT_EXAMPLES", "15")
+
+
+class Model(BaseHTTPRequestHandler):
+    """A model of the Chat Completions API that asks one question, because the offline model never asks."""
+
+    def do_POST(self):
+        request = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        arguments = json.dumps({"question": "Which name?"})
+        call = {"index": 0, "id": "call_0", "type": "function"}
+        call["function"] = {"name": "clarify_user", "arguments": arguments}
+        first = ({"tool_calls": [call]}, "tool_calls")
+        delta, reason = ({"content": "Done."}, "stop") if "tool_call_id" in request else first
+        chunk = {"choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        self.wfile.write(f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n".encode())
+
+    def log_message(self, *_):
+        pass
+
+
+class Server:
+    """A server over a project in a temporary directory."""
+
+    def __init__(self, program, folder):
+        self.root = Path(folder, "project")
+        self.root.mkdir()
+        self.reset()
+        limits = ["MAX_SESSIONS", "MAX_RUNNING_JOBS", "MAX_JOBS_PER_SESSION", "MAX_FOLLOW_UPS"]
+        variables = {f"EMEND_{name}": "0" for name in limits}
+        model = HTTPServer(("127.0.0.1", 0), Model)
+        threading.Thread(target=model.serve_forever, daemon=True).start()
+        variables["OPENAI_COMPATIBLE_BASE_URL"] = f"http://127.0.0.1:{model.server_port}/v1"
+        own = {"EMEND_TOKEN": TOKEN, "XDG_STATE_HOME": folder, "XDG_CONFIG_HOME": folder}
+        command = [Path(program).resolve(), "serve", "--port", "0", "--model", "offline", "--log", "none", "--rate-limit", "0"]
+        self.process = subprocess.Popen(
+            command, cwd=self.root, env={**os.environ, **own, **variables}, stdout=subprocess.PIPE, text=True
+        )
+        line = self.process.stdout.readline()
+        self.url = line.strip().rstrip("/").split(" at ")[-1]
+        self.client = requests.Session()
+        self.client.headers["Authorization"] = f"Bearer {TOKEN}"
+
+    def reset(self):
+        (self.root / "notes.md").write_text("The colour of the sky.\nSecond line.\n")
+        (self.root / "many.md").write_text("red one\nred two\n")
+        (self.root / "other.md").write_text("one\ntwo\n")
+
+    def end(self):
+        self.process.terminate()
+        self.process.wait(timeout=30)
+
+
+class Contract:
+    """Sends requests by operation and compares replies with the document."""
+
+    def __init__(self, server):
+        self.server = server
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        self.schema = schemathesis.openapi.from_url(f"{server.url}/api/openapi.json", headers=headers)
+        document = server.client.get(f"{server.url}/api/openapi.json").json()
+        self.operations = {}
+        for path, methods in document["paths"].items():
+            for method, operation in methods.items():
+                self.operations[operation["operationId"]] = (method.upper(), path)
+        self.succeeded = set()
+        self.found = {}
+
+    @property
+    def problems(self):
+        """Each problem once."""
+        return list(self.found)
+
+    def add(self, problem):
+        self.found.setdefault(problem)
+
+    def call(self, name, body=None, query=None, expected=None, **ids):
+        method, path = self.operations[name]
+        address = self.server.url + path.format(**ids)
+        response = self.server.client.request(method, address, params=query, json=body, timeout=30)
+        if expected is None and not response.ok:
+            self.add(f"{name}: {response.status_code} {response.text[:300]}")
+        if expected is not None and response.status_code != expected:
+            self.add(f"{name}: {response.status_code}, not {expected}: {response.text[:300]}")
+        try:
+            self.schema[path][method].validate_response(response)
+        except Exception as failure:  # schemathesis raises groups of failures
+            details = getattr(failure, "exceptions", [failure])
+            self.add(f"{name}: {'; '.join(str(detail)[:600] for detail in details)}")
+        if response.ok:
+            self.succeeded.add(name)
+        return response.json() if response.content else {}
+
+    def job(self, session_id, instruction):
+        """Runs a job until it waits or ends."""
+        job_id = self.call("Run", {"session_id": session_id, "instruction": instruction})["job_id"]
+        for _ in range(2000):
+            state = self.call("GetJob", job_id=job_id)
+            if state["status"] not in ("queued", "running"):
+                return state
+            time.sleep(0.005)
+        raise SystemExit(f"the job does not end: {state}")
+
+
+def scenario(contract):
+    """Uses every operation with success. Returns ids for generated requests."""
+    call = contract.call
+    session_id = call("CreateSession", {"title": "contract"})["session_id"]
+    for name in ["GetSession", "ListJobs", "ListFollowUps", "ListComments"]:
+        call(name, session_id=session_id)
+    for name in ["ListSessions", "AllEvents", "GetReview", "ListCheckpoints", "GetSettings"]:
+        call(name)
+    call("GetBuffer", query={"file_path": "notes.md"})
+    call("UpdateSession", {"title": "changed"}, session_id=session_id)
+    first = contract.job(session_id, RENAME)
+    for name in ["JobEvents", "JobTrace"]:
+        call(name, job_id=first["job_id"])
+    hunk = first["diff_bundle"]["files"][0]["hunks"][0]["hunk_id"]
+    apply = {"session_id": session_id, "job_id": first["job_id"], "accepted_hunk_ids": [hunk]}
+    call("Apply", apply)
+    call("Apply", apply, expected=409)
+    call("Undo")
+    call("Redo")
+    call("Decide", {"decision": "accept", "all": True})
+    call("UserEdit", {"file_path": "other.md", "content": "one\ntwo\nthree\n"})
+    comment = {"file_path": "other.md", "start_line": 1, "end_line": 1, "text": "Why?"}
+    comments = call("AddComment", comment, session_id=session_id)["comments"]
+    call("RemoveComment", session_id=session_id, comment_id=comments[0]["comment_id"])
+    call("AddComment", comment, session_id=session_id)
+    call("SendComments", session_id=session_id)
+    asked(contract)
+    follow_ups(contract)
+    canvas(contract)
+    more(contract, session_id, first)
+    gone = call("CreateSession", {})["session_id"]
+    call("DeleteSession", session_id=gone)
+    call("GetSession", expected=404, session_id=gone)
+    other = contract.job(call("CreateSession", {})["session_id"], "rename Second to Third in notes.md")
+    return {"session_id": other["session_id"], "job_id": other["job_id"]}
+
+
+def asked(contract):
+    """Answers a question and an approval request; cancels and steers a job that waits."""
+    call = contract.call
+    session_id = call("CreateSession", {"mode": "ask"})["session_id"]
+    for decision, instruction in [("allow", "rename one to uno in other.md"), ("deny", "rename two to due in other.md")]:
+        state = contract.job(session_id, instruction)
+        while state["status"] in ("running", "waiting_for_user"):
+            for approval in state["approvals"]:
+                body = {"tool_call_id": approval["tool_call_id"], "decision": decision}
+                call("Approve", body, job_id=state["job_id"])
+            time.sleep(0.05)
+            state = call("GetJob", job_id=state["job_id"])
+    state = contract.job(session_id, "rename three to tre in other.md")
+    call("Steer", {"text": "be quick"}, job_id=state["job_id"])
+    call("Cancel", job_id=state["job_id"])
+    session_id = call("CreateSession", {"model": "openai_compatible:m"})["session_id"]
+    state = contract.job(session_id, "name it")
+    if state.get("question"):
+        body = {"question_id": state["question"]["question_id"], "answer": "no_user_answer"}
+        call("Clarify", body, job_id=state["job_id"])
+
+
+def follow_ups(contract):
+    """Queues instructions behind a job that waits for approval."""
+    call = contract.call
+    session_id = call("CreateSession", {"mode": "ask"})["session_id"]
+    state = contract.job(session_id, "rename three to trois in other.md")
+    for text in ["one", "two"]:
+        listed = call("AddFollowUp", {"text": text}, session_id=session_id)["follow_ups"]
+    first, second = (item["follow_up_id"] for item in listed)
+    call("EditFollowUp", {"text": "changed"}, session_id=session_id, follow_up_id=first)
+    call("SendFollowUp", session_id=session_id, follow_up_id=first)
+    call("WithdrawFollowUp", session_id=session_id, follow_up_id=second)
+    call("Cancel", job_id=state["job_id"])
+
+
+def canvas(contract):
+    """Opens a file as canvas and edits it under the lease."""
+    call = contract.call
+    session_id = call("CreateSession", {})["session_id"]
+    call("CanvasOpen", {"file_path": "other.md"}, session_id=session_id)
+    call("GetCanvas", session_id=session_id)
+    lease = call("CanvasCheckOut", session_id=session_id)
+    held = {"lease_id": lease.get("lease_id", "")}
+    call("CanvasRenewLease", held, session_id=session_id)
+    call("CanvasGrep", {**held, "query": "one"}, session_id=session_id)
+    call("CanvasReadLines", {**held, "start_line": 1}, session_id=session_id)
+    base = call("CanvasReadAll", held, session_id=session_id).get("revision_id")
+    edits = [{"operation": "insert", "start_line": 1, "new_text": "zero\n"}]
+    edited = call("CanvasEditLines", {**held, "base_revision_id": base, "edits": edits}, session_id=session_id)
+    base = edited.get("revision_id", base)
+    patch = "--- a/other.md\n+++ b/other.md\n@@ -1,1 +1,1 @@\n-zero\n+nil\n"
+    call("CanvasApplyPatch", {**held, "base_revision_id": base, "patch": patch}, session_id=session_id)
+    call("CanvasCheckIn", held, session_id=session_id)
+    call("CanvasUserEdit", {"content": "mine\n"}, session_id=session_id)
+    call("CanvasTakeBack", session_id=session_id)
+
+
+def more(contract, session_id, job):
+    """Operations on hunks, the log of changes and checkpoints."""
+    call = contract.call
+    state = contract.job(session_id, "rename red to blue in many.md")
+    lines = state["diff_bundle"]["files"][0]["hunks"][0]["lines"]
+    hunk = state["diff_bundle"]["files"][0]["hunks"][0]["hunk_id"]
+    call("PreviewDecision", {"decision": "accept", "all": True})
+    added = [at for at, line in enumerate(lines) if line["kind"] == "added"]
+    split = call("Split", {"hunk_id": hunk, "line": added[-1]})
+    hunks = [hunk for file in split.get("files", []) for hunk in file["hunks"]]
+    call("EditHunk", {"hunk_id": hunks[0]["hunk_id"] if hunks else hunk, "text": "green one\n"})
+    call("ChangeLog")
+    checkpoint = {"checkpoint_id": job["checkpoint_id"]}
+    call("GetCheckpoint", **checkpoint)
+    call("Diff3", query={"file_path": "notes.md"}, **checkpoint)
+    call("RollBack", {"mode": "hard_all", "preview": True}, **checkpoint)
+    call("RollBack", {"mode": "hard_all"}, **checkpoint)
+    state = contract.job(session_id, "rename Second to Next in notes.md")
+    call("Rewind", {"job_id": state["job_id"]}, session_id=session_id)
+
+
+def generated(server, ids, folder):
+    """Runs schemathesis. Returns whether it found nothing."""
+    config = Path(folder, "schemathesis.toml")
+    lines = [f'"path.{name}" = "{value}"' for name, value in ids.items()]
+    config.write_text("[parameters]\n" + "\n".join(lines) + "\n")
+    program = Path(sys.executable).with_name("schemathesis")
+    excluded = [f"--exclude-operation-id={name}" for name in [*STREAMS, "DeleteSession"]]
+    command = [program, "--config-file", config, "run", f"{server.url}/api/openapi.json"]
+    command += ["-H", f"Authorization: Bearer {TOKEN}", "--max-examples", EXAMPLES, "--seed", "1", "--no-color"]
+    command += ["--phases", "examples,coverage,fuzzing", "--warnings", "off", "--request-timeout", "20"]
+    command += ["--generation-database", "none", *excluded]
+    # Rules that a schema cannot state, such as a text that is not empty, refuse requests that match the schema.
+    command += ["--exclude-checks", "positive_data_acceptance"]
+    return subprocess.run(command, cwd=folder).returncode == 0
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        server = Server(sys.argv[1], folder)
+        try:
+            contract = Contract(server)
+            try:
+                ids = scenario(contract)
+            finally:
+                print("\n".join(contract.problems), flush=True)
+            missing = sorted(set(contract.operations) - contract.succeeded - set(STREAMS))
+            for name in missing:
+                contract.add(f"{name} never succeeded")
+                print(contract.problems[-1])
+            is_clean = generated(server, ids, folder)
+            still = server.client.get(f"{server.url}/health").ok
+        finally:
+            server.end()
+    failed = len(contract.problems) + (not is_clean) + (not still)
+    print(f"{len(contract.succeeded)} passed, {failed} failed")
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()
