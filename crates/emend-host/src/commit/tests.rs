@@ -1,5 +1,8 @@
 //! Stops a commit, or makes it fail, at each of its system calls. The next run must find all changes or none.
 
+#[cfg(target_os = "linux")]
+mod errors;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;

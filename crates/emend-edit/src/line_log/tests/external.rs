@@ -308,6 +308,8 @@ fn a_damaged_log_is_rejected() {
         ("/changes/1/deps/0", 2.into(), LoadError::Damaged { what: "dependency" }),
         ("/changes/1/parent", 2.into(), LoadError::Damaged { what: "nesting of changes" }),
         ("/changes/1/parts", serde_json::json!([1]), LoadError::Damaged { what: "part of a change" }),
+        ("/changes/1/parts", serde_json::json!([2]), LoadError::Damaged { what: "part of a change" }),
+        ("/changes/0/parts", serde_json::json!([3]), LoadError::Damaged { what: "part of a change" }),
         ("/entries/0/number", 5.into(), LoadError::Damaged { what: "history entry" }),
         ("/entries/0/set/0/change", 50.into(), LoadError::Damaged { what: "change in the history" }),
         ("/checkpoints/1", 50.into(), LoadError::Damaged { what: "checkpoint" }),

@@ -5,6 +5,7 @@ mod hunks;
 mod plain;
 mod properties;
 mod proposal;
+mod rare;
 mod split;
 mod steps;
 mod unique;
