@@ -237,6 +237,32 @@ test("a host that throws or never answers ends the job, and the service goes on"
   await until(service, await run(service, await newSession(service)), "awaiting_review");
 });
 
+test("a cancelled job ends although a write of the environment hangs, and other jobs go on writing", async (t) => {
+  const saved = new Map(Object.entries({ ...FILES, "other.md": "The colour of the sea.\n" }));
+  const hung = new Set(["notes.md"]);
+  const environment = {
+    stat: async (path) =>
+      path === "" ? { kind: "directory" } : saved.has(path) ? { kind: "file", size: saved.get(path).length } : null,
+    list: async () => [...saved].map(([name, text]) => ({ name, kind: "file", size: text.length })),
+    read: async (path) => saved.get(path),
+    write: (path, bytes) => {
+      if (hung.has(path)) return new Promise(() => {});
+      saved.set(path, new TextDecoder().decode(bytes));
+    },
+    remove: async (path) => void saved.delete(path),
+  };
+  const edit = (path) => [["edit_file", { file_path: path, old_string: "colour", new_string: "color" }]];
+  const models = { one: scripted([edit("notes.md")]).model, two: scripted([edit("other.md"), "Done."]).model };
+  const service = await open(t, { files: undefined, environment, models });
+  const stuck = await run(service, await newSession(service, { mode: "direct", model: "one" }), "x");
+  for await (const { type } of service.events({ job: stuck })) if (type === "tool.call.requested") break;
+  await service.request("POST", `/api/agent/jobs/${stuck}/cancel`);
+  await until(service, stuck, "cancelled");
+  const job = await run(service, await newSession(service, { mode: "direct", model: "two" }), "x");
+  await until(service, job, "completed");
+  assert.equal(saved.get("other.md"), "The color of the sea.\n");
+});
+
 /** Reads a stream and returns the messages with a number until `isLast`, as `[id, data]`. */
 async function readStream(response, isLast) {
   const found = [];

@@ -47,7 +47,9 @@ export class HostFiles {
   /** The pending calls that only read: the function that ends a call, and the run that made the call. */
   readonly #reading = new Map<() => void, object | undefined>();
   /** The pending writes: the function that limits the wait for a write, and the run that made the call. */
-  readonly #writing = new Map<() => void, object | undefined>();
+  readonly #writing = new Map<(endsRun?: boolean) => void, object | undefined>();
+  /** The runs whose writes have a time limit for the moment. */
+  readonly #hurried = new Set<object>();
   /** The run that is being polled, and therefore makes the calls. */
   #run: object | undefined;
   /** Runs that read no more. */
@@ -99,14 +101,15 @@ export class HostFiles {
         abort.abort();
         reject(writes ? WRITE_ABANDONED : CANCELLED);
       };
-      const limit = (): void => {
+      const limit = (endsRun = true): void => {
         timer = setTimeout(() => {
-          if (run !== undefined) this.#stuck.add(run);
+          if (endsRun && run !== undefined) this.#stuck.add(run);
           abandon();
         }, WRITE_AFTER_CANCEL_MS);
       };
       if (!writes) this.#reading.set(abandon, run);
       else if (run !== undefined && this.#cancelled.has(run)) limit();
+      else if (run !== undefined && this.#hurried.has(run)) limit(false);
       else this.#writing.set(limit, run);
       this.#do(operation, path, given, abort.signal)
         .then(resolve, (thrown: unknown) => reject(exceptionJson(thrown, operation)))
@@ -151,6 +154,18 @@ export class HostFiles {
       if (owner !== run) continue;
       this.#writing.delete(limit);
       limit();
+    }
+  }
+
+  /** Gives the pending writes of a run some seconds, and those that it begins in the next seconds. */
+  hurry(run: object): void {
+    this.#hurried.add(run);
+    const timer = setTimeout(() => this.#hurried.delete(run), WRITE_AFTER_CANCEL_MS);
+    (timer as { unref?: () => void }).unref?.();
+    for (const [limit, owner] of [...this.#writing]) {
+      if (owner !== run) continue;
+      this.#writing.delete(limit);
+      limit(false);
     }
   }
 

@@ -80,6 +80,11 @@ export class ServiceBridge extends HandleBridge {
     return new EventFeed<Reading>(this.wasm, () => this.#service.events(scope, after), this.drivers);
   }
 
+  /** Gives pending writes to the host's environment some seconds: a cancelled job may wait for one that hangs. */
+  hurry(): void {
+    this.#host?.hurry(this);
+  }
+
   /** Cancels all jobs, waits for their ends, and closes. */
   shutDown(): Promise<void> {
     this.#closing ??= this.#shutDown();

@@ -109,9 +109,11 @@ export class Service {
     return this.close();
   }
 
-  #send(request: ServiceRequest): Promise<Reply> {
+  async #send(request: ServiceRequest): Promise<Reply> {
     const json = toJson(request) as string;
-    return this.#bridge.ask<Reply>((service) => service.handle(json));
+    const reply = await this.#bridge.ask<Reply>((service) => service.handle(json));
+    if (request.method === "POST" && request.path.endsWith("/cancel")) this.#bridge.hurry();
+    return reply;
   }
 }
 
