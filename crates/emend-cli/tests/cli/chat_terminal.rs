@@ -204,7 +204,7 @@ fn lists_and_completions_fit_the_terminal() {
     });
     terminal.press("\u{15}/resume\r").wait_for("to cancel): ");
     expect![[r#"
-        /review   /redo     /resume
+        /review   /redo     /rewind   /resume
         › /resume
           1  just now      SESSION  do 9 and more and more and mor
           2  just now      SESSION  do 8 and more and more and mor
