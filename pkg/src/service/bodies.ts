@@ -9,6 +9,8 @@
 export interface AppliedFileBody {
   /** Number of accepted hunks. */
   applied_hunks: number;
+  /** Accepted hunks that overlap with a change on disk. They stay pending. */
+  conflicts?: string[] | undefined;
   /** Path of the file. */
   file_path: string;
   /** Number of rejected hunks. */
@@ -31,6 +33,8 @@ export interface ApplyRequest {
   job_id: string;
   /** Whether hunks that do not overlap with a change on disk are applied in spite of it. */
   rebase?: boolean | undefined;
+  /** Whether the agent proposes the edits anew after a conflict. */
+  rerun?: boolean | undefined;
   /** Revision of the review that the user saw; that at the end of the job if absent. */
   review_revision?: number | null | undefined;
   /** Id of the session. */
@@ -74,6 +78,177 @@ export interface Buffer {
   saved_content?: string | null | undefined;
 }
 
+/** The canvas and its lease. */
+export interface CanvasBody {
+  /** Generation counter: it grows when the user takes the canvas back. */
+  epoch: number;
+  /** Expiry of the lease without renewal, in milliseconds since 1970. */
+  expires_at?: number | null | undefined;
+  /** Path of the open file; null if none is open. */
+  file_path?: string | null | undefined;
+  /** Whether an agent holds the lease. */
+  held: boolean;
+  /** Revision of the text: its SHA-256; null if no file is open. */
+  revision_id?: string | null | undefined;
+}
+
+/** Body of `POST …/canvas/edit_lines`. */
+export interface CanvasEditRequest {
+  /** Revision whose lines the edits number. */
+  base_revision_id: string;
+  /** Edits: all are applied, or none. */
+  edits: CanvasLineEdit[];
+  /** Id of the lease. */
+  lease_id: string;
+}
+
+/** An applied edit. */
+export interface CanvasEdited {
+  /** Number of changed places. */
+  applied_hunks: number;
+  /** Number of lines of the canvas after the edit. */
+  n_lines: number;
+  /** Revision of the canvas after the edit. */
+  new_revision_id: string;
+  /** True. */
+  ok: boolean;
+  /** The same revision, as in every reply. */
+  revision_id: string;
+}
+
+/** The canvas in a session. */
+export interface CanvasFlags {
+  /** Whether every canvas tool needs a lease. */
+  enforce_lease?: boolean | undefined;
+  /** Whether the agent has the canvas tools, and is told about changes of the canvas. */
+  tools?: boolean | undefined;
+}
+
+/** Body of `POST …/canvas/grep`. */
+export interface CanvasGrepRequest {
+  /** Id of the lease. */
+  lease_id: string;
+  /** Text or regular expression. */
+  query: string;
+  /** Whether the query is a regular expression. */
+  regex?: boolean | undefined;
+}
+
+/** Body of canvas operations that need a lease only. */
+export interface CanvasLeaseRequest {
+  /** Id of the lease. */
+  lease_id?: string | undefined;
+}
+
+/** An edit of lines of the canvas. */
+export interface CanvasLineEdit {
+  /** Last line; `start_line` if absent. */
+  end_line?: number | null | undefined;
+  /** New lines; empty for a deletion. */
+  new_text?: string | undefined;
+  /** The operation. */
+  operation: CanvasLineOperation;
+  /** First line, from 1. An insert goes before this line. */
+  start_line: number;
+}
+
+/** An operation on lines. */
+export type CanvasLineOperation = "replace" | "insert" | "delete";
+
+/** Lines of the canvas. */
+export interface CanvasLines {
+  /** Last line; less than `start_line` if the canvas is empty. */
+  end_line: number;
+  /** Number of lines of the canvas. */
+  n_lines: number;
+  /** Revision of the canvas. */
+  revision_id: string;
+  /** First line, from 1. */
+  start_line: number;
+  /** The lines. */
+  text: string;
+}
+
+/** A matching line. */
+export interface CanvasMatch {
+  /** Line number, from 1. */
+  line: number;
+  /** Text without its line ending. */
+  text: string;
+}
+
+/** The matches of a search. */
+export interface CanvasMatches {
+  /** Matching lines in order. */
+  matches: CanvasMatch[];
+  /** Revision of the canvas. */
+  revision_id: string;
+  /** Whether there are more. */
+  truncated: boolean;
+}
+
+/** Body of `POST …/canvas/open`. */
+export interface CanvasOpenRequest {
+  /** Path of the file to show; null closes the canvas. */
+  file_path?: string | null | undefined;
+}
+
+/** Body of `POST …/canvas/apply_patch`. */
+export interface CanvasPatchRequest {
+  /** Revision that the patch was made for. */
+  base_revision_id: string;
+  /** Id of the lease. */
+  lease_id: string;
+  /** Unified diff whose hunks stand exactly at their lines. */
+  patch: string;
+}
+
+/** Body of `POST …/canvas/read_lines`: lines by number, or a section. */
+export interface CanvasReadRequest {
+  /** Last line; `start_line` if absent. */
+  end_line?: number | null | undefined;
+  /** Number of a list item of the section, from 1. */
+  item?: number | null | undefined;
+  /** Id of the lease. */
+  lease_id: string;
+  /** A heading as in the text, for example `## Plan`. */
+  section?: string | null | undefined;
+  /** First line, from 1. */
+  start_line?: number | null | undefined;
+}
+
+/** Body of `POST …/canvas/user_edit`. */
+export interface CanvasUserEdit {
+  /** Text that the user edited. Absent: the present text. */
+  base?: string | null | undefined;
+  /** New text of the canvas. */
+  content: string;
+}
+
+/** The changes of files, by the agent and by the user. */
+export interface ChangeLogBody {
+  /** Changes, by file and place. */
+  changes: ChangeLogEntry[];
+}
+
+/** One change. */
+export interface ChangeLogEntry {
+  /** SHA-256 of the file on disk before the pending changes, as `sha256:…`. */
+  file_hash_before: string;
+  /** Path of the file. */
+  file_path: string;
+  /** Patch that makes the change. */
+  forward_patch: string;
+  /** Id of the hunk. */
+  id: string;
+  /** `agent` or `user`. */
+  origin: string;
+  /** Patch that takes it back. */
+  reverse_patch: string;
+  /** `pending`, `accepted` or `rejected`. */
+  status: string;
+}
+
 /** One message of a conversation, as a client shows it. */
 export interface ChatMessage {
   /** Time. */
@@ -84,6 +259,70 @@ export interface ChatMessage {
   text: string;
   /** Names of the tools that an assistant's message calls. */
   tools?: string[] | undefined;
+}
+
+/** A check-out. */
+export interface CheckOut {
+  /** Generation counter: the user increments it by taking the canvas back. */
+  canvas_epoch: number;
+  /** Expiry of the lease without renewal, in milliseconds since 1970. */
+  expires_at: number;
+  /** Path of the canvas. */
+  file_path: string;
+  /** Id of the lease, for all other operations. */
+  lease_id: string;
+  /** Number of lines. */
+  n_lines: number;
+  /** Revision of the canvas. */
+  revision_id: string;
+  /** The same revision, by its name in the contract. */
+  revision_id_at_checkout: string;
+}
+
+/** A released lease. */
+export interface CheckedIn {
+  /** Whether the lease was still held. A second release has no effect. */
+  released: boolean;
+  /** Revision of the canvas. */
+  revision_id: string;
+}
+
+/** A checkpoint: the state of the files before a job. */
+export interface CheckpointBody {
+  /** Paths of the changed files. */
+  affected_files: string[];
+  /** Id. */
+  checkpoint_id: string;
+  /** Time of the start of the job. */
+  created_at: string;
+  /** The text files among them. */
+  files: CheckpointFileBody[];
+  /** Id of the job. */
+  job_id: string;
+  /** Files that commands changed and whose former state was not kept. */
+  not_undoable: string[];
+  /** Id of the session. */
+  session_id: string;
+}
+
+/** One file of a checkpoint. */
+export interface CheckpointFileBody {
+  /** SHA-256 of the text before the job, as `sha256:…`; that of the empty content if there was no file. */
+  base_snapshot_hash: string;
+  /** Path of the file. */
+  file_path: string;
+  /** Hunks of the job. */
+  hunks: CheckpointHunkBody[];
+}
+
+/** One hunk of a checkpoint. */
+export interface CheckpointHunkBody {
+  /** Id for decisions and rollbacks. */
+  hunk_id: string;
+  /** Patch that takes the hunk back. */
+  reverse_patch: string;
+  /** `pending`, `accepted`, `rejected` or `rolled_back`. */
+  status: string;
 }
 
 /** Checkpoints. */
@@ -180,6 +419,7 @@ export interface ContextRow {
 /** Body of `POST /api/agent/sessions`. */
 export interface CreateSession {
   budget?: Budget | undefined;
+  canvas?: CanvasFlags | undefined;
   /** Whether the first edit of each job needs the user's confirmation. */
   confirm_before_edits?: boolean | undefined;
   /** Pinned context. */
@@ -190,9 +430,10 @@ export interface CreateSession {
   model?: string | null | undefined;
   /** Title; the first line of the first instruction if absent. */
   title?: string | null | undefined;
+  tools?: ToolSet | undefined;
 }
 
-/** Body of `POST /api/agent/decisions`. */
+/** Body of `POST /api/agent/decisions` and `POST /api/agent/decisions/preview`. It names exactly one of `hunk_ids`, `lines`, `file_path`, `job_id` and `all`. */
 export interface DecideRequest {
   /** Whether to decide on all pending hunks. */
   all?: boolean | undefined;
@@ -204,6 +445,10 @@ export interface DecideRequest {
   file_path?: string | null | undefined;
   /** Hunks to decide on. */
   hunk_ids?: string[] | null | undefined;
+  /** Job with the hunks to decide on. */
+  job_id?: string | null | undefined;
+  /** Lines of hunks to decide on. The other lines stay as they are. */
+  lines?: HunkLinesBody[] | null | undefined;
 }
 
 /** A decision on hunks. */
@@ -212,10 +457,30 @@ export type DecisionName = "accept" | "accept_over" | "reject";
 /** The treatment of dependent changes. */
 export type DependentsName = "refuse" | "only" | "with";
 
+/** Three texts of one file; null if there is no file in that state. */
+export interface Diff3Body {
+  /** Text as the agent proposed it. */
+  agent_proposed?: string | null | undefined;
+  /** Text before the job. */
+  checkpoint_base?: string | null | undefined;
+  /** Text now, with pending edits. */
+  current_file?: string | null | undefined;
+  /** Path of the file. */
+  file_path: string;
+}
+
 /** Reply of operations without result. */
 export interface Done {
   /** True. */
   ok: boolean;
+}
+
+/** Body of `POST /api/agent/edit_hunk`. */
+export interface EditHunkRequest {
+  /** Id of the hunk. */
+  hunk_id: string;
+  /** Text in place of the lines that the hunk adds. */
+  text: string;
 }
 
 /** A failure in JSON. */
@@ -280,6 +545,14 @@ export interface FollowUpList {
   started_job_id?: string | null | undefined;
 }
 
+/** Lines of a hunk. */
+export interface HunkLinesBody {
+  /** Id of the hunk. */
+  hunk_id: string;
+  /** Positions in `lines` of the hunk, from 0. */
+  lines: number[];
+}
+
 /** Events of a job after a cursor. */
 export interface JobEvents {
   /** Events in order. */
@@ -314,10 +587,14 @@ export interface JobRecord {
   finished_at?: string | null | undefined;
   /** The instruction. */
   instruction: string;
+  /** Whether a re-run is in progress. */
+  is_rerunning?: boolean | undefined;
   /** Id. */
   job_id: string;
   /** Maximum number of tool calls; 0 means unlimited. */
   max_tool_calls?: number | undefined;
+  /** Number of messages in the conversation before the job. */
+  n_messages_before?: number | undefined;
   /** Number of questions so far. */
   n_questions?: number | undefined;
   /** Number of re-runs after a conflict. */
@@ -325,8 +602,11 @@ export interface JobRecord {
   /** Number of tool calls so far. */
   n_tool_calls?: number | undefined;
   question?: Question | null | undefined;
+  /** Reasons that the model gave for its edits, by the id of the edit. */
+  rationales?: Record<string, string> | undefined;
   /** Workspace revision when the job entered `awaiting_review`. */
   review_revision?: number | null | undefined;
+  reviewed_at?: string | null | undefined;
   /** Workspace runs of the job. A re-run and the answer to a question start another run. */
   runs?: number[] | undefined;
   /** Id of the session. */
@@ -341,7 +621,7 @@ export interface JobRecord {
 /** A job with its review. */
 export type JobState = JobRecord & {
   /** Hunks of the job, while it awaits review; else null. */
-  diff_bundle: Record<string, unknown>;
+  diff_bundle?: Record<string, unknown> | null | undefined;
   /** Edits of the job, whatever tool made them. */
   proposed_edits: Record<string, unknown>[];
 };
@@ -386,6 +666,14 @@ export interface Question {
   question: string;
   /** Id within the job. */
   question_id: string;
+}
+
+/** A renewed lease. */
+export interface Renewed {
+  /** Expiry of the lease without renewal, in milliseconds since 1970. */
+  expires_at: number;
+  /** Revision of the canvas. */
+  revision_id: string;
 }
 
 /** Pending hunks of all files, or of some runs. */
@@ -450,6 +738,67 @@ export interface ReviewLineBody {
   spans?: [number, number][] | undefined;
   /** Text with its line ending. */
   text: string;
+}
+
+/** Reply of `POST /api/agent/sessions/{session_id}/rewind`. */
+export interface RewindReply {
+  /** Instruction of the job, for the input of the user. */
+  instruction: string;
+  /** Files that keep a part of the edits, because the user has edited it since. */
+  kept: string[];
+  /** Files that a command changed and whose former state was not kept. */
+  lost: string[];
+  /** Number of messages that were removed from the conversation. */
+  removed_messages: number;
+  /** Files that were changed back. */
+  restored: string[];
+}
+
+/** Body of `POST /api/agent/sessions/{session_id}/rewind`. */
+export interface RewindRequest {
+  /** Whether the conversation goes back to before the job. */
+  conversation?: boolean | undefined;
+  /** Whether the edits of this job and of later jobs of the session are undone. Lines of the user stay. */
+  files?: boolean | undefined;
+  /** Id of the first job to take back. */
+  job_id: string;
+}
+
+/** Body of `POST /api/agent/checkpoints/{checkpoint_id}/rollback`. */
+export interface RollbackBody {
+  /** Only these files, if given. */
+  file_paths?: string[] | null | undefined;
+  /** For `scoped_selected`: the hunks; all hunks of the job if empty. */
+  hunk_ids?: string[] | undefined;
+  /** The extent. */
+  mode: RollbackModeName;
+  /** Whether the reply says what a rollback would do, and nothing changes. */
+  preview?: boolean | undefined;
+}
+
+/** The extent of a rollback. */
+export type RollbackModeName = "hard_all" | "scoped_selected";
+
+/** Reply of a rollback. */
+export interface RollbackReply {
+  /** Affected files, by path. */
+  files: RolledBackFileBody[];
+  /** `completed`; `conflict` if hunks stay for a decision by hand; `preview`. */
+  status: string;
+}
+
+/** The effect of a rollback on one file. */
+export interface RolledBackFileBody {
+  /** Hunks that stay because later changes depend on them. */
+  conflicts: string[];
+  /** Path of the file. */
+  file_path: string;
+  /** Number of changes since the job that stay. */
+  kept: number;
+  /** Number of changes of the agent that are taken back. */
+  reverted: number;
+  /** Number of changes of the user that are taken back; 0 unless the mode is `hard_all`. */
+  reverted_from_user: number;
 }
 
 /** Reply of `POST /api/agent/run`. */
@@ -528,6 +877,8 @@ export interface SessionList {
 export interface SessionRecord {
   /** Limits on all jobs of the session together. */
   budget: Budget;
+  /** The canvas. */
+  canvas?: CanvasFlags | undefined;
   /** Comments on lines. */
   comments: Comment[];
   /** Whether the first edit of each job needs the user's confirmation. */
@@ -558,8 +909,10 @@ export interface SessionRecord {
   status: SessionStatus;
   /** Title; the first line of the first instruction unless the user sets another. */
   title: string;
-  /** Workspace revision up to which the model was told the user's decisions. */
-  told_revision?: number | undefined;
+  /** Workspace revision up to which the model was told the user's decisions; absent before the first job. */
+  told_revision?: number | null | undefined;
+  /** Tools of the agent. */
+  tools?: ToolSet | undefined;
   /** Time of the last change. */
   updated_at: string;
 }
@@ -592,6 +945,14 @@ export interface Spent {
   total_tokens?: number | undefined;
 }
 
+/** Body of `POST /api/agent/split`. */
+export interface SplitRequest {
+  /** Id of the hunk. */
+  hunk_id: string;
+  /** Position in `lines` of the hunk, from 0, of the first line of the second part. */
+  line: number;
+}
+
 /** Body of requests with one text. */
 export interface TextRequest {
   /** The text. */
@@ -602,6 +963,29 @@ export interface TextRequest {
 export interface ToolConfig {
   /** Maximum number of tool calls; the limit of the service if absent. */
   max_tool_calls?: number | null | undefined;
+}
+
+/** The tools of a session. */
+export type ToolSet = "profile" | "project";
+
+/** The effect that a decision would have. */
+export interface TouchedBody {
+  /** Files by path. */
+  files: TouchedFileBody[];
+}
+
+/** The effect that a decision would have on one file. */
+export interface TouchedFileBody {
+  /** Number of these that are contested. */
+  contested: number;
+  /** Number of live changes of the user that depend on the selected hunks. */
+  dependents_from_user: number;
+  /** Path of the file. */
+  file_path: string;
+  /** Number of selected hunks. */
+  hunks: number;
+  /** Number of lines of the user that would leave the disk. */
+  removes_user_lines: number;
 }
 
 /** One step of a trace. */
@@ -694,6 +1078,14 @@ export interface Operations {
   GetReview: { input: { job_id?: string | undefined; session_id?: string | undefined }; reply: ReviewBody };
   /** Accepts or rejects hunks, lines, files or everything; says first, on request, what that touches. */
   Decide: { input: { body: DecideRequest }; reply: ReviewBody };
+  /** Returns the effect that a decision would have; changes nothing. */
+  PreviewDecision: { input: { body: DecideRequest }; reply: TouchedBody };
+  /** Splits a hunk before one of its lines. */
+  Split: { input: { body: SplitRequest }; reply: ReviewBody };
+  /** Replaces the lines that a hunk adds by text of the user, which counts as accepted. */
+  EditHunk: { input: { body: EditHunkRequest }; reply: ReviewBody };
+  /** Returns the changes of all files, or of one, by the agent and by the user. */
+  ChangeLog: { input: { file_path?: string | undefined }; reply: ChangeLogBody };
   /** Undoes the user's last edit or decision. */
   Undo: { input: NoInput; reply: ReviewBody };
   /** Redoes the last undo. */
@@ -722,6 +1114,38 @@ export interface Operations {
   SendComments: { input: { session_id: string }; reply: RunReply };
   /** Lists the checkpoints: the states before each job. */
   ListCheckpoints: { input: { session_id?: string | undefined }; reply: CheckpointList };
+  /** Returns a checkpoint with its files, hunks and reverse patches. */
+  GetCheckpoint: { input: { checkpoint_id: string }; reply: CheckpointBody };
+  /** Compares a file now, before the job, and as the agent proposed it. */
+  Diff3: { input: { checkpoint_id: string; file_path?: string | undefined }; reply: Diff3Body };
+  /** Rolls files back to a checkpoint, in one step that can be undone. */
+  RollBack: { input: { checkpoint_id: string; body: RollbackBody }; reply: RollbackReply };
+  /** Takes a session back to before a job: the conversation, the files, or both. Returns the instruction for the input. */
+  Rewind: { input: { session_id: string; body: RewindRequest }; reply: RewindReply };
+  /** Returns the canvas: the file that the editor shows, its revision, and its lease. */
+  GetCanvas: { input: { session_id: string }; reply: CanvasBody };
+  /** Shows a file in the canvas, or none. */
+  CanvasOpen: { input: { session_id: string; body?: CanvasOpenRequest | undefined }; reply: CanvasBody };
+  /** Takes the lease of the canvas. */
+  CanvasCheckOut: { input: { session_id: string }; reply: CheckOut };
+  /** Renews the lease. */
+  CanvasRenewLease: { input: { session_id: string; body?: CanvasLeaseRequest | undefined }; reply: Renewed };
+  /** Releases the lease. */
+  CanvasCheckIn: { input: { session_id: string; body?: CanvasLeaseRequest | undefined }; reply: CheckedIn };
+  /** Finds lines of the canvas. */
+  CanvasGrep: { input: { session_id: string; body: CanvasGrepRequest }; reply: CanvasMatches };
+  /** Reads lines or a section of the canvas. */
+  CanvasReadLines: { input: { session_id: string; body: CanvasReadRequest }; reply: CanvasLines };
+  /** Reads the whole canvas. */
+  CanvasReadAll: { input: { session_id: string; body?: CanvasLeaseRequest | undefined }; reply: CanvasLines };
+  /** Applies a unified diff to the canvas, all hunks or none. The edit waits for review. */
+  CanvasApplyPatch: { input: { session_id: string; body: CanvasPatchRequest }; reply: CanvasEdited };
+  /** Edits lines of the canvas, all or none. The edit waits for review. */
+  CanvasEditLines: { input: { session_id: string; body: CanvasEditRequest }; reply: CanvasEdited };
+  /** Gives the canvas back to the user: every lease ends at once. */
+  CanvasTakeBack: { input: { session_id: string }; reply: CanvasBody };
+  /** Replaces the text of the canvas for the user, who takes the canvas back by it. */
+  CanvasUserEdit: { input: { session_id: string; body: CanvasUserEdit }; reply: CanvasBody };
   /** Returns the limits of the service. */
   GetSettings: { input: NoInput; reply: ServiceLimits };
 }
@@ -746,6 +1170,10 @@ export const OPERATIONS: Readonly<Record<keyof Operations, string>> = {
   Apply: "POST /api/agent/apply",
   GetReview: "GET /api/agent/review",
   Decide: "POST /api/agent/decisions",
+  PreviewDecision: "POST /api/agent/decisions/preview",
+  Split: "POST /api/agent/split",
+  EditHunk: "POST /api/agent/edit_hunk",
+  ChangeLog: "GET /api/agent/change_log",
   Undo: "POST /api/agent/undo",
   Redo: "POST /api/agent/redo",
   GetBuffer: "GET /api/agent/buffer",
@@ -760,5 +1188,21 @@ export const OPERATIONS: Readonly<Record<keyof Operations, string>> = {
   RemoveComment: "DELETE /api/agent/sessions/{session_id}/comments/{comment_id}",
   SendComments: "POST /api/agent/sessions/{session_id}/comments/send",
   ListCheckpoints: "GET /api/agent/checkpoints",
+  GetCheckpoint: "GET /api/agent/checkpoints/{checkpoint_id}",
+  Diff3: "GET /api/agent/checkpoints/{checkpoint_id}/diff3",
+  RollBack: "POST /api/agent/checkpoints/{checkpoint_id}/rollback",
+  Rewind: "POST /api/agent/sessions/{session_id}/rewind",
+  GetCanvas: "GET /api/agent/sessions/{session_id}/canvas",
+  CanvasOpen: "POST /api/agent/sessions/{session_id}/canvas/open",
+  CanvasCheckOut: "POST /api/agent/sessions/{session_id}/canvas/check_out",
+  CanvasRenewLease: "POST /api/agent/sessions/{session_id}/canvas/renew_lease",
+  CanvasCheckIn: "POST /api/agent/sessions/{session_id}/canvas/check_in",
+  CanvasGrep: "POST /api/agent/sessions/{session_id}/canvas/grep",
+  CanvasReadLines: "POST /api/agent/sessions/{session_id}/canvas/read_lines",
+  CanvasReadAll: "POST /api/agent/sessions/{session_id}/canvas/read_all",
+  CanvasApplyPatch: "POST /api/agent/sessions/{session_id}/canvas/apply_patch",
+  CanvasEditLines: "POST /api/agent/sessions/{session_id}/canvas/edit_lines",
+  CanvasTakeBack: "POST /api/agent/sessions/{session_id}/canvas/take_back",
+  CanvasUserEdit: "POST /api/agent/sessions/{session_id}/canvas/user_edit",
   GetSettings: "GET /api/agent/settings",
 };
