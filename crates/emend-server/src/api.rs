@@ -68,7 +68,7 @@ fn operation(method: &str, path: &str) -> Result<(&'static OperationInfo, Vec<St
             let found: Vec<&OperationInfo> = found.collect();
             // `comments/send` also looks like the comment with the id `send`.
             let n_parameters = |info: &&OperationInfo| info.path.matches('{').count();
-            let least = found.iter().map(|info| n_parameters(info)).min();
+            let least = found.iter().map(n_parameters).min();
             let is_meant = |info: &&&OperationInfo| Some(n_parameters(info)) == least;
             let allowed: Vec<&str> = found.iter().filter(is_meant).map(|info| info.method.name()).collect();
             if allowed.is_empty() {

@@ -52,7 +52,8 @@ fn a_recovery_names_the_files_of_the_commit() {
         };
         let mut expected: Vec<FilePath> = usual_changes().into_iter().map(|change| change.path).collect();
         let mut found = recovered.files;
-        (expected.sort_unstable(), found.sort_unstable());
+        expected.sort_unstable();
+        found.sort_unstable();
         // A file whose text and mode bits stay is not part of the commit.
         expected.retain(|path| path.as_str() != "keep.txt" || found.contains(path));
         assert_eq!((found, recovered.completed), (expected, completed));
