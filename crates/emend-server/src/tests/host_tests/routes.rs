@@ -21,7 +21,7 @@ async fn check(bench: &Bench, request: (&str, &str, &str), expected: (u16, &str)
 async fn every_operation_is_reached() {
     let bench = Bench::new();
     for info in OPERATIONS.iter().filter(|info| !info.is_stream) {
-        let path = info.path.replace('{', "").replace('}', "");
+        let path = info.path.replace(['{', '}'], "");
         let reply = bench.send(info.method.name(), &path, json!({})).await;
         let text = &reply.text;
         assert_ne!(reply.status, 405, "{path}: {text}");
