@@ -1,7 +1,7 @@
 //! Tests of the decisions of rules.
 
-use super::command_line::{differs_in_cmd, read, split};
-use super::policy::COMMAND_TOOLS;
+use super::command_line::{differs_in_cmd, read, split, words};
+use super::policy::{COMMAND_TOOLS, is_command_tool};
 use super::*;
 use crate::test_support::covers;
 #[cfg(target_family = "wasm")]
@@ -85,6 +85,58 @@ fn the_commands_around_comments_groups_and_quotes_are_found() {
     check("a \"${b}; c\"; d", &["a \"${b}; c\"", "d"], false);
     check("a \\; b; c", &["a \\; b", "c"], false);
     check("a '; b'; c", &["a '; b'", "c"], false);
+    check("a }", &["a"], true);
+    check("a;} b", &["a", "b"], true);
+    check("a;#b\nc", &["a", "c"], true);
+    check("a|#", &["a"], true);
+    check("a#b; c", &["a#b", "c"], false);
+}
+
+#[test]
+fn the_commands_of_a_line_that_may_run_others_are_unknown() {
+    for line in [
+        "a >(b)",
+        "a <(b)",
+        "a <<b",
+        "a `b`",
+        "a $(b)",
+        "a $[b]",
+        "a ${b}",
+        "a $'b'",
+        "a $\"b\"",
+        "((b))",
+        "{a,b}",
+        "a {b",
+        "a}",
+        "a 'b",
+        "a \"b",
+        "a \"`b`\"",
+        "a \"$(b)\"",
+        "a \"$[b]\"",
+        "a \"${b:-c}\"",
+        "a \"${b",
+    ] {
+        assert!(read(line).is_none(), "{line}");
+    }
+}
+
+#[test]
+fn words_end_at_blanks_outside_of_quotes() {
+    let check = |command: &str, expected: &[&str]| assert_eq!(words(command), expected, "{command}");
+    check("a 'b\\' c", &["a", "'b\\'", "c"]);
+    check("a \"b\\\" c\" d", &["a", "\"b\\\" c\"", "d"]);
+    check("\"a'b\" c 'd \"e'", &["\"a'b\"", "c", "'d \"e'"]);
+    check("a\\ b c", &["a\\ b", "c"]);
+    check("a b\\", &["a", "b\\"]);
+    check("a\\", &["a\\"]);
+}
+
+#[test]
+fn of_equally_strict_rules_the_first_command_s_is_named() {
+    let policy = policy(&[(Deny, "shell:b"), (Deny, "shell:a")], Allow);
+    let verdict = policy.decide(&["shell"], ToolEffect::Runs, &command("a && b"));
+    assert_eq!((verdict.action, verdict.rule.as_deref()), (Deny, Some("shell:a")));
+    assert!(is_command_tool("Bash") && !is_command_tool("read_file"));
 }
 
 #[test]
@@ -126,6 +178,7 @@ fn a_refused_command_is_recognised_in_other_spellings() {
     for line in [
         "git  push",
         "git\tpush origin",
+        "git push\\",
         "g''it pu\"\"sh",
         "gi\\t push",
         "git \\\n push",

@@ -1,5 +1,6 @@
 //! Tests of edits, reviews and the disk, over files in memory.
 
+mod answers;
 mod applying;
 mod decisions;
 #[cfg(not(target_family = "wasm"))]

@@ -227,6 +227,9 @@ fn images_for(model: &str, text: &str) -> (usize, String) {
     let world = world(FILES);
     world.files.insert("cat.png", PNG.to_vec()).unwrap();
     world.files.insert("large.png", [PNG, &vec![0; crate::tools::IMAGE_BYTES_MAX]].concat()).unwrap();
+    let rest = vec![0; crate::tools::IMAGE_BYTES_MAX - PNG.len()];
+    world.files.insert("largest.png", [PNG, &rest].concat()).unwrap();
+    world.files.insert("photo", PNG.to_vec()).unwrap();
     world.files.insert("data.bin", b"\0\xff".to_vec()).unwrap();
     let provider = Shared::clone(&world.script) as Shared<dyn Provider>;
     world.session.set_model(provider, model.to_owned(), false);
@@ -247,6 +250,7 @@ fn images_for(model: &str, text: &str) -> (usize, String) {
 fn images_are_attached_for_models_that_see() {
     assert_eq!(images_for("m", "what is in @cat.png? and @cat.png"), (1, String::new()));
     assert_eq!(images_for("claude-sonnet-4-5", "look at @cat.png"), (1, String::new()));
+    assert_eq!(images_for("m", "@largest.png @photo"), (2, String::new()));
     let (n_images, warning) = images_for("m", "@large.png @data.bin @a.md");
     assert_eq!(n_images, 0);
     for expected in ["@large.png was not read", "Make it smaller.", "@data.bin was not read"] {

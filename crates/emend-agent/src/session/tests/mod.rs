@@ -12,6 +12,7 @@ mod mentions;
 mod parallel;
 mod prompts;
 mod saving;
+mod settings;
 mod simulation;
 mod steering;
 mod subagents;
@@ -91,6 +92,8 @@ pub(crate) enum Answer {
     /// Text that arrives only with the end, as from a provider without streaming.
     Whole(&'static str),
     Refuse(ErrorKind),
+    /// Calls that all have the id of the first call.
+    Repeat(Vec<(&'static str, Value)>),
     /// Text, calls, and the finish reason.
     End(&'static str, Vec<(&'static str, Value)>, FinishKind),
 }
@@ -149,7 +152,7 @@ pub(crate) fn events_of(answer: &Answer, n_requests: usize) -> Vec<Result<Stream
             (*text, Vec::new(), FinishKind::Stop)
         }
         Answer::SayThenBreakOff(text) => (*text, Vec::new(), FinishKind::Error),
-        Answer::Call(calls) => ("", calls.clone(), FinishKind::ToolCalls),
+        Answer::Call(calls) | Answer::Repeat(calls) => ("", calls.clone(), FinishKind::ToolCalls),
         Answer::End(text, calls, reason) => (*text, calls.clone(), *reason),
         Answer::Refuse(_) => ("", Vec::new(), FinishKind::Error),
     };
@@ -161,7 +164,10 @@ pub(crate) fn events_of(answer: &Answer, n_requests: usize) -> Vec<Result<Stream
         message.content.push(ContentPart::Text { text: text.to_owned() });
     }
     for (index, (name, arguments)) in calls.into_iter().enumerate() {
-        let id = format!("call_{n_requests}_{index}");
+        let id = match answer {
+            Answer::Repeat(_) => "call_1_0".to_owned(),
+            _ => format!("call_{n_requests}_{index}"),
+        };
         let call =
             ToolCall { id, name: name.to_owned(), arguments, raw_arguments: None, custom: false, provider_data: None };
         message.content.push(ContentPart::ToolCall(call));

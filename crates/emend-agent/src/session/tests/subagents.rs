@@ -282,12 +282,13 @@ fn the_limit_is_a_setting_and_depth_is_one() {
     let scripts = [
         ("parent", vec![call(vec![spawn("a")]), call(vec![wait("agent_1")]), say("Done.")]),
         ("a", vec![call(vec![spawn("b")]), call(vec![wait("agent_1")]), say("It says deep.")]),
-        ("b", vec![say("Deep.")]),
+        ("b", vec![call(vec![spawn("c")]), say("Deep.")]),
     ];
     let stage = Stage::new("", &scripts, SessionConfig { max_subagent_depth: 2, ..SessionConfig::default() });
     stage.play();
     assert_eq!(stage.results("parent"), ["agent_1: completed after 3 turns.\nIt says deep."]);
-    assert_eq!(stage.results("a"), ["agent_1: completed after 1 turns.\nDeep."]);
+    assert_eq!(stage.results("a"), ["agent_1: completed after 2 turns.\nDeep."]);
+    assert!(stage.results("b")[0].contains("[unknown_tool]"), "{:?}", stage.results("b"));
 
     let scripts = [("parent", vec![call(vec![spawn("a")]), say("Done.")])];
     let stage = Stage::new("", &scripts, SessionConfig { max_subagent_depth: 0, ..SessionConfig::default() });
