@@ -66,7 +66,7 @@ impl Tool for MoveFile {
             let planned = |texts: &Texts| {
                 let planned = plan(&patch, texts).map_err(|error| rejected(&error))?;
                 let is_replaced = planned.iter().any(|file| file.overwritten.is_some());
-                Ok((planned.iter().flat_map(|file| writes(file, &planned)).collect(), is_replaced))
+                Ok((planned.iter().flat_map(|file| writes(file, file.after.clone(), &planned)).collect(), is_replaced))
             };
             let (written, is_replaced): (_, bool) =
                 context.workspace.write::<_, ToolError>(&context.write(), &self.paths(arguments), planned).await?;

@@ -21,8 +21,11 @@ pub(super) async fn apply(
 
 /// Plans a patch over the visible texts: the files to write, and the plan for the report.
 pub(super) fn planned_writes(patch: &Patch, texts: &Texts) -> Result<(Vec<FileWrite>, Vec<PlannedFile>), ToolError> {
-    let planned = plan(patch, texts).map_err(|error| plan_refused(&error))?;
-    Ok((planned.iter().flat_map(|file| writes(file, &planned)).collect(), planned))
+    let mut planned = plan(patch, texts).map_err(|error| plan_refused(&error))?;
+    // The report needs no texts, and they may be large.
+    let texts: Vec<Option<String>> = planned.iter_mut().map(|file| file.after.take()).collect();
+    let files = planned.iter().zip(texts);
+    Ok((files.flat_map(|(file, text)| writes(file, text, &planned)).collect(), planned))
 }
 
 /// Returns the error for a patch that cannot be applied.
@@ -46,8 +49,8 @@ fn shown(file: &PlannedFile) -> Value {
     json!({ "path": file.path, "operation": operation_name(&file.operation), "hunks": file.hunks.len() })
 }
 
-/// Returns the writes that carry out the plan of one file.
-pub(super) fn writes(file: &PlannedFile, planned: &[PlannedFile]) -> Vec<FileWrite> {
+/// Returns the writes that carry out the plan of one file, which gets `text`.
+pub(super) fn writes(file: &PlannedFile, text: Option<String>, planned: &[PlannedFile]) -> Vec<FileWrite> {
     let moved_from = match &file.operation {
         Operation::Rename { from } => Some(from.clone()),
         _ => None,
@@ -55,7 +58,7 @@ pub(super) fn writes(file: &PlannedFile, planned: &[PlannedFile]) -> Vec<FileWri
     // The same patch may create another file under the old path.
     let vacated = moved_from.clone().filter(|from| planned.iter().all(|file| file.path != *from));
     let removal = vacated.map(|path| FileWrite { path, text: None, moved_from: None, steps: Vec::new() });
-    let write = FileWrite { path: file.path.clone(), text: file.after.clone(), moved_from, steps: Vec::new() };
+    let write = FileWrite { path: file.path.clone(), text, moved_from, steps: Vec::new() };
     removal.into_iter().chain([write]).collect()
 }
 

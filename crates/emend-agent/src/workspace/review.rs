@@ -238,7 +238,7 @@ impl Workspace {
 
 /// Returns the number of pending hunks.
 pub(super) fn n_pending(log: &LineLog) -> usize {
-    pending(log, None).count()
+    log.n_hunks(&HunkQuery::default())
 }
 
 /// Returns the names that line logs give runs.

@@ -70,9 +70,8 @@ impl LineLog {
     /// Adds a change, switched off, that replaces `rivals` by the lines of change `ix`.
     fn in_place_of(&mut self, ix: ChangeIx, rivals: Vec<TokenIx>, last: TokenIx, at_ms: u64) -> ChangeIx {
         let eol = split_eol(self.sequence.text(last)).1.to_owned();
-        let live = |&token: &TokenIx| {
-            !self.sequence.token(token).deleted_by.iter().any(|&other| self.is_on(other, View::Visible))
-        };
+        let live =
+            |&token: &TokenIx| !self.sequence.deleted_by(token).iter().any(|&other| self.is_on(other, View::Visible));
         let lines = self.changes[ix as usize].inserted.iter().filter(|token| live(token));
         let lines: Vec<String> = lines.map(|&token| with_eol(self.sequence.text(token), &eol)).collect();
         let meta = ChangeMeta { at_ms, ..self.write_of(ix).meta.clone() };
@@ -80,9 +79,8 @@ impl LineLog {
         let added = self.add_change(write, ChangeOp::Edit, Status::RolledBack);
         let mut deps = BTreeSet::new();
         for &token in &rivals {
-            let state = self.sequence.token_mut(token);
-            state.deleted_by.push(added);
-            deps.insert(state.inserted_by);
+            self.sequence.deleted_by_mut(token).push(added);
+            deps.insert(self.sequence.token(token).inserted_by);
         }
         if !lines.is_empty() {
             self.find_around(
@@ -107,7 +105,7 @@ impl LineLog {
         if self.write_of(ix).origin != Origin::Agent {
             return BTreeSet::new();
         }
-        let deleting = change.deleted.iter().flat_map(|&token| &self.sequence.token(token).deleted_by).copied();
+        let deleting = change.deleted.iter().flat_map(|&token| self.sequence.deleted_by(token)).copied();
         let is_ended = |by: &ChangeIx| self.is_on(*by, View::Visible);
         let is_gone = self.incarnations.iter().all(|lifetime| lifetime.deleted_by.iter().any(is_ended));
         let ending = self.incarnations.iter().filter(|_| is_gone && change.op == ChangeOp::Edit);

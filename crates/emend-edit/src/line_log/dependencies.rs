@@ -39,7 +39,7 @@ impl LineLog {
         let mut replacing = set_of(right.iter().map(|&token| self.sequence.token(token).inserted_by));
         for &token in hidden.iter().rev() {
             let state = self.sequence.token(token);
-            if state.deleted_by.iter().any(|by| replacing.contains(by)) {
+            if self.sequence.deleted_by(token).iter().any(|by| replacing.contains(by)) {
                 replacing.insert(state.inserted_by);
             }
             deps.extend(self.others_deleting(token, ix, seen).filter(|by| !replacing.contains(by)));
@@ -49,12 +49,12 @@ impl LineLog {
     /// Returns the last hidden line that replaces `line`, directly or through other hidden lines; `line` itself if there
     /// is none.
     pub(super) fn end_of_replacement(&self, line: TokenIx, seen: &Seen) -> TokenIx {
-        let mut replacing = self.sequence.token(line).deleted_by.clone();
+        let mut replacing = self.sequence.deleted_by(line).to_vec();
         let mut end = line;
         for token in self.sequence.iter_after(Some(line)).take_while(|&token| !self.is_seen(token, seen)) {
             let state = self.sequence.token(token);
             if replacing.contains(&state.inserted_by) {
-                replacing.extend(&state.deleted_by);
+                replacing.extend(self.sequence.deleted_by(token));
                 end = token;
             }
         }
@@ -112,12 +112,12 @@ impl LineLog {
 
     /// Returns whether the write of change `ix` has deleted a token.
     pub(super) fn is_deleted_with(&self, token: TokenIx, ix: ChangeIx) -> bool {
-        self.sequence.token(token).deleted_by.iter().any(|&by| self.are_of_one_write(by, ix))
+        self.sequence.deleted_by(token).iter().any(|&by| self.are_of_one_write(by, ix))
     }
 
     /// Returns the changes that are on and deleted a token, except those of the same write as `ix`.
     pub(super) fn others_deleting(&self, token: TokenIx, ix: ChangeIx, seen: &Seen) -> impl Iterator<Item = ChangeIx> {
-        let deleting = self.sequence.token(token).deleted_by.iter().copied();
+        let deleting = self.sequence.deleted_by(token).iter().copied();
         deleting.filter(move |&by| !self.are_of_one_write(by, ix) && self.is_on(by, seen.view))
     }
 

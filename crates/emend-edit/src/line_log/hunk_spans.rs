@@ -26,8 +26,14 @@ pub(super) struct Layout {
 }
 
 impl LineLog {
+    /// Returns the layout without numbers of lines.
+    pub(super) fn unnumbered_layout(&self) -> Layout {
+        let tokens = self.sequence.tokens_shown(&|_| true);
+        Layout { tokens, settled_before: Vec::new(), visible_before: Vec::new() }
+    }
+
     pub(super) fn layout(&self) -> Layout {
-        let tokens: Vec<TokenIx> = self.sequence.iter().collect();
+        let tokens = self.sequence.tokens_shown(&|_| true);
         let count = |view: View| -> Vec<usize> {
             let mut n = 0;
             let before = tokens.iter().map(|&token| {
@@ -50,10 +56,14 @@ impl LineLog {
         let mut open = false;
         for (at, &token) in layout.tokens.iter().enumerate() {
             let state = self.sequence.token(token);
-            let touching = state.deleted_by.iter().chain([&state.inserted_by]).filter(|&&ix| chosen[ix as usize]);
-            let ixs = set_of(touching.copied());
+            if state.is_untouched() {
+                open = false;
+                continue;
+            }
+            let touching = self.sequence.deleted_by(token).iter().chain([&state.inserted_by]);
+            let ixs = set_of(touching.copied().filter(|&ix| chosen[ix as usize]));
             if ixs.is_empty() {
-                open &= !layout.is_shown(at);
+                open &= !self.shows_in(token, View::Settled) && !self.shows_in(token, View::Visible);
                 continue;
             }
             if !open {
@@ -129,8 +139,9 @@ impl LineLog {
     pub(super) fn units(&self, layout: &Layout, span: &Span) -> Vec<Span> {
         let mut last_at: BTreeMap<ChangeIx, usize> = BTreeMap::new();
         let touching = |at: usize| {
-            let state = self.sequence.token(layout.tokens[at]);
-            state.deleted_by.iter().chain([&state.inserted_by]).copied().filter(|ix| span.ixs.contains(ix))
+            let token = layout.tokens[at];
+            let touching = self.sequence.deleted_by(token).iter().chain([&self.sequence.token(token).inserted_by]);
+            touching.copied().filter(|ix| span.ixs.contains(ix))
         };
         for at in span.at.clone() {
             last_at.extend(touching(at).map(|ix| (ix, at)));

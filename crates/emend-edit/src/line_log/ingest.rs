@@ -11,6 +11,7 @@ use crate::line_log::dependencies::Seen;
 use crate::line_log::history::{Action, StatusChange};
 use crate::line_log::hunk_size;
 use crate::line_log::log::{ChangeState, Incarnation, LineLog, Saved, View, Write};
+use crate::line_log::new_lines::NewLines;
 use crate::line_log::sequence::TokenIx;
 use crate::line_log::types::{ChangeId, ChangeIx, ChangeMeta, ChangeOp, Origin, Status};
 use crate::size::compact_sort::set_of;
@@ -94,7 +95,7 @@ impl LineLog {
     /// Returns whether the file was last known to exist on the disk, and its lines.
     fn seen_on_disk(&self) -> (bool, Seen) {
         let (exists, tokens) = match &self.saved {
-            None => (self.exists_in(View::Base), self.tokens_in(View::Base).collect()),
+            None => (self.exists_in(View::Base), self.tokens_in(View::Base)),
             Some(saved) => (saved.exists, saved.tokens.clone()),
         };
         let mut shown = vec![false; self.sequence.len()];
@@ -104,11 +105,11 @@ impl LineLog {
 
     /// Records that the caller has just saved [`LineLog::disk_text`].
     pub fn mark_saved(&mut self) {
-        self.saved = Some(self.saved_in(View::Disk));
+        self.saved = self.has_changes_on_disk().then(|| self.saved_in(View::Disk));
     }
 
     fn seen_in(&self, view: View) -> Seen {
-        Seen { tokens: self.tokens_in(view).collect(), view, shown: None }
+        Seen { tokens: self.tokens_in(view), view, shown: None }
     }
 
     /// Returns the text on the disk after an external change: the tokens that were there and not deleted by it, and
@@ -120,7 +121,8 @@ impl LineLog {
         };
         let stays = |&token: &TokenIx| {
             let state = self.sequence.token(token);
-            new.contains(&state.inserted_by) || was_shown(token) && !state.deleted_by.iter().any(|by| new.contains(by))
+            new.contains(&state.inserted_by)
+                || was_shown(token) && !self.sequence.deleted_by(token).iter().any(|by| new.contains(by))
         };
         Saved { exists, tokens: self.sequence.iter().filter(stays).collect() }
     }
@@ -134,9 +136,12 @@ impl LineLog {
         exists: bool,
         text: &str,
     ) -> Vec<ChangeId> {
-        let lines = split_lines(text);
         let eol = self.eol.take().unwrap_or_else(|| first_eol(text).unwrap_or("\n").to_owned());
-        let ops = self.minimal_diff(&seen.tokens, &lines, &eol);
+        let NewLines { lines, ops } = self.changed_lines(&seen.tokens, text).unwrap_or_else(|| {
+            let lines = split_lines(text);
+            let ops = self.minimal_diff(&seen.tokens, &lines, &eol);
+            NewLines { lines, ops }
+        });
         if exists && ops.is_empty() {
             // Nothing was written, so the line ending stays undecided until the first real write.
             self.eol = self.sequence_has_eol().then_some(eol);
@@ -254,9 +259,8 @@ impl LineLog {
     fn mark_deleted(&mut self, ix: ChangeIx, tokens: &[TokenIx]) -> BTreeSet<ChangeIx> {
         let mut deps = BTreeSet::new();
         for &token in tokens {
-            let state = self.sequence.token_mut(token);
-            state.deleted_by.push(ix);
-            deps.insert(state.inserted_by);
+            self.sequence.deleted_by_mut(token).push(ix);
+            deps.insert(self.sequence.token(token).inserted_by);
             self.sequence.set_visible(token, false);
         }
         self.changes[ix as usize].deleted = tokens.to_vec();

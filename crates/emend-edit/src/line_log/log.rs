@@ -7,7 +7,7 @@ use crate::line_log::sequence::{Sequence, TokenIx};
 use crate::line_log::types::{
     BASE, ChangeId, ChangeIx, ChangeMeta, ChangeOp, CheckpointId, LoggedChange, Origin, Status,
 };
-use crate::text::{first_eol, same_bytes, split_lines};
+use crate::text::{first_eol, same_bytes};
 
 /// A view of the tokens: which changes count as on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,10 +112,8 @@ impl LineLog {
     /// Starts a log for a file with this text; `None` if the file does not exist.
     #[must_use]
     pub fn new(base: Option<&str>) -> Self {
-        let mut sequence = Sequence::new();
-        sequence.insert_after(None, &split_lines(base.unwrap_or_default()), BASE);
         Self {
-            sequence,
+            sequence: Sequence::of_text(base.unwrap_or_default()),
             incarnations: base.iter().map(|_| Incarnation::default()).collect(),
             base_path: None,
             eol: base.and_then(first_eol).map(str::to_owned),
@@ -159,29 +157,35 @@ impl LineLog {
     pub fn saved_text(&self) -> Option<String> {
         match &self.saved {
             None => self.base_text(),
-            Some(saved) => saved.exists.then(|| self.render(&mut saved.tokens.iter().copied())),
+            Some(saved) => saved.exists.then(|| self.render(&saved.tokens)),
         }
     }
 
     /// Returns whether `text` is the visible text, without building that.
     #[must_use]
     pub fn is_visible_text(&self, text: Option<&str>) -> bool {
-        self.is_text_in(View::Visible, text)
+        self.is_text_in(View::Visible, text.map(str::as_bytes))
     }
 
     /// Returns whether `text` is the text that a save writes, without building that.
     #[must_use]
     pub fn is_disk_text(&self, text: Option<&str>) -> bool {
-        self.is_text_in(View::Disk, text)
+        self.is_text_in(View::Disk, text.map(str::as_bytes))
     }
 
     /// Returns whether `text` was last known to be on the disk, without building that text.
     #[must_use]
     pub fn is_saved_text(&self, text: Option<&str>) -> bool {
+        self.is_saved_content(text.map(str::as_bytes))
+    }
+
+    /// Returns whether a file with this content has the text that was last known to be on the disk.
+    #[must_use]
+    pub fn is_saved_content(&self, content: Option<&[u8]>) -> bool {
         match &self.saved {
-            None => self.is_text_in(View::Base, text),
-            Some(saved) => match text {
-                Some(text) => saved.exists && self.reads_as(&mut saved.tokens.iter().copied(), text),
+            None => self.is_text_in(View::Base, content),
+            Some(saved) => match content {
+                Some(content) => saved.exists && self.reads_as(&saved.tokens, content),
                 None => !saved.exists,
             },
         }
@@ -191,14 +195,20 @@ impl LineLog {
     #[must_use]
     pub fn is_disk_saved(&self) -> bool {
         let saved = match &self.saved {
+            None if !self.has_changes_on_disk() => return true,
             None => &self.saved_in(View::Base),
             Some(saved) => saved,
         };
-        saved.exists == self.exists_in(View::Disk) && self.tokens_in(View::Disk).eq(saved.tokens.iter().copied())
+        saved.exists == self.exists_in(View::Disk) && self.tokens_in(View::Disk) == saved.tokens
+    }
+
+    /// Returns whether the disk view differs from the base.
+    pub(super) fn has_changes_on_disk(&self) -> bool {
+        self.changes[1..].iter().any(|change| change.on_disk)
     }
 
     pub(super) fn saved_in(&self, view: View) -> Saved {
-        Saved { exists: self.exists_in(view), tokens: self.tokens_in(view).collect() }
+        Saved { exists: self.exists_in(view), tokens: self.tokens_in(view) }
     }
 
     /// Returns whether the file was last known to be on the disk.
@@ -207,9 +217,9 @@ impl LineLog {
         self.saved.as_ref().map_or_else(|| self.exists_in(View::Base), |saved| saved.exists)
     }
 
-    fn is_text_in(&self, view: View, text: Option<&str>) -> bool {
+    fn is_text_in(&self, view: View, text: Option<&[u8]>) -> bool {
         match text {
-            Some(text) => self.exists_in(view) && self.reads_as(&mut self.tokens_in(view), text),
+            Some(text) => self.exists_in(view) && self.reads_as(&self.tokens_in(view), text),
             None => !self.exists_in(view),
         }
     }
@@ -336,20 +346,19 @@ impl LineLog {
 
     /// Returns whether a token is shown, given which changes are on.
     pub(super) fn shows(&self, token: TokenIx, is_on: impl Fn(ChangeIx) -> bool) -> bool {
-        let token = self.sequence.token(token);
-        is_on(token.inserted_by) && !token.deleted_by.iter().any(|&ix| is_on(ix))
+        is_on(self.sequence.token(token).inserted_by) && !self.sequence.deleted_by(token).iter().any(|&ix| is_on(ix))
     }
 
     pub(super) fn shows_in(&self, token: TokenIx, view: View) -> bool {
         match view {
             View::Visible => self.sequence.is_visible(token),
-            _ => self.shows(token, |ix| self.is_on(ix, view)),
+            _ => self.sequence.token(token).is_untouched() || self.shows(token, |ix| self.is_on(ix, view)),
         }
     }
 
     /// Returns the tokens of a view in text order.
-    pub(super) fn tokens_in(&self, view: View) -> impl Iterator<Item = TokenIx> + '_ {
-        self.sequence.iter().filter(move |&token| self.shows_in(token, view))
+    pub(super) fn tokens_in(&self, view: View) -> Vec<TokenIx> {
+        self.sequence.tokens_shown(&|token| self.shows_in(token, view))
     }
 
     pub(super) fn exists_in(&self, view: View) -> bool {
@@ -358,11 +367,11 @@ impl LineLog {
             (inc.created_by.is_empty() || inc.created_by.iter().any(is_on)) && !inc.deleted_by.iter().any(is_on)
         };
         // A file with a line in it exists, even if the change that created it is off. So no line is lost.
-        self.incarnations.iter().any(shows) || self.tokens_in(view).next().is_some()
+        self.incarnations.iter().any(shows) || !self.tokens_in(view).is_empty()
     }
 
     pub(super) fn text_in(&self, view: View) -> Option<String> {
-        self.exists_in(view).then(|| self.render(&mut self.tokens_in(view)))
+        self.exists_in(view).then(|| self.render(&self.tokens_in(view)))
     }
 
     pub(super) fn path_in(&self, view: View) -> Option<&str> {
@@ -381,7 +390,7 @@ impl LineLog {
     }
 
     /// Joins lines to a text. All but the last get a line ending if they have none.
-    pub(super) fn render(&self, tokens: &mut dyn Iterator<Item = TokenIx>) -> String {
+    pub(super) fn render(&self, tokens: &[TokenIx]) -> String {
         let mut text = String::with_capacity(self.sequence.size());
         self.each_piece(tokens, &mut |piece| {
             text.push_str(piece);
@@ -391,8 +400,8 @@ impl LineLog {
     }
 
     /// Returns whether the lines, joined, are `text`.
-    fn reads_as(&self, tokens: &mut dyn Iterator<Item = TokenIx>, text: &str) -> bool {
-        let mut rest = text.as_bytes();
+    fn reads_as(&self, tokens: &[TokenIx], text: &[u8]) -> bool {
+        let mut rest = text;
         let fits = self.each_piece(tokens, &mut |piece| match rest.split_at_checked(piece.len()) {
             Some((start, after)) => {
                 rest = after;
@@ -406,9 +415,9 @@ impl LineLog {
     /// Calls `take` with the pieces of the joined lines, until it returns `false`. Returns whether it never did.
     ///
     /// Lines that are next to each other in the sequence's text are one piece: a large file has few pieces.
-    fn each_piece(&self, tokens: &mut dyn Iterator<Item = TokenIx>, take: &mut dyn FnMut(&str) -> bool) -> bool {
+    fn each_piece(&self, tokens: &[TokenIx], take: &mut dyn FnMut(&str) -> bool) -> bool {
         let mut run = 0..0;
-        for token in tokens {
+        for &token in tokens {
             let line = self.sequence.range(token);
             let is_bare = !run.is_empty() && self.sequence.is_bare_at(run.end);
             if line.start == run.end && !is_bare {

@@ -29,6 +29,7 @@ mod hunk_size;
 mod hunk_spans;
 mod ingest;
 mod log;
+mod new_lines;
 mod proposal;
 mod revert;
 mod review;

@@ -111,7 +111,7 @@ impl LineLog {
         let any = |ixs: &[ChangeIx]| ixs.iter().any(|&ix| is_on(ix));
         let lives = |inc: &Incarnation| (inc.created_by.is_empty() || any(&inc.created_by)) && !any(&inc.deleted_by);
         let exists = !shown.is_empty() || self.incarnations.iter().any(lives);
-        exists.then(|| self.render(&mut shown.into_iter()))
+        exists.then(|| self.render(&shown))
     }
 
     /// Returns the edits that make one text of another. Each belongs to one of the changes `written`.
@@ -135,8 +135,8 @@ impl LineLog {
                 rows.push((BASE, old, None));
                 continue;
             }
-            let state = self.sequence.token(token);
-            let touching = state.deleted_by.iter().chain([&state.inserted_by]).find(|ix| written.contains(ix));
+            let inserted_by = self.sequence.token(token).inserted_by;
+            let touching = self.sequence.deleted_by(token).iter().chain([&inserted_by]).find(|ix| written.contains(ix));
             next = touching.copied().unwrap_or(next);
             rows.push((next, old, new));
         }

@@ -27,7 +27,7 @@ impl LineLog {
         let mut taken = BTreeSet::new();
         for &token in &place {
             let state = self.sequence.token(token);
-            for &ix in state.deleted_by.iter().chain([&state.inserted_by]) {
+            for &ix in self.sequence.deleted_by(token).iter().chain([&state.inserted_by]) {
                 let is_agents = || self.write_of(ix).origin == Origin::Agent;
                 if ix == BASE || !self.is_on(ix, seen.view) || !is_agents() || !taken.insert(ix) {
                     continue;

@@ -79,9 +79,7 @@ impl LineLog {
         let layout = self.layout();
         let mut hunks = Vec::new();
         for &status in query.statuses {
-            let chosen: Vec<bool> = (0..self.changes.len() as ChangeIx)
-                .map(|ix| ix != BASE && self.is_chosen(ix, status, &query))
-                .collect();
+            let chosen = self.chosen(status, &query);
             for span in self.spans(&layout, &chosen) {
                 for (span, oversized) in self.cut_span(&layout, span) {
                     hunks.push((span.at.start, self.hunk_of(&layout, span, status, oversized, query.context)));
@@ -93,6 +91,22 @@ impl LineLog {
         let (with_lines, without): (Vec<_>, Vec<_>) =
             hunks.into_iter().map(|(_, hunk)| hunk).partition(|hunk| !hunk.lines.is_empty());
         without.into_iter().chain(with_lines).collect()
+    }
+
+    /// Returns the number of [`hunks`](Self::hunks), without building them.
+    #[must_use]
+    pub fn n_hunks(&self, query: &HunkQuery<'_>) -> usize {
+        let layout = self.unnumbered_layout();
+        let of_status = |&status: &Status| {
+            let chosen = self.chosen(status, query);
+            let spans = self.spans(&layout, &chosen).into_iter();
+            spans.map(|span| self.cut_span(&layout, span).len()).sum::<usize>() + self.entry_ixs(&chosen).count()
+        };
+        query.statuses.iter().map(of_status).sum()
+    }
+
+    fn chosen(&self, status: Status, query: &HunkQuery<'_>) -> Vec<bool> {
+        (0..self.changes.len() as ChangeIx).map(|ix| ix != BASE && self.is_chosen(ix, status, query)).collect()
     }
 
     fn is_chosen(&self, ix: ChangeIx, status: Status, query: &HunkQuery<'_>) -> bool {
@@ -225,13 +239,16 @@ impl LineLog {
         }
     }
 
-    /// Returns hunks for changes that touch no line: an empty file created or deleted, or a rename.
+    /// Returns hunks for changes that touch no line.
     fn entry_hunks(&self, status: Status, chosen: &[bool]) -> Vec<(usize, Hunk)> {
+        self.entry_ixs(chosen).map(|ix| (0, self.hunk_without_lines(&set_of([ix]), status))).collect()
+    }
+
+    /// Returns the changes that touch no line: an empty file created or deleted, or a rename.
+    fn entry_ixs(&self, chosen: &[bool]) -> impl Iterator<Item = ChangeIx> {
         let touches_no_line = |change: &ChangeState| change.inserted.is_empty() && change.deleted.is_empty();
-        let ixs = (1..self.changes.len()).filter(|&ix| chosen[ix]);
-        ixs.filter(|&ix| self.changes[ix].op != ChangeOp::Edit && touches_no_line(&self.changes[ix]))
-            .map(|ix| (0, self.hunk_without_lines(&set_of([ix as ChangeIx]), status)))
-            .collect()
+        let is_entry = move |change: &ChangeState| change.op != ChangeOp::Edit && touches_no_line(change);
+        (1..self.changes.len()).filter(move |&ix| chosen[ix] && is_entry(&self.changes[ix])).map(|ix| ix as ChangeIx)
     }
 }
 

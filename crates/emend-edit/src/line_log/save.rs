@@ -122,7 +122,7 @@ impl LineLog {
         let order: Vec<TokenIx> = self.sequence.iter().collect();
         let line = |&token: &TokenIx| {
             let state = self.sequence.token(token);
-            SavedLine(self.sequence.text(token).to_owned(), state.inserted_by, state.deleted_by.clone())
+            SavedLine(self.sequence.text(token).to_owned(), state.inserted_by, self.sequence.deleted_by(token).to_vec())
         };
         let saved = self.saved.as_ref().map(|saved| {
             let mut place = vec![0; order.len()];
@@ -233,9 +233,10 @@ impl LineLog {
             ensure(split_lines(text).len() == 1, "line")?;
             ensure((*inserted_by as usize) < n, "line's change")?;
             ensure(deleted_by.iter().all(|&by| by != BASE && (by as usize) < n), "line's change")?;
-            let state = self.sequence.token_mut(token);
-            state.inserted_by = *inserted_by;
-            state.deleted_by.clone_from(deleted_by);
+            self.sequence.token_mut(token).inserted_by = *inserted_by;
+            if !deleted_by.is_empty() {
+                self.sequence.deleted_by_mut(token).clone_from(deleted_by);
+            }
             if *inserted_by != BASE {
                 self.changes[*inserted_by as usize].inserted.push(token);
             }

@@ -6,19 +6,29 @@
 
 use std::ops::Range;
 
-use crate::line_log::types::ChangeIx;
+use crate::line_log::types::{BASE, ChangeIx};
+use crate::text::split_lines;
 
 /// Index of a token in the arena, in order of creation.
 pub(super) type TokenIx = u32;
 
-/// One line with its own line ending.
-#[derive(Clone, Debug)]
+/// One line with its own line ending. Tokens are copied with their log, so they own nothing.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Token {
-    text: Range<usize>,
+    start: usize,
+    end: usize,
     pub(super) inserted_by: ChangeIx,
-    pub(super) deleted_by: Vec<ChangeIx>,
+    /// Index into `Sequence::deletions`, plus one; 0 for a line that no change deleted.
+    deletions: u32,
     chunk: u32,
     visible: bool,
+}
+
+impl Token {
+    /// Returns whether no change has touched the line. Every view shows it then.
+    pub(super) fn is_untouched(&self) -> bool {
+        self.inserted_by == BASE && self.deletions == 0
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -38,10 +48,12 @@ pub(super) struct Flip {
 }
 
 /// All tokens of a file.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Sequence {
     text: String,
     tokens: Vec<Token>,
+    /// The changes that deleted a line, for each line that any deleted.
+    deletions: Vec<Vec<ChangeIx>>,
     chunks: Vec<Chunk>,
     /// The chunks in text order.
     order: Vec<u32>,
@@ -50,9 +62,58 @@ pub(super) struct Sequence {
 /// Minimum size of a chunk when it is cut.
 const CHUNK_TOKENS_MIN: usize = 64;
 
+impl Clone for Sequence {
+    /// Copies the tokens, with space for an edit.
+    fn clone(&self) -> Self {
+        let mut text = String::with_capacity(self.text.len() + EDIT_BYTES);
+        text.push_str(&self.text);
+        let mut tokens = Vec::with_capacity(self.tokens.len() + EDIT_TOKENS);
+        tokens.extend_from_slice(&self.tokens);
+        let (deletions, chunks, order) = (self.deletions.clone(), self.chunks.clone(), self.order.clone());
+        Self { text, tokens, deletions, chunks, order }
+    }
+}
+
+/// Size in bytes of an edit that needs no further memory.
+const EDIT_BYTES: usize = 16 << 10;
+/// Number of lines of such an edit.
+const EDIT_TOKENS: usize = 256;
+
 impl Sequence {
     pub(super) fn new() -> Self {
-        Self { text: String::new(), tokens: Vec::new(), chunks: vec![Chunk::default()], order: vec![0] }
+        let (tokens, deletions) = (Vec::new(), Vec::new());
+        Self { text: String::new(), tokens, deletions, chunks: vec![Chunk::default()], order: vec![0] }
+    }
+
+    /// Returns the lines of a text.
+    pub(super) fn of_text(text: &str) -> Self {
+        let mut sequence = Self::new();
+        sequence.text.reserve(text.len() + EDIT_BYTES);
+        sequence.text.push_str(text);
+        let (lines, mut start) = (split_lines(text), 0);
+        sequence.tokens.reserve_exact(lines.len() + EDIT_TOKENS);
+        for line in lines {
+            let end = start + line.len();
+            sequence.push(start..end, BASE, 0);
+            start = end;
+        }
+        sequence.fill_chunk(0, 0, 0..sequence.tokens.len() as TokenIx);
+        sequence
+    }
+
+    fn push(&mut self, text: Range<usize>, inserted_by: ChangeIx, chunk: u32) {
+        let Range { start, end } = text;
+        self.tokens.push(Token { start, end, inserted_by, deletions: 0, chunk, visible: true });
+    }
+
+    /// Puts new visible tokens into a chunk.
+    fn fill_chunk(&mut self, chunk: u32, at: usize, new: Range<TokenIx>) {
+        let home = &mut self.chunks[chunk as usize];
+        home.n_visible += new.len();
+        home.tokens.splice(at..at, new);
+        if self.chunks[chunk as usize].tokens.len() > 2 * self.chunk_tokens() {
+            self.cut_chunk(chunk);
+        }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -69,7 +130,26 @@ impl Sequence {
 
     /// Returns the place of a line in [`slice`](Self::slice). Lines of one write are next to each other.
     pub(super) fn range(&self, ix: TokenIx) -> Range<usize> {
-        self.tokens[ix as usize].text.clone()
+        let token = self.token(ix);
+        token.start..token.end
+    }
+
+    /// Returns the changes that deleted a line.
+    pub(super) fn deleted_by(&self, ix: TokenIx) -> &[ChangeIx] {
+        match self.token(ix).deletions {
+            0 => &[],
+            at => &self.deletions[at as usize - 1],
+        }
+    }
+
+    /// Returns the list of changes that deleted a line, to change it.
+    pub(super) fn deleted_by_mut(&mut self, ix: TokenIx) -> &mut Vec<ChangeIx> {
+        let at = &mut self.tokens[ix as usize].deletions;
+        if *at == 0 {
+            self.deletions.push(Vec::new());
+            *at = self.deletions.len() as u32;
+        }
+        &mut self.deletions[*at as usize - 1]
     }
 
     /// Returns the text of lines that are next to each other.
@@ -89,7 +169,7 @@ impl Sequence {
 
     /// Returns the line, with its line ending.
     pub(super) fn text(&self, ix: TokenIx) -> &str {
-        &self.text[self.tokens[ix as usize].text.clone()]
+        &self.text[self.range(ix)]
     }
 
     pub(super) fn is_visible(&self, ix: TokenIx) -> bool {
@@ -108,16 +188,10 @@ impl Sequence {
         for line in lines {
             let start = self.text.len();
             self.text.push_str(line);
-            let text = start..self.text.len();
-            self.tokens.push(Token { text, inserted_by, deleted_by: Vec::new(), chunk, visible: true });
+            self.push(start..self.text.len(), inserted_by, chunk);
         }
         let new = first..self.tokens.len() as TokenIx;
-        let home = &mut self.chunks[chunk as usize];
-        home.tokens.splice(at..at, new.clone());
-        home.n_visible += lines.len();
-        if self.chunks[chunk as usize].tokens.len() > 2 * self.chunk_tokens() {
-            self.cut_chunk(chunk);
-        }
+        self.fill_chunk(chunk, at, new.clone());
         new
     }
 
@@ -176,6 +250,19 @@ impl Sequence {
     /// Returns all tokens in text order.
     pub(super) fn iter(&self) -> impl Iterator<Item = TokenIx> + '_ {
         self.order.iter().flat_map(|&chunk| self.chunks[chunk as usize].tokens.iter().copied())
+    }
+
+    /// Returns the tokens in text order that no change touched or that `shows` selects.
+    pub(super) fn tokens_shown(&self, shows: &dyn Fn(TokenIx) -> bool) -> Vec<TokenIx> {
+        let mut shown = Vec::with_capacity(self.tokens.len());
+        for &chunk in &self.order {
+            for &token in &self.chunks[chunk as usize].tokens {
+                if self.tokens[token as usize].is_untouched() || shows(token) {
+                    shown.push(token);
+                }
+            }
+        }
+        shown
     }
 
     /// Returns the tokens after `anchor` in text order.

@@ -47,7 +47,7 @@ impl LineLog {
             self.sequence.token_mut(token).inserted_by = ix;
         }
         for &token in &part.deleted {
-            let by = &mut self.sequence.token_mut(token).deleted_by;
+            let by = self.sequence.deleted_by_mut(token);
             by.iter_mut().filter(|by| **by == whole).for_each(|by| *by = ix);
         }
         self.changes.push(part);

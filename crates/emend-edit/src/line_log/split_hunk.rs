@@ -179,8 +179,8 @@ impl LineLog {
         let (_, builder) = self.lines_of(&layout, &span, status, context);
         let lines = builder.lines.into_iter().map(|(token, line)| {
             // A line that only gets or loses its line ending is not a line of the hunk's changes.
-            let state = self.sequence.token(token);
-            let is_ours = state.deleted_by.iter().chain([&state.inserted_by]).any(|ix| span.ixs.contains(ix));
+            let inserted_by = self.sequence.token(token).inserted_by;
+            let is_ours = self.sequence.deleted_by(token).iter().chain([&inserted_by]).any(|ix| span.ixs.contains(ix));
             (token, is_ours && line.kind != LineKind::Context)
         });
         Ok(Shown { lines: lines.collect(), ixs: span.ixs })

@@ -40,6 +40,17 @@ pub fn decode(bytes: &[u8]) -> Result<&str, DecodeError> {
     std::str::from_utf8(bytes).map_err(|error| DecodeError::InvalidUtf8 { offset: error.valid_up_to() })
 }
 
+/// Decodes the bytes of a file as [`decode`] does, without copying them.
+///
+/// # Errors
+/// As [`decode`].
+pub fn decode_owned(bytes: Vec<u8>) -> Result<String, DecodeError> {
+    if let Some(offset) = memchr::memchr(0, &bytes) {
+        return Err(DecodeError::Binary { offset });
+    }
+    String::from_utf8(bytes).map_err(|error| DecodeError::InvalidUtf8 { offset: error.utf8_error().valid_up_to() })
+}
+
 /// The byte-order mark, which some editors write before the first line.
 pub const BOM: char = '\u{feff}';
 
@@ -60,5 +71,8 @@ mod tests {
         assert_eq!(decode("\u{feff}é\r\n".as_bytes()), Ok("\u{feff}é\r\n"));
         assert_eq!(decode(b"ab\0\xff"), Err(DecodeError::Binary { offset: 2 }));
         assert_eq!(decode(b"caf\xe9"), Err(DecodeError::InvalidUtf8 { offset: 3 }));
+        for bytes in ["\u{feff}é\r\n".as_bytes(), b"", b"ab\0\xff", b"caf\xe9"] {
+            assert_eq!(decode_owned(bytes.to_vec()), decode(bytes).map(str::to_owned));
+        }
     }
 }

@@ -174,6 +174,49 @@ impl LineIndex {
     }
 }
 
+/// Numbers of lines at ascending offsets of a text. Counting costs less than an index of all lines.
+///
+/// Lines are those of [`split_lines`] and count from 0.
+pub(crate) enum LineCounter<'a> {
+    /// A text without CR: the offset up to which lines are counted, and their number.
+    Counted { text: &'a str, end: usize, n_ends: usize },
+    /// A text with CR.
+    Indexed(LineIndex),
+}
+
+impl<'a> LineCounter<'a> {
+    pub(crate) fn new(text: &'a str) -> Self {
+        match memchr::memchr(b'\r', text.as_bytes()) {
+            None => Self::Counted { text, end: 0, n_ends: 0 },
+            Some(_) => Self::Indexed(LineIndex::new(text)),
+        }
+    }
+
+    /// Returns the line that contains the byte at `offset`, which is not less than that of the call before. An offset
+    /// past the end belongs to the last line.
+    pub(crate) fn line_at(&mut self, offset: usize) -> usize {
+        match self {
+            Self::Indexed(index) => index.line_at(offset),
+            Self::Counted { text, end, n_ends } => {
+                // The line ending of the last line begins no other one.
+                let to = offset.min(text.len().saturating_sub(1)).max(*end);
+                *n_ends += memchr::memchr_iter(b'\n', &text.as_bytes()[*end..to]).count();
+                *end = to;
+                *n_ends
+            }
+        }
+    }
+
+    /// Returns the number of lines.
+    pub(crate) fn n_lines(&mut self) -> usize {
+        match self {
+            Self::Indexed(index) => index.n_lines(),
+            Self::Counted { text: "", .. } => 0,
+            Self::Counted { .. } => self.line_at(usize::MAX) + 1,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -202,7 +245,7 @@ mod tests {
 
     #[test]
     fn the_index_agrees_with_the_lines() {
-        for text in ["", "a", "a\n", "a\r\n\rb\n\nç", "\r"] {
+        for text in ["", "a", "a\n", "\n", "\n\n", "a\nb\n\nç", "a\r\n\rb\n\nç", "\r"] {
             let (index, lines) = (LineIndex::new(text), split_lines(text));
             assert_eq!(index.n_lines(), lines.len());
             let mut offset = 0;
@@ -211,6 +254,9 @@ mod tests {
                 assert!((offset..offset + line.len()).all(|at| index.line_at(at) == number));
                 offset += line.len();
             }
+            let mut counter = LineCounter::new(text);
+            assert!((0..text.len() + 2).all(|at| counter.line_at(at) == index.line_at(at)), "{text:?}");
+            assert_eq!((counter.n_lines(), LineCounter::new(text).n_lines()), (lines.len(), lines.len()));
             assert_eq!(index.range(0, usize::MAX), 0..text.len());
             assert_eq!(index.range(9, 10), text.len()..text.len());
         }

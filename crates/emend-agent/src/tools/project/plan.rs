@@ -205,7 +205,7 @@ pub(super) fn with_states(refusal: Refusal, texts: &Texts, reads: &ReadTracker) 
 
 /// Returns the writes of a plan, with a step for each edit, so that a review knows the edit of each hunk.
 pub(super) fn writes_of(edits: &[ProposedEdit], planned: &[PlannedFile], texts: &Texts) -> Vec<FileWrite> {
-    let mut all: Vec<FileWrite> = planned.iter().flat_map(|file| writes(file, planned)).collect();
+    let mut all: Vec<FileWrite> = planned.iter().flat_map(|file| writes(file, file.after.clone(), planned)).collect();
     for write in &mut all {
         let path = write.path.as_str();
         let whole = edits.iter().find(|edit| {

@@ -86,7 +86,9 @@ fn switching_a_hunk_has_the_effect_it_shows() {
     let statuses = prop_oneof![Just(Status::Pending), Just(Status::Accepted), Just(Status::Rejected)];
     check((history(), any::<u8>(), statuses), |((base, steps), pick, status)| {
         let mut log = play(base.as_deref(), &steps);
-        let hunks = log.hunks(HunkQuery { statuses: &[status], ..HunkQuery::default() });
+        let query = HunkQuery { statuses: &[status], ..HunkQuery::default() };
+        let hunks = log.hunks(query.clone());
+        assert_eq!(log.n_hunks(&query), hunks.len());
         if hunks.is_empty() {
             return;
         }

@@ -36,7 +36,7 @@ impl Plain {
         let line = |token| PlainLine {
             text: log.sequence.text(token).to_owned(),
             by: log.sequence.token(token).inserted_by,
-            deleted_by: log.sequence.token(token).deleted_by.iter().copied().collect(),
+            deleted_by: log.sequence.deleted_by(token).iter().copied().collect(),
         };
         let change = |ix: ChangeIx| {
             let state = &log.changes[ix as usize];

@@ -395,7 +395,8 @@ fn l12_the_disk_never_has_a_line_beside_its_replacement() {
 /// Returns the positions of the lines that the log itself puts on the disk.
 fn disk_lines(log: &LineLog, plain: &Plain) -> BTreeSet<usize> {
     let tokens: BTreeMap<u32, usize> = log.sequence.iter().enumerate().map(|(at, token)| (token, at)).collect();
-    let shown: BTreeSet<usize> = log.tokens_in(crate::line_log::log::View::Disk).map(|token| tokens[&token]).collect();
+    let shown: BTreeSet<usize> =
+        log.tokens_in(crate::line_log::log::View::Disk).into_iter().map(|token| tokens[&token]).collect();
     assert!(shown.len() <= plain.lines.len());
     shown
 }

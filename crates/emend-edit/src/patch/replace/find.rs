@@ -1,5 +1,6 @@
 //! Finds the old text of a replacement, in the strictest way first.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use memchr::memmem;
@@ -155,47 +156,14 @@ fn can_shift(new: &str, (asked, found): &(String, String)) -> bool {
     lines.is_empty() || (lines.iter().all(|line| line.starts_with(asked.as_str())) && !fits_already)
 }
 
-/// A simplified text, with a mapping back to the original bytes.
-struct Flat {
+/// A simplified text that is being written.
+#[derive(Default)]
+struct FlatBuilder {
     text: String,
-    /// For each place where the simplified text is shorter: its length up to there, and the bytes left out so far.
     skips: Vec<(usize, usize)>,
 }
 
-impl Flat {
-    /// Writes every line ending as LF.
-    fn line_endings(text: &str) -> Self {
-        let mut flat = Self { text: String::new(), skips: Vec::new() };
-        if memchr::memchr(b'\r', text.as_bytes()).is_none() {
-            flat.text.push_str(text);
-            return flat;
-        }
-        for line in text::lines(text) {
-            let (content, eol) = text::split_eol(line);
-            flat.text.push_str(content);
-            flat.push_eol(eol);
-        }
-        flat
-    }
-
-    /// Also leaves out whitespace at line ends and folds typographic characters.
-    fn without_confusables(text: &str) -> Self {
-        let mut flat = Self { text: String::with_capacity(text.len()), skips: Vec::new() };
-        for line in text::lines(text) {
-            let (content, eol) = text::split_eol(line);
-            let kept = content.trim_end();
-            let ending = if eol.is_empty() { "" } else { &line[kept.len()..] };
-            for c in kept.chars() {
-                let folded = fold(c);
-                flat.text.push(folded);
-                flat.skip(c.len_utf8() - folded.len_utf8());
-            }
-            // Whitespace before a line ending belongs to it. At the end of the text it belongs to nothing.
-            flat.push_eol(ending);
-        }
-        flat
-    }
-
+impl FlatBuilder {
     fn push_eol(&mut self, eol: &str) {
         if !eol.is_empty() {
             self.text.push('\n');
@@ -208,6 +176,51 @@ impl Flat {
             let before = self.skips.last().map_or(0, |&(_, skipped)| skipped);
             self.skips.push((self.text.len(), before + n_bytes));
         }
+    }
+
+    fn finish(self) -> Flat<'static> {
+        Flat { text: Cow::Owned(self.text), skips: self.skips }
+    }
+}
+
+/// A simplified text, with a mapping back to the original bytes.
+struct Flat<'a> {
+    text: Cow<'a, str>,
+    /// For each place where the simplified text is shorter: its length up to there, and the bytes left out so far.
+    skips: Vec<(usize, usize)>,
+}
+
+impl<'a> Flat<'a> {
+    /// Writes every line ending as LF.
+    fn line_endings(text: &'a str) -> Self {
+        if memchr::memchr(b'\r', text.as_bytes()).is_none() {
+            return Self { text: Cow::Borrowed(text), skips: Vec::new() };
+        }
+        let mut flat = FlatBuilder::default();
+        for line in text::lines(text) {
+            let (content, eol) = text::split_eol(line);
+            flat.text.push_str(content);
+            flat.push_eol(eol);
+        }
+        flat.finish()
+    }
+
+    /// Also leaves out whitespace at line ends and folds typographic characters.
+    fn without_confusables(text: &str) -> Self {
+        let mut flat = FlatBuilder { text: String::with_capacity(text.len()), skips: Vec::new() };
+        for line in text::lines(text) {
+            let (content, eol) = text::split_eol(line);
+            let kept = content.trim_end();
+            let ending = if eol.is_empty() { "" } else { &line[kept.len()..] };
+            for c in kept.chars() {
+                let folded = fold(c);
+                flat.text.push(folded);
+                flat.skip(c.len_utf8() - folded.len_utf8());
+            }
+            // Whitespace before a line ending belongs to it. At the end of the text it belongs to nothing.
+            flat.push_eol(ending);
+        }
+        flat.finish()
     }
 
     /// Returns the original byte range of a range of the simplified text.

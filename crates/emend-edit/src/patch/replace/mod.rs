@@ -14,12 +14,14 @@ pub use error::ReplaceError;
 
 pub use find::Strategy;
 
+use std::ops::Range;
+
 use serde::Serialize;
 
 use crate::locate::leniency::Leniency;
 use crate::locate::placeholder::is_worded_placeholder;
 use crate::patch::model::AppliedHunk;
-use crate::text::{LineIndex, split_bom};
+use crate::text::{LineCounter, same_bytes, split_bom};
 use find::Found;
 
 /// A text after a string was replaced.
@@ -91,17 +93,18 @@ pub fn replace(before: &str, old: &str, new: &str, replace_all: bool) -> Result<
         return Err(error::ambiguous(body, &found));
     }
     let text = build(bom, body, old, new, &found);
-    if text == before {
+    if text.len() == before.len() && same_bytes(text.as_bytes(), before.as_bytes()) {
         return Err(ReplaceError::NoChange);
     }
-    let index = LineIndex::new(body);
-    let n_lines_now = LineIndex::new(&text).n_lines().cast_signed();
-    let lines_gained = (n_lines_now - index.n_lines().cast_signed()) / found.ranges.len().max(1).cast_signed();
-    let lines = found
-        .ranges
-        .iter()
-        .map(|range| (index.line_at(range.start) + 1, index.line_at(range.end.saturating_sub(1).max(range.start)) + 1));
-    Ok(Replaced { text, count: found.ranges.len(), strategy: found.strategy, lines: lines.collect(), lines_gained })
+    let mut lines = LineCounter::new(body);
+    let number = |range: &Range<usize>| {
+        let first = lines.line_at(range.start) + 1;
+        (first, lines.line_at(range.end.saturating_sub(1).max(range.start)) + 1)
+    };
+    let numbers = found.ranges.iter().map(number).collect();
+    let n_lines_now = LineCounter::new(&text).n_lines().cast_signed();
+    let lines_gained = (n_lines_now - lines.n_lines().cast_signed()) / found.ranges.len().max(1).cast_signed();
+    Ok(Replaced { text, count: found.ranges.len(), strategy: found.strategy, lines: numbers, lines_gained })
 }
 
 /// Returns the first line of `new` that stands for omitted text, unless `old` has it too.
