@@ -14,7 +14,7 @@ use emend_agent::error_code::Code;
 use emend_agent::event::EventKind;
 use emend_agent::store::Store;
 use emend_agent::workspace::{Mode, SaveSnapshot, Snapshot, Workspace};
-use emend_host::{EnvPolicy, FileStore, LocalEnvironment, Sandbox, StateDir, StateError, SystemClock};
+use emend_host::{EnvPolicy, FileStore, GrowingDocument, LocalEnvironment, Sandbox, StateDir, StateError, SystemClock};
 use emend_llm::{Clock, Shared};
 use serde::{Deserialize, Serialize};
 
@@ -163,17 +163,16 @@ fn recover(environment: &LocalEnvironment, state: &StateDir) -> Result<(), Failu
 
 /// Saves the line logs before an edit changes files, so that a crash in between loses no undo data.
 struct Saver {
-    state: Arc<StateDir>,
+    document: GrowingDocument,
     saved: Arc<AtomicU64>,
 }
 
 impl SaveSnapshot for Saver {
-    fn save(&self, snapshot: &Snapshot) -> Result<(), EnvError> {
-        self.state.save(WORKSPACE_DOCUMENT, snapshot).map_err(|error| {
-            let path = "the data for undo".to_owned();
-            EnvError::Io { path, reason: format!("{error}; nothing was changed") }
-        })?;
-        self.saved.store(snapshot.revision(), Ordering::Relaxed);
+    fn save(&self, changes: &Snapshot, whole: &dyn Fn() -> Snapshot) -> Result<(), EnvError> {
+        let appended = self.document.append(changes);
+        let saved = appended.and_then(|done| if done { Ok(()) } else { self.document.replace(&whole()) });
+        saved.map_err(|error| EnvError::Io { path: "the data for undo".to_owned(), reason: error.to_string() })?;
+        self.saved.store(changes.revision(), Ordering::Relaxed);
         Ok(())
     }
 }
@@ -274,9 +273,10 @@ impl Project {
         let clock: Shared<dyn Clock> = Shared::new(SystemClock);
         let environment: Shared<dyn ExecutionEnvironment> = Shared::new(environment.with_journal(Arc::clone(&state)));
         let environment = if options.read_only { Shared::new(ReadOnly::new(environment)) } else { environment };
-        let saved: Option<Snapshot> = state.load(WORKSPACE_DOCUMENT)?;
+        let document = GrowingDocument::new(Arc::clone(&state), WORKSPACE_DOCUMENT);
+        let saved: Option<Snapshot> = document.load(Snapshot::apply)?;
         let saved_revision = Arc::new(AtomicU64::new(u64::MAX));
-        let saver = Saver { state: Arc::clone(&state), saved: Arc::clone(&saved_revision) };
+        let saver = Saver { document, saved: Arc::clone(&saved_revision) };
         let workspace = Workspace::new(environment, options.mode, Shared::clone(&clock)).with_saver(Shared::new(saver));
         if let Some(snapshot) = saved {
             workspace.restore(snapshot).map_err(|error| Failure::new(Code::IoError, error.to_string()))?;
@@ -373,9 +373,7 @@ impl Project {
 
     /// Saves the line logs.
     pub(crate) fn save(&self) -> Result<(), Failure> {
-        self.state.save(WORKSPACE_DOCUMENT, &self.workspace.snapshot())?;
-        self.saved.store(self.workspace.revision(), Ordering::Relaxed);
-        Ok(())
+        self.workspace.persist().map_err(|error| Failure::new(error.code(), error.to_string()))
     }
 
     /// Saves the line logs, unless they are saved as they are: one command may change many files.

@@ -7,6 +7,7 @@ mod clock;
 mod commit;
 mod files;
 mod git;
+mod growing_document;
 #[cfg(unix)]
 mod keep;
 mod local;
@@ -24,6 +25,7 @@ mod transport;
 pub use clock::{OsRandom, SystemClock};
 pub use commit::{CommitError, Observer, Recovered, Step, StepKind};
 pub use git::project_root;
+pub use growing_document::GrowingDocument;
 pub use local::LocalEnvironment;
 pub use process::{EnvPolicy, Inherit, Sandbox};
 #[cfg(feature = "sqlite")]

@@ -253,7 +253,7 @@ impl StateDir {
         Ok(names)
     }
 
-    fn path(&self, name: &str) -> Result<PathBuf, StateError> {
+    pub(crate) fn path(&self, name: &str) -> Result<PathBuf, StateError> {
         let is_word = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_' | '.');
         if name.is_empty() || name.starts_with('.') || name.len() > 200 || !name.chars().all(is_word) {
             return Err(StateError::BadName { name: name.to_owned() });
@@ -262,7 +262,7 @@ impl StateDir {
     }
 }
 
-fn failed(path: &Path) -> impl FnOnce(io::Error) -> StateError {
+pub(crate) fn failed(path: &Path) -> impl FnOnce(io::Error) -> StateError {
     let path = path.to_owned();
     |source| StateError::Io { path, source }
 }

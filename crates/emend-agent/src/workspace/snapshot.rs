@@ -8,7 +8,7 @@ use emend_llm::{MaybeSend, MaybeSync};
 use serde::{Deserialize, Serialize};
 
 use super::error::WorkspaceError;
-use super::state::{Entry, Workspace};
+use super::state::{Entry, State, Workspace};
 use crate::environment::{EnvError, FilePath};
 
 /// Version of the format. A snapshot of another version is rejected.
@@ -55,13 +55,26 @@ pub enum SnapshotError {
 
 /// Saves the line logs of a workspace, for a host that keeps them.
 pub trait SaveSnapshot: MaybeSend + MaybeSync {
-    /// Saves `snapshot` durably in place of the previous one.
+    /// Saves the state durably: `changes` in addition to the previous ones, or all of `whole` in their place.
+    ///
+    /// `changes` has only the files that changed since the last call that succeeded, see [`Snapshot::apply`].
     ///
     /// # Errors
     ///
-    /// The snapshot could not be saved; the previous one is intact then.
-    fn save(&self, snapshot: &Snapshot) -> Result<(), EnvError>;
+    /// The state could not be saved; the previous one is intact then.
+    fn save(&self, changes: &Snapshot, whole: &dyn Fn() -> Snapshot) -> Result<(), EnvError>;
 }
+
+/// A log that a write is about to install, with its file's path and the path that the file is moved from.
+pub(super) type ExpectedLog<'a> = (&'a FilePath, &'a LineLog, Option<&'a FilePath>);
+
+/// Whether a host may keep the line logs. In a browser none does, and the constant keeps the code out of the module.
+const MAY_SAVE: bool = cfg!(not(target_family = "wasm"));
+
+/// The logs that are saved: the workspace revision of their last change, by path.
+///
+/// A log that is saved before it is installed has no revision yet.
+pub(super) type SavedLogs = BTreeMap<FilePath, Option<u64>>;
 
 impl Snapshot {
     /// Returns the revision of the workspace that was saved.
@@ -70,46 +83,21 @@ impl Snapshot {
         self.revision
     }
 
-    /// Replaces the log of a file, as a write that is about to happen will.
-    pub(super) fn expect(&mut self, path: &FilePath, mut log: LineLog, moved_from: Option<FilePath>) {
-        log.mark_saved();
-        self.revision += 1;
-        let known = self.files.get(path).map(|entry| (entry.number, entry.moved_from.clone()));
-        let (number, was_moved) = known.unwrap_or_else(|| {
-            self.n_entries += 1;
-            (self.n_entries, None)
-        });
-        let moved_from = moved_from.or(was_moved);
-        self.expected.push(path.clone());
-        let mut marks = self.files.remove(path).map(|entry| entry.marks).unwrap_or_default();
-        marks.push((self.revision, log.entries().len()));
-        self.files.insert(path.clone(), SavedEntry { number, log, moved_from, changed_at: self.revision, marks });
-    }
-}
-
-impl Workspace {
-    /// Saves the line logs, if the host keeps them.
-    pub(super) fn persist(&self) -> Result<(), WorkspaceError> {
-        self.save_expecting(|_| {})
+    /// Applies later changes, as [`SaveSnapshot::save`] gets them: their files replace those of the same path.
+    pub fn apply(&mut self, changes: Self) {
+        let mut files = std::mem::take(&mut self.files);
+        *self = changes;
+        files.append(&mut self.files);
+        self.files = files;
     }
 
-    /// Saves the line logs as `expect` changes them, if the host keeps them.
-    pub(super) fn save_expecting(&self, expect: impl FnOnce(&mut Snapshot)) -> Result<(), WorkspaceError> {
-        let Some(saver) = &self.saver else { return Ok(()) };
-        let mut snapshot = self.snapshot();
-        expect(&mut snapshot);
-        Ok(saver.save(&snapshot)?)
-    }
-
-    /// Returns the state to save.
-    #[must_use]
-    pub fn snapshot(&self) -> Snapshot {
-        let state = self.state();
-        let files = state.files.iter().map(|(path, entry)| {
+    fn of(state: &State, expected: &[ExpectedLog<'_>], includes: impl Fn(&FilePath, &Entry) -> bool) -> Self {
+        let chosen = state.files.iter().filter(|(path, entry)| includes(path, entry));
+        let files = chosen.map(|(path, entry)| {
             let Entry { number, log, moved_from, changed_at, marks } = entry.clone();
             (path.clone(), SavedEntry { number, log, moved_from, changed_at, marks })
         });
-        Snapshot {
+        let mut snapshot = Self {
             version: VERSION,
             revision: state.revision,
             run: state.run,
@@ -117,8 +105,77 @@ impl Workspace {
             files: map_of(files),
             done: state.done.clone(),
             undone: state.undone.clone(),
-            expected: Vec::new(),
+            expected: expected.iter().map(|(path, ..)| (*path).clone()).collect(),
+        };
+        for &(path, log, moved_from) in expected {
+            let mut log = log.clone();
+            log.mark_saved();
+            snapshot.revision += 1;
+            let known = state.files.get(path);
+            let number = known.map_or_else(
+                || {
+                    snapshot.n_entries += 1;
+                    snapshot.n_entries
+                },
+                |entry| entry.number,
+            );
+            let moved_from = moved_from.or(known.and_then(|entry| entry.moved_from.as_ref())).cloned();
+            let mut marks = known.map(|entry| entry.marks.clone()).unwrap_or_default();
+            marks.push((snapshot.revision, log.entries().len()));
+            let entry = SavedEntry { number, log, moved_from, changed_at: snapshot.revision, marks };
+            snapshot.files.insert(path.clone(), entry);
         }
+        snapshot
+    }
+}
+
+impl State {
+    /// Records that the log of a file may differ from the saved one.
+    pub(super) fn note_unsaved(&mut self, path: &FilePath) {
+        if MAY_SAVE {
+            self.saved.remove(path);
+        }
+    }
+
+    /// Records that the log of a file is installed now. If it was saved before its file changed, it is saved as it is.
+    pub(super) fn note_installed(&mut self, path: &FilePath) {
+        if MAY_SAVE && let Some(saved @ None) = self.saved.get_mut(path) {
+            *saved = Some(self.revision);
+        }
+    }
+}
+
+impl Workspace {
+    /// Saves the line logs, if the host keeps them.
+    ///
+    /// # Errors
+    ///
+    /// They could not be saved; those saved before are intact then.
+    pub fn persist(&self) -> Result<(), WorkspaceError> {
+        self.save_expecting(&[])
+    }
+
+    /// Saves the line logs as a write that is about to happen will leave them, if the host keeps them.
+    pub(super) fn save_expecting(&self, expected: &[ExpectedLog<'_>]) -> Result<(), WorkspaceError> {
+        let Some(saver) = self.saver.as_ref().filter(|_| MAY_SAVE) else { return Ok(()) };
+        let mut state = self.state();
+        let is_changed = |path: &FilePath, entry: &Entry| state.saved.get(path) != Some(&Some(entry.changed_at));
+        let changes = Snapshot::of(&state, expected, is_changed);
+        saver.save(&changes, &|| Snapshot::of(&state, expected, |_, _| true)).map_err(|error| match error {
+            EnvError::Io { path, reason } if !expected.is_empty() => {
+                EnvError::Io { path, reason: format!("{reason}; nothing was changed") }
+            }
+            error => error,
+        })?;
+        state.saved.extend(changes.files.into_iter().map(|(path, entry)| (path, Some(entry.changed_at))));
+        state.saved.extend(expected.iter().map(|(path, ..)| ((*path).clone(), None)));
+        Ok(())
+    }
+
+    /// Returns the state to save.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot::of(&self.state(), &[], |_, _| true)
     }
 
     /// Compares the files that were about to be written when the restored snapshot was saved. A write that did not reach
@@ -154,6 +211,7 @@ impl Workspace {
             (path, Entry { number, log, moved_from, changed_at, marks })
         };
         state.files = map_of(snapshot.files.into_iter().map(entry));
+        state.saved.clear();
         Ok(())
     }
 }

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use emend_edit::line_log::{ChangeMeta, LineLog};
-use emend_edit::text::decode;
+use emend_edit::text::decode_owned;
 use emend_llm::runtime::{Mutex, MutexGuard};
 use emend_llm::{Clock, Shared};
 
 use super::error::WorkspaceError;
 use super::kept_texts::KeptTexts;
-use super::snapshot::SaveSnapshot;
+use super::snapshot::{SaveSnapshot, SavedLogs};
 use crate::approval::Hidden;
 use crate::canvas::Canvas;
 use crate::environment::layers::Confined;
@@ -103,6 +103,7 @@ pub(super) struct State {
     pub(super) undone: Vec<Vec<FilePath>>,
     /// Files that a restored snapshot was about to write.
     pub(super) expected: Vec<FilePath>,
+    pub(super) saved: SavedLogs,
 }
 
 /// An edited file.
@@ -300,6 +301,14 @@ impl Workspace {
 
     /// Reads the text in the environment; `None` if there is no file.
     pub(super) async fn disk_text(&self, path: &FilePath) -> Result<Option<String>, WorkspaceError> {
+        let Some(content) = self.disk_content(path).await? else { return Ok(None) };
+        decode_owned(content)
+            .map(Some)
+            .map_err(|error| WorkspaceError::NotText { path: path.clone(), reason: error.to_string() })
+    }
+
+    /// Reads the content in the environment; `None` if there is no file.
+    pub(super) async fn disk_content(&self, path: &FilePath) -> Result<Option<Vec<u8>>, WorkspaceError> {
         match self.whole.metadata(path).await? {
             None => return Ok(None),
             Some(metadata) if metadata.kind == EntryKind::Directory => {
@@ -307,10 +316,7 @@ impl Workspace {
             }
             Some(_) => {}
         }
-        let bytes = self.whole.read(path).await?;
-        let text = decode(&bytes)
-            .map_err(|error| WorkspaceError::NotText { path: path.clone(), reason: error.to_string() })?;
-        Ok(Some(text.to_owned()))
+        Ok(Some(self.whole.read(path).await?))
     }
 
     /// Returns the visible text, after recording changes on disk since the last access.

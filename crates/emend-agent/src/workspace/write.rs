@@ -122,11 +122,13 @@ impl Workspace {
                 let reason = format!("{} was not read before it was written", write.path);
                 return Err(WorkspaceError::Internal { reason });
             };
-            let mut log = self.log_of(path).await?;
             let before = texts.get(&write.path).and_then(Option::as_deref);
-            if !log.is_visible_text(before) {
+            let known = self.state().files.get(path).map(|entry| entry.log.clone());
+            if known.as_ref().is_some_and(|log| !log.is_visible_text(before)) {
                 return Err(EnvError::Changed { path: path.to_string() }.into());
             }
+            // Saving compares a new log with the disk.
+            let mut log = known.unwrap_or_else(|| LineLog::new(before));
             // A log of which several entries are not on the disk is not recognized after a crash.
             for step in write.steps.iter().filter(|_| status == Status::Pending) {
                 let meta = ChangeMeta { edit: format!("{}/{}", meta.edit, step.name), ..meta.clone() };
@@ -278,13 +280,14 @@ impl Workspace {
     async fn save_all(&self, staged: &[Staged], over_read_only: bool) -> Result<Vec<FileChange>, WorkspaceError> {
         let (mut there, mut back) = (Vec::new(), Vec::new());
         for file in staged {
-            let old = self.disk_text(&file.path).await?;
+            self.state().note_unsaved(&file.path);
+            let old = self.disk_content(&file.path).await?;
             // The disk may have changed since it was read; unknown content must not be overwritten.
-            if !file.log.is_saved_text(old.as_deref()) {
+            if !file.log.is_saved_content(old.as_deref()) {
                 return Err(EnvError::Changed { path: file.path.to_string() }.into());
             }
-            if !file.log.is_disk_saved() && !file.log.is_disk_text(old.as_deref()) {
-                let (old, new) = (old.map(String::into_bytes), file.log.disk_text().map(String::into_bytes));
+            let new = if file.log.is_disk_saved() { None } else { Some(file.log.disk_text().map(String::into_bytes)) };
+            if let Some(new) = new.filter(|new| *new != old) {
                 // A staged move reaches the disk when it is accepted.
                 let was_moved = || self.state().files.get(&file.path).and_then(|entry| entry.moved_from.clone());
                 let mode_of = file.moved_from.clone().or_else(was_moved);
@@ -298,11 +301,8 @@ impl Workspace {
         }
         // The logs come first: after a crash, an edit on disk can be undone. A log of an edit that did not reach the disk
         // is harmless, because the disk is compared with the log at the next access.
-        self.save_expecting(|snapshot| {
-            for file in staged {
-                snapshot.expect(&file.path, file.log.clone(), file.moved_from.clone());
-            }
-        })?;
+        let expected = staged.iter().map(|file| (&file.path, &file.log, file.moved_from.as_ref()));
+        self.save_expecting(&expected.collect::<Vec<_>>())?;
         if let Err(error) = self.environment.change(&there).await {
             // The error of the disk is the one to report.
             let _ = self.persist();
@@ -357,10 +357,11 @@ pub(super) fn favouring_ours(base: &str, ours: &str, theirs: &str) -> String {
 }
 
 impl State {
-    /// Replaces a file's log. The disk already agrees with it.
+    /// Replaces a file's log by the one that [`Workspace::save_all`] saved. The disk already agrees with it.
     fn install(&mut self, path: FilePath, mut log: LineLog) {
         log.mark_saved();
-        self.install_found(path, log);
+        self.install_found(path.clone(), log);
+        self.note_installed(&path);
     }
 
     /// Replaces the log of a file whose content on disk the log already knows.

@@ -244,7 +244,11 @@ impl LineLog {
             let ix = self.sequence.token(*token).inserted_by;
             ix != BASE && self.write_of(ix).origin == Origin::User
         };
-        self.tokens_in(View::Disk).filter(is_users).filter(|&token| !after.shows_in(token, View::Disk)).count()
+        self.tokens_in(View::Disk)
+            .into_iter()
+            .filter(is_users)
+            .filter(|&token| !after.shows_in(token, View::Disk))
+            .count()
     }
 
     /// Returns the revision, a number that grows with every entry of the log.

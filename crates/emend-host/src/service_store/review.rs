@@ -30,9 +30,9 @@ const DOCUMENT: &str = "workspace";
 struct Saver(StateDir);
 
 impl SaveSnapshot for Saver {
-    fn save(&self, snapshot: &Snapshot) -> Result<(), EnvError> {
+    fn save(&self, _: &Snapshot, whole: &dyn Fn() -> Snapshot) -> Result<(), EnvError> {
         let failed = |error: crate::StateError| EnvError::Io { path: DOCUMENT.to_owned(), reason: error.to_string() };
-        self.0.save(DOCUMENT, snapshot).map_err(failed)
+        self.0.save(DOCUMENT, &whole()).map_err(failed)
     }
 }
 

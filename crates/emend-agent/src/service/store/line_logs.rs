@@ -33,12 +33,13 @@ impl LineLogStore {
         if *saved == self.workspace.revision() {
             return Ok(());
         }
-        let snapshot = self.workspace.snapshot();
+        let whole = || self.workspace.snapshot();
+        let snapshot = whole();
         let failed = |error: crate::environment::EnvError| StoreError::Io {
             name: "line logs".to_owned(),
             reason: error.to_string(),
         };
-        self.saver.save(&snapshot).map_err(failed)?;
+        self.saver.save(&snapshot, &whole).map_err(failed)?;
         *saved = snapshot.revision();
         Ok(())
     }

@@ -11,8 +11,8 @@ use super::*;
 struct Saved(emend_llm::runtime::Mutex<Vec<Snapshot>>);
 
 impl SaveSnapshot for Saved {
-    fn save(&self, snapshot: &Snapshot) -> Result<(), crate::environment::EnvError> {
-        self.0.lock().push(snapshot.clone());
+    fn save(&self, _: &Snapshot, whole: &dyn Fn() -> Snapshot) -> Result<(), crate::environment::EnvError> {
+        self.0.lock().push(whole());
         Ok(())
     }
 }

@@ -1,0 +1,127 @@
+//! A JSON document that grows: one line with the whole, then a line for each change of it.
+//!
+//! A change costs its own size, not that of the document. When the changes outweigh the whole, the document is replaced.
+//! A process that is killed while it appends leaves a broken last line, which the next one ignores.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::files::SyncContent as _;
+use crate::state::{StateDir, StateError, failed, replace};
+
+/// See [`GrowingDocument::changes_bytes_min`].
+const CHANGES_BYTES_MIN: u64 = 4 << 20;
+
+/// A document of a state directory that can be changed by appending to it.
+#[derive(Debug)]
+pub struct GrowingDocument {
+    state: Arc<StateDir>,
+    name: &'static str,
+    /// Size in bytes that all changes together may have in any document.
+    changes_bytes_min: u64,
+    end: Mutex<Option<End>>,
+}
+
+/// The end of a document whose lines are all complete.
+#[derive(Debug)]
+struct End {
+    file: File,
+    n_bytes: u64,
+    /// The size at which the document is replaced.
+    n_bytes_max: u64,
+}
+
+impl GrowingDocument {
+    /// Returns the document `name` of `state`, which only this value may write.
+    #[must_use]
+    pub fn new(state: Arc<StateDir>, name: &'static str) -> Self {
+        Self { state, name, changes_bytes_min: CHANGES_BYTES_MIN, end: Mutex::default() }
+    }
+
+    /// Returns the document with all complete changes, which `change` applies in order; `None` if it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// [`StateError::Corrupt`] if a line before the last one is not JSON of type `T`; [`StateError::Io`].
+    pub fn load<T: DeserializeOwned>(&self, mut change: impl FnMut(&mut T, T)) -> Result<Option<T>, StateError> {
+        let path = self.state.path(self.name)?;
+        let content = match fs::read(&path) {
+            Ok(content) => content,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(StateError::Io { path, source }),
+        };
+        // Earlier versions wrote the whole without a line ending.
+        let mut lines = content.split_inclusive(|&byte| byte == b'\n').peekable();
+        let parsed = |line: &[u8]| serde_json::from_slice::<T>(line);
+        let corrupt = |source| StateError::Corrupt { path: path.clone(), source };
+        let mut document = parsed(lines.next().unwrap_or_default()).map_err(corrupt)?;
+        while let Some(line) = lines.next() {
+            match parsed(line) {
+                Ok(later) if line.ends_with(b"\n") => change(&mut document, later),
+                Ok(_) => {}
+                // After a power cut, blocks of the last line may be missing.
+                Err(_) if lines.peek().is_none() => {}
+                Err(source) => return Err(corrupt(source)),
+            }
+        }
+        Ok(Some(document))
+    }
+
+    /// Replaces the document, durably. After a crash the old or the new one is there.
+    ///
+    /// # Errors
+    ///
+    /// [`StateError::Io`], which includes a document that cannot be encoded as JSON; the old one is intact.
+    pub fn replace<T: Serialize>(&self, document: &T) -> Result<(), StateError> {
+        let path = self.state.path(self.name)?;
+        let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
+        *end = None;
+        let line = line_of(document).map_err(failed(&path))?;
+        replace(&path, &line).map_err(failed(&path))?;
+        #[cfg(unix)]
+        File::open(self.state.directory()).and_then(|directory| directory.sync_all()).map_err(failed(&path))?;
+        let file = File::options().append(true).open(&path).map_err(failed(&path))?;
+        let n_bytes = line.len() as u64;
+        *end = Some(End { file, n_bytes, n_bytes_max: n_bytes + self.changes_bytes_min.max(2 * n_bytes) });
+        Ok(())
+    }
+
+    /// Appends a change, durably. Returns `false` and changes nothing if the document must be replaced instead: at the
+    /// first change by this value, and when its changes have become too large.
+    ///
+    /// # Errors
+    ///
+    /// [`StateError::Io`], which includes a change that cannot be encoded as JSON; the document is as before.
+    pub fn append<T: Serialize>(&self, change: &T) -> Result<bool, StateError> {
+        let path = self.state.path(self.name)?;
+        let mut open = self.end.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(end) = &mut *open else { return Ok(false) };
+        let line = line_of(change).map_err(failed(&path))?;
+        let n_bytes = end.n_bytes + line.len() as u64;
+        if n_bytes > end.n_bytes_max {
+            return Ok(false);
+        }
+        if let Err(error) = end.file.write_all(&line).and_then(|()| end.file.sync_content()) {
+            // The part of the line that was written is no change. If it cannot be removed, the document is replaced.
+            if end.file.set_len(end.n_bytes).is_err() {
+                *open = None;
+            }
+            return Err(StateError::Io { path, source: error });
+        }
+        end.n_bytes = n_bytes;
+        Ok(true)
+    }
+}
+
+fn line_of<T: Serialize>(document: &T) -> io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(document)?;
+    line.push(b'\n');
+    Ok(line)
+}
+
+#[cfg(test)]
+mod tests;
