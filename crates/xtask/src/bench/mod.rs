@@ -5,6 +5,7 @@
 mod agent;
 mod cli;
 mod edit;
+mod edits;
 mod env;
 mod llm;
 mod native;
@@ -24,10 +25,11 @@ struct Bench {
     run: fn(&Repo) -> Result<Vec<Row>>,
 }
 
-const BENCHES: [Bench; 7] = [
+const BENCHES: [Bench; 8] = [
     Bench { name: "agent", run: agent::run },
     Bench { name: "cli", run: cli::run },
     Bench { name: "edit", run: edit::run },
+    Bench { name: "edits", run: edits::run },
     Bench { name: "env", run: env::run },
     Bench { name: "llm", run: llm::run },
     Bench { name: "size", run: size::run },
