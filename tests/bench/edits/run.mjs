@@ -1,7 +1,7 @@
 // Measures `emend run` with 2,000 edits in 40 files beside `git apply`, which applies the same edits one at a time.
 // Prints one JSON object. `node run.mjs EMEND FOLDER`: the program, and a folder that is created anew.
 //
-// A local server plays the model: each response calls `edit_file` once. Both programs start from the same files, and
+// A local server plays the model: each response calls `edit_file` ten times. Both programs start from the same files, and
 // their results are compared. They run several times in turns; the best times count.
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
@@ -11,6 +11,7 @@ import { join } from "node:path";
 
 const [emend, folder] = process.argv.slice(2);
 const [FILES, LINES, EDITS_OF_FILE, ROUNDS] = [40, 500, 50, 3];
+const CALLS_OF_RESPONSE = 10;
 const STEP = LINES / EDITS_OF_FILE;
 
 const name = (file) => `src/file${file}.txt`;
@@ -29,19 +30,21 @@ function prepare(project) {
   execFileSync("git", ["init", "--quiet"], { cwd: project });
 }
 
-/** Answers each request with the next edit. */
+/** Answers each request with calls for the next edits. */
 async function model() {
   let next = 0;
   const server = createServer((request, response) => {
     request.resume().on("end", () => {
-      const edit = edits[next];
-      next += 1;
-      const place = (word) => line(edit.file, edit.at, word).trimEnd();
-      const input = () => ({ file_path: name(edit.file), old_string: place("line"), new_string: place("LINE") });
-      const call = () => ({ name: "edit_file", arguments: JSON.stringify(input()) });
-      const choice = edit
-        ? { delta: { tool_calls: [{ index: 0, id: `call_${next}`, function: call() }] }, finish_reason: "tool_calls" }
-        : { delta: { content: "Done." }, finish_reason: "stop" };
+      const calls = edits.slice(next, next + CALLS_OF_RESPONSE).map(({ file, at }, index) => {
+        const place = (word) => line(file, at, word).trimEnd();
+        const input = { file_path: name(file), old_string: place("line"), new_string: place("LINE") };
+        return { index, id: `call_${next + index}`, function: { name: "edit_file", arguments: JSON.stringify(input) } };
+      });
+      next += calls.length;
+      const choice =
+        calls.length > 0
+          ? { delta: { tool_calls: calls }, finish_reason: "tool_calls" }
+          : { delta: { content: "Done." }, finish_reason: "stop" };
       response.writeHead(200, { "content-type": "text/event-stream" });
       response.end(`data: ${JSON.stringify({ choices: [{ index: 0, ...choice }] })}\n\ndata: [DONE]\n\n`);
     });
