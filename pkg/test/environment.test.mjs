@@ -376,8 +376,8 @@ test("a change by the host at any point of an edit is not lost", async (t) => {
       if (reads >= changedAt)
         assert.match(environment.text("a.txt"), /FIVE/, `${mode}: changed at read ${changedAt} of ${reads}`);
     }
-    // The change was made at each point.
-    assert.ok(nReads >= 4 && nReads < 12, `${nReads}`);
+    // The change was made at each point: when an edit reads to plan, before it saves, and before it writes.
+    assert.ok(nReads >= 3 && nReads < 12, `${nReads}`);
   }
 });
 
