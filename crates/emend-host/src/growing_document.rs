@@ -106,7 +106,7 @@ impl GrowingDocument {
             return Ok(false);
         }
         if let Err(error) = end.file.write_all(&line).and_then(|()| end.file.sync_content()) {
-            // The part of the line that was written is no change. If it cannot be removed, the document is replaced.
+            // If the written part of the line cannot be removed, the document is replaced.
             if end.file.set_len(end.n_bytes).is_err() {
                 *open = None;
             }
