@@ -202,6 +202,7 @@ fn take(step: &Step, files: &MemFs, workspace: &Workspace, saver: &Saver, reads:
                 path: path.clone(),
                 text: edit.map(|(line, with)| edited(texts[path].as_deref().unwrap_or_default(), line, with)),
                 moved_from: None,
+                steps: Vec::new(),
             };
             Ok::<_, WorkspaceError>((paths.iter().zip(edits).map(write).collect(), ()))
         };
