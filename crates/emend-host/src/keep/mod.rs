@@ -38,10 +38,10 @@ use serde::{Deserialize, Serialize};
 
 use self::compare::{Differences, Seen, compare};
 pub(crate) use self::copy::CopyTree;
-use self::modes::{NotedModes, mode_at};
+use self::modes::mode_at;
 use self::node::{Blob, Change, Content, Entry, Node};
 use self::pack::{Pack, STORE_BYTES_MAX};
-use self::record::{Line, Record, Recorded, append_line};
+use self::record::{Line, NotedModes, Record, Recorded, append_line};
 use self::restore::{Switch, Switched, restore};
 use self::scan::{entry_at, scan};
 use crate::clock::OsRandom;
@@ -439,7 +439,7 @@ impl Loaded {
             // Tried again after the logs have removed their files.
             UndoStep::BeforeLogs => outcome.kept.clear(),
             UndoStep::AfterLogs => {
-                self.restore_modes(files, runs, logged)?;
+                self.record.restore_modes(files, runs, logged)?;
                 if !commands.is_empty() {
                     self.append(Line::Switch { commands, is_on: false })?;
                 }

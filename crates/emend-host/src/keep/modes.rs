@@ -8,24 +8,10 @@ use std::io;
 
 use cap_std::fs::{Permissions, PermissionsExt as _};
 use emend_agent::environment::FilePath;
-use serde::{Deserialize, Serialize};
 
-use super::Loaded;
 use super::node::{Content, Node};
+use super::record::Record;
 use crate::files::{RootFiles, on_disk};
-
-/// The mode bits of a file before an edit; `None` if there was no file.
-pub(super) type NotedMode = (FilePath, Option<u32>);
-
-/// The mode bits of some files before an edit.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct NotedModes {
-    pub(super) run: u64,
-    pub(super) modes: Vec<NotedMode>,
-    /// Number of commands recorded before the edit.
-    #[serde(skip)]
-    pub(super) n_commands: usize,
-}
 
 /// One change of a path: by an edit, or by a command, whose mode bits afterwards are known too.
 struct Event {
@@ -40,7 +26,7 @@ pub(super) fn mode_at(files: &RootFiles, path: &FilePath) -> Option<u32> {
     Some(found.permissions().mode() & 0o7777)
 }
 
-impl Loaded {
+impl Record {
     /// Gives files that line logs have restored the mode bits from before the undone runs.
     ///
     /// A file that a later run has changed, or whose mode bits the user has changed since, keeps its mode bits.
@@ -66,13 +52,13 @@ impl Loaded {
             _ => None,
         };
         let mut events = Vec::new();
-        let mut noted = self.record.noted.iter().peekable();
-        for number in 0..=self.record.commands.len() {
+        let mut noted = self.noted.iter().peekable();
+        for number in 0..=self.commands.len() {
             while let Some(edit) = noted.next_if(|edit| edit.n_commands <= number) {
                 let modes = edit.modes.iter().filter(|(noted, _)| noted == path);
                 events.extend(modes.map(|(_, before)| Event { run: edit.run, before: *before, after: None }));
             }
-            let Some(recorded) = self.record.commands.get(number) else { continue };
+            let Some(recorded) = self.commands.get(number) else { continue };
             let found = recorded.changes.binary_search_by(|change| change.path.cmp(path)).ok();
             if let Some(change) = found.and_then(|at| recorded.changes.get(at)) {
                 let (before, after) = (mode(&change.before), mode(&change.after));

@@ -7,11 +7,23 @@ use std::path::Path;
 use emend_agent::environment::{FilePath, KeptRun};
 use serde::{Deserialize, Serialize};
 
-use super::modes::NotedModes;
 use super::node::Change;
 use crate::files::append;
 
 pub(super) const CHANGES: &str = "changes.jsonl";
+
+/// The mode bits of a file before an edit; `None` if there was no file.
+pub(super) type NotedMode = (FilePath, Option<u32>);
+
+/// The mode bits of some files before an edit.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct NotedModes {
+    pub(super) run: u64,
+    pub(super) modes: Vec<NotedMode>,
+    /// Number of commands recorded before the edit.
+    #[serde(skip)]
+    pub(super) n_commands: usize,
+}
 
 /// The recorded changes of one command.
 #[derive(Clone, Debug, Serialize, Deserialize)]
