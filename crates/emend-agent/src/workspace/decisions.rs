@@ -163,6 +163,10 @@ impl Workspace {
             if let Some(outcome) = outcome {
                 let is_accepted =
                     |id: &ChangeId| log.change(*id).is_some_and(|change| change.status == Status::Accepted);
+                // A later run may have edited the same lines: both edits would then stand side by side.
+                if let n_places @ 1.. = log.doubled(&outcome.changed).len() {
+                    return Err(ReviewError::Contested { path: path.clone(), n_places });
+                }
                 let accepted: Vec<ChangeId> = outcome.changed.into_iter().filter(is_accepted).collect();
                 reject_contested(path, &before, &accepted)?;
                 logs.push((path.clone(), log));

@@ -147,7 +147,18 @@ impl Workspace {
         let logged = {
             let state = self.state();
             let took_back = |path| state.files.get(path).is_some_and(|entry| ends_in_rollback(&entry.log));
-            state.done.last().filter(|paths| paths.iter().all(took_back)).cloned()
+            let last = state.done.last().filter(|paths| paths.iter().all(took_back)).cloned();
+            let entries = |log: &LineLog, by: Origin| {
+                log.entries().iter().rev().find(|entry| entry.by == by).map_or(0, |entry| entry.at_ms)
+            };
+            let undone_at = last.iter().flatten().filter_map(|path| state.files.get(path));
+            let undone_at = undone_at.map(|entry| entries(&entry.log, Origin::User)).max();
+            let edited_at = state.files.values().map(|entry| entries(&entry.log, Origin::Agent)).max();
+            // A later run of the agent ends the list, as an edit of the user does.
+            if undone_at.is_some() && edited_at > undone_at {
+                return Err(nothing());
+            }
+            last
         };
         let mut paths = BTreeSet::new();
         if let Some(logged) = logged {
@@ -244,8 +255,10 @@ impl Workspace {
 /// Returns whether the user's last action in a file, undone ones left out, was an undo of runs.
 fn ends_in_rollback(log: &LineLog) -> bool {
     let mut undone = BTreeSet::new();
-    for entry in log.entries().iter().rev().filter(|entry| entry.by == Origin::User) {
+    for entry in log.entries().iter().rev() {
         match entry.action {
+            Action::Write if entry.by == Origin::Agent => return false,
+            _ if entry.by != Origin::User => {}
             Action::Undo { entry } => {
                 undone.insert(entry);
             }

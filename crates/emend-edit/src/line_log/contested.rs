@@ -34,6 +34,20 @@ impl LineLog {
         ixs.into_iter().filter(|&ix| !self.rivals_of(ix).is_empty()).map(|ix| self.id_of(ix)).collect()
     }
 
+    /// Returns the changes among `ids` that are on and delete a line that a live change outside of `ids` deletes too. Both
+    /// then show their lines side by side, which no edit does: only a change that was switched on again can.
+    #[must_use]
+    pub fn doubled(&self, ids: &[ChangeId]) -> Vec<ChangeId> {
+        let ixs = set_of(self.resolve_all(ids).unwrap_or_default());
+        let is_other = |&by: &ChangeIx| !ixs.contains(&by) && self.is_on(by, View::Visible);
+        let is_doubled = |ix: &ChangeIx| {
+            let deleted = &self.changes[*ix as usize].deleted;
+            self.is_on(*ix, View::Visible)
+                && deleted.iter().any(|&token| self.sequence.deleted_by(token).iter().any(is_other))
+        };
+        ixs.iter().copied().filter(is_doubled).map(|ix| self.id_of(ix)).collect()
+    }
+
     /// Returns the visible lines that the user or another program has put in the places of contested changes, in text
     /// order. None if they only deleted lines there.
     #[must_use]
