@@ -596,6 +596,8 @@ export interface JobRecord {
   n_reruns?: number;
   /** Number of tool calls so far. */
   n_tool_calls?: number;
+  /** Number of tool calls before the last re-run, which starts with a limit of its own. */
+  n_tool_calls_before?: number;
   question?: Question | null;
   /** Reasons that the model gave for its edits, by the id of the edit. */
   rationales?: Record<string, unknown>;
@@ -1019,7 +1021,7 @@ export interface UserEditRequest {
   /** Text that the user edited. Edits of the agent since then are merged. Absent: the present text. */
   base?: string | null;
   /** New text; null deletes the file. */
-  content?: string | null;
+  content: string | null;
   /** Path of the file. */
   file_path: string;
 }

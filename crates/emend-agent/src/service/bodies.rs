@@ -463,6 +463,8 @@ pub struct UserEditRequest {
     /// Path of the file.
     pub file_path: String,
     /// New text; null deletes the file.
+    #[serde(deserialize_with = "nullable")]
+    #[cfg_attr(feature = "openapi", schema(required = true))]
     pub content: Option<String>,
     /// Text that the user edited. Edits of the agent since then are merged. Absent: the present text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -544,6 +546,11 @@ pub struct RewindRequest {
     /// Whether the edits of this job and of later jobs of the session are undone. Lines of the user stay.
     #[serde(default)]
     pub files: bool,
+}
+
+/// Reads a field that may be null, and must not be absent.
+fn nullable<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    Option::deserialize(deserializer)
 }
 
 fn yes() -> bool {

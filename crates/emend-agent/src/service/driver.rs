@@ -240,6 +240,7 @@ pub(super) async fn rerun(inner: &Shared<Inner>, job_id: &str, files: &[String])
         .change_job(job_id, |_, job, changes| {
             job.status = JobStatus::Running;
             job.n_reruns += 1;
+            job.n_tool_calls_before = job.n_tool_calls;
             job.is_rerunning = true;
             changes.event(job, "rerun.started", json!({ "n_reruns": job.n_reruns, "files": files }));
             Ok(())

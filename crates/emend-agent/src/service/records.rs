@@ -375,6 +375,9 @@ pub struct JobRecord {
     /// Number of tool calls so far.
     #[serde(default)]
     pub n_tool_calls: u64,
+    /// Number of tool calls before the last re-run, which starts with a limit of its own.
+    #[serde(default)]
+    pub n_tool_calls_before: u64,
     /// Number of re-runs after a conflict.
     #[serde(default)]
     pub n_reruns: u64,

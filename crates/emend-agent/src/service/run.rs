@@ -90,7 +90,7 @@ async fn drive(inner: &Shared<Inner>, job_id: &str, message: &str, cancel: &Canc
     // A job can have several runs: the answer to a question and a re-run start another.
     let calls_left = match job.max_tool_calls {
         0 => 0,
-        max => max.saturating_sub(job.n_tool_calls).max(1),
+        max => max.saturating_sub(job.n_tool_calls.saturating_sub(job.n_tool_calls_before)).max(1),
     };
     let max_schema_retries = inner.limits.max_schema_retries;
     agent.session.configure(|config| {

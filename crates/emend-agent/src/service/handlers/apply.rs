@@ -16,7 +16,10 @@ use crate::service::records::{JobRecord, JobStatus};
 use crate::workspace::{ApplyOptions, ReviewError};
 
 pub(super) async fn apply(inner: &Shared<Inner>, request: &ApiRequest) -> ApiResult<ApplyReply> {
-    let wanted: ApplyRequest = body(request)?;
+    let mut wanted: ApplyRequest = body(request)?;
+    wanted.accepted_hunk_ids.sort();
+    wanted.accepted_hunk_ids.dedup();
+    let _deciding = inner.deciding.lock().await;
     let job = inner.job(&wanted.job_id).await?;
     if job.session_id != wanted.session_id {
         return Err(ApiError::unknown("job of this session", &wanted.job_id));
@@ -25,10 +28,11 @@ pub(super) async fn apply(inner: &Shared<Inner>, request: &ApiRequest) -> ApiRes
         let message = "the job does not await review";
         return Err(ApiError::new(Code::Conflict, message).with_data(json!({ "status": job.status })));
     }
-    let _deciding = inner.deciding.lock().await;
     check_hunks(inner, &job, &wanted)?;
     let data = json!({ "accepted_hunk_ids": wanted.accepted_hunk_ids });
     inner.job_event(&job.job_id, "apply.started", data).await?;
+    // A rejection of all hunks writes nothing that a change on disk could contradict.
+    wanted.rebase |= wanted.accepted_hunk_ids.is_empty();
     let changed = if wanted.rebase { Vec::new() } else { inner.changed_since_review(&job).await? };
     if !changed.is_empty() {
         return Err(conflict(inner, &job, &changed, wanted.rerun).await);

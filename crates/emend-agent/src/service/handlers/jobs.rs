@@ -14,7 +14,7 @@ use crate::service::driver::{self, NewJob};
 use crate::service::events::continues;
 use crate::service::inner::Inner;
 use crate::service::records::{JobRecord, JobStatus};
-use crate::service::store::EventScope;
+use crate::service::store::{EventPage, EventScope};
 
 /// Default and maximum number of events of a reply.
 const EVENTS: u64 = 500;
@@ -52,8 +52,9 @@ pub(super) async fn events(inner: &Inner, id: &str, request: &ApiRequest) -> Api
     let after = number(request, "cursor")?.unwrap_or_default();
     let limit = page_limit(request, EVENTS, EVENTS_MAX)?;
     let page = inner.store.events(&EventScope::Job(id.to_owned()), after, limit).await?;
-    // The events of a job are a part of those of its session, so a cursor beyond the last one is valid.
-    continues(&page, after.min(page.last).max(if after < page.floor { after } else { 0 }))?;
+    // The events of a job are a part of those of its session, so a cursor beyond the last one can be valid.
+    let last = inner.session(&job.session_id).await?.cursor;
+    continues(&EventPage { last: last.max(page.last), ..page.clone() }, after)?;
     let next_cursor = page.events.last().map_or(after, |event| event.cursor);
     Ok(JobEvents { job_id: job.job_id, status: job.status, next_cursor, events: page.events })
 }
@@ -74,20 +75,31 @@ pub(super) async fn clarify(inner: &Shared<Inner>, id: &str, request: &ApiReques
 pub(super) async fn approve(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<JobRecord> {
     let wanted: ApproveRequest = body(request)?;
     let job = inner.job(id).await?;
-    if !job.approvals.iter().any(|open| open.tool_call_id == wanted.tool_call_id) {
-        let message = format!("no tool call {:?} of the job waits for approval", wanted.tool_call_id);
-        return Err(ApiError::new(Code::Conflict, message));
-    }
     let Some(agent) = inner.slot(&job.session_id).agent.lock().clone() else {
         return Err(ApiError::new(Code::Conflict, "the job is not running"));
     };
+    // Only the first of several decisions finds the request.
+    let (_, committed) = inner
+        .change_job(id, |_, job, _| {
+            let n_open = job.approvals.len();
+            job.approvals.retain(|open| open.tool_call_id != wanted.tool_call_id);
+            if job.approvals.len() == n_open {
+                let message = format!("no tool call {:?} of the job waits for approval", wanted.tool_call_id);
+                return Err(ApiError::new(Code::Conflict, message));
+            }
+            if job.approvals.is_empty() {
+                job.status = JobStatus::Running;
+            }
+            Ok(())
+        })
+        .await?;
     let approval = match wanted.decision {
         ApproveDecision::Allow => Approval::Allow,
         ApproveDecision::AllowAlways => Approval::AllowAlways,
         ApproveDecision::Deny => Approval::Deny { reason: wanted.reason },
     };
     agent.desk.answer(&wanted.tool_call_id, approval);
-    Ok(job)
+    Ok(committed.jobs.into_iter().next().unwrap_or(job))
 }
 
 pub(super) async fn steer(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<Done> {

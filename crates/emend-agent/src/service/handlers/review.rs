@@ -133,7 +133,7 @@ async fn selected(inner: &Inner, wanted: &DecideRequest) -> ApiResult<(Selected,
             return Err(ApiError::new(Code::InvalidArgument, message));
         }
     };
-    let is_bulk = wanted.hunk_ids.is_none() && wanted.lines.is_none();
+    let is_bulk = wanted.file_path.is_some() || wanted.all;
     let decision = match wanted.decision {
         DecisionName::Accept => HunkDecision::Accept,
         DecisionName::AcceptOver => HunkDecision::AcceptOver,

@@ -73,7 +73,9 @@ fn an_edit_in_ask_mode_waits_for_approval() {
             let (status, _) = bench.post(&path, json!({ "tool_call_id": "x", "decision": "allow" })).await;
             assert_eq!(status, 409);
             let (status, body) = bench.post(&path, json!({ "tool_call_id": call, "decision": decision })).await;
-            assert_eq!(status, 200, "{body}");
+            assert_eq!((status, &body["status"]), (200, &json!("running")), "{body}");
+            let (status, _) = bench.post(&path, json!({ "tool_call_id": call, "decision": "allow" })).await;
+            assert_eq!(status, 409, "the first decision holds");
             bench.work().await;
             let state = job(&bench, &id).await;
             assert_eq!((&state["status"], &state["approvals"]), (&json!("completed"), &json!([])), "{state}");

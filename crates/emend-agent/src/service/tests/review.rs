@@ -268,3 +268,61 @@ fn a_hunk_is_split_and_edited() {
         assert_eq!(buffer["content"], "one\ntwo\nmine\n3\n");
     });
 }
+
+#[test]
+fn an_undo_never_puts_two_edits_of_one_line_side_by_side() {
+    block_on(async {
+        let bench = Bench::new("//- a.md\nfoo\nx\n");
+        let session = bench.session(json!({ "model": "script", "mode": "direct" })).await;
+        for to in ["bar", "qux"] {
+            bench.script().push([Answer::Call(vec![edit("a.md", "foo", to)]), Answer::Say("Done.")]);
+            bench.run(&session, to).await;
+            bench.work().await;
+            if to == "bar" {
+                let (_, list) = bench.get("/api/agent/checkpoints").await;
+                let id = list["checkpoints"][0]["checkpoint_id"].as_str().unwrap();
+                let path = format!("/api/agent/checkpoints/{id}/rollback");
+                assert_eq!(bench.post(&path, json!({ "mode": "hard_all" })).await.0, 200);
+            }
+        }
+        let (status, body) = bench.post("/api/agent/undo", Value::Null).await;
+        assert_eq!((status, &body["error"]["code"]), (409, &json!("conflict")), "{body}");
+        assert_eq!(bench.disk("a.md"), "qux\nx\n");
+        assert!(bench.service.workspace().redo_runs().await.is_err(), "a later run ends the list of undone runs");
+        assert_eq!(bench.disk("a.md"), "qux\nx\n");
+    });
+}
+
+#[test]
+fn a_rejection_by_job_refuses_dependents_and_needs_no_file_on_disk() {
+    block_on(async {
+        let bench = Bench::new("//- a.md\nfoo\nx\n");
+        let session = bench.session(json!({ "model": "script" })).await;
+        let mut jobs = Vec::new();
+        for (from, to) in [("foo", "bar"), ("bar", "qux")] {
+            bench.script().push([Answer::Call(vec![edit("a.md", from, to)]), Answer::Say("Done.")]);
+            jobs.push(bench.run(&session, to).await);
+            bench.work().await;
+        }
+        let reject = json!({ "decision": "reject", "job_id": jobs[0] });
+        let (status, body) = bench.post("/api/agent/decisions", reject).await;
+        assert_eq!((status, &body["error"]["code"]), (409, &json!("conflict")), "{body}");
+        bench.disk.files.insert("a.md", "foo\nx\ny\n").unwrap();
+        let apply = json!({ "session_id": session, "job_id": jobs[1], "accepted_hunk_ids": [] });
+        let (status, body) = bench.post("/api/agent/apply", apply).await;
+        assert_eq!(status, 200, "{body}");
+        assert_eq!(bench.disk("a.md"), "foo\nx\ny\n");
+    });
+}
+
+#[test]
+fn a_user_edit_without_content_deletes_nothing() {
+    block_on(async {
+        let bench = Bench::new("//- a.md\nfoo\n");
+        let (status, body) = bench.post("/api/agent/user_edit", json!({ "file_path": "a.md" })).await;
+        assert_eq!((status, &body["error"]["code"]), (400, &json!("invalid_argument")), "{body}");
+        assert_eq!(bench.disk("a.md"), "foo\n");
+        let (status, _) = bench.post("/api/agent/user_edit", json!({ "file_path": "a.md", "content": null })).await;
+        assert_eq!((status, bench.disk("a.md").as_str()), (200, ""));
+    });
+}

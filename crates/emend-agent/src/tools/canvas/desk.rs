@@ -379,7 +379,13 @@ impl<'a> CanvasDesk<'a> {
                     Code::Conflict | Code::InvalidArgument | Code::NotFound | Code::Ambiguous => Code::PatchRejected,
                     code => code,
                 };
-                Err(after.failed(code, error.message))
+                let message = match code {
+                    Code::Stale => {
+                        "the canvas has another revision than base_revision_id; read the lines again".to_owned()
+                    }
+                    _ => error.message,
+                };
+                Err(after.failed(code, message))
             }
         }
     }
