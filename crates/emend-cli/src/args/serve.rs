@@ -38,6 +38,7 @@ pub(crate) struct ServeArgs {
     /// Also accept this name in the header Host, e.g. behind a proxy. Can be given several times.
     #[arg(long, value_name = "NAME", help_heading = SERVER)]
     pub(crate) allow_host: Vec<String>,
+    #[allow(rustdoc::bare_urls, reason = "the text is the help of the option")]
     /// Also accept pages of this origin, e.g. https://editor.example. Can be given several times.
     #[arg(long, value_name = "ORIGIN", help_heading = SERVER)]
     pub(crate) allow_origin: Vec<String>,
