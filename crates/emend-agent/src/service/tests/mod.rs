@@ -3,7 +3,7 @@
 mod bench_host;
 mod canvas;
 #[cfg(not(target_family = "wasm"))]
-mod documents;
+mod host_tests;
 mod jobs;
 mod questions;
 mod review;
