@@ -41,9 +41,9 @@ const READERS: usize = 3;
 
 /// Sessions, jobs, events and conversations in one file.
 ///
-/// The future of a change may be dropped: the change is carried out nevertheless. The documents of
-/// [`Store`](emend_agent::store::Store) are checked for other writers: an append is a conflict if the document has
-/// another length than this store has last read or written.
+/// The future of a change may be dropped: the change is carried out nevertheless. The documents of [`Store`] are
+/// checked for other writers: an append is a conflict if the document has another length than this store has last
+/// read or written.
 #[derive(Debug)]
 pub struct SqliteServiceStore {
     path: PathBuf,
