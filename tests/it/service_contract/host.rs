@@ -64,6 +64,11 @@ impl Bench {
         });
         Self { service, host }
     }
+
+    /// Returns the service, for a transport.
+    pub(super) fn service(&self) -> Service {
+        self.service.clone()
+    }
 }
 
 impl Client for Bench {

@@ -1,8 +1,10 @@
-//! The contract of the review service: `tests/service/contract.json` over [`Service`] in memory, without a transport.
+//! The contract of the review service: `tests/service/contract.json` over the service in memory without a transport, and
+//! over sockets to a server.
 //!
 //! The same file runs over `emend/service` in JavaScript, and can run over any transport that implements [`Client`].
 
 mod host;
+mod http;
 mod normal;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,6 +15,7 @@ use futures::executor::block_on;
 use serde_json::{Map, Value, json};
 
 use host::Bench;
+use http::HttpClient;
 use normal::Normal;
 
 /// Number of polls of a job that a step waits for.
@@ -109,12 +112,24 @@ fn replies_are_those_of_the_contract() {
         std::fs::write(file("replies.json"), text).unwrap();
         return;
     }
+    check(&found);
+}
+
+/// Compares replies with those of the file.
+fn check(found: &Map<String, Value>) {
     let expected: Map<String, Value> =
         serde_json::from_str(&std::fs::read_to_string(file("replies.json")).unwrap()).unwrap();
-    for (name, reply) in &found {
+    for (name, reply) in found {
         assert_eq!(Some(reply), expected.get(name), "{name}; UPDATE_EXPECT=1 accepts the reply");
     }
     assert_eq!(found.len(), expected.len(), "replies.json has replies of steps that do not exist");
+}
+
+#[tokio::test]
+async fn a_server_sends_the_same_replies() {
+    let contract = contract();
+    let client = HttpClient::start(Bench::new(&contract)).await;
+    check(&replies(&client, &contract).await);
 }
 
 /// Returns whether some request to an operation can fail because of its path, its query or its body.
