@@ -1,10 +1,11 @@
 //! Finds the changes on which a new change depends, while it is recorded.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use crate::line_log::log::{LineLog, View};
 use crate::line_log::sequence::TokenIx;
-use crate::line_log::types::{BASE, ChangeIx};
+use crate::line_log::types::{BASE, ChangeIx, Origin};
 use crate::size::compact_sort::set_of;
 
 /// The text against which a write was made, as tokens.
@@ -17,7 +18,9 @@ pub(super) struct Seen {
 }
 
 impl LineLog {
-    /// Adds the changes that deleted lines at the place of a pure insertion: between `anchor` and the next line shown.
+    /// Returns the last line that a live change deleted at the place of a pure insertion: between `anchor` and the next
+    /// line shown. The insertion belongs after it. An insertion of the agent depends on these changes, which are added to
+    /// `deps`. A line of the user depends on none of them, so a pending deletion stays off the disk.
     ///
     /// Lines that this next line replaced do not count, because their place is behind the insertion.
     pub(super) fn find_deleted_at(
@@ -26,7 +29,7 @@ impl LineLog {
         anchor: Option<TokenIx>,
         seen: &Seen,
         deps: &mut BTreeSet<ChangeIx>,
-    ) {
+    ) -> Option<TokenIx> {
         let mut hidden = Vec::new();
         let mut right = None;
         for token in self.sequence.iter_after(anchor) {
@@ -37,13 +40,32 @@ impl LineLog {
             hidden.push(token);
         }
         let mut replacing = set_of(right.iter().map(|&token| self.sequence.token(token).inserted_by));
+        let mut last = None;
         for &token in hidden.iter().rev() {
-            let state = self.sequence.token(token);
+            let inserted_by = self.sequence.token(token).inserted_by;
             if self.sequence.deleted_by(token).iter().any(|by| replacing.contains(by)) {
-                replacing.insert(state.inserted_by);
+                replacing.insert(inserted_by);
+            } else if last.is_none() && self.is_on(inserted_by, seen.view) {
+                last = self.others_deleting(token, ix, seen).next().map(|_| token);
             }
-            deps.extend(self.others_deleting(token, ix, seen).filter(|by| !replacing.contains(by)));
+            if self.write_of(ix).origin == Origin::Agent {
+                deps.extend(self.others_deleting(token, ix, seen).filter(|by| !replacing.contains(by)));
+            }
         }
+        last
+    }
+
+    /// Returns the indexes in `seen` before which a replacement of the lines `range` by a user is cut: a line that only the
+    /// other view shows is there. So this line keeps its place, and the replacement does not depend on the change that
+    /// hides it.
+    pub(super) fn cuts_in(&self, range: Range<usize>, seen: &Seen) -> Vec<usize> {
+        let other = if seen.view == View::Visible { View::Disk } else { View::Visible };
+        let is_behind_hidden = |&index: &usize| {
+            let between = self.sequence.iter_after(Some(seen.tokens[index - 1]));
+            let mut between = between.take_while(|&token| token != seen.tokens[index]);
+            between.any(|token| self.shows_in(token, other))
+        };
+        range.skip(1).filter(is_behind_hidden).collect()
     }
 
     /// Returns the last hidden line that replaces `line`, directly or through other hidden lines; `line` itself if there
@@ -61,7 +83,7 @@ impl LineLog {
         end
     }
 
-    /// Adds the changes that deleted lines among those that a replacement deletes.
+    /// Adds the changes that deleted lines among those that a replacement of the agent deletes.
     pub(super) fn find_deleted_between(
         &self,
         ix: ChangeIx,
@@ -74,7 +96,7 @@ impl LineLog {
             return;
         }
         for token in self.sequence.iter_after(Some(first)).take_while(|&token| Some(token) != last) {
-            if !self.is_seen(token, seen) {
+            if !self.is_seen(token, seen) && self.write_of(ix).origin == Origin::Agent {
                 deps.extend(self.others_deleting(token, ix, seen));
             }
         }

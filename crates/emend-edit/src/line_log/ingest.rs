@@ -163,6 +163,9 @@ impl LineLog {
             self.record(origin, at_ms, Action::Reject, set);
             return Vec::new();
         }
+        if origin != Origin::Agent {
+            ops = self.cut_at_hidden(ops, seen);
+        }
         let pieces = self.pieces(&ops, seen, &lines);
         let write = self.begin_write(origin, meta);
         let op = if exists { ChangeOp::Edit } else { ChangeOp::Create };
@@ -218,6 +221,21 @@ impl LineLog {
         matched.filter(|ops| cost(ops) <= cost(&unmatched)).unwrap_or(unmatched)
     }
 
+    /// Cuts replacements at the lines that only the other view shows. The new lines are distributed one by one, and the
+    /// last part gets the rest.
+    fn cut_at_hidden(&self, ops: Vec<Op>, seen: &Seen) -> Vec<Op> {
+        let mut parts = Vec::with_capacity(ops.len());
+        for mut op in ops {
+            for cut in self.cuts_in(op.old.clone(), seen) {
+                let new = op.new.end.min(op.new.start + (cut - op.old.start));
+                parts.push(Op { old: op.old.start..cut, new: op.new.start..new });
+                (op.old.start, op.new.start) = (cut, new);
+            }
+            parts.push(op);
+        }
+        parts
+    }
+
     /// Cuts the ranges of a diff into the pieces that become changes.
     fn pieces(&self, ops: &[Op], seen: &Seen, lines: &[&str]) -> Vec<Op> {
         let mut pieces = Vec::new();
@@ -233,9 +251,10 @@ impl LineLog {
 
     /// Marks the old lines of a piece deleted, and inserts the new lines in their place.
     ///
-    /// New lines come directly after the last line they replace, or, if they replace none, after the line before them
-    /// and its hidden replacement, if it has one. So a replaced line stays before its replacement, a line typed next to
-    /// a replacement depends on neither, and a line typed after a replaced line stays after the replacement.
+    /// New lines come directly after the last line they replace. If they replace none, they come after the line before
+    /// them, its hidden replacement, and the lines that were deleted there. So a replaced line stays before its
+    /// replacement, a line typed next to a replacement depends on neither, a line typed after a replaced line stays after
+    /// the replacement, and a line typed in the place of deleted lines stays after them.
     fn apply_piece(&mut self, ix: ChangeIx, piece: &Op, seen: &Seen, lines: &[&str]) {
         let deleted = &seen.tokens[piece.old.clone()];
         let mut deps = self.mark_deleted(ix, deleted);
@@ -243,8 +262,9 @@ impl LineLog {
             let mut anchor = piece.old.end.checked_sub(1).map(|index| seen.tokens[index]);
             match deleted {
                 [] => {
-                    self.find_deleted_at(ix, anchor, seen, &mut deps);
-                    anchor = anchor.map(|anchor| self.end_of_replacement(anchor, seen));
+                    let deleted = self.find_deleted_at(ix, anchor, seen, &mut deps);
+                    let replacement = anchor.map(|anchor| self.end_of_replacement(anchor, seen));
+                    anchor = deleted.into_iter().chain(replacement).max_by_key(|&token| self.sequence.place(token));
                 }
                 [first, ..] => self.find_deleted_between(ix, *first, anchor, seen, &mut deps),
             }

@@ -10,9 +10,11 @@
 //! a change on the disk depends: a line that the user typed inside a proposal brings the part of the proposal that it
 //! depends on. Without this rule a saved file could contain a line beside its own replacement.
 //!
-//! **Dependencies.** A change depends on another one if it deleted one of its lines, inserted between two of its
-//! lines, or inserted where it had deleted. In these cases, switching the other change off leaves lines behind that
-//! were written for a text that is no longer there. So rejecting asks first ([`DependentsPolicy`]).
+//! **Dependencies.** A change depends on another one if it deleted one of its lines or inserted between two of its
+//! lines. A change of the agent also depends on another one if it inserted where that had deleted. In these cases,
+//! switching the other change off leaves lines behind that were written for a text that is no longer there. So rejecting
+//! asks first ([`DependentsPolicy`]). A line that the user types beside deleted lines depends on nothing: it comes after
+//! them, and the deletion can still be rejected.
 //!
 //! **Line endings.** A line without a line ending that is not the last one of a view is shown with the file's line
 //! ending: that of the first line that has one.

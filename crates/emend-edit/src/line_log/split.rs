@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::line_log::log::{ChangeState, LineLog};
-use crate::line_log::types::{BASE, ChangeId, ChangeIx, ChangeOp, DecisionError};
+use crate::line_log::types::{BASE, ChangeId, ChangeIx, ChangeOp, DecisionError, Origin};
 
 impl LineLog {
     /// Splits a change in two. The first part gets the first `line` of its removed and added lines, in the order in
@@ -93,8 +93,8 @@ impl LineLog {
 
     /// Returns whether a change that depended on the whole may depend on this part of it.
     ///
-    /// It does if it deleted a line of the part or is between its lines. The log no longer knows whether it was
-    /// inserted where the part deleted, so every part that deletes counts.
+    /// It does if it deleted a line of the part or is between its lines. The log no longer knows whether a change of the
+    /// agent was inserted where the part deleted, so every part that deletes counts for it.
     fn may_depend_on(&self, dependent: ChangeIx, part: ChangeIx) -> bool {
         let change = &self.changes[dependent as usize];
         let deleted_from_part = change.deleted.iter().any(|&token| self.sequence.token(token).inserted_by == part);
@@ -102,7 +102,9 @@ impl LineLog {
         while around != BASE && around != part {
             around = self.changes[around as usize].parent;
         }
-        deleted_from_part || around == part || !self.changes[part as usize].deleted.is_empty()
+        let is_agents = self.write_of(dependent).origin == Origin::Agent;
+        let in_its_gap = is_agents && !self.changes[part as usize].deleted.is_empty();
+        deleted_from_part || around == part || in_its_gap
     }
 
     /// Decides for each change nested in `whole` whether it is in one of the parts or between them.

@@ -326,3 +326,20 @@ fn a_user_edit_without_content_deletes_nothing() {
         assert_eq!((status, bench.disk("a.md").as_str()), (200, ""));
     });
 }
+
+#[test]
+fn a_line_typed_beside_a_pending_deletion_leaves_the_deleted_line_on_disk() {
+    block_on(async {
+        let bench = Bench::new("//- a.md\none\ntwo\n");
+        let session = bench.session(json!({ "model": "script" })).await;
+        bench.script().push([Answer::Call(vec![edit("a.md", "two\n", "")]), Answer::Say("Done.")]);
+        let job = bench.run(&session, "delete two").await;
+        bench.work().await;
+        bench.post("/api/agent/user_edit", json!({ "file_path": "a.md", "content": "one\nmine\n" })).await;
+        assert_eq!(bench.disk("a.md"), "one\ntwo\nmine\n");
+        let body = json!({ "session_id": session, "job_id": job, "accepted_hunk_ids": [], "rebase": true });
+        let (status, body) = bench.post("/api/agent/apply", body).await;
+        assert_eq!(status, 200, "{body}");
+        assert_eq!(bench.disk("a.md"), "one\ntwo\nmine\n");
+    });
+}

@@ -63,3 +63,19 @@ fn an_edit_or_a_decision_after_an_undo_ends_the_redo() {
     assert_eq!(redo_after(|world| world.accept(1)), ended, "a decision on another file");
     assert_eq!(redo_after(|world| world.reject(1).map(|_| ()).unwrap()), ended, "a rejection on another file");
 }
+
+#[test]
+fn a_line_typed_beside_a_pending_deletion_leaves_the_deleted_lines_on_disk() {
+    covers("review.user_lines");
+    let world = World::new("//- a.txt\none\ntwo\nthree\n", Mode::Staged);
+    world.agent("a.txt", Some("one\n")).unwrap();
+    world.user("a.txt", "one\nmine\n");
+    assert_eq!(world.disk("a.txt"), some("one\ntwo\nthree\nmine\n"), "the deletion is still pending");
+    assert!(!world.workspace.review().files[0].hunks[0].kept_by_user);
+    world.reject(0).unwrap();
+    let restored = some("one\ntwo\nthree\nmine\n");
+    assert_eq!((world.visible("a.txt"), world.disk("a.txt")), (restored.clone(), restored));
+    block_on(world.workspace.undo()).unwrap();
+    world.accept(0);
+    assert_eq!((world.visible("a.txt"), world.disk("a.txt")), (some("one\nmine\n"), some("one\nmine\n")));
+}

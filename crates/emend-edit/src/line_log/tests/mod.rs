@@ -2,6 +2,7 @@
 
 mod external;
 mod hunks;
+mod neighbours;
 mod plain;
 mod properties;
 mod proposal;

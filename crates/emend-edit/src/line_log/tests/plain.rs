@@ -140,13 +140,19 @@ impl Plain {
         let left = at.checked_sub(1).map(|before| visible[before]);
         let right = visible.get(at + n_deleted).copied();
         let mut deps = BTreeSet::new();
+        let by_agent = change.origin == Origin::Agent;
         for &index in &visible[at..at + n_deleted] {
             deps.insert(self.lines[index].by);
             self.lines[index].deleted_by.insert(ix);
         }
-        // The insertion point: after the last line replaced, or else after the visible line before and its replacement.
+        // The insertion point: after the last line replaced, or else after the visible line before, its replacement, and
+        // the lines deleted in this place.
         let seam = match n_deleted {
-            0 => left.map_or(0, |left| self.end_of_replacement(left, right.unwrap_or(self.lines.len())) + 1),
+            0 => {
+                let end = right.unwrap_or(self.lines.len());
+                let behind_left = left.map_or(0, |left| self.end_of_replacement(left, end) + 1);
+                behind_left.max(self.end_of_deleted(left.map_or(0, |left| left + 1)..end, right))
+            }
             _ => visible[at + n_deleted - 1] + 1,
         };
         if !new.is_empty() {
@@ -154,13 +160,31 @@ impl Plain {
                 0 => left.map_or(0, |left| left + 1)..right.unwrap_or(self.lines.len()),
                 _ => visible[at]..seam,
             };
-            deps.extend(self.deleters_in(gap, ix, if n_deleted == 0 { right } else { None }));
+            if by_agent {
+                deps.extend(self.deleters_in(gap, ix, if n_deleted == 0 { right } else { None }));
+            }
             deps.extend(self.blocks_around(seam));
             let line = |text: &String| PlainLine { text: text.clone(), by: ix, deleted_by: BTreeSet::new() };
             self.lines.splice(seam..seam, new.iter().map(line));
         }
         deps.remove(&BASE);
         self.changes.insert(ix, PlainChange { deps, ..change });
+    }
+
+    /// Returns how a user's splice of visible lines is cut, from the end: before the visible lines that follow a line which
+    /// only the disk shows. Each part is the position, the number of lines deleted, and the range of new lines.
+    pub(super) fn cut(&self, at: usize, n_deleted: usize, n_new: usize) -> Vec<(usize, usize, std::ops::Range<usize>)> {
+        let (visible, on_disk) = (self.visible(), self.on_disk());
+        let (mut end, mut new_end, mut parts) = (at + n_deleted, n_new, Vec::new());
+        for cut in (at + 1..at + n_deleted).rev() {
+            if on_disk.iter().any(|&index| visible[cut - 1] < index && index < visible[cut]) {
+                let new = new_end.min(cut - at);
+                parts.push((cut, end - cut, new..new_end));
+                (end, new_end) = (cut, new);
+            }
+        }
+        parts.push((at, end - at, 0..new_end));
+        parts
     }
 
     /// Returns the index of the last line before `end` that replaces the line at `from`, directly or through others.
@@ -175,6 +199,27 @@ impl Plain {
         last
     }
 
+    /// Returns the index behind the last line in `gap` that would be shown without the changes that deleted it, unless
+    /// `right` replaces that line.
+    fn end_of_deleted(&self, gap: std::ops::Range<usize>, right: Option<usize>) -> usize {
+        let replaced_by = self.replaced_by(gap.clone(), right);
+        let is_deleted = |line: &PlainLine| self.is_on(line.by) && line.deleted_by.is_disjoint(&replaced_by);
+        gap.rev().find(|&index| is_deleted(&self.lines[index])).map_or(0, |index| index + 1)
+    }
+
+    /// Returns the changes whose lines `right` replaces, and that of `right`.
+    fn replaced_by(&self, gap: std::ops::Range<usize>, right: Option<usize>) -> BTreeSet<ChangeIx> {
+        let mut replaced_by: BTreeSet<ChangeIx> = right.iter().map(|&right| self.lines[right].by).collect();
+        loop {
+            let replaced = self.lines[gap.clone()].iter().filter(|line| !line.deleted_by.is_disjoint(&replaced_by));
+            let before = replaced_by.len();
+            replaced_by.extend(replaced.map(|line| line.by).collect::<Vec<_>>());
+            if replaced_by.len() == before {
+                return replaced_by;
+            }
+        }
+    }
+
     /// Returns the changes that are on and deleted a hidden line in `gap`, unless `right` replaces that line: it comes
     /// from the deleter, or replaced a line that does, and so on.
     fn deleters_in(&self, gap: std::ops::Range<usize>, ix: ChangeIx, right: Option<usize>) -> BTreeSet<ChangeIx> {
@@ -182,15 +227,7 @@ impl Plain {
         for line in &self.lines[gap.clone()] {
             found.extend(line.deleted_by.iter().copied().filter(|&by| by != ix && self.is_on(by)));
         }
-        let mut replaced_by: BTreeSet<ChangeIx> = right.iter().map(|&right| self.lines[right].by).collect();
-        loop {
-            let replaced = self.lines[gap.clone()].iter().filter(|line| !line.deleted_by.is_disjoint(&replaced_by));
-            let before = replaced_by.len();
-            replaced_by.extend(replaced.map(|line| line.by).collect::<Vec<_>>());
-            if replaced_by.len() == before {
-                return found.difference(&replaced_by).copied().collect();
-            }
-        }
+        found.difference(&self.replaced_by(gap, right)).copied().collect()
     }
 
     /// Returns the changes that are on and have lines, shown or not, on both sides of `seam`.

@@ -45,9 +45,9 @@ struct Pair {
     n_steps: usize,
 }
 
-/// A change, and the visible texts directly before and after it.
+/// The changes of one splice, and the visible texts directly before and after it.
 struct Made {
-    ix: ChangeIx,
+    ixs: BTreeSet<ChangeIx>,
     before: String,
     after: String,
 }
@@ -86,10 +86,16 @@ impl Pair {
         let (origin, status) =
             if by_user { (Origin::User, Status::Accepted) } else { (Origin::Agent, Status::Pending) };
         let ids = self.log.write(origin, meta("splice"), &after, status);
-        assert_eq!(ids.len(), 1, "one splice is one change");
-        let ix = self.log.index_of(ids[0])?;
-        self.plain.edit(ix, PlainChange { origin, status, deps: BTreeSet::new() }, at, n_deleted, &new);
-        Some(Made { ix, before, after })
+        let parts = match by_user {
+            true => self.plain.cut(at, n_deleted, new.len()),
+            false => vec![(at, n_deleted, 0..new.len())],
+        };
+        assert_eq!(ids.len(), parts.len(), "one splice is one change, unless lines are hidden in it");
+        let ixs: BTreeSet<ChangeIx> = ids.iter().filter_map(|&id| self.log.index_of(id)).collect();
+        for (&ix, (at, n_deleted, range)) in ixs.iter().rev().zip(parts) {
+            self.plain.edit(ix, PlainChange { origin, status, deps: BTreeSet::new() }, at, n_deleted, &new[range]);
+        }
+        Some(Made { ixs, before, after })
     }
 
     fn set(&mut self, ix: ChangeIx, to: Status) {
@@ -133,7 +139,7 @@ fn l8_without_dependents_a_rejection_is_a_three_way_merge() {
         }
         let chosen = &made[pick as usize % made.len()];
         count(&n_cases, true);
-        if !pair.plain.dependents(&BTreeSet::from([chosen.ix])).is_empty() {
+        if !pair.plain.dependents(&chosen.ixs).is_empty() {
             count(&n_dependent, true);
             return;
         }
@@ -145,8 +151,8 @@ fn l8_without_dependents_a_rejection_is_a_three_way_merge() {
             return;
         }
         count(&n_equal, true);
-        let id = pair.id(chosen.ix);
-        pair.log.reject(&[id], DependentsPolicy::Refuse, Origin::User, 0).unwrap();
+        let ids: Vec<ChangeId> = chosen.ixs.iter().map(|&ix| pair.id(ix)).collect();
+        pair.log.reject(&ids, DependentsPolicy::Refuse, Origin::User, 0).unwrap();
         assert_eq!(pair.log.visible_text(), Some(merged.text));
     });
     println!("without dependents, but a conflict to the merge: {} of {}", n_conflicts.get(), n_cases.get());
@@ -163,9 +169,11 @@ fn l11_dependents_are_complete() {
         for step in &steps {
             let before = pair.plain.clone();
             let Some(made) = pair.take(step) else { continue };
-            for k in needed(&before, &pair.plain, made.ix) {
-                count(&n_found, true);
-                assert!(pair.log.dependents(&[pair.id(k)]).contains(&pair.id(made.ix)), "{} on {k}", made.ix);
+            for ix in made.ixs {
+                for k in needed(&before, &pair.plain, ix) {
+                    count(&n_found, true);
+                    assert!(pair.log.dependents(&[pair.id(k)]).contains(&pair.id(ix)), "{ix} on {k}");
+                }
             }
         }
     });
@@ -194,8 +202,8 @@ fn needed(before: &Plain, after: &Plain, ix: ChangeIx) -> BTreeSet<ChangeIx> {
         {
             needed.insert(after.lines[left].by);
         }
-        // It inserted, without replacing, where k had deleted without replacing.
-        if gone.is_empty() {
+        // The agent inserted, without replacing, where k had deleted without replacing.
+        if gone.is_empty() && after.changes[&ix].origin == Origin::Agent {
             let gap = left.map_or(0, |left| left + 1)..right.unwrap_or(after.lines.len());
             let hidden = after.lines[gap].iter().filter(|line| line.by != ix);
             let deleters: BTreeSet<ChangeIx> = hidden.flat_map(|line| line.deleted_by.iter().copied()).collect();
